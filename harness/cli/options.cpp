@@ -39,8 +39,14 @@ std::string long_name(const std::string& names) { return names.substr(names.find
 
 void add_count_fact(CommandLine& line, const std::string& name, Fact<std::int64_t>& fact,
                     const std::string& description) {
+  constexpr std::int64_t kMostOfAFact = std::int64_t{1} << 31;  // far above what is real
   line.add_value(name, "N", description, [&fact, name](const std::string& text) {
-    fact.set(count_of(name, text, 1), FactSource::command_line);
+    const std::int64_t count = count_of(name, text, 1);
+    if (count > kMostOfAFact) {
+      throw UsageError({name, fmt::format("'{}' is more than any job has", text),
+                        fmt::format("for example {} 8", name)});
+    }
+    fact.set(count, FactSource::command_line);
   });
 }
 

@@ -37,13 +37,27 @@ void merge_fact(const char* name, Fact<T>& better, const Fact<T>& worse,
 
 }  // namespace
 
+std::optional<std::int64_t> product_of_counts(std::initializer_list<std::int64_t> counts) {
+  constexpr std::int64_t kMostExactInADouble = std::int64_t{1} << 53;
+  std::int64_t product = 1;
+  for (const std::int64_t count : counts) {
+    if (__builtin_mul_overflow(product, count, &product)) return std::nullopt;
+    if (product > kMostExactInADouble || product < -kMostExactInADouble) return std::nullopt;
+  }
+  return product;
+}
+
 std::optional<std::int64_t> Facts::world() const {
-  if (nodes.known() && gpus_per_node.known()) return *nodes.value * *gpus_per_node.value;
+  if (nodes.known() && gpus_per_node.known()) {
+    return product_of_counts({*nodes.value, *gpus_per_node.value});
+  }
   return world_size.value;
 }
 
 std::optional<std::int64_t> Facts::sequences_per_micro_step() const {
-  if (micro_batch_size.known() && world()) return *micro_batch_size.value * *world();
+  if (micro_batch_size.known() && world()) {
+    return product_of_counts({*micro_batch_size.value, *world()});
+  }
   if (global_batch_size.known() && gradient_accumulation_steps.known() &&
       *global_batch_size.value % *gradient_accumulation_steps.value == 0) {
     return *global_batch_size.value / *gradient_accumulation_steps.value;
@@ -54,7 +68,8 @@ std::optional<std::int64_t> Facts::sequences_per_micro_step() const {
 std::optional<std::int64_t> Facts::sequences_per_optimizer_step() const {
   if (global_batch_size.known()) return global_batch_size.value;
   if (micro_batch_size.known() && world() && gradient_accumulation_steps.known()) {
-    return *micro_batch_size.value * *world() * *gradient_accumulation_steps.value;
+    return product_of_counts(
+        {*micro_batch_size.value, *world(), *gradient_accumulation_steps.value});
   }
   return std::nullopt;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <string>
@@ -25,6 +26,11 @@ struct Fact {
     source = s;
   }
 };
+
+/// A product of counts; nothing where it passes 2^53, which no job reaches and a damaged or hostile
+/// log may state.
+[[nodiscard]] std::optional<std::int64_t> product_of_counts(
+    std::initializer_list<std::int64_t> counts);
 
 /// Everything is optional: unknown is said, never guessed. Counts are >= 1 when known.
 struct Facts {

@@ -108,7 +108,11 @@ std::string escape_for_terminal(std::string_view text, bool keep_newlines) {
   constexpr std::string_view kHex = "0123456789abcdef";
   std::string out;
   out.reserve(text.size());
+  bool only_blanks = true;  // on this line so far
   while (!text.empty()) {
+    if (only_blanks && (text.starts_with("::") || text.starts_with("##["))) out += '\\';
+    const char first = text.front();
+    only_blanks = first == '\n' || (only_blanks && (first == ' ' || first == '\t'));
     char32_t code = 0;
     const std::size_t length = decode_utf8(text, code);
     const bool kept = keep_newlines && (code == '\n' || code == '\t');

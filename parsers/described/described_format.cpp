@@ -1,10 +1,8 @@
 #include "parsers/described/described_format.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <fstream>
 
+#include "parsers/core/whole_file.h"
 #include "parsers/described/described_parser.h"
 #include "parsers/described/description.h"
 
@@ -18,19 +16,9 @@ Result<std::shared_ptr<const DescribedFormat>> DescribedFormat::parse(const std:
 }
 
 Result<std::shared_ptr<const DescribedFormat>> DescribedFormat::load(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return fail(path, "cannot be read", "give the path of a format file");
-  std::string text(kMaxFileBytes + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (file.bad() || (file.gcount() == 0 && !file.eof())) {
-    return fail(path, "cannot be read", "give the path of a format file");
-  }
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  if (text.size() > kMaxFileBytes) {
-    return fail(path, fmt::format("is larger than {} MiB", kMaxFileBytes >> 20),
-                "a format file holds rules, not logs");
-  }
-  return parse(text, path);
+  const auto text = read_whole_file(path, kLargestMib, "a format file holds rules, not logs");
+  if (!text) return tl::unexpected(text.error());
+  return parse(*text, path);
 }
 
 DescribedFormat::DescribedFormat(const std::string& built_in)

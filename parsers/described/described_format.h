@@ -18,7 +18,7 @@ struct Description;  // parsers/described/description.h
 
 class DescribedFormat {
  public:
-  static constexpr std::size_t kMaxFileBytes = std::size_t{1} << 20;
+  static constexpr std::size_t kLargestMib = 1;
 
   /// A user's file. Everything is checked here: keys, patterns, groups, and that each rule reads
   /// its own example. Errors name "<file>:<line>", the JSON path, the rule that was broken and the

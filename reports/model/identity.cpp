@@ -34,13 +34,13 @@ std::string Identity::key() const {
 
 std::optional<std::int64_t> Identity::world_size() const {
   if (!nodes || !gpus_per_node) return std::nullopt;
-  return *nodes * *gpus_per_node;
+  return product_of_counts({*nodes, *gpus_per_node});
 }
 
 std::optional<std::int64_t> Identity::global_batch_size() const {
   const auto world = world_size();
   if (!world || !micro_batch_size || !gradient_accumulation_steps) return std::nullopt;
-  return *micro_batch_size * *gradient_accumulation_steps * *world;
+  return product_of_counts({*micro_batch_size, *gradient_accumulation_steps, *world});
 }
 
 Identity identity_of(const Facts& facts) {

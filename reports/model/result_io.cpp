@@ -1,17 +1,16 @@
 #include "reports/model/result_io.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <functional>
-#include <iostream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "parsers/core/parallel.h"
+#include "parsers/core/whole_file.h"
 #include "reports/model/json_reader.h"
 #include "reports/model/json_writer.h"
 
@@ -114,26 +113,39 @@ std::string to_text(const ResultSet& results) {
 
 namespace {
 
-Result<std::string> read_text(const std::string& path) {
-  if (path == "-") {
-    std::ostringstream text;
-    text << std::cin.rdbuf();
-    return std::move(text).str();
+constexpr std::size_t kLargestMib = 1024;  // 10,000 cells with their trials take some 100
+constexpr const char* kHolds = "a result file holds cells and trials";
+
+/// Whether `text` can be a name of bertbench's own: those are printed as they are, to a terminal
+/// and into pages.
+bool is_own_word(std::string_view text) {
+  constexpr std::size_t kLongestWord = 120;  // bytes; window rules are the longest
+  return text.size() <= kLongestWord && std::ranges::all_of(text, [](char c) {
+           return c >= ' ' && c <= '~' &&
+                  std::string_view("<>&|`\\\"'").find(c) == std::string_view::npos;
+         });
+}
+
+/// Refuses a file whose names of units, formats, rules and estimators no bertbench wrote.
+Result<void> check_words(const ResultSet& results, const std::string& where) {
+  const auto refused = [&](std::size_t cell, const char* key) {
+    return fail(where, fmt::format("cells[{}]: '{}' holds what bertbench never writes", cell, key),
+                "it was damaged or made by another program");
+  };
+  for (std::size_t i = 0; i < results.cells.size(); ++i) {
+    const Cell& cell = results.cells[i];
+    const auto is_unit = [&](RateUnit unit) { return cell.throughput.unit == name(unit); };
+    if (std::ranges::none_of(kRateUnits, is_unit)) return refused(i, "throughput.unit");
+    for (const Trial& trial : cell.trials) {
+      if (!is_own_word(trial.format)) return refused(i, "trials[].format");
+      if (!is_own_word(trial.window.rule)) return refused(i, "trials[].window.rule");
+      if (!is_own_word(trial.estimator)) return refused(i, "trials[].estimator");
+      for (const auto& [estimator, rate] : trial.estimators) {
+        if (!is_own_word(estimator)) return refused(i, "trials[].estimators");
+      }
+    }
   }
-  std::string text;
-  std::error_code unknown;
-  const auto size = std::filesystem::file_size(path, unknown);
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!unknown) text.reserve(size + 1);
-  std::array<char, 1 << 16> block{};
-  while (file.read(block.data(), block.size()) || file.gcount() > 0) {
-    text.append(block.data(), static_cast<std::size_t>(file.gcount()));
-  }
-  if (!file.is_open() || file.bad() || (text.empty() && errno != 0)) {
-    return fail(path, std::string("cannot be read: ") + std::strerror(errno));
-  }
-  return text;
+  return {};
 }
 
 Result<ResultSet> read(std::string text, const std::string& where) {
@@ -142,6 +154,7 @@ Result<ResultSet> read(std::string text, const std::string& where) {
     if (error->hint.empty()) error->hint = "see configs/schema/result.schema.json";
     return tl::unexpected(*error);
   }
+  if (auto words = check_words(results, where); !words) return tl::unexpected(words.error());
   for (Cell& cell : results.cells) {
     // Files of before 0.2 have it in the trials alone.
     for (const Trial& trial : cell.memory ? std::vector<Trial>() : cell.trials) {
@@ -168,7 +181,7 @@ Result<ResultSet> read_result_set(const std::string& path_or_run_folder, Parts p
                   "a run folder gets one from bertbench sweep");
     }
   }
-  auto text = read_text(path);
+  auto text = read_whole_file(path, kLargestMib, kHolds);
   if (!text) return tl::unexpected(text.error());
   if (text->empty()) return fail(path, "is empty", "expected a result set");
   auto results = read(std::move(*text), path);

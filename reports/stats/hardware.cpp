@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cctype>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
+
+#include "parsers/core/whole_file.h"
 
 namespace bertbench {
 
@@ -16,7 +16,7 @@ extern const char* const kHardwareJson;
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr const char* kHint = "see configs/hardware.json for the form";
+constexpr const char* kHardwareHint = "see configs/hardware.json for the form";
 
 std::string lower(std::string_view text) {
   std::string out(text);
@@ -43,43 +43,46 @@ bool has(const std::vector<std::string>& list, const std::string& word) {
 Result<std::vector<std::string>> strings(const Json& object, const char* key,
                                          const std::string& where) {
   std::vector<std::string> out;
-  if (!object.is_object()) return fail(where, "'match' holds no objects", kHint);
+  if (!object.is_object()) return fail(where, "'match' holds no objects", kHardwareHint);
   if (!object.contains(key)) return out;
-  if (!object[key].is_array()) return fail(where, fmt::format("'{}' is not a list", key), kHint);
+  if (!object[key].is_array())
+    return fail(where, fmt::format("'{}' is not a list", key), kHardwareHint);
   for (const Json& item : object[key]) {
-    if (!item.is_string()) return fail(where, fmt::format("'{}' holds no text", key), kHint);
+    if (!item.is_string())
+      return fail(where, fmt::format("'{}' holds no text", key), kHardwareHint);
     out.push_back(item);
   }
   return out;
 }
 
 Result<Hardware> one(const Json& json, const std::string& where) {
-  if (!json.is_object()) return fail(where, "is not an object", kHint);
+  if (!json.is_object()) return fail(where, "is not an object", kHardwareHint);
   Hardware out;
   if (!json.contains("name") || !json["name"].is_string())
-    return fail(where, "'name' is missing", kHint);
+    return fail(where, "'name' is missing", kHardwareHint);
   out.name = json["name"];
   if (!json.contains("match") || !json["match"].is_array() || json["match"].empty())
-    return fail(where, "'match' is not a list of {all, none}", kHint);
+    return fail(where, "'match' is not a list of {all, none}", kHardwareHint);
   for (const Json& item : json["match"]) {
     const auto all = strings(item, "all", where);
     if (!all) return tl::unexpected(all.error());
-    if (all->empty()) return fail(where, "'match.all' is empty and would match every GPU", kHint);
+    if (all->empty())
+      return fail(where, "'match.all' is empty and would match every GPU", kHardwareHint);
     const auto none = strings(item, "none", where);
     if (!none) return tl::unexpected(none.error());
     out.matches.push_back({*all, *none});
   }
   for (const char* key : {"source", "note"}) {
     if (json.contains(key) && !json[key].is_string())
-      return fail(where, fmt::format("'{}' is not text", key), kHint);
+      return fail(where, fmt::format("'{}' is not text", key), kHardwareHint);
   }
   out.source = json.value("source", "");
   out.note = json.value("note", "");
   if (!json.contains("dense_tflops") || !json["dense_tflops"].is_object())
-    return fail(where, "'dense_tflops' is missing", kHint);
+    return fail(where, "'dense_tflops' is missing", kHardwareHint);
   for (const auto& [precision, value] : json["dense_tflops"].items()) {
     if (!value.is_number() || value <= 0)
-      return fail(where, "'dense_tflops." + precision + "' is not a number above 0", kHint);
+      return fail(where, "'dense_tflops." + precision + "' is not a number above 0", kHardwareHint);
     out.peaks.push_back({out.name, precision, value, "dense", out.source});
   }
   return out;
@@ -88,7 +91,7 @@ Result<Hardware> one(const Json& json, const std::string& where) {
 Result<std::vector<Hardware>> parse(std::string_view text, const std::string& where) {
   const Json json = Json::parse(text, nullptr, false, true);
   if (!json.is_object() || !json.contains("hardware") || !json["hardware"].is_array())
-    return fail(where, "is not a JSON object with a list 'hardware'", kHint);
+    return fail(where, "is not a JSON object with a list 'hardware'", kHardwareHint);
   std::vector<Hardware> out;
   for (const Json& item : json["hardware"]) {
     auto entry = one(item, fmt::format("{}: hardware[{}]", where, out.size()));
@@ -112,11 +115,9 @@ const std::vector<Hardware>& known_hardware() {
 }
 
 Result<std::vector<Hardware>> read_hardware(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return fail(path, "cannot be read", "check the path and its permissions");
-  std::ostringstream text;
-  text << file.rdbuf();
-  return parse(text.str(), path);
+  const auto text = read_whole_file(path, 16, kHardwareHint);
+  if (!text) return tl::unexpected(text.error());
+  return parse(*text, path);
 }
 
 const Hardware* match_hardware(std::string_view gpu_name, const std::vector<Hardware>& list) {

@@ -1,8 +1,9 @@
 #include "reports/stats/model_file.h"
 
 #include <array>
-#include <fstream>
 #include <nlohmann/json.hpp>
+
+#include "parsers/core/whole_file.h"
 
 namespace bertbench {
 namespace {
@@ -15,7 +16,7 @@ constexpr std::array<Field, 7> kFields = {{{"layers", &ModelShape::layers},
                                            {"vocabulary", &ModelShape::vocabulary},
                                            {"max_positions", &ModelShape::max_positions},
                                            {"segment_types", &ModelShape::segment_types}}};
-constexpr const char* kHint = "see configs/models/bert-base.json for the keys";
+constexpr const char* kModelHint = "see configs/models/bert-base.json for the keys";
 
 }  // namespace
 
@@ -28,20 +29,20 @@ std::string model_file_text(const ModelShape& shape) {
 }
 
 Result<ModelShape> read_model_file(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return fail(path, "cannot be read", "check the path and its permissions");
-  const auto json = nlohmann::json::parse(file, nullptr, false, true);
-  if (!json.is_object()) return fail(path, "is not a JSON object", kHint);
+  const auto text = read_whole_file(path, 1, kModelHint);
+  if (!text) return tl::unexpected(text.error());
+  const auto json = nlohmann::json::parse(*text, nullptr, false, true);
+  if (!json.is_object()) return fail(path, "is not a JSON object", kModelHint);
 
   ModelShape shape;
   for (const auto& [key, value] : json.items()) {
     bool known = key == "name" || key == "family" || key == "source";
     for (const auto& field : kFields) known = known || key == field.first;
-    if (!known) return fail(path, "unknown key '" + key + "'", kHint);
+    if (!known) return fail(path, "unknown key '" + key + "'", kModelHint);
     if (value.is_string() != (key == "name" || key == "family" || key == "source"))
-      return fail(path, "'" + key + "' has the wrong type", kHint);
+      return fail(path, "'" + key + "' has the wrong type", kModelHint);
   }
-  if (!json.contains("name")) return fail(path, "'name' is missing", kHint);
+  if (!json.contains("name")) return fail(path, "'name' is missing", kModelHint);
   shape.name = json["name"];
   const std::string family = json.value("family", "bert");
   if (family != "bert" && family != "gpt2")
@@ -50,13 +51,13 @@ Result<ModelShape> read_model_file(const std::string& path) {
   for (const auto& [key, member] : kFields) {
     const bool may_be_zero = std::string_view(key) == "segment_types";
     if (may_be_zero && !json.contains(key)) continue;
-    if (!json.contains(key)) return fail(path, std::string("'") + key + "' is missing", kHint);
+    if (!json.contains(key)) return fail(path, std::string("'") + key + "' is missing", kModelHint);
     // The bound keeps every FLOP count finite and the parameter count exact in a double.
     constexpr std::int64_t kModelSizeLimit = 100'000'000;
     const auto& value = json[key];
     if (!value.is_number_integer() || value < (may_be_zero ? 0 : 1) || value > kModelSizeLimit)
       return fail(path, std::string("'") + key + "' is not a whole number from 1 to 100000000",
-                  kHint);
+                  kModelHint);
     shape.*member = value.get<std::int64_t>();
   }
   if (shape.hidden % shape.heads != 0)

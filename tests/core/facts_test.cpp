@@ -5,6 +5,17 @@
 namespace bertbench {
 namespace {
 
+TEST(Facts, AProductThatNoJobReachesIsUnknown) {
+  Facts facts;
+  facts.nodes.set(std::int64_t{1} << 32, FactSource::log);
+  facts.gpus_per_node.set(std::int64_t{1} << 32, FactSource::log);
+  facts.micro_batch_size.set(8, FactSource::log);
+  EXPECT_EQ(facts.world(), std::nullopt);
+  EXPECT_EQ(facts.sequences_per_micro_step(), std::nullopt);
+  EXPECT_EQ(product_of_counts({1 << 20, 1 << 20, 8}), std::int64_t{1} << 43);
+  EXPECT_EQ(product_of_counts({1 << 20, 1 << 20, 1 << 20}), std::nullopt);
+}
+
 TEST(FactsFromPath, NamesOfCollectionsTellCardsAndPrecision) {
   const PathFacts paddle =
       facts_from_path("V100_LOG/PaddleNLP_bert_base_seqlen128_bs96_fp16_DP_N4C8_log");

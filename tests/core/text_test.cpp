@@ -44,6 +44,8 @@ TEST(TextTest, EscapesWhatWouldDriveATerminal) {
       << "C1 CSI as UTF-8";
   EXPECT_EQ(escape_for_terminal("\xe2\x80\xae"), "\\u{202e}") << "right-to-left override";
   EXPECT_EQ(escape_for_terminal("\xff\xe2\x96"), "\\xff\\xe2\\x96") << "not UTF-8";
+  EXPECT_EQ(escape_for_terminal("::stop-commands::x"), "\\::stop-commands::x") << "GitHub";
+  EXPECT_EQ(escape_for_terminal("a::b\n  ##[error]x", true), "a::b\n  \\##[error]x");
   EXPECT_EQ(escape_for_terminal("\xe2\x96\x88 ok \x7f"), "\xe2\x96\x88 ok \\x7f");
   EXPECT_EQ(escape_for_terminal("\xc0\xaf\xed\xa0\x80"), "\\xc0\\xaf\\xed\\xa0\\x80")
       << "overlong form and surrogate";

@@ -29,6 +29,23 @@ std::string with(const std::string& from, const std::string& to) {
   return text;
 }
 
+// They are printed as they are: to terminals, into Markdown and pages.
+TEST(ResultIo, RefusesNamesThatItNeverWrites) {
+  const std::string trial = "\"trial\": 1";
+  EXPECT_EQ(message_of(with(trial, R"("trial": 1, "format": "dllogger-json")")), "no error");
+  for (const char* key : {"format", "estimator"}) {
+    for (const char* text : {"x\\u001b]0;title\\u0007", "<script>", "a\\nb"}) {
+      EXPECT_THAT(message_of(with(trial, trial + ", \"" + key + "\": \"" + text + "\"")),
+                  HasSubstr("holds what bertbench never writes"))
+          << key << text;
+    }
+  }
+  EXPECT_THAT(message_of(with("\"covered\": true", R"("covered": true, "rule": "<b>")")),
+              HasSubstr("window.rule"));
+  EXPECT_THAT(message_of(with(R"("key": "k")", R"("key": "k", "throughput": {"unit": "x\n<b>"})")),
+              HasSubstr("throughput.unit"));
+}
+
 TEST(ResultIo, WhatIsWrittenReadsBackAsTheSameText) {
   Cell cell = samples::cell(samples::identity(2, 8), {1844.1, 1841.41, 1835.11});
   cell.identity.axes = {{"optimizer", "lamb"}, {"env.A", "x\"y\n"}};

@@ -4,15 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "harness/cli/command.h"
 #include "harness/cli/console.h"
@@ -20,6 +16,7 @@
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
 #include "parsers/core/text.h"
+#include "parsers/core/whole_file.h"
 #include "reports/output/table.h"
 #include "reports/stats/flops.h"
 
@@ -31,7 +28,7 @@ using audit::CheckedCell;
 using audit::TableAudit;
 using audit::Verdict;
 
-constexpr std::size_t kLargestFile = std::size_t{64} << 20;
+constexpr std::size_t kLargestMib = 64;
 
 struct Options {
   std::vector<std::string> tables, columns, facts;
@@ -103,30 +100,6 @@ Result<AuditOptions> audit_options(const Options& options) {
     }
   }
   return out;
-}
-
-Result<std::string> read_file(const std::string& path) {
-  std::ifstream file;
-  if (path != "-") {
-    std::error_code unknown;
-    if (std::filesystem::is_directory(path, unknown)) {
-      return fail(path, "is a folder", "name the files that hold tables");
-    }
-    errno = 0;
-    file.open(path, std::ios::binary);
-    if (!file) return fail(path, fmt::format("cannot be read: {}", std::strerror(errno)));
-  }
-  std::istream& in = path == "-" ? std::cin : file;
-  std::string text;
-  char block[65536];
-  while (in.read(block, sizeof block) || in.gcount() > 0) {
-    text.append(block, static_cast<std::size_t>(in.gcount()));
-    if (text.size() > kLargestFile) {
-      return fail(path, "is larger than 64 MiB", "tables are small; cut it out of the file");
-    }
-  }
-  if (in.bad()) return fail(path, "cannot be read to its end");
-  return text;
 }
 
 std::string sources(const CheckedCell& cell) {
@@ -202,7 +175,8 @@ ExitCode run(const Options& options, Console& console) {
   std::vector<TableAudit> tables;
   std::vector<audit::FileNotices> notices;
   for (const std::string& path : options.tables) {
-    const auto text = read_file(path);
+    const auto text =
+        read_whole_file(path, kLargestMib, "tables are small; cut it out of the file");
     if (!text) {
       (void)console.error(text.error());
       continue;

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <set>
 
@@ -16,9 +14,12 @@
 #include "parsers/core/config_reader.h"
 #include "parsers/core/text.h"
 #include "parsers/core/trainer_options.h"
+#include "parsers/core/whole_file.h"
 
 namespace bertbench {
 namespace {
+
+constexpr std::size_t kLargestMib = 16;  // a grid that lists each of its cells takes less
 
 const std::vector<std::string> kKeys{"name",        "workload",        "grid",
                                      "zip",         "exclude",         "args",
@@ -435,11 +436,10 @@ Result<SweepConfig> parse_config(const std::string& text, const std::string& sou
 
 Result<SweepConfig> load_config(const std::string& path, const std::vector<std::string>& sets,
                                 const OneLine& line) {
-  const auto text = read_text(path);
-  if (!text) {
-    return fail(path, fmt::format("cannot be read: {}", std::strerror(errno)),
-                "name a config file, as configs/quickstart.json; a program to measure follows --");
-  }
+  const auto text = read_whole_file(
+      path, kLargestMib,
+      "name a config file, as configs/quickstart.json; a program to measure follows --");
+  if (!text) return tl::unexpected(text.error());
   return parse_config(*text, path, sets, line);
 }
 

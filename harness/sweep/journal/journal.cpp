@@ -128,17 +128,20 @@ Result<void> Journal::load() {
   if (got < 0) return tl::unexpected(file_error(path_, "cannot be read", errno));
   std::size_t good = 0;
   int line = 0;
-  std::string_view last;
   while (good < text.size()) {
     const auto end = text.find('\n', good);
     if (end == std::string::npos) break;
     const auto whole = std::string_view(text).substr(good, end - good);
     if (!body_of(whole)) break;
-    last = whole;
     ++line;
+    if (!whole.starts_with(fmt::format("{{\"n\":{},", next_))) {
+      return fail(fmt::format("{}:{}", path_, line),
+                  fmt::format("is not record {}: records were removed, repeated or moved", next_),
+                  "restore it, or use another --out");
+    }
+    ++next_;
     good = end + 1;
   }
-  if (const auto record = parse_journal_line(last)) next_ = record->value("n", next_) + 1;
   text_ = text.substr(0, good);
   if (good == text.size()) return {};
   // A line is synced before the next event begins, so only the last one can be torn. Damage further

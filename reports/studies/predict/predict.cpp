@@ -30,7 +30,8 @@ bool can_be_placed(const Identity& identity) {
 }
 
 double per_gpu(const Identity& identity) {
-  return static_cast<double>(*identity.micro_batch_size * *identity.gradient_accumulation_steps);
+  return static_cast<double>(*identity.micro_batch_size) *
+         static_cast<double>(*identity.gradient_accumulation_steps);
 }
 
 class Group {

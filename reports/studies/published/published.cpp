@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <span>
-#include <sstream>
 
 #include "parsers/core/text.h"
+#include "parsers/core/whole_file.h"
 
 namespace bertbench {
 
@@ -256,11 +255,9 @@ Result<Published> read_published(std::string_view text, const std::string& path)
 
 Result<Published> published_values(const std::string& name, const std::string& where) {
   if (name.ends_with(".json")) {
-    std::ifstream file(name, std::ios::binary);
-    if (!file) return fail(name, "cannot be read", "check the path and its permissions");
-    std::ostringstream text;
-    text << file.rdbuf();
-    return read_published(text.str(), name);
+    const auto text = read_whole_file(name, 16, "published values are one page's tables");
+    if (!text) return tl::unexpected(text.error());
+    return read_published(*text, name);
   }
   for (const EmbeddedPublished& file : kPublishedFiles) {
     if (name == file.name) return read_published(file.text, "configs/published/" + name + ".json");

@@ -4,19 +4,18 @@
 
 #include <array>
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "parsers/core/text.h"
+#include "parsers/core/whole_file.h"
 
 namespace bertbench {
 namespace {
 
 using nlohmann::json;
 
-constexpr std::array kCounts{"steps", "gradient_accumulation_steps", "micro_batch_size",
-                             "world_size"};
+constexpr std::array kPlanCounts{"steps", "gradient_accumulation_steps", "micro_batch_size",
+                                 "world_size"};
 constexpr std::array kNumbers{"iterations_per_second", "measured_s"};
 constexpr std::string_view kShape =
     "a phase has name, steps, gradient_accumulation_steps, iterations_per_second and, if known, "
@@ -32,7 +31,7 @@ Result<PlanPhase> phase_from(const json& value, const std::string& where) {
     if (key == "name") {
       if (!field.is_string()) return fail(at, "is not a text", "for example \"phase 1\"");
       phase.name = field.get<std::string>();
-    } else if (std::ranges::find(kCounts, key) != kCounts.end()) {
+    } else if (std::ranges::find(kPlanCounts, key) != kPlanCounts.end()) {
       // Unsigned values above 2^63 would wrap round to negative ones, which the bound refuses too.
       if (!field.is_number_integer() || field.get<std::int64_t>() < 1) {
         return fail(at, "is not a whole number of at least 1", "for example 7038");
@@ -130,10 +129,9 @@ Result<std::vector<PlanPhase>> plan_from_json(std::string_view text, const std::
 }
 
 Result<std::vector<PlanPhase>> read_plan(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  if (!in || !(text << in.rdbuf())) return fail(path, "cannot be read", "give a plan file");
-  return plan_from_json(text.str(), path);
+  const auto text = read_whole_file(path, 1, "give a plan file");
+  if (!text) return tl::unexpected(text.error());
+  return plan_from_json(*text, path);
 }
 
 }  // namespace bertbench

@@ -192,7 +192,7 @@ TEST(SweepConfig, ReadsAHostfileBesideTheConfig) {
 TEST(SweepConfig, NamesAPathThatCannotBeRead) {
   EXPECT_THAT(load_config("/nonexistent/sweep.json").error().message(),
               HasSubstr("/nonexistent/sweep.json: cannot be read: No such file"));
-  EXPECT_THAT(load_config("/tmp").error().message(), HasSubstr("Is a directory"));
+  EXPECT_THAT(load_config("/tmp").error().message(), HasSubstr("is a folder"));
 }
 
 TEST(SweepConfig, TheSchemaNamesTheSameKeys) {

@@ -9,6 +9,7 @@
 
 #include "harness/sweep/journal/run_state.h"
 #include "parsers/core/crc32c.h"
+#include "parsers/core/text.h"
 #include "tests/harness/sweep/support.h"
 
 namespace bertbench {
@@ -90,6 +91,36 @@ TEST(Journal, RefusesDamageInTheMiddle) {
   const auto journal = Journal::open(*folder);
   ASSERT_FALSE(journal);
   EXPECT_THAT(journal.error().message(), HasSubstr("journal.jsonl:2: the journal is damaged"));
+}
+
+// Each line is whole, so that no checksum shows it: a trial would be measured twice, or counted
+// twice.
+TEST(Journal, RefusesRecordsThatWereRemovedRepeatedOrMoved) {
+  ScratchFolder temp;
+  {
+    auto journal = open_in(temp);
+    for (const char* event : {"a", "b", "c"}) ASSERT_TRUE(journal.append({{"event", event}}));
+  }
+  const std::string whole = test::read(temp.path("journal.jsonl"));
+  const auto lines = split(whole, '\n');
+  const auto text_of = [&](std::initializer_list<int> order) {
+    std::string text;
+    for (const int i : order) text += std::string(lines[static_cast<std::size_t>(i)]) + "\n";
+    return text;
+  };
+  const std::pair<std::string, std::string> wrong[] = {
+      {text_of({1, 2}), "jsonl:1: is not record 1"},
+      {text_of({0, 2}), "jsonl:2: is not record 2"},
+      {text_of({0, 2, 1}), "jsonl:2: is not record 2"},
+      {text_of({0, 1, 1, 2}), "jsonl:3: is not record 3"}};
+  for (const auto& [text, error] : wrong) {
+    test::write(temp.path("journal.jsonl"), text);
+    auto folder = Folder::make_root(temp.path());
+    const auto journal = Journal::open(*folder);
+    ASSERT_FALSE(journal);
+    EXPECT_THAT(journal.error().message(), HasSubstr(error));
+    EXPECT_EQ(test::read(temp.path("journal.jsonl")), text);
+  }
 }
 
 TEST(Journal, TellsASecondHarnessThePidOfTheFirst) {

@@ -1,0 +1,18 @@
+// Files that are read as one text: results, configurations, tables. Logs are not (parsers/input).
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "parsers/core/error.h"
+
+namespace bertbench {
+
+/// The bytes of a file, of a pipe, or of stdin for "-". An error where it is a folder, cannot be
+/// read to its end, or holds more than `most_mib` MiB, so that a wrong path (/dev/zero, a
+/// checkpoint) does not take all memory; `holds` ends that error's hint: "a plan holds phases, not
+/// logs".
+[[nodiscard]] Result<std::string> read_whole_file(const std::string& path, std::size_t most_mib,
+                                                  const std::string& holds);
+
+}  // namespace bertbench
