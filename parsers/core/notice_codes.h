@@ -173,6 +173,7 @@ enum class NoticeCode : std::uint16_t {
   closing_rate_far_off,
   clock_differs_from_steps,
   printed_rates_above_clock,
+  clock_jumped,
   printed_rates_far_off,
   steps_done_again,
   joined_restarts,

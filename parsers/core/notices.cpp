@@ -571,6 +571,11 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "the printed rates are {percent:.0f} % higher than the counter over the clock ({printed}): it "
      "covers what lies between them, such as evaluation, saving or loading",
      "Printed rates leave out what lies between the lines."},
+    {NoticeCode::clock_jumped, "clock_jumped",
+     "between two steps the log's clock goes on by {seconds:.6g} s, {times:.3g} times what steps "
+     "take: "
+     "the clock was set or the job stood still; counter_clock leaves that gap out",
+     "One gap outweighs all others together; total_time holds it."},
     {NoticeCode::printed_rates_far_off, "printed_rates_far_off",
      "the mean of the printed rates, {printed}, is {times:.3g} times as {direction} as the times "
      "of the steps give: single steps differ much, or the counter jumped",

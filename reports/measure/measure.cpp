@@ -241,6 +241,7 @@ void choose_rate(const RunLog& log, const Window& window, const Estimates& estim
     add(make_notice(NoticeCode::closing_rate_of_run, 0));
   }
   say_other_rates(estimates.list, *chosen, window.size(), trial);
+  if (chosen->name == "counter_clock") report_clock_jump(log, window, trial);
   if (chosen->name == "printed_mean") add(mean_of_rates_misleads(records, log.rate_unit));
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "parsers/core/notice.h"
+#include "reports/stats/clock.h"
 
 namespace bertbench {
 namespace {
@@ -117,6 +118,13 @@ void say_rates_beside_times(std::span<const Estimate> estimates, const Estimate&
 }
 
 }  // namespace
+
+void report_clock_jump(const RunLog& log, const Window& window, Trial& trial) {
+  const auto jump = clock_jump(log, window);
+  if (!jump) return;
+  trial.notices.push_back(make_notice(NoticeCode::clock_jumped, log.records[jump->record].line,
+                                      jump->seconds, jump->times));
+}
 
 void say_other_rates(std::span<const Estimate> estimates, const Estimate& chosen,
                      std::size_t records, Trial& trial) {

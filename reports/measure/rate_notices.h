@@ -14,4 +14,7 @@ namespace bertbench {
 void say_other_rates(std::span<const Estimate> estimates, const Estimate& chosen,
                      std::size_t records, Trial& trial);
 
+/// Adds a notice where counter_clock leaves out a jump of the clock.
+void report_clock_jump(const RunLog& log, const Window& window, Trial& trial);
+
 }  // namespace bertbench

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <span>
+#include <vector>
+
+#include "reports/stats/summary.h"
 
 namespace bertbench {
 namespace {
@@ -151,8 +154,38 @@ std::optional<ClockRate> from_zero(const RunLog& log, const Window& window) {
 
 }  // namespace
 
+std::optional<ClockJump> clock_jump(const RunLog& log, const Window& window) {
+  constexpr double kShareOfTheWindow = 0.5;
+  constexpr double kTimesTheMedianPace = 100;
+  constexpr std::size_t kOtherGaps = 10;
+  const std::span<const Record> records = log.records;
+  ClockJump longest;
+  double all = 0, all_steps = 0, steps_of_longest = 0;
+  std::vector<double> paces;
+  for (std::size_t i = window.first + 1; i < window.last; ++i) {
+    const double seconds = clock_of(records[i]) - clock_of(records[i - 1]);
+    const auto steps = static_cast<double>(records[i].step - records[i - 1].step);
+    if (!(seconds >= 0 && steps > 0)) continue;  // begins anew, or unknown
+    all += seconds;
+    all_steps += steps;
+    paces.push_back(seconds / steps);
+    if (seconds <= longest.seconds) continue;
+    longest = {i, seconds, 0};
+    steps_of_longest = steps;
+  }
+  if (paces.size() <= kOtherGaps || longest.seconds <= kShareOfTheWindow * all) return std::nullopt;
+  // A clock of whole seconds shows most gaps as none.
+  const double others = (all - longest.seconds) / (all_steps - steps_of_longest);
+  const double usual = std::max(median(paces), others);
+  if (!(usual > 0)) return std::nullopt;
+  longest.times = longest.seconds / (steps_of_longest * usual);
+  if (longest.times < kTimesTheMedianPace) return std::nullopt;
+  return longest;
+}
+
 std::optional<ClockRate> counter_over_clock(const RunLog& log, const Window& window) {
-  if (begins_at_zero(log, window)) return from_zero(log, window);
+  const auto jump = clock_jump(log, window);
+  if (!jump && begins_at_zero(log, window)) return from_zero(log, window);
   const std::span<const Record> records = log.records;
   // The record before the window ends where the window begins; the one before that shows
   // whether the second rolled over there.
@@ -176,7 +209,7 @@ std::optional<ClockRate> counter_over_clock(const RunLog& log, const Window& win
     if (std::isnan(clock_of(records[i]))) {
       close(i);
       begin = i + 1;
-    } else if (i > begin && !goes_on(records[i - 1], records[i])) {
+    } else if (i > begin && (!goes_on(records[i - 1], records[i]) || (jump && jump->record == i))) {
       close(i);
     }
   }

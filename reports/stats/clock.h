@@ -16,6 +16,18 @@ namespace bertbench {
   return own && !std::isnan(record.first_time_s) ? record.first_time_s : record.time_s;
 }
 
+/// One gap between two records of a window that outweighs all others together: the clock was set,
+/// the machine slept, or the job stood still.
+struct ClockJump {
+  std::size_t record = 0;  ///< index in the log of the record after the gap
+  double seconds = 0;
+  double times = 0;  ///< of what its iterations take at the median pace
+};
+
+/// The gap that takes more than half of the window's time and at least 100 times what its
+/// iterations take at the median pace, where ten other gaps fix that pace; nothing otherwise.
+[[nodiscard]] std::optional<ClockJump> clock_jump(const RunLog& log, const Window& window);
+
 struct ClockRate {
   double iterations = 0;  ///< counter difference over the window's stretches
   double seconds = 0;     ///< clock difference over them, > 0
@@ -33,7 +45,8 @@ struct ClockRate {
 /// window holds before the first mark and after the last one takes the time that the nearest
 /// seconds' pace gives, but no more than the second shown there leaves: its error is taken as
 /// uniform over that time. A clock or counter that begins anew (a bar per data file) ends a
-/// stretch; the stretches are added up. Nothing when no two marks differ.
+/// stretch, and so does a clock that jumps; the stretches are added up. Nothing when no two marks
+/// differ.
 [[nodiscard]] std::optional<ClockRate> counter_over_clock(const RunLog& log, const Window& window);
 
 }  // namespace bertbench

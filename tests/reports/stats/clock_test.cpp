@@ -50,6 +50,40 @@ TEST(CounterClock, SevenRedrawsOfThePublishedBarGive384IterationsIn125Seconds) {
   EXPECT_NEAR(all->resolution, 1.0 / 125, 1e-12);
 }
 
+// A clock that is set while a training runs, or a machine that sleeps.
+TEST(CounterClock, LeavesOutTheOneGapThatOutweighsAllOthers) {
+  for (const double resolution : {0.001, 1.0}) {
+    RunLog log;
+    log.clock_resolution_s = resolution;
+    log.clock_is_wall = true;
+    for (int step = 1; step <= 100; ++step) {
+      Record record;
+      record.step = step;
+      record.line = step;
+      const double clock = 0.5 * step + (step >= 70 ? 3600 : 0);
+      record.time_s = resolution * std::floor(clock / resolution);
+      log.records.push_back(record);
+    }
+    const auto measured = rate(log, "all");
+    ASSERT_TRUE(measured);
+    EXPECT_NEAR(measured->iterations / measured->seconds, 2, 0.05) << resolution;
+    const auto jump = clock_jump(log, apply_window(log, samples::window("all")));
+    ASSERT_TRUE(jump);
+    EXPECT_EQ(jump->record, 69U);
+    EXPECT_NEAR(jump->seconds, 3600.5, 0.51);
+  }
+  // Evaluations that come again, and a long one among few steps, are the run's own time.
+  RunLog often;
+  double clock = 0;
+  for (int step = 1; step <= 100; ++step) {
+    Record record;
+    record.step = step;
+    record.time_s = clock += step % 25 == 0 ? 3600 : 0.5;
+    often.records.push_back(record);
+  }
+  EXPECT_FALSE(clock_jump(often, apply_window(often, samples::window("all"))));
+}
+
 TEST(CounterClock, WholeSecondsReadAtTheRollOverAreWithinTheStatedResolution) {
   for (const double seconds : {0.07, 0.3, 0.31, 0.5, 0.9, 1.7, 6.1}) {
     for (const double start : {0.0, 0.2, 0.5, 0.93}) {
