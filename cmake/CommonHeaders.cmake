@@ -12,6 +12,16 @@ function(bb_add_header_set name)
   target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
 endfunction()
 
+# With BB_UNITY a target's sources are compiled some at a time as one: what they all include and what
+# templates become of it is then compiled once for all of them.
+function(bb_unity target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${BB_UNITY} UNITY_BUILD_BATCH_SIZE 8)
+  if(BB_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # A source is an included file there, whose local types look to GCC as if others had them, too.
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+  endif()
+endfunction()
+
 set(bb_standard_headers
   <algorithm> <array> <charconv> <cmath> <cstdint> <filesystem> <fstream> <functional> <map> <memory>
   <optional> <set> <span> <sstream> <string> <string_view> <utility> <variant> <vector>)
@@ -41,4 +51,5 @@ function(bb_harness_headers target)
   target_link_libraries(${target} PRIVATE ${bb_common_libs})
   target_compile_options(${target} PRIVATE ${bb_quick_to_compile})
   target_precompile_headers(${target} REUSE_FROM bb_json_headers)
+  bb_unity(${target})
 endfunction()

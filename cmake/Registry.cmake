@@ -18,7 +18,10 @@ function(bb_registry target)
     string(REPLACE "-" "_" file ${name})
     get_filename_component(ident ${file} NAME)
     if(NOT name IN_LIST ARG_MADE)
-      target_sources(${target} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_SOURCE_DIR}/${file}.cpp)
+      set(source ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_SOURCE_DIR}/${file}.cpp)
+      target_sources(${target} PRIVATE ${source})
+      # Plug-ins of one kind have functions of equal names.
+      set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     endif()
     string(APPEND externs "extern const ${ARG_TYPE} ${ARG_KIND}_${ident};\n")
     string(APPEND entries "    &${ARG_KIND}_${ident},\n")
@@ -38,4 +41,5 @@ std::span<const @ARG_TYPE@* const> all_@ARG_KIND@s() { return kTable; }
 }  // namespace bertbench
 ")
   target_sources(${target} PRIVATE ${file})
+  set_source_files_properties(${file} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()

@@ -23,7 +23,23 @@ function(bb_test_program name)
   # A test's own source is compiled quickly (40 % of a whole build's time went into optimising tests);
   # the code under test keeps the optimisation of its build type.
   target_compile_options(${name} PRIVATE -O0)
+  # Of equal templates the linker keeps the first. The code under test comes before the test's own, so
+  # that its optimised ones stay (JSON and containers without optimisation made tests six times as slow).
+  set(under_test)
+  foreach(library IN LISTS ARG_LIBS)
+    if(TARGET ${library})
+      get_target_property(type ${library} TYPE)
+      if(type STREQUAL "STATIC_LIBRARY")
+        list(APPEND under_test $<TARGET_FILE:${library}>)
+      endif()
+    endif()
+  endforeach()
+  if(under_test)
+    list(JOIN under_test "," under_test)
+    target_link_options(${name} PRIVATE "LINKER:--whole-archive,${under_test},--no-whole-archive")
+  endif()
   target_precompile_headers(${name} REUSE_FROM bb_test_headers)
+  bb_unity(${name})
   target_compile_definitions(${name} PRIVATE
     BB_SOURCE_DIR="${PROJECT_SOURCE_DIR}" BB_TEST_DATA_DIR="${CMAKE_CURRENT_SOURCE_DIR}")
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)

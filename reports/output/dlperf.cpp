@@ -6,6 +6,7 @@
 #include "parsers/core/text.h"
 #include "parsers/core/trainer_options.h"
 #include "reports/output/value_text.h"
+#include "reports/stats/summary.h"
 
 namespace bertbench {
 namespace {
@@ -30,12 +31,6 @@ std::string short_variant(const Identity& id) {
   if (id.micro_batch_size) text += "_b" + std::to_string(*id.micro_batch_size);
   if (id.precision) text += "_" + *id.precision;
   return text;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 std::string model_of(const Cell& cell) {

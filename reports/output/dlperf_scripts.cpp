@@ -9,6 +9,7 @@
 #include "parsers/core/text.h"
 #include "reports/output/dlperf.h"
 #include "reports/output/dlperf_lines.h"
+#include "reports/stats/summary.h"
 
 namespace bertbench {
 namespace {
@@ -20,12 +21,6 @@ std::vector<double> slice(const std::vector<double>& values, std::int64_t from, 
   from = std::clamp<std::int64_t>(from, 0, n);
   to = std::clamp<std::int64_t>(to, from, n);
   return {values.begin() + from, values.begin() + to};
-}
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  const std::size_t n = values.size();
-  return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
 class Script : public DlperfScript {
@@ -97,8 +92,7 @@ class Mxnet final : public Script {
     }
     std::vector<double> steps;
     for (std::size_t i = 0; i < speeds_.size(); i += ranks) {
-      steps.push_back(median({speeds_.begin() + static_cast<std::ptrdiff_t>(i),
-                              speeds_.begin() + static_cast<std::ptrdiff_t>(i + ranks)}));
+      steps.push_back(median(std::span(speeds_).subspan(i, ranks)));
     }
     const std::int64_t from = warmup() <= 100 ? 100 : warmup() - 100;
     const auto used = slice(steps, from, train());

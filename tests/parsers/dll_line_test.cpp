@@ -14,9 +14,9 @@
 namespace bertbench {
 namespace {
 
-using Json = nlohmann::json;
+using nlohmann::json;
 
-std::optional<double> number(const Json& object, const char* key) {
+std::optional<double> number(const json& object, const char* key) {
   const auto at = object.find(key);
   if (at == object.end()) return std::nullopt;
   if (at->is_number()) return at->get<double>();
@@ -26,10 +26,11 @@ std::optional<double> number(const Json& object, const char* key) {
 
 // As the format reads such a line by the library alone.
 std::optional<DllStep> by_library(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, false);
-  if (!json.is_object() || !json.contains("step") || !json.contains("data")) return std::nullopt;
-  const Json& step = json["step"];
-  const Json& data = json["data"];
+  const json object = json::parse(text, nullptr, false);
+  if (!object.is_object() || !object.contains("step") || !object.contains("data"))
+    return std::nullopt;
+  const json& step = object["step"];
+  const json& data = object["data"];
   if (!step.is_array() || step.empty() || step.size() > 2 || !step.back().is_number() ||
       !data.is_object()) {
     return std::nullopt;
@@ -37,7 +38,7 @@ std::optional<DllStep> by_library(std::string_view text) {
   DllStep out;
   out.iteration = step.back().get<double>();
   out.skipped = number(data, "skipped_steps");
-  const auto stamp = number(json, "timestamp");
+  const auto stamp = number(object, "timestamp");
   out.time_s = stamp ? *stamp : number(data, "timestamp").value_or(kUnknown);
   out.last = data.contains("final_loss");
   for (const char* key : {"step_loss", "average_loss", "final_loss", "train.loss", "train_loss"}) {
@@ -131,7 +132,7 @@ TEST(DllLineReader, LeavesToTheLibraryWhatIsNoNumber) {
   }
   for (const char* rate : {"1e999", "1e", "1e+", "1.e5", "1e-5x", "01"}) {
     EXPECT_FALSE(reader.read(line(rate), step)) << rate;
-    EXPECT_TRUE(Json::parse(line(rate), nullptr, false).is_discarded()) << rate;
+    EXPECT_TRUE(json::parse(line(rate), nullptr, false).is_discarded()) << rate;
   }
 }
 

@@ -18,7 +18,7 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
 
-Cell cell(std::int64_t gpus, std::int64_t batch, double rate, const char* precision = "fp32") {
+Cell heat_cell(std::int64_t gpus, std::int64_t batch, double rate, const char* precision = "fp32") {
   return samples::cell(samples::identity(1, gpus, batch, precision), {rate, rate, rate});
 }
 
@@ -33,13 +33,13 @@ Cell failed(Cell cell, Status status) {
 
 /// 1, 2 and 16 GPUs at batches 8 and 32; the largest does not fit, one place is missing.
 ResultSet grid() {
-  Cell flawed = cell(2, 8, 180);
+  Cell flawed = heat_cell(2, 8, 180);
   flawed.trials.push_back(samples::trial(4, 1));
   flawed.trials.back().outcome.status = Status::killed;
   flawed.trials.back().window.covered = false;
   flawed.trials.back().sequences_per_second.reset();
-  return samples::result_set({cell(16, 8, 1280), cell(1, 8, 100), cell(1, 32, 150), flawed,
-                              failed(cell(2, 32, 1), Status::out_of_memory)});
+  return samples::result_set({heat_cell(16, 8, 1280), heat_cell(1, 8, 100), heat_cell(1, 32, 150),
+                              flawed, failed(heat_cell(2, 32, 1), Status::out_of_memory)});
 }
 
 TEST(HeatMaps, RowsAreBatchesColumnsTopologiesBySizeAndTilesTheRatePerGpu) {
@@ -73,15 +73,17 @@ TEST(HeatMaps, OneForEachGroupOfTheOtherFactsNamedByWhatDiffers) {
   std::vector<Cell> cells;
   for (const char* precision : {"fp32", "fp16"}) {
     for (const std::int64_t gpus : {1, 2}) {
-      for (const std::int64_t batch : {8, 16}) cells.push_back(cell(gpus, batch, 100, precision));
+      for (const std::int64_t batch : {8, 16})
+        cells.push_back(heat_cell(gpus, batch, 100, precision));
     }
   }
-  cells.push_back(cell(1, 8, 300, "bf16"));  // one place is no map
+  cells.push_back(heat_cell(1, 8, 300, "bf16"));  // one place is no map
   const HeatMaps found = heat_maps(samples::result_set(cells));
   ASSERT_THAT(found.maps, SizeIs(2));
   EXPECT_EQ(found.maps[0].title, "fp32");
   EXPECT_EQ(found.maps[1].title, "fp16");
-  EXPECT_THAT(heat_maps(samples::result_set({cell(1, 8, 1), cell(2, 8, 2)})).maps, IsEmpty());
+  EXPECT_THAT(heat_maps(samples::result_set({heat_cell(1, 8, 1), heat_cell(2, 8, 2)})).maps,
+              IsEmpty());
 }
 
 TEST(HeatMaps, TheTableHoldsTheSameTexts) {
@@ -131,9 +133,10 @@ TEST(HeatSvg, TheLegendNamesTheRangeAndOnlyMarksThatOccur) {
   EXPECT_THAT(with, HasSubstr(">150.0 sequences/s per GPU</text>"));
   EXPECT_THAT(with, HasSubstr("no trial gave a number"));
   EXPECT_THAT(with, HasSubstr("some trials failed"));
-  const std::string without = inline_svg(
-      heat_maps(samples::result_set({cell(1, 8, 1), cell(1, 16, 2), cell(2, 8, 3), cell(2, 16, 4)}))
-          .maps.at(0));
+  const std::string without =
+      inline_svg(heat_maps(samples::result_set({heat_cell(1, 8, 1), heat_cell(1, 16, 2),
+                                                heat_cell(2, 8, 3), heat_cell(2, 16, 4)}))
+                     .maps.at(0));
   EXPECT_THAT(without, Not(HasSubstr("no trial")));
   EXPECT_THAT(without, Not(HasSubstr("some trials")));
 }
@@ -141,8 +144,8 @@ TEST(HeatSvg, TheLegendNamesTheRangeAndOnlyMarksThatOccur) {
 TEST(HeatSvg, ManyNarrowColumnsLeaveOutTextsThatDoNotFit) {
   std::vector<Cell> cells;
   for (std::int64_t gpus = 1; gpus <= 40; ++gpus) {
-    cells.push_back(cell(gpus, 8, 12345.6 * static_cast<double>(gpus)));
-    cells.push_back(cell(gpus, 16, 12345.6 * static_cast<double>(gpus)));
+    cells.push_back(heat_cell(gpus, 8, 12345.6 * static_cast<double>(gpus)));
+    cells.push_back(heat_cell(gpus, 16, 12345.6 * static_cast<double>(gpus)));
   }
   const std::string text = inline_svg(heat_maps(samples::result_set(cells)).maps.at(0));
   EXPECT_THAT(text, Not(HasSubstr("\"middle\">12346</text>")));

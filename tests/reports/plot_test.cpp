@@ -21,7 +21,7 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
 
-Cell cell(std::int64_t gpus, double rate, std::int64_t batch = 32) {
+Cell plot_cell(std::int64_t gpus, double rate, std::int64_t batch = 32) {
   return samples::cell(samples::identity(1, gpus, batch),
                        {rate, rate * 1.01, rate * 0.99, rate, rate, rate});
 }
@@ -41,7 +41,8 @@ TEST(Ticks, AreRoundNumbersThatCoverTheRange) {
 }
 
 TEST(ScalingFigures, HoldMediansIntervalsTrialsAndTheIdealFromTheSmallestJob) {
-  const auto all = scaling_figures(samples::result_set({cell(8, 700), cell(1, 100), cell(2, 190)}));
+  const auto all = scaling_figures(
+      samples::result_set({plot_cell(8, 700), plot_cell(1, 100), plot_cell(2, 190)}));
   ASSERT_THAT(all, SizeIs(1));
   const std::vector<Figure>& figures = all[0];
   ASSERT_THAT(figures, SizeIs(2));
@@ -60,11 +61,12 @@ TEST(ScalingFigures, HoldMediansIntervalsTrialsAndTheIdealFromTheSmallestJob) {
   EXPECT_EQ(medians.points[2].interval->first, 693);
   EXPECT_EQ(rate.x.scale, Scale::log2);
   EXPECT_NEAR(figures[1].series[0].points[2].y, 0.875, 1e-12);
-  EXPECT_THAT(scaling_figures(samples::result_set({cell(1, 100)})), IsEmpty());
+  EXPECT_THAT(scaling_figures(samples::result_set({plot_cell(1, 100)})), IsEmpty());
 }
 
 TEST(ScalingFigures, TheirRangeDoesNotDependOnTheOrderOfTheCells) {
-  std::vector<Cell> cells{cell(1, 10, 8), cell(8, 75, 8), cell(1, 100, 64), cell(8, 300, 64)};
+  std::vector<Cell> cells{plot_cell(1, 10, 8), plot_cell(8, 75, 8), plot_cell(1, 100, 64),
+                          plot_cell(8, 300, 64)};
   const auto one = scaling_figures(samples::result_set(cells));
   std::ranges::reverse(cells);
   const auto other = scaling_figures(samples::result_set(cells));
@@ -77,8 +79,8 @@ TEST(ScalingFigures, TheirRangeDoesNotDependOnTheOrderOfTheCells) {
 TEST(ScalingFigures, OfManySeriesHoldEightEach) {
   std::vector<Cell> cells;
   for (std::int64_t batch = 1; batch <= 12; ++batch) {
-    cells.push_back(cell(1, 100 + static_cast<double>(batch), batch));
-    cells.push_back(cell(4, 390 + static_cast<double>(batch), batch));
+    cells.push_back(plot_cell(1, 100 + static_cast<double>(batch), batch));
+    cells.push_back(plot_cell(4, 390 + static_cast<double>(batch), batch));
   }
   const auto figures = scaling_figures(samples::result_set(cells));
   ASSERT_THAT(figures, SizeIs(2));
@@ -89,7 +91,7 @@ TEST(ScalingFigures, OfManySeriesHoldEightEach) {
 }
 
 TEST(ReconciliationFigure, IsAgainstAllWorkOverAllTime) {
-  ResultSet set = samples::result_set({cell(1, 100)});
+  ResultSet set = samples::result_set({plot_cell(1, 100)});
   set.cells[0].trials[0].estimators = {{"step_time", 100}, {"printed", 105}, {"total_time", 80}};
   const auto figure = reconciliation_figure(set);
   ASSERT_TRUE(figure);
@@ -99,8 +101,10 @@ TEST(ReconciliationFigure, IsAgainstAllWorkOverAllTime) {
 }
 
 TEST(ComparisonFigure, TellsFasterFromSlowerFromNeither) {
-  const ResultSet a = samples::result_set({cell(1, 100), cell(2, 200), cell(4, 400)});
-  const ResultSet b = samples::result_set({cell(1, 110), cell(2, 180), cell(4, 400)});
+  const ResultSet a =
+      samples::result_set({plot_cell(1, 100), plot_cell(2, 200), plot_cell(4, 400)});
+  const ResultSet b =
+      samples::result_set({plot_cell(1, 110), plot_cell(2, 180), plot_cell(4, 400)});
   const auto figure = comparison_figure(compare(a, b), b);
   ASSERT_TRUE(figure);
   EXPECT_NEAR(named(*figure, "faster").points[0].x, 0.1, 0.01);
@@ -120,7 +124,7 @@ TEST(IterationFigures, ReadFilesOfTheRunFolderAndNoOther) {
   };
   write(folder / "run/c/trial_1/iterations.csv");
   write(folder / "secret.csv");
-  ResultSet set = samples::result_set({cell(1, 10)});
+  ResultSet set = samples::result_set({plot_cell(1, 10)});
   set.cells[0].trials[0].iterations_file = "c/trial_1/iterations.csv";
   set.cells[0].trials[0].window.first_step = 100;
   set.cells[0].trials[0].window.last_step = 900;

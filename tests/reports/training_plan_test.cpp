@@ -6,19 +6,19 @@
 namespace bertbench {
 namespace {
 
-std::vector<PlanPhase> published() {
+std::vector<PlanPhase> published_plan() {
   return *read_plan(BB_SOURCE_DIR "/configs/plans/dgx2-two-phase.json");
 }
 
 TEST(TrainingPlan, CalculatesThePublishedTimesOfBothPhases) {
-  const PlanReckoning plan = reckon(published());
+  const PlanReckoning plan = reckon(published_plan());
   ASSERT_EQ(plan.phases.size(), 2U);
   EXPECT_NEAR(plan.phases[0].calculated_s, 143449.7, 0.05);
   EXPECT_NEAR(plan.phases[1].calculated_s, 83308.47, 0.005);
 }
 
 TEST(TrainingPlan, CorrectsThePhaseWithoutAClockByTheOverheadOfTheOther) {
-  const PlanReckoning plan = reckon(published());
+  const PlanReckoning plan = reckon(published_plan());
   EXPECT_FALSE(plan.phases[0].corrected);
   EXPECT_TRUE(plan.phases[1].corrected);
   // From unrounded seconds: 143449.7 would give 86132.95.
@@ -28,7 +28,7 @@ TEST(TrainingPlan, CorrectsThePhaseWithoutAClockByTheOverheadOfTheOther) {
 }
 
 TEST(TrainingPlan, CountsThePublishedSequencesHoursAndShares) {
-  const PlanReckoning plan = reckon(published());
+  const PlanReckoning plan = reckon(published_plan());
   EXPECT_EQ(plan.phases[0].sequences, 461242368);
   EXPECT_EQ(plan.phases[1].sequences, 50331648);
   EXPECT_EQ(plan.phases[0].global_batch_size, 65536);
@@ -40,7 +40,7 @@ TEST(TrainingPlan, CountsThePublishedSequencesHoursAndShares) {
 }
 
 TEST(TrainingPlan, WithoutAnyClockExpectsWhatItCalculates) {
-  auto phases = published();
+  auto phases = published_plan();
   phases[0].measured_s.reset();
   phases[0].world_size.reset();
   const PlanReckoning plan = reckon(phases);

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-std::string hours(double seconds) { return fmt::format("{:.1f}", seconds / 3600); }
+std::string hours(double time_s) { return fmt::format("{:.1f}", time_s / 3600); }
 
 std::string share(const std::optional<double>& value, int decimals) {
   return value ? fmt::format("{:.{}f} %", 100 * *value, decimals) : "-";

@@ -14,7 +14,7 @@
 namespace bertbench::audit {
 namespace {
 
-constexpr std::size_t kLongestLine = 2000;  // bytes of a heading or a row; more is prose
+constexpr std::size_t kLongestRow = 2000;  // bytes of a heading or a row; more is prose
 constexpr std::size_t kLongestContext = 400, kLongestTitle = 100;  // bytes
 constexpr std::size_t kTitles = 3;            // lines of context above a heading
 constexpr std::size_t kHeadingTrials = 2000;  // lines of a file that are parted into known names
@@ -189,7 +189,7 @@ bool numbers_fit(const Block& block, const std::vector<std::string>& cells) {
 }
 
 Fit fit_row(const Block& block, std::string_view line, std::vector<std::string>& cells) {
-  if (line.size() > kLongestLine || blank(line)) return Fit::other;
+  if (line.size() > kLongestRow || blank(line)) return Fit::other;
   if (fits_pieces(block, line, cells) && numbers_fit(block, cells)) return Fit::row;
   if (!block.between || *block.between == Between::blanks) {
     auto split = split_row(line, block.numeric);
@@ -246,7 +246,7 @@ class PastedReader {
   // Where `at_` is a heading: reads its rows, `at_` is then their last line.
   bool read_table() {
     const std::string_view line = at_.text;
-    if (line.size() > kLongestLine) return false;
+    if (line.size() > kLongestRow) return false;
     return read_between(line) || read_words(line) || read_lines(line);
   }
 
@@ -285,7 +285,7 @@ class PastedReader {
     if (!may || plain.find(' ') == std::string_view::npos || trials_ >= kHeadingTrials)
       return false;
     const std::optional<std::string_view> row = next_filled();
-    if (!row || row->size() > kLongestLine || !has_number(*row)) return false;
+    if (!row || row->size() > kLongestRow || !has_number(*row)) return false;
     ++trials_;
     const HeadingWords heading(plain, names_);
     std::optional<Block> best;

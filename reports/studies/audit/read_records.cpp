@@ -12,7 +12,7 @@
 namespace bertbench::audit {
 namespace {
 
-constexpr std::size_t kLongestLine = 160;  // bytes; "Measured per GPU TFLOPs:\t41.7" has 29
+constexpr std::size_t kLongestRecordLine = 160;  // bytes; "Measured per GPU TFLOPs:\t41.7" has 29
 
 struct Entry {
   std::string name, value;
@@ -23,7 +23,7 @@ struct Entry {
 // "# samples per second:\t88.9".
 std::optional<Entry> entry_of(std::string_view line, std::int64_t number) {
   line = trim(line);
-  if (line.empty() || line.size() > kLongestLine) return std::nullopt;
+  if (line.empty() || line.size() > kLongestRecordLine) return std::nullopt;
   const auto colon = line.find_first_of(":=");
   if (colon == std::string_view::npos || colon == 0 || colon + 1 == line.size())
     return std::nullopt;

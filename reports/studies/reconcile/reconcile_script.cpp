@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kLoosest = 1e-3;  // a statement of few digits fits too much
 
-struct Candidate {
+struct Reading {
   double rate = 0;
   std::string what;
 };
@@ -30,8 +30,8 @@ double printed_error(double value) {
 }
 
 // The readings of one log without a wrong factor.
-std::vector<Candidate> honest_readings(const RunLog& log, const ScriptInputs& inputs) {
-  std::vector<Candidate> out;
+std::vector<Reading> honest_readings(const RunLog& log, const ScriptInputs& inputs) {
+  std::vector<Reading> out;
   const bool sequences = log.summary->unit == RateUnit::sequences_per_second;
   const bool bar = log.rate_unit == RateUnit::iterations_per_second;
   const auto reading = [&](double rate, const std::string& what) {
@@ -72,12 +72,12 @@ ScriptNumber explain_script(const RunLog& log, const ScriptInputs& inputs) {
     out.gap = value / *inputs.total - 1;
   }
   const double error = printed_error(value);
-  std::vector<Candidate> fits;
+  std::vector<Reading> fits;
   const auto readings = honest_readings(log, inputs);
   const auto add = [&](double rate, const std::string& what) {
     if (std::abs(rate - value) <= error) fits.push_back({rate, what});
   };
-  for (const Candidate& reading : readings) add(reading.rate, reading.what);
+  for (const Reading& reading : readings) add(reading.rate, reading.what);
   if (fits.empty()) {
     const std::pair<std::optional<std::int64_t>, const char*> factors[] = {
         {inputs.accumulation, "the gradient accumulation steps"},
@@ -85,7 +85,7 @@ ScriptNumber explain_script(const RunLog& log, const ScriptInputs& inputs) {
     for (const auto& [factor, name] : factors) {
       if (!factor || *factor < 2) continue;
       const auto f = static_cast<double>(*factor);
-      for (const Candidate& reading : readings) {
+      for (const Reading& reading : readings) {
         add(reading.rate * f,
             fmt::format("{}, times {} once too often ({})", reading.what, name, *factor));
         add(reading.rate / f, fmt::format("{}, without {} ({})", reading.what, name, *factor));
@@ -94,7 +94,7 @@ ScriptNumber explain_script(const RunLog& log, const ScriptInputs& inputs) {
   }
   if (fits.empty()) return out;
   // Equal readings stay in the order above; a nearer one goes first.
-  std::ranges::stable_sort(fits, {}, [&](const Candidate& fit) {
+  std::ranges::stable_sort(fits, {}, [&](const Reading& fit) {
     return std::round(std::abs(fit.rate - value) / error * 4);
   });
   out.taken = fits.front().what;

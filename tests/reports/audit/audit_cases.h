@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "reports/stats/flops.h"
 #include "reports/studies/audit/audit.h"
 
 namespace bertbench::audit {
@@ -32,6 +33,18 @@ inline std::vector<std::string> findings(const std::vector<TableAudit>& tables) 
       if (!is_finding(cell)) continue;
       out.push_back(std::string(name(cell.verdict)) + " " + cell.number + " -> " + cell.should_be);
     }
+  }
+  return out;
+}
+
+/// The formulas of one sequence, as a command gives them to an audit.
+inline std::vector<NamedFlops> flops(const std::string& model, double length, bool checkpointing) {
+  const auto shape = model_shape(model);
+  if (!shape) return {};
+  const auto all = flops_per_sequence(*shape, static_cast<std::int64_t>(length), checkpointing);
+  std::vector<NamedFlops> out;
+  for (const FlopsFormula& formula : flops_formulas()) {
+    out.push_back({std::string(formula.key), all.*formula.value});
   }
   return out;
 }

@@ -6,7 +6,6 @@
 #include <random>
 #include <sstream>
 
-#include "reports/stats/flops.h"
 #include "reports/studies/audit/words.h"
 #include "tests/reports/audit/audit_cases.h"
 
@@ -17,17 +16,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
-
-std::vector<NamedFlops> flops(const std::string& model, double length, bool checkpointing) {
-  const auto shape = model_shape(model);
-  if (!shape) return {};
-  const auto all = flops_per_sequence(*shape, static_cast<std::int64_t>(length), checkpointing);
-  std::vector<NamedFlops> out;
-  for (const FlopsFormula& formula : flops_formulas()) {
-    out.push_back({std::string(formula.key), all.*formula.value});
-  }
-  return out;
-}
 
 std::string slurp(const std::string& path) {
   std::ifstream in(path, std::ios::binary);

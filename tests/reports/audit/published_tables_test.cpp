@@ -4,7 +4,6 @@
 #include <fstream>
 #include <sstream>
 
-#include "reports/stats/flops.h"
 #include "tests/reports/audit/audit_cases.h"
 
 namespace bertbench::audit {
@@ -13,17 +12,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-std::vector<NamedFlops> flops(const std::string& model, double length, bool checkpointing) {
-  const auto shape = model_shape(model);
-  if (!shape) return {};
-  const auto all = flops_per_sequence(*shape, static_cast<std::int64_t>(length), checkpointing);
-  std::vector<NamedFlops> out;
-  for (const FlopsFormula& formula : flops_formulas()) {
-    out.push_back({std::string(formula.key), all.*formula.value});
-  }
-  return out;
-}
 
 std::vector<TableAudit> published(const std::string& file, AuditOptions options = {}) {
   const std::string path = std::string(BB_SOURCE_DIR) + "/tests/data/published/" + file;

@@ -127,11 +127,11 @@ TEST(Json, NamesCellVerdictIntervalAndSources) {
   const auto tables = audit_markdown(
       "# FP16\n\n| gpu_num | samples/s | speedup |\n|---|---|---|\n| 1 | 544.31 | 1 |\n"
       "| 32 | 14822.31 | 27.33 |\n");
-  const auto json = audit_to_json(tables, {}, false);
-  EXPECT_EQ(json["schema"], "bertbench.audit/1");
-  EXPECT_EQ(json["counts"]["impossible"], 1);
-  ASSERT_EQ(json["tables"][0]["cells"].size(), 1U);
-  const auto& cell = json["tables"][0]["cells"][0];
+  const auto report = audit_to_json(tables, {}, false);
+  EXPECT_EQ(report["schema"], "bertbench.audit/1");
+  EXPECT_EQ(report["counts"]["impossible"], 1);
+  ASSERT_EQ(report["tables"][0]["cells"].size(), 1U);
+  const auto& cell = report["tables"][0]["cells"][0];
   EXPECT_EQ(cell["line"], 6);
   EXPECT_EQ(cell["printed"], "27.33");
   EXPECT_EQ(cell["should_be"], "27.23");

@@ -47,14 +47,14 @@ std::vector<double> changing() {
   return out;
 }
 
-std::optional<BarRate> rate(const RunLog& log, const std::string& rule) {
+std::optional<BarRate> bar_rate(const RunLog& log, const std::string& rule) {
   return counter_over_bar_rates(log, apply_window(log, samples::window(rule)));
 }
 
 TEST(BarClock, TheWayThatFitsTheShownSecondsIsTaken) {
   for (const BarReading way : {two_means, mean_of_times, newest_interval, overall_mean}) {
     for (const double shift : {0.0, -0.4}) {
-      const auto found = rate(bar(changing(), way, shift), "5:60");
+      const auto found = bar_rate(bar(changing(), way, shift), "5:60");
       ASSERT_TRUE(found) << way;
       EXPECT_EQ(found->iterations, 55);
       EXPECT_NEAR(found->seconds, 45 * 0.3 + 1, 0.01) << way;
@@ -68,16 +68,16 @@ TEST(BarClock, MomentsThatMissTheShownSecondsGiveNothing) {
   for (Record& record : log.records) {
     for (float& s : record.bar_s) s *= 1.3F;
   }
-  EXPECT_FALSE(rate(log, "all"));
+  EXPECT_FALSE(bar_rate(log, "all"));
   for (Record& record : log.records) record.bar_s = kNoBarSeconds;
-  EXPECT_FALSE(rate(log, "all"));
-  EXPECT_FALSE(rate(bar({0.3, 0.3}, two_means), "all"));
+  EXPECT_FALSE(bar_rate(log, "all"));
+  EXPECT_FALSE(bar_rate(bar({0.3, 0.3}, two_means), "all"));
 }
 
 TEST(BarClock, FromItsCreationTheFirstStepCounts) {
   std::vector<double> steps(40, 0.3);
   steps[0] = 2.5;
-  const auto found = rate(bar(steps, two_means), "all");
+  const auto found = bar_rate(bar(steps, two_means), "all");
   ASSERT_TRUE(found);
   EXPECT_EQ(found->iterations, 40);
   EXPECT_NEAR(found->seconds, 2.5 + 39 * 0.3, 0.01);
@@ -88,7 +88,7 @@ TEST(BarClock, TheLastRedrawOfAClosedBarIsNoMarkWhereItShowsTheMean) {
   RunLog log = bar(changing(), two_means);
   log.records.back().bar_s[two_means] += 0.3F;
   log.records.back().bar_s[overall_mean] = static_cast<float>(log.records.back().time_s) + 0.2F;
-  const auto found = rate(log, "5:60");
+  const auto found = bar_rate(log, "5:60");
   ASSERT_TRUE(found);
   EXPECT_EQ(found->iterations, 55);
   EXPECT_NEAR(found->seconds, 45 * 0.3 + 1, 0.01) << "at the rate before";
@@ -100,16 +100,16 @@ TEST(BarClock, WaysThatFitAlikeAddTheirSpread) {
   for (Record& record : log.records) {
     record.bar_s[mean_of_times] = record.bar_s[two_means] * 0.9F;
   }
-  const auto found = rate(log, "2:12");
+  const auto found = bar_rate(log, "2:12");
   ASSERT_TRUE(found);
   EXPECT_GT(found->error, 0.08);
 }
 
 TEST(BarClock, OfSeveralBarsTheSecondsThatWereCutOffAreAnError) {
   RunLog log = bar(changing(), two_means);
-  const double alone = rate(log, "5:60")->error;
+  const double alone = bar_rate(log, "5:60")->error;
   log.clock_resolution_s = 1.5;
-  EXPECT_NEAR(rate(log, "5:60")->error, std::hypot(alone, 0.5 / 14.5), 1e-4);
+  EXPECT_NEAR(bar_rate(log, "5:60")->error, std::hypot(alone, 0.5 / 14.5), 1e-4);
 }
 
 TEST(BarClock, StandsBesideTheWholeSecondsAndIsTakenWhereTheseAreCoarse) {

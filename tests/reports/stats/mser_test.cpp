@@ -7,7 +7,7 @@
 namespace bertbench {
 namespace {
 
-std::vector<double> noisy(std::size_t n, double level, unsigned seed) {
+std::vector<double> noise_around(std::size_t n, double level, unsigned seed) {
   std::mt19937 random(seed);
   std::normal_distribution<double> noise(1, 0.01);
   std::vector<double> out(n);
@@ -25,7 +25,7 @@ TEST(Mser, CutsAWarmUpOfThirtyStepsWhereItEnds) {
 
 TEST(Mser, NoiseMayCutALittleMoreButNeverLess) {
   for (unsigned seed = 1; seed <= 50; ++seed) {
-    auto series = noisy(200, 0.1, seed);
+    auto series = noise_around(200, 0.1, seed);
     for (std::size_t i = 0; i < 30; ++i) series[i] *= 1.5;
     const auto cut = mser5(series);
     ASSERT_TRUE(cut) << seed;
@@ -35,7 +35,7 @@ TEST(Mser, NoiseMayCutALittleMoreButNeverLess) {
 }
 
 TEST(Mser, CutsADecayingWarmUpWithinItsTail) {
-  auto series = noisy(300, 0.1, 2);
+  auto series = noise_around(300, 0.1, 2);
   for (std::size_t i = 0; i < series.size(); ++i) {
     series[i] += 0.2 * std::exp(-static_cast<double>(i) / 15);
   }
@@ -54,7 +54,7 @@ TEST(Mser, SeesAWarmUpInFrontOfAPerfectlyEvenSeries) {
 }
 
 TEST(Mser, OneLateSpikeDoesNotMoveTheCut) {
-  auto series = noisy(200, 0.1, 3);
+  auto series = noise_around(200, 0.1, 3);
   for (std::size_t i = 0; i < 20; ++i) series[i] *= 1.5;
   const auto without = mser5(series);
   series[190] = 50;
@@ -62,7 +62,7 @@ TEST(Mser, OneLateSpikeDoesNotMoveTheCut) {
 }
 
 TEST(Mser, RejectsACutBeyondHalfOfTheSeries) {
-  auto series = noisy(100, 0.1, 4);
+  auto series = noise_around(100, 0.1, 4);
   for (std::size_t i = 0; i < 70; ++i) series[i] *= 2;
   EXPECT_FALSE(mser5(series));
 }

@@ -9,7 +9,7 @@
 namespace bertbench {
 namespace {
 
-std::vector<double> noisy(std::size_t n, unsigned seed, double cv = 0.01) {
+std::vector<double> noisy_times(std::size_t n, unsigned seed, double cv = 0.01) {
   std::mt19937 random(seed);
   std::normal_distribution<double> noise(1, cv);
   std::vector<double> out(n);
@@ -21,14 +21,14 @@ TEST(SteadyState, AnEvenRunIsFlat) {
   EXPECT_EQ(steady_state(std::vector<double>(100, 0.25))->steadiness, Steadiness::flat);
   int flat = 0;
   for (unsigned seed = 1; seed <= 100; ++seed) {
-    flat += steady_state(noisy(200, seed))->steadiness == Steadiness::flat;
+    flat += steady_state(noisy_times(200, seed))->steadiness == Steadiness::flat;
   }
   EXPECT_GE(flat, 98);
 }
 
 TEST(SteadyState, ASlowBeginIsAWarmUpAndEndsWhereItEnds) {
   for (unsigned seed = 1; seed <= 50; ++seed) {
-    auto series = noisy(200, seed);
+    auto series = noisy_times(200, seed);
     for (std::size_t i = 0; i < 30; ++i) series[i] *= 1.5;
     const auto found = steady_state(series);
     ASSERT_TRUE(found);
@@ -39,7 +39,7 @@ TEST(SteadyState, ASlowBeginIsAWarmUpAndEndsWhereItEnds) {
 }
 
 TEST(SteadyState, AThermalThrottleIsASlowDown) {
-  auto series = noisy(200, 3);
+  auto series = noisy_times(200, 3);
   for (std::size_t i = 120; i < 200; ++i) series[i] *= 1.08;
   const auto found = steady_state(series);
   EXPECT_EQ(found->steadiness, Steadiness::slow_down);
@@ -48,44 +48,44 @@ TEST(SteadyState, AThermalThrottleIsASlowDown) {
 }
 
 TEST(SteadyState, WarmUpThenThrottleIsASlowDown) {
-  auto series = noisy(300, 4);
+  auto series = noisy_times(300, 4);
   for (std::size_t i = 0; i < 20; ++i) series[i] *= 2;
   for (std::size_t i = 150; i < 300; ++i) series[i] *= 1.05;
   EXPECT_EQ(steady_state(series)->steadiness, Steadiness::slow_down);
 }
 
 TEST(SteadyState, AChangeNearTheEndIsNoSteadyState) {
-  auto series = noisy(200, 5);
+  auto series = noisy_times(200, 5);
   for (std::size_t i = 170; i < 200; ++i) series[i] *= 1.2;
   EXPECT_EQ(steady_state(series)->steadiness, Steadiness::no_steady_state);
 }
 
 TEST(SteadyState, ADriftIsNoFlatRun) {
-  auto series = noisy(400, 6, 0.005);
+  auto series = noisy_times(400, 6, 0.005);
   for (std::size_t i = 0; i < series.size(); ++i) series[i] *= 1 + 0.0005 * double(i);
   EXPECT_NE(steady_state(series)->steadiness, Steadiness::flat);
 }
 
 TEST(SteadyState, ShiftsBelowOnePercentAreOneLevel) {
-  auto series = noisy(400, 7, 0.002);
+  auto series = noisy_times(400, 7, 0.002);
   for (std::size_t i = 200; i < 400; ++i) series[i] *= 1.005;
   EXPECT_EQ(steady_state(series)->steadiness, Steadiness::flat);
 }
 
 TEST(SteadyState, SpikesDoNotChangeTheLevel) {
-  auto series = noisy(200, 8);
+  auto series = noisy_times(200, 8);
   for (std::size_t i = 25; i < 200; i += 50) series[i] = 5;
   EXPECT_EQ(steady_state(series)->steadiness, Steadiness::flat);
 }
 
 TEST(SteadyState, AFewOddIterationsAtTheEndAreNoLevel) {
-  auto series = noisy(200, 10);
+  auto series = noisy_times(200, 10);
   for (std::size_t i = 195; i < 200; ++i) series[i] *= 1.06;
   EXPECT_EQ(steady_state(series)->steadiness, Steadiness::flat);
 }
 
 TEST(SteadyState, AWarmUpOfThreeIterationsIsSeen) {
-  auto series = noisy(200, 11);
+  auto series = noisy_times(200, 11);
   for (std::size_t i = 0; i < 3; ++i) series[i] *= 3;
   const auto found = steady_state(series);
   EXPECT_EQ(found->steadiness, Steadiness::warm_up);
@@ -93,7 +93,7 @@ TEST(SteadyState, AWarmUpOfThreeIterationsIsSeen) {
 }
 
 TEST(SteadyState, LongSeriesAreTakenInMeansOfNeighbours) {
-  auto series = noisy(100'000, 9, 0.05);
+  auto series = noisy_times(100'000, 9, 0.05);
   for (std::size_t i = 0; i < 10'000; ++i) series[i] *= 1.5;
   const auto found = steady_state(series);
   EXPECT_EQ(found->steadiness, Steadiness::warm_up);
