@@ -192,9 +192,29 @@ void identify(PlannedCell& cell, Point& point, const SweepConfig& config,
   cell.key = cell.identity.key();
 }
 
+/// A grid of 10^6 cells takes 2.8 GB to plan, and nobody measures it.
+Result<void> check_size(const SweepConfig& config, const std::vector<Loop>& loops) {
+  constexpr double kMostTrials = 100'000;
+  double cells = 1;
+  std::string product;
+  for (const Loop& loop : loops) {
+    cells *= static_cast<double>(loop.length);
+    if (loop.length < 2) continue;
+    product +=
+        fmt::format("{}{} {}", product.empty() ? "" : " x ", loop.length, loop.axes.front()->name);
+  }
+  const double trials = cells * config.trials;
+  if (trials <= kMostTrials) return {};
+  return fail("grid",
+              fmt::format("{} are {:.3g} cells and {:.3g} trials, more than {:.0f}", product, cells,
+                          trials, kMostTrials),
+              "shorten an axis, or split the grid over several configurations");
+}
+
 Result<std::vector<PlannedCell>> expand(const SweepConfig& config, const Workload& workload,
                                         int cores) {
   const auto loops = loops_of(config);
+  if (auto small = check_size(config, loops); !small) return tl::unexpected(small.error());
   std::vector<PlannedCell> cells;
   std::vector<std::size_t> at(loops.size(), 0);
   for (bool more = true; more;) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "harness/sweep/plan/launcher.h"
@@ -64,6 +65,24 @@ TEST(SweepPlan, SaysWhenExcludesLeaveNothing) {
       parse_config(small_config(R"(, "exclude": [{"model": "bert-tiny"}])"), "test.json");
   ASSERT_TRUE(config);
   EXPECT_THAT(make_plan(*config).error().message(), HasSubstr("the excludes leave no cell"));
+}
+
+// It would take gigabytes to plan.
+TEST(SweepPlan, RefusesAGridThatNobodyMeasures) {
+  nlohmann::json values;
+  for (int i = 1; i <= 400; ++i) values.push_back(i);
+  const std::vector<std::string> sets{"grid.micro_batch_size=" + values.dump(),
+                                      "grid.gradient_accumulation_steps=" + values.dump(),
+                                      R"(grid.topology=["1n1g"])", "trials=1"};
+  const auto config = parse_config(small_config(), "test.json", sets);
+  ASSERT_TRUE(config);
+  EXPECT_THAT(
+      make_plan(*config).error().message(),
+      HasSubstr("400 micro_batch_size x 400 gradient_accumulation_steps are 1.6e+05 cells"));
+  const auto often = parse_config(small_config(), "test.json",
+                                  {"trials=100000", R"(grid.topology=["1n1g","1n2g"])"});
+  ASSERT_TRUE(often);
+  EXPECT_THAT(make_plan(*often).error().message(), HasSubstr("more than 100000"));
 }
 
 TEST(SweepPlan, InterleavesTrialsOverTheCells) {
