@@ -241,6 +241,8 @@ enum class NoticeCode : std::uint16_t {
   not_significant,
   too_few_trials,
   measured_so_far,
+  pairs_left_out,
+  halves_without_partner,
   number_lost,
   baseline_without_number,
   number_on_neither_side,

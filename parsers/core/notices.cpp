@@ -762,6 +762,12 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "so far {change}: {now:.2f} against {reference:.2f} {unit}{interval}, n = {n} against "
      "{n_base}",
      "The numbers of a cell with too few trials."},
+    {NoticeCode::pairs_left_out, "pairs_left_out",
+     "{hit} left out: one half is more than 3.5 sd below its variant's median",
+     "Something slowed one half of a pair, so that its ratio is not that of the variants."},
+    {NoticeCode::halves_without_partner, "halves_without_partner",
+     "{trials} without a partner of the same number and session",
+     "One half of a pair failed or was not measured yet.", "Run the same sweep again."},
     {NoticeCode::number_lost, "number_lost",
      "no trial gives a number any more ({outcomes}); {reference:.2f} {unit} in the baseline",
      "The baseline has a number for the cell, the result has none.", "See how its trials ended."},

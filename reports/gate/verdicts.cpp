@@ -9,6 +9,7 @@
 #include <set>
 
 #include "parsers/core/text.h"
+#include "reports/gate/verdict_words.h"
 #include "reports/model/cell_match.h"
 #include "reports/stats/gate_noise.h"
 #include "reports/stats/multiple_testing.h"
@@ -33,32 +34,8 @@ struct Tested {
   std::size_t verdict = 0;  // index in GateReport::cells
   Sample now;
   Baseline base;
-  double median = 0, change = 0;  // of the values of now; against the baseline's reference
   double p_slower = 1, p_faster = 1;
 };
-
-bool allowed(const GateOptions& options, const std::string& key) {
-  return std::ranges::any_of(options.allow_context,
-                             [&](const std::string& name) { return name == key || name == "all"; });
-}
-
-std::string percent(double fraction) {
-  return fmt::format("{:.{}f} %", 100 * fraction, std::abs(fraction) < 0.001 ? 2 : 1);
-}
-std::string signed_percent(double fraction) { return fmt::format("{:+.1f} %", 100 * fraction); }
-
-std::string outcomes_of(const Cell& cell) {
-  std::map<std::string_view, int> counts;
-  for (const Trial& trial : cell.trials) {
-    const bool uncovered = !is_failure(trial.outcome.status);
-    ++counts[uncovered ? "window not covered" : name(trial.outcome.status)];
-  }
-  std::string out;
-  for (const auto& [status, n] : counts) {
-    out += fmt::format("{}{} x{}", out.empty() ? "" : ", ", status, n);
-  }
-  return out.empty() ? "no trials" : out;
-}
 
 void set_tolerance(Baseline& base, double floor) {
   const double noise = gate_noise(base.pooled, base.medians, base.reference);
@@ -119,23 +96,15 @@ std::vector<Notice> compare_samples(const Cell& now_cell, const Sample& now, con
 
 // A notice of the numbers on both sides, then `more`.
 template <class... More>
-Notice numbers(NoticeCode code, const Tested& test, const CellVerdict& verdict, More&&... more) {
-  const std::string change =
-      test.change == 0 ? "no change"
-                       : percent(std::abs(test.change)) + (test.change < 0 ? " slower" : " faster");
-  std::string interval;
-  if (verdict.interval.coverage > 0) {
-    interval =
-        fmt::format(", {:.1f} % interval {} to {}", 100 * verdict.interval.coverage,
-                    signed_percent(verdict.interval.low), signed_percent(verdict.interval.high));
-  }
-  return make_notice(code, 0, change, test.median, test.base.reference, test.now.unit, interval,
+Notice numbers(NoticeCode code, const CellVerdict& verdict, More&&... more) {
+  return make_notice(code, 0, change_words(*verdict.change), *verdict.median_new,
+                     *verdict.reference, verdict.unit, interval_words(verdict.interval),
                      verdict.n_new, verdict.n_base, std::forward<More>(more)...);
 }
 
 void judge(const Tested& test, double p_faster_adjusted, std::size_t tests,
            const GateOptions& options, CellVerdict& out) {
-  const double change = test.change;
+  const double change = *out.change;
   const auto n = test.now.values.size();
   const auto m = test.base.pooled.size();
   const double level = options.alpha / static_cast<double>(tests);
@@ -149,7 +118,7 @@ void judge(const Tested& test, double p_faster_adjusted, std::size_t tests,
     if (more > n) need += fmt::format(", or {} now against the {} of the baseline", more, m);
     out.reasons = {make_notice(NoticeCode::too_few_trials, 0, n, m,
                                counted(static_cast<long long>(tests), "cell"), least, level, need),
-                   numbers(NoticeCode::measured_so_far, test, out)};
+                   numbers(NoticeCode::measured_so_far, out)};
     return;
   }
   const bool beyond = std::abs(change) > test.base.tolerance;
@@ -160,7 +129,7 @@ void judge(const Tested& test, double p_faster_adjusted, std::size_t tests,
                          : faster ? NoticeCode::faster_beyond_tolerance
                          : beyond ? NoticeCode::not_significant
                                   : NoticeCode::within_tolerance;
-  out.reasons = {numbers(why, test, out, faster ? test.p_faster : out.p,
+  out.reasons = {numbers(why, out, faster ? test.p_faster : out.p,
                          faster ? p_faster_adjusted : out.p_adjusted, test.base.tolerance_text)};
 }
 
@@ -274,9 +243,7 @@ class Gate {
                                  sample_of(*others.back()).unit)};
       return;
     }
-    test.median = median(test.now.values);
-    test.change = test.median / test.base.reference - 1;
-    out.change = test.change;
+    out.change = *out.median_new / test.base.reference - 1;
     if (!blocked_.empty() || !context.empty()) {
       out.verdict = Verdict::not_comparable;
       out.reasons = blocked_.empty() ? context : blocked_;
@@ -378,6 +345,11 @@ class Gate {
 };
 
 }  // namespace
+
+bool allowed(const GateOptions& options, const std::string& key) {
+  return std::ranges::any_of(options.allow_context,
+                             [&](const std::string& name) { return name == key || name == "all"; });
+}
 
 std::string_view name(Verdict verdict) {
   switch (verdict) {

@@ -19,6 +19,9 @@ struct GateOptions {
   bool allow_missing = false, accept_inconclusive = false;
 };
 
+/// A difference in this key of the context is allowed.
+[[nodiscard]] bool allowed(const GateOptions& options, const std::string& key);
+
 enum class Verdict {
   pass,
   regression,
@@ -45,9 +48,12 @@ struct CellVerdict {
   std::optional<double> change;  ///< median / reference - 1; negative = slower
   Interval
       interval;  ///< of the Hodges-Lehmann shift, as a fraction like `change`; coverage 0 = none
-  double p = 1;  ///< exact one-sided Mann-Whitney p of "slower", not adjusted
+  double p =
+      1;  ///< exact one-sided p of "slower", not adjusted: Mann-Whitney, of pairs signed rank
   double p_adjusted = 1;      ///< the same after Holm over the cells compared
-  int n_new = 0, n_base = 0;  ///< trials that count
+  int n_new = 0, n_base = 0;  ///< trials that count; of pairs both are the pairs that count
+  std::string variant;        ///< of pairs: the one that is judged
+  int pairs_left_out = 0;     ///< of which one half was hit (reports/stats/pairs.h)
   double tolerance = 0;       ///< the loss that had to be exceeded, as a fraction
   std::optional<double> median_new, reference;
   std::string unit;             ///< of both: name(RateUnit)
@@ -65,7 +71,8 @@ struct CellVerdict {
 struct GateReport {
   std::vector<CellVerdict> cells;  ///< in the order of the result, then missing ones
   std::vector<Notice> notices;
-  int compared = 0;  ///< cells with a number in the baseline that the result holds too
+  std::string paired;  ///< the variant that the others are held against; empty: not of pairs
+  int compared = 0;    ///< cells with a number in the baseline that the result holds too
   /// The first that holds: 4 nothing compared; 1 a regression, or a missing cell without
   /// allow_missing; 4 a cell not comparable; 3 an inconclusive cell; 0.
   int exit_status = 0;

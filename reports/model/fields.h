@@ -125,6 +125,13 @@ void fields(S& s, V& v) {
   v("timeline", timeline, {.always = true});
 }
 
+template <Of<BlockPlace> S, class V>
+void fields(S& s, V& v) {
+  auto& [session, position] = s;
+  v("session", session, {.least = 1});
+  v("position", position, {.least = 1});
+}
+
 template <Of<MemoryRecord> S, class V>
 void fields(S& s, V& v) {
   auto& [peak_bytes, capacity_bytes, source] = s;
@@ -183,13 +190,14 @@ void fields(S& s, V& v) {
 
 template <Of<Trial> S, class V>
 void fields(S& s, V& v) {
-  auto& [trial, attempt, log, format, outcome, iterations, skipped_steps, window,
+  auto& [trial, attempt, block, log, format, outcome, iterations, skipped_steps, window,
          sequences_per_second, tokens_per_second, iterations_per_second, estimator, estimators,
          resolution, expected_error, reconciliation, step_time, rate_interval, steady_state,
          periodic, time_parts, memory, telemetry, energy_j, energy_per_sequence_j, loss, simulated,
          seed, scores, iterations_file, notices] = s;
   v("trial", trial, {.least = 1});
   v("attempt", attempt, {.least = 1});
+  v("block", block);
   v("log", log, {.own_text = true});
   v("format", format);
   v("outcome", outcome);

@@ -10,6 +10,10 @@
 
 namespace bertbench {
 
+/// The axis that says which variant of a sweep a cell was measured with. Cells that differ in it
+/// alone are one point of the grid, whose trials of equal number are pairs (reports/gate/paired.h).
+inline constexpr const char* kVariantAxis = "variant";
+
 /// The eight facts and every further axis. Unknown facts are absent, never guessed.
 struct Identity {
   std::optional<std::string> framework, model, precision;

@@ -75,6 +75,15 @@ struct LossEnds {
   std::optional<double> first, last;
 };
 
+/// Of a sweep with variants: where the trial stands among those that were measured in turn.
+struct BlockPlace {
+  /// Start of the sweep in which it was launched, from 1. Trials of one number make a pair only
+  /// when they ran in one session: what a machine does meanwhile is no part of their ratio.
+  int session = 1;
+  int position = 1;  ///< in its block, from 1; the block is the number of the trial
+  bool operator==(const BlockPlace&) const = default;
+};
+
 struct MemoryRecord {
   std::int64_t peak_bytes = 0, capacity_bytes = 0;
   std::string source;  ///< "log", "nvml", "proc" (host memory of the processes)
@@ -94,6 +103,7 @@ inline constexpr RateUnit kRateUnits[] = {
 struct Trial {
   int trial = 1;
   int attempt = 1;
+  std::optional<BlockPlace> block;
   std::string log, format;
   Outcome outcome;
   IterationCounts iterations;

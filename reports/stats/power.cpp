@@ -2,38 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
-#include <random>
 #include <span>
 
 #include "reports/stats/gate_noise.h"
+#include "reports/stats/normals.h"
 #include "reports/stats/rank_test.h"
 #include "reports/stats/summary.h"
 
 namespace bertbench {
 namespace {
-
-/// Standard normal numbers that are the same on every system: std::normal_distribution is not.
-class Normals {
- public:
-  explicit Normals(std::uint64_t seed) : bits_(seed) {}
-  double operator()() {
-    if (spare_) {
-      const double value = *spare_;
-      spare_.reset();
-      return value;
-    }
-    const double radius = std::sqrt(-2 * std::log(1 - uniform()));
-    const double angle = 2 * std::numbers::pi * uniform();
-    spare_ = radius * std::sin(angle);
-    return radius * std::cos(angle);
-  }
-
- private:
-  double uniform() { return static_cast<double>(bits_() >> 11) * 0x1p-53; }
-  std::mt19937_64 bits_;
-  std::optional<double> spare_;
-};
 
 /// One simulated measurement without a loss; the loss scales `now`.
 struct Draw {

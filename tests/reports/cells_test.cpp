@@ -42,6 +42,7 @@ Trial full_trial() {
   out.memory = MemoryRecord{1 << 30, std::int64_t{16} << 30, "log"};
   out.energy_j = 1234.5;
   out.skipped_steps = 9;
+  out.block = BlockPlace{3, 2};
   out.energy_per_sequence_j = 0.25;
   out.loss = {11.2, -0.0};
   out.iterations_file = "trial_3/iterations.csv";

@@ -57,6 +57,7 @@ TEST(ResultIo, WhatIsWrittenReadsBackAsTheSameText) {
       PeriodicRecord{{.period = 50, .phase = 3, .count = 6, .extra_s = 2, .share = 0.1}, 1900.0};
   Trial& trial = cell.trials[1];
   trial.attempt = 3;
+  trial.block = BlockPlace{2, 1};
   *trial.telemetry = {{"samples", 3}, {"cpu", {{"other_cores", 0.5}}}};
   trial.energy_j = 1234.5;
   trial.skipped_steps = 9;

@@ -375,8 +375,8 @@ void write(Page& page, const MeasuredLog& measured, const RunLog& run) {
   cell.put("world_size", world_size).put("global_batch_size", global_batch_size);
   page.line("cell " + escape_for_terminal(identity.key()), cell.put("gpu", few_words(gpu)));
   // Those that are unused here are written by write_estimates() and write_parts().
-  [[maybe_unused]] const auto& [trial, attempt, log, format, outcome, iterations, skipped_steps,
-                                window, sequences_per_second, tokens_per_second,
+  [[maybe_unused]] const auto& [trial, attempt, block, log, format, outcome, iterations,
+                                skipped_steps, window, sequences_per_second, tokens_per_second,
                                 iterations_per_second, estimator, estimators, resolution,
                                 expected_error, reconciliation, step_time, rate_interval,
                                 steady_state, periodic, time_parts, memory, telemetry, energy_j,

@@ -7,13 +7,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <boost/math/distributions/beta.hpp>
 #include <cstdio>
 #include <random>
 #include <vector>
 
 #include "reports/cells/summarize.h"
 #include "reports/gate/verdicts.h"
+#include "tests/reports/gate/share.h"
 
 namespace {
 
@@ -128,14 +128,6 @@ Counts simulate(const Model& model, Baseline baseline, bool slow, int grids, std
   return counts;
 }
 
-std::string share(int k, int n) {
-  using boost::math::beta_distribution;
-  // Clopper and Pearson 1934, 95 %.
-  const double low = k == 0 ? 0 : quantile(beta_distribution<>(k, n - k + 1), 0.025);
-  const double high = k == n ? 1 : quantile(beta_distribution<>(k + 1, n - k), 0.975);
-  return fmt::format("{:6.2f} % ({:.2f} to {:.2f})", 100.0 * k / n, 100 * low, 100 * high);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -176,7 +168,8 @@ int main(int argc, char** argv) {
                                  ? fmt::format("store of {} runs", model.runs)
                                  : std::string("file of one run");
     const auto row = [&](const char* by, int c, int s) {
-      fmt::print("{:24} {:34} {:28} {:28}\n", name, by, share(c, grids), share(s, grids));
+      fmt::print("{:24} {:34} {:28} {:28}\n", name, by, bertbench::share_text(c, grids),
+                 bertbench::share_text(s, grids));
     };
     row("first measurement", clean.failed_once, slow.failed_once);
     row("one confirmation", clean.failed, slow.failed);

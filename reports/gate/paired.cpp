@@ -1,0 +1,315 @@
+#include "reports/gate/paired.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "parsers/core/text.h"
+#include "reports/gate/verdict_words.h"
+#include "reports/model/cell_match.h"
+#include "reports/stats/multiple_testing.h"
+#include "reports/stats/pairs.h"
+#include "reports/stats/summary.h"
+
+namespace bertbench {
+namespace {
+
+using BlockId = std::pair<int, int>;  // session, number of the trial
+
+std::string variant_of(const Cell& cell) {
+  const auto axis = cell.identity.axes.find(kVariantAxis);
+  return axis == cell.identity.axes.end() ? std::string() : axis->second;
+}
+
+/// The point of the grid, whatever its variant.
+std::string point_of(const Cell& cell) {
+  Identity identity = cell.identity;
+  identity.axes.erase(kVariantAxis);
+  return fmt::format("{}\n{}\n{}", identity.framework.value_or("?"), identity.key(),
+                     name(cell.kind));
+}
+
+/// Rates of the trials that count, in the unit of the cell's sample.
+std::map<BlockId, double> halves_of(const Cell& cell, const std::string& unit) {
+  std::map<BlockId, double> out;
+  for (const Trial& trial : cell.trials) {
+    if (!trial.window.covered || !trial.rate() || name(trial.unit()) != unit) continue;
+    out[{trial.block ? trial.block->session : 0, trial.trial}] = std::log(*trial.rate());
+  }
+  return out;
+}
+
+/// A cell of a variant with its partner, and what both measured.
+struct Pairing {
+  std::size_t verdict = 0;  // index in GateReport::cells
+  LogPairs pairs;
+  std::vector<BlockId> blocks;
+  PairTest test;
+};
+
+/// What all cells gained or lost in each block: the median of their halves, each less the median of
+/// its variant.
+std::map<BlockId, double> shared_shifts(const std::vector<Pairing>& pairings) {
+  std::map<BlockId, std::vector<double>> halves;
+  for (const Pairing& one : pairings) {
+    for (const auto* side : {&one.pairs.base, &one.pairs.now}) {
+      const double middle = median(*side);
+      for (std::size_t i = 0; i < side->size(); ++i) {
+        halves[one.blocks[i]].push_back((*side)[i] - middle);
+      }
+    }
+  }
+  std::map<BlockId, double> out;
+  for (const auto& [block, values] : halves) out[block] = median(values);
+  return out;
+}
+
+class PairedGate {
+ public:
+  PairedGate(const ResultSet& result, std::string base, const GateOptions& options)
+      : result_(result), base_(std::move(base)), options_(options) {
+    report_.paired = base_;
+    for (const Cell& cell : result.cells) {
+      const std::string variant = variant_of(cell);
+      if (variant == base_) bases_.emplace(point_of(cell), &cell);
+      if (!variant.empty() && variant != base_) others_[variant].insert(point_of(cell));
+    }
+  }
+
+  GateReport run() {
+    for (const Cell& cell : result_.cells) {
+      const std::string variant = variant_of(cell);
+      if (!variant.empty() && variant != base_) look_at(cell, variant);
+    }
+    add_missing();
+    test_all();
+    if (report_.compared == 0) {
+      report_.notices.push_back(
+          make_notice(NoticeCode::nothing_compared, 0,
+                      "no cell has a number of '" + base_ + "' and of another variant"));
+    }
+    report_.exit_status = gate_exit_status(report_, options_);
+    return std::move(report_);
+  }
+
+ private:
+  void look_at(const Cell& cell, const std::string& variant) {
+    CellVerdict& out = report_.cells.emplace_back();
+    out.key = cell.key;
+    out.kind = cell.kind;
+    out.variant = variant;
+    const auto found = bases_.find(point_of(cell));
+    if (found == bases_.end()) {
+      out.verdict = Verdict::new_cell;
+      out.reasons = {make_notice(NoticeCode::not_in_baseline, 0)};
+      return;
+    }
+    const Cell& partner = *found->second;
+    const Sample now = sample_of(cell), base = sample_of(partner);
+    out.unit = base.values.empty() ? now.unit : base.unit;
+    if (base.values.empty()) {
+      out.verdict = now.values.empty() ? Verdict::pass : Verdict::new_cell;
+      out.reasons = {
+          now.values.empty()
+              ? make_notice(NoticeCode::number_on_neither_side, 0, outcomes_of(cell))
+              : make_notice(NoticeCode::baseline_without_number, 0, outcomes_of(partner))};
+      return;
+    }
+    ++report_.compared;
+    out.reference = median(base.values);
+    out.tolerance = options_.floor;
+    if (now.values.empty()) {
+      out.verdict = Verdict::regression;
+      out.n_base = static_cast<int>(base.values.size());
+      out.reasons = {
+          make_notice(NoticeCode::number_lost, 0, outcomes_of(cell), *out.reference, base.unit)};
+      return;
+    }
+    out.median_new = median(now.values);
+    out.reasons = differences(now, base);
+    if (!out.reasons.empty()) {
+      out.verdict = Verdict::not_comparable;
+      return;
+    }
+    pair_up(cell, partner, out);
+  }
+
+  [[nodiscard]] std::vector<Notice> differences(const Sample& now, const Sample& base) const {
+    std::vector<Notice> out;
+    const auto differ = [&](const std::string& key, const std::string& a, const std::string& b) {
+      if (a == b || allowed(options_, key)) return;
+      out.push_back(make_notice(NoticeCode::context_forbids, 0, key, a, b));
+    };
+    if (now.unit != base.unit) {
+      out.push_back(make_notice(NoticeCode::unit_differs, 0, now.unit, base.unit));
+    }
+    differ("estimator", now.estimator, base.estimator);
+    differ("window", now.window, base.window);
+    return out;
+  }
+
+  void pair_up(const Cell& cell, const Cell& partner, CellVerdict& out) {
+    const auto now = halves_of(cell, out.unit);
+    const auto base = halves_of(partner, out.unit);
+    Pairing pairing;
+    pairing.verdict = report_.cells.size() - 1;
+    for (const auto& [block, rate] : now) {
+      const auto half = base.find(block);
+      if (half == base.end()) continue;
+      pairing.pairs.base.push_back(half->second);
+      pairing.pairs.now.push_back(rate);
+      pairing.blocks.push_back(block);
+    }
+    const std::size_t alone = now.size() + base.size() - 2 * pairing.blocks.size();
+    if (alone > 0) {
+      out.reasons.push_back(make_notice(NoticeCode::halves_without_partner, 0,
+                                        counted(static_cast<long long>(alone), "trial")));
+    }
+    if (!pairing.blocks.empty()) {
+      pairings_.push_back(std::move(pairing));
+    } else {
+      out.verdict = Verdict::inconclusive;
+      without_pair_.push_back(pairing.verdict);
+    }
+  }
+
+  /// A cell of the base that another variant has not.
+  void add_missing() {
+    for (const auto& [variant, points] : others_) {
+      for (const Cell& cell : result_.cells) {
+        if (variant_of(cell) != base_ || points.contains(point_of(cell))) continue;
+        const Sample sample = sample_of(cell);
+        CellVerdict& out = report_.cells.emplace_back();
+        Identity identity = cell.identity;
+        identity.axes[kVariantAxis] = variant;
+        out.key = identity.key();
+        out.kind = cell.kind;
+        out.variant = variant;
+        out.verdict = Verdict::missing;
+        out.n_base = static_cast<int>(sample.values.size());
+        out.unit = sample.unit;
+        if (!sample.values.empty()) out.reference = median(sample.values);
+        out.reasons = {make_notice(NoticeCode::not_in_result, 0)};
+      }
+    }
+  }
+
+  /// Leaves out the pairs that were hit, and tests the others.
+  void test(Pairing& one, const std::map<BlockId, double>& shared) {
+    std::vector<double> shifts;
+    for (const BlockId& block : one.blocks) shifts.push_back(shared.at(block));
+    const std::vector<bool> hit = hit_pairs(one.pairs, shifts);
+    std::vector<double> ratios;
+    for (std::size_t i = 0; i < hit.size(); ++i) {
+      if (!hit[i]) ratios.push_back(one.pairs.now[i] - one.pairs.base[i]);
+    }
+    one.test = test_pairs(ratios, options_.floor);
+    CellVerdict& out = report_.cells[one.verdict];
+    out.n_new = out.n_base = static_cast<int>(ratios.size());
+    out.pairs_left_out = static_cast<int>(hit.size() - ratios.size());
+    out.change = one.test.change.change;
+    if (one.test.change.interval) out.interval = *one.test.change.interval;
+    out.p = one.test.p_slower;
+  }
+
+  void test_all() {
+    const std::size_t cells = pairings_.size() + without_pair_.size();
+    for (const std::size_t index : without_pair_) {
+      CellVerdict& out = report_.cells[index];
+      out.reasons.insert(out.reasons.begin(), too_few(0, options_.alpha, cells));
+    }
+    const auto shared = shared_shifts(pairings_);
+    for (Pairing& one : pairings_) test(one, shared);
+    // Only cells that could be a false alarm count for Holm's correction.
+    std::vector<double> slower, faster;
+    for (const Pairing& one : pairings_) {
+      if (one.test.could_lose) slower.push_back(one.test.p_slower);
+      if (one.test.could_gain) faster.push_back(one.test.p_faster);
+    }
+    const auto slower_adjusted = holm(slower), faster_adjusted = holm(faster);
+    std::size_t next_slower = 0, next_faster = 0;
+    for (const Pairing& one : pairings_) {
+      report_.cells[one.verdict].p_adjusted =
+          one.test.could_lose ? slower_adjusted[next_slower++] : 1;
+      judge(one, one.test.could_gain ? faster_adjusted[next_faster++] : 1, slower.size(), cells);
+    }
+  }
+
+  [[nodiscard]] static Notice too_few(std::size_t n, double level, std::size_t cells) {
+    return make_notice(NoticeCode::too_few_trials, 0, n, n,
+                       counted(static_cast<long long>(cells), "cell"), smallest_paired_p(n), level,
+                       "need " + counted(static_cast<long long>(pairs_needed(level)), "pair"));
+  }
+
+  /// `could_lose`: how many cells could be a false alarm, of `cells` that are compared.
+  void judge(const Pairing& one, double p_faster_adjusted, std::size_t could_lose,
+             std::size_t cells) {
+    CellVerdict& out = report_.cells[one.verdict];
+    const std::vector<Notice> alone = std::move(out.reasons);
+    const double change = *out.change;
+    const auto numbers = [&](NoticeCode code, auto&&... more) {
+      return make_notice(code, 0, change_words(change), *out.median_new, *out.reference, out.unit,
+                         interval_words(out.interval), out.n_new, out.n_base, more...);
+    };
+    // Pairs that were left out were measured, and count for whether the sweep was long enough.
+    const auto measured = static_cast<std::size_t>(out.n_new + out.pairs_left_out);
+    const double planned = options_.alpha / static_cast<double>(cells);
+    const double level = options_.alpha / static_cast<double>(std::max<std::size_t>(1, could_lose));
+    const bool cannot_tell = one.test.could_lose && smallest_paired_p(one.test.n) > level;
+    if (smallest_paired_p(measured) > planned || cannot_tell) {
+      out.verdict = Verdict::inconclusive;
+      out.reasons = {smallest_paired_p(measured) > planned ? too_few(measured, planned, cells)
+                                                           : too_few(one.test.n, level, could_lose),
+                     numbers(NoticeCode::measured_so_far)};
+    } else {
+      const bool beyond = std::abs(change) > out.tolerance;
+      const bool slower = change < 0 && beyond && out.p_adjusted <= options_.alpha;
+      const bool faster = change > 0 && beyond && p_faster_adjusted <= options_.alpha;
+      out.verdict = slower ? Verdict::regression : faster ? Verdict::improvement : Verdict::pass;
+      const NoticeCode why = slower   ? NoticeCode::slower_beyond_tolerance
+                             : faster ? NoticeCode::faster_beyond_tolerance
+                             : beyond ? NoticeCode::not_significant
+                                      : NoticeCode::within_tolerance;
+      out.reasons = {numbers(
+          why, faster ? one.test.p_faster : out.p, faster ? p_faster_adjusted : out.p_adjusted,
+          fmt::format("tolerance {} (the floor), by pairs", percent(out.tolerance)))};
+    }
+    if (out.pairs_left_out > 0) {
+      out.reasons.push_back(
+          make_notice(NoticeCode::pairs_left_out, 0, counted(out.pairs_left_out, "pair")));
+    }
+    out.reasons.insert(out.reasons.end(), alone.begin(), alone.end());
+  }
+
+  const ResultSet& result_;
+  const std::string base_;
+  const GateOptions& options_;
+  std::map<std::string, const Cell*> bases_;             // by point
+  std::map<std::string, std::set<std::string>> others_;  // variant -> points
+  std::vector<Pairing> pairings_;
+  std::vector<std::size_t> without_pair_;  // verdicts of cells that no pair is of
+  GateReport report_;
+};
+
+}  // namespace
+
+std::vector<std::string> variants_of(const ResultSet& result) {
+  std::vector<std::string> out;
+  for (const Cell& cell : result.cells) {
+    const std::string variant = variant_of(cell);
+    if (variant.empty() || std::ranges::find(out, variant) != out.end()) continue;
+    out.push_back(variant);
+  }
+  return out;
+}
+
+GateReport check_paired(const ResultSet& result, const std::string& base,
+                        const GateOptions& options) {
+  return PairedGate(result, base, options).run();
+}
+
+}  // namespace bertbench

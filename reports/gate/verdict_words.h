@@ -1,0 +1,19 @@
+// Words of verdicts' reasons, of runs held against each other and of pairs alike.
+#pragma once
+
+#include <string>
+
+#include "reports/model/result_set.h"
+
+namespace bertbench {
+
+/// "1.3 %", a small share as "0.05 %".
+[[nodiscard]] std::string percent(double fraction);
+/// "2.1 % slower", "no change".
+[[nodiscard]] std::string change_words(double change);
+/// ", 95.1 % interval -2.4 % to -1.7 %"; nothing for an interval without coverage.
+[[nodiscard]] std::string interval_words(const Interval& interval);
+/// How the trials of a cell ended: "completed x3, window not covered x1".
+[[nodiscard]] std::string outcomes_of(const Cell& cell);
+
+}  // namespace bertbench

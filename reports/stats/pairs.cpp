@@ -1,0 +1,87 @@
+#include "reports/stats/pairs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "reports/stats/normals.h"
+#include "reports/stats/summary.h"
+
+namespace bertbench {
+namespace {
+
+constexpr double kHitSigmas = 3.5;
+constexpr std::size_t kPairsForHits = 6;
+
+/// Half by half, what its variant's median does not explain.
+std::vector<double> residuals(std::span<const double> halves, std::span<const double> shared) {
+  std::vector<double> out(halves.begin(), halves.end());
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] -= shared[i];
+  const double middle = median(out);
+  for (double& x : out) x -= middle;
+  return out;
+}
+
+double log_of(double change) { return std::log1p(change); }
+
+}  // namespace
+
+std::vector<bool> hit_pairs(const LogPairs& pairs, std::span<const double> shared) {
+  const std::size_t n = pairs.size();
+  std::vector<bool> hit(n, false);
+  if (n < kPairsForHits) return hit;
+  const std::vector<double> base = residuals(pairs.base, shared);
+  const std::vector<double> now = residuals(pairs.now, shared);
+  std::vector<double> all = base;
+  all.insert(all.end(), now.begin(), now.end());
+  const double sigma = kMadToSigma * median_absolute_deviation(all, 0.0) *
+                       std::sqrt(static_cast<double>(n) / static_cast<double>(n - 1));
+  std::size_t hits = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    hit[i] = sigma > 0 && std::min(base[i], now[i]) < -kHitSigmas * sigma;
+    hits += hit[i] ? 1 : 0;
+  }
+  if (5 * hits > n) hit.assign(n, false);
+  return hit;
+}
+
+PairTest test_pairs(std::span<const double> log_ratios, double floor) {
+  PairTest out;
+  out.n = log_ratios.size();
+  out.change = paired_change(log_ratios);
+  const SignedRank ranks = signed_rank(log_ratios);
+  out.p_slower = ranks.p_less;
+  out.p_faster = ranks.p_greater;
+  std::vector<double> sizes(log_ratios.begin(), log_ratios.end());
+  for (double& x : sizes) x = std::abs(x);
+  const double most = hodges_lehmann(sizes);  // with all signs alike
+  out.could_lose = -most < log_of(-floor);
+  out.could_gain = most > log_of(floor);
+  return out;
+}
+
+double paired_power(const PairModel& model, double loss, int draws) {
+  const double level = model.alpha / static_cast<double>(std::max<std::size_t>(1, model.cells));
+  if (smallest_paired_p(model.pairs) > level) return 0;
+  Normals normal(20260103);
+  std::vector<double> ratios(model.pairs);
+  int found = 0;
+  for (int draw = 0; draw < draws; ++draw) {
+    for (double& x : ratios) x = log_of(-loss) + std::numbers::sqrt2 * model.noise * normal();
+    if (signed_rank(ratios).p_less > level) continue;
+    found += hodges_lehmann(ratios) < log_of(-model.floor) ? 1 : 0;
+  }
+  return static_cast<double>(found) / static_cast<double>(draws);
+}
+
+std::optional<std::size_t> pairs_for_loss(PairModel model, double loss, double power,
+                                          std::size_t most, int draws) {
+  // As trials_for_loss: the fewest from below, large counts in larger strides.
+  for (std::size_t n = 5; n <= most; n += 1 + n / 20) {
+    model.pairs = n;
+    if (paired_power(model, loss, draws) >= power) return n;
+  }
+  return std::nullopt;
+}
+
+}  // namespace bertbench

@@ -1,0 +1,188 @@
+#include "reports/gate/paired.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdio>
+
+#include "reports/stats/normals.h"
+#include "tests/reports/samples.h"
+
+namespace bertbench {
+namespace {
+
+using samples::identity;
+using samples::result_set;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Identity variant(Identity of, const std::string& name) {
+  of.axes[kVariantAxis] = name;
+  return of;
+}
+
+/// Both variants of cells whose trials rise by 1 % from block to block, which their pairs share;
+/// `now` is `factor` times `base`, give or take 0.2 %.
+ResultSet run(std::size_t pairs, double factor, int cells = 3) {
+  std::vector<Cell> out;
+  Normals normal(9);
+  for (int c = 1; c <= cells; ++c) {
+    std::vector<double> base, now;
+    for (std::size_t i = 0; i < pairs; ++i) {
+      const double rate = 100 * c * (1 + 0.01 * static_cast<double>(i));
+      base.push_back(rate * (1 + 0.002 * normal()));
+      now.push_back(rate * (c == cells ? factor : 1.0) * (1 + 0.002 * normal()));
+    }
+    out.push_back(samples::cell(variant(identity(1, c), "base"), base));
+    out.push_back(samples::cell(variant(identity(1, c), "new"), now));
+    for (std::size_t side = out.size() - 2; side < out.size(); ++side) {
+      for (Trial& trial : out[side].trials) trial.block = BlockPlace{1, 1};
+    }
+  }
+  return result_set(std::move(out));
+}
+
+GateReport judged(const ResultSet& result, const std::string& base = "base") {
+  GateOptions options;
+  options.floor = kPairedFloor;
+  return check_paired(result, base, options);
+}
+
+const CellVerdict& last(const GateReport& report) { return report.cells.back(); }
+
+TEST(CheckPaired, FindsTwoPercentUnderADriftOfTenPercent) {
+  const GateReport report = judged(run(10, 0.98));
+  EXPECT_EQ(report.exit_status, 1);
+  EXPECT_EQ(report.compared, 3);
+  EXPECT_EQ(report.paired, "base");
+  ASSERT_EQ(report.cells.size(), 3U);
+  EXPECT_EQ(report.cells[0].verdict, Verdict::pass) << reason_text(report.cells[0]);
+  const CellVerdict& cell = last(report);
+  EXPECT_EQ(cell.verdict, Verdict::regression) << reason_text(cell);
+  EXPECT_EQ(cell.key, "bert-base.fp32.s128.b32.a1.1n3g+variant=new");
+  EXPECT_EQ(cell.variant, "new");
+  EXPECT_EQ(cell.n_new, 10);
+  EXPECT_EQ(cell.n_base, 10);
+  EXPECT_NEAR(*cell.change, -0.02, 0.003);
+  EXPECT_LT(cell.interval.low, -0.02);
+  EXPECT_GT(cell.interval.high, -0.02);
+  EXPECT_DOUBLE_EQ(cell.p, 1.0 / 1024);
+  EXPECT_THAT(reason_text(cell), HasSubstr("by pairs"));
+}
+
+TEST(CheckPaired, AnEqualRunPassesAndAGainIsAnImprovement) {
+  EXPECT_EQ(judged(run(10, 1)).exit_status, 0);
+  EXPECT_EQ(last(judged(run(10, 1.03))).verdict, Verdict::improvement);
+  // Held against "new", "base" is the slower one.
+  EXPECT_EQ(last(judged(run(10, 1.03), "new")).verdict, Verdict::regression);
+}
+
+TEST(CheckPaired, ALossBelowTheFloorPasses) {
+  const GateReport report = judged(run(10, 0.99));
+  EXPECT_EQ(last(report).verdict, Verdict::pass);
+  EXPECT_EQ(last(report).reasons.front().code, NoticeCode::within_tolerance);
+}
+
+TEST(CheckPaired, TooFewPairsAreInconclusiveAndSayHowManyWouldDo) {
+  const GateReport report = judged(run(5, 0.9));
+  EXPECT_EQ(report.exit_status, 3);
+  EXPECT_EQ(last(report).verdict, Verdict::inconclusive);
+  EXPECT_THAT(reason_text(last(report)), HasSubstr("need 6 pairs"));  // 2^-6 <= 0.05 / 3
+  EXPECT_EQ(judged(run(6, 0.9)).exit_status, 1);
+}
+
+TEST(CheckPaired, APairWithAHitHalfIsLeftOut) {
+  ResultSet result = run(10, 0.98);
+  *result.cells[4].trials[3].sequences_per_second *= 0.9;  // base of the slowed cell
+  const GateReport report = judged(result);
+  EXPECT_EQ(last(report).verdict, Verdict::regression) << reason_text(last(report));
+  EXPECT_EQ(last(report).pairs_left_out, 1);
+  EXPECT_EQ(last(report).n_new, 9);
+  EXPECT_THAT(reason_text(last(report)), HasSubstr("1 pair left out"));
+}
+
+TEST(CheckPaired, HalvesOfTwoSessionsAreNoPair) {
+  ResultSet result = run(7, 1);
+  for (int i = 0; i < 3; ++i) result.cells[1].trials[i].block->session = 2;
+  const GateReport report = judged(result);
+  EXPECT_EQ(report.cells[0].n_new, 4);
+  EXPECT_EQ(report.cells[0].verdict, Verdict::inconclusive);
+  EXPECT_THAT(reason_text(report.cells[0]), HasSubstr("6 trials without a partner"));
+  EXPECT_EQ(report.cells[1].verdict, Verdict::pass);
+}
+
+TEST(CheckPaired, ACellWithoutAnyPairIsInconclusive) {
+  ResultSet result = run(7, 1, 1);
+  for (Trial& trial : result.cells[1].trials) trial.block->session = 2;
+  const GateReport report = judged(result);
+  EXPECT_EQ(report.exit_status, 3);
+  EXPECT_THAT(reason_text(report.cells[0]), HasSubstr("need 5 pairs"));
+}
+
+TEST(CheckPaired, ALostCellIsARegressionAndAMissingOneIsNamed) {
+  ResultSet result = run(7, 1);
+  for (Trial& trial : result.cells[1].trials) {
+    trial.window.covered = false;
+    trial.outcome.status = Status::out_of_memory;
+  }
+  result.cells.pop_back();
+  const GateReport report = judged(result);
+  EXPECT_EQ(report.exit_status, 1);
+  EXPECT_EQ(report.cells[0].verdict, Verdict::regression);
+  EXPECT_THAT(reason_text(report.cells[0]), HasSubstr("out_of_memory x7"));
+  EXPECT_EQ(last(report).verdict, Verdict::missing);
+  EXPECT_EQ(last(report).key, "bert-base.fp32.s128.b32.a1.1n3g+variant=new");
+}
+
+TEST(CheckPaired, WhatWasMeasuredInAnotherWayIsNotComparable) {
+  ResultSet result = run(7, 1);
+  for (Trial& trial : result.cells[1].trials) trial.estimator = "arrival";
+  EXPECT_EQ(judged(result).cells[0].verdict, Verdict::not_comparable);
+  EXPECT_EQ(judged(result).exit_status, 4);
+}
+
+TEST(CheckPaired, WithoutVariantsNothingIsCompared) {
+  const ResultSet plain = result_set({samples::cell(identity(1, 1), {1, 2, 3})});
+  EXPECT_TRUE(variants_of(plain).empty());
+  EXPECT_EQ(judged(plain).exit_status, 4);
+  EXPECT_THAT(variants_of(run(1, 1)), ElementsAre("base", "new"));
+}
+
+TEST(CheckPaired, EachVariantIsJudged) {
+  ResultSet result = run(8, 0.9);
+  for (std::size_t i = 0; i < 3; ++i) {
+    result.cells.push_back(result.cells[2 * i]);
+    result.cells.back().identity.axes[kVariantAxis] = "third";
+  }
+  const GateReport report = judged(result);
+  ASSERT_EQ(report.cells.size(), 6U);
+  EXPECT_EQ(report.cells[2].verdict, Verdict::regression);
+  EXPECT_EQ(report.cells[5].verdict, Verdict::pass);
+  EXPECT_EQ(report.cells[5].variant, "third");
+}
+
+TEST(CheckPaired, TenThousandCellsWithTies) {
+  ResultSet result;
+  Normals normal(2);
+  for (int c = 0; c < 10000; ++c) {
+    for (const char* name : {"base", "new"}) {
+      std::vector<double> rates;
+      // Two decimals, as logs print rates: ratios are tied.
+      for (int i = 0; i < 20; ++i) rates.push_back(std::round(5000 + 50 * normal()) / 100);
+      Cell& cell =
+          result.cells.emplace_back(samples::cell(variant(identity(1, 1, c + 1), name), rates));
+      cell.key = cell.identity.key();
+    }
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  const GateReport report = judged(result);
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  std::printf("10,000 cells of 20 pairs judged in %.2f s\n", seconds);
+  EXPECT_EQ(report.compared, 10000);
+  EXPECT_EQ(report.exit_status, 0);
+}
+
+}  // namespace
+}  // namespace bertbench
