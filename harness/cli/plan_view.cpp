@@ -67,6 +67,16 @@ void print_forecast(Console& console, const Plan& plan, const Forecast& forecast
                           trials_text(loss.trials_for_5), trials_text(loss.trials_for_3)});
   }
   console.print(text_table(table, {}));
+  if (!forecast.pairs) return;
+  const PairForecast& pairs = *forecast.pairs;
+  console.print(fmt::format(
+      "\n`check --paired`: {} find a loss of 2 % in {:.0f} % (simulated; as if pairs shared "
+      "nothing\nof that noise); {}\n",
+      counted(pairs.pairs, "pair"), 100 * pairs.power_for_2,
+      pairs.pairs_for_2 ? fmt::format("{} find 2 % in {:.0f} %",
+                                      counted(static_cast<long long>(*pairs.pairs_for_2), "pair"),
+                                      100 * pairs.power)
+                        : std::string("not even 200 pairs find it in 95 %")));
 }
 
 Json forecast_json(const Plan& plan, const Forecast& forecast) {
@@ -96,6 +106,13 @@ Json forecast_json(const Plan& plan, const Forecast& forecast) {
               {"power", forecast.power},
               {"losses", losses}};
   if (forecast.seconds_left) out["seconds_left"] = *forecast.seconds_left;
+  if (forecast.pairs) {
+    Json& pairs = out["pairs"];
+    pairs = {{"planned", forecast.pairs->pairs},
+             {"power_for_2_percent", forecast.pairs->power_for_2},
+             {"power", forecast.pairs->power}};
+    if (forecast.pairs->pairs_for_2) pairs["pairs_for_2_percent"] = *forecast.pairs->pairs_for_2;
+  }
   return out;
 }
 

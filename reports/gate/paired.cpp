@@ -258,7 +258,8 @@ class PairedGate {
     // Pairs that were left out were measured, and count for whether the sweep was long enough.
     const auto measured = static_cast<std::size_t>(out.n_new + out.pairs_left_out);
     const double planned = options_.alpha / static_cast<double>(cells);
-    const double level = options_.alpha / static_cast<double>(std::max<std::size_t>(1, could_lose));
+    const double alpha = options_.alpha * share_of_alpha(one.test);
+    const double level = alpha / static_cast<double>(std::max<std::size_t>(1, could_lose));
     const bool cannot_tell = one.test.could_lose && smallest_paired_p(one.test.n) > level;
     if (smallest_paired_p(measured) > planned || cannot_tell) {
       out.verdict = Verdict::inconclusive;
@@ -267,8 +268,8 @@ class PairedGate {
                      numbers(NoticeCode::measured_so_far)};
     } else {
       const bool beyond = std::abs(change) > out.tolerance;
-      const bool slower = change < 0 && beyond && out.p_adjusted <= options_.alpha;
-      const bool faster = change > 0 && beyond && p_faster_adjusted <= options_.alpha;
+      const bool slower = change < 0 && beyond && out.p_adjusted <= alpha;
+      const bool faster = change > 0 && beyond && p_faster_adjusted <= alpha;
       out.verdict = slower ? Verdict::regression : faster ? Verdict::improvement : Verdict::pass;
       const NoticeCode why = slower   ? NoticeCode::slower_beyond_tolerance
                              : faster ? NoticeCode::faster_beyond_tolerance
@@ -276,7 +277,8 @@ class PairedGate {
                                       : NoticeCode::within_tolerance;
       out.reasons = {numbers(
           why, faster ? one.test.p_faster : out.p, faster ? p_faster_adjusted : out.p_adjusted,
-          fmt::format("tolerance {} (the floor), by pairs", percent(out.tolerance)))};
+          fmt::format("tolerance {} (the floor), by pairs{}", percent(out.tolerance),
+                      one.test.guarded ? "" : fmt::format(" at {}", alpha)))};
     }
     if (out.pairs_left_out > 0) {
       out.reasons.push_back(

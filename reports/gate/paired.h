@@ -17,8 +17,9 @@ inline constexpr double kPairedFloor = 0.013;
 
 /// Holds every cell of every other variant against the same cell of the variant `base`. Halves of a
 /// pair are trials of one number and session (BlockPlace). A cell regresses when the exact
-/// one-sided signed-rank p of its pairs' log ratios passes Holm over the cells compared, and their
-/// Hodges-Lehmann loss exceeds the floor. Variants are meant to differ, so neither their context
+/// one-sided signed-rank p of its pairs' log ratios passes Holm over the cells compared (at a fifth
+/// of alpha where the cell is too noisy for the floor to guard it), and their Hodges-Lehmann loss
+/// exceeds the floor. Variants are meant to differ, so neither their context
 /// nor the environment, which is one, keeps them from being compared; unit, estimator and window do
 /// where they differ.
 [[nodiscard]] GateReport check_paired(const ResultSet& result, const std::string& base,

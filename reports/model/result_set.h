@@ -215,8 +215,9 @@ struct Cell {
   bool emulated = false;  ///< nodes or GPUs are stand-ins: emulated nodes, one CPU rank a "GPU"
   std::vector<Notice> warnings;
   /// What the numbers rest on in addition to the identity, an object of scalars and lists, or null:
-  /// "command" (the words of a foreign trainer that no placeholder made), "threads". Cells that
-  /// differ in a key that both have are not comparable.
+  /// "command" (the words of a foreign trainer that no placeholder made), "threads", "variant"
+  /// (what the variant adds, variables and arguments). Cells that differ in a key that both have
+  /// are not comparable.
   JsonBox context;
 
   /// From the identity, else as stated by the log.

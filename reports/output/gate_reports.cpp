@@ -53,7 +53,7 @@ std::string command(const char* level, const std::string& title, const std::stri
                      command_text(text, false));
 }
 
-std::string change_words(const CellVerdict& cell) {
+std::string change_text_of(const CellVerdict& cell) {
   return cell.change ? fmt::format("{:+.1f} %", *cell.change * 100) : "-";
 }
 
@@ -92,6 +92,14 @@ std::string gate_junit(const GateReport& report, const GateOptions& options,
     }
     std::vector<std::pair<std::string, std::string>> facts{{"verdict", verdict}};
     if (cell.change) facts.emplace_back("change", shortest(*cell.change));
+    if (!cell.variant.empty()) {
+      facts.emplace_back("variant", cell.variant);
+      facts.emplace_back("pairs", std::to_string(cell.n_new));
+      if (cell.interval.coverage > 0) {
+        facts.emplace_back("interval_low", shortest(cell.interval.low));
+        facts.emplace_back("interval_high", shortest(cell.interval.high));
+      }
+    }
     if (cell.rerun) {
       facts.emplace_back("first_verdict", name(Verdict::regression));
       facts.emplace_back("rerun_verdict", name(cell.rerun->verdict));
@@ -138,7 +146,9 @@ std::string gate_markdown(const GateReport& report, const std::string& name_of_g
   for (const CellVerdict& cell : report.cells) {
     if (cell.verdict == Verdict::pass && !cell.cleared()) continue;
     table.rows.push_back({verdict_words(cell), key_with_kind(cell.key, cell.kind),
-                          change_words(cell), fmt::format("{}+{}", cell.n_base, cell.n_new),
+                          change_text_of(cell),
+                          report.paired.empty() ? fmt::format("{}+{}", cell.n_base, cell.n_new)
+                                                : fmt::format("{} pairs", cell.n_new),
                           reason_text(cell)});
   }
   if (!table.rows.empty()) out += "\n" + markdown_table(table);

@@ -12,6 +12,8 @@ namespace {
 
 constexpr double kHitSigmas = 3.5;
 constexpr std::size_t kPairsForHits = 6;
+constexpr double kErrorsOfFloor = 2.1;
+constexpr double kSigmasOf95 = 1.96;  // half of a 95 % interval of normal data
 
 /// Half by half, what its variant's median does not explain.
 std::vector<double> residuals(std::span<const double> halves, std::span<const double> shared) {
@@ -57,19 +59,24 @@ PairTest test_pairs(std::span<const double> log_ratios, double floor) {
   const double most = hodges_lehmann(sizes);  // with all signs alike
   out.could_lose = -most < log_of(-floor);
   out.could_gain = most > log_of(floor);
+  if (const auto& interval = out.change.interval) {
+    const double error = (interval->high - interval->low) / (2 * kSigmasOf95);
+    out.guarded = floor >= kErrorsOfFloor * error;
+  }
   return out;
 }
 
 double paired_power(const PairModel& model, double loss, int draws) {
   const double level = model.alpha / static_cast<double>(std::max<std::size_t>(1, model.cells));
-  if (smallest_paired_p(model.pairs) > level) return 0;
+  if (model.pairs == 0 || smallest_paired_p(model.pairs) > level) return 0;
   Normals normal(20260103);
   std::vector<double> ratios(model.pairs);
   int found = 0;
   for (int draw = 0; draw < draws; ++draw) {
     for (double& x : ratios) x = log_of(-loss) + std::numbers::sqrt2 * model.noise * normal();
-    if (signed_rank(ratios).p_less > level) continue;
-    found += hodges_lehmann(ratios) < log_of(-model.floor) ? 1 : 0;
+    const PairTest test = test_pairs(ratios, model.floor);
+    const bool significant = test.p_slower <= level * share_of_alpha(test);
+    found += significant && test.change.change < -model.floor ? 1 : 0;
   }
   return static_cast<double>(found) / static_cast<double>(draws);
 }

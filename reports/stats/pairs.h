@@ -37,7 +37,14 @@ struct PairTest {
   /// the cell cannot be a false alarm, and Holm's correction need not count it (Tarone 1990): the
   /// magnitudes say nothing of the signs, which alone are random for the test.
   bool could_lose = false, could_gain = false;
+  /// The floor is 2.1 standard errors of the change or more (by its interval), so that it guards
+  /// against chance where it can. Where it is not, the level of the test has to do it alone.
+  bool guarded = false;
 };
+
+/// Of the level at which a cell is tested: the share of alpha, 1 or a fifth, so that noisy cells
+/// are no more often a false alarm than quiet ones.
+[[nodiscard]] inline double share_of_alpha(const PairTest& test) { return test.guarded ? 1 : 0.2; }
 
 /// `log_ratios`: ln(now / base) of the pairs that count, not empty. `floor`: smallest change that
 /// matters, as a fraction.

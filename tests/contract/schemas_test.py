@@ -146,6 +146,24 @@ class Schemas(unittest.TestCase):
         checked["cells"][0]["verdict"] = "good"
         self.refuses("check", checked)
 
+    def test_check_by_pairs(self):
+        with open(os.path.join(RESULTS, "dlperf_mxnet.json")) as source:
+            result = json.load(source)
+        changed = copy.deepcopy(result["cells"])
+        for variant, cells in (("base", result["cells"]), ("new", changed)):
+            for cell in cells:
+                cell["identity"]["variant"] = variant
+                cell["key"] += "+variant=" + variant
+                for number, trial in enumerate(cell["trials"]):
+                    trial["trial"] = number + 1
+                    trial["block"] = {"session": 1, "position": 1}
+        result["cells"] += changed
+        with open(self.path("pairs.json"), "w") as out:
+            json.dump(result, out)
+        self.conforms("result", result)
+        self.conforms("check", answer("check", self.path("pairs.json"), "--paired", "base", "--json",
+                                      statuses=(0, 3)))
+
     def test_compare_with_published_values(self):
         # Logs of DLPerf name the model "bert" only.
         with open(os.path.join(RESULTS, "dlperf_mxnet.json")) as source:

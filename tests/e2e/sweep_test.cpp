@@ -243,5 +243,68 @@ TEST(SweepBadInput, ADiskThatFillsUpIsSaidWithThePlace) {
   EXPECT_THAT(ran.err, HasSubstr(folder / "disk/run"));
 }
 
+/// Two variants of bert_train, of which "new" writes a checkpoint after each step.
+class VariantsEndToEnd : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder = std::make_unique<Folder>("variants");
+    json grid = config(7, 8);
+    grid["grid"]["topology"] = {"1n1g"};
+    grid["args"] = {"--threads", "1"};  // threads that wait for each other suffer most from load
+    grid["variants"] = {
+        {"base", json::object()},
+        {"new", {{"args", {"--checkpoint", *folder / "saved", "--checkpoint-every", "1"}}}}};
+    write_file(*folder / "config.json", grid.dump());
+    first = folder->bertbench(command());
+  }
+  static void TearDownTestSuite() { folder.reset(); }
+  static std::vector<std::string> command() {
+    return {"sweep", *folder / "config.json", "--out", *folder / "run", "--trainer", kBertTrain};
+  }
+  /// Rate of the trial of that number.
+  static double rate(const json& cell, int number) {
+    for (const json& trial : cell["trials"]) {
+      if (trial["trial"] == number) return trial["sequences_per_second"];
+    }
+    return 0;
+  }
+
+  static std::unique_ptr<Folder> folder;
+  static Ran first;
+};
+std::unique_ptr<Folder> VariantsEndToEnd::folder;
+Ran VariantsEndToEnd::first;
+
+TEST_F(VariantsEndToEnd, APairIsJudgedByItsRatio) {
+  ASSERT_EQ(first.status, 0) << first.err;
+  const json cells = json::parse(read_file(*folder / "run/results.json"))["cells"];
+  ASSERT_EQ(cells.size(), 2U);
+  bool slower = true;
+  for (int pair = 1; pair <= 7; ++pair) {
+    slower = slower && rate(cells[1], pair) < 0.98 * rate(cells[0], pair);
+  }
+  const std::string run = *folder / "run";
+  EXPECT_EQ(folder->bertbench({"check", run, "--paired", "new"}).status, 0);
+  EXPECT_EQ(folder->bertbench({"check", run, "--paired", "base", "--alpha", "0.005"}).status, 3);
+  if (!slower) GTEST_SKIP() << "other load hides what a checkpoint costs";
+  const Ran gate = folder->bertbench({"check", run, "--paired", "base"});
+  EXPECT_EQ(gate.status, 1) << gate.out;
+  EXPECT_THAT(gate.out, HasSubstr("+variant=new"));
+}
+
+TEST_F(VariantsEndToEnd, ALostHalfIsMeasuredAgainWithItsPartner) {
+  ASSERT_EQ(first.status, 0) << first.err;
+  fs::remove(*folder / "run/bert-tiny.fp32.s16.b2.a1.1n1g+variant=base/trial_2/log.txt");
+  const Ran again = folder->bertbench(command());
+  EXPECT_EQ(again.status, 0) << again.err;
+  EXPECT_THAT(again.err, HasSubstr("12 of 14 trials done before"));
+  const json cells = json::parse(read_file(*folder / "run/results.json"))["cells"];
+  for (const json& cell : cells) {
+    for (const json& trial : cell["trials"]) {
+      EXPECT_EQ(trial["block"]["session"], trial["trial"] == 2 ? 2 : 1);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace bertbench::e2e

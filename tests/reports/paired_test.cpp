@@ -102,6 +102,21 @@ TEST(CheckPaired, APairWithAHitHalfIsLeftOut) {
   EXPECT_THAT(reason_text(last(report)), HasSubstr("1 pair left out"));
 }
 
+TEST(CheckPaired, ANoisyCellNeedsMorePairs) {
+  // Eight pairs decide three quiet cells at 0.05, but not noisy ones at a fifth of it.
+  ResultSet result = run(8, 0.7);
+  Normals normal(5);
+  for (Trial& trial : result.cells[5].trials) *trial.sequences_per_second *= 1 + 0.05 * normal();
+  const GateReport report = judged(result);
+  EXPECT_EQ(report.cells[0].verdict, Verdict::pass);
+  EXPECT_EQ(last(report).verdict, Verdict::regression) << reason_text(last(report));
+  EXPECT_THAT(reason_text(last(report)), HasSubstr("by pairs at 0.01"));
+  result = run(6, 0.7);
+  for (Trial& trial : result.cells[5].trials) *trial.sequences_per_second *= 1 + 0.05 * normal();
+  EXPECT_EQ(last(judged(result)).verdict, Verdict::inconclusive);
+  EXPECT_THAT(reason_text(last(judged(result))), HasSubstr("need 7 pairs"));
+}
+
 TEST(CheckPaired, HalvesOfTwoSessionsAreNoPair) {
   ResultSet result = run(7, 1);
   for (int i = 0; i < 3; ++i) result.cells[1].trials[i].block->session = 2;

@@ -1,9 +1,13 @@
 // bertbench check: has anything become slower? The gate of a CI job.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <future>
+#include <limits>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -23,6 +27,7 @@
 #ifdef BB_HAVE_STORE
 #include "reports/store/store.h"
 #endif
+#include "reports/gate/paired.h"
 #include "reports/gate/verdicts.h"
 #include "reports/output/table.h"
 
@@ -33,6 +38,8 @@ using nlohmann::ordered_json;
 
 struct Options {
   std::string result, baseline;
+  std::string paired;  // the variant that the others are held against
+  double floor = std::numeric_limits<double>::quiet_NaN();  // NaN: the default of what is compared
   GateOptions gate;
   ConfirmOptions confirm;
   std::string junit;
@@ -49,6 +56,10 @@ ordered_json to_json(const Options& options, const GateReport& report) {
       row["interval"] = {{"low", cell.interval.low},
                          {"high", cell.interval.high},
                          {"coverage", cell.interval.coverage}};
+    }
+    if (!cell.variant.empty()) {
+      row["variant"] = cell.variant;
+      row["pairs_left_out"] = cell.pairs_left_out;
     }
     row["p"] = cell.p;
     row["p_adjusted"] = cell.p_adjusted;
@@ -71,13 +82,17 @@ ordered_json to_json(const Options& options, const GateReport& report) {
   }
   ordered_json notices = ordered_json::array();
   for (const Notice& notice : report.notices) notices.push_back(text_of(notice));
-  return {{"schema", "bertbench.check/1"},
-          {"result", options.result},
-          {"baseline", options.baseline},
-          {"exit_status", report.exit_status},
-          {"compared", report.compared},
-          {"cells", rows},
-          {"notices", notices}};
+  ordered_json json{{"schema", "bertbench.check/1"}, {"result", options.result}};
+  if (report.paired.empty()) {
+    json["baseline"] = options.baseline;
+  } else {
+    json["paired"] = report.paired;
+  }
+  json["exit_status"] = report.exit_status;
+  json["compared"] = report.compared;
+  json["cells"] = rows;
+  json["notices"] = notices;
+  return json;
 }
 
 Style style_of(Verdict verdict) {
@@ -141,7 +156,50 @@ constexpr std::string_view kLegend =
     "one-sided Mann-Whitney, after Holm over all cells compared. A regression is a\n"
     "loss beyond the tolerance (--floor or the noise of the baseline) with p <= {}.\n";
 
-void print(Console& console, const Options& options, const GateReport& report) {
+constexpr std::string_view kPairedLegend =
+    "\n{0}, now: median rate; change: median of the pairs' ratios, with an interval of\n"
+    "95 % or more; pairs: those that count (+ those left out as hit); p slower: exact\n"
+    "one-sided signed rank, after Holm. A regression is a loss beyond the floor\n"
+    "({1:.1f} %) with p <= {2}.\n";
+
+std::string interval_text(const Interval& interval) {
+  if (interval.coverage <= 0) return "-";
+  return change_text(interval.low) + " to " + change_text(interval.high);
+}
+
+void print_table(Console& console, const Table& table, const GateReport& report) {
+  TextTableOptions look;
+  look.most_columns = console.most_columns();
+  look.paint = [&](std::size_t row, std::size_t column, const std::string& text) {
+    return column == 0 ? console.styled(style_of(report.cells[row].verdict), text) : text;
+  };
+  console.print(text_table(table, look));
+}
+
+void print_pairs(Console& console, const GateReport& report) {
+  Table table{{{"verdict"},
+               {"cell"},
+               {report.paired, true},
+               {"now", true},
+               {"unit"},
+               {"change", true},
+               {"interval", true},
+               {"pairs", true},
+               {"p slower", true}},
+              {}};
+  for (const CellVerdict& cell : report.cells) {
+    const std::string left_out =
+        cell.pairs_left_out > 0 ? fmt::format(" (+{})", cell.pairs_left_out) : "";
+    table.rows.push_back({std::string(name(cell.verdict)), key_with_kind(cell.key, cell.kind),
+                          rate_text(cell.reference), rate_text(cell.median_new), cell.unit,
+                          cell.change ? change_text(*cell.change) : "-",
+                          interval_text(cell.interval), fmt::format("{}{}", cell.n_new, left_out),
+                          cell.change ? p_text(cell.p_adjusted) : "-"});
+  }
+  print_table(console, table, report);
+}
+
+void print_runs(Console& console, const GateReport& report) {
   Table table{{{"verdict"},
                {"cell"},
                {"baseline", true},
@@ -161,13 +219,17 @@ void print(Console& console, const Options& options, const GateReport& report) {
          cell.change ? change_text(*cell.change) : "-", tested ? share_text(cell.tolerance) : "-",
          fmt::format("{}+{}", cell.n_base, cell.n_new), tested ? p_text(cell.p_adjusted) : "-"});
   }
-  TextTableOptions look;
-  look.most_columns = console.most_columns();
-  look.paint = [&](std::size_t row, std::size_t column, const std::string& text) {
-    return column == 0 ? console.styled(style_of(report.cells[row].verdict), text) : text;
-  };
-  console.print(text_table(table, look));
-  if (report.compared > 0) console.print(fmt::format(kLegend, options.gate.alpha));
+  print_table(console, table, report);
+}
+
+void print(Console& console, const Options& options, const GateReport& report) {
+  const bool pairs = !report.paired.empty();
+  pairs ? print_pairs(console, report) : print_runs(console, report);
+  if (report.compared > 0) {
+    console.print(pairs ? fmt::format(kPairedLegend, escape_for_terminal(report.paired),
+                                      100 * options.gate.floor, options.gate.alpha)
+                        : fmt::format(kLegend, options.gate.alpha));
+  }
   print_reasons(console, report);
   print_summary(console, report);
 }
@@ -221,7 +283,60 @@ Result<std::vector<ResultSet>> baseline_runs(const Options& options, const Resul
   return runs;
 }
 
-ExitCode run(const Options& options, Console& console) {
+// Why the options do not go together, or nothing.
+Result<void> check_usage(const Options& options) {
+  if (options.paired.empty()) {
+    if (!options.baseline.empty()) return {};
+    return fail("check", "there is nothing to hold the result against",
+                "give --baseline FILE-OR-DB, or --paired VARIANT for a run with variants");
+  }
+  if (!options.baseline.empty()) {
+    return fail("--paired", "holds variants of one run against each other, without --baseline",
+                "give one of the two");
+  }
+  if (!options.confirm.config.empty()) {
+    return fail("--confirm", "is not there for --paired", "run the sweep again, with more trials");
+  }
+  return {};
+}
+
+// The verdicts of a run with variants, by its pairs.
+Result<GateReport> judge_pairs(const Options& options, const ResultSet& result) {
+  const std::vector<std::string> variants = variants_of(result);
+  if (std::ranges::find(variants, options.paired) == variants.end()) {
+    return fail("--paired " + options.paired, "the result has no such variant",
+                variants.empty() ? "measure it by a configuration with \"variants\""
+                                 : fmt::format("variants: {}", fmt::join(variants, ", ")));
+  }
+  return check_paired(result, options.paired, options.gate);
+}
+
+ExitCode conclude(const Options& options, const GateReport& report, Console& console) {
+  if (const auto told = tell_ci(options, report, console); !told) {
+    return console.error(told.error());
+  }
+  return answer(
+      console, options.output, static_cast<ExitCode>(report.exit_status),
+      [&](const std::string&) { return json_text(to_json(options, report)); },
+      [&] { print(console, options, report); });
+}
+
+ExitCode run_paired(const Options& options, Console& console) {
+  const auto result = read_result_set(options.result);
+  if (!result) return console.error(result.error(), ExitCode::nothing_read);
+  const auto report = judge_pairs(options, *result);
+  if (!report) return console.error(report.error());
+  for (const Notice& notice : report->notices) console.note("check", notice);
+  return conclude(options, *report, console);
+}
+
+ExitCode run(Options options, Console& console) {
+  if (const auto usage = check_usage(options); !usage) return console.error(usage.error());
+  const GateOptions defaults;
+  options.gate.floor = !std::isnan(options.floor) ? options.floor
+                       : options.paired.empty()   ? defaults.floor
+                                                  : kPairedFloor;
+  if (!options.paired.empty()) return run_paired(options, console);
   // Two large files are read side by side.
   std::future<Result<ResultSet>> file =
       std::async(baseline_is_store(options) ? std::launch::deferred : std::launch::async,
@@ -245,13 +360,7 @@ ExitCode run(const Options& options, Console& console) {
     if (!confirmed) return console.error(confirmed.error());
     report = std::move(*confirmed);
   }
-  if (const auto told = tell_ci(options, report, console); !told) {
-    return console.error(told.error());
-  }
-  return answer(
-      console, options.output, static_cast<ExitCode>(report.exit_status),
-      [&](const std::string&) { return json_text(to_json(options, report)); },
-      [&] { print(console, options, report); });
+  return conclude(options, report, console);
 }
 
 CommandRun declare(CommandLine& line) {
@@ -260,9 +369,12 @@ CommandRun declare(CommandLine& line) {
   line.add_argument("RESULT", options->result,
                     "What was measured now: a result file or run folder.");
   line.add_text("--baseline", options->baseline, "FILE-OR-DB",
-                "What it is held against: a result file, a run folder or a store.")
-      .required();
-  add_share(line, "--floor", gate.floor, "A smaller loss never fails.").default_text("2%");
+                "What it is held against: a result file, a run folder or a store.");
+  line.add_text("--paired", options->paired, "VARIANT",
+                "In place of --baseline, of a sweep with variants: hold the others against this "
+                "one, pair by pair.");
+  add_share(line, "--floor", options->floor, "A smaller loss never fails.")
+      .default_text("2%, of pairs 1.3%");
   add_share(line, "--alpha", gate.alpha, "Chance of a false alarm, over all cells together.")
       .default_text("0.05");
   line.add_list("--allow-context", gate.allow_context, "KEY",
@@ -293,6 +405,8 @@ constexpr Example kExamples[] = {
      "Fails with status 1 if a cell became slower."},
     {"bertbench check run --baseline last --floor 5% --allow-context kernel",
      "Losses below 5 % pass, also after a kernel update."},
+    {"bertbench check run --paired base",
+     "Holds the other variants of a sweep against 'base': finds 2 %."},
 };
 constexpr ExitCodeRow kStatuses[] = {
     {ExitCode::good, "no cell became slower"},
@@ -307,11 +421,12 @@ constexpr ExitCodeRow kStatuses[] = {
 extern const Command command_check{
     "check",
     "has anything become slower? verdicts and an exit status",
-    "RESULT --baseline FILE-OR-DB",
+    "RESULT {--baseline FILE | --paired VARIANT}",
     "A cell regresses only when its loss exceeds the tolerance and an exact one-sided Mann-Whitney "
     "test over the trials passes Holm's correction over all cells. The tolerance is the larger of "
     "--floor and the noise of the baseline. A store gives the last 5 runs of this machine that "
-    "hold a cell of the result. Of several statuses the first counts: 4 nothing "
+    "hold a cell of the result. With --paired the trials of equal number are pairs, judged by an "
+    "exact signed-rank test of their ratios. Of several statuses the first counts: 4 nothing "
     "compared, 1, 4 not comparable, 3, 0.",
     kExamples,
     kStatuses,

@@ -304,7 +304,8 @@ extern const Command command_sweep{
     "{nodes}, {gpus_per_node}, {world_size}, {model}, {precision}, {sequence_length}, "
     "{micro_batch_size}, {gradient_accumulation_steps}, {accumulated_batch_size}, "
     "{micro_batch_size_all}, {global_batch_size}, {steps}, {warmup_steps}, {trial}, {seed}, "
-    "{threads}, {master_addr}, {master_port}, {host_slots}, {host_lines}, {gpu_list}, {dir}, "
+    "{variant}, {threads}, {master_addr}, {master_port}, {host_slots}, {host_lines}, {gpu_list}, "
+    "{dir}, "
     "{output}, {file:NAME}, and each axis of the grid by its name. {{ and }} are braces. What each "
     "means is in docs/templates.md.",
     kExamples,

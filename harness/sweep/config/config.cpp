@@ -32,7 +32,8 @@ const std::vector<std::string> kKeys{"name",        "workload",        "grid",
                                      "seed",        "command",         "each",
                                      "framework",   "files",           "logs",
                                      "format",      "setup",           "cleanup",
-                                     "trial_setup", "trial_cleanup",   "$schema"};
+                                     "trial_setup", "trial_cleanup",   "variants",
+                                     "order_seed",  "$schema"};
 
 /// Scalar or list of scalars, as text.
 std::optional<std::vector<std::string>> values_of(ConfigReader& in, const Json& value,
@@ -206,13 +207,15 @@ void read_exclude(ConfigReader& in, const Workload& workload, SweepConfig& confi
   }
 }
 
-void check_args(ConfigReader& in, const Workload& workload, const SweepConfig& config) {
+/// Options of bert_train in the list that stands at `list`.
+void check_args(ConfigReader& in, const std::string& list, const std::vector<std::string>& args,
+                const Workload& workload, const SweepConfig& config) {
   std::vector<std::string> names;
   for (const auto& option : trainer_options()) names.emplace_back(option.name);
-  for (std::size_t i = 0; i < config.args.size(); ++i) {
-    const auto& arg = config.args[i];
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    const auto& arg = args[i];
     if (!arg.starts_with("--")) continue;
-    const std::string at = child_pointer("/args", std::to_string(i));
+    const std::string at = child_pointer(list, std::to_string(i));
     const std::string name = arg.substr(2, arg.find('=') - 2);
     const auto* option = find_trainer_option(name);
     if (!option) {
@@ -229,10 +232,10 @@ void check_args(ConfigReader& in, const Workload& workload, const SweepConfig& c
       in.fail_at(at, fmt::format("--{} is an axis of this grid as well", name), "keep one of them");
     }
   }
-  const auto simulated = simulated_topology(given_options(config.args));
+  const auto simulated = simulated_topology(given_options(args));
   if (simulated && !simulated->empty()) {
     if (auto good = check_axis_value("sim_topology", *simulated, workload); !good) {
-      in.fail_at("/args", good.error().what, good.error().hint);
+      in.fail_at(list, good.error().what, good.error().hint);
     }
   }
 }
@@ -428,7 +431,14 @@ Result<SweepConfig> parse_config(const std::string& text, const std::string& sou
     if (!reader->error()) read_exclude(*reader, *workload, config);
     read_hosts(*reader, source, config);
     read_launcher_options(*reader, config);
-    if (workload->is_bert_train) check_args(*reader, *workload, config);
+    read_variants(*reader, config);
+    if (workload->is_bert_train) {
+      check_args(*reader, "/args", config.args, *workload, config);
+      for (const auto& variant : config.variants) {
+        const auto at = child_pointer("/variants", variant.name);
+        check_args(*reader, child_pointer(at, "args"), variant.args, *workload, config);
+      }
+    }
   }
   if (reader->error()) return tl::unexpected(*reader->error());
   return config;
@@ -492,6 +502,7 @@ std::string config_to_json(const SweepConfig& config) {
   if (!hooks.cleanup.empty()) json["cleanup"] = hooks.cleanup;
   if (!hooks.trial_setup.empty()) json["trial_setup"] = hooks.trial_setup;
   if (!hooks.trial_cleanup.empty()) json["trial_cleanup"] = hooks.trial_cleanup;
+  add_variants(config, json);
   add_launcher_options(config, json);
   return json.dump(2) + "\n";
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "harness/sweep/config/one_line.h"
+#include "harness/sweep/config/variants.h"
 #include "harness/sweep/config/workload.h"
 #include "parsers/core/error.h"
 #include "parsers/core/window_rule.h"
@@ -96,6 +97,8 @@ struct SweepConfig {
   SshOptions ssh;
   SlurmOptions slurm;
   Order order = Order::interleaved;
+  std::vector<Variant> variants;  ///< each cell runs all of them in turn; empty: there is one
+  std::int64_t order_seed = 1;    ///< of the order of variants in each block
 
   /// The trainer was asked for `steps`; a command without {steps} decides by itself.
   [[nodiscard]] bool asks_for_steps() const {

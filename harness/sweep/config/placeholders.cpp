@@ -22,6 +22,7 @@ constexpr Placeholder kPlaceholders[] = {
     {"warmup_steps", "a tenth of them"},
     {"trial", "1, 2, 3 ..."},
     {"seed", "of the trial, where the sweep has the key seed"},
+    {"variant", "its name, where the sweep has variants"},
     {"threads", "cores of a rank"},
     {"master_addr", "host of rank 0"},
     {"master_port", "a free port, another for each trial"},

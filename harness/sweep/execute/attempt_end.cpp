@@ -196,6 +196,7 @@ Result<MeasuredAttempt> measure_ended(const OpenSweep& sweep, const EndedAttempt
                     end.escaped == 1 ? "a process" : fmt::format("{} processes", end.escaped),
                     end.escaped == 1 ? "was" : "were"));
   }
+  result.block = open->block;
   apply_telemetry(result, open->telemetry);
   const auto& earlier = open->wanted.earlier;
   result.notices.insert(result.notices.end(), earlier.begin(), earlier.end());

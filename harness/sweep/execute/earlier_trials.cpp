@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -15,6 +17,7 @@
 #include "harness/sweep/process/proc_fs.h"
 #include "parsers/core/crc32c.h"
 #include "parsers/core/parallel.h"
+#include "parsers/core/text.h"
 #include "parsers/reader/log_reader.h"
 
 namespace bertbench {
@@ -125,6 +128,7 @@ Result<Reviewed> review(const OpenSweep& sweep, const PlannedTrial& trial,
     result.outcome = {
         Status::killed, result.outcome.step, 0, {make_notice(NoticeCode::harness_ended_first, 0)}};
   }
+  result.block = attempt.block;
   const auto status = result.outcome.status;
   const bool final = attempt.finished && read->legible &&
                      (status == Status::out_of_memory || status == Status::nan);
@@ -165,6 +169,7 @@ Result<void> review_trial(const OpenSweep& sweep, EarlierTrial& out,
       if (!folder) return tl::unexpected(folder.error());
       if (auto job = job_of(sweep.root, *folder)) {
         out.job = std::move(*job);
+        out.block = a->block;
         out.next_attempt = a->attempt;
         return {};
       }
@@ -177,6 +182,7 @@ Result<void> review_trial(const OpenSweep& sweep, EarlierTrial& out,
       continue;
     }
     out.settled = true;
+    out.block = a->block;
     out.seconds = a->seconds;
     out.measured = std::move(reviewed->measured);
     if (sweep.launcher.queue()) {
@@ -202,10 +208,41 @@ std::vector<EarlierTrial> trials_to_report(const OpenSweep& sweep) {
     for (int trial = 1; trial <= plan.config.trials; ++trial) {
       if (wanted.contains({cell, trial})) continue;
       if (!sweep.earlier.trials.contains({plan.cells[cell].key, trial})) continue;
-      out.push_back({{cell, trial}, false});
+      out.push_back({{.cell = cell, .trial = trial}, false});
     }
   }
   return out;
+}
+
+/// Measures the halves anew whose partners are still to be launched, or ran in another session.
+void reopen_broken_pairs(const OpenSweep& sweep, std::vector<EarlierTrial>& trials) {
+  std::map<std::pair<std::size_t, int>, std::vector<EarlierTrial*>> blocks;
+  for (auto& one : trials) {
+    if (!one.wanted) continue;
+    blocks[{sweep.plan.cells[one.trial.cell].grid_point, one.trial.trial}].push_back(&one);
+  }
+  std::size_t reopened = 0;
+  for (auto& [id, halves] : blocks) {
+    const auto session = [](const EarlierTrial* one) {
+      return one->block && (one->settled || !one->job.empty()) ? one->block->session : 0;
+    };
+    const int first = session(halves.front());
+    const bool whole = std::ranges::all_of(
+        halves, [&](const EarlierTrial* one) { return session(one) == first && first != 0; });
+    if (whole) continue;
+    for (EarlierTrial* one : halves) {
+      if (!one->settled) continue;
+      one->settled = false;
+      one->measured.reset();
+      ++reopened;
+    }
+  }
+  if (reopened > 0) {
+    sweep.observer.notice(
+        fmt::format("{} measured anew: the other half of the pair was not measured in the same "
+                    "start of the sweep",
+                    counted(reopened, "trial")));
+  }
 }
 
 }  // namespace
@@ -227,6 +264,7 @@ Result<std::vector<EarlierTrial>> review_earlier_trials(const OpenSweep& sweep) 
   for (const auto& one : done) {
     if (!one) return tl::unexpected(one.error());
   }
+  if (!plan.config.variants.empty()) reopen_broken_pairs(sweep, trials);
   return trials;
 }
 

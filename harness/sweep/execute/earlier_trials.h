@@ -18,12 +18,16 @@ struct EarlierTrial {
   bool settled = false;  ///< needs no further launch
   bool command_changed = false;
   int next_attempt = 1;
-  double seconds = 0;   ///< the settled attempt took
-  std::string nodes{};  ///< that it ran on, where a launcher records them
-  std::string job{};    ///< of a queue, that runs the attempt since an earlier start
+  double seconds = 0;                 ///< the settled attempt took
+  std::optional<BlockPlace> block{};  ///< of the settled attempt, or of the one that a job runs
+  std::string nodes{};                ///< that it ran on, where a launcher records them
+  std::string job{};                  ///< of a queue, that runs the attempt since an earlier start
   std::optional<MeasuredAttempt> measured{};
 };
 
+/// A pair is whole when its halves ran in one start of the sweep: a half of which the other is
+/// still to be launched is launched again with it, and what was measured of it is left out.
+///
 /// The trials of this start, then those of which earlier starts left something: --only leaves cells
 /// out of this start, not out of the result.
 Result<std::vector<EarlierTrial>> review_earlier_trials(const OpenSweep& sweep);

@@ -59,7 +59,7 @@ std::unique_ptr<Telemetry> telemetry_of(const OpenSweep& sweep, const PlannedCel
   options.memory_bytes = memory;
   if (nvml && !cell.cpu_stands_in) {
     options.nvml = nvml;
-    const auto& env = sweep.plan.config.env;
+    const auto& env = cell.env;
     const auto named = env.find("CUDA_VISIBLE_DEVICES");
     const char* inherited = std::getenv("CUDA_VISIBLE_DEVICES");
     std::string visible = inherited != nullptr ? inherited : "";

@@ -129,6 +129,11 @@ Result<std::unique_ptr<OpenAttempt>> OpenAttempt::begin(OpenSweep& sweep, Wanted
   started.update(open->who());
   started["command"] = *command;
   started["program"] = sweep.trainer_id;
+  open->block = sweep.block_of(trial, open->wanted.again);
+  if (open->block) {
+    started["session"] = open->block->session;
+    started["position"] = open->block->position;
+  }
   if (auto done = sweep.journal.append(started); !done) return tl::unexpected(done.error());
   return open;
 }
@@ -141,8 +146,14 @@ Result<std::unique_ptr<OpenAttempt>> OpenAttempt::take_over(const OpenSweep& swe
   if (!own) return tl::unexpected(own.error());
   const auto log_fd = folder->open_append("log.txt");
   if (!log_fd) return tl::unexpected(log_fd.error());
-  return std::make_unique<OpenAttempt>(sweep, std::move(wanted), std::move(*folder), *log_fd,
-                                       std::move(*own));
+  auto open = std::make_unique<OpenAttempt>(sweep, std::move(wanted), std::move(*folder), *log_fd,
+                                            std::move(*own));
+  const auto trials = sweep.earlier.trials.find({open->cell.key, open->wanted.trial.trial});
+  if (trials == sweep.earlier.trials.end()) return open;
+  for (const auto& attempt : trials->second) {
+    if (attempt.attempt == open->wanted.attempt) open->block = attempt.block;
+  }
+  return open;
 }
 
 }  // namespace bertbench

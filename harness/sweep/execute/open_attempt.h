@@ -29,6 +29,7 @@ struct OpenAttempt {
   int log_fd;     ///< log.txt, readable, O_APPEND; closed with this
   TrialLogs log;  ///< reads log_fd, and what the trainer writes itself
   LaunchPlace place{};
+  std::optional<BlockPlace> block{};  ///< of a variant, where it can be half of a pair
   std::vector<ProcessSpec> processes{};
   TrialProgress progress{};
   nlohmann::ordered_json telemetry{};  ///< null: nothing was watched

@@ -172,6 +172,11 @@ bool OpenSweep::stopping() const {
   return signals.count() > 0 || (options.stop && options.stop->load());
 }
 
+std::optional<BlockPlace> OpenSweep::block_of(const PlannedTrial& trial, bool again) const {
+  if (trial.position == 0 || (again && launcher.queue())) return std::nullopt;
+  return BlockPlace{earlier.sessions + 1, trial.position};
+}
+
 std::string OpenSweep::attempt_path(const PlannedTrial& trial, int attempt) const {
   std::string path = fmt::format("{}/trial_{}", plan.cells[trial.cell].folder, trial.trial);
   if (attempt > 1) path += fmt::format("/attempt_{}", attempt);

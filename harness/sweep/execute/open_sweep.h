@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "harness/sweep/execute/runner.h"
@@ -34,6 +35,9 @@ struct OpenSweep {
   std::string own_id;                  ///< program_stamp() of this program
 
   [[nodiscard]] bool stopping() const;
+  /// Where an attempt that this start launches stands among those that can be its pair: nothing
+  /// without variants, and for what a queue runs in a job of its own, on nodes of its own.
+  [[nodiscard]] std::optional<BlockPlace> block_of(const PlannedTrial& trial, bool again) const;
   /// Of an attempt, below the root: "<cell>/trial_1", further ones "<cell>/trial_1/attempt_2".
   [[nodiscard]] std::string attempt_path(const PlannedTrial& trial, int attempt) const;
   [[nodiscard]] Result<Folder> attempt_folder(const PlannedTrial& trial, int attempt) const;

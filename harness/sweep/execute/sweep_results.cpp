@@ -107,6 +107,7 @@ ResultSet SweepResults::collect() const {
     const auto& planned = plan.cells[index->second];
     if (!planned.command.empty()) (*cell.context)["command"] = planned.command;
     if (!planned.threads.empty()) (*cell.context)["threads"] = planned.threads;
+    if (planned.variant) (*cell.context)["variant"] = *planned.variant;
     add_warnings(cell, planned.warnings);
     add_warnings(cell, placement_.of(index->second));
   }

@@ -16,7 +16,8 @@ namespace bertbench {
 
 /// Events, in the member "event":
 ///   opened    harness pid, tool version, config hash: one per start of the harness
-///   started   cell, trial, attempt, command (canonical), marker: before the first rank is started
+///   started   cell, trial, attempt, command (canonical), marker: before the first rank is started;
+///             of a variant session (the number of `opened` before it) and position in its block
 ///   launched  cell, trial, attempt, processes [{pid, start_time}]: after the last rank is started
 ///   finished  cell, trial, attempt, status, exit, seconds, log_bytes
 ///   closed    why: "done", "interrupted" or the error

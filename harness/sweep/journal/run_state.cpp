@@ -43,6 +43,7 @@ RunState replay(const std::vector<JournalRecord>& records) {
       state.run_id = record.value("run", state.run_id);
       state.boot_id = record.value("boot", "");
       harness = record.value("program", "");
+      ++state.sessions;
     } else if (event == "started") {
       auto& attempt = attempt_of(state, record);
       const int number = attempt.attempt;
@@ -50,6 +51,9 @@ RunState replay(const std::vector<JournalRecord>& records) {
       attempt.attempt = number;
       attempt.command = record.value("command", "");
       attempt.program = record.value("program", "");
+      if (record.contains("session")) {
+        attempt.block = BlockPlace{record.value("session", 1), record.value("position", 1)};
+      }
     } else if (event == "launched") {
       auto& attempt = attempt_of(state, record);
       for (const auto& process : record.value("processes", JournalRecord::array())) {

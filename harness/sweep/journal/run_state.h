@@ -10,13 +10,15 @@
 #include "harness/sweep/journal/journal.h"
 #include "harness/sweep/process/process.h"
 #include "parsers/core/outcome.h"
+#include "reports/model/result_set.h"
 
 namespace bertbench {
 
 struct AttemptState {
   int attempt = 1;
-  std::string command;  ///< digest of the canonical command
-  std::string program;  ///< identity of the trainer's file: size and time of change
+  std::string command;              ///< digest of the canonical command
+  std::optional<BlockPlace> block;  ///< of a variant, where it can be half of a pair
+  std::string program;              ///< identity of the trainer's file: size and time of change
   bool finished = false;
   bool covered = false;            ///< its log covered the window when it finished
   std::int64_t log_bytes = -1;     ///< of its log then; -1 unknown
@@ -30,6 +32,7 @@ struct AttemptState {
 
 struct RunState {
   std::string run_id;   ///< of the folder, drawn when it was made
+  int sessions = 0;     ///< starts of the harness
   std::string boot_id;  ///< of the last harness: process ids mean nothing after a reboot
   std::map<std::pair<std::string, int>, std::vector<AttemptState>> trials;  ///< (key, trial)
 

@@ -9,6 +9,7 @@
 #include "harness/sweep/process/folder.h"
 #include "parsers/core/text.h"
 #include "reports/model/result_io.h"
+#include "reports/stats/pairs.h"
 #include "reports/stats/power.h"
 #include "reports/stats/summary.h"
 
@@ -95,6 +96,20 @@ LossForecast losses_against(const Forecast& forecast, const Plan& plan, std::siz
   return out;
 }
 
+PairForecast pairs_of(const Forecast& forecast, const Plan& plan) {
+  std::set<std::size_t> points;
+  for (const auto& trial : plan.trials) points.insert(plan.cells[trial.cell].grid_point);
+  const std::size_t others = plan.config.variants.size() - 1;  // each is held against the base
+  const PairModel model{.pairs = static_cast<std::size_t>(plan.config.trials),
+                        .cells = points.size() * others,
+                        .noise = forecast.noise};
+  PairForecast out;
+  out.pairs = plan.config.trials;
+  out.power_for_2 = paired_power(model, 0.02);
+  out.pairs_for_2 = pairs_for_loss(model, 0.02, out.power);
+  return out;
+}
+
 }  // namespace
 
 Forecast forecast(const Plan& plan, const std::string& out, const std::vector<ResultSet>& history,
@@ -138,6 +153,7 @@ Forecast forecast(const Plan& plan, const std::string& out, const std::vector<Re
   result.noise_cells = static_cast<int>(noises.size());
   result.losses.push_back(losses_against(result, plan, 1, "a file of one such run"));
   result.losses.push_back(losses_against(result, plan, 5, "a store of five such runs"));
+  if (!plan.config.variants.empty()) result.pairs = pairs_of(result, plan);
   return result;
 }
 

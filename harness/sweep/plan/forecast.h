@@ -24,6 +24,14 @@ struct LossForecast {
   std::optional<std::size_t> trials_for_5, trials_for_3;  ///< that find 5 %, 3 %
 };
 
+/// Of a sweep with variants: what `check --paired` will see.
+struct PairForecast {
+  int pairs = 0;                           ///< of each cell, as planned
+  double power_for_2 = 0;                  ///< with which they find a loss of 2 %
+  std::optional<std::size_t> pairs_for_2;  ///< that find it with `power`; none: not 200
+  double power = 0.95;
+};
+
 struct Forecast {
   std::vector<CellForecast> cells;
   int trials = 0, done = 0;
@@ -33,6 +41,7 @@ struct Forecast {
   int noise_cells = 0;                 ///< cells it is the median of; 0: it was assumed
   double power = 0.9;
   std::vector<LossForecast> losses;
+  std::optional<PairForecast> pairs;  ///< absent without variants
 };
 
 /// Seconds and noise come from the run folder `out` (its journal and results.json) and from

@@ -29,7 +29,8 @@ Result<std::vector<std::string>> trainer_words(const Plan& plan, const PlannedTr
     words.push_back(fmt::format("--{}", name));
     words.push_back(value);
   };
-  const OptionValues in_args = given_options(config.args);
+  if (!cell.trainer.empty()) words.front() = cell.trainer;
+  const OptionValues in_args = given_options(cell.args);
   for (const auto& option : trainer_options()) {
     const auto it = cell.point.find(axis_name(option.name));
     if (it != cell.point.end()) {
@@ -50,7 +51,7 @@ Result<std::vector<std::string>> trainer_words(const Plan& plan, const PlannedTr
       add(option.name, std::to_string(threads_per_rank(plan, ranks_per_machine)));
     }
   }
-  words.insert(words.end(), config.args.begin(), config.args.end());
+  words.insert(words.end(), cell.args.begin(), cell.args.end());
   return words;
 }
 
@@ -59,7 +60,7 @@ Result<Variables> trainer_env(const Plan& plan, const PlannedTrial& trial,
   const auto& cell = plan.cells[trial.cell];
   auto env = template_env(plan, trial, place);
   if (!env) return tl::unexpected(env.error());
-  for (const auto& [name, value] : plan.config.env) (*env)[name] = value;
+  for (const auto& [name, value] : cell.env) (*env)[name] = value;
   for (const auto& [axis, value] : cell.point) {
     if (axis.starts_with("env.")) (*env)[axis.substr(4)] = value;
   }

@@ -47,19 +47,19 @@ std::vector<Notice> placement_warnings(const Plan& plan, const PlannedCell& cell
   for (const auto& [host, count] : hosts) {
     const auto ranks = count * cell.topology.gpus_per_node;
     if (host.substr(0, host.find('.')) == here && ranks > plan.cores &&
-        ranks_are_cpus(cell, plan.config, plan.workload)) {
+        ranks_are_cpus(cell, plan.workload)) {
       out.push_back(outnumbered(ranks, plan.cores));
     }
   }
   return out;
 }
 
-bool ranks_are_cpus(const PlannedCell& cell, const SweepConfig& config, const Workload& workload) {
+bool ranks_are_cpus(const PlannedCell& cell, const Workload& workload) {
   if (!workload.is_bert_train) return false;
   if (const auto it = cell.point.find("backend"); it != cell.point.end()) {
     return it->second == "cpu";
   }
-  const OptionValues given = given_options(config.args);
+  const OptionValues given = given_options(cell.args);
   const auto backend = given.find("backend");
   return backend == given.end() || backend->second == "cpu";
 }

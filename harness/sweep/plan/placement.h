@@ -25,6 +25,6 @@ std::vector<Notice> placement_warnings(const Plan& plan, const PlannedCell& cell
                                        const std::vector<NodePlace>& nodes);
 
 /// Ranks are CPU processes that stand in for GPUs.
-bool ranks_are_cpus(const PlannedCell& cell, const SweepConfig& config, const Workload& workload);
+bool ranks_are_cpus(const PlannedCell& cell, const Workload& workload);
 
 }  // namespace bertbench

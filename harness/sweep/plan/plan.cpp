@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <set>
+#include <span>
 
 #include "harness/sweep/config/axes.h"
 #include "harness/sweep/config/hosts.h"
@@ -153,7 +154,7 @@ void label(PlannedCell& cell, const SweepConfig& config, const Workload& workloa
     cell.emulated = true;
     cell.warnings.push_back(emulated_nodes(nodes, machines));
   }
-  if (!ranks_are_cpus(cell, config, workload)) return;
+  if (!ranks_are_cpus(cell, workload)) return;
   cell.emulated = cell.cpu_stands_in = true;
   cell.warnings.push_back(make_notice(NoticeCode::cpu_stands_in, 0));
   // Cores are known of this machine only.
@@ -195,7 +196,7 @@ void identify(PlannedCell& cell, Point& point, const SweepConfig& config,
 /// A grid of 10^6 cells takes 2.8 GB to plan, and nobody measures it.
 Result<void> check_size(const SweepConfig& config, const std::vector<Loop>& loops) {
   constexpr double kMostTrials = 100'000;
-  double cells = 1;
+  auto cells = static_cast<double>(std::max<std::size_t>(1, config.variants.size()));
   std::string product;
   for (const Loop& loop : loops) {
     cells *= static_cast<double>(loop.length);
@@ -211,10 +212,35 @@ Result<void> check_size(const SweepConfig& config, const std::vector<Loop>& loop
               "shorten an axis, or split the grid over several configurations");
 }
 
+/// What the cell runs: the configuration's command with what the variant, if it is one, adds.
+void give_command(PlannedCell& cell, const SweepConfig& config, const Variant& variant) {
+  cell.args = config.args;
+  cell.args.insert(cell.args.end(), variant.args.begin(), variant.args.end());
+  cell.env = variant.env;
+  cell.env.insert(config.env.begin(), config.env.end());
+  cell.trainer = variant.trainer;
+}
+
+/// The variant is part of the identity by its name alone: what it changes is what is compared.
+void name_variant(PlannedCell& cell, Point& point, const Variant& variant) {
+  if (variant.name.empty()) return;
+  cell.identity.axes[kVariantAxis] = point[kVariantAxis] = variant.name;
+  cell.key = cell.identity.key();
+  auto& words = cell.variant.emplace();
+  for (const auto& [name, value] : variant.env) {
+    if (!is_secret(name)) words.push_back(fmt::format("{}={}", name, value));
+  }
+  words.insert(words.end(), variant.args.begin(), variant.args.end());
+  const OptionValues own = given_options(variant.args);
+  if (const auto it = own.find("threads"); it != own.end()) cell.threads = it->second;
+}
+
 Result<std::vector<PlannedCell>> expand(const SweepConfig& config, const Workload& workload,
                                         int cores) {
   const auto loops = loops_of(config);
   if (auto small = check_size(config, loops); !small) return tl::unexpected(small.error());
+  static const std::vector<Variant> kOne(1);
+  const std::span<const Variant> variants = config.variants.empty() ? kOne : config.variants;
   std::vector<PlannedCell> cells;
   std::vector<std::size_t> at(loops.size(), 0);
   for (bool more = true; more;) {
@@ -227,15 +253,19 @@ Result<std::vector<PlannedCell>> expand(const SweepConfig& config, const Workloa
     cell.topology = complete(point, workload);
     const bool excluded = std::any_of(config.exclude.begin(), config.exclude.end(),
                                       [&](const auto& entry) { return matches(point, entry); });
-    if (!excluded) {
-      identify(cell, point, config, workload);
-      cell.point = std::move(point);
-      const auto way = choose_way(workload, cell, config.launcher);
+    for (const Variant& variant : excluded ? std::span<const Variant>() : variants) {
+      PlannedCell one = cell;
+      one.point = point;
+      give_command(one, config, variant);
+      identify(one, one.point, config, workload);
+      name_variant(one, one.point, variant);
+      one.grid_point = cells.size() / variants.size();
+      const auto way = choose_way(workload, one, config.launcher);
       if (!way) return tl::unexpected(way.error());
-      cell.way = *way;
-      if (!workload.is_bert_train) cell.command = template_command(config, workload, cell);
-      label(cell, config, workload, cores);
-      cells.push_back(std::move(cell));
+      one.way = *way;
+      if (!workload.is_bert_train) one.command = template_command(config, workload, one);
+      label(one, config, workload, cores);
+      cells.push_back(std::move(one));
     }
     more = false;
     for (std::size_t i = loops.size(); i-- > 0;) {
@@ -310,20 +340,27 @@ void name_folders(std::vector<PlannedCell>& cells) {
   for (std::size_t i = 0; i < cells.size(); ++i) cells[i].folder = folders[i];
 }
 
-/// The trials of the cells that `keep` names, in the order in which they run.
+/// The trials of the cells that `keep` names, in the order in which they run. Variants of one point
+/// follow each other in each block, whatever the order is.
 std::vector<PlannedTrial> order_trials(const SweepConfig& config, const std::vector<bool>& keep) {
   std::vector<PlannedTrial> out;
+  const std::size_t variants = std::max<std::size_t>(1, config.variants.size());
+  const auto add_block = [&](std::size_t point, int trial) {
+    int position = 0;
+    for (const std::size_t i : order_in_block(config.order_seed, point, trial, variants)) {
+      ++position;
+      const std::size_t cell = point * variants + i;
+      if (keep[cell]) out.push_back({cell, trial, config.variants.empty() ? 0 : position});
+    }
+  };
+  const std::size_t points = keep.size() / variants;
   if (config.order == Order::interleaved) {
     for (int trial = 1; trial <= config.trials; ++trial) {
-      for (std::size_t cell = 0; cell < keep.size(); ++cell) {
-        if (keep[cell]) out.push_back({cell, trial});
-      }
+      for (std::size_t point = 0; point < points; ++point) add_block(point, trial);
     }
   } else {
-    for (std::size_t cell = 0; cell < keep.size(); ++cell) {
-      for (int trial = 1; keep[cell] && trial <= config.trials; ++trial) {
-        out.push_back({cell, trial});
-      }
+    for (std::size_t point = 0; point < points; ++point) {
+      for (int trial = 1; trial <= config.trials; ++trial) add_block(point, trial);
     }
   }
   return out;
@@ -415,9 +452,10 @@ void set_micro_batch(Plan& plan, std::size_t index, std::int64_t micro_batch_siz
 std::string batch_group(const Plan& plan, const PlannedTrial& trial) {
   const auto& kind = plan.config.slurm.job;
   const auto nodes = plan.cells[trial.cell].topology.nodes;
+  const auto point = plan.cells[trial.cell].grid_point;
   if (kind == "nodes") return fmt::format("n{}", nodes);
-  if (kind == "cell") return fmt::format("c{}", trial.cell);
-  return fmt::format("c{}t{}", trial.cell, trial.trial);
+  if (kind == "cell") return fmt::format("c{}", point);
+  return fmt::format("c{}t{}", point, trial.trial);
 }
 
 namespace {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,13 @@ struct PlannedCell {
   std::string
       folder;  ///< safe name of its folder below <out>: no '/', no leading '.', <= 120 bytes
   std::map<std::string, std::string> point;  ///< axis -> value, topology always included
+  std::size_t grid_point = 0;              ///< of the grid, from 0; variants of one point share it
+  std::vector<std::string> args;           ///< of the configuration and of the variant
+  std::map<std::string, std::string> env;  ///< the same
+  std::string trainer;  ///< of the variant: a program in place of the first word; or empty
+  /// What the variant has of its own, "NAME=VALUE" and words, where it is one: the context key
+  /// "variant" of the result.
+  std::optional<std::vector<std::string>> variant;
   Topology topology;      ///< of the processes that run; a simulated cell's own is in its identity
   std::size_t way = 0;    ///< in which it is started: index into Workload::launch
   bool emulated = false;  ///< nodes or GPUs are stand-ins on this machine
@@ -35,6 +43,7 @@ struct PlannedCell {
 struct PlannedTrial {
   std::size_t cell = 0;  ///< index into Plan::cells
   int trial = 1;         ///< 1-based
+  int position = 0;      ///< of a variant in its block, from 1; 0: there are no variants
   bool operator==(const PlannedTrial&) const = default;
 };
 
@@ -68,6 +77,7 @@ Result<Plan> make_plan(const SweepConfig& config, const PlanOptions& options = {
 void set_micro_batch(Plan& plan, std::size_t cell, std::int64_t micro_batch_size);
 
 /// The job of a trial in a queue, as the config groups them: trials of equal text share one.
+/// Variants of one point share one always: what nodes do must be part of both halves of a pair.
 std::string batch_group(const Plan& plan, const PlannedTrial& trial);
 
 /// One line a trial, for --dry-run: key, trial, world_size= and the exact command. `out` is the run

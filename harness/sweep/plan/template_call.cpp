@@ -43,6 +43,10 @@ Error unknown_placeholder(const std::string& where, const std::string& text,
     return {where, fmt::format("'{}': the sweep gives no seed", text),
             "give it the key seed, as in --set seed=1"};
   }
+  if (name == kVariantAxis) {
+    return {where, fmt::format("'{}': the sweep has no variants", text),
+            R"(give it the key variants, as {"base": {}, "new": {}})"};
+  }
   if (is_known_placeholder(name) && name != "rank") {
     const bool batch = name.find("batch_size") != name.npos;
     const std::string axis = batch ? "micro_batch_size" : name;
@@ -309,7 +313,9 @@ Result<std::vector<std::string>> given_words(const Plan& plan, const PlannedTria
     if (!text) return tl::unexpected(text.error());
     word = std::move(*text);
   }
-  words->insert(words->end(), plan.config.args.begin(), plan.config.args.end());
+  const auto& cell = plan.cells[trial.cell];
+  if (!cell.trainer.empty()) words->front() = cell.trainer;
+  words->insert(words->end(), cell.args.begin(), cell.args.end());
   return words;
 }
 
@@ -498,7 +504,8 @@ std::vector<std::string> template_command(const SweepConfig& config, const Workl
 std::vector<std::string> programs_of(const Plan& plan) {
   std::set<std::string> out;
   for (const auto& trial : plan.trials) {
-    out.insert(way_of(plan, plan.cells[trial.cell]).words.front());
+    const auto& cell = plan.cells[trial.cell];
+    out.insert(cell.trainer.empty() ? way_of(plan, cell).words.front() : cell.trainer);
   }
   return {out.begin(), out.end()};
 }

@@ -141,6 +141,72 @@ TEST_F(ResultsTest, CheckAsJsonHasTheSameStatusAndEveryCell) {
   EXPECT_NEAR(report["cells"][1]["change"], -0.0909, 1e-3);
 }
 
+/// The same cells measured with two variants in turn; `two` scales "new" of the second cell.
+ResultSet variants(double two = 1, int trials = 8) {
+  ResultSet all = results(1, trials), changed = results(two, trials);
+  for (Cell& cell : all.cells) cell.identity.axes["variant"] = "base";
+  for (Cell& cell : changed.cells) {
+    cell.identity.axes["variant"] = "new";
+    all.cells.push_back(std::move(cell));
+  }
+  for (Cell& cell : all.cells) {
+    cell.key = cell.identity.key();
+    for (Trial& trial : cell.trials) trial.block = BlockPlace{1, 1};
+  }
+  return all;
+}
+
+TEST_F(ResultsTest, CheckHoldsVariantsAgainstEachOther) {
+  const std::string slow = store("slow.json", variants(0.95));
+  const Ran ran = run({"check", slow, "--paired", "base"});
+  EXPECT_EQ(ran.status, 1) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("regression  bert-tiny.fp32.s64.b4.a1.1n2g+variant=new"));
+  EXPECT_THAT(ran.out, HasSubstr("-5.0 %  -5.0 % to -5.0 %      8"));
+  EXPECT_THAT(ran.out, HasSubstr("beyond the floor\n(1.3 %) with p <= 0.05."));
+  EXPECT_EQ(run({"check", slow, "--paired", "new"}).status, 0);
+  EXPECT_EQ(run({"check", slow, "--paired", "base", "--floor", "6%"}).status, 0);
+  const std::string few = store("few.json", variants(0.95, 5));
+  EXPECT_EQ(run({"check", few, "--paired", "base"}).status, 3);
+  EXPECT_THAT(run({"check", few, "--paired", "base"}).out, HasSubstr("need 6 pairs"));
+  EXPECT_EQ(run({"check", few, "--paired", "base", "--accept-inconclusive"}).status, 0);
+}
+
+TEST_F(ResultsTest, CheckByPairsAsJsonJunitAndAnnotations) {
+  const std::string slow = store("slow.json", variants(0.95));
+  const Ran ran = run({"check", slow, "--paired", "base", "--json", "--junit", path("gate.xml")});
+  EXPECT_EQ(ran.status, 1);
+  const json report = json::parse(ran.out);
+  EXPECT_EQ(report["paired"], "base");
+  EXPECT_FALSE(report.contains("baseline"));
+  const json& cell = report["cells"][1];
+  EXPECT_EQ(cell["variant"], "new");
+  EXPECT_EQ(cell["n_new"], 8);
+  EXPECT_EQ(cell["pairs_left_out"], 0);
+  EXPECT_NEAR(cell["interval"]["low"], -0.05, 1e-9);
+  EXPECT_EQ(cell["reason_code"], "slower_beyond_tolerance");
+  const std::string junit = read_file(path("gate.xml"));
+  EXPECT_THAT(junit, HasSubstr("failures=\"1\""));
+  EXPECT_THAT(junit, HasSubstr("pairs: 8"));
+  const Ran github = run({"check", slow, "--paired", "base", "--github"});
+  EXPECT_THAT(github.out, HasSubstr("::error title=regression%3A bert-tiny"));
+}
+
+TEST_F(ResultsTest, CheckByPairsSaysWhatItCannotDo) {
+  const std::string both = store("both.json", variants());
+  const std::string plain = store("plain.json", results());
+  Ran ran = run({"check", both, "--paired", "bsae"});
+  EXPECT_EQ(ran.status, 2);
+  EXPECT_THAT(ran.err, HasSubstr("variants: base, new"));
+  ran = run({"check", plain, "--paired", "base"});
+  EXPECT_EQ(ran.status, 2);
+  EXPECT_THAT(ran.err, HasSubstr("by a configuration with \"variants\""));
+  ran = run({"check", both, "--paired", "base", "--baseline", plain});
+  EXPECT_EQ(ran.status, 2);
+  EXPECT_THAT(ran.err, HasSubstr("give one of the two"));
+  EXPECT_EQ(run({"check", both}).status, 2);
+  EXPECT_EQ(run({"check", both, "--paired", "base", "--confirm", "x.json"}).status, 2);
+}
+
 TEST_F(ResultsTest, CompareShowsATildeUnlessTheDifferenceIsSignificant) {
   const std::string a = store("a.json", results());
   const std::string fast = store("fast.json", results(1.1));

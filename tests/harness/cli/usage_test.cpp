@@ -78,7 +78,9 @@ const Wrong kWrong[] = {
     {{"list", "modles"}, "bertbench: list: there is no list of 'modles'; did you mean models?"},
     {{"list", "models", "more"},
      "bertbench: list: 'more' is one argument too many; see `bertbench list --help`"},
-    {{"check", "a"}, "bertbench: check: --baseline is required; see `bertbench check --help`"},
+    {{"check", "a"},
+     "bertbench: check: there is nothing to hold the result against; give --baseline FILE-OR-DB, "
+     "or --paired VARIANT for a run with variants"},
     {{"check", "a", "--baseline", "b", "--floor", "150%"},
      "bertbench: --floor: '150%' is not a share from 0 up to 100 %; for example --floor 2% or "
      "--floor 0.02"},

@@ -179,7 +179,7 @@ TEST(Command, EveryPlaceholderThatHelpNamesIsOne) {
     const auto plan =
         plan_of_line(line({"model=m", "precision=fp32", "sequence_length=8", "micro_batch_size=2"},
                           {"t", "{seed}", "{" + std::string(one.name) + "}"}),
-                     {"seed=3"});
+                     {"seed=3", R"(variants={"base": {}, "new": {}})"});
     EXPECT_TRUE(plan) << plan.error().message();
   }
 }

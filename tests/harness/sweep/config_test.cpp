@@ -207,7 +207,11 @@ TEST(SweepConfig, TheSchemaNamesTheSameKeys) {
           "cleanup": ["b"], "trial_setup": ["c"], "trial_cleanup": ["d"]})",
       "command.json");
   ASSERT_TRUE(command) << command.error().message();
+  const auto variants =
+      parse_config(small_config(R"(, "variants": {"base": {}, "new": {}})"), "variants.json");
+  ASSERT_TRUE(variants) << variants.error().message();
   auto keys = nlohmann::json::parse(config_to_json(*config));
+  keys.update(nlohmann::json::parse(config_to_json(*variants)));
   keys.update(nlohmann::json::parse(config_to_json(*command)));
   for (const auto& [key, value] : keys.items()) EXPECT_TRUE(schema.contains(key)) << key;
   for (const auto& [key, value] : schema.items()) {

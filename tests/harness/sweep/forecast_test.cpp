@@ -46,6 +46,19 @@ TEST(Forecast, SaysThatNothingIsTimedAndWhichNoiseItAssumes) {
   EXPECT_EQ(unknown.noise_cells, 0);
   EXPECT_EQ(unknown.noise, 0.02);
   ASSERT_EQ(unknown.losses.size(), 2u);
+  EXPECT_FALSE(unknown.pairs);
+}
+
+TEST(Forecast, SaysHowManyPairsFindTwoPercent) {
+  const auto plan = test::plan_of(test::small_config(R"(, "variants": {"base": {}, "new": {}})"));
+  const Forecast coarse = forecast(plan, "", {}, 0.01);
+  ASSERT_TRUE(coarse.pairs);
+  EXPECT_EQ(coarse.pairs->pairs, 2);
+  EXPECT_EQ(coarse.pairs->power_for_2, 0) << "two pairs decide nothing";
+  ASSERT_TRUE(coarse.pairs->pairs_for_2);
+  const Forecast fine = forecast(plan, "", {}, 0.003);
+  EXPECT_LT(*fine.pairs->pairs_for_2, *coarse.pairs->pairs_for_2);
+  EXPECT_FALSE(forecast(plan, "", {}, 0.2).pairs->pairs_for_2);
 }
 
 }  // namespace

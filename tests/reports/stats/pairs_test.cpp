@@ -83,6 +83,18 @@ TEST(TestPairs, ACellThatNoSignsCouldFailIsKnown) {
   EXPECT_NEAR(test.change.change, -0.0198, 0.001);
 }
 
+TEST(TestPairs, ACellTooNoisyForItsFloorIsTestedAtAFifthOfAlpha) {
+  Normals normal(6);
+  std::vector<double> noisy;
+  for (int i = 0; i < 28; ++i) noisy.push_back(0.06 * normal());
+  EXPECT_FALSE(test_pairs(noisy, 0.013).guarded);
+  EXPECT_EQ(share_of_alpha(test_pairs(noisy, 0.013)), 0.2);
+  EXPECT_TRUE(test_pairs(noisy, 0.1).guarded);
+  for (double& x : noisy) x /= 6;
+  EXPECT_TRUE(test_pairs(noisy, 0.013).guarded);
+  EXPECT_FALSE(test_pairs(std::vector<double>(5, 0.0), 0.013).guarded);  // no interval
+}
+
 // The figures that docs/gate.md promises: normal halves, 24 cells.
 TEST(PairedPower, TheFewestPairsThatFindTwoPercent) {
   const auto pairs = [](double noise) {

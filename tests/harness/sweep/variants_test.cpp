@@ -1,0 +1,297 @@
+// Variants of a sweep: every cell runs each of them in turn, and their trials are pairs.
+#include "harness/sweep/config/variants.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "harness/sweep/execute/runner.h"
+#include "harness/sweep/plan/launcher.h"
+#include "harness/sweep/plan/template_call.h"
+#include "reports/gate/paired.h"
+#include "reports/model/result_io.h"
+#include "tests/harness/sweep/support.h"
+
+namespace bertbench {
+namespace {
+using test::plan_of;
+using test::quick;
+using test::Recorder;
+using test::ScratchFolder;
+using test::small_config;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr const char* kTwo =
+    R"(, "variants": {"base": {}, "new": {"args": ["--optimizer", "lamb"], "env": {"LAMP": "1"}}})";
+
+std::string why_not(const std::string& more) {
+  const auto config = parse_config(small_config(more), "test.json");
+  return config ? "" : config.error().message();
+}
+
+TEST(Variants, AreReadAndWrittenBack) {
+  const auto config = parse_config(small_config(kTwo), "test.json");
+  ASSERT_TRUE(config) << config.error().message();
+  ASSERT_EQ(config->variants.size(), 2u);
+  EXPECT_EQ(config->variants[1].name, "new");
+  EXPECT_THAT(config->variants[1].args, ElementsAre("--optimizer", "lamb"));
+  EXPECT_EQ(config->variants[1].env.at("LAMP"), "1");
+  const std::string json = config_to_json(*config);
+  EXPECT_THAT(json, HasSubstr("\"order_seed\": 1"));
+  const auto again = parse_config(json, "sweep.json");
+  ASSERT_TRUE(again) << again.error().message();
+  EXPECT_EQ(config_to_json(*again), json);
+}
+
+TEST(Variants, WhatCannotBeMeasuredIsNamed) {
+  EXPECT_THAT(why_not(R"(, "variants": {"base": {}})"), HasSubstr("two or more variants"));
+  EXPECT_THAT(why_not(R"(, "variants": ["base", "new"])"), HasSubstr("two or more variants"));
+  EXPECT_THAT(why_not(R"(, "variants": {"a": {}, "b c": {}})"), HasSubstr("no name of a variant"));
+  EXPECT_THAT(why_not(R"(, "variants": {"a": {}, "b": {"arg": []}})"),
+              HasSubstr("did you mean 'args'?"));
+  EXPECT_THAT(why_not(R"(, "variants": {"a": {}, "b": {"args": ["--optimiser", "sgd"]}})"),
+              HasSubstr("variants.b.args[0]"));
+  EXPECT_THAT(why_not(R"(, "variants": {"a": {}, "b": {"args": ["--comm", "sim"]}})"),
+              HasSubstr("cannot be simulated next to"));
+  EXPECT_THAT(why_not(R"(, "order_seed": 3)"), HasSubstr("only for a sweep with variants"));
+  const std::string two = kTwo;
+  const auto with = [&](const std::string& set) {
+    const auto config = parse_config(small_config(two), "test.json", {set});
+    return config ? std::string() : config.error().message();
+  };
+  EXPECT_THAT(with("trials=auto"), HasSubstr("must be a number in a sweep with variants"));
+  EXPECT_THAT(with("grid.micro_batch_size=[\"max\"]"), HasSubstr("must be numbers in a sweep"));
+  EXPECT_THAT(with("grid.env.LAMP=[\"1\"]"), HasSubstr("env.LAMP"));
+}
+
+TEST(Variants, AreCellsOfTheirOwnWithOneIdentityButForTheirName) {
+  const auto plan = plan_of(small_config(kTwo), {"args=[\"--gelu\",\"tanh\"]", "env.LAMP=0"});
+  ASSERT_EQ(plan.cells.size(), 2u);
+  const auto &base = plan.cells[0], &changed = plan.cells[1];
+  EXPECT_EQ(base.identity.axes.at("variant"), "base");
+  EXPECT_THAT(base.key, HasSubstr("+variant=base"));
+  Identity a = base.identity, b = changed.identity;
+  a.axes.erase(kVariantAxis);
+  b.axes.erase(kVariantAxis);
+  EXPECT_EQ(a, b);
+  EXPECT_EQ(base.grid_point, changed.grid_point);
+  EXPECT_THAT(*base.variant, IsEmpty());
+  EXPECT_THAT(*changed.variant, ElementsAre("LAMP=1", "--optimizer", "lamb"));
+  const LaunchPlace place{"/x", 0, ""};
+  const auto words = trainer_words(plan, {1, 1, 1}, place, 1);
+  ASSERT_TRUE(words);
+  EXPECT_THAT(std::vector<std::string>(words->end() - 4, words->end()),
+              ElementsAre("--gelu", "tanh", "--optimizer", "lamb"));
+  const auto env = trainer_env(plan, {1, 1, 1}, place);
+  ASSERT_TRUE(env);
+  EXPECT_NE(std::ranges::find(*env, std::pair<std::string, std::string>("LAMP", "1")), env->end());
+}
+
+TEST(Variants, FollowEachOtherInEachBlockWhateverTheOrder) {
+  for (const char* order : {"interleaved", "sequential"}) {
+    const auto plan =
+        plan_of(small_config(kTwo), {"grid.model=[\"bert-tiny\",\"bert-mini\"]", "trials=6",
+                                     std::string("order=\"") + order + "\""});
+    ASSERT_EQ(plan.trials.size(), 24u);
+    std::map<std::pair<std::size_t, int>, std::set<int>> positions;
+    for (std::size_t i = 0; i < plan.trials.size(); i += 2) {
+      const auto &first = plan.trials[i], &second = plan.trials[i + 1];
+      EXPECT_EQ(first.trial, second.trial);
+      EXPECT_EQ(plan.cells[first.cell].grid_point, plan.cells[second.cell].grid_point);
+      EXPECT_NE(first.cell, second.cell);
+      EXPECT_EQ(first.position, 1);
+      EXPECT_EQ(second.position, 2);
+    }
+  }
+}
+
+TEST(Variants, EachComesFirstInHalfOfTheBlocks) {
+  std::set<std::vector<std::size_t>> seen;
+  for (std::size_t point = 0; point < 20; ++point) {
+    std::size_t first = 0;
+    std::vector<std::size_t> orders;
+    for (int block = 1; block <= 10; ++block) {
+      const auto order = order_in_block(1, point, block, 2);
+      first += order[0] == 0 ? 1 : 0;
+      orders.push_back(order[0]);
+      EXPECT_EQ(order, order_in_block(1, point, block, 2));
+    }
+    EXPECT_EQ(first, 5u);
+    seen.insert(orders);
+  }
+  EXPECT_GT(seen.size(), 10u);  // drawn anew for each point
+  EXPECT_EQ(order_in_block(1, 0, 1, 1), std::vector<std::size_t>{0});
+  auto three = order_in_block(7, 0, 1, 3);
+  const auto turned = order_in_block(7, 0, 2, 3);
+  std::ranges::reverse(three);
+  EXPECT_EQ(three, turned);
+}
+
+TEST(Variants, ShareAJobOfAQueueAndCanBeChosenAlone) {
+  auto plan = plan_of(small_config(kTwo), {"launcher=slurm"});
+  EXPECT_EQ(batch_group(plan, plan.trials[0]), batch_group(plan, plan.trials[1]));
+  plan.config.slurm.job = "trial";
+  EXPECT_EQ(batch_group(plan, plan.trials[0]), batch_group(plan, plan.trials[1]));
+  EXPECT_NE(batch_group(plan, plan.trials[0]), batch_group(plan, plan.trials[2]));
+  PlanOptions only;
+  only.only = {"variant=new"};
+  const auto one = plan_of(small_config(kTwo), {}, only);
+  ASSERT_EQ(one.trials.size(), 2u);
+  EXPECT_EQ(one.trials[0].cell, 1u);
+}
+
+TEST(Variants, MayBeAnotherProgramEach) {
+  const auto config =
+      small_config(R"(, "variants": {"base": {}, "new": {"trainer": "/opt/other/bert_train"}})");
+  const auto plan = plan_of(config);
+  EXPECT_THAT(programs_of(plan), ElementsAre("/opt/other/bert_train", BB_FAKE_TRAINER));
+  const auto words = trainer_words(plan, {1, 1, 1}, {"/x", 0, ""}, 1);
+  EXPECT_EQ(words->front(), "/opt/other/bert_train");
+  const auto own = plan_of(
+      R"({"command": ["/opt/old/train", "{variant}.py"], "trials": 1, "steps": 2,
+          "variants": {"base": {}, "new": {"trainer": "/opt/new/train"}}})");
+  EXPECT_THAT(programs_of(own), ElementsAre("/opt/new/train", "/opt/old/train"));
+  const auto own_words = trainer_words(own, {1, 1, 1}, {"/x", 0, ""}, 1);
+  EXPECT_THAT(*own_words, ElementsAre("/opt/new/train", "new.py"));
+  const auto without =
+      parse_config(R"({"command": ["/opt/train", "{variant}.py"], "steps": 2})", "test.json");
+  ASSERT_TRUE(without);
+  const auto refused = make_plan(*without);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message(), HasSubstr("the sweep has no variants"));
+}
+
+/// Two variants of which "new" takes 10 % more time; six pairs.
+Plan slow_plan(const std::vector<std::string>& more = {}) {
+  std::vector<std::string> sets{"trials=6", "env.FAKE_SECONDS=0.01", "env.FAKE_DELAY_MS=2"};
+  sets.insert(sets.end(), more.begin(), more.end());
+  return plan_of(
+      small_config(R"(, "variants": {"base": {}, "new": {"env": {"FAKE_SECONDS": "0.011"}}})"),
+      sets);
+}
+
+TEST(SweepOfVariants, MeasuresPairsThatTheGateJudges) {
+  ScratchFolder temp;
+  Recorder seen;
+  const auto outcome = run_sweep(slow_plan(), quick(temp.path("run")), seen);
+  ASSERT_TRUE(outcome) << outcome.error().message();
+  ASSERT_EQ(outcome->result.cells.size(), 2u);
+  std::map<int, std::set<int>> positions;
+  for (const Cell& cell : outcome->result.cells) {
+    EXPECT_EQ(cell.throughput.n, 6);
+    for (const Trial& trial : cell.trials) {
+      ASSERT_TRUE(trial.block);
+      EXPECT_EQ(trial.block->session, 1);
+      positions[trial.trial].insert(trial.block->position);
+    }
+  }
+  for (const auto& [trial, both] : positions) EXPECT_THAT(both, ElementsAre(1, 2)) << trial;
+  const auto written = read_result_set(temp.path("run"));
+  ASSERT_TRUE(written);
+  EXPECT_THAT(variants_of(*written), ElementsAre("base", "new"));
+  EXPECT_EQ((*written->cells[1].context)["variant"][0], "FAKE_SECONDS=0.011");
+  GateOptions options;
+  options.floor = kPairedFloor;
+  const auto slower = check_paired(*written, "base", options);
+  EXPECT_EQ(slower.exit_status, 1) << reason_text(slower.cells[0]);
+  EXPECT_EQ(slower.cells[0].n_new, 6);
+  EXPECT_EQ(check_paired(*written, "new", options).exit_status, 0);
+}
+
+TEST(SweepOfVariants, LaunchesNothingWhenAllPairsAreWhole) {
+  ScratchFolder temp;
+  Recorder first, second;
+  ASSERT_TRUE(run_sweep(slow_plan(), quick(temp.path("run")), first));
+  const auto before = test::read(temp.path("run/results.json"));
+  const auto outcome = run_sweep(slow_plan(), quick(temp.path("run")), second);
+  ASSERT_TRUE(outcome);
+  EXPECT_THAT(second.started, IsEmpty());
+  // The blocks come back from what was recorded.
+  for (const Cell& cell : outcome->result.cells) {
+    for (const Trial& trial : cell.trials) EXPECT_EQ(trial.block->session, 1);
+  }
+  const auto result = nlohmann::json::parse(before);
+  const auto again = nlohmann::json::parse(test::read(temp.path("run/results.json")));
+  EXPECT_EQ(result["cells"], again["cells"]);
+}
+
+TEST(SweepOfVariants, AHalfWhosePartnerIsLostIsMeasuredAgainWithIt) {
+  ScratchFolder temp;
+  Recorder first, second, third;
+  ASSERT_TRUE(run_sweep(slow_plan(), quick(temp.path("run")), first));
+  const std::string key =
+      "bert-tiny.fp32.s64.b4.a1.1n1g+env.FAKE_DELAY_MS=2+env.FAKE_SECONDS=0.01+variant=";
+  std::filesystem::remove(temp.path("run/" + key + "new/trial_3/log.txt"));
+  const auto outcome = run_sweep(slow_plan(), quick(temp.path("run")), second);
+  ASSERT_TRUE(outcome);
+  EXPECT_THAT(second.started, ::testing::UnorderedElementsAre(key + "base#3", key + "new#3"));
+  EXPECT_THAT(second.notices,
+              ::testing::Contains(HasSubstr("1 trial measured anew: the other half")));
+  for (const Cell& cell : outcome->result.cells) {
+    ASSERT_EQ(cell.trials.size(), 6u);
+    for (const Trial& trial : cell.trials) {
+      EXPECT_EQ(trial.block->session, trial.trial == 3 ? 2 : 1);
+    }
+  }
+  GateOptions options;
+  EXPECT_EQ(check_paired(outcome->result, "base", options).cells[0].n_new, 6);
+  ASSERT_TRUE(run_sweep(slow_plan(), quick(temp.path("run")), third));
+  EXPECT_THAT(third.started, IsEmpty());
+}
+
+TEST(SweepOfVariants, HalvesOfTwoSessionsAreMeasuredAnew) {
+  ScratchFolder temp;
+  Recorder alone, whole;
+  PlanOptions only;
+  only.only = {"variant=base"};
+  const std::vector<std::string> sets{"trials=2"};
+  const auto config =
+      small_config(R"(, "variants": {"base": {}, "new": {"env": {"FAKE_SECONDS": "0.011"}}})");
+  ASSERT_TRUE(run_sweep(plan_of(config, sets, only), quick(temp.path("run")), alone));
+  EXPECT_EQ(alone.started.size(), 2u);
+  const auto outcome = run_sweep(plan_of(config, sets), quick(temp.path("run")), whole);
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(whole.started.size(), 4u);
+  for (const Cell& cell : outcome->result.cells) {
+    for (const Trial& trial : cell.trials) EXPECT_EQ(trial.block->session, 2);
+  }
+}
+
+TEST(SweepOfVariants, AStopInTheMiddleOfAPairLeavesNoHalfInTheResult) {
+  ScratchFolder temp;
+  std::atomic<bool> stop{false};
+  struct Stopper : Recorder {
+    std::atomic<bool>* stop = nullptr;
+    void trial_started(const TrialProgress& p) override {
+      Recorder::trial_started(p);
+      if (started.size() == 4) *stop = true;  // the second half of the second pair
+    }
+  } first;
+  first.stop = &stop;
+  Recorder second;
+  auto options = quick(temp.path("run"));
+  options.stop = &stop;
+  const auto plan = slow_plan({"trials=3"});
+  const auto cut = run_sweep(plan, options, first);
+  ASSERT_TRUE(cut);
+  EXPECT_TRUE(cut->interrupted);
+  const auto outcome = run_sweep(plan, quick(temp.path("run")), second);
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(second.started.size(), 4u);  // both halves of the second and of the third
+  GateOptions gate;
+  gate.floor = kPairedFloor;
+  const auto report = check_paired(outcome->result, "base", gate);
+  EXPECT_EQ(report.cells[0].n_new, 3);
+  EXPECT_EQ(report.exit_status, 3);  // three pairs decide nothing
+}
+
+}  // namespace
+}  // namespace bertbench
