@@ -17,7 +17,7 @@ endfunction()
 function(bb_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${BB_UNITY} UNITY_BUILD_BATCH_SIZE 8)
   if(BB_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # A source is an included file there, whose local types look to GCC as if others had them, too.
+    # In a group GCC takes each source for a header and warns of its local types.
     target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
   endif()
 endfunction()

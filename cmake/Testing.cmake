@@ -15,6 +15,8 @@ endif()
 bb_add_header_set(bb_test_headers HEADERS ${bb_standard_headers} ${bb_test_header_files}
   LIBS ${bb_common_libs} GTest::gmock GTest::gtest OPTIONS -O0)
 
+set(BB_TESTED_CODE_FIRST ON)  # a folder that cannot have it so sets it OFF
+
 # bb_test_program(<target> LIBS <target>...): what all GoogleTest programs have.
 function(bb_test_program name)
   cmake_parse_arguments(ARG "" "" "LIBS" ${ARGN})
@@ -27,7 +29,7 @@ function(bb_test_program name)
   # that its optimised ones stay (JSON and containers without optimisation made tests six times as slow).
   set(under_test)
   foreach(library IN LISTS ARG_LIBS)
-    if(TARGET ${library})
+    if(BB_TESTED_CODE_FIRST AND TARGET ${library})
       get_target_property(type ${library} TYPE)
       if(type STREQUAL "STATIC_LIBRARY")
         list(APPEND under_test $<TARGET_FILE:${library}>)

@@ -26,7 +26,7 @@ Error usage_error(const std::string& where, const CLI::App& app, const CLI::Pars
     return {where, no_value ? option + " takes one value" : text, help};
   }
   const std::string& extra = extras.front();
-  if (extra.front() != '-' || extra.find_first_not_of('-') == std::string::npos) {
+  if (extra.empty() || extra.front() != '-' || extra.find_first_not_of('-') == std::string::npos) {
     return {where, fmt::format("'{}' is one argument too many", extra),
             takes_command ? "the words of a program follow --; " + help : help};
   }
@@ -143,8 +143,7 @@ Result<CommandLine::Parsed> CommandLine::parse(const std::string& where,
     if (own_end != args.end()) {
       command_->assign(own_end + 1, args.end());
       if (command_->empty()) {
-        return fail(where, "-- is there without a program",
-                    "write the program and its arguments after it");
+        return fail(where, "no program follows --", "write the program and its arguments after it");
       }
     }
   }

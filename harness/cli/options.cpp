@@ -39,10 +39,10 @@ std::string long_name(const std::string& names) { return names.substr(names.find
 
 void add_count_fact(CommandLine& line, const std::string& name, Fact<std::int64_t>& fact,
                     const std::string& description) {
-  constexpr std::int64_t kMostOfAFact = std::int64_t{1} << 31;  // far above what is real
+  constexpr std::int64_t kLargestCount = std::int64_t{1} << 31;  // no job has as many of anything
   line.add_value(name, "N", description, [&fact, name](const std::string& text) {
     const std::int64_t count = count_of(name, text, 1);
-    if (count > kMostOfAFact) {
+    if (count > kLargestCount) {
       throw UsageError({name, fmt::format("'{}' is more than any job has", text),
                         fmt::format("for example {} 8", name)});
     }

@@ -65,7 +65,8 @@ Result<void> guard_output(const std::string& option, const std::string& path,
                 "name another file");
   }
   if (has_a_reports_ending(path) || begins_as_ours(path)) return {};
-  return fail(option, fmt::format("{} is there and looks like no file of bertbench's", path),
+  return fail(option,
+              fmt::format("{} exists and does not look like a file that bertbench wrote", path),
               "name another file, or remove this one first");
 }
 

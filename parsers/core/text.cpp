@@ -102,6 +102,13 @@ bool is_bidi_control(char32_t c) {
          c == 0x200F || c == 0x061C || c == 0x2028 || c == 0x2029;
 }
 
+/// A blank of Unicode: GitHub's runner looks for its commands after any of them.
+bool is_space(char32_t c) {
+  return c == ' ' || (c >= '\t' && c <= '\r') || c == 0x85 || c == 0xA0 || c == 0x1680 ||
+         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
+         c == 0x3000;
+}
+
 }  // namespace
 
 std::string escape_for_terminal(std::string_view text, bool keep_newlines) {
@@ -110,11 +117,10 @@ std::string escape_for_terminal(std::string_view text, bool keep_newlines) {
   out.reserve(text.size());
   bool only_blanks = true;  // on this line so far
   while (!text.empty()) {
-    if (only_blanks && (text.starts_with("::") || text.starts_with("##["))) out += '\\';
-    const char first = text.front();
-    only_blanks = first == '\n' || (only_blanks && (first == ' ' || first == '\t'));
+    if (text.starts_with("##[") || (only_blanks && text.starts_with("::"))) out += '\\';
     char32_t code = 0;
     const std::size_t length = decode_utf8(text, code);
+    only_blanks = code == '\n' || (only_blanks && length > 0 && is_space(code));
     const bool kept = keep_newlines && (code == '\n' || code == '\t');
     const auto byte = static_cast<unsigned char>(text.front());
     if (length == 0 || (length == 1 && !kept && (code < 0x20 || code == 0x7F))) {

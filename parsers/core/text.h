@@ -46,9 +46,9 @@ void append_utf8(std::string& out, char32_t code);
 [[nodiscard]] std::size_t decode_utf8(std::string_view text, char32_t& code);
 
 /// Hostile text made safe for a terminal: C0 and C1 controls, DEL, bidi controls and bytes that
-/// are not UTF-8 become \xNN or \u{NNNN}. With `keep_newlines`, '\n' and '\t' stay. A line that
-/// begins with "::" or "##[", which GitHub's runner takes for a command in any step's output, gets
-/// a '\' before that.
+/// are not UTF-8 become \xNN or \u{NNNN}. With `keep_newlines`, '\n' and '\t' stay. "::" at the
+/// begin of a line and "##[" anywhere, which GitHub's runner takes for commands in any step's
+/// output, get a '\' before them.
 [[nodiscard]] std::string escape_for_terminal(std::string_view text, bool keep_newlines = false);
 
 /// The nearest of `candidates` by edit distance (at most 3, and less than half its length), for

@@ -10,17 +10,17 @@
 namespace bertbench {
 
 Result<std::string> read_whole_file(const std::string& path, std::size_t most_mib,
-                                    const std::string& holds) {
+                                    const std::string& hint) {
   const std::size_t most = most_mib << 20U;
   std::string text;
   std::ifstream file;
   if (path != "-") {
     std::error_code unknown;
-    if (std::filesystem::is_directory(path, unknown)) return fail(path, "is a folder", holds);
+    if (std::filesystem::is_directory(path, unknown)) return fail(path, "is a folder", hint);
     errno = 0;
     file.open(path, std::ios::binary);
     if (!file) {
-      return fail(path, std::string("cannot be read: ") + std::strerror(errno));
+      return fail(path, std::string("cannot be read: ") + std::strerror(errno), hint);
     }
     const auto size = std::filesystem::file_size(path, unknown);
     if (!unknown && size <= most) text.reserve(size + 1);
@@ -30,10 +30,10 @@ Result<std::string> read_whole_file(const std::string& path, std::size_t most_mi
   while (in.read(block.data(), block.size()) || in.gcount() > 0) {
     text.append(block.data(), static_cast<std::size_t>(in.gcount()));
     if (text.size() > most) {
-      return fail(path, "is larger than " + std::to_string(most_mib) + " MiB", holds);
+      return fail(path, "is larger than " + std::to_string(most_mib) + " MiB", hint);
     }
   }
-  if (in.bad()) return fail(path, "cannot be read to its end", holds);
+  if (in.bad()) return fail(path, "cannot be read to its end", hint);
   return text;
 }
 

@@ -152,15 +152,18 @@ class RuleWriter {
 
   static bool is_counter(const Taken& one) { return one.name == "step" || one.name == "epoch"; }
 
-  /// "Epoch 3: testing psnr" is told from "Epoch 3 complete" by the word after its counter.
+  /// "Epoch 3: testing psnr" differs from "Epoch 3 complete" by the word after its counter.
   std::string evaluation_word(std::size_t i) {
     const std::size_t end = taken_[i].in(first_).end;
     const std::string_view rest = std::string_view(first_.text).substr(end);
+    const auto letter = [](char c) {
+      return is_letter(c) || static_cast<unsigned char>(c) >= 0x80;
+    };
     std::size_t at = 0, last = 0;
-    while (at < rest.size() && !is_letter(rest[at])) ++at;
-    for (last = at; last < rest.size() && is_letter(rest[last]);) ++last;
+    while (at < rest.size() && !letter(rest[at])) ++at;
+    for (last = at; last < rest.size() && letter(rest[last]);) ++last;
     word_ = rest.substr(at, last - at);
-    return "[^a-zA-Z]*?" + word_;
+    return "[^a-zA-Z\\x80-\\xff]*?" + quoted(std::string_view(word_));
   }
 
   std::string of_row() {

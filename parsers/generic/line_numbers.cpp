@@ -85,7 +85,11 @@ bool is_word(char c) { return is_any_letter(c) || is_digit(c) || c == '_'; }
 /// "época".
 bool changes_script(std::string_view text, std::size_t at) {
   const auto is_latin = [&](std::size_t i) {
-    while (i > 0 && (static_cast<unsigned char>(text[i]) & 0xC0) == 0x80) --i;
+    constexpr int kContinuationBytes = 3;  // of a code point, at most
+    for (int n = 0; n < kContinuationBytes && i > 0; ++n) {
+      if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) break;
+      --i;
+    }
     const auto first = static_cast<unsigned char>(text[i]);
     return first < 0x80 || (first >= 0xC3 && first <= 0xC5);
   };

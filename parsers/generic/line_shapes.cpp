@@ -118,7 +118,7 @@ bool LineShapes::row(std::string_view text) {
   }
   has_rows_ = has_rows_ || !own;
   const TableHead& head = own ? *own : *head_;
-  std::string key = "table " + head.text;
+  std::string key = "\ntable " + head.text;
   bool learns = names_training(head.text);
   for (std::size_t i = 0; i < found.numbers.size(); ++i) {
     const LineNumber& number = found.numbers[i];

@@ -185,6 +185,8 @@ std::vector<LineNumber> row_numbers(const TableHead& head, std::string_view line
   }
   auto cells = cells_of(line.substr(begin), head.mark, 1);
   for (Cell& cell : cells) cell.begin += begin;
+  // Each column has one unit at most: a line of many more words is no row.
+  if (cells.size() > 2 * head.names.size()) return {};
   if (head.mark == ' ') join_units(line, cells);
   if (cells.size() != head.names.size()) return {};
   std::vector<LineNumber> out;

@@ -337,27 +337,30 @@ bool read_script(std::string_view line, std::string_view ending) {
                                          "率", "度", "したら", "する", "후"};
   constexpr std::string_view kMarks[] = {"。", "，", "！", "：", "；", "（", "）", "、", ":", ",",
                                          ".",  "!",  "|",  "(",  ")",  "[",  "]",  "=",  "-"};
-  const auto at = line.find(ending);
-  if (at == std::string_view::npos) return false;
   const auto has_any = [](std::string_view text, Words words) {
     return std::ranges::any_of(
         words, [&](auto word) { return text.find(word) != std::string_view::npos; });
   };
-  std::string_view before = line.substr(0, at), rest = line.substr(at + ending.size());
-  for (const std::string_view mark : kMarks) {
-    if (const auto end = before.rfind(mark); end != std::string_view::npos) {
-      before.remove_prefix(end + mark.size());
+  // In its own clause alone: "数据加载完成，训练完成" ends the training in its second.
+  const auto ends_training = [&](std::size_t at) {
+    std::string_view before = line.substr(0, at), rest = line.substr(at + ending.size());
+    for (const std::string_view mark : kMarks) {
+      if (const auto end = before.rfind(mark); end != std::string_view::npos) {
+        before.remove_prefix(end + mark.size());
+      }
+      rest = rest.substr(0, rest.find(mark));
     }
-    rest = rest.substr(0, rest.find(mark));
+    if (has_any(before, kOthers) || has_any(rest, kOthers)) return false;
+    const bool when = !rest.starts_with("时间") && !rest.starts_with("時間");
+    const auto begins_rest = [&](std::string_view word) { return rest.starts_with(word); };
+    if (when && std::ranges::any_of(kAfter, begins_rest)) return false;
+    return std::ranges::any_of(kOfTraining, begins_rest) || has_any(before, kOfTraining);
+  };
+  for (auto at = line.find(ending); at != std::string_view::npos;
+       at = line.find(ending, at + ending.size())) {
+    if (ends_training(at)) return true;
   }
-  if (has_any(before, kOthers) || has_any(rest, kOthers)) return false;
-  const bool when = !rest.starts_with("时间") && !rest.starts_with("時間");
-  if (when && std::ranges::any_of(kAfter, [&](auto word) { return rest.starts_with(word); })) {
-    return false;
-  }
-  const bool first =
-      std::ranges::any_of(kOfTraining, [&](auto word) { return rest.starts_with(word); });
-  return first || has_any(before, kOfTraining);
+  return false;
 }
 
 // "Saved model to out.pt", "Final weights saved", "Training curves saved to curves.png".

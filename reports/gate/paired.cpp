@@ -37,8 +37,9 @@ std::string point_of(const Cell& cell) {
 std::map<BlockId, double> halves_of(const Cell& cell, const std::string& unit) {
   std::map<BlockId, double> out;
   for (const Trial& trial : cell.trials) {
-    if (!trial.window.covered || !trial.rate() || name(trial.unit()) != unit) continue;
-    out[{trial.block ? trial.block->session : 0, trial.trial}] = std::log(*trial.rate());
+    if (!trial.block || !trial.window.covered || !trial.rate()) continue;
+    if (name(trial.unit()) != unit) continue;
+    out[{trial.block->session, trial.trial}] = std::log(*trial.rate());
   }
   return out;
 }

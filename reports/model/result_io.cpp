@@ -114,7 +114,6 @@ std::string to_text(const ResultSet& results) {
 namespace {
 
 constexpr std::size_t kLargestMib = 1024;  // 10,000 cells with their trials take some 100
-constexpr const char* kHolds = "a result file holds cells and trials";
 
 /// Whether `text` can be a name of bertbench's own: those are printed as they are, to a terminal
 /// and into pages.
@@ -181,7 +180,7 @@ Result<ResultSet> read_result_set(const std::string& path_or_run_folder, Parts p
                   "a run folder gets one from bertbench sweep");
     }
   }
-  auto text = read_whole_file(path, kLargestMib, kHolds);
+  auto text = read_whole_file(path, kLargestMib, "");
   if (!text) return tl::unexpected(text.error());
   if (text->empty()) return fail(path, "is empty", "expected a result set");
   auto results = read(std::move(*text), path);

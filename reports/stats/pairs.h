@@ -14,6 +14,9 @@
 
 namespace bertbench {
 
+/// Pairs of a cell that are judged: the interval of the change looks at each mean of two of them.
+inline constexpr std::size_t kMostPairs = 1000;
+
 /// Natural logarithms of the rates of both halves, pair by pair.
 struct LogPairs {
   std::vector<double> base, now;

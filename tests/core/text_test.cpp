@@ -46,6 +46,8 @@ TEST(TextTest, EscapesWhatWouldDriveATerminal) {
   EXPECT_EQ(escape_for_terminal("\xff\xe2\x96"), "\\xff\\xe2\\x96") << "not UTF-8";
   EXPECT_EQ(escape_for_terminal("::stop-commands::x"), "\\::stop-commands::x") << "GitHub";
   EXPECT_EQ(escape_for_terminal("a::b\n  ##[error]x", true), "a::b\n  \\##[error]x");
+  EXPECT_EQ(escape_for_terminal("a.log: ##[error]x"), "a.log: \\##[error]x");
+  EXPECT_EQ(escape_for_terminal("\xe3\x80\x80::error::"), "\xe3\x80\x80\\::error::");
   EXPECT_EQ(escape_for_terminal("\xe2\x96\x88 ok \x7f"), "\xe2\x96\x88 ok \\x7f");
   EXPECT_EQ(escape_for_terminal("\xc0\xaf\xed\xa0\x80"), "\\xc0\\xaf\\xed\\xa0\\x80")
       << "overlong form and surrogate";

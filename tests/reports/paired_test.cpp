@@ -127,6 +127,15 @@ TEST(CheckPaired, HalvesOfTwoSessionsAreNoPair) {
   EXPECT_EQ(report.cells[1].verdict, Verdict::pass);
 }
 
+// As of halves that Slurm tried again, each in a job of its own: no allocation is theirs alike.
+TEST(CheckPaired, HalvesOfNoBlockAreNoPair) {
+  ResultSet result = run(7, 1, 1);
+  for (Cell& cell : result.cells) {
+    for (int i = 0; i < 3; ++i) cell.trials[i].block.reset();
+  }
+  EXPECT_EQ(judged(result).cells[0].n_new, 4);
+}
+
 TEST(CheckPaired, ACellWithoutAnyPairIsInconclusive) {
   ResultSet result = run(7, 1, 1);
   for (Trial& trial : result.cells[1].trials) trial.block->session = 2;

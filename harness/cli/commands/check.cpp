@@ -295,7 +295,7 @@ Result<void> check_usage(const Options& options) {
                 "give one of the two");
   }
   if (!options.confirm.config.empty()) {
-    return fail("--confirm", "is not there for --paired", "run the sweep again, with more trials");
+    return fail("--confirm", "does not go with --paired", "run the sweep again, with more trials");
   }
   return {};
 }

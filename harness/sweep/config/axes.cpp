@@ -73,6 +73,11 @@ Result<void> check_axis_name(const std::string& name, const Workload& workload) 
   const auto known = known_axes(workload);
   if (contains(known, name)) return {};
   const auto near = nearest_name(name, known);
+  if (workload.is_command && workload.placeholders.contains(name)) {
+    return fail("", fmt::format("{{{}}} is given by the harness and is no axis", name),
+                name == "steps" || name == "seed" ? fmt::format("use --set {}=N", name)
+                                                  : "choose another name for the axis");
+  }
   if (workload.is_command) {
     return fail("", fmt::format("no word of the command holds {{{}}}", name),
                 near.empty() ? fmt::format("write {{{}}} where the program takes it", name)
@@ -91,7 +96,7 @@ Result<void> check_axis_is_used(const std::string& axis, std::size_t values,
     holders.insert(holders.end(), {"accumulated_batch_size", "global_batch_size"});
     if (axis == "micro_batch_size") holders.emplace_back("micro_batch_size_all");
   }
-  // Where ranks run is told by variables, and by how many are started.
+  // Variables, and the number of processes started, give a program its topology.
   const bool used = axis == "topology" || axis == "nodes" || axis == "gpus_per_node" ||
                     std::ranges::any_of(holders, [&](const std::string& name) {
                       return workload.placeholders.contains(name);

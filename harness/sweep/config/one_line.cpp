@@ -2,15 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstring>
 #include <set>
 #include <utility>
 
 #include "harness/sweep/config/axes.h"
-#include "harness/sweep/process/folder.h"
 #include "parsers/core/config_reader.h"
 #include "parsers/core/text.h"
+#include "parsers/core/whole_file.h"
 
 namespace bertbench {
 namespace {
@@ -47,10 +45,14 @@ Result<Override> file_of(const std::string& text) {
   const auto given = name_and_rest("--file", text, "write it as --file ds.json=PATH");
   if (!given) return tl::unexpected(given.error());
   const auto& [name, path] = *given;
-  const auto content = read_text(path);
+  constexpr std::size_t kLargestFileMib = 16;
+  const auto content = read_whole_file(
+      path, kLargestFileMib,
+      "name a file; {file:" + name + "} in the command is then its path in a trial");
   if (!content) {
-    return fail("--file " + path, fmt::format("cannot be read: {}", std::strerror(errno)),
-                "name a file; {file:" + name + "} in the command is then its path in a trial");
+    Error error = content.error();
+    error.where = "--file " + path;
+    return tl::unexpected(error);
   }
   Override out{"", *content, "--file " + name};
   if (name.ends_with(".json")) {
@@ -72,7 +74,7 @@ Result<std::vector<Override>> overrides_of(const OneLine& line) {
   const auto add = [&](Result<Override> given) -> Result<void> {
     if (!given) return tl::unexpected(given.error());
     if (!named.insert(given->path).second) {
-      return fail(given->option, "is there twice", "give all values at once, or keep one of them");
+      return fail(given->option, "is given twice", "give all values at once, or keep one of them");
     }
     out.push_back(std::move(*given));
     return {};

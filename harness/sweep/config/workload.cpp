@@ -321,8 +321,11 @@ Workload read_command(ConfigReader& sweep) {
     if (sweep.root().contains(key))
       workload.placeholders.merge(placeholders_of_strings(sweep.root()[key]));
   }
+  const auto& root = sweep.root();
+  const auto in_words =
+      root.contains("command") ? placeholders_of_strings(root["command"]) : std::set<std::string>();
   for (const auto& [name, file] : workload.files) {
-    if (workload.placeholders.contains("file:" + name)) continue;
+    if (in_words.contains("file:" + name)) continue;
     sweep.fail_at(child_pointer("/files", name),
                   fmt::format("no word of the command holds {{file:{}}}", name),
                   "write it there: it is the path of the file in a trial");

@@ -1,6 +1,7 @@
 #include "harness/sweep/execute/hooks.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -31,7 +32,11 @@ std::string run_words(const OpenSweep& sweep, const Folder& folder, Hook hook,
   std::optional<Clock::time_point> ending;
   const char* ended_for = "";
   const auto started = group.start(spec, *log);
-  close(*log);
+  const auto log_is_full = [&] {
+    struct stat info {};
+    return fstat(*log, &info) == 0 && info.st_size > sweep.plan.config.log_limit_bytes;
+  };
+  if (!started) close(*log);
   if (!started) return fmt::format("{}: {}", name, started.error().message());
   while (group.running()) {
     group.wait(std::chrono::milliseconds(250), sweep.signals.wake_fd());
@@ -39,12 +44,15 @@ std::string run_words(const OpenSweep& sweep, const Folder& folder, Hook hook,
     const bool stop = hook == Hook::setup ? sweep.stopping() : sweep.signals.count() > 1;
     if (ending) {
       if (seconds_since(*ending) > sweep.options.grace_s) group.signal(SIGKILL);
-    } else if (stop || seconds_since(begin) > limit_s) {
-      ended_for = stop ? ", as the sweep was to stop" : ", after timeout_s";
+    } else if (const bool full = log_is_full(); stop || full || seconds_since(begin) > limit_s) {
+      ended_for = stop   ? ", as the sweep was to stop"
+                  : full ? ", after log_limit_bytes"
+                         : ", after timeout_s";
       ending = Clock::now();
       group.signal(SIGTERM);
     }
   }
+  close(*log);
   const auto status = group.status().value_or(ExitStatus{});
   group.kill_all();
   if (status.success() && !ending) return {};

@@ -100,7 +100,9 @@ PairForecast pairs_of(const Forecast& forecast, const Plan& plan) {
   std::set<std::size_t> points;
   for (const auto& trial : plan.trials) points.insert(plan.cells[trial.cell].grid_point);
   const std::size_t others = plan.config.variants.size() - 1;  // each is held against the base
-  const PairModel model{.pairs = static_cast<std::size_t>(plan.config.trials),
+  constexpr int kPairsSimulated = 200;  // more find it, too; as many as pairs_for_loss looks at
+  const int pairs = std::min(plan.config.trials, kPairsSimulated);
+  const PairModel model{.pairs = static_cast<std::size_t>(pairs),
                         .cells = points.size() * others,
                         .noise = forecast.noise};
   PairForecast out;

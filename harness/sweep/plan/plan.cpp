@@ -6,6 +6,7 @@
 #include <cctype>
 #include <set>
 #include <span>
+#include <utility>
 
 #include "harness/sweep/config/axes.h"
 #include "harness/sweep/config/hosts.h"
@@ -16,6 +17,7 @@
 #include "harness/sweep/process/folder.h"
 #include "parsers/core/text.h"
 #include "parsers/core/trainer_options.h"
+#include "reports/stats/pairs.h"
 
 namespace bertbench {
 namespace {
@@ -206,10 +208,11 @@ Result<void> check_size(const SweepConfig& config, const std::vector<Loop>& loop
   }
   const double trials = cells * config.trials;
   if (trials <= kMostTrials) return {};
-  return fail("grid",
-              fmt::format("{} are {:.3g} cells and {:.3g} trials, more than {:.0f}", product, cells,
-                          trials, kMostTrials),
-              "shorten an axis, or split the grid over several configurations");
+  if (!config.variants.empty()) product += fmt::format(" x {} variants", config.variants.size());
+  return fail(config.source,
+              fmt::format("the grid of {} cells ({}) times {} trials is more than {:.0f} trials",
+                          cells, product, config.trials, kMostTrials),
+              "shorten an axis, lower trials, or split it over several configurations");
 }
 
 /// What the cell runs: the configuration's command with what the variant, if it is one, adds.
@@ -402,6 +405,14 @@ Result<Plan> make_plan(const SweepConfig& config, const PlanOptions& options) {
   Plan plan;
   plan.config = config;
   override_config(plan.config, options);
+  if (plan.config.auto_trials && !plan.config.variants.empty()) {
+    return fail("--trials auto", "a sweep with variants needs a number of trials",
+                "looking after every pair would raise the false alarms of check --paired");
+  }
+  if (!plan.config.variants.empty() && std::cmp_greater(plan.config.trials, kMostPairs)) {
+    return fail("trials", fmt::format("must be at most {} in a sweep with variants", kMostPairs),
+                "fewer than 100 pairs find 2 % in all but very noisy cells");
+  }
   if (auto launcher = find_launcher(plan.config.launcher); !launcher) {
     return tl::unexpected(launcher.error());
   }

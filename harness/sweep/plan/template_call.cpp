@@ -431,6 +431,7 @@ Result<void> check_words(const Plan& plan) {
     if (!seen.insert(trial.cell).second) continue;
     const LaunchPlace place{"<dir>", 0, ""};
     for (const auto* hook : {&plan.config.hooks.trial_setup, &plan.config.hooks.trial_cleanup}) {
+      if (hook->empty()) continue;
       const auto words = hook_words(plan, trial, place, *hook);
       if (!words) return tl::unexpected(words.error());
     }

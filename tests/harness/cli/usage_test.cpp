@@ -64,7 +64,7 @@ const Wrong kWrong[] = {
      "bertbench: sweep: needs a CONFIG, or a program after --; as in `bertbench sweep --out run -- "
      "python3 train.py`"},
     {{"sweep", "--out", "run", "--"},
-     "bertbench: sweep: -- is there without a program; write the program and its arguments after "
+     "bertbench: sweep: no program follows --; write the program and its arguments after "
      "it"},
     {{"sweep", "--out", "run", "python3", "train.py"},
      "bertbench: sweep: 'train.py' is one argument too many; the words of a program follow --; see "

@@ -223,7 +223,7 @@ TEST(Command, ErrorsNameTheWordAndTheCure) {
   EXPECT_THAT(error_of(line({"lr"}, {"t", "{lr}"})),
               HasSubstr("--grid lr: has no value; write it as --grid micro_batch_size=4,8"));
   EXPECT_THAT(error_of(line({"lr=1", "lr=2"}, {"t", "{lr}"})),
-              HasSubstr("--grid lr: is there twice"));
+              HasSubstr("--grid lr: is given twice"));
   EXPECT_THAT(error_of(line({"lr=1,1"}, {"t", "{lr}"})), HasSubstr("'1' is there twice"));
   EXPECT_THAT(error_of(line({}, {""})), HasSubstr("the command: names no program"));
   EXPECT_THAT(error_of(line({}, {"t"}), {"workload=bert_train"}),

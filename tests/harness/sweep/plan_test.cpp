@@ -76,9 +76,8 @@ TEST(SweepPlan, RefusesAGridThatNobodyMeasures) {
                                       R"(grid.topology=["1n1g"])", "trials=1"};
   const auto config = parse_config(small_config(), "test.json", sets);
   ASSERT_TRUE(config);
-  EXPECT_THAT(
-      make_plan(*config).error().message(),
-      HasSubstr("400 micro_batch_size x 400 gradient_accumulation_steps are 1.6e+05 cells"));
+  EXPECT_THAT(make_plan(*config).error().message(),
+              HasSubstr("160000 cells (400 micro_batch_size x 400 gradient_accumulation_steps)"));
   const auto often = parse_config(small_config(), "test.json",
                                   {"trials=100000", R"(grid.topology=["1n1g","1n2g"])"});
   ASSERT_TRUE(often);

@@ -68,6 +68,14 @@ TEST(Variants, WhatCannotBeMeasuredIsNamed) {
     return config ? std::string() : config.error().message();
   };
   EXPECT_THAT(with("trials=auto"), HasSubstr("must be a number in a sweep with variants"));
+  const auto config = parse_config(small_config(two), "test.json", {});
+  PlanOptions adaptive;
+  adaptive.auto_trials = true;
+  adaptive.trainer = BB_FAKE_TRAINER;
+  EXPECT_THAT(make_plan(*config, adaptive).error().message(),
+              HasSubstr("needs a number of trials"));
+  const auto many = parse_config(small_config(two), "test.json", {"trials=1001"});
+  EXPECT_THAT(make_plan(*many).error().message(), HasSubstr("must be at most 1000"));
   EXPECT_THAT(with("grid.micro_batch_size=[\"max\"]"), HasSubstr("must be numbers in a sweep"));
   EXPECT_THAT(with("grid.env.LAMP=[\"1\"]"), HasSubstr("env.LAMP"));
 }

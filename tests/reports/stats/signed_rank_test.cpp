@@ -24,14 +24,14 @@ std::vector<double> ranks_of(const std::vector<double>& x) {
   return out;
 }
 
-struct Enumerated {
+struct EnumeratedSigns {
   double w = 0, less = 0, greater = 0;
 };
 
 // All 2^n signs, by brute force.
-Enumerated enumerate(const std::vector<double>& x) {
+EnumeratedSigns enumerate(const std::vector<double>& x) {
   const auto ranks = ranks_of(x);
-  Enumerated out;
+  EnumeratedSigns out;
   for (std::size_t i = 0; i < x.size(); ++i) out.w += x[i] > 0 ? ranks[i] : 0;
   const unsigned all = 1U << x.size();
   for (unsigned signs = 0; signs < all; ++signs) {
