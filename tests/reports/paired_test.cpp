@@ -197,6 +197,7 @@ TEST(CheckPaired, TenThousandCellsWithTies) {
       Cell& cell =
           result.cells.emplace_back(samples::cell(variant(identity(1, 1, c + 1), name), rates));
       cell.key = cell.identity.key();
+      for (Trial& trial : cell.trials) trial.block = BlockPlace{1, 1};
     }
   }
   const auto begin = std::chrono::steady_clock::now();
