@@ -13,6 +13,7 @@
 #include "harness/cli/result_view.h"
 #include "harness/sweep/process/stop_signals.h"
 #include "parsers/core/text.h"
+#include "parsers/input/arrivals_file.h"
 #include "parsers/input/log_tail.h"
 
 namespace bertbench {
@@ -100,6 +101,8 @@ class Follower {
   LogTail tail_;
   const FollowOptions* options_;
   LogReader reader_;
+  ArrivalRecorder arrivals_;
+  std::int64_t bytes_ = 0;  ///< that the reader was given
   std::string buffer_;
   std::vector<Event> events_;
   Clock::time_point last_byte_ = Clock::now();
@@ -110,13 +113,17 @@ class Follower {
 };
 
 std::vector<Follower::Event> Follower::step() {
-  bool grew = false;
+  bool grew = false, all_taken = false;
   for (std::size_t taken = 0; taken < kMostOfOneLog && !over_;) {
     const LogTail::Event event = tail_.next(buffer_);
-    if (event == LogTail::Event::nothing) break;
+    if (event == LogTail::Event::nothing) {
+      all_taken = true;
+      break;
+    }
     if (event == LogTail::Event::bytes) {
       reader_.feed(buffer_);
       taken += buffer_.size();
+      bytes_ += std::ssize(buffer_);
       grew = any_ = true;
     } else if (event == LogTail::Event::rotated) {
       tell("was rotated: the new file is read on");
@@ -124,6 +131,8 @@ std::vector<Follower::Event> Follower::step() {
     } else if (event == LogTail::Event::truncated) {
       tell("was truncated: read again from its beginning");
       reader_ = LogReader(options_->read, path_);
+      arrivals_.restart();
+      bytes_ = 0;
       told_.reset();
     } else if (event == LogTail::Event::deleted) {
       deleted_at_ = Clock::now();
@@ -131,6 +140,8 @@ std::vector<Follower::Event> Follower::step() {
       over_ = true;
     }
   }
+  // What stood there when the log was opened is read first: nobody watched it come.
+  if (all_taken || over_) arrivals_.look(seconds_since({}), bytes_);
   if (grew) {
     if (caught_up_) longest_quiet_s_ = std::max(longest_quiet_s_, seconds_since(last_byte_));
     last_byte_ = Clock::now();
@@ -183,6 +194,7 @@ Result<std::vector<RunLog>> Follower::finish() {
         path_, any_ ? "no line is of any known format so far" : "is empty",
         any_ ? "see the formats with `bertbench list formats`" : "was anything written to it yet?");
   }
+  give_arrivals(runs, arrivals_.all());
   Outcome& outcome = runs.back().outcome;
   if (stalled_ && outcome.status == Status::truncated) {
     outcome.status = Status::stalled;

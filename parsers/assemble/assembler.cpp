@@ -38,6 +38,7 @@ Sample sample_of(const Step& step) {
   out.rate = step.rate;
   out.loss = step.loss;
   out.line = step.line;
+  out.end_byte = step.end_byte;
   out.rank = step.rank;
   return out;
 }

@@ -66,12 +66,14 @@ class Assembler {
 /// Where a handler puts its events. It cannot be asked.
 class Emit {
  public:
-  Emit(Assembler& to, std::int64_t line, int rank) : to_(to), line_(line), rank_(rank) {}
+  Emit(Assembler& to, std::int64_t line, std::int64_t end_byte, int rank)
+      : to_(to), line_(line), end_byte_(end_byte), rank_(rank) {}
 
   /// A step whose line is not set is of this line and its rank.
   void operator()(Step step) const {
     if (step.line == 0) {
       step.line = line_;
+      step.end_byte = end_byte_;
       step.rank = rank_;
     }
     to_.take(std::move(step), line_);
@@ -115,7 +117,7 @@ class Emit {
 
  private:
   Assembler& to_;
-  std::int64_t line_;
+  std::int64_t line_, end_byte_;
   int rank_;
 };
 

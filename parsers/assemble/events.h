@@ -90,8 +90,9 @@ struct Step {
   /// The records after this counter and the step become one: an epoch whose own line has the time
   /// of all its iterations. gluon-cv, PaddleVideo.
   std::optional<std::int64_t> joins_after{};
-  bool last = false;      ///< by its own words, or by the plan, the run's last
-  std::int64_t line = 0;  ///< 0: of the line that the handler has, and of its rank
+  bool last = false;           ///< by its own words, or by the plan, the run's last
+  std::int64_t line = 0;       ///< 0: of the line that the handler has, and of its rank
+  std::int64_t end_byte = -1;  ///< as Line's
   int rank = -1;
 };
 

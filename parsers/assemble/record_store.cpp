@@ -31,6 +31,7 @@ void join(Record& a, const Record& b) {
       std::isnan(a.rank_spread) || b.rank_spread > a.rank_spread ? b.rank_spread : a.rank_spread;
   if (!std::isnan(b.loss)) a.loss = b.loss;
   a.line = b.line;
+  a.end_byte = b.end_byte;
   a.merged += b.merged;
 }
 

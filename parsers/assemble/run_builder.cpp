@@ -121,6 +121,7 @@ void RunDraft::add(const Sample& sample) {
   record.printed_first = std::isnan(sample.first_rate) ? sample.rate : sample.first_rate;
   record.bar_s = sample.bar_s;
   record.line = sample.line;
+  record.end_byte = sample.end_byte;
   if (sample.loss) note_loss(record, *sample.loss);
   if (sample.rank >= 0) add_rank_seconds(record, sample);
 }

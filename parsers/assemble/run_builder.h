@@ -28,6 +28,7 @@ struct Sample {
   BarSeconds bar_s = kNoBarSeconds;
   std::optional<double> loss;  ///< NaN is a printed NaN
   std::int64_t line = 0;
+  std::int64_t end_byte = -1;  ///< as Line's
   int rank = -1;
   bool distinct =
       false;  ///< a record of its own even if the counter stands still (skipped updates)

@@ -37,6 +37,7 @@ void TfUpdates::see_step(const TfDleLine& read, const Line& line, RunDraft& run)
   sample.time_s = read.time_s;
   sample.loss = read.loss;
   sample.line = line.number;
+  sample.end_byte = line.end_byte;
   sample.iterations = 1;
   auto& skipped = run.log.totals.skipped_steps;
   if (first) {

@@ -22,7 +22,10 @@ struct Line {
   std::string_view text;    ///< without terminator, ANSI sequences and launcher prefix
   std::int64_t number = 0;  ///< 1-based count of '\n' before it, plus one
   char terminator = '\n';   ///< '\n', '\r' (a redraw) or 0 (cut by the end of input)
-  int rank = -1;            ///< from a launcher prefix ("[1,3]<stdout>:", "3: ", "[rank3]:")
+  /// Offset in the log after the text, its terminator not included: with that byte the line was
+  /// there. -1 = unknown.
+  std::int64_t end_byte = -1;
+  int rank = -1;  ///< from a launcher prefix ("[1,3]<stdout>:", "3: ", "[rank3]:")
   /// The places of one owner's literals, in order of rows. Those before `text`, where that is the
   /// end of a longer line, do not count.
   std::span<const LiteralAt> literals{};

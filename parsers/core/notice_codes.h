@@ -169,6 +169,8 @@ enum class NoticeCode : std::uint16_t {
   only_closing_rate,
   bar_clock_differs,
   bar_rates_differ,
+  arrival_differs,
+  arrival_in_bursts,
   closing_rate_differs,
   closing_rate_far_off,
   clock_differs_from_steps,

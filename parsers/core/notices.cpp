@@ -553,6 +553,18 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "the bar's printed rates, smoothed over its newest steps, are {percent:.0f} % {direction} "
      "than the counter over its clock ({printed}): more than the clock leaves open",
      "A bar's smoothed rates differ from work over time."},
+    {NoticeCode::arrival_differs, "arrival_differs",
+     "by {estimator} the rate is {percent:.0f} % {direction} than by the arrival of the lines "
+     "({arrival}), which the trainer cannot state wrongly",
+     "What the log says and when its lines came contradict each other by more than 5 %.",
+     "Compare the estimators in the JSON form: a timer may leave out what lies between the steps."},
+    {NoticeCode::arrival_in_bursts, "arrival_in_bursts",
+     "{percent:.0f} % of the window's steps came in bursts of several lines after a silence, as "
+     "from a program that keeps its output back: their arrival gives no rate of the window by "
+     "default; PYTHONUNBUFFERED=1 in the trainer's environment lets each line out at once",
+     "The trainer's output was buffered, so the arrival of its lines gives no rate by default.",
+     "Set PYTHONUNBUFFERED=1 in the trainer's environment (\"env\" of the configuration), or let "
+     "it flush its output with each line."},
     {NoticeCode::closing_rate_differs, "closing_rate_differs",
      "the log's own closing rate, not of the window alone, is {percent:.0f} % {direction} than the "
      "printed rates ({closing})",

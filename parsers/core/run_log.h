@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "parsers/core/arrivals.h"
 #include "parsers/core/facts.h"
 #include "parsers/core/notice.h"
 #include "parsers/core/outcome.h"
@@ -82,6 +84,8 @@ struct RunLog {
   std::vector<Mark> marks;  ///< in order, at most 4096
   std::vector<Notice> notices;
   std::int64_t first_line = 1;  ///< several runs in one file: where this one begins
+  /// When the bytes of the log came; null where nobody watched. Shared by the runs of the log.
+  std::shared_ptr<const std::vector<Arrival>> arrivals;
 };
 
 }  // namespace bertbench

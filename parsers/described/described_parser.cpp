@@ -162,6 +162,7 @@ Sample DescribedParser::sample_of(const Line& line) const {
   sample.seconds = values_.number(Field::seconds).value_or(kUnknown);
   sample.loss = values_.number(Field::loss);
   sample.line = line.number;
+  sample.end_byte = line.end_byte;
   sample.rank = line.rank;
   if (const auto rank = values_.count(Field::rank)) {
     sample.rank = static_cast<int>(std::min<std::int64_t>(*rank, 1 << 24));

@@ -64,6 +64,7 @@ struct PytorchExamples {
               .iterations = batch,
               .loss = number_after(line, "| loss"),
               .line = line.number,
+              .end_byte = line.end_byte,
               .rank = line.rank};
     if (*each > 0) step.seconds = *each / 1000;
     const std::int64_t before = std::exchange(at, batch);

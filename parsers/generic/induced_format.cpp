@@ -400,7 +400,8 @@ std::optional<Json> rule_of(const LineShape& shape, std::vector<Taken> taken,
 
 class Induction {
  public:
-  explicit Induction(const LineShapes& shapes) : shapes_(shapes) {}
+  Induction(const LineShapes& shapes, bool of_training)
+      : shapes_(shapes), of_training_(of_training) {}
 
   std::optional<InducedFormat> run(std::string_view name) {
     name_ = name;
@@ -468,6 +469,7 @@ class Induction {
     // The rest of the log says nothing of a table, nor of batches that are loaded.
     if (shape.head || names_other_work(first.text)) return false;
     if (place && !meaning.epoch) return false;
+    if (of_training_) return true;
     return shapes_.of_training() &&
            (meaning.times.any() || meaning.step_is_epoch || meaning.epoch || boxed);
   }
@@ -573,6 +575,7 @@ class Induction {
   }
 
   const LineShapes& shapes_;
+  bool of_training_;
   std::string_view name_;
 };
 
@@ -585,15 +588,17 @@ void FormatInducer::feed(std::string_view bytes) {
     shapes_.feed(bytes.substr(0, n));
     bytes_ += n;
     bytes.remove_prefix(n);
-    if (shapes_.filled()) settled_ = Induction(shapes_).settled();
+    if (shapes_.filled()) settled_ = Induction(shapes_, of_training_).settled();
   }
 }
 
 std::optional<InducedFormat> FormatInducer::finish(std::string_view name) {
   if (!settled_) shapes_.finish();
-  return Induction(shapes_).run(name);
+  return Induction(shapes_, of_training_).run(name);
 }
 
-std::vector<NearLine> FormatInducer::nearest() const { return Induction(shapes_).nearest(); }
+std::vector<NearLine> FormatInducer::nearest() const {
+  return Induction(shapes_, of_training_).nearest();
+}
 
 }  // namespace bertbench

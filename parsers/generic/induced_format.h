@@ -44,6 +44,9 @@ class FormatInducer {
   /// Bytes of a log that are looked at. A loop that prints nothing in so much has no lines.
   static constexpr std::size_t kReach = std::size_t{16} << 20;
 
+  /// `of_training`: as ReadOptions'.
+  explicit FormatInducer(bool of_training = false) : of_training_(of_training) {}
+
   void feed(std::string_view bytes);
   /// The shape is fixed: more of the log changes nothing.
   [[nodiscard]] bool settled() const { return settled_; }
@@ -54,6 +57,7 @@ class FormatInducer {
 
  private:
   LineShapes shapes_;
+  bool of_training_ = false;
   std::size_t bytes_ = 0;
   bool settled_ = false;
 };

@@ -32,7 +32,8 @@ void FormatState::make(std::string_view its_name, std::unique_ptr<LineParser> it
 
 void FormatState::finish() {
   if (parser_) return parser_->finish(*builder);
-  if (format_->state.finish != nullptr) format_->state.finish(state_.get(), {*assembler_, 0, -1});
+  if (format_->state.finish != nullptr)
+    format_->state.finish(state_.get(), {*assembler_, 0, -1, -1});
   assembler_->finish(format_->framework);
 }
 
@@ -41,7 +42,7 @@ bool FormatState::parse_as_is(const Line& line) {
   constexpr std::size_t kHandlers = 16;  // a line with literals of more shows some of them twice
   std::array<bool (*)(void*, const Line&, Emit), kHandlers> seen{};
   std::size_t count = 0;
-  const Emit emit(*assembler_, line.number, line.rank);
+  const Emit emit(*assembler_, line.number, line.end_byte, line.rank);
   const bool taken = any_row(line, [&](std::uint32_t row, std::size_t at) {
     const Row& rule = format_->rows[row];
     const auto end = seen.begin() + static_cast<std::ptrdiff_t>(count);

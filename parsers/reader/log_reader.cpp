@@ -88,6 +88,7 @@ struct LogReader::State final : CandidateSink {
   void candidate(const Candidate& found) override {
     Line line;
     line.number = found.number;
+    line.end_byte = found.end_byte;
     const std::string_view text = without_holes(found.text, found.number == 1);
     if (is_bare(text)) {
       tables->places(text, found.data, found.hits, places);

@@ -31,6 +31,9 @@ struct ReadOptions {
   std::size_t threads = 1;
   std::size_t chunk = 0;  ///< bytes of a chunk; 0 = as suits, and only for files that are worth it
   std::optional<std::int64_t> world{};  ///< the user's, for formats that print rates of one GPU
+  /// The log is known to be a training's, as its command was given to be measured: lines that count
+  /// are steps even if no word of the log is one that only a training prints.
+  bool of_training = false;
 };
 
 /// Where a log that is still growing stands: a copy, cheap enough for every redraw of a status

@@ -75,8 +75,8 @@ void note_generic(std::vector<RunLog>& runs, const InducedFormat& induced) {
   }
 }
 
-Induced induced_from(ByteSource& source, std::string_view name) {
-  FormatInducer inducer;
+Induced induced_from(ByteSource& source, std::string_view name, bool of_training) {
+  FormatInducer inducer(of_training);
   read_blocks(source, [&](std::string_view bytes) {
     inducer.feed(bytes);
     return !inducer.settled();
@@ -101,7 +101,7 @@ std::vector<RunLog> second_look(const std::string& path, const ReadOptions& opti
                                 const OpenSource& open, std::vector<NearLine>& nearest) {
   auto source = open();
   if (!source) return {};
-  auto found = induced_from(*source);
+  auto found = induced_from(*source, kGenericName, options.of_training);
   nearest = std::move(found.nearest);
   const auto& induced = found.format;
   if (!induced) return {};
@@ -144,7 +144,7 @@ void GrowingLook::give_up() {
 void GrowingLook::decide() {
   if (given_up_ || decided_ == head_.size()) return;
   decided_ = head_.size();
-  FormatInducer inducer;
+  FormatInducer inducer(options_.of_training);
   inducer.feed(head_);
   auto induced = inducer.finish();
   const bool same = induced && reader_ && induced->json == induced_->json;

@@ -29,7 +29,8 @@ struct Induced {
   std::optional<InducedFormat> format;
   std::vector<NearLine> nearest;
 };
-[[nodiscard]] Induced induced_from(ByteSource& source, std::string_view name = kGenericName);
+[[nodiscard]] Induced induced_from(ByteSource& source, std::string_view name = kGenericName,
+                                   bool of_training = false);
 /// That nothing of a log was read, and what stands nearest to a rate.
 [[nodiscard]] Error unread_error(const std::string& path, const std::vector<NearLine>& nearest);
 

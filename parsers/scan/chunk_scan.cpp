@@ -134,6 +134,7 @@ void Chunk::hand_on(std::int64_t first_line, CandidateSink& sink) const {
     Candidate line;
     line.text = text_.substr(found.begin, found.size);
     line.number = first_line + found.number - 1;
+    line.end_byte = begin + found.begin + found.size;
     line.terminator = found.terminator;
     line.data = text_.data();
     line.hits = std::span(hits_).subspan(found.first_hit, found.hits);
@@ -261,7 +262,7 @@ int ChunkedFile::feed_until(std::int64_t stop) {
   } while (n < 0 && errno == EINTR);
   if (n < 0) return errno;
   const bool full = n == std::ssize(before);  // else it was cut short meanwhile
-  rest_.start_at(line_, full ? std::string_view(before.data(), before.size()) : "");
+  rest_.start_at(line_, position_, full ? std::string_view(before.data(), before.size()) : "");
   while (stop < 0 || position_ < stop) {
     std::span<char> room = rest_.room();
     if (stop >= 0) {

@@ -50,6 +50,7 @@ void LineScan::drop(std::size_t n) {
   taken_ -= std::min(taken_, n);
   unbroken_ -= std::min(unbroken_, n);
   unbroken_end_ -= std::min(unbroken_end_, n);
+  origin_ += static_cast<std::int64_t>(n);
 }
 
 void LineScan::scan(std::string_view all, std::size_t history, std::size_t end, bool whole,
@@ -127,6 +128,7 @@ std::size_t LineScan::emit(std::string_view data, std::size_t history, std::size
     line.terminator = data[end] == '\n' || is_crlf(data, end) ? '\n' : '\r';
   }
   line.text = data.substr(begin, end - begin);
+  line.end_byte = origin_ + static_cast<std::int64_t>(end);
   const std::size_t before = std::min(kHistory, history + begin);
   line.before = {data.data() + begin - before, before};
   if (line.terminator == '\r' && from_its_begin() && line.text.size() <= kLongestRepeat) {
@@ -152,6 +154,7 @@ void LineScan::emit_next_line(std::string_view data, std::size_t history, Candid
   Candidate line;
   line.number = line_;
   line.text = data.substr(begin, std::min(end - begin, kReach));
+  line.end_byte = origin_ + static_cast<std::int64_t>(end);
   const std::size_t before = std::min(kHistory, history + begin);
   line.before = {data.data() + begin - before, before};
   hits_.clear();
@@ -224,9 +227,10 @@ LineFeed::~LineFeed() { spare_memory().give_back(std::move(memory_)); }
 
 std::span<char> LineFeed::room() { return {block_, kBlock}; }
 
-void LineFeed::start_at(std::int64_t number, std::string_view before) {
+void LineFeed::start_at(std::int64_t number, std::int64_t offset, std::string_view before) {
   scan_.forget();
   scan_.set_line(number);
+  scan_.set_origin(offset);
   history_ = std::min(before.size(), LineScan::kHistory);
   std::ranges::copy(before.substr(before.size() - history_), block_ - history_);
   begin_ = end_ = block_;

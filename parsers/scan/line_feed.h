@@ -21,6 +21,7 @@ namespace bertbench {
 struct Candidate {
   std::string_view text;            ///< valid during the call only
   std::int64_t number = 0;          ///< of the line, from 1; only '\n' counts
+  std::int64_t end_byte = 0;        ///< offset in the log after `text`
   char terminator = '\n';           ///< '\n', '\r', or 0 at the end of input
   const char* data = nullptr;       ///< what the offsets of the hits count from
   std::span<const AnchorHit> hits;  ///< the anchors
@@ -73,6 +74,8 @@ class LineScan {
   /// Number of the line that the end of what was scanned lies in.
   [[nodiscard]] std::int64_t line() const { return line_; }
   void set_line(std::int64_t number) { line_ = number; }
+  /// Offset in the log of the first byte of the data to come.
+  void set_origin(std::int64_t offset) { origin_ = offset; }
 
  private:
   std::size_t emit(std::string_view data, std::size_t history, std::size_t& index,
@@ -88,6 +91,7 @@ class LineScan {
   std::size_t unbroken_ = 0, unbroken_end_ = 0;
   std::size_t step_;  ///< bytes scanned at a time: fewer while lines repeat themselves
   std::int64_t line_ = 1;
+  std::int64_t origin_ = 0;
   std::vector<AnchorHit> hits_;
 };
 
@@ -113,8 +117,9 @@ class LineFeed {
   /// End of input.
   void finish(CandidateSink& sink);
 
-  /// Begins anew with line `number`; `before`, of up to kHistory bytes, stands before it.
-  void start_at(std::int64_t number, std::string_view before);
+  /// Begins anew with line `number`, `offset` bytes into the log; `before`, of up to kHistory
+  /// bytes, stands before it.
+  void start_at(std::int64_t number, std::int64_t offset, std::string_view before);
   [[nodiscard]] std::int64_t line() const { return scan_.line(); }
   [[nodiscard]] std::int64_t bytes() const { return bytes_; }
 

@@ -5,16 +5,17 @@
 #include <cmath>
 
 #include "reports/measure/expected_error.h"
+#include "reports/stats/arrival_clock.h"
 #include "reports/stats/bar_clock.h"
 #include "reports/stats/clock.h"
 
 namespace bertbench {
 namespace {
 
-constexpr std::array<std::string_view, 9> kNames{"step_time",    "counter_clock", "unsmoothed",
-                                                 "printed_last", "printed",       "log_summary",
-                                                 "printed_mean", "printed_first", "total_time"};
-constexpr std::size_t kChosenByDefault = 6;
+constexpr std::array<std::string_view, 10> kNames{
+    "step_time", "counter_clock", "unsmoothed",   "printed_last",  "printed",
+    "arrival",   "log_summary",   "printed_mean", "printed_first", "total_time"};
+constexpr std::size_t kChosenByDefault = 7;
 constexpr double kIncredible = 2;  // a total this far from every estimate does not fit its run
 
 void add(std::vector<Estimate>& out, Estimate estimate) {
@@ -175,6 +176,13 @@ std::vector<Estimate> estimate_all(const RunLog& log, const Window& window,
               .unit = log.rate_unit,
               .error = printed_error});
   }
+  if (const auto arrival = counter_over_arrivals(log, window); arrival && arrival->seconds > 0) {
+    add(out, {.name = "arrival",
+              .rate = arrival->iterations / arrival->seconds,
+              .resolution = arrival->resolution,
+              .misleads = arrival->in_bursts(),
+              .error = arrival->error});
+  }
   if (log.summary && log.summary->unit != RateUnit::unknown) {
     add(out, {.name = "log_summary", .rate = log.summary->value, .unit = log.summary->unit});
   }
@@ -201,6 +209,8 @@ void compare_errors(std::span<Estimate> estimates) {
   };
   const Estimate* clock = find("counter_clock");
   const Estimate* bar = find("unsmoothed");
+  const Estimate* arrival = find("arrival");
+  if (arrival != nullptr && arrival->misleads) arrival = nullptr;
   for (Estimate& estimate : estimates) {
     const auto set_against = [&](const Estimate* witness, double allows) {
       if (witness == nullptr || witness == &estimate || witness->unit != estimate.unit) return;
@@ -210,6 +220,10 @@ void compare_errors(std::span<Estimate> estimates) {
     const bool printed = estimate.name.starts_with("printed");
     if (clock != nullptr && (printed || estimate.name == "unsmoothed")) {
       set_against(clock, std::max(clock->resolution, clock->error));
+    }
+    if (arrival != nullptr && printed) {
+      constexpr double kErrorsApart = 3;
+      set_against(arrival, std::max(arrival->resolution, kErrorsApart * arrival->error));
     }
     // They are the bar's smoothed rates, of which it has undone the smoothing.
     if (bar != nullptr && printed && bar->unit == estimate.unit) {
@@ -228,7 +242,7 @@ const Estimate* default_estimate(std::span<const Estimate> estimates) {
   const Estimate* best = nullptr;
   const Estimate* closing = nullptr;
   for (const Estimate& estimate : estimates) {
-    if (!chosen_by_default(estimate.name)) continue;
+    if (!chosen_by_default(estimate.name) || estimate.misleads) continue;
     if (estimate.name == "log_summary") {
       closing = &estimate;
     } else if (best == nullptr || std::max(estimate.error, kEqualErrors) < best->error) {

@@ -21,6 +21,8 @@ namespace bertbench {
 ///   printed_last   work over the time that the last redraws of a bar per step imply
 ///   printed        work over the time that the printed rates imply, their harmonic mean by work
 ///                  (logs without redraws)
+///   arrival        counter difference over the time between the arrivals of its lines, where
+///                  somebody watched the log grow (stats/arrival_clock.h)
 ///   log_summary    the log's own closing statement, of the whole run
 ///   printed_mean   arithmetic mean of the printed rates, of last redraws where a bar is redrawn: a
 ///                  mean of rates is never below work over time; shown because scripts take it
@@ -35,6 +37,7 @@ struct Estimate {
   RateUnit unit = RateUnit::iterations_per_second;
   double resolution = 0;       ///< relative error that the clock's steps allow; 0 = negligible
   bool whole_seconds = false;  ///< from a clock that shows whole seconds
+  bool misleads = false;       ///< never the default: lines that came in bursts
   /// Expected relative error as the rate of the window (expected_error.h); unknown for those of the
   /// whole run until there is a rate of the window to compare with.
   double error = kUnknown;

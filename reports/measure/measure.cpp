@@ -13,6 +13,7 @@
 #include "reports/measure/rate_notices.h"
 #include "reports/measure/series_shape.h"
 #include "reports/measure/stated_rate.h"
+#include "reports/stats/arrival_clock.h"
 #include "reports/stats/clock.h"
 #include "reports/stats/summary.h"
 #include "reports/stats/window.h"
@@ -374,6 +375,10 @@ Trial measure_trial(const RunLog& log, const Facts& merged, const MeasureOptions
                               facts.sequence_length.value, tokens_per_iteration(log, window)};
   const Estimates estimates =
       shown_estimates(log, window, conversion, facts, options.compat_dlperf, trial);
+  if (const auto arrival = counter_over_arrivals(log, window); arrival && arrival->in_bursts()) {
+    trial.notices.push_back(
+        make_notice(NoticeCode::arrival_in_bursts, 0, 100 * arrival->burst_share));
+  }
   if (window.covered) choose_rate(log, window, estimates, conversion, options, trial);
   // A trial without a rate does not tell the unit of its estimates, which is then sequences/s.
   const bool in_sequences = estimates.unit == RateUnit::sequences_per_second;

@@ -117,6 +117,27 @@ void say_rates_beside_times(std::span<const Estimate> estimates, const Estimate&
                                       ratio > 1 ? "much" : "little"));
 }
 
+// What the log states against the time at which its lines came, which it cannot state.
+void say_arrival(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
+  constexpr double kGap = 0.05, kErrorsApart = 3;
+  const Estimate* arrival = find_like(estimates, "arrival", chosen);
+  if (arrival == nullptr || arrival->misleads) return;
+  for (const std::string_view stated :
+       {chosen.name, std::string_view("printed"), std::string_view("printed_last")}) {
+    const Estimate* other = find_like(estimates, stated, chosen);
+    if (other == nullptr || other == arrival) continue;
+    // The error of a printed rate holds what it is off the clocks by.
+    const double own = other->name.starts_with("printed") ? 0 : other->error;
+    const double allowed = kErrorsApart * std::hypot(arrival->error, std::isnan(own) ? 0 : own);
+    const double gap = other->rate / arrival->rate - 1;
+    if (std::abs(gap) < std::max(kGap, allowed)) continue;
+    trial.notices.push_back(make_notice(NoticeCode::arrival_differs, 0, other->name,
+                                        100 * std::abs(gap), gap < 0 ? "lower" : "higher",
+                                        rate_with_unit(*arrival)));
+    return;
+  }
+}
+
 }  // namespace
 
 void report_clock_jump(const RunLog& log, const Window& window, Trial& trial) {
@@ -140,6 +161,7 @@ void say_other_rates(std::span<const Estimate> estimates, const Estimate& chosen
     say_printed_rates(estimates, chosen, trial);
   }
   say_closing_rate(estimates, chosen, trial);
+  say_arrival(estimates, chosen, trial);
 }
 
 }  // namespace bertbench

@@ -226,6 +226,7 @@ RunLog join_restarts(std::vector<RunLog> parts) {
   const StepRange begin = *optimizer_step_range(parts.front());
   JoinedWork work = work_of(parts, begin);
   RunLog out = std::move(parts.front());
+  out.arrivals = nullptr;  // of one of the logs, whose bytes the other records' places do not count
   std::erase_if(out.notices, [&](const Notice& notice) {
     return out.summary && notice.line == out.summary->line;  // of the closing rate
   });

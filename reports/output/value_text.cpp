@@ -157,9 +157,10 @@ std::optional<ShownInterval> shown_interval(const Cell& cell) {
 }
 
 std::string_view estimator_meaning(std::string_view estimator) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kMeanings = {{
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kMeanings = {{
       {"step_time", "sequences of the window over the sum of the step times that the log prints"},
       {"counter_clock", "difference of the log's counter over the difference of its clock"},
+      {"arrival", "difference of the log's counter over the time in which its lines came"},
       {"unsmoothed",
        "difference of a bar's counter over the moments that its smoothed rates imply within the "
        "seconds it shows"},

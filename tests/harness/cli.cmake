@@ -42,6 +42,12 @@ if(TARGET bertbench AND Python3_Interpreter_FOUND)
   set_tests_properties(e2e.own_trainer PROPERTIES TIMEOUT 600 LABELS e2e RUN_SERIAL TRUE)
 endif()
 
+if(TARGET bertbench AND Python3_Interpreter_FOUND)
+  add_test(NAME e2e.arrival COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/e2e/arrival_test.py
+    $<TARGET_FILE:bertbench> ${PROJECT_SOURCE_DIR})
+  set_tests_properties(e2e.arrival PROPERTIES TIMEOUT 600 LABELS e2e RUN_SERIAL TRUE)
+endif()
+
 # Peak memory over inputs that are large or hostile. Sanitizers keep memory of their own.
 find_package(Python3 COMPONENTS Interpreter QUIET)
 if(TARGET bertbench AND Python3_Interpreter_FOUND AND NOT BB_SANITIZE)

@@ -296,7 +296,7 @@ TEST(Estimators, DefaultOrderLeavesOutTheThreeThatMislead) {
   EXPECT_FALSE(chosen_by_default("printed_mean"));
   EXPECT_FALSE(chosen_by_default("printed_first"));
   EXPECT_FALSE(chosen_by_default("total_time"));
-  EXPECT_EQ(estimator_names().size(), 9U);
+  EXPECT_EQ(estimator_names().size(), 10U);
 }
 
 TEST(MeasureTrial, SkippedUpdatesAreCountedAndTold) {

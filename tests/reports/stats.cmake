@@ -1,6 +1,6 @@
 # Statistics, measuring, result files, verdicts: included by CMakeLists.txt of this folder.
 bb_add_test(stats_test
-  SOURCES stats/bar_clock_test.cpp stats/block_bootstrap_test.cpp stats/change_points_test.cpp stats/clock_test.cpp
+  SOURCES stats/arrival_clock_test.cpp stats/bar_clock_test.cpp stats/block_bootstrap_test.cpp stats/change_points_test.cpp stats/clock_test.cpp
           stats/mser_test.cpp
           stats/multiple_testing_test.cpp stats/pairs_test.cpp stats/periodic_test.cpp stats/power_test.cpp
           stats/rank_test_test.cpp stats/scaling_test.cpp stats/signed_rank_test.cpp

@@ -23,6 +23,7 @@
 #include "harness/cli/shard.h"
 #include "parsers/core/text.h"
 #include "parsers/described/described_format.h"
+#include "parsers/input/arrivals_file.h"
 #include "parsers/reader/log_reader.h"
 #include "reports/cells/partial.h"
 #include "reports/cells/result_builder.h"
@@ -175,7 +176,9 @@ class Extraction {
           Logs results;
           for (const Input& log : groups[group]) {
             const bool big = 2 * memory_of({&log, 1}) > kMemoryOfLogs;
-            results.push_back(measured(log, read_log(log.path, big ? alone : read_)));
+            auto runs = read_log(log.path, big ? alone : read_);
+            if (runs) give_arrivals(*runs, read_arrivals(log.path));
+            results.push_back(measured(log, std::move(runs)));
           }
           return results;
         },

@@ -18,6 +18,7 @@
 #include "parsers/core/crc32c.h"
 #include "parsers/core/parallel.h"
 #include "parsers/core/text.h"
+#include "parsers/input/arrivals_file.h"
 #include "parsers/reader/log_reader.h"
 
 namespace bertbench {
@@ -66,7 +67,9 @@ Result<std::vector<RunLog>> read_own_log(const OpenSweep& sweep, const PlannedTr
     auto kept = place->keep(kTrainerLog, found, static_cast<std::int64_t>(bytes));
     if (!kept) return tl::unexpected(kept.error());
   }
-  return read_log(path + "/" + kTrainerLog, options).value_or(std::vector<RunLog>{});
+  auto runs = read_log(path + "/" + kTrainerLog, options).value_or(std::vector<RunLog>{});
+  give_arrivals(runs, read_arrivals(path + "/" + kTrainerLog));
+  return runs;
 }
 
 struct ReadAgain {
@@ -77,8 +80,11 @@ struct ReadAgain {
 Result<ReadAgain> read_again(const OpenSweep& sweep, const PlannedTrial& trial,
                              const AttemptState& attempt, const std::string& folder) {
   const auto path = folder + "/log.txt";
-  const ReadOptions options{sweep.plan.workload.format, sweep.plan.config.window};
-  const auto printed = read_log(sweep.root.path_of(path), options);
+  const ReadOptions options{.format = sweep.plan.workload.format,
+                            .window = sweep.plan.config.window,
+                            .of_training = true};
+  auto printed = read_log(sweep.root.path_of(path), options);
+  if (printed) give_arrivals(*printed, read_arrivals(sweep.root.path_of(path)));
   auto own = read_own_log(sweep, trial, attempt.attempt, options);
   if (!own) return tl::unexpected(own.error());
   // A log that is whole and cannot be read now (EIO, no descriptors, no right) is not lost.
@@ -87,7 +93,8 @@ Result<ReadAgain> read_again(const OpenSweep& sweep, const PlannedTrial& trial,
     return tl::unexpected(printed.error());
   }
   const bool legible = printed.has_value() || !own->empty();
-  const auto chosen = choose_runs(std::move(*own), printed.value_or(std::vector<RunLog>{}));
+  const auto chosen =
+      choose_runs(std::move(*own), std::move(printed).value_or(std::vector<RunLog>{}));
   // iterations.csv is not synced; after a crash of the machine it may be missing or empty.
   const bool again = legible && !holds_text(sweep.root.path_of(folder) + "/iterations.csv");
   ReadAgain out;

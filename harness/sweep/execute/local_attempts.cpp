@@ -192,6 +192,8 @@ void LocalAttempts::watch(Running& now) {
 
   if (seconds_since(now.reported) < sweep_.options.progress_s) return;
   now.reported = Clock::now();
+  // What is not on disk now is written with the rest at the end, where an error is one.
+  (void)open.log.save_arrivals(open.folder, false);
   if (now.telemetry) now.telemetry->sample(open.log.live().last_step.has_value());
   report_progress(open, seconds_since(now.begin));
 }
@@ -227,6 +229,9 @@ Result<std::vector<EndedAttempt>> LocalAttempts::conclude() {
   // The log is on disk before the journal says that it has ended.
   if (fsync(open.log_fd) < 0 && errno != EINVAL) {
     return tl::unexpected(file_error("log.txt", "cannot sync the trial's log", errno));
+  }
+  if (auto saved = open.log.save_arrivals(open.folder, true); !saved) {
+    return tl::unexpected(saved.error());
   }
   end.take(open.log);
   end.kernel_oom = oom_kills() > now->oom_kills_before;

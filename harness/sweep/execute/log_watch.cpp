@@ -8,12 +8,26 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "parsers/input/arrivals_file.h"
+
 namespace bertbench {
 namespace {
 
 constexpr double kShare = 0.0006;                      // of one core, for one log: 32 logs cost 2 %
 constexpr std::chrono::milliseconds kLookForOwn{250};  // a listing of one or two folders
 constexpr double kAllowance_s = 0.01;                  // so that a log of ordinary size never lags
+
+double seconds_of(std::chrono::steady_clock::duration time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+/// By the wall clock, as file systems stamp by it.
+double seconds_since(const timespec& then) {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<double>(now.tv_sec - then.tv_sec) +
+         1e-9 * static_cast<double>(now.tv_nsec - then.tv_nsec);
+}
 
 double cpu_seconds() {
   timespec now{};
@@ -29,24 +43,34 @@ std::int64_t LogWatch::size() const {
 }
 
 std::int64_t LogWatch::look() {
-  const auto now = size();
-  if (now < seen_) {
+  const double time_s = seconds_of(std::chrono::steady_clock::now().time_since_epoch());
+  struct stat info {};
+  if (fstat(fd_, &info) != 0) return seen_;
+  if (info.st_size < seen_) {
     // Resume will judge the trial by the file as it is, so this start must as well.
     (void)reader_.finish();
     read_ = 0;
     ++cuts_;
+    arrivals_.restart();
   }
-  seen_ = now;
-  return now;
+  seen_ = info.st_size;
+  if (followed_) arrivals_.look(time_s, seen_, seconds_since(info.st_mtim));
+  return seen_;
+}
+
+std::vector<RunLog> LogWatch::finish() {
+  auto runs = reader_.finish();
+  give_arrivals(runs, arrivals_.all());
+  return runs;
 }
 
 bool LogWatch::follow() {
+  followed_ = true;
   const auto before = seen_;
   const int cuts_before = cuts_;
   if (look() == before && cuts_ == cuts_before && read_ == seen_) return false;
   const bool grew = seen_ != before || cuts_ != cuts_before;
-  const double age =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  const double age = seconds_of(std::chrono::steady_clock::now() - begin_);
   const double begin = cpu_seconds();
   double spent = 0;
   while (spent_s_ + spent < kAllowance_s + kShare * age && read(1 << 16)) {
@@ -74,7 +98,9 @@ bool LogWatch::read(std::int64_t at_most) {
 TrialLogs::Own::~Own() { close(fd); }
 
 TrialLogs::TrialLogs(int log_fd, OwnLogs own, Readers readers)
-    : printed_(log_fd, readers("log.txt")), names_(std::move(own)), readers_(std::move(readers)) {}
+    : printed_(log_fd, readers(kPrintedLog)),
+      names_(std::move(own)),
+      readers_(std::move(readers)) {}
 
 void TrialLogs::look_for_own() {
   if (names_.empty()) return;
@@ -104,6 +130,11 @@ bool TrialLogs::read(std::int64_t at_most) {
   look_now_and_then();
   const bool printed = printed_.read(at_most);
   return (own_ && own_->watch.read(at_most)) || printed;
+}
+
+Result<void> TrialLogs::save_arrivals(const Folder& folder, bool synced) {
+  if (auto done = arrivals_.save(folder, printed_.arrivals(), synced); !done || !own_) return done;
+  return own_->arrivals.save(folder, own_->watch.arrivals(), synced);
 }
 
 std::int64_t TrialLogs::size() const {

@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "harness/sweep/execute/arrival_file.h"
 #include "harness/sweep/plan/own_logs.h"
+#include "harness/sweep/process/folder.h"
 #include "parsers/core/run_log.h"
 #include "parsers/reader/log_reader.h"
 
@@ -23,7 +25,7 @@ class LogWatch {
   /// While the trial runs. True when the log has grown since the last call. Reads what is new only
   /// as far as all reading so far has cost less than 0.06 % of one core (and 10 ms): the
   /// trainer needs the cores, and what a dense log leaves over is read when the trial has ended.
-  /// live() lags by as much.
+  /// live() lags by as much. The first one begins the recording of when the log grows.
   bool follow();
   /// Reads what is new, at most `at_most` bytes. True when there was something.
   bool read(std::int64_t at_most);
@@ -33,7 +35,9 @@ class LogWatch {
   /// Times the file became shorter: each time it is read again from its beginning.
   [[nodiscard]] int cuts() const { return cuts_; }
   [[nodiscard]] LiveView live() const { return reader_.live(); }
-  [[nodiscard]] std::vector<RunLog> finish() { return reader_.finish(); }
+  /// The runs know when the log grew, where it was followed.
+  [[nodiscard]] std::vector<RunLog> finish();
+  [[nodiscard]] const ArrivalRecorder& arrivals() const { return arrivals_; }
 
  private:
   /// Size of the file now; begins again when it is shorter than it was.
@@ -44,6 +48,8 @@ class LogWatch {
   std::int64_t read_ = 0;
   std::int64_t seen_ = 0;  // size at the last look
   int cuts_ = 0;
+  bool followed_ = false;
+  ArrivalRecorder arrivals_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   double spent_s_ = 0;  // CPU time of follow()
 };
@@ -60,6 +66,9 @@ class TrialLogs {
   bool read(std::int64_t at_most);  ///< as LogWatch, of each
   /// The same when nobody writes any more: a log that has just come is not missed.
   void read_last(std::int64_t at_most);
+  /// Writes when the logs grew so far into `folder`, beside them; synced on demand. Only logs that
+  /// were followed have such files.
+  Result<void> save_arrivals(const Folder& folder, bool synced);
   /// Of the longest, and of what was printed.
   [[nodiscard]] std::int64_t size() const;
   [[nodiscard]] std::int64_t printed_size() const { return printed_.size(); }
@@ -82,12 +91,14 @@ class TrialLogs {
     std::string path;
     int fd;
     LogWatch watch;
+    ArrivalFile arrivals{kTrainerLog};
   };
   /// Opens the trainer's own log when it has come, or when another one counts now.
   void look_for_own();
   void look_now_and_then();
 
   LogWatch printed_;
+  ArrivalFile arrivals_{kPrintedLog};
   OwnLogs names_;
   Readers readers_;
   std::unique_ptr<Own> own_;

@@ -37,6 +37,9 @@ void clear_attempt(const Folder& folder, const OwnLogs& own) {
        {"outcome.json", "iterations.csv", "timings.jsonl", kTrainingMark, kTrainerLog}) {
     folder.remove(old);
   }
+  for (const char* log : {kPrintedLog, kTrainerLog}) {
+    folder.remove(log + std::string(kArrivalsSuffix));
+  }
   // A trainer that finds its checkpoints goes on from there. Of a link the link itself goes.
   std::error_code ec;
   for (const char* old : {kOutputFolder, kFilesFolder}) {
@@ -76,7 +79,9 @@ Result<void> write_files(const OpenSweep& sweep, const Folder& attempt,
 }
 
 TrialLogs::Readers readers_of(const OpenSweep& sweep, const std::string& path) {
-  const ReadOptions options{sweep.plan.workload.format, sweep.plan.config.window};
+  const ReadOptions options{.format = sweep.plan.workload.format,
+                            .window = sweep.plan.config.window,
+                            .of_training = true};
   return [options, folder = sweep.root.path_of(path)](const std::string& file) {
     return LogReader(options, folder + "/" + file);
   };

@@ -13,6 +13,8 @@
 
 namespace bertbench {
 
+/// Name of what a trainer printed, in the folder of its attempt.
+inline constexpr const char* kPrintedLog = "log.txt";
 /// Name of the copy of a trainer's own log in the folder of its attempt.
 inline constexpr const char* kTrainerLog = "trainer.log";
 

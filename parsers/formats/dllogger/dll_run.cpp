@@ -96,6 +96,7 @@ void DllRun::see_step(const DllStep& step, const Line& line, RunBuilder& out) {
   if (!first && step.time_s > time_s_) sample.seconds = step.time_s - time_s_;
   sample.rate = step.rate;
   sample.line = line.number;
+  sample.end_byte = line.end_byte;
   sample.rank = line.rank;
   // A skipped update comes from an overflow: its loss may be anything.
   const bool overflow = !first && at.skipped > skipped_;

@@ -188,6 +188,7 @@ bool DlloggerParser::see_speech(const Line& said, double time_s, RunBuilder& out
   sample.time_s = time_s;
   sample.loss = speech_loss_;
   sample.line = said.number;
+  sample.end_byte = said.end_byte;
   sample.rank = said.rank;
   close_ended(sample.step, out);
   RunDraft& draft = out.run(WorkKind::training, said.number);
@@ -209,6 +210,7 @@ void put_epoch(std::int64_t epoch, double rate, std::optional<double> loss, cons
   sample.rate = rate;
   sample.loss = loss;
   sample.line = said.number;
+  sample.end_byte = said.end_byte;
   close_ended(sample.step, out);
   RunDraft& draft = out.add(WorkKind::training, sample);
   draft.log.iteration_unit = IterationUnit::unknown;

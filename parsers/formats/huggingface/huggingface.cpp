@@ -167,6 +167,7 @@ bool HuggingfaceParser::see_dict(const Line& line, RunBuilder& out) {
   const auto epoch = number_after(line, "'epoch':");
   Sample sample;
   sample.line = line.number;
+  sample.end_byte = line.end_byte;
   sample.rank = line.rank;
   sample.loss = *loss;
   sample.step = ++dicts_;
@@ -211,6 +212,7 @@ bool HuggingfaceParser::see_progress(const TrainerProgress& at, const Line& line
   sample.time_s = at.elapsed_s;
   sample.loss = at.loss;
   sample.line = line.number;
+  sample.end_byte = line.end_byte;
   sample.rank = line.rank;
   draft.log.clock_is_wall = true;  // does not stop between the lines
   draft.log.clock_resolution_s = std::fmax(draft.log.clock_resolution_s, at.resolution_s);

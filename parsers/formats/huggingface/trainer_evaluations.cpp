@@ -72,6 +72,7 @@ bool TrainerEvaluations::see(const Line& line, RunBuilder& out) {
   sample.iterations = 1;
   sample.rate = *rate;
   sample.line = line.number;
+  sample.end_byte = line.end_byte;
   out.add(*kind, sample);
   return true;
 }

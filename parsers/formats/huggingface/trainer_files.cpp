@@ -98,6 +98,7 @@ bool TrainerFiles::see_entry(const Line& line, RunBuilder& out) {
     sample.step = static_cast<std::int64_t>(*step);
     sample.loss = loss_;
     sample.line = line.number;
+    sample.end_byte = line.end_byte;
     run(line, out);
     out.add(WorkKind::training, sample);
   }

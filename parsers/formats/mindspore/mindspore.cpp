@@ -118,7 +118,8 @@ struct Mindspore {
     if (!epoch && odd_times == 0 && counted > 1 + kStepsPerEpochGap) odd_times = line.number;
     Step at{.iterations = steps,
             .seconds = (coarse_total ? each->ms * static_cast<double>(steps) : total->ms) / 1000,
-            .line = line.number};
+            .line = line.number,
+            .end_byte = line.end_byte};
     if (epoch) place = Place{*epoch, *epoch * steps, true, number_after(line, "loss: ")};
     if (place) {
       if (place->step == 0) place->step = steps;  // an epoch without the number of a step

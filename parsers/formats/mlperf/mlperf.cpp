@@ -74,6 +74,7 @@ struct Mlperf {
     rated = true;
     newest_line = line.number;
     at.line = line.number;  // of no rank: each prints the job's
+    at.end_byte = line.end_byte;
     emit(at);
   }
 

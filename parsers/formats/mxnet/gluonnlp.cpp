@@ -165,6 +165,7 @@ void GluonnlpParser::put_evaluation(const GluonStep& step, const Line& line, Run
   sample.seconds = step.seconds;
   sample.loss = step.loss;
   sample.line = line.number;
+  sample.end_byte = line.end_byte;
   draft.add(sample);
 }
 
@@ -289,6 +290,7 @@ bool GluonnlpParser::see_pretraining(const Line& line, RunBuilder& out) {
   if (std::isnan(sample.seconds)) sample.time_s = clock_.at(stamp);
   sample.rate = read->tokens_per_second;
   sample.line = line.number;
+  sample.end_byte = line.end_byte;
   sample.rank = line.rank;
   sample.loss = read->loss;
   RunDraft& draft = put(sample, IterationUnit::optimizer_step, RateUnit::tokens_per_second, out);
@@ -321,6 +323,7 @@ bool GluonnlpParser::see_batch(const Line& line, RunBuilder& out) {
   Sample sample;
   sample.step = counter(epoch, at->batch + (closes_epoch_ ? 1 : 0), at->total, out);
   sample.line = line.number;
+  sample.end_byte = line.end_byte;
   sample.rank = line.rank;
   sample.loss = at->loss;
   const GluonStamp stamp = gluon_stamp(line.text);
@@ -360,6 +363,7 @@ bool GluonnlpParser::see_step_line(const Line& line, RunBuilder& out) {
   sample.seconds = *seconds;
   sample.rate = *rate * (tokens ? 1000 : 1);
   sample.line = line.number;
+  sample.end_byte = line.end_byte;
   sample.rank = line.rank;
   for (const std::string_view key : {"/total=", "mlm/nsp=", "Loss span="}) {
     if (!sample.loss) sample.loss = number_after(line, key);
@@ -450,6 +454,7 @@ bool GluonnlpParser::see_epoch_cost(const Line& line, RunBuilder& out) {
   sample.step = base_ + total_;
   sample.time_s = epochs_s_;
   sample.line = line.number;
+  sample.end_byte = line.end_byte;
   sample.rank = line.rank;
   RunDraft& draft = put(sample, run->log.iteration_unit, RateUnit::unknown, out);
   draft.log.clock_resolution_s = 0.1;
@@ -466,6 +471,7 @@ bool GluonnlpParser::see_segmentation(const Line& line, RunBuilder& out) {
   Sample sample;
   sample.step = counter(at->epoch, at->iteration, at->total, out);
   sample.line = line.number;
+  sample.end_byte = line.end_byte;
   sample.rank = line.rank;
   sample.loss = at->loss;
   timeless_ = true;

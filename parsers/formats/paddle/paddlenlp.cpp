@@ -117,6 +117,7 @@ bool PaddlenlpParser::see_interval(const Line& line, RunBuilder& out) {
   sample.seconds = *seconds;
   sample.loss = number_after(line, "loss:");
   sample.line = line.number;
+  sample.end_byte = line.end_byte;
   sample.rank = line.rank;
   const auto year = line.text.find("[20");
   if (year != std::string_view::npos && year < 24) {

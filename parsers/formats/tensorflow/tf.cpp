@@ -288,6 +288,7 @@ void TfParser::see_loss_step(const TfMessage& message, const Line& said, RunBuil
   sample.loss = read->loss;
   sample.seconds = read->seconds;
   sample.line = said.number;
+  sample.end_byte = said.end_byte;
   sample.rank = said.rank;
   sample.time_s = clock_.unwrapped(message.time_s);
   RunDraft* run = series_.find(Series::loss_step);
@@ -340,6 +341,7 @@ void TfParser::see_examples_rate(double rate, const Line& line) {
   sample.step = loss_step_;
   sample.rate = rate;
   sample.line = line.number;
+  sample.end_byte = line.end_byte;
   run->log.rate_unit = RateUnit::sequences_per_second;
   run->add(sample);
   step_rate_ = step_examples_ = loss_rate_ = kUnknown;

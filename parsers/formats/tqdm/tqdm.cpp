@@ -352,6 +352,7 @@ void TqdmParser::see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out) 
   }
   if (bar.has_loss) sample.loss = bar.loss;
   sample.line = line.number;
+  sample.end_byte = line.end_byte;
   sample.rank = line.rank;
   units_.see(bar, line.rank, draft);
   draft.add(sample);

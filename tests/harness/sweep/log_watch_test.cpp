@@ -3,9 +3,13 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdio>
+
 #include "harness/sweep/process/folder.h"
+#include "parsers/input/arrivals_file.h"
 #include "tests/harness/sweep/support.h"
 
 namespace bertbench {
@@ -75,6 +79,104 @@ TEST_F(LogWatching, HoldsWhatTheFileHoldsAfterSomebodyCutIt) {
   ASSERT_EQ(read->size(), 1u);
   EXPECT_EQ(watched[0].records.size(), 3u);
   EXPECT_EQ((*read)[0].records.size(), 3u);
+}
+
+TEST_F(LogWatching, RecordsWhenALogGrewThatIsFollowed) {
+  EXPECT_TRUE(log_.follow());
+  for (int i = 1; i <= 3; ++i) {
+    put(step(i));
+    EXPECT_TRUE(log_.follow());
+    EXPECT_FALSE(log_.follow());
+  }
+  put(step(4));
+  log_.read(1 << 20);  // the last look, when nobody writes any more
+  const auto arrivals = log_.arrivals().all();
+  ASSERT_EQ(arrivals.size(), 4u);
+  EXPECT_GT(arrivals[0].from, 0) << "the header came at an unknown time";
+  EXPECT_EQ(arrivals[3].to, log_.size());
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_TRUE(i == 0 || arrivals[i].from == arrivals[i - 1].to);
+    EXPECT_GE(arrivals[i].quiet_s, arrivals[i].gap_s);
+  }
+  const auto runs = log_.finish();
+  ASSERT_EQ(runs.size(), 1u);
+  ASSERT_TRUE(runs[0].arrivals);
+  ASSERT_EQ(runs[0].records.size(), 4u);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(runs[0].records[i].end_byte + 1, arrivals[i].to) << "the line and its end";
+  }
+}
+
+TEST_F(LogWatching, ALogThatIsOnlyReadHasNoArrivals) {
+  put(step(1));
+  log_.read(1 << 20);
+  put(step(2));
+  log_.read(1 << 20);
+  EXPECT_TRUE(log_.arrivals().all().empty());
+  EXPECT_FALSE(log_.finish().front().arrivals);
+}
+
+TEST_F(LogWatching, ALogThatWasCutBeginsAnew) {
+  log_.follow();
+  put(step(1));
+  log_.follow();
+  ASSERT_EQ(ftruncate(fd_, 0), 0);
+  put(step(2));
+  log_.follow();
+  put(step(3));
+  log_.follow();
+  const auto arrivals = log_.arrivals().all();
+  ASSERT_EQ(arrivals.size(), 1u);
+  EXPECT_EQ(arrivals[0].to, log_.size());
+}
+
+class ArrivalFiles : public ::testing::Test {
+ protected:
+  void look(int times) {
+    for (; times > 0; --times, ++looks_) recorder_.look(looks_, 10 * std::int64_t{looks_});
+  }
+  [[nodiscard]] std::vector<Arrival> read() const { return read_arrivals(temp_.path("log.txt")); }
+  void expect_all() const {
+    const auto read_back = read();
+    const auto all = recorder_.all();
+    ASSERT_EQ(read_back.size(), all.size());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      EXPECT_EQ(read_back[i].from, all[i].from);
+      EXPECT_EQ(read_back[i].to, all[i].to);
+      EXPECT_NEAR(read_back[i].look_s, all[i].look_s, 1e-6);
+    }
+  }
+
+  test::ScratchFolder temp_;
+  Folder folder_ = Folder::make_root(temp_.path("")).value();
+  ArrivalRecorder recorder_{8};
+  ArrivalFile file_{"log.txt"};
+  int looks_ = 0;
+};
+
+TEST_F(ArrivalFiles, HoldWhatWasRecordedWhenTheHarnessDies) {
+  ASSERT_TRUE(file_.save(folder_, recorder_, false));
+  EXPECT_FALSE(folder_.holds("log.txt.arrivals.csv")) << "of a log that did not grow";
+  for (const int times : {3, 1, 0, 2, 5, 9, 30}) {  // thinned in between
+    look(times);
+    ASSERT_TRUE(file_.save(folder_, recorder_, false));
+    EXPECT_EQ(read().size(), recorder_.kept().size());
+    EXPECT_LE(read().size(), 8u);
+  }
+  ASSERT_TRUE(file_.save(folder_, recorder_, true));
+  expect_all();
+}
+
+TEST_F(ArrivalFiles, AreNoLinksAndNoPipes) {
+  look(4);
+  ASSERT_TRUE(file_.save(folder_, recorder_, true));
+  ASSERT_EQ(rename(temp_.path("log.txt.arrivals.csv").c_str(), temp_.path("other").c_str()), 0);
+  EXPECT_TRUE(read().empty());
+  ASSERT_EQ(symlink("other", temp_.path("log.txt.arrivals.csv").c_str()), 0);
+  EXPECT_TRUE(read().empty());
+  ASSERT_EQ(unlink(temp_.path("log.txt.arrivals.csv").c_str()), 0);
+  ASSERT_EQ(mkfifo(temp_.path("log.txt.arrivals.csv").c_str(), 0600), 0);
+  EXPECT_TRUE(read().empty());
 }
 
 }  // namespace

@@ -1,0 +1,184 @@
+// The counter of a log over the times at which its lines came.
+#include "reports/stats/arrival_clock.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "reports/measure/estimators.h"
+#include "reports/measure/measure.h"
+#include "tests/reports/samples.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::int64_t kLineBytes = 10;
+
+/// Times at which steps ended: `pace(i)` seconds for step i, from 1 on.
+template <class Pace>
+std::vector<double> ends_of(int steps, Pace pace) {
+  std::vector<double> out;
+  double now = 0;
+  for (int i = 1; i <= steps; ++i) out.push_back(now += pace(i));
+  return out;
+}
+
+/// A log of a line a step, whose bytes are written at `written`, looked at every `gap` seconds.
+RunLog watched(const std::vector<double>& written, double gap, bool file_times) {
+  RunLog log;
+  ArrivalRecorder recorder;
+  std::size_t there = 0;
+  for (double now = 0; there < written.size(); now += gap) {
+    const std::size_t before = there;
+    while (there < written.size() && written[there] <= now) ++there;
+    const bool grew = there > before;
+    recorder.look(100 + now, kLineBytes * static_cast<std::int64_t>(there),
+                  grew && file_times ? now - written[there - 1] : kUnknown);
+  }
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    Record record;
+    record.step = static_cast<std::int64_t>(i) + 1;
+    record.end_byte = kLineBytes * record.step - 1;
+    record.line = record.step;
+    log.records.push_back(record);
+  }
+  log.arrivals = std::make_shared<const std::vector<Arrival>>(recorder.all());
+  return log;
+}
+
+double true_rate(const std::vector<double>& ends, const Window& window) {
+  const std::size_t before = window.first > 0 ? window.first - 1 : 0;
+  return static_cast<double>(window.last - 1 - before) / (ends[window.last - 1] - ends[before]);
+}
+
+double rate_of(const ArrivalRate& rate) { return rate.iterations / rate.seconds; }
+
+Window window_of(std::size_t first, std::size_t last) {
+  Window out;
+  out.first = first;
+  out.last = last;
+  out.covered = true;
+  return out;
+}
+
+TEST(ArrivalClock, GivesTheRateWithinItsError) {
+  struct Case {
+    double step_s, gap_s;
+    std::size_t first, last;
+  };
+  for (const bool file_times : {true, false}) {
+    for (const Case& one : {Case{0.01, 0.25, 100, 2000}, Case{0.3, 0.25, 20, 200},
+                            Case{2.5, 0.25, 0, 40}, Case{0.07, 0.25, 0, 300}}) {
+      const auto ends = ends_of(static_cast<int>(one.last) + 50,
+                                [&](int i) { return one.step_s * (1 + 0.2 * std::sin(1.7 * i)); });
+      const auto log = watched(ends, one.gap_s, file_times);
+      const auto window = window_of(one.first, one.last);
+      const auto rate = counter_over_arrivals(log, window);
+      ASSERT_TRUE(rate);
+      ASSERT_GT(rate->seconds, 0);
+      const double off = std::abs(rate_of(*rate) / true_rate(ends, window) - 1);
+      EXPECT_LT(off, std::max(3 * rate->error, 0.002)) << one.step_s << file_times;
+      EXPECT_LT(off, 0.01) << one.step_s << file_times;
+      EXPECT_LT(rate->error, file_times ? 0.005 : 0.02) << one.step_s << file_times;
+      // The gap between looks at both ends, over the window; or the steps of the file's clock.
+      EXPECT_NEAR(rate->resolution, 2 * (file_times ? 0.01 : one.gap_s) / rate->seconds,
+                  0.1 * rate->resolution);
+      EXPECT_EQ(rate->burst_share, 0);
+    }
+  }
+}
+
+TEST(ArrivalClock, NoOneWatched) {
+  RunLog log = watched(ends_of(50, [](int) { return 0.1; }), 0.25, true);
+  log.arrivals = nullptr;
+  EXPECT_FALSE(counter_over_arrivals(log, window_of(0, 50)));
+}
+
+// The harness began to watch when half of the log was there.
+TEST(ArrivalClock, LinesThatNobodyWatchedHaveNoTime) {
+  const auto ends = ends_of(400, [](int) { return 0.1; });
+  RunLog log = watched(ends, 0.25, true);
+  auto arrivals = *log.arrivals;
+  arrivals.erase(arrivals.begin(), arrivals.begin() + std::ssize(arrivals) / 2);
+  log.arrivals = std::make_shared<const std::vector<Arrival>>(arrivals);
+  EXPECT_FALSE(counter_over_arrivals(log, window_of(0, 150)));
+  const auto rate = counter_over_arrivals(log, window_of(0, 400));
+  ASSERT_TRUE(rate);
+  EXPECT_NEAR(rate_of(*rate), 10, 0.05);
+}
+
+TEST(ArrivalClock, ThinnedArrivalsGiveTheSameRate) {
+  const auto ends = ends_of(4000, [](int i) { return i < 2000 ? 0.05 : 0.1; });
+  RunLog log = watched(ends, 0.25, true);
+  std::vector<Arrival> thin;
+  for (std::size_t i = 0; i < log.arrivals->size(); i += 8) thin.push_back((*log.arrivals)[i]);
+  log.arrivals = std::make_shared<const std::vector<Arrival>>(thin);
+  const auto window = window_of(500, 3500);
+  const auto rate = counter_over_arrivals(log, window);
+  ASSERT_TRUE(rate);
+  EXPECT_NEAR(rate_of(*rate) / true_rate(ends, window), 1, 0.01);
+}
+
+// A buffer that is emptied when it is full, and one that is emptied at the end.
+TEST(ArrivalClock, BurstsAreFoundAndNeverTheDefault) {
+  const auto ends = ends_of(2000, [](int) { return 0.02; });
+  auto written = ends;
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    const std::size_t full = (i / 150 + 1) * 150;
+    written[i] = ends[std::min(full, ends.size()) - 1];
+  }
+  RunLog log = watched(written, 0.25, true);
+  const auto rate = counter_over_arrivals(log, window_of(0, 2000));
+  ASSERT_TRUE(rate);
+  EXPECT_TRUE(rate->in_bursts());
+  EXPECT_NEAR(rate_of(*rate), 50, 1) << "it is still shown";
+  MeasureOptions options;
+  options.window = samples::window("all");
+  const Trial trial = measure_trial(log, {}, options);
+  EXPECT_EQ(trial.estimator, "");
+  EXPECT_THAT(samples::notices(trial), testing::HasSubstr("came in bursts"));
+
+  const auto at_end = watched(std::vector<double>(2000, ends.back()), 0.25, true);
+  const auto one = counter_over_arrivals(at_end, window_of(0, 2000));
+  ASSERT_TRUE(one);
+  EXPECT_EQ(one->seconds, 0);
+  EXPECT_EQ(one->burst_share, 1);
+}
+
+// Fast steps in a program that writes out each line, and evaluations between them.
+TEST(ArrivalClock, APauseIsNoBurst) {
+  const auto ends = ends_of(3000, [](int i) { return i % 300 == 0 ? 3.0 : 0.01; });
+  const auto rate = counter_over_arrivals(watched(ends, 0.25, true), window_of(0, 3000));
+  ASSERT_TRUE(rate);
+  EXPECT_FALSE(rate->in_bursts());
+}
+
+TEST(ArrivalClock, IsTheRateOfALogWithACounterAlone) {
+  const auto ends = ends_of(300, [](int) { return 0.1; });
+  const Trial trial =
+      measure_trial(watched(ends, 0.25, true), {}, samples::with_window("steps:50:250"));
+  EXPECT_EQ(trial.estimator, "arrival");
+  EXPECT_NEAR(trial.estimators.at("arrival"), 10, 0.05);
+  EXPECT_GT(trial.resolution.at("arrival"), 0);
+  EXPECT_LT(trial.expected_error.at("arrival"), 0.005);
+}
+
+TEST(ArrivalClock, APrintedRateFarFromItIsReported) {
+  const auto ends = ends_of(300, [](int) { return 0.1; });
+  RunLog log = watched(ends, 0.25, true);
+  log.rate_unit = RateUnit::iterations_per_second;
+  for (const double rate : {10.02, 10.2, 11.0, 9.0}) {
+    for (Record& record : log.records) record.printed_rate = rate;
+    const Trial trial = measure_trial(log, {}, samples::with_window("all"));
+    const auto differs = [](const Notice& notice) {
+      return notice.code == NoticeCode::arrival_differs;
+    };
+    EXPECT_EQ(std::ranges::any_of(trial.notices, differs), std::abs(rate - 10) > 0.5) << rate;
+    // A rate that leaves what the clock allows is off by as much.
+    EXPECT_EQ(trial.estimator, rate == 10.02 ? "printed" : "arrival") << rate;
+  }
+}
+
+}  // namespace
+}  // namespace bertbench
