@@ -170,8 +170,7 @@ double cpu_of(pid_t pid) {
 }
 
 void cost_of_watching(const std::string& what, const std::map<std::string, std::string>& variables,
-                      int seconds) {
-  constexpr int kLogs = 32;
+                      int seconds, int logs_watched = 32, double bound = 5) {
   const test::ScratchFolder place;
   std::string env;
   std::string cell = "bert-tiny.fp32.s16.b2.a1.1n1g";  // with its variables, as its key has them
@@ -183,7 +182,7 @@ void cost_of_watching(const std::string& what, const std::map<std::string, std::
       << config("", R"("trials": 1, "steps": 100000000, "timeout_s": 600, "env": {)" + env + "}");
   std::vector<pid_t> harnesses;
   std::vector<std::string> logs;
-  for (int i = 0; i < kLogs; ++i) {
+  for (int i = 0; i < logs_watched; ++i) {
     const auto run = fmt::format("{}/run{}", place.path(), i);
     logs.push_back(run + "/" + cell + "/trial_1/log.txt");
     harnesses.push_back(spawn({BB_BERTBENCH, "sweep", place.path("sweep.json"), "--out", run,
@@ -206,10 +205,12 @@ void cost_of_watching(const std::string& what, const std::map<std::string, std::
   const double cpu_before = cpu(), bytes_before = bytes();
   std::this_thread::sleep_for(std::chrono::seconds(seconds));
   const double wall = since(begin), used = cpu() - cpu_before;
-  const double rate = (bytes() - bytes_before) / wall / kLogs / 1e6;
+  const double rate = (bytes() - bytes_before) / wall / logs_watched / 1e6;
   for (const pid_t pid : harnesses) kill(pid, SIGKILL);
   for (const pid_t pid : harnesses) waitpid(pid, nullptr, 0);
-  figure("watching 32 logs, " + what, 100 * used / wall, 5, "% of core",
+  figure(fmt::format("watching {}, {}",
+                     logs_watched == 1 ? "a log" : fmt::format("{} logs", logs_watched), what),
+         100 * used / wall, bound, "% of core",
          fmt::format("{:.0f} s, each log grew by {:.2f} MB/s", wall, rate));
 }
 
@@ -275,6 +276,7 @@ int main_of(int argc, char** argv) {
                      {{"FAKE_DELAY_MS", "10"}, {"FAKE_NOISE", "9900"}}, seconds);
     cost_of_watching("every line a step", {{"FAKE_DELAY_MS", "50"}, {"FAKE_BURST", "390"}},
                      seconds);
+    cost_of_watching("up to 1,000 lines a second", {{"FAKE_DELAY_MS", "1"}}, seconds, 1, 1);
   }
   if (wants("journal")) cost_of_journal(trials);
   return all_good ? 0 : 1;

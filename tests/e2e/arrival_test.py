@@ -70,6 +70,12 @@ class Arrival(unittest.TestCase):
             lines = text.read().splitlines()
         self.assertEqual(lines[0], "from_byte,to_byte,look_s,age_s,gap_s,quiet_s")
         self.assertEqual(int(lines[-1].split(",")[1]), os.path.getsize(log))
+        # `extract` reads the trial as the sweep did.
+        read = subprocess.run([BERTBENCH, "extract", "--json", "--micro-batch-size", "4", "--nodes", "1",
+                               "--gpus-per-node", "1", "--gradient-accumulation-steps", "1", log],
+                              text=True, capture_output=True, check=True)
+        self.assertEqual(json.loads(read.stdout)["cells"][0]["trials"][0]["sequences_per_second"],
+                         trial["sequences_per_second"])
         # Read again from its log, as after another program's hands on it.
         os.utime(log)
         self.assertEqual(self.sweep(), trial)

@@ -176,6 +176,7 @@ TEST(Threads, DoNotChangeWhatASampleLogGives) {
       ASSERT_TRUE(several) << path;
       EXPECT_EQ(to_test_text(*several), expected)
           << path << ": " << threads << " threads, chunks of " << options.chunk;
+      EXPECT_EQ(ends_of(*several), ends_of(*one)) << path;
     }
   }
   EXPECT_GT(logs, 10u);
@@ -210,6 +211,7 @@ TEST(Threads, DoNotChangeALogOfRecords) {
     const auto several = read_log(path, options);
     ASSERT_TRUE(several);
     EXPECT_EQ(to_test_text(*several), to_test_text(*one)) << threads << " threads";
+    EXPECT_EQ(ends_of(*several), ends_of(*one)) << threads << " threads";
   }
 }
 

@@ -85,6 +85,14 @@ nlohmann::ordered_json to_test_json(const RunLog& run) {
   return json;
 }
 
+std::vector<std::int64_t> ends_of(const std::vector<RunLog>& runs) {
+  std::vector<std::int64_t> out;
+  for (const RunLog& run : runs) {
+    for (const Record& record : run.records) out.push_back(record.end_byte);
+  }
+  return out;
+}
+
 std::string to_test_text(const std::vector<RunLog>& runs) {
   std::string out;
   for (const RunLog& run : runs) {

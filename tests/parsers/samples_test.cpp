@@ -51,10 +51,34 @@ TEST_P(Sample, IsClaimedByItsOwnFormatOnly) {
 
 TEST_P(Sample, GivesTheSameRunsHoweverItIsCutInTwo) {
   const std::string text = log();
-  const std::string whole = to_test_text(read_text(text));
+  const auto runs = read_text(text);
+  const std::string whole = to_test_text(runs);
   for (std::size_t cut = 0; cut <= text.size(); cut += BB_CUT_STRIDE) {
-    ASSERT_EQ(to_test_text(read_text_cut(text, cut)), whole) << "cut at " << cut;
+    const auto cut_runs = read_text_cut(text, cut);
+    ASSERT_EQ(to_test_text(cut_runs), whole) << "cut at " << cut;
+    ASSERT_EQ(ends_of(cut_runs), ends_of(runs)) << "cut at " << cut;
   }
+}
+
+// A record ends where the text of its line does: its arrival is that of this byte.
+TEST_P(Sample, KnowsWhereItsRecordsEnd) {
+  // A bar's last redraw, tables of a program.
+  constexpr std::string_view kWithout[] = {"keras", "google-benchmark", "nccl-tests"};
+  const std::string text = log();
+  bool any = false, all_unknown = true;
+  for (const RunLog& run : read_text(text)) {
+    for (const Record& record : run.records) {
+      any = true;
+      if (record.end_byte < 0) continue;
+      all_unknown = false;
+      ASSERT_LE(record.end_byte, std::ssize(text));
+      const auto end = static_cast<std::size_t>(record.end_byte);
+      EXPECT_EQ(1 + std::count(text.begin(), text.begin() + record.end_byte, '\n'), record.line);
+      EXPECT_TRUE(end == text.size() || text[end] == '\n' || text[end] == '\r') << record.step;
+    }
+  }
+  const bool may_lack = std::ranges::find(kWithout, format()) != std::end(kWithout);
+  EXPECT_TRUE(!any || !all_unknown || may_lack) << "no record has its place in the log";
 }
 
 // CRLF instead of LF: the redraws' '\r' stay.

@@ -209,8 +209,10 @@ std::string text_of(const Outcome& outcome) {
 }
 
 std::string text_of(const Record& record) {
-  const auto& [step, iterations, seconds, time_s, first_time_s, printed_rate, printed_first, loss,
-               rank_spread, bar_s, line, merged] = record;
+  // Where the line ends (end_byte) follows from its number.
+  [[maybe_unused]] const auto& [step, iterations, seconds, time_s, first_time_s, printed_rate,
+                                printed_first, loss, rank_spread, bar_s, line, end_byte, merged] =
+      record;
   Fields out;
   out.put("step", step).put("iterations", iterations).put("line", line).put("seconds", seconds);
   out.put("time_s", time_s).put("first_time_s", first_time_s).put("printed_rate", printed_rate);
@@ -265,11 +267,11 @@ Fields bytes_of(std::int64_t peak, std::int64_t capacity) {
 }
 
 void write(Page& page, const RunLog& run) {
-  // `path` is the name that text_of_log() gave.
+  // `path` is the name that text_of_log() gave; nobody watched the logs (arrivals).
   [[maybe_unused]] const auto& [path, format, kind, iteration_unit, rate_unit, facts, records,
                                 records_seen, clock_resolution_s, clock_is_wall, summary, totals,
-                                memory, scores, first_nan_step, outcome, marks, notices,
-                                first_line] = run;
+                                memory, scores, first_nan_step, outcome, marks, notices, first_line,
+                                arrivals] = run;
   page.head(fmt::format("{} by {} from line {}", name(kind), format, first_line));
   Fields units;
   units.put("iteration", word(iteration_unit)).put("rate", std::string(name(rate_unit)));

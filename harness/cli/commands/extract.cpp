@@ -176,8 +176,11 @@ class Extraction {
           Logs results;
           for (const Input& log : groups[group]) {
             const bool big = 2 * memory_of({&log, 1}) > kMemoryOfLogs;
-            auto runs = read_log(log.path, big ? alone : read_);
-            if (runs) give_arrivals(*runs, read_arrivals(log.path));
+            auto arrivals = read_arrivals(log.path);
+            ReadOptions options = big ? alone : read_;
+            options.of_training = !arrivals.empty();  // a sweep's trial
+            auto runs = read_log(log.path, options);
+            if (runs) give_arrivals(*runs, std::move(arrivals));
             results.push_back(measured(log, std::move(runs)));
           }
           return results;

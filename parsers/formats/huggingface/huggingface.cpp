@@ -119,7 +119,9 @@ bool HuggingfaceParser::parse(const Line& line, RunBuilder& out) {
     return files_.see_compact(line, evaluations_, out);
   }
   if (!text.starts_with('"')) return see_console(line, out);
-  const Line member{text, line.number, line.terminator, line.rank};
+  Line member = line;
+  member.text = text;
+  member.literals = {};
   return files_.see_member(member, evaluations_, out);
 }
 

@@ -126,7 +126,9 @@ bool TfParser::parse(const Line& line, RunBuilder& out) {
 }
 
 bool TfParser::see_message(const TfMessage& message, const Line& line, RunBuilder& out) {
-  const Line said{message.text, line.number, line.terminator, line.rank};
+  Line said = line;
+  said.text = message.text;
+  said.literals = {};
   const auto starts = [&](std::string_view what) { return message.text.starts_with(what); };
   if (starts("***** Running ")) {
     evaluating_ = !starts("***** Running training");
@@ -142,7 +144,7 @@ bool TfParser::see_message(const TfMessage& message, const Line& line, RunBuilde
     const bool taken = turns_.see(message, line.rank, rate.value_or(kUnknown));
     if (rate && taken) {
       step_rate_ = *rate;
-      rates_.see_steps(message, *rate, clock_.unwrapped(message.time_s), line.number,
+      rates_.see_steps(message, *rate, clock_.unwrapped(message.time_s), line.number, line.end_byte,
                        rate_draft(out));
     }
     return rate.has_value();

@@ -6,7 +6,7 @@
 namespace bertbench {
 
 void TfRates::see_steps(const TfMessage& message, double rate, double time_s, std::int64_t line,
-                        const DraftAt& draft) {
+                        std::int64_t end_byte, const DraftAt& draft) {
   if (waiting_.set && waiting_.text == message.text && !waiting_.twice &&
       waiting_.absl != message.absl) {
     waiting_.twice = true;  // the same message from the other logger
@@ -21,6 +21,7 @@ void TfRates::see_steps(const TfMessage& message, double rate, double time_s, st
   waiting_.text = message.text;
   waiting_.absl = message.absl;
   waiting_.line = line;
+  waiting_.end_byte = end_byte;
 }
 
 void TfRates::see_examples(double rate) {
@@ -62,6 +63,7 @@ void TfRates::put(const Line& from, std::int64_t steps, bool first, const DraftA
     sample.rate = from.rate;
   }
   sample.line = from.line;
+  sample.end_byte = from.end_byte;
   run.add(sample);
 }
 

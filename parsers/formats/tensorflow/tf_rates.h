@@ -18,7 +18,7 @@ class TfRates {
   using DraftAt = std::function<RunDraft&(std::int64_t line)>;
 
   void see_steps(const TfMessage& message, double rate, double time_s, std::int64_t line,
-                 const DraftAt& draft);
+                 std::int64_t end_byte, const DraftAt& draft);
   void see_examples(double rate);
   /// The run has ended: what waits is put, and the next line begins anew.
   void end(const DraftAt& draft);
@@ -32,7 +32,7 @@ class TfRates {
     double rate = kUnknown, examples = kUnknown, time_s = kUnknown;
     std::string text;  ///< the message, to tell its second copy
     bool absl = false, twice = false;
-    std::int64_t line = 0;
+    std::int64_t line = 0, end_byte = -1;
   };
   void put(const Line& from, std::int64_t steps, bool first, const DraftAt& draft);
   void put_waiting(const DraftAt& draft);
