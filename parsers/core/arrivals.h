@@ -33,9 +33,9 @@ struct Arrival {
 /// kept. What a dropped one stood for has no arrival; what the others stand for stays as it was.
 class ArrivalRecorder {
  public:
-  static constexpr std::size_t kMost = 4096;
+  static constexpr std::size_t kMostArrivals = 4096;
 
-  explicit ArrivalRecorder(std::size_t most = kMost);
+  explicit ArrivalRecorder(std::size_t most = kMostArrivals);
 
   /// The log has `size` bytes at `now_s`, the last of which were written `age_s` before. What the
   /// first look finds came at an unknown time.
@@ -63,7 +63,7 @@ class ArrivalRecorder {
   std::int64_t size_ = 0;
 };
 
-/// The file of a log's arrivals beside it: PATH.arrivals.csv, a header and one line for each.
+/// The file of a log's arrivals, next to it: PATH.arrivals.csv, a header and one line for each.
 inline constexpr std::string_view kArrivalsSuffix = ".arrivals.csv";
 inline constexpr std::string_view kArrivalsHeader =
     "from_byte,to_byte,look_s,age_s,gap_s,quiet_s\n";

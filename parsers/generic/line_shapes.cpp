@@ -113,7 +113,10 @@ bool LineShapes::row(std::string_view text) {
   if (!own && head_) found.numbers = row_numbers(*head_, found.text);
   if (found.numbers.empty()) {
     auto other = table_head(found.text);
-    if (other || !has_rows_) head_ = std::move(other), has_rows_ = false;
+    if (other || !has_rows_) {
+      head_ = std::move(other);
+      has_rows_ = false;
+    }
     return false;
   }
   has_rows_ = has_rows_ || !own;

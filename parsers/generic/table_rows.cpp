@@ -81,7 +81,10 @@ std::optional<LineNumber> number_under(std::string_view name, const Cell& cell, 
   moved(out.value_begin);
   moved(out.value_end);
   moved(out.end);
-  if (out.has_total()) moved(out.total_begin), moved(out.total_end);
+  if (out.has_total()) {
+    moved(out.total_begin);
+    moved(out.total_end);
+  }
   out.begin = out.value_begin;
   const bool timed = out.meaning == Meaning::duration || out.meaning == Meaning::per_iteration;
   const bool unit = same_line || names_unit(name) ||
@@ -127,9 +130,9 @@ void join_units(std::string_view line, std::vector<Cell>& cells) {
 }
 
 std::optional<TableHead> head_by(std::string_view line, char mark, std::size_t width) {
-  constexpr std::size_t kMostColumns = 24;
+  constexpr std::size_t kMostColumnsOfATable = 24;
   const auto cells = cells_of(line, mark, width);
-  if (cells.size() < 2 || cells.size() > kMostColumns) return std::nullopt;
+  if (cells.size() < 2 || cells.size() > kMostColumnsOfATable) return std::nullopt;
   TableHead out;
   out.mark = mark;
   bool counts = false;

@@ -1,4 +1,4 @@
-// The arrivals that somebody recorded beside a log.
+// The arrivals that somebody recorded next to a log.
 #pragma once
 
 #include <string>

@@ -10,8 +10,9 @@
 
 namespace bertbench {
 
-/// The axis that says which variant of a sweep a cell was measured with. Cells that differ in it
-/// alone are one point of the grid, whose trials of equal number are pairs (reports/gate/paired.h).
+/// The axis that names the variant of a sweep that a cell was measured with. Cells that differ in
+/// it alone are one point of the grid, whose trials of equal number are pairs
+/// (reports/gate/paired.h).
 inline constexpr const char* kVariantAxis = "variant";
 
 /// The eight facts and every further axis. Unknown facts are absent, never guessed.

@@ -159,21 +159,30 @@ std::optional<ClockJump> clock_jump(const RunLog& log, const Window& window) {
   constexpr double kTimesTheMedianPace = 100;
   constexpr std::size_t kOtherGaps = 10;
   const std::span<const Record> records = log.records;
+  const auto for_each_gap = [&](const auto& take) {
+    for (std::size_t i = window.first + 1; i < window.last; ++i) {
+      const double seconds = clock_of(records[i]) - clock_of(records[i - 1]);
+      const auto steps = static_cast<double>(records[i].step - records[i - 1].step);
+      if (seconds >= 0 && steps > 0) take(i, seconds, steps);  // else it begins anew, or is unknown
+    }
+  };
   ClockJump longest;
+  std::size_t gaps = 0;
   double all = 0, all_steps = 0, steps_of_longest = 0;
-  std::vector<double> paces;
-  for (std::size_t i = window.first + 1; i < window.last; ++i) {
-    const double seconds = clock_of(records[i]) - clock_of(records[i - 1]);
-    const auto steps = static_cast<double>(records[i].step - records[i - 1].step);
-    if (!(seconds >= 0 && steps > 0)) continue;  // begins anew, or unknown
+  for_each_gap([&](std::size_t i, double seconds, double steps) {
+    ++gaps;
     all += seconds;
     all_steps += steps;
-    paces.push_back(seconds / steps);
-    if (seconds <= longest.seconds) continue;
+    if (seconds <= longest.seconds) return;
     longest = {i, seconds, 0};
     steps_of_longest = steps;
-  }
-  if (paces.size() <= kOtherGaps || longest.seconds <= kShareOfTheWindow * all) return std::nullopt;
+  });
+  if (gaps <= kOtherGaps || longest.seconds <= kShareOfTheWindow * all) return std::nullopt;
+  // Few windows come this far: the others need no memory for their paces.
+  std::vector<double> paces;
+  paces.reserve(gaps);
+  for_each_gap(
+      [&](std::size_t, double seconds, double steps) { paces.push_back(seconds / steps); });
   // A clock of whole seconds shows most gaps as none.
   const double others = (all - longest.seconds) / (all_steps - steps_of_longest);
   const double usual = std::max(median(paces), others);

@@ -10,10 +10,11 @@
 namespace bertbench {
 namespace {
 
-constexpr double kHitSigmas = 3.5;
-constexpr std::size_t kPairsForHits = 6;
-constexpr double kErrorsOfFloor = 2.1;
-constexpr double kSigmasOf95 = 1.96;  // half of a 95 % interval of normal data
+constexpr double kHitSigmas = 3.5;              // robust sd below the median of the variant
+constexpr std::size_t kFewestPairsForHits = 6;  // fewer do not fix a robust sd
+constexpr std::size_t kPairsForEachHit = 5;     // more hits are how the cell behaves
+constexpr double kGuardedErrors = 2.1;          // standard errors that the floor has to be
+constexpr double kSigmasOf95 = 1.96;            // half of a 95 % interval of normal data
 
 /// Half by half, what its variant's median does not explain.
 std::vector<double> residuals(std::span<const double> halves, std::span<const double> shared) {
@@ -24,14 +25,12 @@ std::vector<double> residuals(std::span<const double> halves, std::span<const do
   return out;
 }
 
-double log_of(double change) { return std::log1p(change); }
-
 }  // namespace
 
 std::vector<bool> hit_pairs(const LogPairs& pairs, std::span<const double> shared) {
   const std::size_t n = pairs.size();
   std::vector<bool> hit(n, false);
-  if (n < kPairsForHits) return hit;
+  if (n < kFewestPairsForHits) return hit;
   const std::vector<double> base = residuals(pairs.base, shared);
   const std::vector<double> now = residuals(pairs.now, shared);
   std::vector<double> all = base;
@@ -43,7 +42,7 @@ std::vector<bool> hit_pairs(const LogPairs& pairs, std::span<const double> share
     hit[i] = sigma > 0 && std::min(base[i], now[i]) < -kHitSigmas * sigma;
     hits += hit[i] ? 1 : 0;
   }
-  if (5 * hits > n) hit.assign(n, false);
+  if (kPairsForEachHit * hits > n) hit.assign(n, false);
   return hit;
 }
 
@@ -57,11 +56,11 @@ PairTest test_pairs(std::span<const double> log_ratios, double floor) {
   std::vector<double> sizes(log_ratios.begin(), log_ratios.end());
   for (double& x : sizes) x = std::abs(x);
   const double most = hodges_lehmann(sizes);  // with all signs alike
-  out.could_lose = -most < log_of(-floor);
-  out.could_gain = most > log_of(floor);
+  out.could_lose = -most < std::log1p(-floor);
+  out.could_gain = most > std::log1p(floor);
   if (const auto& interval = out.change.interval) {
     const double error = (interval->high - interval->low) / (2 * kSigmasOf95);
-    out.guarded = floor >= kErrorsOfFloor * error;
+    out.guarded = floor >= kGuardedErrors * error;
   }
   return out;
 }
@@ -73,7 +72,7 @@ double paired_power(const PairModel& model, double loss, int draws) {
   std::vector<double> ratios(model.pairs);
   int found = 0;
   for (int draw = 0; draw < draws; ++draw) {
-    for (double& x : ratios) x = log_of(-loss) + std::numbers::sqrt2 * model.noise * normal();
+    for (double& x : ratios) x = std::log1p(-loss) + std::numbers::sqrt2 * model.noise * normal();
     const PairTest test = test_pairs(ratios, model.floor);
     const bool significant = test.p_slower <= level * share_of_alpha(test);
     found += significant && test.change.change < -model.floor ? 1 : 0;

@@ -45,8 +45,8 @@ struct PairTest {
   bool guarded = false;
 };
 
-/// Of the level at which a cell is tested: the share of alpha, 1 or a fifth, so that noisy cells
-/// are no more often a false alarm than quiet ones.
+/// The share of alpha at which a cell is tested: 1, or a fifth where the floor does not guard it,
+/// so that noisy cells are no more often a false alarm than quiet ones.
 [[nodiscard]] inline double share_of_alpha(const PairTest& test) { return test.guarded ? 1 : 0.2; }
 
 /// `log_ratios`: ln(now / base) of the pairs that count, not empty. `floor`: smallest change that

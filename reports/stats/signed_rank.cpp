@@ -13,8 +13,9 @@
 namespace bertbench {
 namespace {
 
-// Above it the normal approximation differs from the exact tail by less than the p is printed with.
-constexpr std::size_t kMostExact = 400;
+// Differences: of more, the normal approximation differs from the exact tail by less than the p is
+// printed with.
+constexpr std::size_t kMostCountedExactly = 400;
 
 /// Ranks times two, so that shared ranks are whole numbers.
 struct DoubledRanks {
@@ -101,7 +102,7 @@ SignedRank signed_rank(std::span<const double> differences) {
   out.n = ranks.ranks.size();
   out.w = static_cast<double>(ranks.positive) / 2;
   if (out.n == 0) return out;
-  if (out.n > kMostExact) {
+  if (out.n > kMostCountedExactly) {
     approximate(ranks, out);
   } else {
     // The distribution is symmetric: P(S >= s) = P(S <= total - s).
@@ -148,7 +149,7 @@ std::vector<double> walsh_means(std::span<const double> values) {
 /// 1-based ranks among the Walsh means of an interval's low end, and its coverage.
 std::optional<std::pair<std::size_t, double>> interval_rank(std::size_t n, double confidence) {
   const double tail = (1 - confidence) / 2;
-  if (n <= kMostExact) {
+  if (n <= kMostCountedExactly) {
     const auto w = critical_signed_rank(n, tail);
     if (!w) return std::nullopt;
     return std::pair(*w + 1, 1 - 2 * untied_distribution(n)[*w]);

@@ -30,6 +30,7 @@
 #include "reports/gate/paired.h"
 #include "reports/gate/verdicts.h"
 #include "reports/output/table.h"
+#include "reports/stats/pairs.h"
 
 namespace bertbench {
 namespace {
@@ -235,7 +236,7 @@ void print(Console& console, const Options& options, const GateReport& report) {
 }
 
 // What CI systems read: a JUnit file, annotations, the page of the job.
-Result<void> tell_ci(const Options& options, const GateReport& report, Console& console) {
+Result<void> write_for_ci(const Options& options, const GateReport& report, Console& console) {
   if (!options.junit.empty()) {
     const auto written = write_file_atomically(
         options.junit, gate_junit(report, options.gate, "bertbench check " + options.result));
@@ -308,12 +309,17 @@ Result<GateReport> judge_pairs(const Options& options, const ResultSet& result) 
                 variants.empty() ? "measure it by a configuration with \"variants\""
                                  : fmt::format("variants: {}", fmt::join(variants, ", ")));
   }
+  for (const Cell& cell : result.cells) {
+    if (cell.trials.size() <= kMostPairs) continue;
+    return fail("--paired", fmt::format("{} has {} trials", cell.key, cell.trials.size()),
+                fmt::format("at most {} of a cell are judged by pairs", kMostPairs));
+  }
   return check_paired(result, options.paired, options.gate);
 }
 
 ExitCode conclude(const Options& options, const GateReport& report, Console& console) {
-  if (const auto told = tell_ci(options, report, console); !told) {
-    return console.error(told.error());
+  if (const auto written = write_for_ci(options, report, console); !written) {
+    return console.error(written.error());
   }
   return answer(
       console, options.output, static_cast<ExitCode>(report.exit_status),

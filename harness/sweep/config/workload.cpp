@@ -10,10 +10,10 @@
 
 #include "harness/sweep/config/placeholders.h"
 #include "harness/sweep/config/templates.h"
-#include "harness/sweep/process/folder.h"
 #include "harness/sweep/process/program.h"
 #include "parsers/core/config_reader.h"
 #include "parsers/core/text.h"
+#include "parsers/core/whole_file.h"
 
 namespace bertbench {
 namespace {
@@ -402,8 +402,9 @@ Result<Workload> find_workload(const std::string& name, const std::string& train
     }
   }
   if (name.find('/') != std::string::npos) {
-    const auto text = read_text(name);
-    if (!text) return fail("", fmt::format("cannot read the template {}", name));
+    constexpr std::size_t kLargestMib = 1;
+    const auto text = read_whole_file(name, kLargestMib, "");
+    if (!text) return fail("", fmt::format("cannot read the template {}", text.error().message()));
     auto workload = parse_workload(std::filesystem::path(name).stem().string(), *text, name);
     if (!workload) return fail("", workload.error().message());
     return workload;

@@ -1,4 +1,4 @@
-// ArrivalFile: when a trial's log grew, on disk beside the log.
+// ArrivalFile: when a trial's log grew, on disk next to the log.
 #pragma once
 
 #include <cstddef>

@@ -36,8 +36,10 @@ std::string run_words(const OpenSweep& sweep, const Folder& folder, Hook hook,
     struct stat info {};
     return fstat(*log, &info) == 0 && info.st_size > sweep.plan.config.log_limit_bytes;
   };
-  if (!started) close(*log);
-  if (!started) return fmt::format("{}: {}", name, started.error().message());
+  if (!started) {
+    close(*log);
+    return fmt::format("{}: {}", name, started.error().message());
+  }
   while (group.running()) {
     group.wait(std::chrono::milliseconds(250), sweep.signals.wake_fd());
     sweep.signals.drain();

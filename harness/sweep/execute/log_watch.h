@@ -66,7 +66,7 @@ class TrialLogs {
   bool read(std::int64_t at_most);  ///< as LogWatch, of each
   /// The same when nobody writes any more: a log that has just come is not missed.
   void read_last(std::int64_t at_most);
-  /// Writes when the logs grew so far into `folder`, beside them; synced on demand. Only logs that
+  /// Writes when the logs grew so far into `folder`, next to them; synced on demand. Only logs that
   /// were followed have such files.
   Result<void> save_arrivals(const Folder& folder, bool synced);
   /// Of the longest, and of what was printed.

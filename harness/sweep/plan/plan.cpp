@@ -197,7 +197,7 @@ void identify(PlannedCell& cell, Point& point, const SweepConfig& config,
 
 /// A grid of 10^6 cells takes 2.8 GB to plan, and nobody measures it.
 Result<void> check_size(const SweepConfig& config, const std::vector<Loop>& loops) {
-  constexpr double kMostTrials = 100'000;
+  constexpr double kMostTrialsOfASweep = 100'000;
   auto cells = static_cast<double>(std::max<std::size_t>(1, config.variants.size()));
   std::string product;
   for (const Loop& loop : loops) {
@@ -207,11 +207,11 @@ Result<void> check_size(const SweepConfig& config, const std::vector<Loop>& loop
         fmt::format("{}{} {}", product.empty() ? "" : " x ", loop.length, loop.axes.front()->name);
   }
   const double trials = cells * config.trials;
-  if (trials <= kMostTrials) return {};
+  if (trials <= kMostTrialsOfASweep) return {};
   if (!config.variants.empty()) product += fmt::format(" x {} variants", config.variants.size());
   return fail(config.source,
               fmt::format("the grid of {} cells ({}) times {} trials is more than {:.0f} trials",
-                          cells, product, config.trials, kMostTrials),
+                          cells, product, config.trials, kMostTrialsOfASweep),
               "shorten an axis, lower trials, or split it over several configurations");
 }
 

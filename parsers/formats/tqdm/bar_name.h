@@ -22,7 +22,7 @@ struct BarName {
 };
 [[nodiscard]] BarName name_of(std::string_view description);
 
-/// The epoch, and of how many (-1: not said), that a line says begins, and nothing else: "Epoch
+/// The epoch, and of how many (-1: not printed), whose begin is all that a line states: "Epoch
 /// 3/20", "===== Epoch [3/20] =====", "Starting epoch 3".
 struct BegunEpoch {
   std::int64_t epoch = 0, epochs = -1;

@@ -63,7 +63,7 @@ class TqdmParser final : public LineParser {
   RunDraft& draft_for(Track& track, BarRole role, const TqdmBar& bar, const Line& line,
                       RunBuilder& out);
   bool see_loss(const Line& line);
-  void see_epoch(std::string_view text);
+  void read_epoch(std::string_view text);
   void name_by_epoch(BarName& name, const TqdmBar& bar);
 
   std::map<std::string, Track> tracks_;
@@ -116,7 +116,7 @@ bool TqdmParser::parse(const Line& line, RunBuilder& out) {
   const auto any = [&](std::uint32_t of) { return (kinds & of) != 0; };
   constexpr std::uint32_t kOthers = ~(kBars | kEpochLine);
   find_bars(line.text, {any(kPerSecond), any(kPerIteration), any(kOthers)}, bars_);
-  if (any(kEpochLine) && bars_.empty()) see_epoch(line.text);
+  if (any(kEpochLine) && bars_.empty()) read_epoch(line.text);
   if (!any(kOthers)) return see_bars(line, out);
   settled_ = false;
   if (any(kFailures)) failed_at_ = line.number;
@@ -144,7 +144,7 @@ bool TqdmParser::parse(const Line& line, RunBuilder& out) {
   return known;
 }
 
-void TqdmParser::see_epoch(std::string_view text) {
+void TqdmParser::read_epoch(std::string_view text) {
   const auto begins = epoch_that_begins(text);
   if (!begins) return;
   epoch_.of = begins;

@@ -169,6 +169,9 @@ TEST_F(ResultsTest, CheckHoldsVariantsAgainstEachOther) {
   EXPECT_EQ(run({"check", few, "--paired", "base"}).status, 3);
   EXPECT_THAT(run({"check", few, "--paired", "base"}).out, HasSubstr("need 6 pairs"));
   EXPECT_EQ(run({"check", few, "--paired", "base", "--accept-inconclusive"}).status, 0);
+  const Ran many = run({"check", store("many.json", variants(1, 1001)), "--paired", "base"});
+  EXPECT_EQ(many.status, 2);
+  EXPECT_THAT(many.err, HasSubstr("has 1001 trials; at most 1000 of a cell are judged by pairs"));
 }
 
 TEST_F(ResultsTest, CheckByPairsAsJsonJunitAndAnnotations) {
