@@ -131,19 +131,22 @@ Result<void> ConfigReader::apply(const Override& given) {
     return fail(option, "is not UTF-8 text");
   }
   // "grid" and "env" hold free names, which may have dots of their own (grid.env.NAME).
-  const auto dot = path.find('.');
-  const std::string head = path.substr(0, dot);
-  std::string pointer = child_pointer("", head);
-  if (dot == std::string::npos) {
-    root_[head] = value;
-  } else {
-    const std::string rest = path.substr(dot + 1);
-    if (rest.empty() || (root_.contains(head) && !root_[head].is_object())) {
-      return fail(option, fmt::format("'{}' has no members", head));
+  const std::string head = path.substr(0, path.find('.'));
+  const bool free_names = head == "grid" || head == "env";
+  Json* at = &root_;
+  std::string pointer;
+  for (std::size_t begin = 0;;) {
+    const auto dot = free_names && begin > 0 ? std::string::npos : path.find('.', begin);
+    const std::string name = path.substr(begin, dot - begin);
+    if (name.empty() || !(at->is_object() || at->is_null())) {
+      return fail(option, fmt::format("'{}' has no members", path.substr(0, begin - 1)));
     }
-    root_[head][rest] = value;
-    pointer = child_pointer(pointer, rest);
+    at = &(*at)[name];
+    pointer = child_pointer(pointer, name);
+    if (dot == std::string::npos) break;
+    begin = dot + 1;
   }
+  *at = value;
   set_pointers_[pointer] = option;
   return {};
 }

@@ -117,6 +117,7 @@ constexpr OutcomeRule kRules[] = {
     {" exited with code ", "", "", Status::error, kSignal, Reading::exit_code},  // Docker, Composer
     {"exit with status code ", "", "", Status::error, kSignal, Reading::exit_code},  // Horovod
     {"srun: error: Unable to ", "", "", Status::error, kSignal},
+    {"srun: unrecognized option '", "", "", Status::error, kSignal},
     {"reached the specified backoff limit", "", "", Status::error, kSignal},  // Kubernetes
     {"Process completed with exit code ", "", "", Status::error, kSignal, Reading::exit_code},
     {"terminated with exit code ", "", "", Status::error, kSignal, Reading::exit_code},  // kubectl

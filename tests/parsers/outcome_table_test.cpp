@@ -262,6 +262,9 @@ TEST(OutcomeTable, TellsHowSchedulersAndOtherDevicesEndRuns) {
        "exit code 3"},
       {"srun: error: n2: task 1: User defined signal 1\n", Status::killed, "task 1"},
       {"srun: Force Terminated StepId=77.0\n", Status::killed, "StepId=77.0"},
+      {"srun: unrecognized option '--container-image=debian'\n"
+       "Try \"srun --help\" for more information\n",
+       Status::error, "container-image"},
       {"srun: error: Unable to create step for job 77: Memory required by task is not available\n",
        Status::error, "job 77"},
       {"mpirun noticed that process rank 2 with PID 99 on node n1 exited on signal 6 (Aborted).\n",

@@ -58,6 +58,13 @@ struct SlurmOptions {
   double controller_timeout_s = 600;  ///< of a controller that does not answer
   std::int64_t cpus_per_task = 0;     ///< 0: not asked for, threads by this machine's cores
   std::string mpi = "none";           ///< srun --mpi
+  std::vector<std::string> args;      ///< further options of sbatch and srun, as they are
+  /// What srun's plug-in pyxis runs the ranks in; no image: on the node itself.
+  struct Container {
+    std::string image;                ///< a file, or "docker://..."
+    std::vector<std::string> mounts;  ///< "SOURCE:TARGET[:FLAGS]"
+    std::string workdir;              ///< in the container; empty: the image's own
+  } container;
 };
 
 /// Commands around the measured ones, as argv arrays; empty: none. Not part of any identity.

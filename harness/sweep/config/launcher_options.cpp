@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace bertbench {
 namespace {
@@ -33,10 +34,54 @@ void check_plain(ConfigReader& in, const std::string& pointer, const std::string
   }
 }
 
+/// Options by which the launcher gives a trial its shape, its output and its environment.
+constexpr std::array<std::string_view, 20> kSetByLauncher{
+    "--nodes",     "--ntasks",        "--ntasks-per-node", "--job-name", "--output",
+    "--error",     "--input",         "--export",          "--mpi",      "--parsable",
+    "--open-mode", "--requeue",       "--no-requeue",      "--array",    "--wrap",
+    "--chdir",     "--kill-on-bad-exit", "--export-file",  "--multi-prog", "--label"};
+
 void check_word(ConfigReader& in, const std::string& pointer, const std::string& value,
                 const std::vector<std::string>& allowed) {
   if (std::find(allowed.begin(), allowed.end(), value) != allowed.end()) return;
   in.fail_at(pointer, fmt::format("'{}' is not one of {}", value, fmt::join(allowed, ", ")));
+}
+
+/// Options of sbatch and srun. A word that is none would be the script or the program.
+void read_slurm_args(ConfigReader& in, const Json& slurm, std::vector<std::string>& args) {
+  in.texts(slurm, "/slurm", "args", args);
+  for (const std::string& arg : args) {
+    const auto name = arg.substr(0, arg.find('='));
+    if (!arg.starts_with("--") || name.size() < 3) {
+      in.fail_at("/slurm/args", fmt::format("'{}' is no long option", arg),
+                 "give each as one word, \"--nodelist=node[1-4]\"");
+    } else if (std::ranges::find(kSetByLauncher, name) != kSetByLauncher.end()) {
+      in.fail_at("/slurm/args", fmt::format("'{}' is set by the launcher", name),
+                 "shape, output and environment follow from the grid; leave it out");
+    }
+  }
+}
+
+/// Of pyxis, whose lists are separated by commas.
+void read_container(ConfigReader& in, const Json& slurm, SlurmOptions::Container& container) {
+  const std::string at = "/slurm/container";
+  if (!slurm.contains("container")) return;
+  const Json& object = slurm["container"];
+  if (!object.is_object()) {
+    in.fail_at(at, "must be an object", "keys: image, mounts, workdir");
+    return;
+  }
+  in.check_keys(object, at, {"image", "mounts", "workdir"}, "key");
+  in.text(object, at, "image", container.image);
+  in.texts(object, at, "mounts", container.mounts);
+  in.text(object, at, "workdir", container.workdir);
+  for (const std::string& mount : container.mounts) {
+    if (mount.find(',') == mount.npos && mount.find(':') != mount.npos) continue;
+    in.fail_at(at + "/mounts", fmt::format("'{}' is no SOURCE:TARGET without a comma", mount));
+  }
+  if (container.image.empty() && !(container.mounts.empty() && container.workdir.empty())) {
+    in.fail_at(at, "has no image", "name it: \"image\": \"docker://nvcr.io#nvidia/pytorch:25.10-py3\"");
+  }
 }
 
 void read_slurm(ConfigReader& in, SlurmOptions& options) {
@@ -44,7 +89,8 @@ void read_slurm(ConfigReader& in, SlurmOptions& options) {
   const auto* slurm = section(in, "slurm",
                               {"job", "max_jobs", "account", "partition", "qos", "constraint",
                                "reservation", "gres", "exclusive", "time_limit", "queue_timeout_s",
-                               "controller_timeout_s", "cpus_per_task", "mpi"});
+                               "controller_timeout_s", "cpus_per_task", "mpi", "args",
+                               "container"});
   if (!slurm) return;
   in.text(*slurm, at, "job", options.job);
   check_word(in, at + "/job", options.job, {"cell", "nodes", "trial"});
@@ -74,6 +120,8 @@ void read_slurm(ConfigReader& in, SlurmOptions& options) {
   }
   in.seconds(*slurm, at, "controller_timeout_s", options.controller_timeout_s);
   in.integer(*slurm, at, "cpus_per_task", options.cpus_per_task, 0, 4096);
+  read_slurm_args(in, *slurm, options.args);
+  read_container(in, *slurm, options.container);
 }
 
 }  // namespace
@@ -113,7 +161,12 @@ void add_launcher_options(const SweepConfig& config, Json& json) {
                    {"queue_timeout_s", slurm.queue_timeout_s},
                    {"controller_timeout_s", slurm.controller_timeout_s},
                    {"cpus_per_task", slurm.cpus_per_task},
-                   {"mpi", slurm.mpi}};
+                   {"mpi", slurm.mpi},
+                   {"args", slurm.args},
+                   {"container",
+                    {{"image", slurm.container.image},
+                     {"mounts", slurm.container.mounts},
+                     {"workdir", slurm.container.workdir}}}};
 }
 
 }  // namespace bertbench

@@ -106,6 +106,10 @@ ResultSet SweepResults::collect() const {
     if (index == by_key.end()) continue;
     const auto& planned = plan.cells[index->second];
     if (!planned.command.empty()) (*cell.context)["command"] = planned.command;
+    if (const auto& image = plan.config.slurm.container.image;
+        plan.config.launcher == "slurm" && !image.empty()) {
+      (*cell.context)["container"] = image;
+    }
     if (!planned.threads.empty()) (*cell.context)["threads"] = planned.threads;
     if (planned.variant) (*cell.context)["variant"] = *planned.variant;
     add_warnings(cell, planned.warnings);

@@ -126,6 +126,7 @@ std::vector<std::string> submit_command(const Plan& plan, const BatchJob& job) {
   add("gres", gres);
   if (options.cpus_per_task > 0) add("cpus-per-task", std::to_string(options.cpus_per_task));
   if (options.exclusive) argv.emplace_back("--exclusive");
+  argv.insert(argv.end(), options.args.begin(), options.args.end());
   argv.push_back(job.folder + "/script.sh");
   argv.push_back(job.folder);
   argv.push_back(fmt::format("{:.0f}", job.timeout_s));

@@ -176,6 +176,25 @@ TEST(SweepConfig, RefusesAnUnknownWorkloadAndANulByte) {
   EXPECT_THAT(error_of(small_config(R"(, "args": ["a\u0000b"])")), HasSubstr("NUL byte"));
 }
 
+TEST(SweepConfig, TakesFurtherOptionsOfSlurmAndAContainer) {
+  const auto config = parse_config(
+      small_config(R"(, "slurm": {"args": ["--nodelist=node[1-2]", "--comment=a b"],
+          "container": {"image": "docker://a#b", "mounts": ["/data:/data:ro"], "workdir": "/w"}})"),
+      "t.json");
+  ASSERT_TRUE(config) << config.error().message();
+  EXPECT_EQ(config->slurm.args,
+            (std::vector<std::string>{"--nodelist=node[1-2]", "--comment=a b"}));
+  EXPECT_EQ(config->slurm.container.mounts, std::vector<std::string>{"/data:/data:ro"});
+  const auto error = [](const char* set) { return error_of(small_config(), {set}); };
+  EXPECT_THAT(error(R"(slurm.args=["-w", "n1"])"), HasSubstr("'-w' is no long option"));
+  EXPECT_THAT(error(R"(slurm.args=["--nodes=3"])"), HasSubstr("'--nodes' is set by the launcher"));
+  EXPECT_THAT(error("slurm.container.workdir=/w"), HasSubstr("has no image"));
+  EXPECT_THAT(error(R"(slurm.container={"image":"i","mounts":["/a:/a,/b:/b"]})"),
+              HasSubstr("is no SOURCE:TARGET without a comma"));
+  EXPECT_THAT(error("slurm.container=x"), HasSubstr("must be an object"));
+  EXPECT_THAT(error(R"(slurm.container={"img":"x"})"), HasSubstr("known: image, mounts, workdir"));
+}
+
 TEST(SweepConfig, ReadsAHostfileBesideTheConfig) {
   test::ScratchFolder folder;
   test::write(folder.path("hosts.txt"), "# cluster\nnode1 slots=8\n\n  node2\n");

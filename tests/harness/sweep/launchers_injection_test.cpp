@@ -51,7 +51,9 @@ const std::vector<std::string> kPlaces{"name={}",
                                        "slurm.time_limit={}",
                                        "slurm.mpi={}"};
 /// Of hosts and how to reach them: what they accept may make the trial fail, so they run alone.
-const std::vector<std::string> kHostPlaces{"hosts=[{}]", "ssh.config_file={}"};
+const std::vector<std::string> kHostPlaces{
+    "hosts=[{}]", "ssh.config_file={}",
+    R"(slurm.container={{"image":{0},"mounts":["a:"],"workdir":{0}}})"};
 
 std::vector<std::string> texts() {
   auto all = test::hostile_texts();

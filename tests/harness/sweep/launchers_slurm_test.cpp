@@ -94,6 +94,25 @@ TEST_F(SlurmLauncher, RunsTheWholeGridOfFourNodesByEight) {
   EXPECT_EQ(live_jobs(), 0u);
 }
 
+TEST_F(SlurmLauncher, RunsOnTheNodeThatAnOptionNames) {
+  const auto outcome =
+      sweep(plan({R"(grid.topology=["1n1g"])", R"(slurm.args=["--nodelist=node3"])", "trials=1"}));
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(outcome->exit_status, 0);
+  EXPECT_THAT(test::read(attempt("1n1g", "nodes")), HasSubstr("node3"));
+}
+
+// No pyxis here: srun refuses its options, which is then the trial's outcome.
+TEST_F(SlurmLauncher, AContainerWithoutPyxisIsRefusedByName) {
+  const auto outcome = sweep(plan({R"(grid.topology=["1n1g"])", "trials=1", "retries=0",
+                                   R"(slurm.container={"image":"docker://debian"})"}));
+  ASSERT_TRUE(outcome);
+  const Outcome& end = outcome->result.cells.at(0).trials.at(0).outcome;
+  EXPECT_EQ(end.status, Status::error);
+  EXPECT_THAT(detail_text(end), HasSubstr("container-image"));
+  EXPECT_EQ((*outcome->result.cells.at(0).context)["container"], "docker://debian");
+}
+
 TEST_F(SlurmLauncher, LetsNoTextBecomeACommandInAJob) { expect_text_stays_text(); }
 
 TEST_F(SlurmLauncher, DecodesHowRanksEnd) { expect_ends_decoded({"slurm.job=nodes"}); }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "harness/sweep/launch/slurm_jobs.h"
 #include "harness/sweep/plan/launcher.h"
 #include "harness/sweep/process/folder.h"
 #include "tests/harness/sweep/support.h"
@@ -14,8 +15,10 @@ namespace bertbench {
 namespace {
 using test::plan_of;
 using test::small_config;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
 using ::testing::Not;
 
 std::vector<std::string> keys(const Plan& plan) {
@@ -179,6 +182,26 @@ TEST(SweepPlan, DryRunShowsTheExactCommandAndNeedsNeitherTrainerNorHosts) {
       EXPECT_THAT(lines[0], HasSubstr("<host2>"));
     }
   }
+}
+
+TEST(SweepPlan, GivesSlurmItsFurtherOptionsAndTheContainer) {
+  PlanOptions options;
+  options.launcher = "slurm";
+  const auto plan = plan_of(
+      small_config(R"(, "env": {"NCCL_DEBUG": "INFO"}, "slurm": {"args": ["--nodelist=n3"],
+          "container": {"image": "/i.sqsh", "mounts": ["/data:/data:ro"], "workdir": "/w"}})"),
+      {}, options);
+  const auto processes = (*find_launcher("slurm"))->processes(plan, plan.trials[0], {"/run/t", 1, ""});
+  ASSERT_TRUE(processes);
+  const auto& argv = processes->front().argv;
+  EXPECT_THAT(argv, IsSupersetOf({"--nodelist=n3", "--container-image=/i.sqsh",
+                                  "--container-mounts=/data:/data:ro,/run/t:/run/t",
+                                  "--container-workdir=/w", "--container-env=NCCL_DEBUG"}));
+  BatchJob job;
+  const auto submit = slurm_batch.submit_command(plan, job);
+  EXPECT_THAT(submit, Contains("--nodelist=n3"));
+  EXPECT_THAT(submit, Not(Contains(HasSubstr("container"))));
+  EXPECT_FALSE((*find_launcher("slurm"))->processes(plan, plan.trials[0], {"/run,1/t", 1, ""}));
 }
 
 TEST(SweepPlan, DryRunKeepsHostileTextOnOneLineAndQuoted) {

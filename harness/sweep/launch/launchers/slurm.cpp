@@ -40,7 +40,8 @@ if [ "$kind" = rank ]; then
 else
   export NODE_RANK="$SLURM_NODEID" PET_NODE_RANK="$SLURM_NODEID"
 fi
-first=$(scontrol show hostnames "$SLURM_STEP_NODELIST" </dev/null | head -n 1)
+# "gpu[03-05,07],x1" begins with gpu03. No scontrol: an image of a container has none.
+first=$(printf %s "$SLURM_STEP_NODELIST" | sed 's/\[\([0-9]*\)[^]]*\]/\1/g; s/,.*//')
 if ! getent hosts "$first" >/dev/null 2>&1; then
   address=$(scontrol show node "$first" --oneliner </dev/null 2>/dev/null |
     sed -n 's/.* NodeAddr=\([^ ]*\) .*/\1/p')
@@ -72,6 +73,28 @@ std::vector<std::string> sampler_words(const Plan& plan, const PlannedTrial& tri
   return words;
 }
 
+/// The options of pyxis. The folder of the attempt is there under its own path; variables of the cell
+/// win over those of the image.
+Result<std::vector<std::string>> container_options(const SlurmOptions::Container& container,
+                                                   const LaunchPlace& place,
+                                                   const TrainerCall& call) {
+  std::vector<std::string> out;
+  if (container.image.empty()) return out;
+  if (place.directory.find_first_of(",:") != std::string::npos) {
+    return fail(place.directory, "pyxis mounts no path that holds a comma or a colon",
+                "choose another --out");
+  }
+  auto mounts = container.mounts;
+  mounts.push_back(place.directory + ":" + place.directory);
+  out.push_back("--container-image=" + container.image);
+  out.push_back(fmt::format("--container-mounts={}", fmt::join(mounts, ",")));
+  if (!container.workdir.empty()) out.push_back("--container-workdir=" + container.workdir);
+  std::vector<std::string> names;
+  for (const auto& [name, value] : call.env) names.push_back(name);
+  if (!names.empty()) out.push_back(fmt::format("--container-env={}", fmt::join(names, ",")));
+  return out;
+}
+
 Result<std::vector<ProcessSpec>> processes(const Plan& plan, const PlannedTrial& trial,
                                            const LaunchPlace& place) {
   const auto& options = plan.config.slurm;
@@ -90,6 +113,10 @@ Result<std::vector<ProcessSpec>> processes(const Plan& plan, const PlannedTrial&
   if (options.cpus_per_task > 0) {
     one.argv.push_back(fmt::format("--cpus-per-task={}", options.cpus_per_task));
   }
+  one.argv.insert(one.argv.end(), options.args.begin(), options.args.end());
+  const auto container = container_options(options.container, place, *call);
+  if (!container) return tl::unexpected(container.error());
+  one.argv.insert(one.argv.end(), container->begin(), container->end());
   one.argv.insert(one.argv.end(), {"sh", "-c", std::string(kPlace) + std::string(rank_supervisor()),
                                    "bertbench", std::to_string(call->per_node), call->port,
                                    call->per_rank ? "rank" : "node", place.marker});
