@@ -597,6 +597,22 @@ std::optional<InducedFormat> FormatInducer::finish(std::string_view name) {
   return Induction(shapes_, of_training_).run(name);
 }
 
+std::string_view lack_text(Lack lack) {
+  switch (lack) {
+    case Lack::counter:
+      return "has a time or a rate but no counter";
+    case Lack::growth:
+      return "has a counter that does not grow";
+    case Lack::lines:
+      return "stands alone";
+    case Lack::training:
+      return "does not show that it is of a training";
+    case Lack::text:
+      return "has no text that all such lines have";
+  }
+  return "";
+}
+
 std::vector<NearLine> FormatInducer::nearest() const {
   return Induction(shapes_, of_training_).nearest();
 }

@@ -24,6 +24,9 @@ enum class Lack {
   training,  ///< nothing shows that it is of a training
   text,      ///< no text of four bytes is on all of them
 };
+/// "has a counter that does not grow" and the like, what follows the words "line 7".
+[[nodiscard]] std::string_view lack_text(Lack lack);
+
 struct NearLine {
   std::int64_t line = 0;
   std::string text;

@@ -444,7 +444,7 @@ Result<std::string> read_all(ByteSource& source, LineFeed& feed, CandidateSink& 
 
 }  // namespace
 
-Result<std::vector<FormatFinding>> explain_log(const std::string& path) {
+Result<Explanation> explain_log(const std::string& path) {
   auto source = open_source(path);
   if (!source) return tl::unexpected(source.error());
   LogReader reader(ReadOptions{}, path);
@@ -456,7 +456,7 @@ Result<std::vector<FormatFinding>> explain_log(const std::string& path) {
     if (format.matched > 0) format.finish();
   }
   const FormatState* best = state.leading();
-  std::vector<FormatFinding> out;
+  Explanation out;
   for (const FormatState& format : state.formats) {
     if (format.matched == 0) continue;
     FormatFinding finding{std::string(format.name), format.matched, 0, false, &format == best};
@@ -465,17 +465,22 @@ Result<std::vector<FormatFinding>> explain_log(const std::string& path) {
       finding.records += draft->count();
     }
     finding.timed = evidence_of(*format.builder, format.matched).kind > Evidence::losses;
-    out.push_back(std::move(finding));
+    out.formats.push_back(std::move(finding));
   }
-  std::ranges::stable_sort(out, std::greater<>(), [](const FormatFinding& finding) {
+  std::ranges::stable_sort(out.formats, std::greater<>(), [](const FormatFinding& finding) {
     return std::pair(finding.speaks, finding.lines);
   });
   if (is_read_once(path)) return out;
   source = open_source(path);
   if (source) {
-    if (const auto induced = induced_from(**source); induced.format) {
-      out.push_back({std::string(kGenericName), induced.format->lines, induced.format->lines,
-                     induced.format->timed, !state.claims_training()});
+    auto induced = induced_from(**source);
+    if (induced.format) {
+      out.formats.push_back({std::string(kGenericName), induced.format->lines,
+                             induced.format->lines, induced.format->timed,
+                             !state.claims_training()});
+    }
+    if (std::ranges::none_of(out.formats, &FormatFinding::timed)) {
+      out.nearest = std::move(induced.nearest);
     }
   }
   return out;

@@ -13,6 +13,7 @@
 #include "parsers/core/record.h"
 #include "parsers/core/run_log.h"
 #include "parsers/core/window_rule.h"
+#include "parsers/generic/induced_format.h"
 
 namespace bertbench {
 
@@ -52,6 +53,8 @@ struct LiveView {
   std::optional<Outcome> trouble;  ///< NaN loss, out of memory, error ... as soon as it is seen
 };
 
+struct Explanation;
+
 /// What one format found in a log.
 struct FormatFinding {
   std::string format;
@@ -87,7 +90,7 @@ class LogReader {
 
  private:
   friend Result<std::vector<RunLog>> read_log(const std::string& path, const ReadOptions& options);
-  friend Result<std::vector<FormatFinding>> explain_log(const std::string& path);
+  friend Result<Explanation> explain_log(const std::string& path);
   struct State;
   std::unique_ptr<State> state_;
 };
@@ -98,9 +101,14 @@ class LogReader {
 [[nodiscard]] Result<std::vector<RunLog>> read_log(const std::string& path,
                                                    const ReadOptions& options);
 
-/// All formats that lines of the log are of, the one that speaks first; `generic` last, where the
-/// lines have a shape. Errors as read_log's.
-[[nodiscard]] Result<std::vector<FormatFinding>> explain_log(const std::string& path);
+struct Explanation {
+  /// All formats that lines of the log are of, the one that speaks first; `generic` last, where the
+  /// lines have a shape.
+  std::vector<FormatFinding> formats;
+  std::vector<NearLine> nearest;  ///< to a rate, where no format has one
+};
+/// Errors: not readable, a directory, empty.
+[[nodiscard]] Result<Explanation> explain_log(const std::string& path);
 
 /// "auto", a name of all_formats() or that of `user_format` (may be null); else an Error that lists
 /// them and the nearest.

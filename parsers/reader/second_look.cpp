@@ -15,22 +15,6 @@ namespace {
 
 constexpr std::size_t kBlock = std::size_t{1} << 18;
 
-std::string_view lack_text(Lack lack) {
-  switch (lack) {
-    case Lack::counter:
-      return "has a time or a rate but no counter";
-    case Lack::growth:
-      return "has a counter that does not grow";
-    case Lack::lines:
-      return "stands alone";
-    case Lack::training:
-      return "does not show that it is of a training";
-    case Lack::text:
-      return "has no text that all such lines have";
-  }
-  return "";
-}
-
 /// Whether a run of training was found.
 bool any_training(const std::vector<RunLog>& runs) {
   return std::ranges::any_of(runs, [](const RunLog& run) {

@@ -42,6 +42,18 @@ if(TARGET bertbench AND Python3_Interpreter_FOUND)
   set_tests_properties(e2e.own_trainer PROPERTIES TIMEOUT 600 LABELS e2e RUN_SERIAL TRUE)
 endif()
 
+# Pages of docs/ whose commands run as they stand there. Those with a cluster start a Slurm of their own.
+if(TARGET bertbench AND Python3_Interpreter_FOUND)
+  foreach(page old_logs pull_request questions to_slurm)
+    add_test(NAME e2e.${page} COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/e2e/pages_test.py
+      $<TARGET_FILE:bertbench> ${PROJECT_SOURCE_DIR} ${page}.md)
+    set_tests_properties(e2e.${page} PROPERTIES TIMEOUT 600 LABELS e2e)
+  endforeach()
+  set_tests_properties(e2e.questions e2e.to_slurm PROPERTIES LABELS "e2e;slurm" RESOURCE_LOCK cluster)
+  # A gate judges times.
+  set_tests_properties(e2e.pull_request PROPERTIES RUN_SERIAL TRUE)
+endif()
+
 if(TARGET bertbench AND Python3_Interpreter_FOUND)
   add_test(NAME e2e.arrival COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/e2e/arrival_test.py
     $<TARGET_FILE:bertbench> ${PROJECT_SOURCE_DIR})

@@ -17,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::IsEmpty;
 using testing::Not;
+using testing::SizeIs;
 
 struct Quoted {
   std::string name, text;
@@ -149,15 +150,24 @@ TEST(Generic, AnUnreadLogNamesTheLinesNearestToARate) {
 TEST(Generic, ExplainListsWhatEachFormatFound) {
   const auto named = explain_log(BB_SOURCE_DIR "/parsers/samples/megatron/sample.log");
   ASSERT_TRUE(named);
-  ASSERT_THAT(*named, Not(IsEmpty()));
-  EXPECT_EQ(named->front().format, "megatron");
-  EXPECT_TRUE(named->front().speaks && named->front().timed);
+  ASSERT_THAT(named->formats, Not(IsEmpty()));
+  EXPECT_EQ(named->formats.front().format, "megatron");
+  EXPECT_TRUE(named->formats.front().speaks && named->formats.front().timed);
+  EXPECT_THAT(named->nearest, IsEmpty());
   const auto own = explain_log(BB_SOURCE_DIR
                                "/tests/golden/quoted/generic.stamps_of_a_logger_are_the_clock.log");
   ASSERT_TRUE(own);
-  ASSERT_THAT(*own, Not(IsEmpty()));
-  EXPECT_EQ(own->back().format, kGenericName);
-  EXPECT_TRUE(own->back().speaks);
+  ASSERT_THAT(own->formats, Not(IsEmpty()));
+  EXPECT_EQ(own->formats.back().format, kGenericName);
+  EXPECT_TRUE(own->formats.back().speaks);
+}
+
+TEST(Generic, ExplainNamesTheLinesNearestToARateWhereNothingIsRead) {
+  const auto found = explain_log(
+      BB_SOURCE_DIR "/tests/golden/quoted/generic.builds_and_downloads_are_no_training.log");
+  ASSERT_TRUE(found);
+  EXPECT_THAT(found->formats, IsEmpty());
+  EXPECT_THAT(found->nearest, SizeIs(3));
 }
 
 }  // namespace

@@ -164,10 +164,10 @@ std::string_view lack_of(const FormatFinding& finding) {
 }
 
 Result<ordered_json> explained(const std::string& log) {
-  const auto findings = explain_log(log);
-  if (!findings) return tl::unexpected(findings.error());
+  const auto found = explain_log(log);
+  if (!found) return tl::unexpected(found.error());
   ordered_json rows = ordered_json::array();
-  for (const FormatFinding& finding : *findings) {
+  for (const FormatFinding& finding : found->formats) {
     const std::string_view lack = lack_of(finding);
     rows.push_back({{"format", finding.format},
                     {"lines", finding.lines},
@@ -175,7 +175,23 @@ Result<ordered_json> explained(const std::string& log) {
                     {"lacks", lack.empty() ? ordered_json() : ordered_json(lack)},
                     {"used", finding.speaks}});
   }
-  return rows;
+  ordered_json out{{"formats", std::move(rows)}};
+  if (found->nearest.empty()) return out;
+  for (const NearLine& near : found->nearest) {
+    out["nearest"].push_back(
+        {{"line", near.line}, {"text", trim(near.text)}, {"what", lack_text(near.lack)}});
+  }
+  return out;
+}
+
+void print_nearest(Console& console, const ordered_json& nearest) {
+  console.print("no format reads a rate from this log; nearest to one:\n");
+  for (const ordered_json& near : nearest) {
+    console.print(wrap(fmt::format("line {} {}: {}", near["line"].get<std::int64_t>(),
+                                   near["what"].get<std::string_view>(),
+                                   near["text"].get<std::string_view>()),
+                       4));
+  }
 }
 
 struct Options {
@@ -210,9 +226,9 @@ ExitCode run(const Options& options, Console& console) {
       return console.error(
           {"--explain", "is of formats alone", "bertbench list formats --explain LOG"});
     }
-    auto rows = explained(options.explain);
-    if (!rows) return console.error(rows.error(), ExitCode::nothing_read);
-    json["formats"] = *rows;
+    auto found = explained(options.explain);
+    if (!found) return console.error(found.error(), ExitCode::nothing_read);
+    json = *std::move(found);
   } else {
     for (const Kind* kind : *kinds) json[std::string(kind->name)] = kind->rows();
   }
@@ -224,8 +240,10 @@ ExitCode run(const Options& options, Console& console) {
             console.print(fmt::format("{}{}\n", kind == kinds->front() ? "" : "\n",
                                       console.styled(Style::bold, kind->name)));
           }
-          print(console, *kind, json[std::string(kind->name)]);
+          const ordered_json& rows = json[std::string(kind->name)];
+          if (!rows.empty()) print(console, *kind, rows);
         }
+        if (json.contains("nearest")) print_nearest(console, json["nearest"]);
       });
 }
 

@@ -35,11 +35,26 @@ void check_plain(ConfigReader& in, const std::string& pointer, const std::string
 }
 
 /// Options by which the launcher gives a trial its shape, its output and its environment.
-constexpr std::array<std::string_view, 20> kSetByLauncher{
-    "--nodes",     "--ntasks",        "--ntasks-per-node", "--job-name", "--output",
-    "--error",     "--input",         "--export",          "--mpi",      "--parsable",
-    "--open-mode", "--requeue",       "--no-requeue",      "--array",    "--wrap",
-    "--chdir",     "--kill-on-bad-exit", "--export-file",  "--multi-prog", "--label"};
+constexpr std::array<std::string_view, 20> kSetByLauncher{"--nodes",
+                                                          "--ntasks",
+                                                          "--ntasks-per-node",
+                                                          "--job-name",
+                                                          "--output",
+                                                          "--error",
+                                                          "--input",
+                                                          "--export",
+                                                          "--mpi",
+                                                          "--parsable",
+                                                          "--open-mode",
+                                                          "--requeue",
+                                                          "--no-requeue",
+                                                          "--array",
+                                                          "--wrap",
+                                                          "--chdir",
+                                                          "--kill-on-bad-exit",
+                                                          "--export-file",
+                                                          "--multi-prog",
+                                                          "--label"};
 
 void check_word(ConfigReader& in, const std::string& pointer, const std::string& value,
                 const std::vector<std::string>& allowed) {
@@ -80,17 +95,18 @@ void read_container(ConfigReader& in, const Json& slurm, SlurmOptions::Container
     in.fail_at(at + "/mounts", fmt::format("'{}' is no SOURCE:TARGET without a comma", mount));
   }
   if (container.image.empty() && !(container.mounts.empty() && container.workdir.empty())) {
-    in.fail_at(at, "has no image", "name it: \"image\": \"docker://nvcr.io#nvidia/pytorch:25.10-py3\"");
+    in.fail_at(at, "has no image",
+               "name it: \"image\": \"docker://nvcr.io#nvidia/pytorch:25.10-py3\"");
   }
 }
 
 void read_slurm(ConfigReader& in, SlurmOptions& options) {
   const std::string at = "/slurm";
-  const auto* slurm = section(in, "slurm",
-                              {"job", "max_jobs", "account", "partition", "qos", "constraint",
-                               "reservation", "gres", "exclusive", "time_limit", "queue_timeout_s",
-                               "controller_timeout_s", "cpus_per_task", "mpi", "args",
-                               "container"});
+  const auto* slurm =
+      section(in, "slurm",
+              {"job", "max_jobs", "account", "partition", "qos", "constraint", "reservation",
+               "gres", "exclusive", "time_limit", "queue_timeout_s", "controller_timeout_s",
+               "cpus_per_task", "mpi", "args", "container"});
   if (!slurm) return;
   in.text(*slurm, at, "job", options.job);
   check_word(in, at + "/job", options.job, {"cell", "nodes", "trial"});

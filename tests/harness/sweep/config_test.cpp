@@ -177,10 +177,10 @@ TEST(SweepConfig, RefusesAnUnknownWorkloadAndANulByte) {
 }
 
 TEST(SweepConfig, TakesFurtherOptionsOfSlurmAndAContainer) {
-  const auto config = parse_config(
-      small_config(R"(, "slurm": {"args": ["--nodelist=node[1-2]", "--comment=a b"],
+  const auto config =
+      parse_config(small_config(R"(, "slurm": {"args": ["--nodelist=node[1-2]", "--comment=a b"],
           "container": {"image": "docker://a#b", "mounts": ["/data:/data:ro"], "workdir": "/w"}})"),
-      "t.json");
+                   "t.json");
   ASSERT_TRUE(config) << config.error().message();
   EXPECT_EQ(config->slurm.args,
             (std::vector<std::string>{"--nodelist=node[1-2]", "--comment=a b"}));

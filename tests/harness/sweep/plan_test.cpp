@@ -187,11 +187,12 @@ TEST(SweepPlan, DryRunShowsTheExactCommandAndNeedsNeitherTrainerNorHosts) {
 TEST(SweepPlan, GivesSlurmItsFurtherOptionsAndTheContainer) {
   PlanOptions options;
   options.launcher = "slurm";
-  const auto plan = plan_of(
-      small_config(R"(, "env": {"NCCL_DEBUG": "INFO"}, "slurm": {"args": ["--nodelist=n3"],
+  const auto plan =
+      plan_of(small_config(R"(, "env": {"NCCL_DEBUG": "INFO"}, "slurm": {"args": ["--nodelist=n3"],
           "container": {"image": "/i.sqsh", "mounts": ["/data:/data:ro"], "workdir": "/w"}})"),
-      {}, options);
-  const auto processes = (*find_launcher("slurm"))->processes(plan, plan.trials[0], {"/run/t", 1, ""});
+              {}, options);
+  const auto processes =
+      (*find_launcher("slurm"))->processes(plan, plan.trials[0], {"/run/t", 1, ""});
   ASSERT_TRUE(processes);
   const auto& argv = processes->front().argv;
   EXPECT_THAT(argv, IsSupersetOf({"--nodelist=n3", "--container-image=/i.sqsh",

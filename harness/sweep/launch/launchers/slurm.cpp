@@ -73,8 +73,8 @@ std::vector<std::string> sampler_words(const Plan& plan, const PlannedTrial& tri
   return words;
 }
 
-/// The options of pyxis. The folder of the attempt is there under its own path; variables of the cell
-/// win over those of the image.
+/// The options of pyxis. The folder of the attempt is there under its own path; variables of the
+/// cell win over those of the image.
 Result<std::vector<std::string>> container_options(const SlurmOptions::Container& container,
                                                    const LaunchPlace& place,
                                                    const TrainerCall& call) {
