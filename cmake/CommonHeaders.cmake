@@ -25,7 +25,7 @@ endfunction()
 set(bb_standard_headers
   <algorithm> <array> <charconv> <cmath> <cstdint> <filesystem> <fstream> <functional> <map> <memory>
   <optional> <set> <span> <sstream> <string> <string_view> <utility> <variant> <vector>)
-# The harness starts processes and prints tables: no loop of it is worth the time that -O2 takes with
+# The harness starts processes and prints tables, and configuration is read once: no loop of them is worth the time that -O2 takes with
 # JSON's templates (a fifth of a file's).
 set(bb_quick_to_compile $<$<NOT:$<CONFIG:Debug>>:-O1>)
 set(bb_common_libs Threads::Threads)
@@ -46,9 +46,9 @@ function(bb_common_headers target)
   target_precompile_headers(${target} REUSE_FROM bb_headers)
 endfunction()
 
-# The same for the harness: with JSON, and optimised less.
-function(bb_harness_headers target)
-  target_link_libraries(${target} PRIVATE ${bb_common_libs})
+# The same with JSON, and optimised less: for what has no loop worth the time.
+function(bb_json_headers target)
+  target_link_libraries(${target} PRIVATE ${bb_common_libs} nlohmann_json::nlohmann_json)
   target_compile_options(${target} PRIVATE ${bb_quick_to_compile})
   target_precompile_headers(${target} REUSE_FROM bb_json_headers)
   bb_unity(${target})

@@ -9,7 +9,7 @@
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kBlanks = " \t";
+constexpr std::string_view kPaddings = " \t";
 
 struct Cell {
   std::size_t begin = 0;
@@ -17,7 +17,7 @@ struct Cell {
 };
 
 Cell trimmed(std::string_view line, std::size_t begin, std::size_t end) {
-  while (begin < end && kBlanks.find(line[begin]) != std::string_view::npos) ++begin;
+  while (begin < end && kPaddings.find(line[begin]) != std::string_view::npos) ++begin;
   return {begin, trim(line.substr(begin, end - begin))};
 }
 
@@ -25,11 +25,11 @@ Cell trimmed(std::string_view line, std::size_t begin, std::size_t end) {
 std::vector<Cell> cells_of(std::string_view line, char mark, std::size_t width) {
   std::vector<Cell> out;
   if (mark == ' ') {
-    for (std::size_t at = line.find_first_not_of(kBlanks); at < line.size();) {
+    for (std::size_t at = line.find_first_not_of(kPaddings); at < line.size();) {
       std::size_t end = at, next = at;
       while (next - end < width && end < line.size()) {
-        end = std::min(line.find_first_of(kBlanks, next), line.size());
-        next = std::min(line.find_first_not_of(kBlanks, end), line.size());
+        end = std::min(line.find_first_of(kPaddings, next), line.size());
+        next = std::min(line.find_first_not_of(kPaddings, end), line.size());
         if (next == line.size()) break;
       }
       out.push_back({at, line.substr(at, end - at)});
@@ -183,7 +183,7 @@ std::vector<LineNumber> row_numbers(const TableHead& head, std::string_view line
   std::size_t begin = 0;
   if (head.same_line) {
     begin = line.find(head.text) + head.text.size();
-    begin = std::min(line.find_first_not_of(kBlanks, begin), line.size());
+    begin = std::min(line.find_first_not_of(kPaddings, begin), line.size());
     line = line.substr(0, line.find_first_of(" \t,;])", begin));
   }
   auto cells = cells_of(line.substr(begin), head.mark, 1);

@@ -9,7 +9,7 @@
 namespace bertbench {
 namespace {
 
-constexpr std::size_t kRawBlock = std::size_t{64} << 10;
+constexpr std::size_t kUtf16Block = std::size_t{64} << 10;
 constexpr unsigned kReplacement = 0xfffd;
 
 bool is_high(unsigned unit) { return unit >= 0xd800 && unit < 0xdc00; }
@@ -57,7 +57,7 @@ void Utf16Decoder::decode(std::string_view bytes, std::string& text) {
 }
 
 Utf16Source::Utf16Source(std::unique_ptr<ByteSource> raw)
-    : raw_(std::move(raw)), bytes_(kRawBlock) {}
+    : raw_(std::move(raw)), bytes_(kUtf16Block) {}
 
 Result<std::size_t> Utf16Source::read(std::span<char> buffer) {
   while (taken_ == text_.size()) {

@@ -14,7 +14,7 @@
 namespace bertbench {
 namespace {
 
-constexpr std::size_t kBlock = 32768, kFileHead = 7, kChunkHead = 7;
+constexpr std::size_t kLogBlock = 32768, kFileHead = 7, kChunkHead = 7;
 
 unsigned byte_at(std::string_view bytes, std::size_t i) {
   return static_cast<unsigned char>(bytes[i]);
@@ -74,7 +74,7 @@ class WandbSource final : public TrackerSource {
 
   Result<bool> add_lines(std::string& out) override {
     const std::uint64_t from = offset();
-    const std::size_t left = kBlock - from % kBlock;
+    const std::size_t left = kLogBlock - from % kLogBlock;
     const bool begins = from == 0;
     const auto head = next(begins ? kFileHead : std::min(left, kChunkHead));
     if (!head) return tl::unexpected(head.error());
@@ -112,7 +112,7 @@ class WandbSource final : public TrackerSource {
     for (std::string& text : console_) {  // its line lost its end
       if (!text.empty()) out += std::exchange(text, {}) + "\n";
     }
-    const auto skipped = next((kBlock - offset() % kBlock) % kBlock);
+    const auto skipped = next((kLogBlock - offset() % kLogBlock) % kLogBlock);
     if (!skipped) return tl::unexpected(skipped.error());
     return true;
   }

@@ -2,7 +2,6 @@
 if(TARGET SQLite::SQLite3)
   add_library(bb_store STATIC store/store.cpp store/trend.cpp)
   add_library(bb::store ALIAS bb_store)
-  bb_common_headers(bb_store)
-  bb_unity(bb_store)
+  bb_json_headers(bb_store)
   target_link_libraries(bb_store PUBLIC bb_reports PRIVATE SQLite::SQLite3 bb::warnings)
 endif()

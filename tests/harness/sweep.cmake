@@ -53,10 +53,14 @@ endif()
 # A sample of every fault (docs/durability.md), with the real program and real processes.
 find_package(Python3 COMPONENTS Interpreter QUIET)
 if(TARGET bertbench AND Python3_Interpreter_FOUND)
-  add_test(NAME faults.quick COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/fault_table
-    --quick --build ${CMAKE_BINARY_DIR})
+  foreach(group trainer harness kills calls remote)
+    add_test(NAME faults.${group} COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/fault_table
+      --quick --groups ${group} --build ${CMAKE_BINARY_DIR})
+    set_tests_properties(faults.${group} PROPERTIES TIMEOUT 600 LABELS "e2e" COST 30)
+  endforeach()
   # Trainers that hang are ended after a second or less: alone, so that load ends no other.
-  set_tests_properties(faults.quick PROPERTIES TIMEOUT 600 LABELS "e2e" RUN_SERIAL TRUE)
+  set_tests_properties(faults.trainer PROPERTIES RUN_SERIAL TRUE)
+  set_tests_properties(faults.remote PROPERTIES RESOURCE_LOCK cluster)
 endif()
 
 # What the harness costs, against its bounds (scripts/sweep_cost). No test: it measures time.

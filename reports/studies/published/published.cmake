@@ -6,7 +6,7 @@ set(published_declared "")
 set(published_listed "")
 foreach(name ${published_names})
   string(MAKE_C_IDENTIFIER ${name} id)
-  bb_embed(bb_reports kPublished_${id} ${PROJECT_SOURCE_DIR}/configs/published/${name}.json)
+  bb_embed(bb_report_output kPublished_${id} ${PROJECT_SOURCE_DIR}/configs/published/${name}.json)
   string(APPEND published_declared "extern const char* const kPublished_${id};\n")
   string(APPEND published_listed "    {\"${name}\", kPublished_${id}},\n")
 endforeach()
@@ -27,4 +27,4 @@ const EmbeddedPublished kFiles[] = {
 const std::span<const EmbeddedPublished> kPublishedFiles{kFiles};
 }  // namespace bertbench
 ")
-target_sources(bb_reports PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/published_files.cpp)
+target_sources(bb_report_output PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/published_files.cpp)
