@@ -33,7 +33,7 @@ const std::vector<std::string> kKeys{"name",        "workload",        "grid",
                                      "framework",   "files",           "logs",
                                      "format",      "setup",           "cleanup",
                                      "trial_setup", "trial_cleanup",   "variants",
-                                     "order_seed",  "$schema"};
+                                     "order_seed",  "secret",          "$schema"};
 
 /// Scalar or list of scalars, as text.
 std::optional<std::vector<std::string>> values_of(ConfigReader& in, const Json& value,
@@ -63,6 +63,11 @@ void read_grid(ConfigReader& in, const Workload& workload, SweepConfig& config) 
     const std::string axis = canonical_axis(name);
     if (auto good = check_axis_name(axis, workload); !good) {
       in.fail_at(at, good.error().what, good.error().hint);
+      return;
+    }
+    if (is_secret_name(axis, config.secret)) {
+      in.fail_at(at, "is the name of a secret, and the values of an axis stand in every report",
+                 "give it in env or args; an axis that is none needs another name");
       return;
     }
     if (config.axis(axis)) {
@@ -355,6 +360,7 @@ void read_scalars(ConfigReader& in, SweepConfig& config) {
   in.text(root, "", "name", config.name);
   in.texts(root, "", "args", config.args);
   in.variables(root, "", "env", config.env);
+  in.texts(root, "", "secret", config.secret);
   read_trials(in, config);
   if (root.contains("record_hostname")) {
     if (root["record_hostname"].is_boolean()) {
@@ -441,6 +447,7 @@ Result<SweepConfig> parse_config(const std::string& text, const std::string& sou
     }
   }
   if (reader->error()) return tl::unexpected(*reader->error());
+  conceal_secrets(config);
   return config;
 }
 
@@ -488,6 +495,7 @@ std::string config_to_json(const SweepConfig& config) {
     json["trials_interval"] = config.trials_interval;
   }
   if (config.record_hostname) json["record_hostname"] = true;
+  if (!config.secret.empty()) json["secret"] = config.secret;
   if (const auto seed = to_int(config.seed)) {
     json["seed"] = *seed;
   } else if (!config.seed.empty()) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "harness/sweep/config/one_line.h"
+#include "harness/sweep/config/secrets.h"
 #include "harness/sweep/config/variants.h"
 #include "harness/sweep/config/workload.h"
 #include "parsers/core/error.h"
@@ -84,6 +85,8 @@ struct SweepConfig {
   std::vector<Exclude> exclude;
   std::vector<std::string> args;           ///< appended to every command line as they are
   std::map<std::string, std::string> env;  ///< set for every trainer
+  std::vector<std::string> secret;         ///< names whose values are secrets, besides those known
+  Secrets secrets;                         ///< what the markers in env, args and so on stand for
   std::vector<std::string> hosts;          ///< of the list or of the hostfile
   int trials = 5;                          ///< launches of each cell; at most, when auto_trials
   bool auto_trials = false;                ///< "trials": "auto": stop a cell when it is narrow

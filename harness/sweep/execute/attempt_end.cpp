@@ -200,6 +200,7 @@ Result<MeasuredAttempt> measure_ended(const OpenSweep& sweep, const EndedAttempt
   apply_telemetry(result, open->telemetry);
   const auto& earlier = open->wanted.earlier;
   result.notices.insert(result.notices.end(), earlier.begin(), earlier.end());
+  conceal_in(result, sweep.plan.config.secrets);
   return measured;
 }
 

@@ -111,15 +111,15 @@ Result<void> BatchJobs::start() {
 Result<void> BatchJobs::write_launch(const OpenAttempt& open, const std::string& job) const {
   const auto& folder = open.folder;
   for (const char* old : {"started", "ended", "cancel", "nodes", "over"}) folder.remove(old);
-  const auto& process = open.processes.front();
+  const auto process = sweep_.plan.config.secrets.reveal(open.processes.front());
   std::vector<std::string> variables;
   for (const auto& name : process.unset) {
     // env takes no prefixes; what ends in '*' is set by Slurm anew for its tasks.
     if (!name.ends_with('*')) variables.insert(variables.begin(), {"-u", name});
   }
   for (const auto& [name, value] : process.set) variables.push_back(name + "=" + value);
-  if (auto done = folder.write("launch.env", nul_ended(variables)); !done) return done;
-  if (auto done = folder.write("launch.argv", nul_ended(process.argv)); !done) return done;
+  if (auto done = folder.write_private("launch.env", nul_ended(variables)); !done) return done;
+  if (auto done = folder.write_private("launch.argv", nul_ended(process.argv)); !done) return done;
   return folder.write("job", job + "\n");
 }
 

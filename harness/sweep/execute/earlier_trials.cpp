@@ -135,6 +135,7 @@ Result<Reviewed> review(const OpenSweep& sweep, const PlannedTrial& trial,
     result.outcome = {
         Status::killed, result.outcome.step, 0, {make_notice(NoticeCode::harness_ended_first, 0)}};
   }
+  conceal_in(result, sweep.plan.config.secrets);
   result.block = attempt.block;
   const auto status = result.outcome.status;
   const bool final = attempt.finished && read->legible &&

@@ -31,7 +31,7 @@ std::string run_words(const OpenSweep& sweep, const Folder& folder, Hook hook,
   const double limit_s = sweep.plan.config.timeout_s;
   std::optional<Clock::time_point> ending;
   const char* ended_for = "";
-  const auto started = group.start(spec, *log);
+  const auto started = group.start(sweep.plan.config.secrets.reveal(spec), *log);
   const auto log_is_full = [&] {
     struct stat info {};
     return fstat(*log, &info) == 0 && info.st_size > sweep.plan.config.log_limit_bytes;

@@ -147,7 +147,7 @@ Result<void> LocalAttempts::start_ranks(Running& now) {
   auto& processes = launched["processes"] = nlohmann::ordered_json::array();
   std::vector<pid_t> ranks;
   for (const auto& spec : now.open->processes) {
-    const auto id = now.group.start(spec, now.open->log_fd);
+    const auto id = now.group.start(sweep_.plan.config.secrets.reveal(spec), now.open->log_fd);
     if (!id) {
       now.end.cause = EndCause::not_started;
       now.end.detail = id.error().message();

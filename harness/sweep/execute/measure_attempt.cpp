@@ -30,6 +30,17 @@ std::string csv_of(const RunLog& run, const Facts& facts, const Trial& trial) {
 
 }  // namespace
 
+void conceal_in(Trial& trial, const Secrets& secrets) {
+  if (secrets.empty()) return;
+  for (auto* notices : {&trial.outcome.details, &trial.notices}) {
+    for (auto& notice : *notices) {
+      for (auto& value : notice.values) {
+        if (auto* text = std::get_if<std::string>(&value)) *text = secrets.conceal_values(*text);
+      }
+    }
+  }
+}
+
 Facts facts_of(const PlannedCell& cell) {
   Facts facts;
   const auto source = FactSource::command_line;

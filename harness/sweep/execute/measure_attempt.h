@@ -28,6 +28,10 @@ MeasuredAttempt measure_attempt(const Plan& plan, const PlannedTrial& planned, i
                                 const std::vector<RunLog>& runs, const std::string& log_path,
                                 IterationsText iterations = IterationsText::yes);
 
+/// A trainer may name a secret in the message that it ends with: markers take the place of values
+/// in outcome and notices.
+void conceal_in(Trial& trial, const Secrets& secrets);
+
 /// Facts of a cell as a user would give them: the plan knows, the log need not say.
 Facts facts_of(const PlannedCell& cell);
 

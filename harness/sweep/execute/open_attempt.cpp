@@ -58,7 +58,9 @@ Result<void> write_command(const OpenSweep& sweep, const OpenAttempt& open,
   for (const auto& one : open.processes) {
     Json set = Json::object();
     for (const auto& [key, value] : one.set) set[key] = value;
-    json["processes"].push_back({{"argv", one.argv}, {"set", set}, {"unset", one.unset}});
+    Json process = {{"argv", one.argv}, {"set", set}, {"unset", one.unset}};
+    if (!one.input.empty()) process["input"] = one.input;
+    json["processes"].push_back(std::move(process));
   }
   for (const auto& file : files) json["files"][file.name] = file.text;
   return open.folder.write_unsynced(
@@ -73,7 +75,11 @@ Result<void> write_files(const OpenSweep& sweep, const Folder& attempt,
   for (const auto& file : files) {
     const auto into = attempt.child(kFilesFolder);
     if (!into) return tl::unexpected(into.error());
-    if (auto done = into->write(file.name, file.text); !done) return done;
+    const auto& secrets = sweep.plan.config.secrets;
+    auto done = !secrets.held_by(file.text) ? into->write(file.name, file.text)
+                : file.json ? into->write_private(file.name, secrets.reveal_json(file.text))
+                            : into->write_private(file.name, secrets.reveal(file.text));
+    if (!done) return done;
   }
   return {};
 }

@@ -54,6 +54,11 @@ Result<void> check_programs(const Plan& plan, const Launcher& launcher) {
     return fail(plan.workload.label(), "needs " + plan.missing.front().option,
                 plan.missing.front().what);
   }
+  if (const auto lost = plan.config.secrets.missing(); !lost.empty()) {
+    return fail(plan.config.source,
+                fmt::format("{} stands for a value that no run folder holds", lost.front()),
+                "give the value again, in the configuration or by --set");
+  }
   if (auto good = check_hosts_known(plan); !good) return good;
   const auto& hooks = plan.config.hooks;
   if (launcher.queue() && !(hooks.trial_setup.empty() && hooks.trial_cleanup.empty())) {
@@ -204,12 +209,14 @@ Result<std::string> command_digest(const OpenSweep& sweep, const PlannedTrial& t
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   for (const auto& one : *processes) {
     all.push_back({{"argv", one.argv}, {"set", one.set}, {"unset", one.unset}});
+    if (!one.input.empty()) all.back()["input"] = one.input;
   }
   const auto text = all.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   auto canonical = fmt::format("{}\n{}", sweep.launcher.name, text);
   const auto files = trial_files(sweep.plan, trial, canonical_place);
   if (!files) return tl::unexpected(files.error());
   for (const auto& file : *files) canonical += fmt::format("\n{}\n{}", file.name, file.text);
+  canonical += sweep.plan.config.secrets.digests_of(canonical, sweep.earlier.run_id);
   return digest(canonical);
 }
 

@@ -58,7 +58,13 @@ for dir in "${attempts[@]}"; do
   # The end of this pipe is the order to stop: see the supervisor of a rank.
   exec 4< <(exec sleep 2147483647)
   holder=$!
-  env "${variables[@]}" "${words[@]}" <&4 >>"$dir/log.txt" 2>&1 &
+  # No program env, whose arguments everybody on the node could read.
+  (
+    exec 4<&-
+    while [ "${variables[0]-}" = -u ]; do unset "${variables[1]}"; variables=("${variables[@]:2}"); done
+    [ "${#variables[@]}" -eq 0 ] || export "${variables[@]}"
+    exec "${words[@]}"
+  ) <&4 >>"$dir/log.txt" 2>&1 &
   step=$!
   exec 4<&-
   (

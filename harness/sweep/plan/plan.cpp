@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <set>
 #include <span>
 #include <utility>
@@ -71,23 +70,6 @@ bool matches(const Point& point, const Exclude& exclude) {
     return it != point.end() &&
            std::find(entry.second.begin(), entry.second.end(), it->second) != entry.second.end();
   });
-}
-
-/// Of a variable: its value is a credential, which changes no work and must not be published.
-bool is_secret(const std::string& variable) {
-  constexpr std::string_view kWords[] = {"TOKEN",       "SECRET", "PASSWORD", "PASSWD",
-                                         "CREDENTIALS", "APIKEY", "ACCESSKEY"};
-  std::string before;
-  for (const auto word : split(variable, '_')) {
-    std::string upper;
-    for (const char c : word) {
-      upper += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    }
-    const std::string pair = before + upper;  // API_KEY, ACCESS_KEY
-    if (std::ranges::any_of(kWords, [&](auto w) { return w == upper || w == pair; })) return true;
-    before = std::move(upper);
-  }
-  return false;
 }
 
 /// What the trainer is given as options: the cell's axes and what "args" adds to them.
@@ -181,7 +163,7 @@ void identify(PlannedCell& cell, Point& point, const SweepConfig& config,
   cell.identity = identity_of_point(point, cell.topology, workload);
   auto& axes = cell.identity.axes;
   for (const auto& [name, value] : config.env) {
-    if (!is_secret(name)) axes.emplace("env." + name, value);
+    if (!config.secrets.held_by(value)) axes.emplace("env." + name, value);
   }
   if (config.seed_per_trial() || (!workload.is_bert_train && !config.seed.empty())) {
     axes["seed"] = config.seed;
@@ -225,13 +207,13 @@ void give_command(PlannedCell& cell, const SweepConfig& config, const Variant& v
 }
 
 /// The variant is part of the identity by its name alone: what it changes is what is compared.
-void name_variant(PlannedCell& cell, Point& point, const Variant& variant) {
+void name_variant(PlannedCell& cell, Point& point, const Variant& variant, const Secrets& secrets) {
   if (variant.name.empty()) return;
   cell.identity.axes[kVariantAxis] = point[kVariantAxis] = variant.name;
   cell.key = cell.identity.key();
   auto& words = cell.variant.emplace();
   for (const auto& [name, value] : variant.env) {
-    if (!is_secret(name)) words.push_back(fmt::format("{}={}", name, value));
+    if (!secrets.held_by(value)) words.push_back(fmt::format("{}={}", name, value));
   }
   words.insert(words.end(), variant.args.begin(), variant.args.end());
   const OptionValues own = given_options(variant.args);
@@ -261,7 +243,7 @@ Result<std::vector<PlannedCell>> expand(const SweepConfig& config, const Workloa
       one.point = point;
       give_command(one, config, variant);
       identify(one, one.point, config, workload);
-      name_variant(one, one.point, variant);
+      name_variant(one, one.point, variant, config.secrets);
       one.grid_point = cells.size() / variants.size();
       const auto way = choose_way(workload, one, config.launcher);
       if (!way) return tl::unexpected(way.error());
@@ -508,6 +490,8 @@ std::string text_of(const std::vector<ProcessSpec>& processes) {
       if (last_name == name && last_value != value) text += ".." + shell_quote(last_value);
     }
     for (const auto& arg : one.argv) text += " " + shell_quote(arg);
+    if (!one.input.empty()) text += " <";
+    for (const auto& word : one.input) text += " " + shell_quote(word);
   }
   return text;
 }

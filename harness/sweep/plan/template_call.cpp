@@ -401,12 +401,12 @@ Result<std::vector<TrialFile>> trial_files(const Plan& plan, const PlannedTrial&
     if (!file.json) {
       auto text = fill(file.text, *values, plan);
       if (!text) return in_file(text.error(), name);
-      out.push_back({name, std::move(*text)});
+      out.push_back({name, std::move(*text), false});
       continue;
     }
     auto json = fill_json(Json::parse(file.text), *values, plan);
     if (!json) return in_file(json.error(), name);
-    out.push_back({name, json->dump(2, ' ', false, Json::error_handler_t::replace) + "\n"});
+    out.push_back({name, json->dump(2, ' ', false, Json::error_handler_t::replace) + "\n", true});
   }
   return out;
 }

@@ -41,6 +41,7 @@ inline constexpr const char* kOutputFolder = "output";
 struct TrialFile {
   std::string name;  ///< {file:NAME} is <attempt>/files/NAME
   std::string text;
+  bool json = false;
 };
 /// Those that a word or a variable of the trial names.
 Result<std::vector<TrialFile>> trial_files(const Plan& plan, const PlannedTrial& trial,

@@ -164,11 +164,11 @@ Result<int> Folder::open_append(const std::string& name) const {
 }
 
 template <class Fill>
-Result<void> Folder::replace(const std::string& name, bool synced, Fill fill) const {
+Result<void> Folder::replace(const std::string& name, bool synced, Fill fill, unsigned mode) const {
   const std::string temporary = fmt::format(".{}.{}.tmp", name, getpid());
   unlinkat(fd_, temporary.c_str(), 0);
   const int fd =
-      openat(fd_, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+      openat(fd_, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
   if (fd < 0) return tl::unexpected(file_error(path_of(name), "cannot write", errno));
   bool good = fill(fd) && (!synced || fsync(fd) == 0);
   int error_number = errno;
@@ -186,6 +186,11 @@ Result<void> Folder::replace(const std::string& name, bool synced, Fill fill) co
 
 Result<void> Folder::write(const std::string& name, std::string_view text) const {
   return replace(name, true, [&](int fd) { return write_all(fd, text); });
+}
+
+Result<void> Folder::write_private(const std::string& name, std::string_view text) const {
+  return replace(
+      name, true, [&](int fd) { return write_all(fd, text); }, 0600);
 }
 
 Result<void> Folder::write_unsynced(const std::string& name, std::string_view text) const {

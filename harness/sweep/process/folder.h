@@ -34,6 +34,8 @@ class Folder {
   [[nodiscard]] Result<int> open_append(const std::string& name) const;
   /// Temporary file, fsync, rename, fsync of the folder.
   [[nodiscard]] Result<void> write(const std::string& name, std::string_view text) const;
+  /// The same, for its owner alone to read: it holds a secret.
+  [[nodiscard]] Result<void> write_private(const std::string& name, std::string_view text) const;
   /// The same without the syncs: whole or not there if a process dies; if the machine does, it may
   /// be empty. For what can be made again.
   [[nodiscard]] Result<void> write_unsynced(const std::string& name, std::string_view text) const;
@@ -55,7 +57,8 @@ class Folder {
   Folder(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
   /// A temporary file filled by `fill(fd)` and renamed to `name`.
   template <class Fill>
-  [[nodiscard]] Result<void> replace(const std::string& name, bool synced, Fill fill) const;
+  [[nodiscard]] Result<void> replace(const std::string& name, bool synced, Fill fill,
+                                     unsigned mode = 0666) const;
   int fd_ = -1;
   std::string path_;
 };

@@ -18,6 +18,7 @@
 #include <set>
 #include <thread>
 
+#include "harness/sweep/process/folder.h"
 #include "harness/sweep/process/proc_fs.h"
 #include "harness/sweep/process/process_boost.h"
 #include "harness/sweep/process/program.h"
@@ -43,6 +44,41 @@ std::map<std::string, std::string> environment_for(const ProcessSpec& spec) {
   return out;
 }
 
+/// "=" begins a word, "+" goes on with its next line, "." ends it, "end" ends all.
+constexpr std::string_view kWordReader = R"sh(
+set --
+word='' break='
+'
+while IFS= read -r line; do
+  case $line in
+    =*) word=${line#=} ;;
+    +*) word=$word$break${line#+} ;;
+    .) set -- "$@" "$word" ;;
+    *) break ;;
+  esac
+done
+)sh";
+
+std::string lines_of(const std::vector<std::string>& words) {
+  std::string out;
+  for (const auto& word : words) {
+    out += '=';
+    for (const char c : word) {
+      out += c;
+      if (c == '\n') out += '+';
+    }
+    out += "\n.\n";
+  }
+  return out + "end\n";
+}
+
+/// Into a pipe that nobody reads yet: false where it does not fit.
+bool fill_pipe(int fd, std::string_view text) {
+  const int room = fcntl(fd, F_GETPIPE_SZ);
+  const bool fits = room >= 0 && text.size() <= static_cast<std::size_t>(room);
+  return (fits || fcntl(fd, F_SETPIPE_SZ, text.size()) >= 0) && write_all(fd, text);
+}
+
 ExitStatus decode(int status) {
   ExitStatus out;
   if (WIFEXITED(status)) out.code = WEXITSTATUS(status);
@@ -51,6 +87,8 @@ ExitStatus decode(int status) {
 }
 
 }  // namespace
+
+std::string_view word_reader() { return kWordReader; }
 
 std::string ExitStatus::str() const {
   if (code) return fmt::format("exit status {}", *code);
@@ -79,6 +117,12 @@ Result<ProcessId> ProcessGroup::start(const ProcessSpec& spec, int log_fd) {
   if (spec.hold_stdin && pipe2(ends, O_CLOEXEC) < 0) {
     return fail(spec.argv[0], "cannot hold its stdin open",
                 "raise the limit of open files (ulimit -n)");
+  }
+  if (!spec.input.empty() && !fill_pipe(ends[1], lines_of(spec.input))) {
+    close(ends[0]);
+    close(ends[1]);
+    return fail(spec.argv[0], "its secret words do not fit into a pipe",
+                "they may have 1 MiB in all; pass a file's path in place of its text");
   }
   auto pid =
       spawn_process(program, spec.argv, environment_for(spec), spec.cwd, log_fd, ends[0], group_);

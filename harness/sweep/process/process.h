@@ -8,6 +8,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -26,7 +27,14 @@ struct ProcessSpec {
   /// Its end is how whoever runs the trainer elsewhere learns that it is to be ended (launcher
   /// ssh).
   bool hold_stdin = false;
+  /// Written to the held stdin first, as word_reader() reads it: words that must not stand in argv,
+  /// where everybody on the machine may read them. At most 1 MiB.
+  std::vector<std::string> input{};
 };
+
+/// A script of POSIX sh that makes the words of ProcessSpec::input its arguments, and leaves the
+/// rest of stdin alone.
+std::string_view word_reader();
 
 /// How a process ended, decoded from the wait status: exit 9 and SIGKILL are different things.
 struct ExitStatus {

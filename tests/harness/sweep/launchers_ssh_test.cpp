@@ -1,9 +1,13 @@
 // Launcher ssh with the real ssh against an sshd that the test starts on loopback.
+#include "harness/sweep/plan/launcher.h"
 #include "harness/sweep/process/process.h"
 #include "tests/harness/sweep/launchers_fixture.h"
 #include "tests/harness/sweep/ssh_server.h"
 
 namespace bertbench {
+
+extern const Launcher launcher_ssh;
+
 namespace {
 
 using test::quick;
@@ -33,6 +37,23 @@ TEST_F(SshLauncher, GivesRanksTheirPlaceOverFourHosts) {
 }
 
 TEST_F(SshLauncher, LetsNoTextBecomeACommandOverThere) { expect_text_stays_text(); }
+
+TEST_F(SshLauncher, GivesSecretsByStdinAndNotByWords) {
+  const auto secret = plan(
+      {R"(env.FAKE_TOKEN="pq '$(touch pwned)'\n=+.\nend")", "env.FAKE_DUMP=" + temp_.path("dump")});
+  const auto spec = launcher_ssh.processes(secret, secret.trials[0], {"d", 1, "m"});
+  ASSERT_TRUE(spec);
+  EXPECT_THAT(spec->front().input, Contains("FAKE_TOKEN=<secret:FAKE_TOKEN>"));
+  for (const auto& word : secret.config.secrets.reveal(spec->front()).argv) {
+    EXPECT_THAT(word, ::testing::Not(HasSubstr("touch pwned")));
+  }
+  const auto outcome = sweep(secret);
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(outcome->exit_status, 0) << test::read(attempt("1n2g", "log.txt"));
+  EXPECT_THAT(test::dumped(temp_.path("dump")),
+              Contains("FAKE_TOKEN=pq '$(touch pwned)'\n=+.\nend"));
+  EXPECT_FALSE(std::filesystem::exists("pwned"));
+}
 
 TEST_F(SshLauncher, DecodesHowRanksEnd) { expect_ends_decoded(); }
 

@@ -91,12 +91,21 @@ Result<std::vector<ProcessSpec>> processes(const Plan& plan, const PlannedTrial&
     for (auto& one : place_variables(*call, process, address_of(host_of(plan, 0)))) {
       variables.push_back(std::move(one));
     }
-    // ssh hands one text to the login shell over there, so every word is quoted for it.
-    std::string remote = fmt::format("exec sh -c {} bertbench {} {}", word(rank_supervisor()),
-                                     word(marker), variables.size());
-    for (const auto& [name, value] : variables) remote += " " + word(name + "=" + value);
-    for (const auto& text : call->words) remote += " " + word(text);
+    std::vector<std::string> words{marker, std::to_string(variables.size())};
+    for (const auto& [name, value] : variables) words.push_back(name + "=" + value);
+    words.insert(words.end(), call->words.begin(), call->words.end());
     ProcessSpec one = base;
+    const bool secret = std::ranges::any_of(
+        words, [&](const auto& text) { return plan.config.secrets.held_by(text); });
+    std::string script(rank_supervisor());
+    if (secret) script.insert(0, word_reader());
+    // ssh hands one text to the login shell over there, so every word is quoted for it.
+    std::string remote = fmt::format("exec sh -c {} bertbench", word(script));
+    if (secret) {
+      one.input = std::move(words);
+    } else {
+      for (const auto& text : words) remote += " " + word(text);
+    }
     one.argv.insert(one.argv.end(), {"--", host_of(plan, process / call->per_node), remote});
     all.push_back(std::move(one));
   }

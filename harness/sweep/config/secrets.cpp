@@ -1,0 +1,251 @@
+#include "harness/sweep/config/secrets.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+#include "harness/sweep/config/config.h"
+#include "harness/sweep/config/placeholders.h"
+#include "parsers/core/config_reader.h"
+#include "parsers/core/sha256.h"
+#include "parsers/core/text.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::string_view kOpen = "<secret:";
+
+bool is_marker(std::string_view text) {
+  return text.starts_with(kOpen) && text.find('>') == text.size() - 1;
+}
+
+bool is_name_char(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '.';
+}
+
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  for (auto at = text.find(from); at != text.npos; at = text.find(from, at + to.size())) {
+    text.replace(at, from.size(), to);
+  }
+}
+
+/// What an escaped string of JSON is between its quotes.
+std::string inside_quotes(const std::string& text) {
+  const auto quoted = Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return quoted.substr(1, quoted.size() - 2);
+}
+
+/// Markers in place of the values in the texts of one configuration.
+class Concealer {
+ public:
+  Concealer(Secrets& secrets, const std::vector<std::string>& further)
+      : secrets_(secrets), further_(further) {}
+
+  void variables(std::map<std::string, std::string>& all) {
+    for (auto& [name, value] : all) {
+      if (is_secret(name)) value = secrets_.conceal(name, value);
+    }
+  }
+
+  /// `filled`: words in which braces are placeholders.
+  void words(std::vector<std::string>& all, bool filled) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      auto& word = all[i];
+      const bool option = word.starts_with('-') && word.find_first_of("= ") == word.npos;
+      if (option && is_secret(word) && i + 1 < all.size() && !all[i + 1].starts_with('-')) {
+        ++i;
+        all[i] = marker(word, all[i], filled);
+      } else {
+        word = assignments(word, "=", filled);
+      }
+    }
+  }
+
+  void file(FileText& file) {
+    if (!file.json) {
+      file.text = assignments(file.text, "=:", true);
+      return;
+    }
+    auto json = Json::parse(file.text);
+    members(json);
+    file.text = json.dump();
+  }
+
+ private:
+  [[nodiscard]] bool is_secret(std::string_view name) const {
+    return is_secret_name(name, further_);
+  }
+
+  /// A value that a placeholder makes is no secret of the configuration.
+  std::string marker(std::string_view name, const std::string& value, bool filled) {
+    if (!filled) return secrets_.conceal(name, value);
+    if (!placeholders_in(value).empty()) return value;
+    std::string plain = value;
+    replace_all(plain, "{{", "{");
+    replace_all(plain, "}}", "}");
+    return secrets_.conceal(name, plain);
+  }
+
+  void members(Json& json) {
+    if (!json.is_structured()) return;
+    for (auto it = json.begin(); it != json.end(); ++it) {
+      if (json.is_object() && it->is_string() && is_secret(it.key())) {
+        *it = marker(it.key(), it->get<std::string>(), true);
+      } else {
+        members(*it);
+      }
+    }
+  }
+
+  /// Conceals what follows a secret's name and a separator. A name at the beginning of a word or a
+  /// line has all the rest as its value; further on (`sh -c 'export HF_TOKEN=x; ...'`) the value
+  /// ends at a blank, a semicolon or its closing quote.
+  std::string assignments(const std::string& text, std::string_view separators, bool filled) {
+    std::string out;
+    std::size_t done = 0;
+    for (auto at = text.find_first_of(separators); at != text.npos;
+         at = text.find_first_of(separators, std::max(at + 1, done))) {
+      auto name_end = at;
+      while (name_end > done && text[name_end - 1] == ' ') --name_end;
+      auto begin = name_end;
+      while (begin > done && is_name_char(text[begin - 1])) --begin;
+      const auto name = text.substr(begin, name_end - begin);
+      if (name.empty() || !is_secret(name)) continue;
+      const auto line = text.find_last_of('\n', begin);
+      const auto first = begin == 0 || line == text.npos ? 0 : line + 1;
+      const bool leads = text.find_first_not_of(" \t+", first) == begin;
+      auto value = text.find_first_not_of(" \t", at + 1);
+      // In a command of a shell no blank stands beside the equals sign.
+      if (value == text.npos || (!leads && (value != at + 1 || name_end != at))) continue;
+      auto end = text.find('\n', value);
+      const char quote = text[value];
+      if (quote == '"' || quote == '\'') {
+        end = text.find(quote, ++value);
+      } else if (!leads) {
+        end = text.find_first_of(" \t\n;&|\"'", value);
+      }
+      end = std::min(end, text.size());
+      if (end == value) continue;
+      out +=
+          text.substr(done, value - done) + marker(name, text.substr(value, end - value), filled);
+      done = end;
+    }
+    return out + text.substr(done);
+  }
+
+  Secrets& secrets_;
+  const std::vector<std::string>& further_;
+};
+
+}  // namespace
+
+std::string Secrets::conceal(std::string_view name, const std::string& value) {
+  if (is_marker(value)) {
+    values_.emplace(value, value);
+    return value;
+  }
+  name.remove_prefix(std::min(name.find_first_not_of('-'), name.size()));
+  std::string plain;  // of the member of a file, which may have any name
+  for (const char c : name) plain += is_name_char(c) ? c : '_';
+  for (int number = 1;; ++number) {
+    auto marker = number == 1 ? fmt::format("{}{}>", kOpen, plain)
+                              : fmt::format("{}{}:{}>", kOpen, plain, number);
+    if (values_.try_emplace(marker, value).first->second == value) return marker;
+  }
+}
+
+std::string Secrets::reveal(std::string text) const {
+  for (const auto& [marker, value] : values_) {
+    if (marker != value) replace_all(text, marker, value);
+  }
+  return text;
+}
+
+std::string Secrets::reveal_json(std::string text) const {
+  for (const auto& [marker, value] : values_) {
+    if (marker != value) replace_all(text, marker, inside_quotes(value));
+  }
+  return text;
+}
+
+ProcessSpec Secrets::reveal(ProcessSpec spec) const {
+  for (auto& word : spec.argv) word = reveal(std::move(word));
+  for (auto& word : spec.input) word = reveal(std::move(word));
+  for (auto& [name, value] : spec.set) value = reveal(std::move(value));
+  return spec;
+}
+
+std::string Secrets::conceal_values(std::string text) const {
+  constexpr std::size_t kShortestFound = 6;  // bytes
+  for (const auto& [marker, value] : values_) {
+    if (value.size() >= kShortestFound && marker != value) replace_all(text, value, marker);
+  }
+  return text;
+}
+
+bool Secrets::held_by(std::string_view text) const {
+  return text.find(kOpen) != text.npos && std::ranges::any_of(values_, [&](const auto& one) {
+           return text.find(one.first) != text.npos;
+         });
+}
+
+std::string Secrets::digests_of(std::string_view text, std::string_view salt) const {
+  std::string out;
+  for (const auto& [marker, value] : values_) {
+    if (text.find(marker) == text.npos) continue;
+    out += fmt::format("\n{} {}", marker, sha256(fmt::format("{}:{}", salt, value)));
+  }
+  return out;
+}
+
+std::vector<std::string> Secrets::missing() const {
+  std::vector<std::string> out;
+  for (const auto& [marker, value] : values_) {
+    if (marker == value) out.push_back(marker);
+  }
+  return out;
+}
+
+bool is_secret_name(std::string_view name, const std::vector<std::string>& further) {
+  constexpr std::string_view kWords[] = {"TOKEN",     "SECRET",     "PASSWORD",
+                                         "PASSWD",    "PASSPHRASE", "APIKEY",
+                                         "ACCESSKEY", "PRIVATEKEY", "CREDENTIALS"};
+  const auto bare = name.substr(std::min(name.find_first_not_of("-+"), name.size()));
+  for (const std::string_view other : further) {
+    if (bare == other.substr(std::min(other.find_first_not_of('-'), other.size()))) return true;
+  }
+  std::string before, word;
+  for (std::size_t i = 0; i <= bare.size(); ++i) {
+    const char c = i < bare.size() ? bare[i] : '_';
+    if (c != '_' && c != '-' && c != '.') {
+      word += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+      continue;
+    }
+    const std::string pair = before + word;  // API_KEY, ACCESS_KEY
+    if (std::ranges::any_of(kWords, [&](auto w) { return w == word || w == pair; })) return true;
+    before = std::exchange(word, {});
+  }
+  return false;
+}
+
+void conceal_secrets(SweepConfig& config) {
+  Concealer concealer(config.secrets, config.secret);
+  concealer.variables(config.env);
+  concealer.words(config.args, false);
+  for (auto& variant : config.variants) {
+    concealer.variables(variant.env);
+    concealer.words(variant.args, false);
+  }
+  auto& hooks = config.hooks;
+  concealer.words(hooks.setup, false);
+  concealer.words(hooks.cleanup, false);
+  concealer.words(hooks.trial_setup, true);
+  concealer.words(hooks.trial_cleanup, true);
+  if (!config.command) return;
+  concealer.words(config.command->launch.front().words, true);
+  for (auto& [name, file] : config.command->files) concealer.file(file);
+}
+
+}  // namespace bertbench
