@@ -255,7 +255,8 @@ void read_hosts(ConfigReader& in, const std::string& source, SweepConfig& config
       in.fail_at("/hosts", hosts.error().message());
       return;
     }
-    config.hosts = *hosts;
+    config.hosts = std::move(hosts->hosts);
+    config.slots = std::move(hosts->slots);
     return;
   }
   in.texts(in.root(), "", "hosts", config.hosts);

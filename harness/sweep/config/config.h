@@ -88,12 +88,13 @@ struct SweepConfig {
   std::vector<std::string> secret;         ///< names whose values are secrets, besides those known
   Secrets secrets;                         ///< what the markers in env, args and so on stand for
   std::vector<std::string> hosts;          ///< of the list or of the hostfile
-  int trials = 5;                          ///< launches of each cell; at most, when auto_trials
-  bool auto_trials = false;                ///< "trials": "auto": stop a cell when it is narrow
-  int trials_min = 6;                      ///< with auto_trials; 6 is where the interval begins
-  double trials_interval = 0.01;           ///< with auto_trials: width asked for, over the median
-  bool record_hostname = false;            ///< names this machine in the environment
-  std::int64_t steps = 60;                 ///< optimizer steps of a trial
+  std::map<std::string, std::int64_t> slots;  ///< of hosts, as the hostfile says
+  int trials = 5;                             ///< launches of each cell; at most, when auto_trials
+  bool auto_trials = false;                   ///< "trials": "auto": stop a cell when it is narrow
+  int trials_min = 6;                         ///< with auto_trials; 6 is where the interval begins
+  double trials_interval = 0.01;  ///< with auto_trials: width asked for, over the median
+  bool record_hostname = false;   ///< names this machine in the environment
+  std::int64_t steps = 60;        ///< optimizer steps of a trial
   /// "seed": empty, a whole number for every trial, or "per_trial": trial n has seed n.
   std::string seed;
   WindowRule window;  ///< what of a trial is measured

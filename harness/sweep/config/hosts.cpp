@@ -18,22 +18,47 @@ Result<void> check_host(const std::string& host) {
   return fail("", fmt::format("'{}' is no host name", host), "use a name, an address or user@host");
 }
 
-Result<std::vector<std::string>> read_hostfile(const std::string& path) {
+Result<Hostfile> read_hostfile(const std::string& path) {
   std::ifstream in(path);
   if (!in) return fail(path, "cannot read the hostfile", "name a file with one host a line");
-  std::vector<std::string> hosts;
+  Hostfile out;
   std::string line;
   for (int number = 1; std::getline(in, line); ++number) {
     auto text = trim(std::string_view(line).substr(0, line.find('#')));
     if (text.empty()) continue;
     const std::string host(text.substr(0, text.find_first_of(" \t")));
+    const auto where = fmt::format("{}:{}", path, number);
     if (auto good = check_host(host); !good) {
-      return fail(fmt::format("{}:{}", path, number), good.error().what, good.error().hint);
+      return fail(where, good.error().what, good.error().hint);
     }
-    hosts.push_back(host);
+    out.hosts.push_back(host);
+    const auto option = trim(text.substr(host.size()));
+    if (option.empty()) continue;
+    const auto slots = option.starts_with("slots=") ? to_int(option.substr(6)) : std::nullopt;
+    if (!slots || *slots < 1) {
+      return fail(where, fmt::format("'{}' is not understood", option),
+                  "write one host a line; slots=N may follow, N ranks at most");
+    }
+    out.slots[host] += *slots;
   }
-  if (hosts.empty()) return fail(path, "holds no host", "write one host a line");
-  return hosts;
+  if (out.hosts.empty()) return fail(path, "holds no host", "write one host a line");
+  return out;
+}
+
+Result<void> check_slots(const std::vector<std::string>& hosts,
+                         const std::map<std::string, std::int64_t>& slots, const Topology& cell) {
+  std::map<std::string, std::int64_t> ranks;
+  for (std::int64_t node = 0; node < cell.nodes && node < std::ssize(hosts); ++node) {
+    const auto& host = hosts[static_cast<std::size_t>(node)];
+    ranks[host] += cell.gpus_per_node;
+    const auto has = slots.find(host);
+    if (has == slots.end() || ranks[host] <= has->second) continue;
+    return fail("hosts",
+                fmt::format("a cell of {} needs {} slots of {}, the hostfile gives it {}",
+                            cell.str(), ranks[host], host, has->second),
+                "correct the hostfile, or leave such cells out of the grid");
+  }
+  return {};
 }
 
 bool is_loopback(const std::string& host) {

@@ -2,18 +2,25 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "parsers/core/error.h"
+#include "parsers/core/topology.h"
 
 namespace bertbench {
 
 /// A host name, address or user@host that no program can take for an option.
 Result<void> check_host(const std::string& host);
 
-/// One host a line, first word; '#' begins a comment ("node1 slots=8" as Open MPI writes it).
-Result<std::vector<std::string>> read_hostfile(const std::string& path);
+struct Hostfile {
+  std::vector<std::string> hosts;             ///< in the order of the lines
+  std::map<std::string, std::int64_t> slots;  ///< ranks that a host takes, where its line says so
+};
+/// One host a line, first word; '#' begins a comment. "slots=8", as Open MPI writes it, may follow,
+/// and nothing else.
+Result<Hostfile> read_hostfile(const std::string& path);
 
 /// A machine and how many nodes of a topology fall on it.
 struct HostShare {
@@ -26,5 +33,8 @@ std::vector<HostShare> shares_of(const std::vector<std::string>& hosts, std::int
 bool is_loopback(const std::string& host);
 /// Error unless there is a host for each of `nodes` nodes, the most that a cell of the grid has.
 Result<void> check_enough_hosts(const std::vector<std::string>& hosts, std::int64_t nodes);
+/// Error where one of the hosts gets more ranks than it has slots, GPUs of each node included.
+Result<void> check_slots(const std::vector<std::string>& hosts,
+                         const std::map<std::string, std::int64_t>& slots, const Topology& cell);
 
 }  // namespace bertbench

@@ -149,7 +149,8 @@ Result<Reviewed> review(const OpenSweep& sweep, const PlannedTrial& trial,
       apply_telemetry(result, outcome["telemetry"]);
     }
   }
-  if (!attempt.program.empty() && attempt.program != sweep.trainer_id) {
+  const auto& trainer = sweep.trainer_id(trial.cell);
+  if (!attempt.program.empty() && !trainer.empty() && attempt.program != trainer) {
     result.notices.push_back(make_notice(NoticeCode::trainer_build_changed, 0));
   }
   return out;

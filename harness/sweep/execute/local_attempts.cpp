@@ -81,12 +81,27 @@ struct LocalAttempts::Running {
   std::int64_t oom_kills_before = oom_kills();
   Clock::time_point begin = Clock::now(), last_output = begin, reported{};
   std::optional<Clock::time_point> ending, failed_at;
+  const OpenSweep& sweep;
+  bool cleaned_up = false;
 
-  explicit Running(std::unique_ptr<OpenAttempt> attempt) : open(std::move(attempt)) {}
+  Running(const OpenSweep& s, std::unique_ptr<OpenAttempt> attempt)
+      : open(std::move(attempt)), sweep(s) {}
   Running(const Running&) = delete;
   Running& operator=(const Running&) = delete;
+  /// Whatever ended the attempt, an error of the harness included, what its setup made is removed.
   ~Running() {
+    group.kill_all();
+    clean_up();
     for (const int fd : sampler_logs) ::close(fd);
+  }
+
+  /// Runs trial_cleanup, once.
+  void clean_up() {
+    if (std::exchange(cleaned_up, true)) return;
+    if (const auto failed = run_hook(sweep, *open, Hook::cleanup); !failed.empty()) {
+      sweep.observer.notice(
+          fmt::format("{} trial {}: {}", open->cell.key, open->wanted.trial.trial, failed));
+    }
   }
 
   void begin_to_end(EndCause cause) {
@@ -114,10 +129,10 @@ Result<void> LocalAttempts::start() {
     placement_.add(open.wanted.trial.cell, nodes);
   }
   sweep_.observer.trial_started(open.progress);
+  running_ = std::make_unique<Running>(sweep_, std::move(*begun));
   const auto failed = run_hook(sweep_, open, Hook::setup);
-  auto telemetry = telemetry_of(sweep_, open.cell, nvml_.get(), memory_bytes_);
-  running_ = std::make_unique<Running>(std::move(*begun));
-  running_->telemetry = std::move(telemetry);
+  running_->telemetry = telemetry_of(sweep_, open.cell, nvml_.get(), memory_bytes_);
+  running_->begin = running_->last_output = Clock::now();
   if (!failed.empty()) {
     running_->end.cause = sweep_.stopping() ? EndCause::stopped : EndCause::not_started;
     running_->end.detail = failed;
@@ -222,6 +237,7 @@ Result<std::vector<EndedAttempt>> LocalAttempts::conclude() {
   end.escaped = now->group.kill_all();
   // What was written between the limit and the kill is given back to the disk.
   const auto limit = sweep_.plan.config.log_limit_bytes;
+  const int cuts_of_others = open.log.cuts();
   if (open.log.printed_size() > limit && ftruncate(open.log_fd, limit) == 0) {
     end.cause = EndCause::log_limit;
   }
@@ -234,16 +250,14 @@ Result<std::vector<EndedAttempt>> LocalAttempts::conclude() {
     return tl::unexpected(saved.error());
   }
   end.take(open.log);
+  if (end.cause == EndCause::log_limit) end.log_cuts = cuts_of_others;
   end.kernel_oom = oom_kills() > now->oom_kills_before;
   if (now->telemetry) open.telemetry = now->telemetry->finish();
   take_node_telemetry(open);
   if (sweep_.launcher.end_leftovers && end.cause != EndCause::exited) {
     sweep_.launcher.end_leftovers(sweep_.earlier.run_id);
   }
-  if (const auto failed = run_hook(sweep_, open, Hook::cleanup); !failed.empty()) {
-    sweep_.observer.notice(
-        fmt::format("{} trial {}: {}", open.cell.key, open.wanted.trial.trial, failed));
-  }
+  now->clean_up();
   std::vector<EndedAttempt> ended;
   ended.push_back({std::move(now->open), std::move(end)});
   return ended;

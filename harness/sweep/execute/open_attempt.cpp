@@ -139,7 +139,7 @@ Result<std::unique_ptr<OpenAttempt>> OpenAttempt::begin(OpenSweep& sweep, Wanted
   Json started = {{"event", "started"}};
   started.update(open->who());
   started["command"] = *command;
-  started["program"] = sweep.trainer_id;
+  started["program"] = sweep.trainer_id(trial.cell);
   open->block = sweep.block_of(trial, open->wanted.again);
   if (open->block) {
     started["session"] = open->block->session;

@@ -91,9 +91,9 @@ Result<OpenSweep> OpenSweep::open(const Plan& plan, const SweepOptions& options,
   const auto boot = boot_id();
   if (auto done = sweep.end_earlier_processes(boot); !done) return tl::unexpected(done.error());
 
-  for (const auto& program : programs_of(plan)) {
-    sweep.trainer_id +=
-        (sweep.trainer_id.empty() ? "" : "+") + program_stamp(find_program(program));
+  for (const auto& cell : plan.cells) {
+    const auto [entry, fresh] = sweep.trainer_ids_.try_emplace(program_of(plan, cell));
+    if (fresh) entry->second = program_stamp(find_program(entry->first));
   }
   sweep.own_id = program_stamp("/proc/self/exe");
   const auto config = config_to_json(plan.config);
@@ -171,6 +171,10 @@ Result<void> OpenSweep::note_environment(const std::string& config) {
     }
   }
   return root.write("environment.json", environment.dump(2) + "\n");
+}
+
+const std::string& OpenSweep::trainer_id(std::size_t cell) const {
+  return trainer_ids_.at(program_of(plan, plan.cells[cell]));
 }
 
 bool OpenSweep::stopping() const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -31,10 +32,11 @@ struct OpenSweep {
   Journal journal;
   RunState earlier;                    ///< what earlier starts left, and the id of the folder
   nlohmann::ordered_json environment;  ///< of the start that made the folder
-  std::string trainer_id;              ///< program_stamp() of the trainers, joined by '+'
   std::string own_id;                  ///< program_stamp() of this program
 
   [[nodiscard]] bool stopping() const;
+  /// program_stamp() of the trainer of a cell, "" where it is not there.
+  [[nodiscard]] const std::string& trainer_id(std::size_t cell) const;
   /// Where an attempt that this start launches stands among those that can be its pair: nothing
   /// without variants, and for what a queue runs in a job of its own, on nodes of its own.
   [[nodiscard]] std::optional<BlockPlace> block_of(const PlannedTrial& trial, bool again) const;
@@ -46,6 +48,7 @@ struct OpenSweep {
 
  private:
   std::size_t journal_notices_reported_ = 0;
+  std::map<std::string, std::string> trainer_ids_;  // by program
 
   OpenSweep(const Plan& p, const SweepOptions& o, SweepObserver& w, const Launcher& l,
             const StopSignals& s, Folder folder, Journal lines)

@@ -50,6 +50,15 @@ std::optional<std::string_view> body_of(std::string_view line) {
   return body;
 }
 
+/// Of a record as a line, "" where it has none. A text that holds the same has its quotes escaped.
+std::string_view run_of(std::string_view line) {
+  constexpr std::string_view kRunKey = "\"run\":\"";
+  const auto at = line.find(kRunKey);
+  if (at == std::string_view::npos) return {};
+  const auto rest = line.substr(at + kRunKey.size());
+  return rest.substr(0, rest.find('"'));
+}
+
 }  // namespace
 
 std::string utc_now() {
@@ -77,7 +86,8 @@ Journal::Journal(Journal&& other) noexcept
       broken_(other.broken_),
       path_(std::move(other.path_)),
       notices_(std::move(other.notices_)),
-      next_(other.next_) {}
+      next_(other.next_),
+      run_(std::move(other.run_)) {}
 
 Journal::~Journal() {
   if (fd_ >= 0) close(fd_);  // and with it the lock
@@ -137,6 +147,13 @@ Result<void> Journal::load() {
     if (!whole.starts_with(fmt::format("{{\"n\":{},", next_))) {
       return fail(fmt::format("{}:{}", path_, line),
                   fmt::format("is not record {}: records were removed, repeated or moved", next_),
+                  "restore it, or use another --out");
+    }
+    if (const auto run = run_of(whole); run_.empty()) {
+      run_ = run;
+    } else if (!run.empty() && run != run_) {
+      return fail(fmt::format("{}:{}", path_, line),
+                  fmt::format("is a record of another run, {}, in the journal of {}", run, run_),
                   "restore it, or use another --out");
     }
     ++next_;
@@ -203,7 +220,9 @@ Result<void> Journal::write_again(const std::string& why) {
 Result<void> Journal::append(JournalRecord record) {
   if (broken_) return fail(path_, "could not be written before", "run the same command again");
   if (auto good = guard(); !good) return good;
+  if (record.contains("run")) run_ = record["run"];
   JournalRecord full = {{"n", next_}, {"time", utc_now()}};
+  if (!run_.empty()) full["run"] = run_;
   full.update(record);
   const auto line = journal_line(full) + "\n";
   if (!write_all(fd_, line) || fdatasync(fd_) < 0) {

@@ -21,8 +21,9 @@ namespace bertbench {
 ///   launched  cell, trial, attempt, processes [{pid, start_time}]: after the last rank is started
 ///   finished  cell, trial, attempt, status, exit, seconds, log_bytes
 ///   closed    why: "done", "interrupted" or the error
-/// Every record has "n" (1, 2, 3 ...), "time" (RFC 3339, UTC, for people only) and, last, "crc",
-/// the CRC-32C of the line before `,"crc"`.
+/// Every record has "n" (1, 2, 3 ...), "time" (RFC 3339, UTC, for people only), "run" (the same
+/// in all; earlier versions wrote it into `opened` alone) and, last, "crc", the
+/// CRC-32C of the line before `,"crc"`.
 using JournalRecord = nlohmann::ordered_json;
 
 class Journal {
@@ -39,7 +40,7 @@ class Journal {
   [[nodiscard]] bool empty() const { return text_.empty(); }
   [[nodiscard]] const std::vector<std::string>& notices() const { return notices_; }
 
-  /// Adds n, time and crc, writes one line and syncs it. After a failure (full disk) what was
+  /// Adds n, time, run and crc, writes one line and syncs it. After a failure (full disk) what was
   /// written of the line is cut off again, so the journal stays readable; if even that fails,
   /// nothing more is appended. A journal that was removed or cut since is written again first, and
   /// notices() says so; one that somebody else replaced or wrote to is an Error.
@@ -56,6 +57,7 @@ class Journal {
   std::string path_;
   std::vector<std::string> notices_;
   std::int64_t next_ = 1;
+  std::string run_;  // of all its records
 };
 
 /// One line of a journal with its checksum, without the newline.

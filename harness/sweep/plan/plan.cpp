@@ -426,6 +426,13 @@ Result<Plan> make_plan(const SweepConfig& config, const PlanOptions& options) {
   if (plan.trials.empty()) {
     return fail("--only", "together these leave no cell", "loosen one of them");
   }
+  const bool by_hosts = plan.config.launcher != "local" && plan.config.launcher != "slurm";
+  for (const auto& trial : by_hosts ? plan.trials : std::vector<PlannedTrial>{}) {
+    const auto& cell = plan.cells[trial.cell];
+    if (auto good = check_slots(plan.config.hosts, plan.config.slots, cell.topology); !good) {
+      return tl::unexpected(good.error());
+    }
+  }
   plan.notices = notices_of(plan);
   if (auto good = check_words(plan); !good) return tl::unexpected(good.error());
   auto missing = missing_needs(plan);

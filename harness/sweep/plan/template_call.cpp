@@ -502,12 +502,13 @@ std::vector<std::string> template_command(const SweepConfig& config, const Workl
   return out;
 }
 
+const std::string& program_of(const Plan& plan, const PlannedCell& cell) {
+  return cell.trainer.empty() ? way_of(plan, cell).words.front() : cell.trainer;
+}
+
 std::vector<std::string> programs_of(const Plan& plan) {
   std::set<std::string> out;
-  for (const auto& trial : plan.trials) {
-    const auto& cell = plan.cells[trial.cell];
-    out.insert(cell.trainer.empty() ? way_of(plan, cell).words.front() : cell.trainer);
-  }
+  for (const auto& trial : plan.trials) out.insert(program_of(plan, plan.cells[trial.cell]));
   return {out.begin(), out.end()};
 }
 

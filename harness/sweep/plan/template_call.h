@@ -65,6 +65,8 @@ Result<OwnLogs> own_logs(const Plan& plan, const PlannedTrial& trial, const Laun
 std::vector<std::string> template_command(const SweepConfig& config, const Workload& workload,
                                           const PlannedCell& cell);
 
+/// The program that the trials of a cell start, by the name or path that the plan gives it.
+const std::string& program_of(const Plan& plan, const PlannedCell& cell);
 /// Programs that the planned trials start, each once.
 std::vector<std::string> programs_of(const Plan& plan);
 /// Its words, variables or files name hosts that are not known yet ("<host2>").

@@ -12,6 +12,7 @@ namespace {
 using test::small_config;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pair;
 
 std::string error_of(const std::string& text, const std::vector<std::string>& sets = {}) {
   const auto config = parse_config(text, "sweep.json", sets);
@@ -202,6 +203,23 @@ TEST(SweepConfig, ReadsAHostfileBesideTheConfig) {
   const auto config = load_config(folder.path("c.json"));
   ASSERT_TRUE(config) << config.error().message();
   EXPECT_THAT(config->hosts, ElementsAre("node1", "node2"));
+  EXPECT_THAT(config->slots, ElementsAre(Pair("node1", 8)));
+  PlanOptions ssh;
+  ssh.launcher = "ssh";
+  auto nine = *config;
+  nine.grid[0].values = {"1n9g"};
+  ASSERT_TRUE(make_plan(nine)) << "local does not use the hosts";
+  EXPECT_THAT(make_plan(nine, ssh).error().message(), HasSubstr("1n9g needs 9 slots of node1"));
+  nine.grid[0].values = {"2n8g"};
+  EXPECT_TRUE(make_plan(nine, ssh)) << "node2 has no number";
+  // Seen: what followed the name was ignored without a word.
+  for (const char* option : {"slot=4", "slots=0", "slots=4 user=x", "port 22"}) {
+    test::write(folder.path("hosts.txt"), std::string("node1 ") + option + "\n");
+    const auto odd = load_config(folder.path("c.json"));
+    ASSERT_FALSE(odd) << option;
+    EXPECT_THAT(odd.error().message(),
+                HasSubstr(std::string("'") + option + "' is not understood"));
+  }
   test::write(folder.path("hosts.txt"), "node1\n-oProxyCommand=touch pwned\n");
   const auto bad = load_config(folder.path("c.json"));
   ASSERT_FALSE(bad);

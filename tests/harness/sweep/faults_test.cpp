@@ -131,6 +131,9 @@ TEST(SweepFaults, EndATrainerThatFloodsItsLog) {
   EXPECT_EQ(detail_text(trial.outcome),
             "its log grew beyond the 4194304 bytes allowed (log_limit_bytes) and was cut there");
   EXPECT_EQ(trial.attempt, 1) << "a second flood would be as long";
+  for (const auto& notice : trial.notices) {
+    EXPECT_NE(notice.code, NoticeCode::log_cut_while_running) << "the harness cut it itself";
+  }
 }
 
 TEST(SweepFaults, TryAgainInAFolderOfItsOwnAndCountTheTrialOnce) {

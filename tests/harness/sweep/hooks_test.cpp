@@ -69,6 +69,21 @@ TEST(Hooks, ThatCleanUpAndFailAreNamedAndCostNothing) {
   EXPECT_THAT(seen.notices, Contains(testing::StartsWith("cleanup ended with exit status 1")));
 }
 
+// Seen: the mounts of trial_setup stayed when the disk was full.
+TEST(Hooks, CleanUpAfterAnErrorOfTheHarnessToo) {
+  ScratchFolder temp;
+  Recorder seen;
+  const auto journal = temp.path("run/journal.jsonl"), file = temp.path("notes");
+  // The record of the launch finds a journal that somebody else has written to.
+  const auto plan =
+      plan_of(small_config(), {R"(trial_setup=["sh", "-c", "echo x >>)" + journal + "\"]",
+                               note("trial_cleanup", file, "after {trial}")});
+  const auto outcome = run_sweep(plan, quick(temp.path("run")), seen);
+  ASSERT_FALSE(outcome);
+  EXPECT_THAT(outcome.error().message(), HasSubstr("was written to by somebody else"));
+  EXPECT_EQ(test::read(file), "after 1\n");
+}
+
 TEST(Hooks, OfASweepThatFailsStartsNothing) {
   ScratchFolder temp;
   Recorder seen;

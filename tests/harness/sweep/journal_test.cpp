@@ -123,6 +123,42 @@ TEST(Journal, RefusesRecordsThatWereRemovedRepeatedOrMoved) {
   }
 }
 
+// The number fits, so that only the run shows it.
+TEST(Journal, RefusesARecordOfAnotherRun) {
+  ScratchFolder one, two;
+  for (const auto* folder : {&one, &two}) {
+    auto journal = open_in(*folder);
+    ASSERT_TRUE(journal.append({{"event", "opened"}, {"run", folder == &one ? "11ff" : "22ff"}}));
+    ASSERT_TRUE(journal.append({{"event", "b"}, {"text", "\"run\":\"x\""}}));
+    ASSERT_TRUE(journal.append({{"event", "c"}}));
+  }
+  {
+    auto journal = open_in(one);
+    ASSERT_TRUE(journal.append({{"event", "d"}}));
+    EXPECT_EQ(journal.records()[3].at("run"), "11ff") << "also after it was opened again";
+  }
+  const std::string own = test::read(one.path("journal.jsonl"));
+  const std::string other = test::read(two.path("journal.jsonl"));
+  const auto line = [](const std::string& text, std::size_t n) {
+    return std::string(split(text, '\n')[n]) + "\n";
+  };
+  test::write(one.path("journal.jsonl"), line(own, 0) + line(other, 1) + line(own, 2));
+  auto folder = Folder::make_root(one.path());
+  const auto journal = Journal::open(*folder);
+  ASSERT_FALSE(journal);
+  EXPECT_THAT(journal.error().message(),
+              HasSubstr("jsonl:2: is a record of another run, 22ff, in the journal of 11ff"));
+}
+
+// Earlier versions wrote the run into the first record of a start alone.
+TEST(Journal, ReadsRecordsWithoutARun) {
+  ScratchFolder temp;
+  test::write(temp.path("journal.jsonl"),
+              journal_line({{"n", 1}, {"event", "opened"}, {"run", "11ff"}}) + "\n" +
+                  journal_line({{"n", 2}, {"event", "b"}}) + "\n");
+  EXPECT_EQ(open_in(temp).records().size(), 2u);
+}
+
 TEST(Journal, TellsASecondHarnessThePidOfTheFirst) {
   ScratchFolder temp;
   auto journal = open_in(temp);

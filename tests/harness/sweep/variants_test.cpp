@@ -302,5 +302,42 @@ TEST(SweepOfVariants, AStopInTheMiddleOfAPairLeavesNoHalfInTheResult) {
   EXPECT_EQ(report.exit_status, 3);  // three pairs decide nothing
 }
 
+/// Variants of which trials say that the trainer was built anew since.
+std::set<std::string> built_anew(const ResultSet& result) {
+  std::set<std::string> out;
+  for (const Cell& cell : result.cells) {
+    for (const Trial& trial : cell.trials) {
+      for (const Notice& notice : trial.notices) {
+        if (notice.code == NoticeCode::trainer_build_changed) {
+          out.insert(cell.identity.axes.at(kVariantAxis));
+        }
+      }
+    }
+  }
+  return out;
+}
+
+// Seen: with --only the programs of the sweep were others, so every trial was called changed.
+TEST(SweepOfVariants, EachKnowsTheBuildOfItsOwnTrainer) {
+  ScratchFolder temp;
+  const auto other = temp.path("other_trainer");
+  std::filesystem::copy_file(BB_FAKE_TRAINER, other);
+  const auto config =
+      small_config(R"(, "variants": {"base": {}, "new": {"trainer": ")" + other + "\"}}");
+  const auto run = [&](const PlanOptions& options) {
+    Recorder seen;
+    const auto outcome = run_sweep(plan_of(config, {}, options), quick(temp.path("run")), seen);
+    EXPECT_TRUE(outcome) << (outcome ? "" : outcome.error().message());
+    return built_anew(outcome->result);
+  };
+  PlanOptions only;
+  only.only = {"variant=new"};
+  EXPECT_THAT(run({}), IsEmpty());
+  EXPECT_THAT(run(only), IsEmpty());
+  EXPECT_THAT(run({}), IsEmpty());
+  std::ofstream(other, std::ios::app) << "another build";
+  EXPECT_THAT(run({}), ElementsAre("new"));
+}
+
 }  // namespace
 }  // namespace bertbench
