@@ -2,7 +2,11 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <filesystem>
+#include <fstream>
 #include <numeric>
+#include <set>
+#include <sstream>
 #include <thread>
 
 #include "workloads/bert/comm/bucket_planner.h"
@@ -150,6 +154,23 @@ TEST(TcpStore, AMissingKeyIsAnErrorThatNamesIt) {
   }
 }
 
+// Seen: a rank that died while the ranks met was noticed after the full timeout.
+TEST(TcpStore, AGetThatWaitsFailsWhenARankIsLost) {
+  TcpStoreServer server("127.0.0.1", 0);
+  TcpStore reader("127.0.0.1", server.port(), 0, std::chrono::hours(1));
+  auto dying = std::make_unique<TcpStore>("127.0.0.1", server.port(), 1, kPatience);
+  dying->set("there", "1");
+  std::thread end([&] {
+    std::this_thread::sleep_for(milliseconds(50));
+    dying.reset();
+  });
+  EXPECT_THROW((void)reader.get("never"), std::runtime_error);
+  end.join();
+  EXPECT_THROW((void)reader.get("never either"), std::runtime_error);
+  EXPECT_EQ(reader.lost_rank(), 1) << "the connection is good as before";
+  EXPECT_EQ(reader.get("there"), "1");
+}
+
 TEST(TcpStore, KnowsWhoLeftFirstWithoutGoodbye) {
   TcpStoreServer server("127.0.0.1", 0);
   TcpStore watcher("127.0.0.1", server.port(), 0, kPatience);
@@ -234,6 +255,80 @@ TEST(TcpCommunicator, CollectivesOfThreeRanks) {
     rank.join();
   }
   EXPECT_EQ(good, kWorld);
+}
+
+/// Ports on which this process listens.
+std::set<int> own_ports() {
+  std::set<std::string> sockets;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    const auto link = std::filesystem::read_symlink(entry, gone).string();
+    if (link.starts_with("socket:[")) sockets.insert(link.substr(8, link.size() - 9));
+  }
+  std::set<int> ports;
+  std::ifstream table("/proc/self/net/tcp");
+  for (std::string line; std::getline(table, line);) {
+    std::istringstream fields(line);
+    std::string number, local, remote, state, queues, timer, retransmits, user, timeout, inode;
+    fields >> number >> local >> remote >> state >> queues >> timer >> retransmits >> user >>
+        timeout >> inode;
+    const bool listens = state == "0A" && sockets.contains(inode);
+    if (listens) ports.insert(std::stoi(local.substr(local.find(':') + 1), nullptr, 16));
+  }
+  return ports;
+}
+
+// Seen: the first that came was taken for the rank, and the job ended.
+TEST(TcpCommunicator, StrangersOnGloosPortsDoNoHarm) {
+  for (const std::string said :
+       {"", "GET / HTTP/1.1\r\nHost: example\r\nUser-Agent: scan\r\n\r\n"}) {
+    const int port = local_port(listen_on("127.0.0.1", 0));
+    std::atomic<int> good{0};
+    const auto run = [&](int rank) {
+      try {
+        const auto comm = make_tcp_communicator(environment(rank, 2, port), kPatience);
+        float value = 1;
+        comm->all_reduce_sum(std::span<float>(&value, 1));
+        comm->finish();
+        good += value == 2 ? 1 : 0;
+      } catch (const std::exception& error) {
+        ADD_FAILURE() << "rank " << rank << ": " << error.what();
+      }
+    };
+    std::thread first(run, 0);
+    std::vector<Socket> strangers;
+    {
+      // Says that rank 1 is there, so that rank 0 begins to listen, and lets nobody connect yet.
+      TcpStore early("127.0.0.1", port, 1, kPatience);
+      early.set("rank/1", "2");
+      const auto deadline = std::chrono::steady_clock::now() + kPatience;
+      while (strangers.empty() && std::chrono::steady_clock::now() < deadline) {
+        for (const int other : own_ports()) {
+          if (other == port) continue;
+          strangers.push_back(connect_to("127.0.0.1", other, deadline));
+          EXPECT_TRUE(send_all(strangers.back(), said.data(), said.size(), deadline));
+        }
+      }
+      early.leave();
+    }
+    EXPECT_FALSE(strangers.empty());
+    std::thread second(run, 1);
+    first.join();
+    second.join();
+    EXPECT_EQ(good, 2) << said;
+  }
+}
+
+TEST(TcpCommunicator, ARankThatDiesWhileTheRanksMeetIsNamedAtOnce) {
+  const int port = local_port(listen_on("127.0.0.1", 0));
+  std::thread dying([&] { TcpStore store("127.0.0.1", port, 1, kPatience); });
+  try {
+    (void)make_tcp_communicator(environment(0, 3, port), std::chrono::hours(1));
+    ADD_FAILURE();
+  } catch (const std::runtime_error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("rank 1 died"));
+  }
+  dying.join();
 }
 
 TEST(TcpCommunicator, AMissingRankIsNamed) {

@@ -53,7 +53,10 @@ void Rendezvous::wait_for_all_ranks() {
     try {
       world =
           store_->get(fmt::format("rank/{}", other), std::max(left, std::chrono::milliseconds(1)));
-    } catch (const std::runtime_error&) {
+    } catch (const std::runtime_error& error) {
+      if (store_->lost_rank()) {
+        throw std::runtime_error(blame("meeting the other ranks", error.what()));
+      }
       throw std::runtime_error(
           fmt::format("rank {} of {} did not come to {} within {:.0f} s: start {} ranks, or "
                       "raise --comm-timeout",

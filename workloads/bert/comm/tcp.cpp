@@ -10,6 +10,7 @@
 #include <gloo/rendezvous/store.h>
 #include <gloo/transport/tcp/device.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <stdexcept>
 
@@ -18,31 +19,35 @@
 namespace bert {
 namespace {
 
-// Gloo asks for keys through its own interface.
+using Clock = std::chrono::steady_clock;
+
+// Gloo asks for keys through its own interface. Each attempt to connect has keys of its own.
 class GlooStore : public gloo::rendezvous::Store {
  public:
-  explicit GlooStore(TcpStore& store) : store_(store) {}
+  GlooStore(TcpStore& store, int attempt)
+      : store_(store), prefix_(fmt::format("gloo/{}/", attempt)) {}
   void set(const std::string& key, const std::vector<char>& data) override {
-    store_.set("gloo/" + key, std::string_view(data.data(), data.size()));
+    store_.set(prefix_ + key, std::string_view(data.data(), data.size()));
   }
   std::vector<char> get(const std::string& key) override {
-    const std::string value = store_.get("gloo/" + key);
+    const std::string value = store_.get(prefix_ + key);
     return {value.begin(), value.end()};
   }
   void wait(const std::vector<std::string>& keys) override {
     for (const std::string& key : keys) {
-      (void)store_.get("gloo/" + key);
+      (void)store_.get(prefix_ + key);
     }
   }
   void wait(const std::vector<std::string>& keys,
             const std::chrono::milliseconds& timeout) override {
     for (const std::string& key : keys) {
-      (void)store_.get("gloo/" + key, timeout);
+      (void)store_.get(prefix_ + key, timeout);
     }
   }
 
  private:
   TcpStore& store_;
+  std::string prefix_;
 };
 
 class TcpCommunicator : public Communicator {
@@ -56,14 +61,7 @@ class TcpCommunicator : public Communicator {
     } else {
       attributes.hostname = ranks_.store().address();  // the interface that reaches rank 0
     }
-    guarded("connecting", [&] {
-      auto device = gloo::transport::tcp::CreateDevice(attributes);
-      auto context = std::make_shared<gloo::rendezvous::Context>(env.rank, env.world_size);
-      context->setTimeout(timeout);
-      GlooStore store(ranks_.store());
-      context->connectFullMesh(store, device);
-      context_ = context;
-    });
+    guarded("connecting", [&] { connect(attributes); });
   }
 
   void finish() override {
@@ -106,6 +104,52 @@ class TcpCommunicator : public Communicator {
   }
 
  private:
+  // Whoever connects to a port of Gloo's first is taken for the rank that is expected there, be it
+  // a port scan. So the ranks try the connections out and vote; after any failure all of them
+  // connect anew, on other ports.
+  void connect(const gloo::transport::tcp::attr& attributes) {
+    constexpr std::chrono::milliseconds kFirstPatience{1000};
+    const auto end = Clock::now() + timeout_;
+    auto patience = std::min(timeout_, kFirstPatience);
+    for (int attempt = 0;; ++attempt, patience = std::min(timeout_, 2 * patience)) {
+      const std::string problem = try_to_connect(attributes, attempt, patience);
+      if (all_are_connected(attempt, problem.empty())) return;
+      context_.reset();
+      if (Clock::now() >= end) {
+        throw std::runtime_error(problem.empty() ? "other ranks could not connect" : problem);
+      }
+    }
+  }
+
+  /// What went wrong, or nothing.
+  std::string try_to_connect(const gloo::transport::tcp::attr& attributes, int attempt,
+                             std::chrono::milliseconds patience) {
+    try {
+      auto device = gloo::transport::tcp::CreateDevice(attributes);
+      auto context = std::make_shared<gloo::rendezvous::Context>(env_.rank, env_.world_size);
+      context->setTimeout(patience);
+      GlooStore store(ranks_.store(), attempt);
+      context->connectFullMesh(store, device);
+      gloo::BarrierOptions options(context);
+      options.setTimeout(patience);
+      gloo::barrier(options);
+      context->setTimeout(timeout_);
+      context_ = context;
+      return {};
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+  }
+
+  bool all_are_connected(int attempt, bool connected) {
+    auto& store = ranks_.store();
+    const auto key = [&](int rank) { return fmt::format("connected/{}/{}", attempt, rank); };
+    store.set(key(env_.rank), connected ? "yes" : "no");
+    bool all = true;
+    for (int rank = 0; rank < env_.world_size; ++rank) all = store.get(key(rank)) == "yes" && all;
+    return all;
+  }
+
   template <typename T>
   void reduce(std::span<T> values,
               void (*operation)(void*, const void*, const void*, std::size_t)) {

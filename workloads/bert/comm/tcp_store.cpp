@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::size_t kMaxMessage = 1U << 20;   // bytes; an address or a unique id is far smaller
 constexpr std::uint32_t kNobody = 0xffffffffU;  // the rank that `lost` answers where none left
+constexpr std::uint32_t kLostReply = 0xfffffffeU;  // in place of a reply's length: none will come
 
 std::string number(std::size_t value) {
   std::string bytes(4, '\0');
@@ -55,6 +56,11 @@ void TcpStoreServer::reply(Client& client, std::string_view value) {
   client.output += value;
 }
 
+void TcpStoreServer::reply_lost(Client& client) {
+  client.waiting = false;
+  client.output += number(kLostReply);
+}
+
 void TcpStoreServer::handle(Client& client, std::string_view request) {
   using Operation = TcpStore::Operation;
   if (request.size() < 5) return;
@@ -82,6 +88,8 @@ void TcpStoreServer::handle(Client& client, std::string_view request) {
     case Operation::get:
       if (const auto found = values_.find(key); found != values_.end()) {
         reply(client, found->second);
+      } else if (first_lost_ != kNobody) {
+        reply_lost(client);
       } else {
         client.waiting = true;
         client.waits_for = key;
@@ -103,6 +111,13 @@ void TcpStoreServer::drop(Client& client) {
     if (!client.said_bye && first_lost_ == kNobody) first_lost_ = *client.rank;
   }
   client.socket.close();
+  if (first_lost_ == kNobody) return;
+  // What the others wait for may never be set: they need not wait until their timeout.
+  for (Client& other : clients_) {
+    if (!other.waiting || !other.socket.valid()) continue;
+    reply_lost(other);
+    flush(other);  // a failure shows at its next poll
+  }
 }
 
 void TcpStoreServer::accept_client() {
@@ -194,7 +209,9 @@ std::optional<std::string> TcpStore::request(Operation operation, std::string_vi
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   std::string size(4, '\0');
   broken_ = broken_ || !send_request(operation, key, value) ||
-            !receive_all(socket_, size.data(), size.size(), deadline) || number(size) > kMaxMessage;
+            !receive_all(socket_, size.data(), size.size(), deadline);
+  if (!broken_ && number(size) == kLostReply) return std::nullopt;
+  broken_ = broken_ || number(size) > kMaxMessage;
   if (broken_) return std::nullopt;
   std::string reply(number(size), '\0');
   broken_ = !receive_all(socket_, reply.data(), reply.size(), deadline);

@@ -19,7 +19,8 @@ namespace bert {
 
 /// Serves until destroyed. Wire format, little endian, a request and its reply both framed as
 /// u32 length, then the bytes: request = u8 operation, u32 key size, key, value.
-///   hello (value = u32 rank)  no reply          get (key)   value, sent once the key is set
+///   hello (value = u32 rank)  no reply          get (key)   value, sent once the key is set; where
+///                                                           a rank was lost, kLostReply as length
 ///   set (key, value)          empty reply       lost        u32 rank that left first, or ~0
 ///   bye                       empty reply: closing after this is not a loss
 class TcpStoreServer {
@@ -51,6 +52,7 @@ class TcpStoreServer {
   void handle(Client& client, std::string_view request);
   void drop(Client& client);
   static void reply(Client& client, std::string_view value);
+  static void reply_lost(Client& client);
 
   Socket listener_;
   int port_ = 0;
@@ -71,7 +73,8 @@ class TcpStore {
   TcpStore& operator=(const TcpStore&) = delete;
 
   void set(std::string_view key, std::string_view value);
-  /// Blocks until the key is set, at most the timeout; then std::runtime_error naming the key.
+  /// Blocks until the key is set, until a rank was lost, at most the timeout; then
+  /// std::runtime_error naming the key.
   [[nodiscard]] std::string get(std::string_view key);
   [[nodiscard]] std::string get(std::string_view key, std::chrono::milliseconds timeout);
   /// The rank that left first without saying goodbye; rank 0 when the server itself is gone;
