@@ -106,8 +106,8 @@ class Follower {
   std::string buffer_;
   std::vector<Event> events_;
   Clock::time_point last_byte_ = Clock::now();
-  std::optional<Clock::time_point> deleted_at_;
-  double longest_quiet_s_ = 0;  ///< between bytes that came while we watched
+  std::optional<Clock::time_point> deleted_at_;  ///< no file has come in its place since
+  double longest_quiet_s_ = 0;                   ///< between bytes that came while we watched
   bool caught_up_ = false, any_ = false, over_ = false, news_ = false, stalled_ = false;
   std::optional<Status> told_;
 };
@@ -155,7 +155,7 @@ std::vector<Follower::Event> Follower::step() {
     tell("was deleted: what was read of it counts");
     over_ = true;
   }
-  if (!over_) look_for_stall();
+  if (!over_ && !deleted_at_) look_for_stall();
   return std::exchange(events_, {});
 }
 
@@ -196,7 +196,7 @@ Result<std::vector<RunLog>> Follower::finish() {
   }
   give_arrivals(runs, arrivals_.all());
   Outcome& outcome = runs.back().outcome;
-  if (stalled_ && outcome.status == Status::truncated) {
+  if (stalled_ && !deleted_at_ && outcome.status == Status::truncated) {
     outcome.status = Status::stalled;
     outcome.details = {
         make_notice(NoticeCode::no_output, 0, format_duration(seconds_since(last_byte_)))};

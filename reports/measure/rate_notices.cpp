@@ -12,6 +12,10 @@
 namespace bertbench {
 namespace {
 
+/// How many times as much the larger of two rates is. Beyond a milliard one of them is none, and
+/// "inf times" would say no more.
+double times_apart(double ratio) { return std::min(std::max(ratio, 1 / ratio), 1e9); }
+
 std::string rate_with_unit(const Estimate& estimate) {
   return fmt::format("{:.6g} {}", estimate.rate, name(estimate.unit));
 }
@@ -67,9 +71,9 @@ void say_closing_rate(std::span<const Estimate> estimates, const Estimate& chose
     trial.notices.push_back(make_notice(NoticeCode::closing_rate_differs, 0,
                                         100 * std::abs(ratio - 1), ratio < 1 ? "lower" : "higher",
                                         rate_with_unit(*closing)));
-  } else if (std::max(ratio, 1 / ratio) >= kApart) {
+  } else if (times_apart(ratio) >= kApart) {
     trial.notices.push_back(make_notice(NoticeCode::closing_rate_far_off, 0,
-                                        rate_with_unit(*closing), std::max(ratio, 1 / ratio),
+                                        rate_with_unit(*closing), times_apart(ratio),
                                         ratio > 1 ? "much" : "little", chosen.name));
   }
 }
@@ -82,11 +86,10 @@ void say_other_clock(std::span<const Estimate> estimates, const Estimate& chosen
   const Estimate* clock = find_like(estimates, "counter_clock", chosen);
   if (clock == nullptr || clock->resolution > kCoarsestClock) return;
   const double ratio = clock->rate / chosen.rate;
-  if (!(std::max(ratio, 1 / ratio) >= kApart)) return;
+  if (!(times_apart(ratio) >= kApart)) return;
   const bool faster = ratio > 1;  // the clock holds less than the steps take
-  trial.notices.push_back(make_notice(NoticeCode::clock_differs_from_steps, 0,
-                                      std::max(ratio, 1 / ratio), faster ? "high" : "low",
-                                      clock->rate,
+  trial.notices.push_back(make_notice(NoticeCode::clock_differs_from_steps, 0, times_apart(ratio),
+                                      faster ? "high" : "low", clock->rate,
                                       faster ? "long first steps, which the clock begins after"
                                              : "evaluation, saving or loading between the steps"));
 }
@@ -111,9 +114,9 @@ void say_rates_beside_times(std::span<const Estimate> estimates, const Estimate&
   const Estimate* printed = find_like(estimates, "printed", chosen);
   if (printed == nullptr) return;
   const double ratio = printed->rate / chosen.rate;
-  if (!(std::max(ratio, 1 / ratio) >= kApart)) return;
+  if (!(times_apart(ratio) >= kApart)) return;
   trial.notices.push_back(make_notice(NoticeCode::printed_rates_far_off, 0,
-                                      rate_with_unit(*printed), std::max(ratio, 1 / ratio),
+                                      rate_with_unit(*printed), times_apart(ratio),
                                       ratio > 1 ? "much" : "little"));
 }
 

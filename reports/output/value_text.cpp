@@ -59,7 +59,9 @@ std::string percent_text(double fraction, int decimals) {
 }
 
 std::string ratio_text(double ratio) {
-  return std::isfinite(ratio) ? fmt::format("{:.2f}x", ratio) : "-";
+  if (!std::isfinite(ratio)) return "-";
+  // A format string is a constant of the compiler: a choice of two is none.
+  return std::fabs(ratio) >= 1e15 ? fmt::format("{:.3e}x", ratio) : fmt::format("{:.2f}x", ratio);
 }
 
 std::string duration_text(double seconds) {

@@ -87,6 +87,21 @@ TEST_F(FollowTest, CallsAQuietLogStalledAndSaysSoWhenItGoesOn) {
   EXPECT_THAT(ran.err, HasSubstr("goes on"));
 }
 
+// Seen: "stalled" a moment before "was deleted", and in the table.
+TEST_F(FollowTest, CallsADeletedLogNotStalled) {
+  const std::string log = put("run.log", step_line(1) + step_line(2));
+  std::thread writer([&] {
+    wait_ms(1000);
+    append(log, step_line(3));
+    std::filesystem::remove(log);
+  });
+  const Ran ran = run({"extract", "--follow", log, "--stall-after", "2", "--window", "all"});
+  writer.join();
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("was deleted: what was read of it counts"));
+  EXPECT_THAT(ran.err + ran.out, Not(HasSubstr("stalled")));
+}
+
 TEST_F(FollowTest, NamesALogThatIsNotThere) {
   const Ran missing = run({"extract", "--follow", path("none.log")});
   EXPECT_EQ(missing.status, 5) << missing.err;
