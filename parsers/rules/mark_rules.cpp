@@ -23,6 +23,7 @@ constexpr Rule kRules[] = {
     {"aving model checkpoint", Meaning::checkpoint},
     {"Saving model", Meaning::checkpoint},
     {"checkpoint saved", Meaning::checkpoint},
+    {"{\"type\":\"checkpoint\"", Meaning::checkpoint},  // bert_train's own
     {"unning Evaluation", Meaning::evaluation},
     {"unning evaluation", Meaning::evaluation},
     {"tarting evaluation", Meaning::evaluation},

@@ -304,6 +304,12 @@ class Schemas(unittest.TestCase):
         self.conforms("convergence", value)
         self.assertEqual(len(value["checkpoints"]), 17)
 
+    def test_goodput(self):
+        value = answer("goodput", os.path.join(SOURCE, "parsers/samples/native/sample.log"), "--json")
+        self.conforms("goodput", value)
+        self.assertEqual(value["steps"], {"counted": 12, "lost": 0})
+        self.refuses("goodput", {**value, "goodput": 1.5})
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1], verbosity=2)

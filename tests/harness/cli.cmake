@@ -3,7 +3,7 @@ if(TARGET bb_cli)
   bb_add_test(harness_cli_test
     SOURCES cli/audit_test.cpp cli/console_test.cpp cli/dlperf_tree_test.cpp cli/extract_test.cpp cli/follow_test.cpp cli/help_test.cpp cli/inputs_test.cpp
       cli/merge_test.cpp cli/metrics_test.cpp cli/output_guard_test.cpp cli/published_test.cpp cli/reconcile_test.cpp cli/restarts_test.cpp
-      cli/result_view_test.cpp cli/results_test.cpp cli/usage_test.cpp
+      cli/completion_test.cpp cli/result_view_test.cpp cli/results_test.cpp cli/usage_test.cpp
     LIBS bb::cli)
 endif()
 
@@ -58,6 +58,12 @@ if(TARGET bertbench AND Python3_Interpreter_FOUND)
   add_test(NAME e2e.arrival COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/e2e/arrival_test.py
     $<TARGET_FILE:bertbench> ${PROJECT_SOURCE_DIR})
   set_tests_properties(e2e.arrival PROPERTIES TIMEOUT 600 LABELS e2e RUN_SERIAL TRUE)
+endif()
+
+if(TARGET bertbench AND TARGET bert_train AND Python3_Interpreter_FOUND)
+  add_test(NAME e2e.goodput COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/e2e/goodput_test.py
+    $<TARGET_FILE:bertbench> $<TARGET_FILE:bert_train>)
+  set_tests_properties(e2e.goodput PROPERTIES TIMEOUT 600 LABELS e2e)
 endif()
 
 # Peak memory over inputs that are large or hostile. Sanitizers keep memory of their own.

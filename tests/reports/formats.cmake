@@ -5,3 +5,6 @@ bb_add_test(reports_formats_test
           plot_test.cpp remarks_test.cpp render_test.cpp table_test.cpp result_checks_test.cpp
   LIBS bb::reports nlohmann_json::nlohmann_json)
 bb_add_test(convergence_test SOURCES convergence_test.cpp LIBS bb::convergence)
+if(TARGET bb_goodput)
+  bb_add_test(goodput_test SOURCES goodput_test.cpp LIBS bb::goodput)
+endif()

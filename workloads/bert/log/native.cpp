@@ -120,6 +120,15 @@ class NativeStyle : public IntervalStyle {
     skipped_ = 0;
   }
 
+  void checkpoint(std::int64_t step, const std::string& path, Stamp now) override {
+    print_json({{"type", "checkpoint"},
+                {"step", step},
+                {"path", path},
+                {"elapsed", number(now.seconds)},
+                {"time", rfc3339(now.unix_seconds)}});
+    out_.flush();
+  }
+
   void footer(const RunEnd& e, Stamp now) override {
     Json line = {{"type", "summary"}, {"outcome", e.signal == 0 ? "completed" : "interrupted"}};
     if (e.signal != 0) line["signal"] = e.signal;

@@ -346,6 +346,7 @@ class Trainer {
       path = write_checkpoint(options_.checkpoint, checkpoint_facts(), backend_);
       if (path) {
         end.checkpoint = *path;
+        if (parts_.log != nullptr) parts_.log->checkpoint(done_, *path, parts_.clock.now());
       }
     } else if (options_.zero_stage != 0) {
       take_part_in_checkpoint(backend_);

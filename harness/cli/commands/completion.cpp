@@ -1,0 +1,222 @@
+// bertbench completion: what shells complete, and the manual page, out of what --help says.
+#include <fmt/format.h>
+
+#include <memory>
+#include <vector>
+
+#include "harness/cli/command.h"
+#include "harness/cli/command_line.h"
+#include "harness/cli/console.h"
+#include "harness/cli/help.h"
+#include "parsers/core/text.h"
+#include "reports/model/version.h"
+
+namespace bertbench {
+namespace {
+
+/// An option with its spellings: "-o", "--output" and the type of its value, "" for a flag.
+struct Spelled {
+  std::vector<std::string> names;
+  std::string type, description;
+};
+
+std::vector<Spelled> options_of(const Command& command) {
+  CommandLine line;
+  const CommandRun run = command.declare(line);
+  std::vector<Spelled> out;
+  for (const OptionHelp& option : line.help()) {
+    if (option.argument) continue;
+    Spelled& one = out.emplace_back();
+    one.description = option.description;
+    for (std::string_view word : split(option.names, ' ')) {
+      if (word.ends_with(',')) word.remove_suffix(1);
+      if (word.starts_with('-')) {
+        one.names.emplace_back(word);
+      } else if (!word.empty()) {
+        one.type = word;
+      }
+    }
+  }
+  return out;
+}
+
+std::string escaped(std::string_view text, std::string_view what) {
+  std::string out;
+  for (const char c : text) {
+    if (what.find(c) != what.npos) out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+/// In single quotes of a POSIX shell.
+std::string in_quotes(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? "'\\''" : std::string(1, c);
+  return out + "'";
+}
+
+std::string command_names() {
+  std::string out;
+  for (const Command* command : all_commands()) out += std::string(command->name) + " ";
+  return out + "help --help --version";
+}
+
+std::string bash() {
+  std::string cases;
+  for (const Command* command : all_commands()) {
+    std::string words;
+    for (const Spelled& option : options_of(*command)) {
+      for (const auto& name : option.names) words += " " + name;
+    }
+    cases += fmt::format("    {}) words='{}' ;;\n", command->name, words.substr(1));
+  }
+  return fmt::format(R"sh(# bash completion of bertbench: source it, or save it as
+# ~/.local/share/bash-completion/completions/bertbench
+_bertbench() {{
+  local current=${{COMP_WORDS[COMP_CWORD]}} command= words= i
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    case ${{COMP_WORDS[i]}} in -*) ;; *) command=${{COMP_WORDS[i]}} && break ;; esac
+  done
+  case $command in
+    ''|help) words='{}' ;;
+{}  esac
+  # Anything but an option and a command is a file: left to bash.
+  if [[ $current == -* || -z $command || $command == help ]]; then
+    COMPREPLY=($(compgen -W "$words" -- "$current"))
+  fi
+}}
+complete -o bashdefault -o default -F _bertbench bertbench
+)sh",
+                     command_names(), cases);
+}
+
+std::string zsh() {
+  constexpr std::string_view kSpecial = "[]:\\";
+  std::string commands, cases;
+  for (const Command* command : all_commands()) {
+    commands += fmt::format(
+        "    {}\n",
+        in_quotes(fmt::format("{}:{}", command->name, escaped(command->purpose, kSpecial))));
+    cases += fmt::format("    {})\n      _arguments -S", command->name);
+    for (const Spelled& option : options_of(*command)) {
+      for (const auto& name : option.names) {
+        const std::string value =
+            option.type.empty() ? "" : fmt::format(":{}:_files", escaped(option.type, kSpecial));
+        cases +=
+            " \\\n        " +
+            in_quotes(fmt::format("*{}[{}]{}", name, escaped(option.description, kSpecial), value));
+      }
+    }
+    cases += " \\\n        '*:file:_files'\n      ;;\n";
+  }
+  return fmt::format(R"sh(#compdef bertbench
+# zsh completion of bertbench: save it as _bertbench in a folder of $fpath.
+_bertbench() {{
+  local -a commands
+  commands=(
+{})
+  if (( CURRENT == 2 )); then
+    _describe command commands
+    return
+  fi
+  local command=$words[2]
+  shift words
+  (( CURRENT-- ))
+  case $command in
+{}  esac
+}}
+_bertbench "$@"
+)sh",
+                     commands, cases);
+}
+
+std::string fish() {
+  std::string out =
+      "# fish completion of bertbench: save it as ~/.config/fish/completions/bertbench.fish\n";
+  for (const Command* command : all_commands()) {
+    out += fmt::format("complete -c bertbench -n __fish_use_subcommand -f -a {} -d '{}'\n",
+                       command->name, escaped(command->purpose, "'\\"));
+  }
+  for (const Command* command : all_commands()) {
+    for (const Spelled& option : options_of(*command)) {
+      out +=
+          fmt::format("complete -c bertbench -n '__fish_seen_subcommand_from {}'", command->name);
+      for (const auto& name : option.names) {
+        out += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
+      }
+      if (!option.type.empty()) out += " -r";
+      out += fmt::format(" -d '{}'\n", escaped(option.description, "'\\"));
+    }
+  }
+  return out;
+}
+
+/// A text of troff, in which no line is an instruction.
+std::string troff(std::string_view text) {
+  std::string out;
+  for (const std::string_view line : split(text, '\n')) {
+    if (line.starts_with('.') || line.starts_with('\'')) out += "\\&";
+    for (const char c : line) out += c == '\\' ? "\\e" : c == '-' ? "\\-" : std::string(1, c);
+    out += '\n';
+  }
+  while (out.ends_with("\n\n")) out.pop_back();
+  return out;
+}
+
+std::string man() {
+  const auto section = [](std::string_view name, const std::string& help) {
+    return fmt::format(".SH {}\n.nf\n{}.fi\n", name, troff(help));
+  };
+  std::string out = fmt::format(
+      ".TH BERTBENCH 1 \"\" \"bertbench {}\"\n.SH NAME\nbertbench \\- measures BERT "
+      "training and reads other people's measurements of it\n",
+      troff(tool_version()));
+  out += section("SYNOPSIS", program_help());
+  for (const Command* command : all_commands()) {
+    out += section(fmt::format("\"bertbench {}\"", command->name), command_help(*command));
+  }
+  return out;
+}
+
+ExitCode run(const std::string& form, Console& console) {
+  const auto text = form == "bash"   ? bash()
+                    : form == "zsh"  ? zsh()
+                    : form == "fish" ? fish()
+                    : form == "man"  ? man()
+                                     : std::string();
+  if (text.empty()) {
+    return console.error({"completion",
+                          fmt::format("'{}' is not one of bash, zsh, fish, man", form),
+                          "name a shell, or man for the manual page"});
+  }
+  console.print(text);
+  return ExitCode::good;
+}
+
+CommandRun declare(CommandLine& line) {
+  auto form = std::make_shared<std::string>();
+  line.add_argument("SHELL", *form, "bash, zsh or fish; man for the manual page.");
+  return [form](Console& console) { return run(*form, console); };
+}
+
+constexpr Example kExamples[] = {
+    {"source <(bertbench completion bash)", "Complete commands and options in this bash."},
+    {"bertbench completion fish > ~/.config/fish/completions/bertbench.fish", "In every fish."},
+    {"bertbench completion man > ~/.local/share/man/man1/bertbench.1", "For `man bertbench`."},
+};
+constexpr ExitCodeRow kStatuses[] = {{ExitCode::good}, {ExitCode::usage}};
+
+}  // namespace
+
+extern const Command command_completion{
+    "completion",
+    "completion for bash, zsh and fish; the manual page",
+    "SHELL",
+    "Prints a script that completes commands and options, made of what --help says, or with man a "
+    "page for `man`, which holds every --help.",
+    kExamples,
+    kStatuses,
+    declare};
+
+}  // namespace bertbench

@@ -1,0 +1,99 @@
+// bertbench goodput: where the wall time of one training went over its restarts.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "harness/cli/command.h"
+#include "harness/cli/console.h"
+#include "harness/cli/inputs.h"
+#include "harness/cli/options.h"
+#include "harness/cli/output.h"
+#include "parsers/core/text.h"
+#include "reports/output/plot/svg.h"
+#include "reports/studies/goodput/goodput_report.h"
+#include "reports/studies/goodput/read_jobs.h"
+
+namespace bertbench {
+namespace {
+
+struct Options {
+  std::vector<std::string> paths;
+  std::string title = "Goodput";
+  OutputOptions output;
+};
+
+void print(Console& console, const Goodput& goodput) {
+  console.print(text_table(goodput_table(goodput)));
+  console.print(fmt::format("\n{} counted, {} done again, {}\n\n",
+                            counted(goodput.counted_steps, "step"), goodput.lost_steps,
+                            counted(static_cast<long long>(goodput.jobs.size()), "job")));
+  console.print(text_table(goodput_jobs_table(goodput)));
+}
+
+ExitCode run(const Options& options, Console& console) {
+  const auto inputs = find_inputs(options.paths);
+  for (const auto& error : inputs.errors) console.error(error);
+  for (const auto& sentence : inputs.left_out) console.note(sentence);
+  std::vector<JobLog> jobs;
+  for (const auto& input : inputs.logs) {
+    auto read = read_jobs(input.path);
+    if (!read && input.named) console.error(read.error());
+    if (!read) continue;
+    std::move(read->begin(), read->end(), std::back_inserter(jobs));
+  }
+  const auto found = goodput(std::move(jobs));
+  if (!found) {
+    return console.error({options.paths.front(), "no log of a training with steps is there",
+                          "name the logs of the training's jobs, or their folder"},
+                         ExitCode::nothing_read);
+  }
+  for (const auto& path : found->left_out) {
+    console.note(fmt::format("{} ran beside the job before it and is left out", path));
+  }
+  if (!found->between_known) {
+    console.note("a log has no dated lines: the time between jobs is unknown and counts as none");
+  }
+  return answer(
+      console, options.output, ExitCode::good,
+      [&](const std::string& path) -> Result<std::string> {
+        if (path.ends_with(".svg")) return plot::svg_file(goodput_figure(*found));
+        if (path.ends_with(".html")) return goodput_html(*found, options.title);
+        return json_text(goodput_json(*found));
+      },
+      [&] { print(console, *found); });
+}
+
+CommandRun declare(CommandLine& line) {
+  auto options = std::make_shared<Options>();
+  line.add_arguments("PATH", options->paths,
+                     "Logs of the jobs of one training, or folders that hold them.");
+  line.add_text("--title", options->title, "TEXT", "Heading of HTML.").default_text("Goodput");
+  add_output(line, options->output, "Write FILE: .html, .svg (the picture), else JSON.");
+  return [options](Console& console) { return run(*options, console); };
+}
+
+constexpr Example kExamples[] = {
+    {"bertbench goodput logs/", "Share of the wall time in steps that counted, and the rest."},
+    {"bertbench goodput job_*.out -o goodput.html", "The same as a page with a picture."},
+};
+constexpr ExitCodeRow kStatuses[] = {{ExitCode::good},
+                                     {ExitCode::usage},
+                                     {ExitCode::nothing_read, "no log has a step of a training"}};
+
+}  // namespace
+
+extern const Command command_goodput{
+    "goodput",
+    "where the wall time of a training went over its restarts",
+    "PATH...",
+    "A step is lost when a later job begins below it. Start-up is what lies before the first step, "
+    "closing what follows the last one; checkpoints and evaluations are known by the lines that "
+    "tell of them; a stall takes 3 times what the steps take and 1 s more. Times between jobs, and "
+    "the order of jobs, are by dates in the logs, time zones not looked at. A job that was killed "
+    "ends with its last line.",
+    kExamples,
+    kStatuses,
+    declare};
+
+}  // namespace bertbench

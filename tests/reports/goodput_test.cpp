@@ -1,0 +1,186 @@
+// Goodput of trainings whose times are known.
+#include "reports/studies/goodput/goodput.h"
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "reports/studies/goodput/goodput_report.h"
+#include "reports/studies/goodput/read_jobs.h"
+#include "tests/scratch_folder.h"
+
+namespace bertbench {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+/// A job that begins at `wall_s`, starts up for 10 s and takes steps `first` < n <= `last` of 1 s;
+/// the line of a step is its number.
+JobLog job_of(double wall_s, std::int64_t first, std::int64_t last) {
+  JobLog job;
+  RunLog& log = job.log;
+  log.path = "job" + std::to_string(first) + ".log";
+  log.iteration_unit = IterationUnit::optimizer_step;
+  log.clock_is_wall = true;
+  for (std::int64_t step = first + 1; step <= last; ++step) {
+    Record record;
+    record.step = record.line = step;
+    record.time_s = 10.0 + static_cast<double>(step - first);
+    record.seconds = 1;
+    log.records.push_back(record);
+  }
+  job.wall = {wall_s, wall_s + 10 + static_cast<double>(last - first), wall_s + 11};
+  return job;
+}
+
+void delay(JobLog& job, std::size_t from, double seconds) {
+  for (std::size_t i = from; i < job.log.records.size(); ++i) job.log.records[i].time_s += seconds;
+  *job.wall.end += seconds;
+}
+
+double of(const Goodput& goodput, GoodputPart part) {
+  return goodput.seconds[static_cast<std::size_t>(part)];
+}
+
+TEST(GoodputTest, CountsEachStepOnceAndNamesWhereTheRestWent) {
+  // 100 steps, killed; 60 s later on from step 80, 50 steps; 20 s later on from step 130.
+  auto first = job_of(1000, 0, 100);
+  auto second = job_of(1170, 80, 130);
+  delay(first, 50, 20);   // before the line of step 51, an evaluation
+  delay(first, 70, 8);    // step 71, a checkpoint
+  delay(second, 20, 40);  // step 101: nothing says why
+  first.log.marks = {{MarkKind::evaluation, 51}, {MarkKind::checkpoint, 71}};
+  second.wall.begin = 1000 + 138 + 60, *second.wall.end += 28, *second.wall.first_step += 28;
+  auto third = job_of(*second.wall.end + 20, 130, 150);
+  *third.wall.end += 5;  // after its last step
+  const auto goodput_of = goodput({third, first, second});
+  ASSERT_TRUE(goodput_of);
+  const Goodput& all = *goodput_of;
+  EXPECT_NEAR(of(all, GoodputPart::counted), 150, 1e-9);
+  EXPECT_NEAR(of(all, GoodputPart::lost), 20, 1e-9);
+  EXPECT_NEAR(of(all, GoodputPart::start_up), 30, 1e-9);
+  EXPECT_NEAR(of(all, GoodputPart::evaluation), 20, 1e-9);
+  EXPECT_NEAR(of(all, GoodputPart::checkpoint), 8, 1e-9);
+  EXPECT_NEAR(of(all, GoodputPart::stall), 40, 1e-9);
+  EXPECT_NEAR(of(all, GoodputPart::closing), 5, 1e-9);
+  EXPECT_NEAR(of(all, GoodputPart::between), 80, 1e-9);
+  EXPECT_NEAR(all.total_s, *third.wall.end - 1000, 1e-9);
+  EXPECT_NEAR(std::accumulate(all.seconds.begin(), all.seconds.end(), 0.0), all.total_s, 1e-9);
+  EXPECT_EQ(all.counted_steps, 150);
+  EXPECT_EQ(all.lost_steps, 20);
+  ASSERT_EQ(all.jobs.size(), 3U);
+  EXPECT_EQ(all.jobs[0].lost_steps, 20);
+  EXPECT_EQ(all.jobs[1].begin_s, 198);
+  EXPECT_NEAR(all.share(), 150 / all.total_s, 1e-12);
+}
+
+TEST(GoodputTest, AnOlderCheckpointTakesTheStepsOfEveryJobSince) {
+  const auto all = goodput({job_of(0, 0, 100), job_of(200, 90, 150), job_of(400, 40, 160)});
+  ASSERT_TRUE(all);
+  EXPECT_EQ(all->jobs[0].lost_steps, 60);
+  EXPECT_EQ(all->jobs[1].lost_steps, 60) << "all that it did was done again";
+  EXPECT_EQ(all->counted_steps, 160);
+  EXPECT_NEAR(of(*all, GoodputPart::counted), 160, 1e-9);
+  EXPECT_NEAR(of(*all, GoodputPart::lost), 120, 1e-9);
+}
+
+TEST(GoodputTest, ARecordOfSeveralStepsIsLostInPart) {
+  auto first = job_of(0, 0, 0);
+  for (std::int64_t step = 10; step <= 50; step += 10) {
+    Record record;
+    record.step = record.line = step;
+    record.iterations = 10;
+    record.time_s = static_cast<double>(step);
+    record.seconds = 10;
+    first.log.records.push_back(record);
+  }
+  first.wall = {};
+  auto second = job_of(0, 44, 60);
+  second.wall = {};
+  const auto all = goodput({second, first});
+  ASSERT_TRUE(all);
+  EXPECT_NEAR(of(*all, GoodputPart::lost), 6, 1e-9);
+  EXPECT_FALSE(all->between_known);
+  EXPECT_EQ(of(*all, GoodputPart::between), 0);
+}
+
+TEST(GoodputTest, JitterIsNoStallAndAJobWithoutAStepIsStartUp) {
+  auto steady = job_of(0, 0, 100);
+  delay(steady, 40, 1.5);  // 2.5 times a step
+  auto died = job_of(200, 100, 100);
+  died.wall = {200, 230, std::nullopt};
+  const auto all = goodput({steady, died, job_of(300, 100, 110)});
+  ASSERT_TRUE(all);
+  EXPECT_EQ(of(*all, GoodputPart::stall), 0);
+  EXPECT_NEAR(of(*all, GoodputPart::counted), 111.5, 1e-9);
+  EXPECT_NEAR(of(*all, GoodputPart::start_up), 10 + 30 + 10, 1e-9);
+}
+
+TEST(GoodputTest, TheLogsOfOtherRanksAreLeftOut) {
+  auto other = job_of(1, 0, 100);
+  other.log.path = "rank1.log";
+  const auto all = goodput({job_of(0, 0, 100), other});
+  ASSERT_TRUE(all);
+  EXPECT_THAT(all->left_out, ElementsAre("rank1.log"));
+  EXPECT_NEAR(all->total_s, 110, 1e-9);
+  EXPECT_FALSE(goodput({}));
+}
+
+TEST(GoodputTest, SpansAreBoundedAndThePictureNamesEachPart) {
+  auto job = job_of(0, 0, 2000);
+  for (std::size_t i = 10; i < 2000; i += 10) {
+    delay(job, i, 2.0 + static_cast<double>(i % 7));
+    job.log.marks.push_back({MarkKind::checkpoint, static_cast<std::int64_t>(i) + 1});
+  }
+  const auto all = goodput({job, job_of(5000, 1990, 2010)});
+  ASSERT_TRUE(all);
+  EXPECT_EQ(all->jobs[0].spans.size(), kMostJobSpans);
+  const auto figure = goodput_figure(*all);
+  EXPECT_EQ(figure.y.rows.size(), 2U);
+  ASSERT_FALSE(figure.series.empty());
+  EXPECT_EQ(figure.series[0].name, "steps that counted");
+  EXPECT_THAT(goodput_html(*all, "<T>"), HasSubstr("&lt;T&gt;"));
+}
+
+TEST(GoodputTest, StampsOfLinesSayWhenRunsBegan) {
+  test::ScratchFolder folder;
+  const auto path = folder.path("train.log");
+  const auto head = [](const char* time, int first) {
+    return std::string(R"({"type":"header","format":"bert_train/1","time":")") + time +
+           R"(","framework":"bert_train","micro_batch_size":2,"gradient_accumulation_steps":1,)"
+           R"("world_size":1,"first_step":)" +
+           std::to_string(first) + R"(,"last_step":9})" + "\n";
+  };
+  const auto step = [](int n, double elapsed, const char* time) {
+    return R"({"type":"step","step":)" + std::to_string(n) +
+           R"(,"steps":1,"seconds":1.0,"elapsed":)" + std::to_string(elapsed) + R"(,"time":")" +
+           time + "\"}\n";
+  };
+  std::ofstream(path) << head("2026-11-21T04:00:00.500Z", 1)
+                      << step(1, 3, "2026-11-21T04:00:03.500Z")
+                      << step(2, 4, "2026-11-21T04:00:04.500Z")
+                      << step(3, 5, "2026-11-21T04:00:05.500Z")
+                      << head("2026-11-21T04:01:00.500Z", 3)
+                      << step(3, 3, "2026-11-21T04:01:03.500Z")
+                      << step(4, 4, "2026-11-21T04:01:04.500Z");
+  auto jobs = read_jobs(path);
+  ASSERT_TRUE(jobs) << jobs.error().message();
+  ASSERT_EQ(jobs->size(), 2U);
+  const auto all = goodput(std::move(*jobs));
+  ASSERT_TRUE(all);
+  EXPECT_NEAR(all->total_s, 64, 1e-6);
+  EXPECT_NEAR(of(*all, GoodputPart::between), 55, 1e-6);
+  EXPECT_NEAR(of(*all, GoodputPart::counted), 4, 1e-6);
+  EXPECT_NEAR(of(*all, GoodputPart::lost), 1, 1e-6);
+  EXPECT_NEAR(of(*all, GoodputPart::start_up), 4, 1e-6);
+  const auto json = goodput_json(*all);
+  EXPECT_EQ(json["jobs"][1]["began"], "2026-11-21T04:01:00");
+  EXPECT_EQ(json["jobs"][1]["line"], 5);
+  EXPECT_EQ(json["steps"]["lost"], 1);
+}
+
+}  // namespace
+}  // namespace bertbench
