@@ -7,6 +7,7 @@
 #include "parsers/core/text.h"
 #include "parsers/described/printed_value.h"
 #include "parsers/lines/cursor.h"
+#include "parsers/lines/json_line.h"
 
 namespace bertbench {
 namespace {
@@ -41,18 +42,6 @@ double factor_of(const DescribedRule::Factor& factor, std::string_view unit) {
   const auto named =
       std::ranges::find(factor.by_unit, unit, &std::pair<std::string, double>::first);
   return named != factor.by_unit.end() ? named->second : factor.factor;
-}
-
-/// Python prints NaN and Infinity, which JSON does not know: they become texts.
-std::string without_python_numbers(std::string_view json) {
-  std::string out(json);
-  for (const std::string_view name : {"NaN", "-Infinity", "Infinity"}) {
-    const std::string printed = ": " + std::string(name), text = ": \"" + std::string(name) + '"';
-    for (auto at = out.find(printed); at != std::string::npos; at = out.find(printed, at + 1)) {
-      out.replace(at, printed.size(), text);
-    }
-  }
-  return out;
 }
 
 }  // namespace
@@ -97,11 +86,7 @@ bool LineValues::read_json(const DescribedRule& rule, std::string_view line) {
   const auto first = line.find('{');
   const auto begin = no_brace && first < at ? first : line.find('{', at);
   if (begin == std::string_view::npos) return false;
-  const auto parsed = [](std::string_view text) {
-    return nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  };
-  auto json = parsed(line.substr(begin));
-  if (json.is_discarded()) json = parsed(without_python_numbers(line.substr(begin)));
+  const auto json = parse_json_line(line.substr(begin));
   if (!json.is_object()) return false;
   const auto is_place = [](Field field) {
     return field == Field::step || field == Field::epoch || field == Field::clock ||

@@ -12,6 +12,7 @@
 #include "parsers/core/topology.h"
 #include "parsers/core/trainer_options.h"
 #include "parsers/formats/format.h"
+#include "parsers/lines/json_line.h"
 
 namespace bertbench {
 namespace {
@@ -66,7 +67,7 @@ struct Native {
   // Other text may stand before the literal: ranks share a terminal. Null: cut by the end of input.
   template <bool (Native::*take)(const Json&, const Line&, Emit)>
   bool json(const Line& line, Emit emit) {
-    const Json json = Json::parse(line.text.substr(line.at), nullptr, false);
+    const Json json = parse_json_line(line.text.substr(line.at));
     return json.is_object() && (this->*take)(json, line, emit);
   }
 

@@ -17,6 +17,8 @@ struct FormatState {
   std::string_view name;
   std::unique_ptr<RunBuilder> builder;
   std::int64_t matched = 0;  ///< lines that are of the format
+  std::int64_t unreadable = 0,
+               first_unreadable = 0;  ///< lines with broken JSON; number of the first
 
   [[nodiscard]] bool made() const { return builder != nullptr; }
   void make(const Format& its_format, std::unique_ptr<RunBuilder> its_builder);

@@ -16,6 +16,7 @@
 #include "parsers/input/read_ahead.h"
 #include "parsers/input/reread.h"
 #include "parsers/lines/decoration.h"
+#include "parsers/lines/json_line.h"
 #include "parsers/lines/line_cleaner.h"
 #include "parsers/reader/anchor_tables.h"
 #include "parsers/reader/closing_runs.h"
@@ -226,12 +227,18 @@ struct LogReader::State final : CandidateSink {
     const bool glued = !rest_of_line.empty() && owner != bars;
     Line rest = line;
     if (glued) rest.text = rest_of_line;
+    const std::int64_t matched = state.matched;
     for (std::int64_t n = 0; n <= repeats; ++n) {
       if (!(glued && state.parse(rest)) && !state.parse(line)) continue;
       ++state.matched;
       if (n == repeats || !state.settled()) continue;
       state.matched += repeats - n;
       break;
+    }
+    // The end of input may have cut it, and what is read must not depend on where.
+    if (state.matched == matched && line.terminator != 0 && holds_broken_object(line.text)) {
+      if (state.unreadable == 0) state.first_unreadable = line.number;
+      state.unreadable += 1 + repeats;
     }
     return state.is_table();
   }
@@ -296,7 +303,12 @@ struct LogReader::State final : CandidateSink {
       if (!state.has_training_records()) continue;
       others += (others.empty() ? "" : ", ") + std::string(state.name);
     }
-    return close_runs(*best->builder, {facts, outcomes, marks, newest_line}, others);
+    auto runs = close_runs(*best->builder, {facts, outcomes, marks, newest_line}, others);
+    if (best->unreadable > 0 && !runs.empty()) {
+      runs.front().notices.push_back(make_notice(
+          NoticeCode::lines_unreadable, best->first_unreadable, counted(best->unreadable, "line")));
+    }
+    return runs;
   }
 
   /// No line is of a known format, but the log shows how the job ended: before its first step, in

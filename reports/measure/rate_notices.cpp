@@ -163,6 +163,11 @@ void say_other_rates(std::span<const Estimate> estimates, const Estimate& chosen
   if (chosen.name == "counter_clock" && records >= kRecordsForAVerdict) {
     say_printed_rates(estimates, chosen, trial);
   }
+  // Tokens of 100,000 GPUs at a million a second each.
+  constexpr double kMostPerSecond = 1e11;
+  if (chosen.rate > kMostPerSecond) {
+    trial.notices.push_back(make_notice(NoticeCode::rate_implausible, 0, rate_with_unit(chosen)));
+  }
   say_closing_rate(estimates, chosen, trial);
   say_arrival(estimates, chosen, trial);
 }

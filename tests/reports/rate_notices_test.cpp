@@ -36,6 +36,25 @@ TEST(MeasureTrial, RatesAboveWhatTheClockGivesAreTold) {
               testing::Not(HasSubstr("the printed rates are")));
 }
 
+// Seen: 1.7e11 sequences/s with no word but "only 1 record".
+TEST(MeasureTrial, ARateThatNoMachineHasIsTold) {
+  RunLog log = log_of_seconds(std::vector<double>(25, 1e-10));
+  EXPECT_THAT(notices(measure_trial(log, facts(32, 1, 1, 1), with_window("all"))),
+              HasSubstr("is more than any machine does"));
+  log = log_of_seconds(std::vector<double>(25, 1e-6));
+  EXPECT_THAT(notices(measure_trial(log, facts(32, 1, 1, 1), with_window("all"))),
+              testing::Not(HasSubstr("any machine")));
+}
+
+TEST(MeasureTrial, RatesEndlesslyFarApartHaveANumberAllTheSame) {
+  RunLog log = log_of_seconds(std::vector<double>(25, 40.0));
+  log.rate_unit = RateUnit::iterations_per_second;
+  for (Record& record : log.records) record.printed_rate = 1e-310;
+  const auto said = notices(measure_trial(log, {}, with_window("all")));
+  EXPECT_THAT(said, HasSubstr("1e+09 times as little"));
+  EXPECT_THAT(said, testing::Not(HasSubstr("inf")));
+}
+
 // The counter jumps over what a part of the log that is not there held: the times of the steps
 // count it, the printed rates do not.
 TEST(MeasureTrial, PrintedRatesFarFromTheTimesOfTheStepsAreTold) {

@@ -187,10 +187,10 @@ Result<ordered_json> explained(const std::string& log) {
 void print_nearest(Console& console, const ordered_json& nearest) {
   console.print("no format reads a rate from this log; nearest to one:\n");
   for (const ordered_json& near : nearest) {
-    console.print(wrap(fmt::format("line {} {}: {}", near["line"].get<std::int64_t>(),
-                                   near["what"].get<std::string_view>(),
-                                   near["text"].get<std::string_view>()),
-                       4));
+    console.print(wrap(
+        fmt::format("line {} {}: {}", near["line"].get<std::int64_t>(),
+                    near["what"].get<std::string_view>(), near["text"].get<std::string_view>()),
+        4));
   }
 }
 

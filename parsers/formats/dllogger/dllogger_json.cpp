@@ -16,6 +16,7 @@
 #include "parsers/formats/dllogger/dll_run.h"
 #include "parsers/formats/format.h"
 #include "parsers/lines/cursor.h"
+#include "parsers/lines/json_line.h"
 #include "parsers/scan/byte_search.h"
 
 namespace bertbench {
@@ -96,31 +97,6 @@ bool DlloggerJsonParser::of_an_epoch(double iteration, const Line& line,
          find_text(line.text, "\"test_bleu\"") != std::string_view::npos;
 }
 
-// Python writes a NaN bare, which is no JSON: null would hide it, so it becomes a string.
-Json parse_line(std::string_view text) {
-  Json json = Json::parse(text, nullptr, false);
-  const auto has = [&](std::string_view word) {
-    return find_text(text, word) != std::string_view::npos;
-  };
-  if (!json.is_discarded() || !(has("NaN") || has("Infinity"))) return json;
-  std::string quoted;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const std::string_view rest = text.substr(i);
-    const bool value = i > 1 && text[i - 1] == ' ' && text[i - 2] == ':';
-    std::string_view word;
-    for (const std::string_view bare : {"NaN", "Infinity", "-Infinity"}) {
-      if (value && rest.starts_with(bare)) word = bare;
-    }
-    if (word.empty()) {
-      quoted.push_back(text[i]);
-      continue;
-    }
-    quoted += word == "NaN" ? "\"nan\"" : word == "Infinity" ? "\"inf\"" : "\"-inf\"";
-    i += word.size() - 1;
-  }
-  return Json::parse(quoted, nullptr, false);
-}
-
 bool DlloggerJsonParser::parse(const Line& line, RunBuilder& out) {
   const auto at = line.text.starts_with(kAnchors[0]) ? 0 : line.text.find(kAnchors[0]);
   if (at == std::string_view::npos) return false;
@@ -130,7 +106,7 @@ bool DlloggerJsonParser::parse(const Line& line, RunBuilder& out) {
     see_usual(usual, line, out);
     return true;
   }
-  const Json json = parse_line(line.text.substr(at + 5));
+  const Json json = parse_json_line(line.text.substr(at + 5));
   if (!json.is_object()) return false;
   const auto step = json.find("step");
   const auto data = json.find("data");

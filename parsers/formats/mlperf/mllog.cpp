@@ -4,6 +4,7 @@
 
 #include "parsers/core/text.h"
 #include "parsers/lines/cursor.h"
+#include "parsers/lines/json_line.h"
 
 namespace bertbench::mllog {
 
@@ -32,10 +33,10 @@ std::string text(const Json& object, const char* key) {
 }
 
 Json object_of(std::string_view text) {
-  Json json = Json::parse(text, nullptr, false);
+  Json json = parse_json_line(text);
   const auto end = text.rfind('}');
   if (json.is_discarded() && end != std::string_view::npos) {
-    json = Json::parse(text.substr(0, end + 1), nullptr, false);
+    json = parse_json_line(text.substr(0, end + 1));
   }
   return json;
 }
