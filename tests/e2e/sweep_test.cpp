@@ -166,6 +166,28 @@ TEST_F(SweepEndToEnd, OfASecondConfigOnlyWhatIsNewRuns) {
   EXPECT_EQ(json::parse(ran.out)["schema"], "bertbench.result/1") << "stdout is the answer alone";
 }
 
+TEST(SweepPrecisions, Bf16AndFp16RunOnTheCpu) {
+  const Folder folder("precisions");
+  const Ran bf16 = folder.run({kBertTrain, "--precision", "bf16", "--steps", "1"});
+  const bool native = bf16.status == 0;
+  ASSERT_TRUE(native || bf16.status == 3) << bf16.err;
+  json wanted = config(1, 8);
+  wanted["grid"]["topology"] = {"1n1g"};
+  wanted["grid"]["precision"] = {"fp16"};
+  if (native) wanted["grid"]["precision"].push_back("bf16");
+  write_file(folder / "config.json", wanted.dump());
+  const Ran swept = folder.bertbench(
+      {"sweep", folder / "config.json", "--out", folder / "run", "--trainer", kBertTrain});
+  ASSERT_EQ(swept.status, 0) << swept.err;
+  const json set = json::parse(read_file(folder / "run/results.json"));
+  ASSERT_EQ(set["cells"].size(), native ? 2U : 1U);
+  for (const json& cell : set["cells"]) {
+    EXPECT_NE(cell["precision"], "fp32");
+    EXPECT_EQ(cell["trials"][0]["outcome"]["status"], "completed");
+    EXPECT_EQ(cell["trials"][0]["window"]["covered"], true);
+  }
+}
+
 TEST(SweepInterrupted, CtrlCStopsTrainersAndTheSameCommandGoesOn) {
   const Folder folder("interrupt");
   write_file(folder / "config.json", config(1, 400).dump());

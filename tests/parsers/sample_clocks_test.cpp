@@ -177,7 +177,9 @@ TEST(SampleClocks, EveryStyleOfBertTrainIsReadBack) {
     const std::string file = entry.path().filename();
     SCOPED_TRACE(file);
     const bool interrupted = file.ends_with("_interrupted.log");
-    const std::string style = file.substr(0, file.find(interrupted ? "_interrupted" : ".log"));
+    const std::string style = file.substr(0, file.find(interrupted               ? "_interrupted"
+                                                       : file.ends_with("_fp16.log") ? "_fp16"
+                                                                                     : ".log"));
     const RunLog run = training(entry.path());
     EXPECT_EQ(run.format, style);
     EXPECT_EQ(name(run.outcome.status), name(interrupted ? Status::killed : Status::nan));

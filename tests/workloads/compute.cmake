@@ -5,6 +5,7 @@ endif()
 
 bb_add_test(bert_compute_test
   SOURCES backend_test.cpp gpt2_test.cpp gradients_test.cpp kernels_test.cpp optimizer_test.cpp
+          precision_test.cpp
   LIBS bert_core bert_reference LABELS workloads TIMEOUT 120)
 
 # The whole backend again with the kernels that older processors get.

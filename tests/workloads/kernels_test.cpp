@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numbers>
 #include <vector>
@@ -41,6 +43,58 @@ TEST_P(EveryBuild, drops_exactly_what_the_scalar_definition_drops) {
       ASSERT_EQ(factors[i] != 0, dropout_keeps(key, first + i)) << first << " + " << i;
       ASSERT_TRUE(factors[i] == 0 || factors[i] == key.scale);
     }
+  }
+}
+
+/// The nearest number with `digits` bits of mantissa after the first, in steps of at least `least`.
+double nearest(double x, int digits, double least) {
+  if (x == 0 || !std::isfinite(x)) return x;
+  const double step = std::max(std::ldexp(1.0, std::ilogb(x) - digits), least);
+  return std::nearbyint(x / step) * step;
+}
+
+/// Random bits: every exponent, and the numbers where rounding changes its rule.
+std::vector<float> numbers_of_all_sizes() {
+  std::vector<float> numbers = {0.0F,       -0.0F,           1.0F,      65504.0F,  65519.99F,
+                                65520.0F,   -65520.0F,       0x1p-14F,  0x1p-24F,  0x1p-25F,
+                                0x1.8p-25F, 0x1p-149F,       0x1.01p0F, 0x1.03p0F, 0x1.002p0F,
+                                0x1.006p0F, 0x1.fffffep127F, HUGE_VALF, -HUGE_VALF};
+  for (std::uint32_t i = 0; i < 4000; ++i) {
+    const std::uint32_t bits = philox({i, 0, 0, 0}, {5, 6})[0];
+    const auto number = std::bit_cast<float>(bits);
+    if (!std::isnan(number)) numbers.push_back(number);
+    // Most of fp32 is beyond fp16: the same digits within its range.
+    numbers.push_back(std::bit_cast<float>((bits & 0x87FFFFFFU) | 0x38000000U));
+    numbers.push_back(std::bit_cast<float>((bits & 0x81FFFFFFU) | 0x32000000U));
+  }
+  return numbers;
+}
+
+TEST_P(EveryBuild, rounds_to_the_nearest_bf16_and_fp16) {
+  const std::vector<float> in = numbers_of_all_sizes();
+  const auto count = static_cast<std::int64_t>(in.size());
+  std::vector<std::uint16_t> bf16(in.size());
+  std::vector<float> fp16(in.size());
+  build_->to_bf16(count, in.data(), bf16.data());
+  build_->round_to_fp16(count, in.data(), fp16.data());
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    const auto wide = static_cast<double>(in[i]);
+    const double want_bf16 = nearest(wide, 7, 0x1p-133);
+    const auto got_bf16 = std::bit_cast<float>(static_cast<std::uint32_t>(bf16[i]) << 16);
+    ASSERT_EQ(got_bf16, static_cast<float>(want_bf16)) << in[i];
+    const double want_fp16 = nearest(wide, 10, 0x1p-24);
+    ASSERT_EQ(static_cast<double>(fp16[i]),
+              std::abs(want_fp16) > 65504 ? std::copysign(HUGE_VAL, wide) : want_fp16)
+        << in[i];
+    ASSERT_EQ(std::signbit(fp16[i]), std::signbit(in[i])) << in[i];
+  }
+  const std::vector<float> no_numbers = {std::nanf(""), std::bit_cast<float>(0x7FFFFFFFU),
+                                         std::bit_cast<float>(0xFF800001U)};
+  build_->to_bf16(3, no_numbers.data(), bf16.data());
+  build_->round_to_fp16(3, no_numbers.data(), fp16.data());
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_TRUE(std::isnan(std::bit_cast<float>(static_cast<std::uint32_t>(bf16[i]) << 16))) << i;
+    EXPECT_TRUE(std::isnan(fp16[i])) << i;
   }
 }
 

@@ -17,6 +17,7 @@ add_library(bert_model STATIC
   model/adam.cpp
   model/arena.cpp
   model/initialize.cpp
+  model/loss_scaler.cpp
 )
 set_target_properties(bert_model PROPERTIES POSITION_INDEPENDENT_CODE ON)
 target_include_directories(bert_model PUBLIC ${PROJECT_SOURCE_DIR})
@@ -36,6 +37,8 @@ endif()
 
 add_library(bert_core STATIC
   cpu/attention.cpp
+  cpu/bf16_linears.cpp
+  cpu/bf16_products.cpp
   cpu/cpu_backend.cpp
   cpu/gemm.cpp
   cpu/kernels.cpp

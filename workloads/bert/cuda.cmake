@@ -14,7 +14,6 @@ add_library(bert_cuda_host OBJECT EXCLUDE_FROM_ALL
   cuda/cuda_backend.cpp
   cuda/products/epilogue.cpp
   cuda/products/fp8_linears.cpp
-  cuda/loss_scaler.cpp
   cuda/reduction.cpp
   cuda/sharding.cpp
   cuda/step.cpp

@@ -6,7 +6,7 @@
 
 #include "tests/workloads/support.h"
 #include "workloads/bert/cuda/batch_upload.h"
-#include "workloads/bert/cuda/loss_scaler.h"
+#include "workloads/bert/model/loss_scaler.h"
 #include "workloads/bert/cuda/step.h"
 
 namespace bert::cuda {

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
@@ -290,7 +291,8 @@ TEST(Program, WhatCannotRunIsRefusedInOneLineWithItsStatus) {
       {{"--nonsense"}, 2, "--nonsense"},
       {{"--model", "gpt"}, 2, "bert-tiny, bert-mini"},
       {{"--log-style", "x"}, 2, "unknown; there are: native, tqdm, tf, dllogger"},
-      {{"--precision", "bf16"}, 2, "fp32 only"},
+      {{"--precision", "tf32"}, 2, "tensor cores"},
+      {{"--precision", "fp8"}, 2, "no CPU multiplies fp8"},
       {{"--precision", "int8"}, 2, "fp32, tf32, bf16"},
       {{"--model", "gpt2-tiny", "--variable-lengths"}, 2, "every position of full sequences"},
       {{"--model", "gpt2", "--backend", "cuda", "--unpadded"}, 2, "take a bert model"},
@@ -325,6 +327,35 @@ TEST(Program, WhatCannotRunIsRefusedInOneLineWithItsStatus) {
     EXPECT_THAT(done.err, HasSubstr(c.says)) << c.words[0];
     EXPECT_EQ(count(done.err, "\n"), 1) << done.err;
     EXPECT_EQ(done.out, "");
+  }
+}
+
+TEST(Program, AProcessorWithoutBf16RefusesItInOneLine) {
+  const Finished done = run(small({"--precision", "bf16"}), {{"ONEDNN_MAX_CPU_ISA", "AVX2"}});
+  EXPECT_EQ(done.status, 3) << done.err;
+  EXPECT_THAT(done.err, HasSubstr("AVX-512 BF16 or AMX"));
+  EXPECT_EQ(count(done.err, "\n"), 1) << done.err;
+  EXPECT_EQ(done.out, "");
+}
+
+// A scale beyond fp16: each of these steps overflows.
+TEST(Program, EveryLogStyleShowsTheSkippedStepsOfFp16) {
+  const std::map<std::string, const char*> shown = {
+      {"native", "\"skipped_steps\":"},
+      {"tqdm", "Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to "},
+      {"dllogger", "skipped_steps : "},
+      {"dllogger-json", "\"skipped_steps\": "},
+      {"gluonnlp", "DynamicLossScaler: overflow detected. set loss_scale = "},
+      {"deepspeed",
+       "OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 1073741824, reducing to "},
+      {"huggingface", "'grad_norm': nan"},
+      {"mlperf", "'skipped_steps': 1,"},
+      {"megatron", "| number of skipped iterations:   1 |"}};
+  for (const auto& [style, text] : shown) {
+    const Finished done = run(small({"--precision", "fp16", "--log-style", style, "--steps", "4",
+                                     "--loss-scale-initial", "1073741824"}));
+    ASSERT_EQ(done.status, 0) << style << ' ' << done.err;
+    EXPECT_THAT(done.out, HasSubstr(text)) << style;
   }
 }
 

@@ -40,15 +40,19 @@ inline RunFacts scripted_facts() {
 inline Stamp stamp_at(double seconds) { return {seconds, 1769903996.5 + seconds}; }
 
 struct LogScript {
-  int signal = 0;    ///< ends the run after its fourth step
-  int nan_step = 5;  ///< from here on the loss is NaN; 0 = never
+  int signal = 0;     ///< ends the run after its fourth step
+  int nan_step = 5;   ///< from here on the loss is NaN; 0 = never
+  bool fp16 = false;  ///< with steps 1 and 4 skipped; a NaN loss skips its step as well
 };
 
 /// Six optimizer steps of three micro-steps each, 0.33 s a micro-step, in the style named.
 inline std::string log_of(const std::string& style, const LogScript& script = {}) {
   std::ostringstream out;
   const auto log = find_log_style(style)->make(out);
-  const RunFacts f = scripted_facts();
+  RunFacts f = scripted_facts();
+  if (script.fp16) f.precision = "fp16";
+  double scale = script.fp16 ? 65536 : 0;
+  std::int64_t skipped = 0;
   double now = 2;
   log->begin(f, stamp_at(now));
   std::int64_t micro = 0;
@@ -68,6 +72,14 @@ inline std::string log_of(const std::string& style, const LogScript& script = {}
         s.gradient_norm = 3.5;
         s.communication_s = 0.02;
         s.exposed_communication_s = 0.005;
+        s.loss_scale = scale;
+        s.skipped = script.fp16 && (step == 1 || step == 4 || std::isnan(s.loss));
+        if (s.skipped) {
+          ++skipped;
+          scale /= 2;
+          s.gradient_norm = HUGE_VAL;
+        }
+        s.next_loss_scale = scale;
         log->step(s, stamp_at(now));
       }
       log->micro_step(++micro, stamp_at(now));
@@ -79,6 +91,8 @@ inline std::string log_of(const std::string& style, const LogScript& script = {}
   end.signal = script.signal;
   end.first_nan_step = script.nan_step <= last ? script.nan_step : 0;
   end.peak_bytes = 1234567;
+  end.loss_scaling = script.fp16;
+  end.skipped_steps = skipped;
   end.checkpoint = script.signal == 0 ? "" : "ckpt/step_00000004.ckpt";
   log->end(end, stamp_at(now));
   return out.str();

@@ -32,6 +32,7 @@ TEST(LogStyles, EveryStyleMatchesItsGoldenLog) {
   for (const std::string& name : log_style_names()) {
     expect_golden(log_of(name), name + ".log");
     expect_golden(log_of(name, {.signal = 15, .nan_step = 0}), name + "_interrupted.log");
+    expect_golden(log_of(name, {.fp16 = true}), name + "_fp16.log");
   }
 }
 

@@ -4,7 +4,7 @@
 
 namespace bert {
 
-std::unique_ptr<Backend> make_cpu_backend(const BackendOptions&) {
+std::unique_ptr<Backend> make_cpu_backend(const BackendOptions&, CpuPrecision) {
   throw NoDevice(
       "--backend cpu: this bert_train was built without oneDNN (apt-get install libdnnl-dev and "
       "build again, or use --backend cuda)");

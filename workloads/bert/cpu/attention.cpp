@@ -35,6 +35,32 @@ Head head_of(const Context& context, std::int64_t task, const std::int32_t* leng
   return head;
 }
 
+/// A product in bf16 has as many keys as a multiple of this, or all: oneDNN makes code for each
+/// shape, and sequences may have as many lengths as tokens.
+constexpr std::int64_t kKeyStep = 32;
+
+void multiply(const Context& context, const HeadProduct& p) {
+  if (context.bf16 != nullptr) return context.bf16->head(p);
+  sgemm(p.transpose_a, p.transpose_b, p.m, p.n, p.k, 1.0F, p.a, p.lda, p.b, p.ldb,
+        p.accumulate ? 1.0F : 0.0F, p.c, p.ldc);
+}
+
+/// Keys that the products of these rows compute with.
+std::int64_t product_keys(const Context& context, const SoftmaxRows& rows) {
+  if (context.bf16 == nullptr) return rows.keys;
+  return std::min(rows.ld, (rows.keys + kKeyStep - 1) / kKeyStep * kKeyStep);
+}
+
+/// What follows the softmax of `rows`: no weight on keys that are there for the product alone, and
+/// the precision in which a GPU multiplies.
+void as_operand(const Context& context, const SoftmaxRows& rows, std::int64_t keys, float* values) {
+  for (std::int64_t row = 0; row < rows.rows; ++row) {
+    float* at = values + row * rows.ld;
+    std::fill(at + rows.keys, at + keys, 0.0F);
+    if (context.fp16) context.kernels.round_to_fp16(keys, at, at);
+  }
+}
+
 std::int64_t block_of(const Head& head) { return head.causal ? kCausalBlock : head.tokens; }
 
 /// Queries [first, first + block) and the keys that any of them sees.
@@ -72,13 +98,30 @@ void attention_forward(const Context& context, std::int64_t layer, const std::in
     float* out = output + head.sequence * s * h + head.head * head.size;
     for (std::int64_t first = 0; first < s; first += block_of(head)) {
       const SoftmaxRows rows = rows_of(head, first, data_or_null(keys));
+      const std::int64_t n = product_keys(context, rows);
       float* scores = probabilities + (task * s + first) * s;
-      sgemm(false, true, rows.rows, rows.keys, head.size, 1.0F, head.query + first * head.stride,
-            head.stride, head.key, head.stride, 0.0F, scores, s);
+      multiply(context, {.transpose_b = true,
+                         .m = rows.rows,
+                         .n = n,
+                         .k = head.size,
+                         .a = head.query + first * head.stride,
+                         .lda = head.stride,
+                         .b = head.key,
+                         .ldb = head.stride,
+                         .c = scores,
+                         .ldc = s});
       context.kernels.softmax_forward(rows, scores, dropped, dropped + 2 * s * s);
-      sgemm(false, false, rows.rows, head.size, rows.keys, 1.0F,
-            rows.dropout != nullptr ? dropped : scores, s, head.value, head.stride, 0.0F,
-            out + first * h, h);
+      float* weights = rows.dropout != nullptr ? dropped : scores;
+      as_operand(context, rows, n, weights);
+      multiply(context, {.m = rows.rows,
+                         .n = head.size,
+                         .k = n,
+                         .a = weights,
+                         .lda = s,
+                         .b = head.value,
+                         .ldb = head.stride,
+                         .c = out + first * h,
+                         .ldc = h});
     }
   }
 }
@@ -105,16 +148,48 @@ void attention_backward(const Context& context, std::int64_t layer, const std::i
       const float* p = probabilities + (task * s + first) * s;
       const float* d_out = d_output + (head.sequence * s + first) * h + head.head * head.size;
       const float* query = head.query + first * head.stride;
-      const float add = first == last ? 0.0F : 1.0F;
-      sgemm(false, true, rows.rows, rows.keys, head.size, 1.0F, d_out, h, head.value, head.stride,
-            0.0F, d_scores, s);
+      const std::int64_t n = product_keys(context, rows);
+      const bool add = first != last;
+      multiply(context, {.transpose_b = true,
+                         .m = rows.rows,
+                         .n = n,
+                         .k = head.size,
+                         .a = d_out,
+                         .lda = h,
+                         .b = head.value,
+                         .ldb = head.stride,
+                         .c = d_scores,
+                         .ldc = s});
       context.kernels.softmax_backward(rows, p, d_scores, dropped, dropped + 2 * s * s);
-      sgemm(true, false, rows.keys, head.size, rows.rows, 1.0F,
-            rows.dropout != nullptr ? dropped : p, s, d_out, h, add, d_value, head.stride);
-      sgemm(false, false, rows.rows, head.size, rows.keys, 1.0F, d_scores, s, head.key, head.stride,
-            0.0F, d_query + first * head.stride, head.stride);
-      sgemm(true, false, rows.keys, head.size, rows.rows, 1.0F, d_scores, s, query, head.stride,
-            add, d_key, head.stride);
+      as_operand(context, rows, n, d_scores);
+      if (rows.dropout != nullptr) as_operand(context, rows, n, dropped);
+      HeadProduct to_value{.transpose_a = true,
+                           .m = n,
+                           .n = head.size,
+                           .k = rows.rows,
+                           .a = rows.dropout != nullptr ? dropped : p,
+                           .lda = s,
+                           .b = d_out,
+                           .ldb = h,
+                           .c = d_value,
+                           .ldc = head.stride,
+                           .accumulate = add};
+      multiply(context, to_value);
+      multiply(context, {.m = rows.rows,
+                         .n = head.size,
+                         .k = n,
+                         .a = d_scores,
+                         .lda = s,
+                         .b = head.key,
+                         .ldb = head.stride,
+                         .c = d_query + first * head.stride,
+                         .ldc = head.stride});
+      HeadProduct to_key = to_value;
+      to_key.a = d_scores;
+      to_key.b = query;
+      to_key.ldb = head.stride;
+      to_key.c = d_key;
+      multiply(context, to_key);
     }
     for (std::int64_t row = head.keys; row < s; ++row) {
       std::fill_n(d_key + row * head.stride, head.size, 0.0F);

@@ -8,6 +8,7 @@
 
 #include "workloads/bert/core/batch.h"
 #include "workloads/bert/core/model_config.h"
+#include "workloads/bert/cpu/bf16_linears.h"
 #include "workloads/bert/cpu/gemm.h"
 #include "workloads/bert/cpu/kernels.h"
 #include "workloads/bert/model/parameters.h"
@@ -33,6 +34,8 @@ struct Context {
   Gemm& gemm;
   int threads = 1;
 
+  Bf16Linears* bf16 = nullptr;  ///< products in bf16; null: in fp32 by `gemm`
+  bool fp16 = false;            ///< what a GPU stores in fp16 is rounded to it
   float* weights = nullptr;
   float* gradients = nullptr;
   float* partials = nullptr;  ///< [kRowBlocks, partials_width]
@@ -51,6 +54,9 @@ struct Context {
   [[nodiscard]] float* thread_scratch() const {
     return scratch + omp_get_thread_num() * scratch_size;
   }
+
+  /// After the last write to values that a GPU would hold in memory between two operations.
+  void stored(std::int64_t count, float* values) const;
 
   /// One key per sequence; empty when nothing is dropped.
   [[nodiscard]] std::vector<DropoutKey> dropout(std::uint32_t site, double probability) const {

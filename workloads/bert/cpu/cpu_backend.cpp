@@ -4,17 +4,22 @@
 #include <oneapi/dnnl/dnnl_version.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
+#include "workloads/bert/core/module.h"
 #include "workloads/bert/cpu/attention.h"
+#include "workloads/bert/cpu/bf16_linears.h"
 #include "workloads/bert/cpu/optimizer.h"
 #include "workloads/bert/cpu/step.h"
 #include "workloads/bert/model/checks.h"
 #include "workloads/bert/model/initialize.h"
+#include "workloads/bert/model/loss_scaler.h"
 
 namespace bert {
 namespace {
@@ -51,14 +56,43 @@ ActivationSizes activation_sizes(const BackendOptions& options) {
   return sizes;
 }
 
+/// Most elements of the two operands of a linear layer's product in bf16: an input or a gradient,
+/// and the input that a gradient is multiplied with.
+struct OperandSizes {
+  std::int64_t first = 0, second = 0;
+};
+OperandSizes operand_sizes(const BackendOptions& options, std::int64_t masked_per_sequence) {
+  const ModelConfig& model = options.model;
+  const std::int64_t tokens = options.micro_batch_size * options.sequence_length;
+  const std::int64_t masked = options.micro_batch_size * masked_per_sequence;
+  const std::int64_t wanted = options.logit_rows > 0 ? options.logit_rows : kLogitRows;
+  const bool next_word = model.objective == Objective::next_word;
+  const std::int64_t logit_rows = next_word ? std::min(wanted, tokens) : masked;
+  const std::int64_t rows = std::max(tokens, masked);
+  return {std::max(rows * partials_width(model), logit_rows * model.vocabulary),
+          rows * model.intermediate};
+}
+
+/// Elements of the largest operand of an attention head's product.
+std::int64_t head_operand(const BackendOptions& options) {
+  return options.sequence_length * std::max(options.sequence_length, options.model.head_size());
+}
+
 class CpuBackend final : public Backend {
  public:
-  explicit CpuBackend(const BackendOptions& options)
+  CpuBackend(const BackendOptions& options, CpuPrecision precision)
       : options_((check_options(options), options)),
+        precision_(precision),
         layout_(options.model),
+        scaler_(options.loss_scale, precision == CpuPrecision::fp16),
         optimizer_(layout_.parameters, kernels(), options.threads),
         masked_capacity_(options.model.predicted_positions(options.sequence_length)),
         activations_(make_activations(masked_capacity_)) {
+    if (precision == CpuPrecision::bf16 && !Bf16Products::is_native()) {
+      throw NoDevice(
+          "--precision bf16: this processor multiplies no bf16 (AVX-512 BF16 or AMX does): take "
+          "--precision fp32");
+    }
     const std::int64_t wanted = planned_bytes();
     require_memory(wanted,
                    options.model.name + " at micro-batch " +
@@ -71,6 +105,11 @@ class CpuBackend final : public Backend {
     first_ = Buffer(layout_.total);
     second_ = Buffer(layout_.total);
     make_arena();
+    if (precision == CpuPrecision::fp16) fp16_weights_ = Buffer(layout_.total);
+    if (precision == CpuPrecision::bf16) {
+      bf16_.emplace(kernels(), options.threads, layout_.total, head_operand(options));
+      reserve_operands();
+    }
     initialize_weights(layout_, options_.seed, options_.threads, weights_.data());
   }
 
@@ -81,7 +120,10 @@ class CpuBackend final : public Backend {
   Loss forward_backward(const Batch& batch, double gradient_scale, bool training,
                         std::int64_t optimizer_step, const GradientReady& ready) override;
 
-  std::span<float> weights() override { return whole(weights_); }
+  std::span<float> weights() override {
+    weights_changed_ = true;
+    return whole(weights_);
+  }
   std::span<float> gradients() override {
     materialize_zeros();
     return whole(gradients_);
@@ -93,16 +135,22 @@ class CpuBackend final : public Backend {
   double gradient_norm() override {
     enter();
     materialize_zeros();
-    return optimizer_.norm(gradients_.data());
+    return optimizer_.norm(gradients_.data()) / scaler_.scale();
   }
 
   void optimizer_step(const OptimizerOptions& options, double learning_rate, double gradient_factor,
                       double norm, std::int64_t update) override {
     enter();
     materialize_zeros();
-    optimizer_.step(options, learning_rate, gradient_factor, norm, update, gradients_.data(),
-                    weights_.data(), first_.data(), second_.data());
+    const double scale = scaler_.scale();
+    optimizer_.step(options, learning_rate, gradient_factor / scale, norm * scale, update,
+                    gradients_.data(), weights_.data(), first_.data(), second_.data());
+    weights_changed_ = true;
   }
+
+  UpdateResult update(const UpdateRequest& request) override;
+  [[nodiscard]] ScalarState scalar_state() override { return scaler_.state(); }
+  void set_scalar_state(const ScalarState& state) override { scaler_.restore(state); }
 
   std::span<float> first_moments() override { return whole(first_); }
   std::span<float> second_moments() override { return whole(second_); }
@@ -112,6 +160,10 @@ class CpuBackend final : public Backend {
            std::to_string(DNNL_VERSION_MINOR) + "." + std::to_string(DNNL_VERSION_PATCH) + ", " +
            kernels().name + " kernels, " + std::to_string(options_.threads) +
            (options_.threads == 1 ? " thread" : " threads");
+  }
+  [[nodiscard]] std::vector<std::string> settings() const override {
+    if (precision_ != CpuPrecision::fp16) return {};
+    return {"fp16 emulated by fp32: its values and overflows are real, its times are not"};
   }
 
   [[nodiscard]] std::int64_t peak_bytes() const override {
@@ -125,8 +177,23 @@ class CpuBackend final : public Backend {
     return {buffer.data(), static_cast<std::size_t>(buffer.size())};
   }
   [[nodiscard]] std::int64_t planned_bytes() const {
-    return 16 * layout_.total + activations_->bytes() + kUnplanned;
+    return 16 * layout_.total + activations_->bytes() + precision_bytes() + kUnplanned;
   }
+  /// What other precisions than fp32 take in addition.
+  [[nodiscard]] std::int64_t precision_bytes() const {
+    if (precision_ == CpuPrecision::fp16) return 4 * layout_.total;
+    if (precision_ != CpuPrecision::bf16) return 0;
+    const OperandSizes sizes = operand_sizes(options_, masked_capacity_);
+    return Bf16Linears::bytes(options_.threads, layout_.total, head_operand(options_), sizes.first,
+                              sizes.second);
+  }
+  void reserve_operands() {
+    if (!bf16_) return;
+    const OperandSizes sizes = operand_sizes(options_, masked_capacity_);
+    bf16_->reserve(sizes.first, sizes.second);
+  }
+  /// The copy of the weights that a step computes with, once after each change of theirs.
+  void take_weights();
   [[nodiscard]] std::unique_ptr<Activations<float>> make_activations(std::int64_t masked) const {
     return std::make_unique<Activations<float>>(options_, activation_sizes(options_), masked);
   }
@@ -155,12 +222,17 @@ class CpuBackend final : public Backend {
   void ensure_masked_capacity(std::int64_t masked);
 
   BackendOptions options_;
+  CpuPrecision precision_;
   ParameterLayout layout_;
+  LossScaler scaler_;
   Gemm gemm_;
+  std::optional<Bf16Linears> bf16_;
   Optimizer optimizer_;
   std::int64_t masked_capacity_;
   std::unique_ptr<Activations<float>> activations_;  // holds pointers to itself, so it cannot move
   Buffer weights_, gradients_, first_, second_, arena_;
+  Buffer fp16_weights_;
+  bool weights_changed_ = true;  ///< since take_weights()
   bool zeros_pending_ = false;
   bool stepped_ = false;
 };
@@ -186,6 +258,34 @@ void CpuBackend::ensure_masked_capacity(std::int64_t masked) {
   masked_capacity_ = masked;
   activations_ = std::move(larger);
   make_arena();
+  reserve_operands();
+}
+
+void CpuBackend::take_weights() {
+  if (!weights_changed_) return;
+  weights_changed_ = false;
+  if (bf16_) bf16_->take_weights(weights_.data());
+  if (precision_ != CpuPrecision::fp16) return;
+  constexpr std::int64_t kPart = 1 << 16;
+#pragma omp parallel for num_threads(options_.threads) schedule(static)
+  for (std::int64_t begin = 0; begin < layout_.total; begin += kPart) {
+    kernels().round_to_fp16(std::min(kPart, layout_.total - begin), weights_.data() + begin,
+                            fp16_weights_.data() + begin);
+  }
+}
+
+UpdateResult CpuBackend::update(const UpdateRequest& request) {
+  UpdateResult result;
+  result.loss_scale = scaler_.on() ? scaler_.scale() : 0;
+  result.gradient_norm = gradient_norm();
+  result.skipped = scaler_.on() && !std::isfinite(result.gradient_norm);
+  if (!result.skipped) {
+    optimizer_step(request.optimizer, request.learning_rate,
+                   clipping_factor(request.gradient_clipping, result.gradient_norm),
+                   result.gradient_norm, request.update);
+  }
+  scaler_.step(!result.skipped);
+  return result;
 }
 
 Loss CpuBackend::forward_backward(const Batch& batch, double gradient_scale, bool training,
@@ -193,12 +293,15 @@ Loss CpuBackend::forward_backward(const Batch& batch, double gradient_scale, boo
   enter();
   check_batch(batch, options_);
   ensure_masked_capacity(batch.masked_per_sequence);
+  take_weights();
   CpuStep step{{options_.model, layout_, kernels(), gemm_, options_.threads},
                options_,
                *activations_,
                batch,
-               gradient_scale};
-  step.weights = weights_.data();
+               gradient_scale * scaler_.scale()};
+  step.bf16 = bf16_ ? &*bf16_ : nullptr;
+  step.fp16 = precision_ == CpuPrecision::fp16;
+  step.weights = step.fp16 ? fp16_weights_.data() : weights_.data();
   step.gradients = gradients_.data();
   step.partials = activations_->partials;
   step.partials_width = partials_width(options_.model);
@@ -229,8 +332,8 @@ Loss CpuBackend::forward_backward(const Batch& batch, double gradient_scale, boo
 
 }  // namespace
 
-std::unique_ptr<Backend> make_cpu_backend(const BackendOptions& options) {
-  return std::make_unique<CpuBackend>(options);
+std::unique_ptr<Backend> make_cpu_backend(const BackendOptions& options, CpuPrecision precision) {
+  return std::make_unique<CpuBackend>(options, precision);
 }
 
 }  // namespace bert

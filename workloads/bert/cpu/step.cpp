@@ -13,7 +13,12 @@ namespace bert {
 void CpuStep::linear(const LinearOffsets& at, std::int64_t rows, const float* x, float* y) const {
   if (rows == 0) return;
   const float* bias = at.bias == kAbsent ? nullptr : weights + at.bias;
-  gemm.forward(rows, at.outputs, at.inputs, x, weights + at.weight, bias, y);
+  if (bf16 != nullptr) {
+    bf16->forward(rows, at.outputs, at.inputs, x, at.weight, bias, y);
+  } else {
+    gemm.forward(rows, at.outputs, at.inputs, x, weights + at.weight, bias, y);
+  }
+  stored(rows * at.outputs, y);
 }
 
 void CpuStep::linear_gelu(const LinearOffsets& at, std::int64_t rows, const float* x, float* wide,
@@ -24,12 +29,18 @@ void CpuStep::linear_gelu(const LinearOffsets& at, std::int64_t rows, const floa
     kernels.gelu_forward(model.gelu, end - begin, n, wide + begin * n, weights + at.bias,
                          y + begin * n);
   });
+  stored(rows * n, y);
 }
 
 void CpuStep::linear_input(const LinearOffsets& at, std::int64_t rows, const float* dy, float* dx,
                            bool add) const {
   if (rows == 0) return;
-  Gemm::backward_input(rows, at.outputs, at.inputs, dy, weights + at.weight, dx, add);
+  if (bf16 != nullptr) {
+    bf16->backward_input(rows, at.outputs, at.inputs, dy, at.weight, dx, add);
+  } else {
+    Gemm::backward_input(rows, at.outputs, at.inputs, dy, weights + at.weight, dx, add);
+  }
+  stored(rows * at.inputs, dx);
 }
 
 void CpuStep::linear_input_gelu(const LinearOffsets& at, const LinearOffsets& gelu_at,
@@ -50,12 +61,18 @@ void CpuStep::linear_weight(const LinearOffsets& at, std::int64_t rows, const fl
       kernels.column_sums(rows, end - begin, at.outputs, dy + begin, gradients + at.bias + begin);
     });
   }
-  Gemm::backward_weight(rows, at.outputs, at.inputs, dy, x, gradients + at.weight, accumulate);
+  float* d_weight = gradients + at.weight;
+  if (bf16 != nullptr) {
+    bf16->backward_weight(rows, at.outputs, at.inputs, dy, x, d_weight, accumulate);
+  } else {
+    Gemm::backward_weight(rows, at.outputs, at.inputs, dy, x, d_weight, accumulate);
+  }
 }
 
 void CpuStep::gelu_backward(const LinearOffsets& at, std::int64_t rows, const float* wide,
                             float* d) const {
   run_gelu_backward(*this, rows, at.outputs, wide, weights + at.bias, d, gradients + at.bias);
+  stored(rows * at.outputs, d);
 }
 
 std::vector<DropoutKey> CpuStep::keys_of(const NormStep<float>& step) const {
@@ -84,12 +101,15 @@ NormForward CpuStep::forward_of(const NormStep<float>& step,
 void CpuStep::norm(const NormStep<float>& step, std::int64_t rows) const {
   const auto keys = keys_of(step);
   run_norm_forward(*this, forward_of(step, keys), rows);
+  stored(rows * model.hidden, step.sum);
+  stored(rows * model.hidden, step.output);
 }
 
 void CpuStep::norm_again(const NormStep<float>& step) const {
   NormForward norm = forward_of(step, {});
   norm.again = true;
   run_norm_forward(*this, norm, rows());
+  stored(rows() * model.hidden, step.output);
 }
 
 void CpuStep::norm_backward(const NormStep<float>& step, std::int64_t rows,
@@ -110,18 +130,22 @@ void CpuStep::norm_backward(const NormStep<float>& step, std::int64_t rows,
   run_norm_backward(*this, norm, rows,
                     {gradients + step.at.weight, gradients + step.at.bias,
                      step.bias == kAbsent ? nullptr : gradients + step.bias});
+  stored(rows * model.hidden, d.d_sum);
+  if (d.d_input != nullptr && d.d_input != d.d_sum) stored(rows * model.hidden, d.d_input);
 }
 
 void CpuStep::attention(std::size_t layer) const {
   const auto& own = act.layers[layer];
   attention_forward(*this, static_cast<std::int64_t>(layer), batch.lengths.data(), own.qkv,
                     own.softmax, own.attention);
+  stored(rows() * model.hidden, own.attention);
 }
 
 void CpuStep::attention_backward(std::size_t layer, const float* d_attention) const {
   const auto& own = act.layers[layer];
   bert::attention_backward(*this, static_cast<std::int64_t>(layer), batch.lengths.data(), own.qkv,
                            own.softmax, d_attention, act.d_qkv, act.attention_scratch);
+  stored(3 * rows() * model.hidden, act.d_qkv);
   linear_weight(layout.layers[layer].qkv.unbiased(), rows(), act.d_qkv, own.input);
 }
 
@@ -141,6 +165,8 @@ void CpuStep::embed(const NormStep<float>& step) const {
     }
     kernels.norm_forward(norm, begin, end, thread_scratch());
   });
+  stored(rows() * h, step.sum);
+  stored(rows() * h, step.output);
 }
 
 void CpuStep::add_to_tables(const float* d_sum) const {
@@ -205,6 +231,7 @@ void CpuStep::scatter_masked(const float* d_gathered) const {
     kernels.add(h, d_gathered + row * h,
                 act.d_output + batch.masked[static_cast<std::size_t>(row)] * h);
   }
+  stored(rows() * h, act.d_output);
 }
 
 void CpuStep::gather_first() const {
@@ -219,6 +246,7 @@ void CpuStep::scatter_first(const float* d_first) const {
   for (std::int64_t b = 0; b < shape.sequences; ++b) {
     kernels.add(h, d_first + b * h, act.d_output + b * shape.length * h);
   }
+  stored(rows() * h, act.d_output);
 }
 
 void CpuStep::fill_zero(float* values) const {
@@ -240,6 +268,7 @@ void CpuStep::cross_entropy(std::int64_t first, std::int64_t count, std::int64_t
                               batch.labels[static_cast<std::size_t>(first + row)], scale);
   }
   for (const double loss : losses) word_losses += loss;
+  stored(count * classes, act.heads.logits);
 }
 
 /// Two classes: products of a few thousand terms, not worth a thread.
@@ -276,6 +305,7 @@ void CpuStep::next_sentence() {
       d_pooled[j] = d_tanh * (1.0F - pooled[j] * pooled[j]);
     }
   }
+  stored(shape.sequences * h, act.heads.d_pooled);
 }
 
 }  // namespace bert

@@ -7,12 +7,12 @@
 
 #include "workloads/bert/core/communicator.h"
 #include "workloads/bert/cuda/batch_upload.h"
-#include "workloads/bert/cuda/loss_scaler.h"
 #include "workloads/bert/cuda/reduction.h"
 #include "workloads/bert/cuda/step.h"
 #include "workloads/bert/cuda/training_state.h"
 #include "workloads/bert/model/checks.h"
 #include "workloads/bert/model/initialize.h"
+#include "workloads/bert/model/loss_scaler.h"
 
 namespace bert::cuda {
 namespace {

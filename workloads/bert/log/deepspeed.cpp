@@ -31,7 +31,14 @@ class DeepspeedStyle : public IntervalStyle {
     setting(now, "world_size", facts_.world_size);
   }
 
-  void every_step(const StepFacts&, Stamp now) override {
+  void every_step(const StepFacts& f, Stamp now) override {
+    if (f.skipped) {
+      message(
+          now, "loss_scaler.py:181:update_scale",
+          fmt::format("[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: {:.0f}, "
+                      "reducing to {:.0f}",
+                      f.loss_scale, f.next_loss_scale));
+    }
     step_s_ = now.seconds - std::exchange(last_step_s_, now.seconds);
     if (run_.steps > kStartStep) timed_s_ += step_s_;
   }
@@ -41,8 +48,8 @@ class DeepspeedStyle : public IntervalStyle {
     print("bing_bert_progress: step={}, loss={}, lr={}, sample_count={}\n", f.step,
           python_float(f.loss), python_float(f.learning_rate), f.step * facts_.global_batch_size());
     message(now, "logging.py:96:log_dist",
-            fmt::format("[Rank 0] step={}, skipped=0, lr=[{}], mom=[(0.9, 0.999)]", f.step,
-                        python_float(f.learning_rate)));
+            fmt::format("[Rank 0] step={}, skipped={}, lr=[{}], mom=[(0.9, 0.999)]", f.step,
+                        skipped_steps_, python_float(f.learning_rate)));
     if (run_.steps <= kStartStep) return;
     const auto batch = static_cast<double>(facts_.global_batch_size());
     const double average = batch * static_cast<double>(run_.steps - kStartStep) / timed_s_;

@@ -5,19 +5,24 @@
 namespace bert {
 namespace {
 
+/// 0 = dynamic, as the script's help says.
+double static_loss_scale(const RunFacts& f) {
+  return f.precision == "fp16" && f.loss_scale.growth_interval == 0 ? f.loss_scale.initial : 0;
+}
+
 std::string arguments(const RunFacts& f) {
   return fmt::format(
       "Namespace(allreduce_post_accumulation=True, bf16={}, checkpoint_activations={}, "
       "config_file='{}', do_train=True, fp16={}, gradient_accumulation_steps={}, "
-      "learning_rate={}, local_rank=0, log_freq={}, loss_scale=0.0, max_predictions_per_seq={}, "
+      "learning_rate={}, local_rank=0, log_freq={}, loss_scale={}, max_predictions_per_seq={}, "
       "max_seq_length={}, max_steps={}, n_gpu=1, output_dir='{}', phase2=False, seed={}, "
       "steps_this_run={}, train_batch_size={}, warmup_proportion={})",
       python_bool(f.precision == "bf16"), python_bool(f.activation_checkpointing), f.model,
       python_bool(f.precision == "fp16"), f.gradient_accumulation_steps,
       python_float(f.schedule.peak), python_float(static_cast<double>(f.log_every)),
-      f.masked_per_sequence, f.sequence_length, python_float(static_cast<double>(f.steps)),
-      f.checkpoint, f.seed, f.steps - f.first_step + 1, f.micro_batch_size,
-      python_float(warmup_share(f)));
+      python_float(static_loss_scale(f)), f.masked_per_sequence, f.sequence_length,
+      python_float(static_cast<double>(f.steps)), f.checkpoint, f.seed, f.steps - f.first_step + 1,
+      f.micro_batch_size, python_float(warmup_share(f)));
 }
 
 }  // namespace
@@ -48,7 +53,7 @@ void DllStyle::line(const StepFacts& f, Stamp now) {
   log(DllStepKind::iteration, f.step,
       {{"average_loss", final_loss_},
        {"learning_rate", f.learning_rate},
-       {"skipped_steps", std::int64_t{0}}},
+       {"skipped_steps", skipped_steps_}},
       now);
 }
 

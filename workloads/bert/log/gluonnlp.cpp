@@ -32,6 +32,13 @@ class GluonnlpStyle : public IntervalStyle {
         f.optimizer_name(), f.seed, f.first_step - 1, python_float(warmup_share(f)));
   }
 
+  void every_step(const StepFacts& f, Stamp) override {
+    if (f.skipped) {
+      print("INFO:root:DynamicLossScaler: overflow detected. set loss_scale = {}\n",
+            python_float(f.next_loss_scale));
+    }
+  }
+
   void line(const StepFacts& f, Stamp now) override {
     print(
         "INFO:root:[step {}]\tmlm_loss={:.5f}\tmlm_acc=nan\tnsp_loss={:.5f}\tnsp_acc=nan\t"

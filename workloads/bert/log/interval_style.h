@@ -40,6 +40,7 @@ class IntervalStyle : public LogStyle {
   void step(const StepFacts& facts, Stamp now) final {
     interval_.add(facts);
     run_.add(facts);
+    skipped_steps_ += facts.skipped ? 1 : 0;
     every_step(facts, now);
     if (!is_due(facts.step)) return;
     line(facts, now);
@@ -74,7 +75,8 @@ class IntervalStyle : public LogStyle {
   std::ostream& out_;
   RunFacts facts_;
   Stamp started_, last_line_;
-  MeanLosses interval_, run_;  ///< since the last line, since the start
+  MeanLosses interval_, run_;       ///< since the last line, since the start
+  std::int64_t skipped_steps_ = 0;  ///< since the start, without an update (fp16)
 };
 
 template <class Style>

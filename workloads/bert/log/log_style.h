@@ -51,6 +51,7 @@ struct StepFacts {
   double device_s = -1;   ///< of the step by the device's clock; below 0 = not measured
   double loss_scale = 0;  ///< fp16; 0 = none
   bool skipped = false;   ///< a gradient overflowed: no update
+  double next_loss_scale = 0;
 };
 
 struct RunEnd {

@@ -1,7 +1,10 @@
 // megatron: the log of Megatron-LM's pretrain_bert.py (core 0.4 and later: stamps in whole seconds
 // before the iteration). A line every --log-every iterations, whose milliseconds and losses are
-// means over them. As the original does, it leaves out a loss that is not above zero, which NaN
-// is not: "number of nan iterations" counts skipped iterations only.
+// means over them, the losses over those with an update. As the original does, it leaves out a loss
+// that is not above zero, which NaN is not: "number of nan iterations" counts skipped iterations
+// only.
+#include <cmath>
+
 #include "workloads/bert/log/interval_style.h"
 #include "workloads/bert/log/text.h"
 
@@ -42,6 +45,12 @@ class MegatronStyle : public IntervalStyle {
     datetime("before the start of training step", now);
   }
 
+  void every_step(const StepFacts& f, Stamp) override {
+    if (!f.skipped) return updated_.add(f);
+    ++skipped_;
+    nan_ += std::isnan(f.loss) ? 1 : 0;
+  }
+
   void line(const StepFacts& f, Stamp now) override {
     print(
         " [{}] iteration {:8d}/{:8d} | consumed samples: {:12d} | elapsed time per iteration (ms): "
@@ -49,12 +58,16 @@ class MegatronStyle : public IntervalStyle {
         utc(now.unix_seconds), f.step, facts_.steps, f.step * facts_.global_batch_size(),
         seconds(now) / static_cast<double>(interval_.steps) * 1000, f.learning_rate,
         facts_.global_batch_size());
-    loss("lm loss", interval_.masked_lm());
-    loss("sop loss", interval_.next_sentence());
-    print(
-        " loss scale: 1.0 | grad norm: {:.3f} | number of skipped iterations:   0 | number of nan "
-        "iterations:   0 |\n",
-        f.gradient_norm);
+    if (updated_.steps > 0) {
+      loss("lm loss", updated_.masked_lm());
+      loss("sop loss", updated_.next_sentence());
+    }
+    print(" loss scale: {:.1f} |", f.loss_scale > 0 ? f.next_loss_scale : 1.0);
+    if (!f.skipped) print(" grad norm: {:.3f} |", f.gradient_norm);
+    print(" number of skipped iterations: {:3d} | number of nan iterations: {:3d} |\n", skipped_,
+          nan_);
+    updated_ = {};
+    skipped_ = nan_ = 0;
   }
 
   void footer(const RunEnd& e, Stamp now) override {
@@ -72,6 +85,10 @@ class MegatronStyle : public IntervalStyle {
   void loss(std::string_view name, double mean) {
     if (mean > 0) print(" {}: {:.6E} |", name, mean);
   }
+
+  // Since the last line.
+  MeanLosses updated_;
+  std::int64_t skipped_ = 0, nan_ = 0;
 };
 
 }  // namespace

@@ -43,12 +43,12 @@ class MlperfStyle : public IntervalStyle {
   void line(const StepFacts& f, Stamp now) override {
     print(
         "{{'training_steps': {}, 'average_loss': {}, 'step_loss': {}, 'learning_rate': {}, "
-        "'seq/s': {}, 'global_steps': {}, 'samples_trained': {}, 'skipped_steps': 0, "
+        "'seq/s': {}, 'global_steps': {}, 'samples_trained': {}, 'skipped_steps': {}, "
         "'timestamp': {}}}\n",
         f.step * facts_.gradient_accumulation_steps, python_float(interval_.loss()),
         python_float(f.last_micro_loss), python_float(f.learning_rate),
         python_float(sequences() / seconds(now)), f.step, f.step * facts_.global_batch_size(),
-        python_float(now.unix_seconds));
+        skipped_steps_, python_float(now.unix_seconds));
   }
 
   void footer(const RunEnd& e, Stamp now) override {

@@ -38,7 +38,13 @@ class TqdmStyle : public IntervalStyle {
     if (!text.empty()) out_ << text << std::flush;
   }
 
-  void every_step(const StepFacts& f, Stamp) override { final_loss_ = f.last_micro_loss; }
+  void every_step(const StepFacts& f, Stamp) override {
+    final_loss_ = f.last_micro_loss;
+    if (f.skipped) {  // by apex
+      print("Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to {}\n",
+            python_float(f.next_loss_scale));
+    }
+  }
 
   void line(const StepFacts& f, Stamp) override {
     average_loss_ = interval_.loss();

@@ -73,7 +73,11 @@ Result<std::unique_ptr<Backend>> make_backend(const TrainOptions& options, const
                                               const LaunchEnvironment& environment) {
   const BackendOptions request = backend_options(options, environment);
   try {
-    if (module == nullptr) return make_cpu_backend(request);
+    if (module == nullptr) {
+      return make_cpu_backend(request, options.precision == "bf16"   ? CpuPrecision::bf16
+                                       : options.precision == "fp16" ? CpuPrecision::fp16
+                                                                     : CpuPrecision::fp32);
+    }
     return module->make_backend({request, options.precision, environment.local_rank});
   } catch (const std::bad_alloc&) {
     throw;

@@ -269,6 +269,7 @@ class Trainer {
     facts.gradient_norm = result.gradient_norm;
     facts.skipped = result.skipped;
     facts.loss_scale = result.loss_scale;
+    facts.next_loss_scale = backend_.scalar_state().loss_scale;
     facts.device_s = result.device_seconds;
     if (device_reduces_) {
       facts.communication_s = std::max(0.0, result.communication_s);

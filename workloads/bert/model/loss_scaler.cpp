@@ -1,8 +1,8 @@
-#include "workloads/bert/cuda/loss_scaler.h"
+#include "workloads/bert/model/loss_scaler.h"
 
 #include <algorithm>
 
-namespace bert::cuda {
+namespace bert {
 
 LossScaler::LossScaler(const LossScaleOptions& options, bool on)
     : options_(options), on_(on), scale_(on ? options.initial : 1) {}
@@ -33,4 +33,4 @@ void LossScaler::restore(const ScalarState& state) {
   good_steps_ = state.good_steps;
 }
 
-}  // namespace bert::cuda
+}  // namespace bert

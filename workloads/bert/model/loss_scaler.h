@@ -3,7 +3,7 @@
 
 #include "workloads/bert/core/backend.h"
 
-namespace bert::cuda {
+namespace bert {
 
 /// See LossScaleOptions. Without fp16 the scale is 1 and never moves.
 class LossScaler {
@@ -24,4 +24,4 @@ class LossScaler {
   std::int64_t good_steps_ = 0;
 };
 
-}  // namespace bert::cuda
+}  // namespace bert

@@ -1,0 +1,65 @@
+// Products of the CPU backend in bf16: fp32 operands become bf16 on their way into a product, and
+// the sums are fp32.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "workloads/bert/cpu/bf16_products.h"
+#include "workloads/bert/cpu/kernels.h"
+
+namespace bert {
+
+/// A product of one attention head: c[m, n] = op(a) op(b) (+ c), as Bf16Shape.
+struct HeadProduct {
+  bool transpose_a = false, transpose_b = false;
+  std::int64_t m = 0, n = 0, k = 0;
+  const float* a = nullptr;
+  std::int64_t lda = 0;
+  const float* b = nullptr;
+  std::int64_t ldb = 0;
+  float* c = nullptr;
+  std::int64_t ldc = 0;
+  bool accumulate = false;
+};
+
+class Bf16Linears {
+ public:
+  /// `weights`: elements of all; `head_operand`: the most of one operand of a head's product.
+  Bf16Linears(const Kernels& kernels, int threads, std::int64_t weights, std::int64_t head_operand);
+
+  /// Room for products whose operands have at most `first` and `second` elements.
+  void reserve(std::int64_t first, std::int64_t second);
+  [[nodiscard]] static std::int64_t bytes(int threads, std::int64_t weights,
+                                          std::int64_t head_operand, std::int64_t first,
+                                          std::int64_t second);
+  /// Copies the fp32 weights: once for all products until they change.
+  void take_weights(const float* weights);
+
+  // As those of Gemm. `weight`: offset of its first element in the weights.
+  void forward(std::int64_t m, std::int64_t n, std::int64_t k, const float* x, std::int64_t weight,
+               const float* bias, float* y);
+  void backward_input(std::int64_t m, std::int64_t n, std::int64_t k, const float* dy,
+                      std::int64_t weight, float* dx, bool accumulate);
+  void backward_weight(std::int64_t m, std::int64_t n, std::int64_t k, const float* dy,
+                       const float* x, float* d_weight, bool accumulate);
+
+  /// Inside a parallel region of as many threads as the constructor was given.
+  void head(const HeadProduct& product);
+
+ private:
+  /// What one thread needs for the products of heads.
+  struct HeadScratch {
+    Bf16Products products{1};
+    std::vector<Bf16> first, second;
+  };
+  void convert(std::int64_t size, const float* from, Bf16* to) const;
+
+  const Kernels& kernels_;
+  int threads_;
+  Bf16Products products_;
+  std::vector<Bf16> weights_, first_, second_;
+  std::vector<HeadScratch> heads_;
+};
+
+}  // namespace bert
