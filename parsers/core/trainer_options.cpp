@@ -37,6 +37,7 @@ constexpr Use kUses[] = {
      "meanwhile"},
     // The file's name differs from run to run; that algorithms were searched changes the speed.
     {"algorithm-cache", user, {}, "searched"},
+    {"evaluate", user, "what is scored after the last step"},
     {"comm-timeout", user, "only how long a dead peer is waited for"},
 };
 

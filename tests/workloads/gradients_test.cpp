@@ -130,8 +130,16 @@ void expect_finite_differences(const ModelConfig& model) {
     EXPECT_NEAR(step.gradients[at], slope, 1e-9 + 1e-7 * std::abs(slope)) << "weight " << at;
   }
 }
+ModelConfig tuned(Objective objective) {
+  ModelConfig model = testing::odd_model();
+  model.objective = objective;
+  return model;
+}
+
 TEST(ReferenceInDouble, agrees_with_finite_differences_of_50_weights) {
   expect_finite_differences(testing::odd_model());
+  expect_finite_differences(tuned(Objective::spans));
+  expect_finite_differences(tuned(Objective::classes));
   expect_finite_differences(testing::odd_gpt2());
 }
 
@@ -152,6 +160,41 @@ void backend_equals_reference(const ModelConfig& model, std::int64_t step) {
 TEST(CpuBackend, equals_the_reference_with_dropout_on_and_odd_shapes) {
   backend_equals_reference(testing::odd_model(), 17);
   backend_equals_reference(testing::odd_gpt2(), 17);
+}
+TEST(CpuBackend, equals_the_reference_in_fine_tuning) {
+  backend_equals_reference(tuned(Objective::spans), 17);
+  backend_equals_reference(tuned(Objective::classes), 17);
+}
+TEST(CpuBackend, answers_with_the_likeliest_span_and_class) {
+  for (const Objective objective : {Objective::spans, Objective::classes}) {
+    const ModelConfig model = tuned(objective);
+    const auto backend = make_cpu_backend(testing::options_for(model, 3, 12));
+    Batch batch = testing::make_batch(model, 3, 12, 3);
+    const auto answers = backend->predict(batch);
+    ASSERT_EQ(answers.size(), 3u);
+    // The answers have no greater loss than any other label.
+    const auto loss_with = [&](std::size_t b, const Prediction& label) {
+      Batch other = batch;
+      if (objective == Objective::spans) {
+        other.spans[2 * b] = label.first;
+        other.spans[2 * b + 1] = label.last;
+      } else {
+        other.next_sentence[b] = label.first;
+      }
+      return backend->forward(other).next_sentence;
+    };
+    for (std::size_t b = 0; b < 3; ++b) {
+      const double least = loss_with(b, answers[b]);
+      const std::int32_t length = batch.lengths[b];
+      const std::int32_t begin = objective == Objective::spans ? length / 2 : 0;
+      const std::int32_t end = objective == Objective::spans ? length - 1 : 2;
+      for (std::int32_t first = begin; first < end; ++first) {
+        for (std::int32_t last = first; last < end; ++last) {
+          EXPECT_GE(loss_with(b, {first, last}), least - 1e-9) << first << ' ' << last;
+        }
+      }
+    }
+  }
 }
 TEST(CpuBackend, equals_the_reference_when_only_attention_drops) {
   for (ModelConfig model : {testing::odd_model(4), testing::odd_gpt2(4)}) {

@@ -73,6 +73,7 @@ inline Batch make_batch(const ModelConfig& model, std::int64_t sequences, std::i
   if (model.objective == Objective::next_word) {
     return make_next_word_batch(model, sequences, length, first_sequence);
   }
+  if (model.objective != Objective::masked_words) masked = 0;
   Batch batch;
   batch.sequences = sequences;
   batch.sequence_length = length;
@@ -89,6 +90,10 @@ inline Batch make_batch(const ModelConfig& model, std::int64_t sequences, std::i
     }
     batch.lengths.push_back(static_cast<std::int32_t>(used));
     batch.next_sentence.push_back(static_cast<std::int32_t>(random(2, index) % 2));
+    if (model.objective == Objective::spans) {
+      const auto first = static_cast<std::int32_t>(random(4, index) % (used - 3));
+      batch.spans.insert(batch.spans.end(), {first, first + 2});
+    }
     for (std::int64_t j = 0; j < masked; ++j) {
       batch.masked.push_back(static_cast<std::int32_t>(b * length + 1 + j * ((used - 1) / masked)));
       batch.labels.push_back(static_cast<std::int32_t>(random(3, index * 100 + j) % vocabulary));
@@ -121,7 +126,8 @@ std::string refusal_of(Backend& backend, Batch batch, Spoil spoil) {
 }
 
 /// ||a - b|| / ||b|| over one tensor. Key biases have no gradient in theory (softmax does not see
-/// a constant), so they are measured against the query bias's gradient, an absolute bound.
+/// a constant), so they are measured against the query bias's gradient, an absolute bound; the bias
+/// of a head for spans, of which the same is true, against its weight's.
 template <typename A, typename B>
 double tensor_error(const std::vector<Parameter>& parameters, std::size_t which, const A* a,
                     const B* b) {
@@ -139,8 +145,11 @@ double tensor_error(const std::vector<Parameter>& parameters, std::size_t which,
         static_cast<double>(a[parameter.offset + i]) - static_cast<double>(b[parameter.offset + i]);
     difference += d * d;
   }
-  const bool key_bias = parameter.name.ends_with("self.key.bias");
-  const double norm = norm_of(key_bias ? parameters[which - 1] : parameter);
+  if (difference == 0) return 0;  // also where a head without use has no gradient
+  const double before = which == 0 ? 0 : norm_of(parameters[which - 1]);
+  const double own = norm_of(parameter);
+  const bool none = parameter.name.ends_with("self.key.bias") || own < 1e-12 * before;
+  const double norm = none ? before : own;
   return std::sqrt(difference) / norm;
 }
 

@@ -42,6 +42,7 @@ add_library(bert_driver STATIC
   comm/gradient_reducer.cpp
   comm/make_communicator.cpp
   comm/sim.cpp
+  data/answers.cpp
   data/batches.cpp
   data/sequence_source.cpp
   data/synthetic.cpp

@@ -70,7 +70,8 @@ const std::map<std::string_view, std::string_view> kSilent{
     {"log-style", "the text of the log"},
     {"log-every", "the text of the log"},
     {"checkpoint", "where weights are saved after the last step"},
-    {"comm-timeout", "how long a dead peer is waited for"}};
+    {"comm-timeout", "how long a dead peer is waited for"},
+    {"evaluate", "what is scored after the last step"}};
 
 TEST(Identity, NoOptionOfTheTrainerIsComparedSilently) {
   const auto base = cell_of({});

@@ -152,6 +152,118 @@ TEST(Program, TheLossFallsOverThreeHundredSteps) {
   EXPECT_LT(mean(280), mean(0) - 1.5);
 }
 
+std::vector<nlohmann::json> lines_of(const Finished& done) {
+  std::vector<nlohmann::json> lines;
+  std::istringstream in(done.out);
+  for (std::string line; std::getline(in, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
+}
+
+// Phase 1 at 32 tokens, phase 2 at 64 with another batch; a resume within phase 2 keeps its start.
+TEST(Program, APhaseGoesOnFromTheOneBeforeAtAnotherLengthWithItsScheduleBegunAnew) {
+  const std::string one = temporary_folder("phase1"), two = temporary_folder("phase2");
+  const Words schedule = {"--threads",          "1", "--schedule",      "warmup_linear_decay_exp",
+                          "--warmup-steps",     "2", "--decay-rate",    "0.5",
+                          "--decay-rate-steps", "1", "--learning-rate", "1e-3"};
+  const auto with = [&](Words words) {
+    words.insert(words.end(), schedule.begin(), schedule.end());
+    return run(words);
+  };
+  const Finished first = with(
+      {"--micro-batch-size", "2", "--sequence-length", "32", "--steps", "4", "--checkpoint", one});
+  ASSERT_EQ(first.status, 0) << first.err;
+  const Words longer = {"--micro-batch-size", "1", "--sequence-length", "64"};
+  const auto phase2 = [&](Words words) {
+    words.insert(words.end(), longer.begin(), longer.end());
+    return with(words);
+  };
+  const Finished refused = phase2({"--steps", "7", "--resume", one});
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.err, HasSubstr("was made with"));
+  const Finished second =
+      phase2({"--steps", "7", "--resume", one, "--new-phase", "--checkpoint", two});
+  ASSERT_EQ(second.status, 0) << second.err;
+  const auto rates = [](const Finished& done) {
+    std::vector<double> all;
+    for (const auto& line : lines_of(done)) {
+      if (line["type"] == "step") all.push_back(line["learning_rate"]);
+    }
+    return all;
+  };
+  EXPECT_THAT(rates(first),
+              ::testing::Pointwise(::testing::DoubleNear(1e-12), {0.5e-3, 1e-3, 0.5e-3, 0.25e-3}));
+  EXPECT_EQ(lines_of(second)[1]["step"], 5);
+  EXPECT_THAT(rates(second),
+              ::testing::Pointwise(::testing::DoubleNear(1e-12), {0.5e-3, 1e-3, 0.5e-3}));
+  const Finished third = phase2({"--steps", "8", "--resume", two});
+  ASSERT_EQ(third.status, 0) << third.err;
+  EXPECT_THAT(rates(third), ::testing::Pointwise(::testing::DoubleNear(1e-12), {0.25e-3}));
+}
+
+TEST(Program, InferenceStatesItsLatencyAndTakesTheWeightsOfACheckpoint) {
+  const std::string folder = temporary_folder("inference");
+  const Finished trained = run(small(
+      {"--steps", "20", "--learning-rate", "1e-3", "--dropout", "0", "--checkpoint", folder}));
+  ASSERT_EQ(trained.status, 0) << trained.err;
+  const auto first_loss = [](const Finished& done) {
+    return lines_of(done).at(1)["loss"].get<double>();
+  };
+  const Finished fresh = run(small({"--inference", "--steps", "10"}));
+  ASSERT_EQ(fresh.status, 0) << fresh.err;
+  EXPECT_NEAR(first_loss(fresh), first_loss(trained), 1e-6) << "the same weights and batch";
+  const Finished loaded = run(small({"--inference", "--steps", "10", "--init-checkpoint", folder}));
+  ASSERT_EQ(loaded.status, 0) << loaded.err;
+  EXPECT_LT(first_loss(loaded), first_loss(fresh) - 0.5);
+  const auto latency = lines_of(fresh).back()["latency_ms"];
+  EXPECT_EQ(latency["n"], 9) << "all batches but the first";
+  double last = 0;
+  for (const char* key : {"p50", "p90", "p95", "p99", "max"}) {
+    EXPECT_GE(latency[key].get<double>(), last) << key;
+    last = latency[key];
+  }
+  EXPECT_GT(latency["p50"].get<double>(), 0);
+  EXPECT_LE(latency["mean"].get<double>(), last);
+  const Finished dll = run(small({"--inference", "--steps", "3", "--log-style", "dllogger"}));
+  EXPECT_THAT(dll.out, HasSubstr("inference_sequences_per_second : "));
+  EXPECT_THAT(dll.out, HasSubstr("latency_99_ms : "));
+}
+
+// The relation of question and context is learnt after some 450 steps of 32 questions.
+Words questions(const Words& more) {
+  Words words = {
+      "--threads",         "1",    "--task",          "squad", "--micro-batch-size", "32",
+      "--sequence-length", "32",   "--learning-rate", "1e-3",  "--warmup-steps",     "40",
+      "--decay-steps",     "2000", "--decay-power",   "0.5",   "--dropout",          "0",
+      "--log-every",       "1000", "--evaluate",      "256"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+TEST(Program, FineTuningLearnsToAnswerAndNotWhenLabelsAreShuffled) {
+  const auto exact_match = [](const Finished& done) {
+    EXPECT_EQ(done.status, 0) << done.err;
+    const auto scores = lines_of(done).back()["evaluation"];
+    EXPECT_EQ(scores["sequences"], 256);
+    EXPECT_GE(scores["f1"].get<double>(), scores["exact_match"].get<double>());
+    return scores["exact_match"].get<double>();
+  };
+  const std::string folder = temporary_folder("squad");
+  EXPECT_LT(exact_match(run(questions({"--inference", "--steps", "1"}))), 5);
+  EXPECT_GT(exact_match(run(questions({"--steps", "700", "--checkpoint", folder}))), 60);
+  EXPECT_LT(exact_match(run(questions({"--steps", "700", "--shuffle-labels"}))), 5);
+  // The scores are those of the weights, whoever asks, and in every other style SQuAD's own line.
+  const Finished again = run(questions(
+      {"--inference", "--steps", "1", "--init-checkpoint", folder, "--log-style", "huggingface"}));
+  EXPECT_THAT(again.out, HasSubstr("{\"exact_match\": "));
+}
+
+TEST(Program, ClassificationIsScoredAsGlueScriptsDo) {
+  const Finished done = run(small(
+      {"--task", "classification", "--steps", "2", "--log-style", "tqdm", "--evaluate", "10"}));
+  ASSERT_EQ(done.status, 0) << done.err;
+  EXPECT_THAT(done.out, HasSubstr("***** Eval results *****\n  acc = 0."));
+}
+
 TEST(Program, SigtermToOneRankEndsAllAtAStepBoundary) {
   const std::string folder = temporary_folder("sigterm");
   const int port = free_port();
@@ -298,7 +410,18 @@ TEST(Program, WhatCannotRunIsRefusedInOneLineWithItsStatus) {
       {{"--model", "gpt2", "--backend", "cuda", "--unpadded"}, 2, "take a bert model"},
       {{"--model", "gpt2", "--log-style", "gluonnlp"}, 2, "take another style"},
       {{"--model", "bert-base", "--sequence-length", "513"}, 2, "bert-base has 512 positions"},
-      {{"--inference"}, 2, "--backend cuda"},
+      {{"--inference", "--checkpoint", "x"}, 2, "without an update"},
+      {{"--new-phase"}, 2, "needs --resume"},
+      {{"--init-checkpoint", "x", "--resume", "y"}, 2, "leave one out"},
+      {{"--init-checkpoint", "/nonexistent"}, 2, "no step_"},
+      {{"--decay-rate", "0.5"}, 2, "not for --schedule polynomial"},
+      {{"--schedule", "warmup_linear_decay_exp", "--decay-power", "2"}, 2, "leave it out"},
+      {{"--shuffle-labels"}, 2, "needs --task"},
+      {{"--task", "squad", "--sequence-length", "16"}, 2, "at least 24"},
+      {{"--task", "squad", "--variable-lengths"}, 2, "one length"},
+      {{"--task", "squad", "--data", "/nonexistent"}, 2, "are generated"},
+      {{"--task", "squad", "--model", "gpt2-tiny"}, 2, "takes a bert model"},
+      {{"--task", "squad", "--backend", "cuda"}, 2, "needs --backend cpu"},
       {{"--unpadded"}, 2, "--backend cuda"},
       {{"--matmul-epilogues", "off"}, 2, "no such choice"},
       {{"--zero", "1"}, 2, "--comm nccl"},

@@ -284,6 +284,19 @@ TEST(Schedule, WarmsUpLinearlyAndDecaysToTheLastStep) {
   EXPECT_DOUBLE_EQ((Schedule{1, 0, 4, 0}).learning_rate(3), 1);
 }
 
+// The published recipe of phase 2: rate 1e-3, decay rate 0.70 each 1000 steps.
+TEST(Schedule, DecaysExponentiallyAfterALinearWarmUp) {
+  Schedule s{1e-3, 187, 18700, 1};
+  s.decay = Schedule::Decay::exponential;
+  s.rate = 0.70;
+  s.rate_steps = 1000;
+  EXPECT_DOUBLE_EQ(s.learning_rate(1), 1e-3 / 187);
+  EXPECT_DOUBLE_EQ(s.learning_rate(187), 1e-3);
+  EXPECT_DOUBLE_EQ(s.learning_rate(1187), 0.7e-3);
+  EXPECT_DOUBLE_EQ(s.learning_rate(2089), 1e-3 * std::pow(0.7, 1.902));
+  EXPECT_NEAR(s.learning_rate(2187), 0.49e-3, 1e-12);
+}
+
 CheckpointFacts some_facts() { return {"bert-tiny", "adamw", 16, 3, 1, 7}; }
 
 TEST(Checkpoint, ComesBackBitForBitAndTheNewestIsChosen) {

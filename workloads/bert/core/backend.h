@@ -34,10 +34,17 @@ struct Parameter {
 
 /// Loss of a micro-step on this rank: means over its predicted positions / its sequences.
 struct Loss {
-  double masked_lm = 0;  ///< of the words: masked ones, or the next ones of a next_word model
-  double next_sentence = 0;
-  bool pending = false;  ///< not known yet: the device still computes it, see pending_losses()
+  double masked_lm = 0;      ///< of the words: masked ones, or the next ones of a next_word model
+  double next_sentence = 0;  ///< of a sequence: also that of spans and classes
+  bool pending = false;      ///< not known yet: the device still computes it, see pending_losses()
   [[nodiscard]] double total() const { return masked_lm + next_sentence; }
+};
+
+/// What a fine-tuned model answers for a sequence: the first and last token of the answer, counted
+/// in the sequence, or the class in `first`.
+struct Prediction {
+  std::int32_t first = 0, last = 0;
+  bool operator==(const Prediction&) const = default;
 };
 
 struct OptimizerOptions {
@@ -179,6 +186,12 @@ class Backend {
   /// forward_backward. Throws std::invalid_argument where it is not served.
   virtual Loss forward(const Batch& /*batch*/) {
     throw std::invalid_argument("this backend has no inference mode");
+  }
+
+  /// Forward only: an answer for each sequence of a batch of spans or classes, whose labels are not
+  /// looked at. Throws std::invalid_argument where it is not served.
+  virtual std::vector<Prediction> predict(const Batch& /*batch*/) {
+    throw std::invalid_argument("this backend does not fine-tune");
   }
 
   /// Copies elements [offset, offset + size) of `array` between the backend and host memory.

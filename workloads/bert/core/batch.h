@@ -22,7 +22,10 @@ struct Batch {
   std::vector<std::int32_t> lengths;        ///< [B], tokens that are not padding, 1..s
   std::vector<std::int32_t> masked;         ///< [B, m], flat index into [B*s]
   std::vector<std::int32_t> labels;         ///< [B, m], true token at each masked position
-  std::vector<std::int32_t> next_sentence;  ///< [B], 0 or 1
+  std::vector<std::int32_t> next_sentence;  ///< [B], 0 or 1; with Objective::classes the class
+  /// [B, 2], Objective::spans: first and last token of the answer, counted in its sequence. Else
+  /// empty.
+  std::vector<std::int32_t> spans;
 };
 
 }  // namespace bert

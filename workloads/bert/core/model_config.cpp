@@ -61,7 +61,16 @@ std::vector<std::string> model_names() {
 }
 
 std::int64_t ModelConfig::predicted_positions(std::int64_t sequence_length) const {
-  return objective == Objective::next_word ? sequence_length : masked_positions(sequence_length);
+  switch (objective) {
+    case Objective::next_word:
+      return sequence_length;
+    case Objective::masked_words:
+      return masked_positions(sequence_length);
+    case Objective::spans:
+    case Objective::classes:
+      return 0;
+  }
+  return 0;
 }
 
 std::int64_t masked_positions(std::int64_t sequence_length) {

@@ -24,6 +24,10 @@ enum class Mask { none, causal /* itself and what stands before it */ };
 enum class Objective {
   masked_words,  ///< masked positions, through a transform, and the next sentence, from the pooler
   next_word,     ///< at every position the token after it; no parameters of its own
+  // Fine-tuning. The parameters are those of masked_words, so that a checkpoint serves both.
+  spans,    ///< first and last token of an answer, by the two rows of the next-sentence classifier
+            ///< on every token (SQuAD; Devlin et al. 2018, 4.2)
+  classes,  ///< one of two classes of a sequence, by pooler and next-sentence classifier (GLUE)
 };
 
 /// Shapes in elements; all > 0 (segment_types: >= 0), heads divides hidden. The word embedding is
@@ -47,7 +51,7 @@ struct ModelConfig {
   Gelu gelu = Gelu::erf;
 
   [[nodiscard]] std::int64_t head_size() const { return hidden / heads; }
-  /// Positions per sequence that have a label: all, or masked_positions().
+  /// Positions per sequence that have a word as their label: all, masked_positions(), or none.
   [[nodiscard]] std::int64_t predicted_positions(std::int64_t sequence_length) const;
 };
 

@@ -42,6 +42,11 @@ struct TrainOptions {
   Gelu gelu = Gelu::erf;
   bool unpadded = false;
   bool inference = false;  ///< forward only
+  std::string task = "pretraining";
+  bool shuffle_labels = false;
+  std::int64_t evaluate = 512;  ///< held-out sequences that a fine-tuned model is scored on
+  std::string
+      init_checkpoint;  ///< folder whose weights training begins with; empty = from the seed
   LossScaleOptions loss_scale;
 
   OptimizerOptions optimizer;
@@ -54,6 +59,7 @@ struct TrainOptions {
   std::string checkpoint;      ///< folder, empty = none
   std::int64_t checkpoint_every = 0;
   std::string resume;
+  bool new_phase = false;  ///< `resume` is the end of a phase before this one
 
   bool deterministic = false;
   int threads = 0;  ///< 0: cores / ranks of the node
@@ -81,6 +87,8 @@ struct TrainOptions {
     ModelConfig config = *named_model(model);
     config.hidden_dropout = config.attention_dropout = dropout;
     config.gelu = gelu;
+    if (task == "squad") config.objective = Objective::spans;
+    if (task == "classification") config.objective = Objective::classes;
     return config;
   }
 };

@@ -101,9 +101,11 @@ class CpuBackend final : public Backend {
                    options.memory_limit_bytes);
     omp_set_num_threads(options.threads);
     weights_ = Buffer(layout_.total);
-    gradients_ = Buffer(layout_.total);
-    first_ = Buffer(layout_.total);
-    second_ = Buffer(layout_.total);
+    if (!options.inference) {
+      gradients_ = Buffer(layout_.total);
+      first_ = Buffer(layout_.total);
+      second_ = Buffer(layout_.total);
+    }
     make_arena();
     if (precision == CpuPrecision::fp16) fp16_weights_ = Buffer(layout_.total);
     if (precision == CpuPrecision::bf16) {
@@ -119,6 +121,14 @@ class CpuBackend final : public Backend {
 
   Loss forward_backward(const Batch& batch, double gradient_scale, bool training,
                         std::int64_t optimizer_step, const GradientReady& ready) override;
+
+  Loss forward(const Batch& batch) override;
+  std::vector<Prediction> predict(const Batch& batch) override;
+
+  void write_state(StateArray array, std::int64_t offset, std::span<const float> in) override {
+    if (options_.inference && array != StateArray::weights) return;
+    Backend::write_state(array, offset, in);
+  }
 
   std::span<float> weights() override {
     weights_changed_ = true;
@@ -177,7 +187,8 @@ class CpuBackend final : public Backend {
     return {buffer.data(), static_cast<std::size_t>(buffer.size())};
   }
   [[nodiscard]] std::int64_t planned_bytes() const {
-    return 16 * layout_.total + activations_->bytes() + precision_bytes() + kUnplanned;
+    return (options_.inference ? 4 : 16) * layout_.total + activations_->bytes() +
+           precision_bytes() + kUnplanned;
   }
   /// What other precisions than fp32 take in addition.
   [[nodiscard]] std::int64_t precision_bytes() const {
@@ -195,7 +206,9 @@ class CpuBackend final : public Backend {
   /// The copy of the weights that a step computes with, once after each change of theirs.
   void take_weights();
   [[nodiscard]] std::unique_ptr<Activations<float>> make_activations(std::int64_t masked) const {
-    return std::make_unique<Activations<float>>(options_, activation_sizes(options_), masked);
+    BackendOptions planned = options_;
+    planned.activation_checkpointing |= options_.inference;  // one layer's at a time
+    return std::make_unique<Activations<float>>(planned, activation_sizes(planned), masked);
   }
   void make_arena() {
     arena_ = Buffer(activations_->bytes() / 4);
@@ -218,6 +231,8 @@ class CpuBackend final : public Backend {
       std::fill(own.begin(), own.end(), 0.0F);
     }
   }
+  CpuStep make_step(const Batch& batch);
+  Loss loss_of(const CpuStep& step);
   void clear_summed_gradients();
   void ensure_masked_capacity(std::int64_t masked);
 
@@ -288,8 +303,7 @@ UpdateResult CpuBackend::update(const UpdateRequest& request) {
   return result;
 }
 
-Loss CpuBackend::forward_backward(const Batch& batch, double gradient_scale, bool training,
-                                  std::int64_t optimizer_step, const GradientReady& ready) {
+CpuStep CpuBackend::make_step(const Batch& batch) {
   enter();
   check_batch(batch, options_);
   ensure_masked_capacity(batch.masked_per_sequence);
@@ -297,22 +311,42 @@ Loss CpuBackend::forward_backward(const Batch& batch, double gradient_scale, boo
   CpuStep step{{options_.model, layout_, kernels(), gemm_, options_.threads},
                options_,
                *activations_,
-               batch,
-               gradient_scale * scaler_.scale()};
+               batch};
   step.bf16 = bf16_ ? &*bf16_ : nullptr;
   step.fp16 = precision_ == CpuPrecision::fp16;
   step.weights = step.fp16 ? fp16_weights_.data() : weights_.data();
-  step.gradients = gradients_.data();
   step.partials = activations_->partials;
   step.partials_width = partials_width(options_.model);
   step.scratch = activations_->thread_scratch;
   step.scratch_size = thread_scratch_size(options_);
   step.shape = {batch.sequences, batch.sequence_length, batch.masked_per_sequence};
+  step.seed = options_.seed;
+  step.first_sequence = batch.first_sequence;
+  return step;
+}
+
+/// Of a step that is done.
+Loss CpuBackend::loss_of(const CpuStep& step) {
+  stepped_ = true;
+  const bool next_word = options_.model.objective == Objective::next_word;
+  const std::int64_t words = next_word ? step.rows() : step.masked_rows();
+  Loss loss;
+  if (words > 0) loss.masked_lm = step.word_losses / static_cast<double>(words);
+  loss.next_sentence = step.sentence_losses / static_cast<double>(step.shape.sequences);
+  return loss;
+}
+
+Loss CpuBackend::forward_backward(const Batch& batch, double gradient_scale, bool training,
+                                  std::int64_t optimizer_step, const GradientReady& ready) {
+  if (options_.inference) throw std::invalid_argument("inference was asked for: no gradients");
+  // No product writes the gradients of the heads that spans do without.
+  if (options_.model.objective == Objective::spans) materialize_zeros();
+  CpuStep step = make_step(batch);
+  step.gradient_scale = gradient_scale * scaler_.scale();
+  step.gradients = gradients_.data();
   step.training = training;
   step.accumulate = !zeros_pending_;
-  step.seed = options_.seed;
   step.optimizer_step = optimizer_step;
-  step.first_sequence = batch.first_sequence;
   if (zeros_pending_) clear_summed_gradients();
   zeros_pending_ = false;
 
@@ -321,13 +355,53 @@ Loss CpuBackend::forward_backward(const Batch& batch, double gradient_scale, boo
   backward(step, [&](std::int64_t offset, std::int64_t size) {
     if (ready) ready(offset, size);
   });
-  stepped_ = true;
-  const bool next_word = options_.model.objective == Objective::next_word;
-  const std::int64_t words = next_word ? step.rows() : step.masked_rows();
-  Loss loss;
-  if (words > 0) loss.masked_lm = step.word_losses / static_cast<double>(words);
-  loss.next_sentence = step.sentence_losses / static_cast<double>(batch.sequences);
-  return loss;
+  return loss_of(step);
+}
+
+Loss CpuBackend::forward(const Batch& batch) {
+  CpuStep step = make_step(batch);
+  bert::forward(step);
+  heads(step, true);
+  return loss_of(step);
+}
+
+/// The likeliest span of a sequence that begins and ends in its second segment, before the [SEP].
+Prediction best_span(const Batch& batch, std::int64_t sequence, const double* logits) {
+  constexpr std::int64_t kLongestAnswer = 30;  // tokens; max_answer_length of BERT's run_squad.py
+  const std::int64_t end = batch.lengths[static_cast<std::size_t>(sequence)] - 1;
+  const std::int32_t* segments = batch.segments.data() + sequence * batch.sequence_length;
+  Prediction best;
+  double most = -HUGE_VAL;
+  for (std::int64_t first = 0; first < end; ++first) {
+    if (segments[first] != 1) continue;
+    for (std::int64_t last = first; last < std::min(end, first + kLongestAnswer); ++last) {
+      const double sum = logits[2 * first] + logits[2 * last + 1];
+      if (!(sum > most)) continue;
+      most = sum;
+      best = {static_cast<std::int32_t>(first), static_cast<std::int32_t>(last)};
+    }
+  }
+  return best;
+}
+
+std::vector<Prediction> CpuBackend::predict(const Batch& batch) {
+  const bool spans = options_.model.objective == Objective::spans;
+  if (!spans && options_.model.objective != Objective::classes) {
+    throw std::invalid_argument("this model predicts words: it has no answers");
+  }
+  CpuStep step = make_step(batch);
+  bert::forward(step);
+  heads(step, true);
+  const double* logits = step.answer_logits.data();
+  std::vector<Prediction> predictions;
+  for (std::int64_t b = 0; b < batch.sequences; ++b) {
+    if (spans) {
+      predictions.push_back(best_span(batch, b, logits + 2 * b * batch.sequence_length));
+    } else {
+      predictions.push_back({logits[2 * b + 1] > logits[2 * b] ? 1 : 0, 0});
+    }
+  }
+  return predictions;
 }
 
 }  // namespace

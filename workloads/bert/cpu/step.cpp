@@ -277,8 +277,8 @@ void CpuStep::next_sentence() {
   const float* w = weights + layout.next_sentence.weight;
   const float* bias = weights + layout.next_sentence.bias;
   const float* pooler_bias = weights + layout.pooler.bias;
-  float* d_w = gradients + layout.next_sentence.weight;
-  float* d_bias = gradients + layout.next_sentence.bias;
+  float* d_w = gradients == nullptr ? nullptr : gradients + layout.next_sentence.weight;
+  float* d_bias = gradients == nullptr ? nullptr : gradients + layout.next_sentence.bias;
   for (std::int64_t b = 0; b < shape.sequences; ++b) {
     float* pooled = act.heads.pooled + b * h;
     float* d_pooled = act.heads.d_pooled + b * h;
@@ -288,10 +288,12 @@ void CpuStep::next_sentence() {
       logits[0] += static_cast<double>(pooled[j] * w[j]);
       logits[1] += static_cast<double>(pooled[j] * w[h + j]);
     }
+    answer_logits.insert(answer_logits.end(), logits, logits + 2);
     const int label = batch.next_sentence[static_cast<std::size_t>(b)];
     const double other = logits[1 - label] - logits[label];
     sentence_losses +=
         other > 0 ? other + std::log1p(std::exp(-other)) : std::log1p(std::exp(other));
+    if (gradients == nullptr) continue;
     const double wrong = 1.0 / (1.0 + std::exp(-other));  // probability of the other class
     const auto d =
         static_cast<float>(wrong * gradient_scale / static_cast<double>(shape.sequences));
@@ -305,7 +307,65 @@ void CpuStep::next_sentence() {
       d_pooled[j] = d_tanh * (1.0F - pooled[j] * pooled[j]);
     }
   }
-  stored(shape.sequences * h, act.heads.d_pooled);
+  if (gradients != nullptr) stored(shape.sequences * h, act.heads.d_pooled);
+}
+
+/// As next_sentence(): two columns. Gradients of the classifier are summed sequence by sequence in
+/// order.
+void CpuStep::answer_spans(bool forward_only) {
+  const std::int64_t h = model.hidden;
+  const std::int64_t s = shape.length;
+  const float* w = weights + layout.next_sentence.weight;
+  const float* bias = weights + layout.next_sentence.bias;
+  const double scale = gradient_scale / static_cast<double>(2 * shape.sequences);
+  answer_logits.assign(static_cast<std::size_t>(2 * rows()), 0.0);
+  std::vector<double> losses(static_cast<std::size_t>(shape.sequences));
+  std::vector<float> d_classifiers(
+      forward_only ? 0 : static_cast<std::size_t>(shape.sequences * 2 * (h + 1)), 0.0F);
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (std::int64_t b = 0; b < shape.sequences; ++b) {
+    const std::int64_t length = batch.lengths[static_cast<std::size_t>(b)];
+    double* logits = answer_logits.data() + 2 * b * s;
+    for (std::int64_t c = 0; c < 2; ++c) {
+      double top = -HUGE_VAL;
+      for (std::int64_t t = 0; t < length; ++t) {
+        const float* x = act.hidden + (b * s + t) * h;
+        double sum = static_cast<double>(bias[c]);
+        for (std::int64_t j = 0; j < h; ++j) sum += static_cast<double>(x[j] * w[c * h + j]);
+        logits[2 * t + c] = sum;
+        top = std::max(top, sum);
+      }
+      double total = 0;
+      for (std::int64_t t = 0; t < length; ++t) total += std::exp(logits[2 * t + c] - top);
+      const std::int64_t label = batch.spans[static_cast<std::size_t>(2 * b + c)];
+      losses[static_cast<std::size_t>(b)] += (top + std::log(total) - logits[2 * label + c]) / 2;
+      if (forward_only) continue;
+      float* d_w = d_classifiers.data() + (2 * b + c) * (h + 1);
+      for (std::int64_t t = 0; t < s; ++t) {
+        float* d_row = act.d_output + (b * s + t) * h;
+        if (c == 0) std::fill_n(d_row, h, 0.0F);
+        if (t >= length) continue;
+        const double probability = std::exp(logits[2 * t + c] - top) / total;
+        const auto d = static_cast<float>((probability - (t == label ? 1 : 0)) * scale);
+        const float* x = act.hidden + (b * s + t) * h;
+        for (std::int64_t j = 0; j < h; ++j) {
+          d_row[j] += d * w[c * h + j];
+          d_w[j] += d * x[j];
+        }
+        d_w[h] += d;
+      }
+    }
+  }
+  for (const double loss : losses) sentence_losses += loss;
+  if (forward_only) return;
+  for (std::int64_t b = 0; b < shape.sequences; ++b) {
+    for (std::int64_t c = 0; c < 2; ++c) {
+      const float* d_w = d_classifiers.data() + (2 * b + c) * (h + 1);
+      kernels.add(h, d_w, gradients + layout.next_sentence.weight + c * h);
+      gradients[layout.next_sentence.bias + c] += d_w[h];
+    }
+  }
+  stored(rows() * h, act.d_output);
 }
 
 }  // namespace bert

@@ -59,6 +59,12 @@ struct CpuStep : Context {
   /// their mean over `total` rows in place of the logits.
   void cross_entropy(std::int64_t first, std::int64_t count, std::int64_t total);
   void next_sentence();
+  /// -log softmax over a sequence's tokens, padding left out, of the answer's first and of its last
+  /// one; the loss of a sequence is the mean of the two.
+  void answer_spans(bool forward_only);
+
+  /// Of the fine-tuned heads: [T, 2] for the first and the last token, or [B, 2] for the classes.
+  std::vector<double> answer_logits = {};
 
  private:
   [[nodiscard]] std::vector<DropoutKey> keys_of(const NormStep<float>& step) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "workloads/bert/core/nvtx.h"
+#include "workloads/bert/data/answers.h"
 #include "workloads/bert/data/random.h"
 
 namespace bert {
@@ -76,6 +77,7 @@ void fill_batch(const SequenceSource& source, const DataOptions& options,
   batch.masked_per_sequence = options.masked_per_sequence;
   batch.first_sequence = first_sequence;
   if (options.next_word) return fill_text(source, options, batch);
+  if (options.questions) return fill_questions(options, batch);
   batch.tokens.assign(cells, SpecialTokens::kPad);
   batch.segments.assign(cells, 0);
   batch.lengths.resize(static_cast<std::size_t>(count));
@@ -102,7 +104,11 @@ void fill_batch(const SequenceSource& source, const DataOptions& options,
     }
     batch.lengths[static_cast<std::size_t>(row)] = static_cast<std::int32_t>(length);
     // Label 0 is "is the next sentence", as in BERT's and Hugging Face's code.
-    batch.next_sentence[static_cast<std::size_t>(row)] = pair.is_next ? 0 : 1;
+    const bool is_next =
+        options.shuffle_labels
+            ? source.pair(index + kOtherSequence, length - kSpecialPerSequence).is_next
+            : pair.is_next;
+    batch.next_sentence[static_cast<std::size_t>(row)] = is_next ? 0 : 1;
     mask(options, index, row, candidates, batch);
   }
 }

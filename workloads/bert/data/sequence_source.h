@@ -35,6 +35,10 @@ class SequenceSource {
   [[nodiscard]] virtual std::string description() const = 0;
 };
 
+/// Sequences that no training comes to: held out to be scored, and those whose labels others get.
+inline constexpr std::int64_t kHeldOut = 1LL << 40;
+inline constexpr std::uint64_t kOtherSequence = 1ULL << 41;
+
 struct DataOptions {
   std::string source = "synthetic";  ///< "synthetic" or the path of a token file
   std::uint64_t seed = 1;
@@ -45,6 +49,10 @@ struct DataOptions {
   /// GPT-2: sequences are text and the label of each token is the next. masked_per_sequence is then
   /// sequence_length, and variable_lengths false.
   bool next_word = false;
+  /// Questions and their answers in place of text (answers.h). masked_per_sequence is 0.
+  bool questions = false;
+  /// Control for a score: the label of a sequence, a span or a class, is that of another one.
+  bool shuffle_labels = false;
 };
 
 [[nodiscard]] Result<std::unique_ptr<SequenceSource>> open_source(const DataOptions& options);

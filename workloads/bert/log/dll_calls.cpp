@@ -64,6 +64,18 @@ void DllStyle::footer(const RunEnd& e, Stamp now) {
   }
   if (!e.checkpoint.empty()) parameter({"checkpoint_step", e.step}, now);
   const auto sequences = static_cast<double>(e.steps_done * facts_.global_batch_size());
+  if (facts_.inference) {  // as run_squad.py, which has no percentiles
+    std::vector<DllMetric> metrics = {
+        {"e2e_inference_time", e.training_s, "s"},
+        {"inference_sequences_per_second", e.training_s > 0 ? sequences / e.training_s : 0.0,
+         "sequences/s"}};
+    static constexpr std::array kNames = {"latency_50_ms", "latency_90_ms", "latency_95_ms",
+                                          "latency_99_ms"};
+    for (std::size_t i = 0; i < kNames.size(); ++i) {
+      metrics.push_back({kNames[i], e.latency.percentile_s[i] * 1e3, "ms"});
+    }
+    return log(DllStepKind::summary, 0, metrics, now);
+  }
   log(DllStepKind::summary, 0,
       {{"e2e_train_time", now.seconds, "s"},
        {"training_sequences_per_second", e.training_s > 0 ? sequences / e.training_s : 0.0,

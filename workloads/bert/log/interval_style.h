@@ -50,6 +50,7 @@ class IntervalStyle : public LogStyle {
   }
   void end(const RunEnd& end, Stamp now) final {
     footer(end, now);
+    if (end.scores.sequences > 0) scores(end.scores);
     out_.flush();
   }
 
@@ -61,6 +62,14 @@ class IntervalStyle : public LogStyle {
   virtual bool is_due(std::int64_t step) const { return step % facts_.log_every == 0; }
   virtual void line(const StepFacts& facts, Stamp now) = 0;  ///< interval_ has at least one step
   virtual void footer(const RunEnd& end, Stamp now) = 0;     ///< interval_: steps without a line
+
+  /// After the log, as SQuAD's evaluate-v1.1.py and GLUE's scripts print theirs.
+  virtual void scores(const Scores& scores) {
+    if (scores.accuracy >= 0) {
+      return print("***** Eval results *****\n  acc = {}\n", scores.accuracy / 100);
+    }
+    print("{{\"exact_match\": {}, \"f1\": {}}}\n", scores.exact_match, scores.f1);
+  }
 
   template <typename... Values>
   void print(fmt::format_string<Values...> format, Values&&... values) {

@@ -1,6 +1,7 @@
 // LogStyle: how the log of a run is printed. One file per style, one list of them all.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <iosfwd>
 #include <memory>
@@ -54,6 +55,21 @@ struct StepFacts {
   double next_loss_scale = 0;
 };
 
+/// Of a batch of inference, by the host's clock from the batch to its result.
+struct Latency {
+  static constexpr std::array<int, 4> kShares = {50, 90, 95, 99};  ///< per cent of the batches
+  std::int64_t count = 0;                                          ///< of batches; 0 = none timed
+  double mean_s = 0, most_s = 0;
+  /// The least time that kShares[i] per cent of the batches did not exceed (nearest rank).
+  std::array<double, kShares.size()> percentile_s{};
+};
+
+/// Of a fine-tuned model on held-out sequences, per cent; below 0 = does not apply.
+struct Scores {
+  std::int64_t sequences = 0;
+  double exact_match = -1, f1 = -1, accuracy = -1;
+};
+
 struct RunEnd {
   std::int64_t step = 0;            ///< last step that was done
   std::int64_t steps_done = 0;      ///< in this run
@@ -65,6 +81,8 @@ struct RunEnd {
   bool loss_scaling = false;
   std::int64_t skipped_steps = 0;  ///< of this run, without an update (fp16)
   std::string checkpoint;          ///< file that was written, empty = none
+  Latency latency;
+  Scores scores;
 };
 
 /// Calls: begin, then per micro-step micro_step, where the last of an optimizer step comes after

@@ -75,6 +75,10 @@ class NativeStyle : public IntervalStyle {
     if (f.zero_stage > 0) line["zero_stage"] = f.zero_stage;
     if (f.inference) line["inference"] = true;
     if (f.unpadded) line["unpadded"] = true;
+    if (f.task != "pretraining") line["task"] = f.task;
+    if (f.schedule.decay == Schedule::Decay::exponential) {
+      line["schedule"] = "warmup_linear_decay_exp";
+    }
     if (!f.settings.empty()) line["settings"] = f.settings;
     if (!f.simulated_topology.empty()) {
       line["simulated_topology"] = f.simulated_topology;
@@ -146,8 +150,32 @@ class NativeStyle : public IntervalStyle {
     if (e.measured_peak_bytes > 0) line["measured_peak_bytes"] = e.measured_peak_bytes;
     if (e.loss_scaling) line["skipped_steps"] = e.skipped_steps;
     if (!e.checkpoint.empty()) line["checkpoint"] = e.checkpoint;
+    if (e.scores.sequences > 0) line["evaluation"] = scores_json(e.scores);
+    if (e.latency.count > 0) line["latency_ms"] = latency_json(e.latency);
     line["time"] = rfc3339(now.unix_seconds);
     print_json(line);
+  }
+
+  void scores(const Scores&) override {}  // they are in the summary
+
+  static Json scores_json(const Scores& scores) {
+    Json out = {{"sequences", scores.sequences}};
+    if (scores.accuracy >= 0) {
+      out["eval_accuracy"] = number(scores.accuracy);
+      return out;
+    }
+    out["exact_match"] = number(scores.exact_match);
+    out["f1"] = number(scores.f1);
+    return out;
+  }
+
+  static Json latency_json(const Latency& latency) {
+    Json out = {{"n", latency.count}, {"mean", number(latency.mean_s * 1e3)}};
+    for (std::size_t i = 0; i < Latency::kShares.size(); ++i) {
+      out[fmt::format("p{}", Latency::kShares[i])] = number(latency.percentile_s[i] * 1e3);
+    }
+    out["max"] = number(latency.most_s * 1e3);
+    return out;
   }
 
   // Host names and paths may hold bytes that are not UTF-8: replaced, never an exception.

@@ -63,6 +63,14 @@ void check_batch(const Batch& batch, const BackendOptions& options) {
   require(within(batch.lengths, 1, batch.sequence_length + 1), "a length is not 1 to s");
   require(within(batch.masked, 0, tokens), "a masked position is outside the batch");
   require(within(batch.next_sentence, 0, 2), "next_sentence is not 0 or 1");
+  const bool spans = model.objective == Objective::spans;
+  require(has(batch.spans, spans ? 2 * batch.sequences : 0),
+          "an array has not the size its shape says");
+  for (std::size_t i = 0; i < batch.spans.size(); i += 2) {
+    require(batch.spans[i] >= 0 && batch.spans[i] <= batch.spans[i + 1] &&
+                batch.spans[i + 1] < batch.lengths[i / 2],
+            "a span is outside its sequence");
+  }
 }
 
 }  // namespace bert

@@ -21,6 +21,7 @@
 //   scatter_masked, scatter_first         their gradients, added to act.d_output
 //   cross_entropy(first, count, total)    losses; logits become the gradient of the mean of `total`
 //   next_sentence()                       losses, act.heads.d_pooled, the classifier's gradients
+//   answer_spans(forward_only)            losses, act.d_output, the classifier's gradients
 //
 // `d_` is the gradient of what follows it.
 #pragma once
@@ -225,6 +226,9 @@ void next_sentence_backward(Step& s) {
 template <class Step>
 void heads(Step& s, bool forward_only) {
   if (s.model.objective == Objective::next_word) return next_word(s, forward_only);
+  if constexpr (requires { s.answer_spans(forward_only); }) {
+    if (s.model.objective == Objective::spans) return s.answer_spans(forward_only);
+  }
   masked_words_forward(s);
   next_sentence_forward(s);
   if (forward_only) return;

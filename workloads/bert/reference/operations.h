@@ -173,6 +173,7 @@ void apply_dropout(Matrix<Real>& x, Index rows_per_sequence, const std::vector<D
 /// Mean of -log softmax[label] over rows; turns the logits into its gradient.
 template <typename Real>
 double cross_entropy(Matrix<Real>& logits, const std::vector<std::int32_t>& labels) {
+  if (logits.rows == 0) return 0;
   double loss = 0;
   const auto rows = static_cast<Real>(logits.rows);
   for (Index i = 0; i < logits.rows; ++i) {

@@ -1,5 +1,7 @@
 #include "workloads/bert/reference/reference.h"
 
+#include <limits>
+
 #include "workloads/bert/model/parameters.h"
 #include "workloads/bert/reference/attention.h"
 #include "workloads/bert/reference/gpt2.h"
@@ -26,8 +28,12 @@ class Network {
     embed();
     for (Index i = 0; i < model_.layers; ++i) layer_forward(i);
     d_ = Matrix<Real>(x_.rows, x_.columns);
-    masked_lm();
-    next_sentence();
+    if (model_.objective == Objective::spans) {
+      answer_spans();
+    } else {
+      masked_lm();
+      next_sentence();
+    }
     if (backward) {
       for (Index i = model_.layers; i-- > 0;) layer_backward(i);
       embed_backward();
@@ -205,6 +211,30 @@ class Network {
     for (Index b = 0; b < batch_.sequences; ++b) {
       for (Index j = 0; j < h; ++j) d_.at(b * batch_.sequence_length, j) += d_first.at(b, j);
     }
+  }
+
+  /// A row of logits for the first and one for the last token of each sequence.
+  void answer_spans() {
+    const Index s = batch_.sequence_length;
+    const Matrix<Real> scores = reference::linear(x_, Index{2}, w_ + layout_.next_sentence.weight,
+                                                  w_ + layout_.next_sentence.bias);
+    Matrix<Real> logits(2 * batch_.sequences, s);
+    for (Index row = 0; row < logits.rows; ++row) {
+      const Index b = row / 2;
+      for (Index t = 0; t < s; ++t) {
+        logits.at(row, t) = t < batch_.lengths[static_cast<std::size_t>(b)]
+                                ? scores.at(b * s + t, row % 2)
+                                : -std::numeric_limits<Real>::infinity();
+      }
+    }
+    step_.next_sentence = reference::cross_entropy(logits, batch_.spans);
+    Matrix<Real> d_scores(x_.rows, 2);
+    for (Index row = 0; row < logits.rows; ++row) {
+      for (Index t = 0; t < s; ++t) d_scores.at(row / 2 * s + t, row % 2) = logits.at(row, t);
+    }
+    d_ = reference::linear_backward(d_scores, x_, w_ + layout_.next_sentence.weight,
+                                    g_ + layout_.next_sentence.weight,
+                                    g_ + layout_.next_sentence.bias);
   }
 
   const ModelConfig& model_;

@@ -120,6 +120,7 @@ Result<std::string> write_checkpoint(const std::string& folder, const Checkpoint
     described["loss_scale"] = scalars.loss_scale;
     described["good_steps"] = scalars.good_steps;
   }
+  if (facts.phase_start > 0) described["phase_start"] = facts.phase_start;
   const std::string header = described.dump();
   const std::uint64_t size = header.size();
   OutputFile file(temporary);
@@ -176,16 +177,22 @@ bool is_sound(const Json& header) {
   if (!header.is_object() || !header.contains("step") || !header["step"].is_number_integer()) {
     return false;
   }
-  for (const char* key : {"skipped_steps", "good_steps"}) {  // of runs with a loss scale
+  for (const char* key :
+       {"skipped_steps", "good_steps", "phase_start", "sequence_length", "global_batch_size"}) {
     if (header.contains(key) && !header[key].is_number_integer()) return false;
   }
   return !header.contains("loss_scale") || header["loss_scale"].is_number();
 }
 
+std::int64_t number(const Json& header, const char* key) {
+  return header.value(key, std::int64_t{0});
+}
+
 }  // namespace
 
 Result<CheckpointReader> CheckpointReader::open(const std::string& folder,
-                                                const CheckpointFacts& expected, Backend& backend) {
+                                                const CheckpointFacts& expected, Backend& backend,
+                                                TakeUp take_up) {
   const std::string path = newest_checkpoint(folder);
   if (path.empty()) {
     return usage_error(
@@ -212,8 +219,13 @@ Result<CheckpointReader> CheckpointReader::open(const std::string& folder,
   }
   CheckpointFacts same = expected;
   same.step = found["step"].get<std::int64_t>();
+  if (take_up != TakeUp::same_run) {
+    same.sequence_length = number(found, "sequence_length");
+    same.global_batch_size = number(found, "global_batch_size");
+  }
   const Json wanted = describe(same, backend);
   for (const auto& [key, value] : wanted.items()) {
+    if (take_up == TakeUp::weights && (key == "optimizer" || key == "seed")) continue;
     if (!found.contains(key) || found[key] != value) {
       return key == "parameters"
                  ? refuse(path,
@@ -223,9 +235,11 @@ Result<CheckpointReader> CheckpointReader::open(const std::string& folder,
     }
   }
   reader.point_.step = same.step;
-  reader.point_.skipped = found.value("skipped_steps", std::int64_t{0});
+  reader.point_.skipped = number(found, "skipped_steps");
+  reader.point_.phase_start =
+      take_up == TakeUp::new_phase ? same.step : number(found, "phase_start");
   reader.point_.scalars.loss_scale = found.value("loss_scale", 0.0);
-  reader.point_.scalars.good_steps = found.value("good_steps", std::int64_t{0});
+  reader.point_.scalars.good_steps = number(found, "good_steps");
   return reader;
 }
 

@@ -5,7 +5,7 @@
 //   u64       size J of the header
 //   J bytes   JSON: step, next_sequence, the facts that must match on resume, and `parameters`
 //             (name, shape, offset and size in elements); with fp16 also skipped_steps, loss_scale
-//             and good_steps
+//             and good_steps; after a change of phase also phase_start
 //   f32 x P   weights, then first moments, then second moments; P = elements of the model
 //   u64       hash64 of the three arrays together
 #pragma once
@@ -38,14 +38,16 @@ struct CheckpointFacts {
   std::int64_t sequence_length = 0;
   std::int64_t global_batch_size = 0;
   std::uint64_t seed = 0;
-  std::int64_t step = 0;     ///< optimizer steps done
-  std::int64_t skipped = 0;  ///< of them without an update (fp16)
+  std::int64_t step = 0;         ///< optimizer steps done
+  std::int64_t skipped = 0;      ///< of them without an update (fp16)
+  std::int64_t phase_start = 0;  ///< of them before this phase
 };
 
 /// Where a run goes on.
 struct ResumePoint {
   std::int64_t step = 0;
   std::int64_t skipped = 0;
+  std::int64_t phase_start = 0;
   ScalarState scalars;
 };
 
@@ -58,14 +60,23 @@ struct ResumePoint {
 /// What the other ranks do while rank 0 writes, when reading the state is collective (ZeRO).
 void take_part_in_checkpoint(Backend& backend);
 
+/// What a run takes of a checkpoint, and so how far the two must agree.
+enum class TakeUp {
+  same_run,   ///< all of it: another fact is an error
+  new_phase,  ///< all of it; sequence length and global batch size may differ
+  weights,    ///< only of the same model
+};
+
 /// The checkpoint with the highest step of a folder.
 class CheckpointReader {
  public:
-  /// `expected.step` and `.skipped` are ignored; any other difference is an error that names both
-  /// values.
+  /// `expected.step`, `.skipped` and `.phase_start` are ignored; any other difference is an error
+  /// that names both values, but for what `take_up` allows. With new_phase point().phase_start is
+  /// the checkpoint's last step.
   [[nodiscard]] static Result<CheckpointReader> open(const std::string& folder,
                                                      const CheckpointFacts& expected,
-                                                     Backend& backend);
+                                                     Backend& backend,
+                                                     TakeUp take_up = TakeUp::same_run);
   [[nodiscard]] const ResumePoint& point() const { return point_; }
   /// The next part of the file's three arrays. What a cut-off file lacks reads as zeros.
   void read(std::span<float> part);

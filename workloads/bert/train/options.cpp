@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "workloads/bert/comm/sim.h"
+#include "workloads/bert/data/answers.h"
 #include "workloads/bert/log/log_style.h"
 #include "workloads/bert/train/version.h"
 
@@ -38,6 +39,7 @@ struct Given {
   double learning_rate = 0;
   std::int64_t decay_steps = 0;
   bool no_bias_correction = false;
+  std::string schedule = "polynomial";
   std::string topology;  ///< empty: the ranks that run
   std::string matmul_epilogues = "auto";
   std::string gelu;  ///< empty: the model's own
@@ -105,6 +107,13 @@ std::vector<Group> option_table(Given& given) {
         {"--steps", &o.steps, at_least(1), "Last optimizer step; a resumed run goes on up to it"},
         {"--seed", &o.seed, any(), "Of weights, data and dropout"},
         {"--data", &o.data, any(), "\"synthetic\" or a token file (workloads/bert/data/README.md)"},
+        {"--task", &o.task, one_of({"pretraining", "squad", "classification"}),
+         "squad: find a generated answer's first and last token; classification: is the second "
+         "segment the first one's next (as MRPC)"},
+        {"--shuffle-labels", &o.shuffle_labels, any(),
+         "squad, classification: a control, each sequence has another one's label"},
+        {"--evaluate", &o.evaluate, at_least(0),
+         "squad, classification: held-out sequences to score at the end"},
         {"--variable-lengths", &o.variable_lengths, any(),
          "Sequences of a quarter to the full length, instead of all full"},
         {"--dropout", &o.dropout, within(0, 0.999, "a number from 0 to 0.999"),
@@ -114,7 +123,8 @@ std::vector<Group> option_table(Given& given) {
         {"--gelu", &given.gelu, one_of({"erf", "tanh"}),
          "Activation of the FFN, tanh being its approximation [erf; gpt2 models tanh]", true},
         {"--unpadded", &o.unpadded, any(), "cuda: compute on no padding (with --variable-lengths)"},
-        {"--inference", &o.inference, any(), "cuda: forward only; a step is then one batch"}}},
+        {"--inference", &o.inference, any(),
+         "Forward only, a step being one batch; the summary has its latency"}}},
       {"Optimizer",
        {{"--optimizer", &given.optimizer, one_of({"adamw", "lamb"}), "Optimizer"},
         {"--learning-rate", &given.learning_rate, not_negative(),
@@ -125,6 +135,12 @@ std::vector<Group> option_table(Given& given) {
          "Optimizer steps until the rate is zero [--steps]", true},
         {"--decay-power", &o.schedule.power, not_negative(),
          "Of the polynomial decay; 0 = constant rate"},
+        {"--schedule", &given.schedule, one_of({"polynomial", "warmup_linear_decay_exp"}),
+         "Decay after the warm-up: polynomial to zero, or by --decay-rate (DeepSpeed's bing_bert)"},
+        {"--decay-rate", &o.schedule.rate, within(1e-9, 1, "a number above 0, at most 1"),
+         "warmup_linear_decay_exp: factor of the rate for each --decay-rate-steps"},
+        {"--decay-rate-steps", &o.schedule.rate_steps, at_least(1),
+         "warmup_linear_decay_exp: optimizer steps that --decay-rate is for"},
         {"--weight-decay", &adam.weight_decay, not_negative(), "Not on biases and LayerNorm"},
         {"--beta1", &adam.beta1, below_one(), "Decay of the first moment"},
         {"--beta2", &adam.beta2, below_one(), "Decay of the second moment"},
@@ -153,7 +169,12 @@ std::vector<Group> option_table(Given& given) {
         {"--checkpoint", &o.checkpoint, any(), "Folder to save to at the end and when interrupted"},
         {"--checkpoint-every", &o.checkpoint_every, at_least(0),
          "Also every N optimizer steps, 0 = no"},
-        {"--resume", &o.resume, any(), "Go on from the newest checkpoint in this folder"}}},
+        {"--resume", &o.resume, any(), "Go on from the newest checkpoint in this folder"},
+        {"--init-checkpoint", &o.init_checkpoint, any(),
+         "Begin with the weights of the newest checkpoint in this folder, and nothing else of it"},
+        {"--new-phase", &o.new_phase, any(),
+         "The resumed checkpoint ended a phase: this one may have another sequence length and "
+         "batch size, and its schedule begins anew (BERT's phase 2, a re-warmed rate)"}}},
       {"Machine",
        {{"--threads", &o.threads, within(0, 4096, "a whole number from 0 to 4096"),
          "Compute threads of this rank, 0 = cores / ranks here"},
@@ -240,6 +261,23 @@ Result<void> finish_loss_scale(const CLI::App& app, Given& given) {
   return {};
 }
 
+/// An option of the other schedule would change nothing.
+Result<void> finish_schedule(const CLI::App& app, Given& given) {
+  Schedule& schedule = given.options.schedule;
+  const bool exponential = given.schedule == "warmup_linear_decay_exp";
+  schedule.decay = exponential ? Schedule::Decay::exponential : Schedule::Decay::polynomial;
+  const std::vector<const char*> others = exponential
+                                              ? std::vector{"--decay-power", "--decay-steps"}
+                                              : std::vector{"--decay-rate", "--decay-rate-steps"};
+  for (const char* name : others) {
+    if (app.count(name) > 0) {
+      return usage_error(
+          fmt::format("{} is not for --schedule {}: leave it out", name, given.schedule));
+    }
+  }
+  return {};
+}
+
 Result<void> finish_cluster(Given& given) {
   SimulatedCluster& cluster = given.options.cluster;
   if (!given.topology.empty()) {
@@ -261,6 +299,7 @@ Result<void> check_together(const TrainOptions& o) {
   const ModelConfig model = *named_model(o.model);
   const bool next_word = model.objective == Objective::next_word;
   const bool cpu = o.backend == "cpu";
+  const bool tuned = o.task != "pretraining";
   const std::string full = o.model +
                            " predicts the next word at every position of full sequences: leave it "
                            "away, or take a bert model";
@@ -270,6 +309,19 @@ Result<void> check_together(const TrainOptions& o) {
         fmt::format("more than the {} steps of the schedule", o.schedule.decay_steps)}},
       {o.checkpoint_every > 0 && o.checkpoint.empty(),
        {"--checkpoint-every", "needs --checkpoint DIR"}},
+      {!cpu && tuned, {"--task " + o.task, "needs --backend cpu"}},
+      {next_word && tuned, {"--task " + o.task, "takes a bert model"}},
+      {o.task == "squad" && o.sequence_length < kShortestQuestion,
+       {fmt::format("--sequence-length {}", o.sequence_length),
+        fmt::format("--task squad has questions of at least {}", kShortestQuestion)}},
+      {o.task == "squad" && o.variable_lengths,
+       {"--variable-lengths", "the questions of --task squad have one length: leave it out"}},
+      {o.task == "squad" && o.data != "synthetic",
+       {"--data " + o.data, "the questions of --task squad are generated: leave it out"}},
+      {o.shuffle_labels && !tuned, {"--shuffle-labels", "needs --task squad or classification"}},
+      {!o.init_checkpoint.empty() && !o.resume.empty(),
+       {"--init-checkpoint", "a run that --resume continues has its weights: leave one out"}},
+      {o.new_phase && o.resume.empty(), {"--new-phase", "needs --resume DIR"}},
       {o.inference && !(o.checkpoint.empty() && o.gradient_accumulation_steps == 1),
        {"--inference",
         "a step is one batch without an update: leave --checkpoint and "
@@ -291,7 +343,6 @@ Result<void> check_together(const TrainOptions& o) {
        {"--precision fp8", "no CPU multiplies fp8: take bf16 or fp32, or --backend cuda"}},
       {cpu && o.unpadded,
        {"--unpadded", "the cpu backend computes on padding too; needs --backend cuda"}},
-      {cpu && o.inference, {"--inference", "the cpu backend only trains; needs --backend cuda"}},
       {cpu && o.zero_stage != 0, {"--zero 1", "needs --backend cuda and --comm nccl"}},
       {cpu && !o.algorithm_cache.empty(),
        {"--algorithm-cache", "the cpu backend searches no algorithms: leave it out"}},
@@ -318,6 +369,7 @@ Result<TrainOptions> finished(const CLI::App& app, Given& given) {
                        : given.matmul_epilogues == "off" ? Epilogues::kernels
                                                          : Epilogues::automatic;
   return finish_cluster(given)
+      .and_then([&] { return finish_schedule(app, given); })
       .and_then([&] { return finish_loss_scale(app, given); })
       .and_then([&] { return check_together(o); })
       .map([&] { return std::move(o); });

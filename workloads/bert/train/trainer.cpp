@@ -17,6 +17,33 @@
 namespace bert {
 namespace {
 
+/// The first batch is left out where there are others: it makes what later ones find made.
+Latency latency_of(std::vector<double> seconds) {
+  if (seconds.size() > 1) seconds.erase(seconds.begin());
+  Latency latency;
+  latency.count = static_cast<std::int64_t>(seconds.size());
+  if (seconds.empty()) return latency;
+  std::sort(seconds.begin(), seconds.end());
+  double sum = 0;
+  for (const double one : seconds) sum += one;
+  latency.mean_s = sum / static_cast<double>(seconds.size());
+  latency.most_s = seconds.back();
+  for (std::size_t i = 0; i < Latency::kShares.size(); ++i) {
+    const double rank =
+        std::ceil(Latency::kShares[i] / 100.0 * static_cast<double>(seconds.size()));
+    latency.percentile_s[i] = seconds[static_cast<std::size_t>(std::max(1.0, rank)) - 1];
+  }
+  return latency;
+}
+
+/// Harmonic mean of precision and recall over the tokens of two spans, as SQuAD's script has it.
+double f1_of(const Prediction& answer, const Prediction& label) {
+  const std::int32_t both =
+      std::min(answer.last, label.last) - std::max(answer.first, label.first) + 1;
+  if (both <= 0) return 0;
+  return 2.0 * both / (answer.last - answer.first + 1 + label.last - label.first + 1);
+}
+
 class Trainer {
  public:
   explicit Trainer(TrainerParts parts)
@@ -48,9 +75,11 @@ class Trainer {
     end.step = done_;
     end.steps_done = done_ - first + 1;
     end.training_s = last_end_ - start.seconds;
+    if (options_.task != "pretraining" && end.signal == 0) end.scores = evaluate();
     end.peak_bytes = backend_.peak_bytes();
     end.predicted_peak_bytes = backend_.predicted_peak_bytes();
     end.measured_peak_bytes = backend_.measured_peak_bytes();
+    end.latency = latency_of(std::move(latencies_));
     if (parts_.log != nullptr) {
       parts_.log->end(end, parts_.clock.now());
     }
@@ -113,7 +142,8 @@ class Trainer {
             parts_.facts.global_batch_size(),
             options_.seed,
             done_,
-            skipped_};
+            skipped_,
+            phase_start_};
   }
 
   // Who sums gradients: the backend on its device, a thread next to backward, or the trainer after
@@ -146,18 +176,24 @@ class Trainer {
 
   // Rank 0 reads; the others get it over the network, so only rank 0 needs the file.
   Result<void> resume() {
-    if (options_.resume.empty()) {
+    const bool weights_only = !options_.init_checkpoint.empty();
+    const std::string& folder = weights_only ? options_.init_checkpoint : options_.resume;
+    if (folder.empty()) {
       return {};
     }
+    const TakeUp take_up = weights_only         ? TakeUp::weights
+                           : options_.new_phase ? TakeUp::new_phase
+                                                : TakeUp::same_run;
     Result<CheckpointReader> reader = run_error("");
     const bool reads = communicator_.rank() == 0;
     ResumePoint point;
     if (reads) {
-      reader = CheckpointReader::open(options_.resume, checkpoint_facts(), backend_);
+      reader = CheckpointReader::open(folder, checkpoint_facts(), backend_, take_up);
       point = reader ? reader->point() : ResumePoint{};
     }
-    const Result<void> unread = usage_error(
-        fmt::format("--resume {}: rank 0 could not read it, see its error", options_.resume));
+    const Result<void> unread =
+        usage_error(fmt::format("--{} {}: rank 0 could not read it, see its error",
+                                weights_only ? "init-checkpoint" : "resume", folder));
     if (auto opened = agreed_on_rank_0(reads && !reader ? &reader.error() : nullptr, unread);
         !opened) {
       return opened;
@@ -168,17 +204,20 @@ class Trainer {
         if (reads) {
           reader->read(part);
         }
+        if (weights_only && array != StateArray::weights) return;
         communicator_.broadcast(part, 0);
         backend_.write_state(array, offset, part);
       });
     }
+    if (weights_only) point = {};
     // The scale travels as its bits, which order as numbers do from 0 up: it need not be whole.
-    std::int64_t shared[] = {point.step, point.skipped, point.scalars.good_steps,
+    std::int64_t shared[] = {point.step, point.skipped, point.phase_start, point.scalars.good_steps,
                              std::bit_cast<std::int64_t>(std::abs(point.scalars.loss_scale))};
     communicator_.all_reduce_max(shared);
     done_ = shared[0];
     skipped_ = shared[1];
-    backend_.set_scalar_state({std::bit_cast<double>(shared[3]), shared[2]});
+    phase_start_ = shared[2];
+    backend_.set_scalar_state({std::bit_cast<double>(shared[4]), shared[3]});
     const Result<void> whole = reads ? reader->finish() : Result<void>();
     return agreed_on_rank_0(whole ? nullptr : &whole.error(), unread);
   }
@@ -261,7 +300,7 @@ class Trainer {
 
   void update(StepFacts& facts) {
     const NvtxRange range("update");
-    facts.learning_rate = options_.schedule.learning_rate(facts.step);
+    facts.learning_rate = options_.schedule.learning_rate(facts.step - phase_start_);
     const UpdateResult result =
         backend_.update({options_.optimizer, facts.learning_rate, options_.gradient_clipping,
                          facts.step - skipped_});
@@ -282,10 +321,45 @@ class Trainer {
     const Batch& batch = batches_.of((number - 1) * options_.gradient_accumulation_steps);
     StepFacts facts;
     facts.step = number;
+    const double start = parts_.clock.now().seconds;
     const Loss loss = backend_.forward(batch);
+    latencies_.push_back(parts_.clock.now().seconds - start);
     ++micro_done_;
     finish_losses(facts, {&loss, 1}, 1.0 / communicator_.world_size());
     return facts;
+  }
+
+  // Every rank answers some batches of the held-out sequences.
+  Scores evaluate() {
+    const std::int64_t size = options_.micro_batch_size;
+    const std::int64_t batches = (options_.evaluate + size - 1) / size;
+    double sums[4] = {0, 0, 0, 0};  // sequences, exact, f1, right class
+    Batch batch;
+    for (std::int64_t i = communicator_.rank(); i < batches; i += communicator_.world_size()) {
+      const std::int64_t first = i * size;
+      fill_batch(parts_.source, parts_.data, kHeldOut + first,
+                 std::min(size, options_.evaluate - first), batch);
+      const std::vector<Prediction> answers = backend_.predict(batch);
+      for (std::size_t b = 0; b < answers.size(); ++b) {
+        sums[0] += 1;
+        if (batch.spans.empty()) {
+          sums[3] += answers[b].first == batch.next_sentence[b] ? 1 : 0;
+          continue;
+        }
+        const Prediction label{batch.spans[2 * b], batch.spans[2 * b + 1]};
+        sums[1] += answers[b] == label ? 1 : 0;
+        sums[2] += f1_of(answers[b], label);
+      }
+    }
+    if (communicator_.reduces()) communicator_.all_reduce_sum(std::span<double>(sums));
+    Scores scores;
+    scores.sequences = static_cast<std::int64_t>(sums[0]);
+    if (scores.sequences == 0) return scores;
+    const bool spans = parts_.data.questions;
+    if (spans) scores.exact_match = 100 * sums[1] / sums[0];
+    if (spans) scores.f1 = 100 * sums[2] / sums[0];
+    if (!spans) scores.accuracy = 100 * sums[3] / sums[0];
+    return scores;
   }
 
   // Means over micro-steps and ranks.
@@ -363,10 +437,12 @@ class Trainer {
   std::optional<GradientReducer> reducer_;
   bool device_reduces_ = false;
   BatchesAhead batches_;
-  std::int64_t done_ = 0;        ///< optimizer steps, over the whole training
-  std::int64_t skipped_ = 0;     ///< of them without an update
-  std::int64_t micro_done_ = 0;  ///< micro-steps of this run
-  double last_end_ = 0;          ///< seconds: of the last step, before the first one the start
+  std::int64_t done_ = 0;          ///< optimizer steps, over the whole training
+  std::int64_t skipped_ = 0;       ///< of them without an update
+  std::int64_t phase_start_ = 0;   ///< of them before this phase, whose schedule begins there
+  std::int64_t micro_done_ = 0;    ///< micro-steps of this run
+  std::vector<double> latencies_;  ///< inference: seconds of a batch
+  double last_end_ = 0;            ///< seconds: of the last step, before the first one the start
 };
 
 }  // namespace
