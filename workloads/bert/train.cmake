@@ -41,6 +41,7 @@ add_library(bert_driver STATIC
   comm/bucket_planner.cpp
   comm/gradient_reducer.cpp
   comm/make_communicator.cpp
+  comm/shm.cpp
   comm/sim.cpp
   data/answers.cpp
   data/batches.cpp

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +13,7 @@
 #include "workloads/bert/comm/bucket_planner.h"
 #include "workloads/bert/comm/gradient_reducer.h"
 #include "workloads/bert/comm/self.h"
+#include "workloads/bert/comm/shm.h"
 #include "workloads/bert/comm/sim.h"
 #include "workloads/bert/comm/tcp.h"
 #include "workloads/bert/comm/tcp_store.h"
@@ -222,15 +224,26 @@ LaunchEnvironment environment(int rank, int world, int port) {
   return env;
 }
 
-TEST(TcpCommunicator, CollectivesOfThreeRanks) {
+std::unique_ptr<Communicator> communicator_of(const std::string& kind,
+                                              const LaunchEnvironment& env) {
+  if (kind == "tcp") return make_tcp_communicator(env, kPatience);
+  auto ranks = std::make_unique<Rendezvous>(env, kPatience);
+  return make_shm_communicator(env, ranks);
+}
+
+class EveryCommunicator : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(All, EveryCommunicator, ::testing::Values("tcp", "shm"),
+                         [](const auto& one) { return std::string(one.param); });
+
+TEST_P(EveryCommunicator, CollectivesOfThreeRanks) {
   constexpr int kWorld = 3;
   const int port = local_port(listen_on("127.0.0.1", 0));
   std::atomic<int> good{0};
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < kWorld; ++rank) {
     ranks.emplace_back([&, rank] {
-      const auto comm = make_tcp_communicator(environment(rank, kWorld, port), kPatience);
-      std::vector<float> values(100003);
+      const auto comm = communicator_of(GetParam(), environment(rank, kWorld, port));
+      std::vector<float> values(700003);  // more than shared memory takes at a time
       for (std::size_t i = 0; i < values.size(); ++i) {
         values[i] = static_cast<float>(i % 100) * static_cast<float>(rank + 1);
       }
@@ -245,6 +258,11 @@ TEST(TcpCommunicator, CollectivesOfThreeRanks) {
       comm->all_reduce_max(most);
       std::vector<float> shared(5, static_cast<float>(rank));
       comm->broadcast(shared, 1);
+      std::vector<float> large(700003, static_cast<float>(rank));
+      comm->broadcast(large, 2);
+      ok = ok && std::all_of(large.begin(), large.end(), [](float x) { return x == 2; });
+      std::vector<float> none;
+      comm->all_reduce_sum(std::span<float>(none));
       comm->barrier();
       ok = ok && sum[0] == 1.5 && sum[1] == 3 && most[0] == 2 && most[1] == 0 && shared[4] == 1;
       good += ok ? 1 : 0;
@@ -338,6 +356,61 @@ TEST(TcpCommunicator, AMissingRankIsNamed) {
     FAIL();
   } catch (const std::runtime_error& error) {
     EXPECT_THAT(error.what(), HasSubstr("rank 1 of 2"));
+  }
+}
+
+// Many small sums in a row: no rank may overwrite what another still reads.
+TEST_P(EveryCommunicator, RanksThatComeAtAnyTimeGetTheSameSums) {
+  constexpr int kWorld = 3;
+  const int port = local_port(listen_on("127.0.0.1", 0));
+  std::atomic<int> good{0};
+  std::vector<std::thread> ranks;
+  for (int rank = 0; rank < kWorld; ++rank) {
+    ranks.emplace_back([&, rank] {
+      const auto comm = communicator_of(GetParam(), environment(rank, kWorld, port));
+      bool ok = true;
+      for (int i = 0; i < 300; ++i) {
+        if (i % kWorld == rank) std::this_thread::yield();
+        std::vector<float> values(static_cast<std::size_t>(1 + i % 7),
+                                  static_cast<float>(i + rank));
+        comm->all_reduce_sum(std::span<float>(values));
+        ok = ok && values.back() == static_cast<float>(3 * i + 3);
+      }
+      good += ok ? 1 : 0;
+      comm->finish();
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+  EXPECT_EQ(good, kWorld);
+}
+
+// A rank that has what it came for may be gone before the others have looked.
+TEST(ShmCommunicator, ARankThatLeavesAfterASumIsNoLossToIt) {
+  for (int round = 0; round < 20; ++round) {
+    const int port = local_port(listen_on("127.0.0.1", 0));
+    const auto sum = [&](int rank) {
+      const auto comm = communicator_of("shm", environment(rank, 2, port));
+      if (rank == 0) std::this_thread::yield();
+      std::vector<float> values(3, 1.0F);
+      comm->all_reduce_sum(std::span<float>(values));
+      EXPECT_EQ(values[2], 2);
+    };  // neither says goodbye
+    std::thread second([&] { sum(1); });
+    EXPECT_NO_THROW(sum(0));
+    second.join();
+  }
+}
+
+TEST(ShmCommunicator, ARankThatGoesAwayIsNamed) {
+  const int port = local_port(listen_on("127.0.0.1", 0));
+  std::thread second([&] { (void)communicator_of("shm", environment(1, 2, port)); });
+  const auto comm = communicator_of("shm", environment(0, 2, port));
+  second.join();  // it left without finish()
+  try {
+    comm->barrier();
+    FAIL();
+  } catch (const std::runtime_error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("rank 1 died"));
   }
 }
 

@@ -428,7 +428,7 @@ TEST(Program, WhatCannotRunIsRefusedInOneLineWithItsStatus) {
       {{"--loss-scale", "128"}, 2, "is for --precision fp16"},
       {{"--backend", "cuda", "--precision", "fp16", "--loss-scale", "0.5"}, 2, "at least 1"},
       {{"--backend", "cuda", "--inference", "--checkpoint", "x"}, 2, "without an update"},
-      {{"--comm", "pigeon"}, 2, "auto, self, tcp, mpi, nccl, sim"},
+      {{"--comm", "pigeon"}, 2, "auto, self, shm, tcp, mpi, nccl, sim"},
       {{"--steps", "0"}, 2, "at least 1"},
       {{"--steps", "ten"}, 2, "ten"},
       {{"--micro-batch-size", "-4"}, 2, "-4"},

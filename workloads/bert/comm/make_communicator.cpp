@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "workloads/bert/comm/self.h"
+#include "workloads/bert/comm/shm.h"
 #include "workloads/bert/comm/sim.h"
 #include "workloads/bert/comm/tcp.h"
 #include "workloads/bert/core/module.h"
@@ -14,7 +15,11 @@ Result<std::unique_ptr<Communicator>> make_communicator(const TrainOptions& opti
   std::string name = options.comm;
   const bool simulated = name == "sim";
   if (name == "auto" || simulated) {
-    name = environment.world_size == 1 ? "self" : options.backend == "cuda" ? "nccl" : "tcp";
+    const bool together = environment.local_world_size == environment.world_size;
+    name = environment.world_size == 1 ? "self"
+           : options.backend == "cuda" ? "nccl"
+           : together                  ? "shm"
+                                       : "tcp";
   }
   const std::chrono::milliseconds timeout(static_cast<long>(options.comm_timeout_s * 1000));
   std::unique_ptr<Communicator> result;
@@ -27,6 +32,15 @@ Result<std::unique_ptr<Communicator>> make_communicator(const TrainOptions& opti
             environment.source, environment.world_size));
       }
       result = std::make_unique<SelfCommunicator>();
+    } else if (name == "shm") {
+      auto ranks = std::make_unique<Rendezvous>(environment, timeout);
+      result = make_shm_communicator(environment, ranks);
+      if (result == nullptr && options.comm == "shm") {
+        return run_error(
+            "--comm shm: a rank cannot map the memory of rank 0: it runs on another machine or in "
+            "another container; use --comm tcp");
+      }
+      if (result == nullptr) result = make_tcp_communicator(environment, std::move(ranks));
     } else if (name == "tcp") {
       result = make_tcp_communicator(environment, timeout);
     } else {

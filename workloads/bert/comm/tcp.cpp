@@ -13,8 +13,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <stdexcept>
-
-#include "workloads/bert/comm/rendezvous.h"
+#include <utility>
 
 namespace bert {
 namespace {
@@ -52,21 +51,21 @@ class GlooStore : public gloo::rendezvous::Store {
 
 class TcpCommunicator : public Communicator {
  public:
-  TcpCommunicator(const LaunchEnvironment& env, std::chrono::milliseconds timeout)
-      : env_(env), timeout_(timeout), ranks_(env, timeout) {
+  TcpCommunicator(const LaunchEnvironment& env, std::unique_ptr<Rendezvous> ranks)
+      : env_(env), timeout_(ranks->timeout()), ranks_(std::move(ranks)) {
     gloo::transport::tcp::attr attributes;
     const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
     if (interface != nullptr && *interface != '\0') {
       attributes.iface = interface;
     } else {
-      attributes.hostname = ranks_.store().address();  // the interface that reaches rank 0
+      attributes.hostname = ranks_->store().address();  // the interface that reaches rank 0
     }
     guarded("connecting", [&] { connect(attributes); });
   }
 
   void finish() override {
     barrier();
-    ranks_.leave();
+    ranks_->leave();
   }
 
   [[nodiscard]] int rank() const override { return env_.rank; }
@@ -100,7 +99,7 @@ class TcpCommunicator : public Communicator {
 
   [[nodiscard]] std::string description() const override {
     return fmt::format("tcp, gloo {}.{}.{}, {}", GLOO_VERSION_MAJOR, GLOO_VERSION_MINOR,
-                       GLOO_VERSION_PATCH, ranks_.place());
+                       GLOO_VERSION_PATCH, ranks_->place());
   }
 
  private:
@@ -128,7 +127,7 @@ class TcpCommunicator : public Communicator {
       auto device = gloo::transport::tcp::CreateDevice(attributes);
       auto context = std::make_shared<gloo::rendezvous::Context>(env_.rank, env_.world_size);
       context->setTimeout(patience);
-      GlooStore store(ranks_.store(), attempt);
+      GlooStore store(ranks_->store(), attempt);
       context->connectFullMesh(store, device);
       gloo::BarrierOptions options(context);
       options.setTimeout(patience);
@@ -142,7 +141,7 @@ class TcpCommunicator : public Communicator {
   }
 
   bool all_are_connected(int attempt, bool connected) {
-    auto& store = ranks_.store();
+    auto& store = ranks_->store();
     const auto key = [&](int rank) { return fmt::format("connected/{}/{}", attempt, rank); };
     store.set(key(env_.rank), connected ? "yes" : "no");
     bool all = true;
@@ -172,13 +171,13 @@ class TcpCommunicator : public Communicator {
     try {
       body();
     } catch (const std::exception& error) {
-      throw std::runtime_error(ranks_.blame(what, fmt::format("gloo: {}", error.what())));
+      throw std::runtime_error(ranks_->blame(what, fmt::format("gloo: {}", error.what())));
     }
   }
 
   LaunchEnvironment env_;
   std::chrono::milliseconds timeout_;
-  Rendezvous ranks_;
+  std::unique_ptr<Rendezvous> ranks_;
   std::shared_ptr<gloo::Context> context_;  // goes before the ranks do
 };
 
@@ -186,7 +185,11 @@ class TcpCommunicator : public Communicator {
 
 std::unique_ptr<Communicator> make_tcp_communicator(const LaunchEnvironment& environment,
                                                     std::chrono::milliseconds timeout) {
-  return std::make_unique<TcpCommunicator>(environment, timeout);
+  return make_tcp_communicator(environment, std::make_unique<Rendezvous>(environment, timeout));
+}
+std::unique_ptr<Communicator> make_tcp_communicator(const LaunchEnvironment& environment,
+                                                    std::unique_ptr<Rendezvous> ranks) {
+  return std::make_unique<TcpCommunicator>(environment, std::move(ranks));
 }
 
 }  // namespace bert

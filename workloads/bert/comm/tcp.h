@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 
+#include "workloads/bert/comm/rendezvous.h"
 #include "workloads/bert/core/communicator.h"
 #include "workloads/bert/core/launch_environment.h"
 
@@ -14,5 +15,8 @@ namespace bert {
 /// interface; without it, the one that reaches rank 0.
 [[nodiscard]] std::unique_ptr<Communicator> make_tcp_communicator(
     const LaunchEnvironment& environment, std::chrono::milliseconds timeout);
+/// The same for ranks that have met.
+[[nodiscard]] std::unique_ptr<Communicator> make_tcp_communicator(
+    const LaunchEnvironment& environment, std::unique_ptr<Rendezvous> ranks);
 
 }  // namespace bert

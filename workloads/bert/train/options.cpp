@@ -179,8 +179,9 @@ std::vector<Group> option_table(Given& given) {
        {{"--threads", &o.threads, within(0, 4096, "a whole number from 0 to 4096"),
          "Compute threads of this rank, 0 = cores / ranks here"},
         {"--deterministic", &o.deterministic, any(), "Same bits for any number of threads"},
-        {"--comm", &o.comm, one_of({"auto", "self", "tcp", "mpi", "nccl", "sim"}),
-         "auto = self for one rank, nccl for cuda, else tcp"},
+        {"--comm", &o.comm, one_of({"auto", "self", "shm", "tcp", "mpi", "nccl", "sim"}),
+         "auto = self for one rank, nccl for cuda, shm (shared memory) where all ranks are on one "
+         "machine, else tcp"},
         {"--comm-timeout", &o.comm_timeout_s, within(0.1, 1e6, "a number of at least 0.1"),
          "Seconds until a silent peer counts as dead"},
         {"--bucket-mb", &o.bucket_mb, within(0.001, 1e6, "a number of at least 0.001"),
