@@ -25,7 +25,8 @@ struct ExtractOptions {
   bool summary = false, strict = false, follow = false, no_join = false;
   std::optional<std::int64_t> stall_after;
   std::optional<std::int64_t> threads;
-  std::vector<WorkKind> kinds;  ///< ViewOptions::kinds
+  std::vector<WorkKind> kinds;          ///< ViewOptions::kinds
+  std::vector<std::string> windows_of;  ///< MeasureOptions::windows_of
   OutputOptions output;
 };
 

@@ -191,6 +191,8 @@ enum class NoticeCode : std::uint16_t {
   gradient_not_finite,
   evaluation_not_finite,
   memory_above_capacity,
+  window_of_tool,
+  window_of_tool_empty,
 
   // How a run ended.
   log_line,
@@ -198,6 +200,7 @@ enum class NoticeCode : std::uint16_t {
   no_closing_statement,
   no_step,
   no_known_line,
+  near_to_a_rate,
   cut_after_banner,
   cut_before_run_stop,
   mlperf_status,

@@ -642,6 +642,15 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "the log states {peak_gib:.2f} GiB of memory on a device of {capacity_gib:.2f} GiB: left out",
      "Peak and capacity are not of one device."},
 
+    {NoticeCode::window_of_tool, "window_of_tool",
+     "{tool} would give {seconds:.4f} s an iteration (sd {deviation:.4f}, {values} values, "
+     "iterations {first} to {last}){off}",
+     "--window-of asked for the window of another tool."},
+    {NoticeCode::window_of_tool_empty, "window_of_tool_empty",
+     "the window of {tool} holds no time of an iteration of this log",
+     "--window-of asked for the window of another tool.",
+     "Does the log go so far, and do its lines have times?"},
+
     // How a run ended: the details of an outcome.
     {NoticeCode::log_line, "log_line", "{text}",
      "The line of the log that names what happened, as the log prints it."},
@@ -657,6 +666,9 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
     {NoticeCode::no_known_line, "no_known_line", "no line of a known log format",
      "The log holds nothing that a format reads.",
      "See `bertbench list formats`, or describe the log with --format-file."},
+    {NoticeCode::near_to_a_rate, "near_to_a_rate", "not read: the line {lack}: \"{text}\"",
+     "Of a training of which no step was read, a line that comes near to a rate.",
+     "Write a format file for it; `bertbench list formats --explain` says more."},
     {NoticeCode::cut_after_banner, "cut_after_banner",
      "the log ends after the Trainer's banner, before its first step",
      "A training began and printed no step."},

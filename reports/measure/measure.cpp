@@ -13,6 +13,7 @@
 #include "reports/measure/rate_notices.h"
 #include "reports/measure/series_shape.h"
 #include "reports/measure/stated_rate.h"
+#include "reports/measure/tool_windows.h"
 #include "reports/stats/arrival_clock.h"
 #include "reports/stats/clock.h"
 #include "reports/stats/summary.h"
@@ -346,6 +347,31 @@ std::optional<MemoryRecord> memory_of(const RunLog& log) {
   return memory_of_failure(quoted_line(log.outcome));
 }
 
+// What other tools would have given of the same log, next to the rate here. That of all iterations
+// of the window where the trial's own is of work that iterations do not tell.
+void compare_tools(const RunLog& log, const Conversion& conversion, const MeasureOptions& options,
+                   Trial& trial) {
+  const auto rate = [&]() -> std::optional<double> {
+    if (trial.iterations_per_second) return trial.iterations_per_second;
+    if (trial.sequences_per_second && conversion.sequences_per_iteration) {
+      return *trial.sequences_per_second / static_cast<double>(*conversion.sequences_per_iteration);
+    }
+    return std::nullopt;
+  }();
+  for (const std::string& tool : options.windows_of) {
+    const auto window = window_of(tool, log.records);
+    if (!window) {
+      trial.notices.push_back(make_notice(NoticeCode::window_of_tool_empty, 0, tool));
+      continue;
+    }
+    const std::string off =
+        rate ? fmt::format(", a rate {:+.1f} % off", 100 * (1 / window->seconds / *rate - 1)) : "";
+    trial.notices.push_back(make_notice(NoticeCode::window_of_tool, 0, tool, window->seconds,
+                                        window->deviation, window->values, window->first,
+                                        window->last, off));
+  }
+}
+
 }  // namespace
 
 Trial measure_trial(const RunLog& log, const Facts& merged, const MeasureOptions& options) {
@@ -398,6 +424,7 @@ Trial measure_trial(const RunLog& log, const Facts& merged, const MeasureOptions
     reconcile(log, facts.sequences_per_optimizer_step(), conversion.sequences_per_iteration,
               in_sequences, trial);
   }
+  compare_tools(log, conversion, options, trial);
   describe_skipped_steps(log, trial);
   trial.memory = memory_of(log);
   describe_quality(log, trial);

@@ -16,7 +16,8 @@ struct MeasureOptions {
   Facts given;            ///< facts of the command line, trusted above the log's and the path's
   WindowRule window;      ///< default `auto`
   std::string estimator;  ///< name of an estimator; empty = the default order of estimators.h
-  bool compat_dlperf = false;  ///< round as the published DLPerf tables were rounded
+  std::vector<std::string> windows_of;  ///< other tools, of window_tools(): a notice of each
+  bool compat_dlperf = false;           ///< round as the published DLPerf tables were rounded
   /// Leaves out of a trial what a table of cells does not show and no notice follows from: step
   /// times, parts of the time, the rate's interval, reconciliation.
   bool summary_only = false;

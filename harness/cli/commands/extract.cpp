@@ -29,6 +29,7 @@
 #include "reports/cells/result_builder.h"
 #include "reports/measure/estimators.h"
 #include "reports/measure/measure.h"
+#include "reports/measure/tool_windows.h"
 #include "reports/model/result_io.h"
 #include "reports/stats/flops.h"
 
@@ -136,6 +137,7 @@ class Extraction {
     measure.given = options_.facts;
     if (options_.window) measure.window = *options_.window;
     measure.estimator = options_.estimator;
+    measure.windows_of = options_.windows_of;
     measure.compat_dlperf = options_.compat == "dlperf";
     measure.base = options_.base;
     measure.flops_formula = options_.flops_formula;
@@ -332,6 +334,21 @@ CommandRun declare(CommandLine& line) {
   add_flops_formula(line, options->flops_formula, "masked_head");
   line.add_text("--compat", options->compat, "dlperf",
                 "Round and aggregate as DLPerf's scripts do, to repeat its published tables.");
+  line.add_value(
+      "--window-of", "LIST",
+      fmt::format("Also what other tools would have given of the log, and how far off: {}.",
+                  fmt::join(window_tools(), ", ")),
+      [options](const std::string& text) {
+        options->windows_of.clear();
+        for (const std::string_view tool : split(text, ',')) {
+          const auto tools = window_tools();
+          if (std::ranges::find(tools, tool) == tools.end()) {
+            throw UsageError({"--window-of", fmt::format("'{}' is not known", tool),
+                              fmt::format("use {}", fmt::join(tools, ", "))});
+          }
+          options->windows_of.emplace_back(tool);
+        }
+      });
   line.add_output_file("--iterations", options->iterations, "FILE",
                        "Write every record as CSV; - for stdout, in place of the table.");
   line.add_flag("--summary", options->summary, "One row a cell, without its trials.");
