@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "parsers/core/median.h"
 #include "parsers/core/text.h"
 #include "parsers/described/format_keys.h"
 #include "parsers/generic/shape_meaning.h"
@@ -47,7 +48,8 @@ std::string quoted(std::string_view text) {
 std::string quoted_before_number(std::string_view text) {
   std::size_t end = text.size();
   while (end > 0 && is_blank(text[end - 1])) --end;
-  return quoted(text.substr(0, end)) + " *";
+  const bool tab = text.find('\t', end) != std::string_view::npos;
+  return quoted(text.substr(0, end)) + (tab ? "[ \\t]*" : " *");
 }
 
 /// What of `text` JSON can hold; '?' for the rest.
@@ -409,7 +411,9 @@ class Induction {
     for (const LineShape& shape : shapes_.shapes()) {
       if (shape.evaluation || !shape.counts()) continue;
       auto meaning = meaning_of(shape);
-      if (meaning && is_training(shape, *meaning)) candidates.push_back({&shape, *meaning});
+      if (!meaning) continue;
+      if (meaning->time_is_ambiguous && !meaning->times.any()) settle_by_epochs(shape, *meaning);
+      if (is_training(shape, *meaning)) candidates.push_back({&shape, *meaning});
     }
     std::ranges::stable_sort(
         candidates, [&](const Candidate& a, const Candidate& b) { return worth(a) > worth(b); });
@@ -429,6 +433,30 @@ class Induction {
       return meaning && meaning->times.any() && !meaning->step_is_epoch &&
              is_training(shape, *meaning);
     });
+  }
+
+  [[nodiscard]] std::optional<UnreadTraining> unread_training() const {
+    constexpr std::int64_t kLinesThatShow = 2;  // one may be quoted in any text
+    UnreadTraining out;
+    std::int64_t lines = 0;
+    bool counts = false;
+    for (const LineShape& shape : shapes_.shapes()) {
+      if (shape.evaluation || shape.after_counter) continue;
+      counts = counts || (shape.counts() && !names_other_work(shape.examples.front().text));
+      bool nan = false, finite = false;
+      for (const ShapeLine& line : shape.examples) {
+        for (const LineNumber& number : line.numbers) {
+          if (number.meaning == Meaning::loss) (std::isfinite(number.value) ? finite : nan) = true;
+        }
+      }
+      if (nan || finite) lines += shape.lines;
+      if ((!nan && !finite) || shape.last_line <= out.last_line) continue;
+      out.last_line = shape.last_line;
+      out.nan = nan && !finite;
+    }
+    if (!counts || lines < kLinesThatShow) return std::nullopt;
+    out.nearest = nearest();
+    return out;
   }
 
   [[nodiscard]] std::vector<NearLine> nearest() const {
@@ -470,8 +498,75 @@ class Induction {
     if (shape.head || names_other_work(first.text)) return false;
     if (place && !meaning.epoch) return false;
     if (of_training_) return true;
+    // "Epoch: 6020, cost 14.01 s"
+    if (meaning.step_is_epoch && (meaning.times.seconds || meaning.times.seconds_per_iteration) &&
+        n > least) {
+      return true;
+    }
+    if (has_loss_beside(shape)) return true;
     return shapes_.of_training() &&
            (meaning.times.any() || meaning.step_is_epoch || meaning.epoch || boxed);
+  }
+
+  /// "Epoch 1 completed in 4730.85s" decides whether a time on lines of each tenth step is of one
+  /// step or of ten: as many as an epoch has must not take longer than it did, nor a small part.
+  void settle_by_epochs(const LineShape& shape, ShapeMeaning& meaning) const {
+    const ShapeLine& first = shape.examples.front();
+    const double steps = first.at(meaning.step).total;
+    if (!meaning.total_is_of_epoch || !(steps > 1) || shape.examples.size() < 2) return;
+    std::vector<double> values, strides;
+    std::optional<std::size_t> place;
+    for (std::size_t i = 0; i < first.key.size() && !place; ++i) {
+      if (first.at(i).meaning == Meaning::duration) place = i;
+    }
+    if (!place) return;
+    for (std::size_t k = 0; k < shape.examples.size(); ++k) {
+      const ShapeLine& line = shape.examples[k];
+      values.push_back(line.at(*place).value * line.at(*place).scale);
+      if (k == 0) continue;
+      const double up = line.at(meaning.step).value - shape.examples[k - 1].at(meaning.step).value;
+      if (up > 0) strides.push_back(up);
+    }
+    if (strides.empty()) return;
+    for (const LineShape& other : shapes_.shapes()) {
+      const auto epoch = other.evaluation ? std::nullopt : time_of_epoch(other);
+      if (!epoch) continue;
+      const double each = median(values) * steps / *epoch;
+      const auto fits = [](double share) { return share >= 0.4 && share <= 1.05; };
+      const bool of_each = fits(each), of_all = fits(each / median(strides));
+      if (of_each == of_all) continue;
+      (of_each ? meaning.times.seconds_per_iteration : meaning.times.seconds) = place;
+      meaning.time_is_ambiguous = false;
+      return;
+    }
+  }
+
+  /// Seconds of an epoch, of lines that have them and no finer counter.
+  [[nodiscard]] static std::optional<double> time_of_epoch(const LineShape& shape) {
+    if (!shape.has(Meaning::epoch) || shape.has(Meaning::counter) || shape.has(Meaning::place)) {
+      return std::nullopt;
+    }
+    const ShapeLine& first = shape.examples.front();
+    for (std::size_t i = 0; i < first.key.size(); ++i) {
+      const LineNumber& number = first.at(i);
+      if (number.meaning != Meaning::duration || number.since_start) continue;
+      return number.value * number.scale;
+    }
+    return std::nullopt;
+  }
+
+  /// "Iteration: 3", and on a line of its own "Loss: 0.13": as many of the one as of the other.
+  [[nodiscard]] bool has_loss_beside(const LineShape& shape) const {
+    return std::ranges::any_of(shapes_.shapes(), [&](const LineShape& other) {
+      return !other.evaluation && !other.counts() && comes_with(other, shape) && loss_of(other);
+    });
+  }
+
+  /// Its lines come once with each of `main`: but for a cut, a line more at the end.
+  static bool comes_with(const LineShape& shape, const LineShape& main) {
+    constexpr double kLeastShare = 0.6, kMostShare = 1.5;
+    const double share = static_cast<double>(shape.lines) / static_cast<double>(main.lines);
+    return share >= kLeastShare && share <= kMostShare;
   }
 
   static std::pair<int, std::int64_t> worth(const Candidate& candidate) {
@@ -549,16 +644,12 @@ class Induction {
 
   /// Lines that come once with each record and have what that lacks.
   std::vector<Json> companions(const Candidate& main, bool wants_loss, bool& timed) const {
-    constexpr double kLeastShare = 0.6, kMostShare = 1.5;  // a cut, a line more at the end
     const ShapeTimes& own = main.meaning.times;
     bool wants_time = !own.elapsed && !own.seconds && !own.seconds_per_iteration && !own.rate;
     const bool of_each = counts_by_one(main);
     std::vector<Json> out;
     for (const LineShape& shape : shapes_.shapes()) {
-      if (shape.evaluation || shape.counts()) continue;
-      const double share =
-          static_cast<double>(shape.lines) / static_cast<double>(main.shape->lines);
-      if (share < kLeastShare || share > kMostShare) continue;
+      if (shape.evaluation || shape.counts() || !comes_with(shape, *main.shape)) continue;
       const auto loss = wants_loss ? loss_of(shape) : std::nullopt;
       const ShapeTimes times = wants_time ? companion_times(shape, of_each) : ShapeTimes{};
       std::vector<Taken> taken;
@@ -595,6 +686,10 @@ void FormatInducer::feed(std::string_view bytes) {
 std::optional<InducedFormat> FormatInducer::finish(std::string_view name) {
   if (!settled_) shapes_.finish();
   return Induction(shapes_, of_training_).run(name);
+}
+
+std::optional<UnreadTraining> FormatInducer::unread_training() const {
+  return Induction(shapes_, of_training_).unread_training();
 }
 
 std::string_view lack_text(Lack lack) {

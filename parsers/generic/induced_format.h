@@ -33,6 +33,13 @@ struct NearLine {
   Lack lack = Lack::counter;
 };
 
+/// A training of whose lines no format was made: they have losses, and something is counted.
+struct UnreadTraining {
+  std::int64_t last_line = 0;  ///< newest line with a loss
+  bool nan = false;            ///< no loss of such lines is finite
+  std::vector<NearLine> nearest;
+};
+
 struct InducedFormat {
   std::string json;        ///< the format file
   std::string example;     ///< a line of a record
@@ -57,6 +64,8 @@ class FormatInducer {
   [[nodiscard]] std::optional<InducedFormat> finish(std::string_view name = kGenericName);
   /// After finish(), where that gave nothing: the lines that come nearest to a rate, at most three.
   [[nodiscard]] std::vector<NearLine> nearest() const;
+  /// Likewise, where the log shows that it is of a training.
+  [[nodiscard]] std::optional<UnreadTraining> unread_training() const;
 
  private:
   LineShapes shapes_;

@@ -105,8 +105,15 @@ std::size_t wide_mark(std::string_view text) {
   return mark ? 3 : 0;
 }
 
+/// "stepTime", "AvgLoss": a capital between small letters begins a word.
+bool begins_word_inside(std::string_view text, std::size_t at) {
+  const auto is_small = [&](std::size_t i) { return text[i] >= 'a' && text[i] <= 'z'; };
+  return at > 0 && at + 1 < text.size() && text[at] >= 'A' && text[at] <= 'Z' && is_small(at - 1) &&
+         is_small(at + 1);
+}
+
 /// The words of a label in small letters; '_', '-', '.', blanks and wide marks part them, and so
-/// does a change between ASCII and other letters; "/" is the word "per".
+/// does a change between ASCII and other letters and a capital inside; "/" is the word "per".
 struct Label {
   std::array<std::string, 6> words;  ///< the last ones
   std::size_t count = 0;
@@ -127,7 +134,7 @@ struct Label {
         continue;
       }
       if (is_any_letter(c)) {
-        if (!word.empty() && changes_script(text, i)) put();
+        if (!word.empty() && (changes_script(text, i) || begins_word_inside(text, i))) put();
         word += lower(c);
         continue;
       }
@@ -470,7 +477,7 @@ class Reader {
     }
     const bool version = end + 1 < line_.size() && line_[end] == '.' && is_digit(line_[end + 1]);
     if (version) return skip_word();
-    if (end < line_.size() && is_any_letter(line_[end])) {
+    if (end < line_.size() && is_any_letter(line_[end]) && !(found.whole && is_ordinal(end))) {
       const Unit unit = unit_at(line_.substr(end));
       if (unit.length == 0) return skip_word();
     }
@@ -508,6 +515,13 @@ class Reader {
       at_ = std::min(line_.find_first_not_of("0123456789:.", colon), line_.size());
     }
     from_ = at_;
+  }
+
+  /// "1st", "58000th".
+  [[nodiscard]] bool is_ordinal(std::size_t end) const {
+    constexpr auto kEndings = std::to_array<std::string_view>({"st", "nd", "rd", "th"});
+    std::string word;
+    return among(kEndings, word_at(line_, end, word));
   }
 
   [[nodiscard]] bool before_place() const {
@@ -726,15 +740,17 @@ class Reader {
     }
   }
 
-  /// "[50]\tl2: 0.04", "00000017) perceptual - 53.96": a number at the front, with a mark, before a
-  /// value of several digits. The items of a list have none.
+  /// "[50]\tl2: 0.04", "00000017) perceptual - 53.96", "350, train_loss=0.2587": a number at the
+  /// front of the message, with a mark, before a value of several digits. The items of a list have
+  /// none.
   bool leads(LineNumber& found) const {
-    const std::size_t first = line_.find_first_not_of(" \t");
+    const std::size_t first = message_begin();
     const bool bracket = line_[first] == '[' && first + 1 == found.value_begin;
     if (found.has_total() || (first != found.value_begin && !bracket)) return false;
     const std::string_view rest = line_.substr(at_);
-    const bool marked =
-        bracket ? rest.starts_with("]\t") : rest.starts_with(") ");  // "[0] " is a rank
+    // "[0] " is a rank.
+    const bool marked = bracket ? rest.starts_with("]\t")
+                                : rest.starts_with(") ") || (rest.starts_with(", ") && named(rest));
     const std::size_t point = rest.find('.');
     const bool valued = point != std::string_view::npos && point > 0 && point + 2 < rest.size() &&
                         is_digit(rest[point - 1]) && is_digit(rest[point + 1]) &&
@@ -744,6 +760,27 @@ class Reader {
     found.begin = bracket ? first : found.value_begin;
     found.end = at_ + 1;
     return true;
+  }
+
+  /// ", name=0.1", ", name: 0.1".
+  static bool named(std::string_view rest) {
+    std::size_t at = 2;
+    if (at >= rest.size() || !is_letter(rest[at])) return false;
+    while (at < rest.size() && (is_word(rest[at]) || rest[at] == ' ')) ++at;
+    return at < rest.size() && (rest[at] == '=' || rest[at] == ':');
+  }
+
+  /// Where the text begins: after a logger's stamp and its level in brackets.
+  [[nodiscard]] std::size_t message_begin() const {
+    std::size_t at = 0;
+    if (!out_.empty() && out_.front().meaning == Meaning::clock) at = out_.front().end;
+    at = std::min(line_.find_first_not_of(" \t", at), line_.size() - 1);
+    const std::size_t close = line_.find("] ", at);
+    if (at > 0 && line_[at] == '[' && close != std::string_view::npos &&
+        std::ranges::all_of(line_.substr(at + 1, close - at - 1), is_letter)) {
+      at = std::min(line_.find_first_not_of(' ', close + 1), line_.size() - 1);
+    }
+    return at;
   }
 
   std::string_view line_;

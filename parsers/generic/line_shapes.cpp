@@ -195,6 +195,7 @@ void LineShapes::piece(std::string_view text) {
 
 void LineShapes::add(LineShape& shape, ShapeLine found, bool learns) {
   ++shape.lines;
+  shape.last_line = number_;
   if (shape.examples.size() >= kExamples) return;
   if (learns) ++shape.learning;
   found.line = number_;

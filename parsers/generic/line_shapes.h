@@ -30,6 +30,7 @@ struct LineShape {
   bool evaluation = false;        ///< words of evaluation stand before its first counter
   bool after_counter = false;     ///< a word of evaluation stands right after its first counter
   std::int64_t lines = 0;         ///< all of them
+  std::int64_t last_line = 0;     ///< of the log, of the newest of them
   std::size_t learning = 0;       ///< examples with a word that only training has
   std::vector<ShapeLine> examples;
   [[nodiscard]] bool has(Meaning meaning) const;

@@ -94,6 +94,23 @@ class Decision {
     return growth.up > 0 && growth.up + 1 >= growth.same && growth.down <= growth.all() / 4;
   }
 
+  /// Each value stands there as often as any other but the first and the last, which may be cut: as
+  /// many processes write each line.
+  static bool comes_in_copies(const Values& values) {
+    constexpr std::size_t kWholeSetsThatShow = 2;
+    std::vector<std::size_t> sets = {1};
+    for (std::size_t k = 1; k < values.size(); ++k) {
+      if (values[k] < values[k - 1]) return false;
+      if (values[k] > values[k - 1]) sets.push_back(0);
+      ++sets.back();
+    }
+    if (sets.size() < kWholeSetsThatShow + 2) return false;
+    const std::size_t copies = sets[1];
+    return sets.front() <= copies && sets.back() <= copies &&
+           std::all_of(sets.begin() + 1, sets.end() - 1,
+                       [&](std::size_t set) { return set == copies; });
+  }
+
   bool counters() {
     // The epoch, if any, is the first that never shrinks within a launch.
     std::optional<std::size_t> epoch;
@@ -126,13 +143,14 @@ class Decision {
       // Without an epoch a place may begin again at its total.
       const bool wraps =
           !epoch && shape_.examples[0].at(i).has_total() && same_total(i) && wrapped_all(i, values);
-      if (!grows(within) && !wraps) continue;
+      if (!grows(within) && !wraps && !comes_in_copies(values)) continue;
       const int worth = 2 * alone.up + (meaning(i) == Meaning::counter ? 1 : 0);
       if (step && worth <= best) continue;
       best = worth;
       step = i;
       out_.wraps = wraps && within.down > 0;
     }
+    if (!step && epoch && grows(growth(epochs_, {}))) step = last_of_each_epoch(finer);
     if (!step) {
       if (!epoch || !grows(growth(epochs_, {}))) return false;
       out_.step = *epoch;
@@ -155,6 +173,30 @@ class Decision {
       out_.total_is_of_epoch = !global;
     }
     return true;
+  }
+
+  /// "epoch 3, iter 10000/10000, 0.09 batches/sec": the newest redraw of each epoch's bar, whose
+  /// rate or time is of its iterations.
+  [[nodiscard]] std::optional<std::size_t> last_of_each_epoch(
+      const std::vector<std::size_t>& finer) const {
+    const bool of_iterations = std::ranges::any_of(shape_.examples[0].key, [&](std::size_t i) {
+      const LineNumber& number = shape_.examples[0].numbers[i];
+      return number.meaning == Meaning::per_iteration ||
+             (number.meaning == Meaning::rate && number.unit == RateUnit::iterations_per_second);
+    });
+    if (!of_iterations) return std::nullopt;
+    for (const std::size_t i : finer) {
+      if (shape_.examples[0].at(i).total > 1 &&
+          std::ranges::all_of(shape_.examples,
+                              [&](const ShapeLine& line) {
+                                return line.at(i).has_total() &&
+                                       line.at(i).value == line.at(i).total;
+                              }) &&
+          same_total(i)) {
+        return i;
+      }
+    }
+    return std::nullopt;
   }
 
   /// Each step back is from near the total to near the begin.
@@ -232,6 +274,7 @@ class Decision {
       if (low > 0) most = std::max(most, values[k] / low);
     }
     if (down > 0 || up == 0) return false;
+    if (is_steps_times_each(values, each)) return true;
     const ShapeLine& line = shape_.examples[0];
     const LineNumber& number = line.at(i);
     if (number.since_start) return true;
@@ -243,6 +286,20 @@ class Decision {
         std::string::npos;
     return most >= kGrowthThatShows ||
            up >= (is_clock && !has_label ? kRisesOfAClockThatShow : kRisesThatShow);
+  }
+
+  /// "293.1 min" at epoch 46, "299.7 min" at epoch 47: as many times what one adds as there were.
+  [[nodiscard]] bool is_steps_times_each(const Values& values, double each) const {
+    constexpr double kLeast = 0.8, kMost = 1.25;  // start-up, evaluations, a counter from 0
+    constexpr std::size_t kLinesThatShow = 3;
+    if (n_ < kLinesThatShow || out_.epoch || out_.wraps || !(each > 0)) return false;
+    const Values steps = values_of(shape_, out_.step);
+    for (std::size_t k = 0; k < n_; ++k) {
+      if (k > 0 && !(values[k] > values[k - 1] && steps[k] > steps[k - 1])) return false;
+      const double ratio = values[k] / (each * std::max(1.0, steps[k]));
+      if (!(ratio >= kLeast && ratio <= kMost)) return false;
+    }
+    return true;
   }
 
   /// Of one iteration, of values that are of all since the line before.

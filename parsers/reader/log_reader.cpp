@@ -326,6 +326,29 @@ struct LogReader::State final : CandidateSink {
     return runs;
   }
 
+  /// The log shows a training, but nothing was read of it: its end alone.
+  [[nodiscard]] std::vector<RunLog> unread(const UnreadTraining& training) const {
+    RunBuilder nothing(kNoFormat, path, options.window);
+    auto runs = close_runs(nothing, {facts, outcomes, marks, newest_line}, "");
+    for (RunLog& run : runs) {
+      note_unread(run, training);
+      Outcome& outcome = run.outcome;
+      // What closes before the newest line of the training closed a part of it.
+      const bool goes_on = outcome.status == Status::completed && outcome.line < training.last_line;
+      if (outcome.status != Status::no_data && !goes_on) continue;
+      outcome = {training.nan ? Status::nan : Status::truncated,
+                 std::nullopt,
+                 training.last_line,
+                 {make_notice(NoticeCode::no_known_line, 0)}};
+    }
+    return runs;
+  }
+
+  /// No run, or one that has nothing but its end.
+  [[nodiscard]] static bool nothing_read(const std::vector<RunLog>& runs) {
+    return std::ranges::all_of(runs, [](const RunLog& run) { return run.format == kNoFormat; });
+  }
+
   ReadOptions options;
   std::string path;
   const std::string only;  ///< the format whose runs are shown; empty = the one that says most
@@ -406,7 +429,12 @@ std::vector<RunLog> LogReader::finish() {
   std::vector<RunLog> out = state_->finish();
   if (state_->look && !state_->claimed) {
     auto generic = state_->look->finish();
-    if (!generic.empty()) out = std::move(generic);
+    const auto& training = state_->look->training();
+    if (!generic.empty()) {
+      out = std::move(generic);
+    } else if (training && State::nothing_read(out)) {
+      out = state_->unread(*training);
+    }
   }
   state_ = std::make_unique<State>(state_->tables, state_->options, state_->path);
   return out;
@@ -540,7 +568,7 @@ Result<std::vector<RunLog>> read_log(const std::string& path, const ReadOptions&
     return fail(path, "is empty", "was anything written to it yet?");
   }
   std::vector<RunLog> runs = state.finish();  // the reader's finish() would begin anew
-  std::vector<NearLine> nearest;
+  Induced induced;
   if (may_look_again(options) && !state.claimed) {
     auto generic = second_look(
         path, options,
@@ -549,12 +577,16 @@ Result<std::vector<RunLog>> read_log(const std::string& path, const ReadOptions&
           auto again = open_source(path);
           return again ? std::move(*again) : nullptr;
         },
-        nearest);
-    if (!generic.empty()) runs = std::move(generic);
+        induced);
+    if (!generic.empty()) {
+      runs = std::move(generic);
+    } else if (induced.training && LogReader::State::nothing_read(runs)) {
+      runs = state.unread(*induced.training);
+    }
   }
   if (runs.empty()) {
     if (may_look_again(options) && problem->empty()) {
-      return tl::unexpected(unread_error(path, nearest));
+      return tl::unexpected(unread_error(path, induced.nearest));
     }
     const std::string which =
         options.format == "auto" ? "any known format" : "the format '" + options.format + "'";

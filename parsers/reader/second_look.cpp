@@ -14,6 +14,7 @@ namespace bertbench {
 namespace {
 
 constexpr std::size_t kBlock = std::size_t{1} << 18;
+constexpr std::size_t kShownOfALine = 80;  // bytes
 
 /// Whether a run of training was found.
 bool any_training(const std::vector<RunLog>& runs) {
@@ -65,28 +66,35 @@ Induced induced_from(ByteSource& source, std::string_view name, bool of_training
     inducer.feed(bytes);
     return !inducer.settled();
   });
-  Induced out{inducer.finish(name), {}};
-  if (!out.format) out.nearest = inducer.nearest();
+  Induced out{inducer.finish(name), {}, {}};
+  if (out.format) return out;
+  out.nearest = inducer.nearest();
+  out.training = inducer.unread_training();
   return out;
 }
 
+void note_unread(RunLog& run, const UnreadTraining& training) {
+  for (const NearLine& near : training.nearest) {
+    run.notices.push_back(make_notice(NoticeCode::near_to_a_rate, near.line, lack_text(near.lack),
+                                      near.text.substr(0, kShownOfALine)));
+  }
+}
+
 Error unread_error(const std::string& path, const std::vector<NearLine>& nearest) {
-  constexpr std::size_t kLine = 80;
   std::string what = "no line is of any known format";
   if (!nearest.empty()) what += "; nearest to a rate:";
   for (const NearLine& near : nearest) {
     what += fmt::format("{} line {} {}: \"{}\"", what.back() == ':' ? "" : ",", near.line,
-                        lack_text(near.lack), trim(near.text.substr(0, kLine)));
+                        lack_text(near.lack), trim(near.text.substr(0, kShownOfALine)));
   }
   return {path, what, "see the formats with `bertbench list formats`"};
 }
 
 std::vector<RunLog> second_look(const std::string& path, const ReadOptions& options,
-                                const OpenSource& open, std::vector<NearLine>& nearest) {
+                                const OpenSource& open, Induced& found) {
   auto source = open();
   if (!source) return {};
-  auto found = induced_from(*source, kGenericName, options.of_training);
-  nearest = std::move(found.nearest);
+  found = induced_from(*source, kGenericName, options.of_training);
   const auto& induced = found.format;
   if (!induced) return {};
   auto reader = generic_reader(*induced, options, path);
@@ -133,6 +141,7 @@ void GrowingLook::decide() {
   auto induced = inducer.finish();
   const bool same = induced && reader_ && induced->json == induced_->json;
   induced_ = std::move(induced);
+  training_ = induced_ ? std::nullopt : inducer.unread_training();
   if (same) return;  // its reader goes on
   // Lines that no longer make a format made none: as if the log had come in one piece.
   reader_.reset();

@@ -28,6 +28,7 @@ void note_generic(std::vector<RunLog>& runs, const InducedFormat& induced);
 struct Induced {
   std::optional<InducedFormat> format;
   std::vector<NearLine> nearest;
+  std::optional<UnreadTraining> training;  ///< of which nothing was read
 };
 [[nodiscard]] Induced induced_from(ByteSource& source, std::string_view name = kGenericName,
                                    bool of_training = false);
@@ -36,10 +37,11 @@ struct Induced {
 
 using OpenSource = std::function<std::unique_ptr<ByteSource>()>;
 /// Reads a log by its own lines: once to find their shape, once more for the runs. Empty where
-/// there is no such shape; then `nearest` gets what came near.
+/// there is no such shape; then `induced` says what came near.
 [[nodiscard]] std::vector<RunLog> second_look(const std::string& path, const ReadOptions& options,
-                                              const OpenSource& open,
-                                              std::vector<NearLine>& nearest);
+                                              const OpenSource& open, Induced& induced);
+/// Adds to the run of a training that nothing was read of what came nearest to a rate.
+void note_unread(RunLog& run, const UnreadTraining& training);
 
 /// The same of a log that comes piece by piece: it is decided when the log has twice the bytes of
 /// the last decision, for the last time at kHead.
@@ -55,6 +57,8 @@ class GrowingLook {
   /// Nullptr while its lines show nothing.
   [[nodiscard]] LogReader* reader();
   [[nodiscard]] std::vector<RunLog> finish();
+  /// After finish(), where that gave nothing: the training that the log shows.
+  [[nodiscard]] const std::optional<UnreadTraining>& training() const { return training_; }
 
  private:
   void decide();
@@ -66,6 +70,7 @@ class GrowingLook {
   std::size_t decided_ = 0;  ///< bytes of the newest decision
   bool given_up_ = false;
   std::optional<InducedFormat> induced_;
+  std::optional<UnreadTraining> training_;
   std::unique_ptr<LogReader> reader_;
 };
 

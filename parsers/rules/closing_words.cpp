@@ -93,6 +93,8 @@ constexpr ClosingRule kRules[] = {
     {"aved: ", Reading::saved},
     {"xported ", Reading::saved},
     {"ritten to ", Reading::saved},
+    {"rote ", Reading::saved},
+    {"rote: ", Reading::saved},
     {"heckpoint: ", Reading::saved},
     {"ave the model to ", Reading::saved},
     {"ave model to ", Reading::saved},
@@ -266,11 +268,17 @@ bool stops_early(const Sentence& line) {
                                            "reached",   "stopped", "epoch", "in",        "due"};
   constexpr std::string_view kIgnite[] = {"earlystopping", "stop", "training"};
   if (!std::ranges::search(line.words, kIgnite).empty()) return true;
-  for (std::size_t i = 0; i + 1 < line.words.size(); ++i) {
-    if (line.words[i] != "early" || !line.words[i + 1].starts_with("stop")) continue;
-    if (any_in(line.words, kWaits)) return false;
-    return i + 2 == line.words.size() || is_in(kHappens, line.words[i + 2]) ||
-           line.words[i + 1] == "stopped";
+  for (std::size_t c = 0; c + 1 < line.clauses.size(); ++c) {
+    const Words clause = line.clause(c);
+    for (std::size_t i = 0; i + 1 < clause.size(); ++i) {
+      if (clause[i] != "early" || !clause[i + 1].starts_with("stop")) continue;
+      // What stands in brackets after it is the reason: "(no improvement for 6)".
+      const auto bracket = line.text.find('(');
+      const bool reason = c + 2 < line.clauses.size() && bracket != std::string::npos &&
+                          line.text.data() + bracket > clause.back().data();
+      if (any_in(reason ? clause : Words(line.words), kWaits)) return false;
+      return i + 2 == clause.size() || is_in(kHappens, clause[i + 2]) || clause[i + 1] == "stopped";
+    }
   }
   return false;
 }
@@ -365,8 +373,9 @@ bool read_script(std::string_view line, std::string_view ending) {
 
 // "Saved model to out.pt", "Final weights saved", "Training curves saved to curves.png".
 bool read_saved(const Sentence& line) {
-  constexpr std::string_view kVerbs[] = {"saved", "saving", "exported", "written"};
-  constexpr std::string_view kModels[] = {"model", "weights", "network"};
+  constexpr std::string_view kVerbs[] = {"saved", "saving", "exported", "written", "wrote"};
+  constexpr std::string_view kModels[] = {"model", "weights", "network",
+                                          "pt",    "pth",     "safetensors"};  // of a file's name
   constexpr std::string_view kOfTheWhole[] = {"curve",   "curves",      "history", "plot",
                                               "plots",   "matrix",      "metrics", "results",
                                               "summary", "successfully"};

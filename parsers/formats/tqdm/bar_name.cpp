@@ -165,6 +165,28 @@ bool BarName::counts_epochs(std::int64_t done, std::int64_t total) const {
   return epochs > 0 && total == epochs && done - epoch <= 1 && epoch - done <= 1;
 }
 
+std::optional<EpochResult> epoch_result(std::string_view line) {
+  constexpr std::size_t kLongest = 300;  // bytes
+  // "Epoch: [1][10/500]", "Epoch 1, step 10": of a step.
+  if (line.size() > kLongest || line.find("][") != std::string_view::npos) return std::nullopt;
+  const Words words = words_of(without_front(line));
+  constexpr std::string_view kFiner[] = {"step", "iter", "iteration", "batch", "it"};
+  if (std::ranges::any_of(words, [&](const std::string& word) { return among(kFiner, word); })) {
+    return std::nullopt;
+  }
+  const auto epoch = std::ranges::find_if(words, is_epoch);
+  if (words.end() - epoch < 3 || !is_number(epoch[1])) return std::nullopt;
+  EpochResult out;
+  if (is_number(epoch[2]) && line.find('/') != std::string_view::npos) {
+    out.epochs = to_int(epoch[2]).value_or(-1);
+  }
+  constexpr std::string_view kOthers[] = {"val", "valid", "validation", "test", "eval", "dev"};
+  for (auto word = epoch + 2; word + 1 != words.end() && !out.loss; ++word) {
+    out.loss = *word == "loss" && is_number(word[1]) && !among(kOthers, word[-1]);
+  }
+  return out;
+}
+
 std::optional<BegunEpoch> epoch_that_begins(std::string_view line) {
   constexpr std::size_t kLongest = 80;  // bytes
   constexpr std::string_view kWords[] = {"epoch", "starting", "start", "training",

@@ -27,6 +27,13 @@ struct BarName {
 struct BegunEpoch {
   std::int64_t epoch = 0, epochs = -1;
 };
+/// What a line says of a whole epoch: "Epoch [29/30] in static KGE | Loss: 5.52".
+struct EpochResult {
+  std::int64_t epochs = -1;  ///< of how many it is one; -1: not said
+  bool loss = false;         ///< the loss of its training
+};
+[[nodiscard]] std::optional<EpochResult> epoch_result(std::string_view line);
+
 [[nodiscard]] std::optional<BegunEpoch> epoch_that_begins(std::string_view line);
 
 }  // namespace bertbench

@@ -64,6 +64,7 @@ class TqdmParser final : public LineParser {
                       RunBuilder& out);
   bool see_loss(const Line& line);
   void read_epoch(std::string_view text);
+  [[nodiscard]] std::string_view after_bars(std::string_view text) const;
   void name_by_epoch(BarName& name, const TqdmBar& bar);
 
   std::map<std::string, Track> tracks_;
@@ -117,6 +118,11 @@ bool TqdmParser::parse(const Line& line, RunBuilder& out) {
   constexpr std::uint32_t kOthers = ~(kBars | kEpochLine);
   find_bars(line.text, {any(kPerSecond), any(kPerIteration), any(kOthers)}, bars_);
   if (any(kEpochLine) && bars_.empty()) read_epoch(line.text);
+  if (any(kEpochLine)) {
+    if (const auto result = epoch_result(after_bars(line.text))) {
+      unnamed_.see_epoch_result(result->loss, result->epochs, line.number);
+    }
+  }
   if (!any(kOthers)) return see_bars(line, out);
   settled_ = false;
   if (any(kFailures)) failed_at_ = line.number;
@@ -142,6 +148,11 @@ bool TqdmParser::parse(const Line& line, RunBuilder& out) {
     if (newest_ != nullptr) newest_->last_line = line.number;
   }
   return known;
+}
+
+/// What the program printed where its bar stood, or the line itself.
+std::string_view TqdmParser::after_bars(std::string_view text) const {
+  return bars_.empty() ? text : text.substr(std::min(bars_.back().end, text.size()));
 }
 
 void TqdmParser::read_epoch(std::string_view text) {
@@ -356,7 +367,7 @@ void TqdmParser::see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out) 
   sample.rank = line.rank;
   units_.see(bar, line.rank, draft);
   draft.add(sample);
-  if (role == BarRole::unnamed) decided_ = unnamed_.update(draft, bar);
+  if (role == BarRole::unnamed) decided_ = unnamed_.update(draft, bar, line.number);
   draft.ended_well = bar.total > 0 && bar.done == bar.total &&
                      (draft.log.kind != WorkKind::training || of_last_epoch(known.name));
   if (draft.log.kind == WorkKind::training) newest_ = &draft;

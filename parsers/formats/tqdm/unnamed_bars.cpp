@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -23,14 +24,16 @@ bool takes_first_step(const TqdmBar& bar, std::string_view text) {
 }
 
 void UnnamedBars::add(RunDraft& draft, const TqdmBar& bar, std::int64_t line, bool first_step) {
-  if (!full()) bars_.push_back({&draft, bar.total, 0, bar.has_loss, line, first_step, {}});
+  if (!full()) bars_.push_back({&draft, bar.total, 0, bar.has_loss, line, first_step, {}, false});
 }
 
 bool UnnamedBars::holds(const RunDraft& draft) const {
   return std::ranges::any_of(bars_, [&](const Bar& bar) { return bar.draft == &draft; });
 }
 
-bool UnnamedBars::update(const RunDraft& draft, const TqdmBar& bar) {
+bool UnnamedBars::update(const RunDraft& draft, const TqdmBar& bar, std::int64_t line) {
+  if (line != bar_line_) ++lines_of_bars_;
+  bar_line_ = line;
   for (auto it = bars_.rbegin(); it != bars_.rend(); ++it) {
     if (it->draft != &draft) continue;
     it->elapsed_s = std::max(it->elapsed_s, bar.elapsed_s);
@@ -39,6 +42,18 @@ bool UnnamedBars::update(const RunDraft& draft, const TqdmBar& bar) {
     return !it->written.undecided();
   }
   return true;
+}
+
+void UnnamedBars::see_epoch_result(bool loss, std::int64_t epochs, std::int64_t line) {
+  constexpr std::int64_t kOtherLines = 3;  // a blank one, a rule, "saved"
+  if (epochs > 0) epochs_ = epochs;
+  const auto since = std::span(bars_).subspan(before_result_);
+  const std::int64_t others = line - result_line_ - lines_of_bars_ - 1;
+  before_result_ = bars_.size();
+  result_line_ = line;
+  lines_of_bars_ = 0;
+  if (!loss || since.empty() || others > kOtherLines) return;
+  std::ranges::max_element(since, {}, &Bar::elapsed_s)->of_epoch = true;
 }
 
 void UnnamedBars::see_other(const TqdmBar& bar, std::int64_t line) {
@@ -125,6 +140,36 @@ UnnamedBars::Bar* UnnamedBars::written_over(const std::vector<Bar*>& left) {
   return written;
 }
 
+// Before the first such line a bar of the data may be the longest; of a training there are more.
+UnnamedBars::Bar* UnnamedBars::of_epochs(const std::vector<Bar*>& left) const {
+  Bar *longest = nullptr, *newest = nullptr;
+  for (Bar* bar : left) {
+    if (!bar->of_epoch) continue;
+    const auto like = std::ranges::count_if(
+        bars_, [&](const Bar& other) { return other.of_epoch && other.total == bar->total; });
+    if (like < 2 && left.size() > 1) continue;
+    if (longest == nullptr || bar->elapsed_s > longest->elapsed_s) longest = bar;
+  }
+  if (longest == nullptr) return nullptr;
+  for (Bar* bar : left) {
+    if (bar->total == longest->total) newest = bar;
+  }
+  longest->draft->ended_well = newest->draft->ended_well;
+  longest->draft->last_line = newest->draft->last_line;
+  return longest;
+}
+
+// Its output may come after all the lines: standard error next to a file of standard output.
+UnnamedBars::Bar* UnnamedBars::counts_epochs(const std::vector<Bar*>& left) const {
+  const auto bar = std::ranges::find_if(
+      left, [&](const Bar* one) { return epochs_ > 1 && one->total == epochs_; });
+  if (bar == left.end()) return nullptr;
+  RunLog& log = (*bar)->draft->log;
+  log.iteration_unit = IterationUnit::epoch;
+  log.notices.push_back(make_notice(NoticeCode::iterations_are_epochs, 0));
+  return *bar;
+}
+
 // A process writes such a remark once, so of several trainings only the first has the sign. A
 // longer bar without it is another training, or, where the one with it never ended, an evaluation
 // in which the log was cut.
@@ -178,6 +223,12 @@ RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
     if (told) tell_first_step(*first, other);
     longest = first;
     sure = true;
+  }
+  if (!sure && !named) {
+    Bar* bar = of_epochs(left);
+    if (bar == nullptr || bar->total == epochs_) bar = counts_epochs(left);
+    if (bar != nullptr) longest = bar;
+    sure = bar != nullptr;
   }
   if (!sure && !named) {
     if (Bar* written = written_over(left)) {

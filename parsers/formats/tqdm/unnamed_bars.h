@@ -29,7 +29,11 @@ class UnnamedBars {
   [[nodiscard]] bool holds(const RunDraft& draft) const;
   /// A redraw of the newest bar that fills `draft`. False while a copy of it could still tell
   /// something: whether the bar was written over.
-  bool update(const RunDraft& draft, const TqdmBar& bar);
+  bool update(const RunDraft& draft, const TqdmBar& bar, std::int64_t line);
+  /// A line states what came of an epoch. Where it is the loss, and hardly a line but bars stands
+  /// since such a line before, the longest of them may be of its training: other lines may be its
+  /// steps. `epochs`: of how many it is, or -1; a bar of that total counts them.
+  void see_epoch_result(bool loss, std::int64_t epochs, std::int64_t line);
   /// A redraw of a bar whose name says nothing of training and that shows no loss.
   void see_other(const TqdmBar& bar, std::int64_t line);
 
@@ -51,7 +55,11 @@ class UnnamedBars {
     std::int64_t line = 0;
     bool first_step = false;
     RepeatedRedraws written;
+    bool of_epoch = false;  ///< the longest between two lines with losses of epochs
   };
+  /// The longest bar after which a line stated the loss of its epoch, and of an epoch with a bar of
+  /// that length before or after it; null if there is none. It ends as the newest of them.
+  Bar* of_epochs(const std::vector<Bar*>& left) const;
   void discard_copies();
   void tell_other(RunBuilder& out) const;
   /// The bar that is of training where one stood at 0 when the first step was taken, else null.
@@ -62,6 +70,13 @@ class UnnamedBars {
   static void tell_none(const Bar& first, RunBuilder& out);
 
   std::vector<Bar> bars_;
+  /// The bar that counts the epochs of such lines, where no bar of their batches was taken.
+  Bar* counts_epochs(const std::vector<Bar*>& left) const;
+  std::int64_t epochs_ = -1;
+  std::size_t before_result_ = 0;   ///< bars up to the newest result of an epoch
+  std::int64_t result_line_ = 0;    ///< where that stands
+  std::int64_t bar_line_ = 0;       ///< newest line with a bar
+  std::int64_t lines_of_bars_ = 0;  ///< since the newest result of an epoch
   struct Other {
     std::string name;
     double elapsed_s = 0;
