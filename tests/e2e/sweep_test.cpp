@@ -188,6 +188,50 @@ TEST(SweepPrecisions, Bf16AndFp16RunOnTheCpu) {
   }
 }
 
+/// configs/NAME.json, small enough for a test: one trial of eight steps of bert-tiny.
+Ran shipped(const Folder& folder, const std::string& name, const std::vector<std::string>& more) {
+  std::vector<std::string> words = {"sweep",     BB_SOURCE_DIR "/configs/" + name + ".json",
+                                    "--out",     folder / "run",
+                                    "--trainer", kBertTrain,
+                                    "--trials",  "1"};
+  for (const char* set : {R"(grid.model=["bert-tiny"])", "grid.sequence_length=[32]", "steps=8",
+                          "window=steps:2:8"}) {
+    words.insert(words.end(), {"--set", set});
+  }
+  words.insert(words.end(), more.begin(), more.end());
+  return folder.bertbench(words);
+}
+
+TEST(ShippedConfigs, FineTuningIsSweptAndScored) {
+  const Folder folder("finetune");
+  const Ran swept = shipped(folder, "ngc-finetune", {"--only", "topology=1n1g"});
+  ASSERT_EQ(swept.status, 0) << swept.err;
+  const json set = json::parse(read_file(folder / "run/results.json"));
+  ASSERT_EQ(set["cells"].size(), 2U) << "fp32 with 8 sequences, fp16 with 16";
+  for (const json& cell : set["cells"]) {
+    EXPECT_EQ(cell["identity"]["task"], "squad");
+    const std::string log =
+        read_file(folder / ("run/" + cell["key"].get<std::string>() + "/trial_1/log.txt"));
+    EXPECT_THAT(log, HasSubstr("\"exact_match\":"));
+  }
+}
+
+TEST(ShippedConfigs, InferenceIsSweptWithTheLatencyInItsLog) {
+  const Folder folder("inference");
+  const Ran swept = shipped(folder, "ngc-inference",
+                            {"--set", R"(args=["--inference"])", "--set",
+                             R"(grid.precision=["fp32"])", "--set", "grid.micro_batch_size=[4]"});
+  ASSERT_EQ(swept.status, 0) << swept.err;
+  const json set = json::parse(read_file(folder / "run/results.json"));
+  ASSERT_EQ(set["cells"].size(), 1U);
+  const json& cell = set["cells"][0];
+  EXPECT_EQ(cell["identity"]["inference"], "true");
+  EXPECT_EQ(cell["trials"][0]["window"]["covered"], true);
+  const std::string log =
+      read_file(folder / ("run/" + cell["key"].get<std::string>() + "/trial_1/log.txt"));
+  EXPECT_THAT(log, HasSubstr("\"latency_ms\":{"));
+}
+
 TEST(SweepInterrupted, CtrlCStopsTrainersAndTheSameCommandGoesOn) {
   const Folder folder("interrupt");
   write_file(folder / "config.json", config(1, 400).dump());
