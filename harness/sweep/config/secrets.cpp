@@ -209,9 +209,11 @@ std::vector<std::string> Secrets::missing() const {
 }
 
 bool is_secret_name(std::string_view name, const std::vector<std::string>& further) {
-  constexpr std::string_view kWords[] = {"TOKEN",     "SECRET",     "PASSWORD",
-                                         "PASSWD",    "PASSPHRASE", "APIKEY",
-                                         "ACCESSKEY", "PRIVATEKEY", "CREDENTIALS"};
+  constexpr std::string_view kWords[] = {"SECRET", "PASSWORD",  "PASSWD",     "PASSPHRASE",
+                                         "APIKEY", "ACCESSKEY", "PRIVATEKEY", "CREDENTIALS"};
+  // Of a tokenizer, as in --mask-token; an access token is the last word of its name.
+  constexpr std::string_view kOfText[] = {"PAD", "MASK", "EOS", "BOS",     "UNK",
+                                          "CLS", "SEP",  "END", "SPECIAL", "PER"};
   const auto bare = name.substr(std::min(name.find_first_not_of("-+"), name.size()));
   for (const std::string_view other : further) {
     if (bare == other.substr(std::min(other.find_first_not_of('-'), other.size()))) return true;
@@ -225,6 +227,10 @@ bool is_secret_name(std::string_view name, const std::vector<std::string>& furth
     }
     const std::string pair = before + word;  // API_KEY, ACCESS_KEY
     if (std::ranges::any_of(kWords, [&](auto w) { return w == word || w == pair; })) return true;
+    if (word == "TOKEN" && i == bare.size() &&
+        std::ranges::find(kOfText, before) == std::end(kOfText)) {
+      return true;
+    }
     before = std::exchange(word, {});
   }
   return false;

@@ -153,8 +153,9 @@ TEST(Secrets, HaveNamesWithAWordThatSaysSo) {
                            "db.password", "+trainer.apiKey", "MYSQL_PASSWD", "private_key"}) {
     EXPECT_TRUE(is_secret_name(name, {})) << name;
   }
-  for (const char* name : {"TOKENIZERS_PARALLELISM", "--max-tokens", "--tokenizer", "keys",
-                           "monkey", "PASSWORDLESS", "", "-", "access", "key"}) {
+  for (const char* name :
+       {"--mask-token", "pad_token", "--eos-token-id", "TOKENIZERS_PARALLELISM", "--max-tokens",
+        "--tokenizer", "keys", "monkey", "PASSWORDLESS", "", "-", "access", "key"}) {
     EXPECT_FALSE(is_secret_name(name, {})) << name;
   }
   EXPECT_TRUE(is_secret_name("--pin", {"pin"}));
