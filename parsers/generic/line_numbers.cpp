@@ -479,7 +479,8 @@ class Reader {
     if (version) return skip_word();
     if (end < line_.size() && is_any_letter(line_[end]) && !(found.whole && is_ordinal(end))) {
       const Unit unit = unit_at(line_.substr(end));
-      if (unit.length == 0) return skip_word();
+      if (found.whole) suffix_ = counting_suffix(end);
+      if (unit.length == 0 && !suffix_) return skip_word();
     }
     found.value_end = end;
     at_ = end;
@@ -515,6 +516,17 @@ class Reader {
       at_ = std::min(line_.find_first_not_of("0123456789:.", colon), line_.size());
     }
     from_ = at_;
+  }
+
+  /// "14epoch", "375batch", but not the plan "for 10epochs".
+  [[nodiscard]] std::optional<Unit> counting_suffix(std::size_t end) const {
+    std::string word;
+    const auto small = word_at(line_, end, word);
+    constexpr std::size_t kLeastLetters = 4;  // "it" and "ep" are too short
+    if (small.size() < kLeastLetters || small.ends_with('s')) return std::nullopt;
+    if (among(kEpochs, small)) return Unit{Meaning::epoch, {}, 1, small.size()};
+    if (among(kIterations, small)) return Unit{Meaning::counter, {}, 1, small.size()};
+    return std::nullopt;
   }
 
   /// "1st", "58000th".
@@ -593,8 +605,9 @@ class Reader {
     found.end = at_;
     const std::string_view text = line_.substr(found.begin, found.value_begin - found.begin);
     const Label label(text);
-    if (label.has(kEvaluations) || is_option(found.begin)) return;
+    if (label.has(kEvaluations) || is_option(found.begin)) return suffix_.reset();
     judge(found, label, text);
+    suffix_.reset();
     if (found.meaning == Meaning::other) return;
     found.mean_follows = line_.substr(found.end).starts_with(" (") &&
                          found.end + 2 < line_.size() && is_digit(line_[found.end + 2]);
@@ -625,7 +638,10 @@ class Reader {
     const bool counts = among(kIterations, last) || (last == "i" && found.has_total());
     const bool of_epochs =
         among(kEpochs, last) || (label.count == 1 && last == "e" && found.has_total());
-    if (after.meaning == Meaning::rate || named.meaning == Meaning::rate) {
+    if (suffix_) {
+      found.meaning = label.has(kPlans) ? Meaning::other : suffix_->meaning;
+      found.end = at_ + suffix_->length;
+    } else if (after.meaning == Meaning::rate || named.meaning == Meaning::rate) {
       take_rate(found, label, named, after);
     } else if (const auto counted = counted_after(last); counted && found.whole) {
       found.meaning = counted->meaning;
@@ -740,17 +756,23 @@ class Reader {
     }
   }
 
-  /// "[50]\tl2: 0.04", "00000017) perceptual - 53.96", "350, train_loss=0.2587": a number at the
-  /// front of the message, with a mark, before a value of several digits. The items of a list have
-  /// none.
+  /// "[50]\tl2: 0.04", "00000017) perceptual - 53.96", "350, train_loss=0.2587", "333 154
+  /// Loss=0.02": a number at the front of the message, or two, with a mark or before a name, before
+  /// a value of several digits. The items of a list have none.
   bool leads(LineNumber& found) const {
     const std::size_t first = message_begin();
     const bool bracket = line_[first] == '[' && first + 1 == found.value_begin;
-    if (found.has_total() || (first != found.value_begin && !bracket)) return false;
+    const bool second =
+        !bracket && found.value_begin > first &&
+        line_.substr(first, found.value_begin - first).find_first_not_of("0123456789 ") ==
+            std::string_view::npos;
+    if (found.has_total() || (first != found.value_begin && !bracket && !second)) return false;
     const std::string_view rest = line_.substr(at_);
     // "[0] " is a rank.
     const bool marked = bracket ? rest.starts_with("]\t")
-                                : rest.starts_with(") ") || (rest.starts_with(", ") && named(rest));
+                                : rest.starts_with(") ") ||
+                                      (rest.starts_with(", ") && named(rest, 2)) ||
+                                      (rest.starts_with(" ") && named(rest, 1));
     const std::size_t point = rest.find('.');
     const bool valued = point != std::string_view::npos && point > 0 && point + 2 < rest.size() &&
                         is_digit(rest[point - 1]) && is_digit(rest[point + 1]) &&
@@ -758,13 +780,14 @@ class Reader {
     if (!marked || !valued) return false;
     found.meaning = Meaning::place;
     found.begin = bracket ? first : found.value_begin;
-    found.end = at_ + 1;
+    found.end = rest.starts_with(" ") ? at_ : at_ + 1;
     return true;
   }
 
-  /// ", name=0.1", ", name: 0.1".
-  static bool named(std::string_view rest) {
-    std::size_t at = 2;
+  /// From `at` on "name=0.1" or "name: 0.1", also after one more number.
+  static bool named(std::string_view rest, std::size_t at) {
+    const std::size_t digits = std::min(rest.find_first_not_of("0123456789", at), rest.size());
+    if (digits > at && digits < rest.size() && rest[digits] == ' ') at = digits + 1;
     if (at >= rest.size() || !is_letter(rest[at])) return false;
     while (at < rest.size() && (is_word(rest[at]) || rest[at] == ' ')) ++at;
     return at < rest.size() && (rest[at] == '=' || rest[at] == ':');
@@ -785,7 +808,8 @@ class Reader {
 
   std::string_view line_;
   std::size_t at_ = 0;
-  std::size_t from_ = 0;  ///< labels begin after it
+  std::size_t from_ = 0;        ///< labels begin after it
+  std::optional<Unit> suffix_;  ///< of the number that is being read: "14epoch"
   std::vector<LineNumber> out_;
 };
 

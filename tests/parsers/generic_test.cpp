@@ -136,8 +136,26 @@ TEST(Generic, AGrowingLogThatIsNoTrainingAfterAllHasNoRuns) {
     seen = growing.live().records > 0 || seen;
   }
   EXPECT_TRUE(seen) << "what this test needs";
-  EXPECT_THAT(read_text(text), IsEmpty()) << "what this test needs";
-  EXPECT_THAT(growing.finish(), IsEmpty());
+  for (const auto& runs : {read_text(text), growing.finish()}) {
+    ASSERT_EQ(runs.size(), 1U);
+    EXPECT_EQ(runs[0].format, "unknown");
+    EXPECT_THAT(runs[0].records, IsEmpty());
+    EXPECT_EQ(runs[0].outcome.status, Status::truncated);
+  }
+}
+
+TEST(Generic, ATrainingThatIsNotReadHasEndedWhereClosingWordsComeAfterIt) {
+  const std::string loss = "a loss of 1.5 at step 7\nother loss 1.25 at step 7\n";
+  const std::string saved = "model saved in file: ./ckpt/model.ckpt\n";
+  const auto status = [](const std::string& text) {
+    const auto runs = read_text(text);
+    return runs.size() == 1 ? runs[0].outcome.status : Status::no_data;
+  };
+  EXPECT_EQ(status(loss + saved), Status::completed);
+  EXPECT_EQ(status(saved + loss), Status::truncated);
+  EXPECT_EQ(status(loss + "Training finished\n" + "loss 1.1 at step 7\n"), Status::truncated);
+  EXPECT_THAT(read_text("a loss of 1.5 at step 7\n"), IsEmpty())
+      << "one line may be quoted anywhere";
 }
 
 TEST(Generic, AnUnreadLogNamesTheLinesNearestToARate) {
