@@ -190,12 +190,20 @@ void UnnamedBars::tell_first_step(const Bar& first, bool other) {
                   other ? "; a longer one began before it ended, as an evaluation does" : ""));
 }
 
-void UnnamedBars::tell_none(const Bar& first, RunBuilder& out) {
+void UnnamedBars::tell_none(const Bar& first, const Bar& newest, RunBuilder& out) {
   for (const auto& draft : out.drafts()) {
     if (!draft->discard) return;
   }
-  out.extra(WorkKind::training, first.line)
-      .log.notices.push_back(make_notice(NoticeCode::no_unnamed_bar_taken, first.line));
+  RunDraft& run = out.extra(WorkKind::training, first.line);
+  run.log.notices.push_back(make_notice(NoticeCode::no_unnamed_bar_taken, first.line));
+  // Whatever the newest bar is of, it was not done.
+  const Record* last = newest.draft->last();
+  if (last == nullptr || last->step >= newest.total) return;
+  run.last_line = last->line;
+  run.stated_outcome = Outcome{Status::truncated,
+                               std::nullopt,
+                               last->line,
+                               {make_notice(NoticeCode::no_closing_statement, 0)}};
 }
 
 RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
@@ -249,7 +257,7 @@ RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
     chosen = &draft;
   }
   if (!sure && !named) {
-    tell_none(*left.front(), out);
+    tell_none(*left.front(), *left.back(), out);
     return nullptr;
   }
   if (left.size() > 1 && sure && !told) {

@@ -67,7 +67,7 @@ class UnnamedBars {
   static void tell_first_step(const Bar& first, bool other);
   /// The longest bar that something was written over, with a notice; null if there is none.
   static Bar* written_over(const std::vector<Bar*>& left);
-  static void tell_none(const Bar& first, RunBuilder& out);
+  static void tell_none(const Bar& first, const Bar& newest, RunBuilder& out);
 
   std::vector<Bar> bars_;
   /// The bar that counts the epochs of such lines, where no bar of their batches was taken.
