@@ -17,4 +17,9 @@ inline constexpr std::size_t kLeastSegment = 3;
 /// %. Nothing for fewer than 20 values; no segment is below 3.
 [[nodiscard]] std::vector<std::size_t> change_points(std::span<const double> series);
 
+/// The series with each value held to within 3 times that noise of the median of the five around
+/// it, as log ratios (Hampel's identifier, Davies and Gather 1993): one value that something hit is
+/// no level, and three are. For series of single runs; what iterations do is no spike.
+[[nodiscard]] std::vector<double> without_spikes(std::span<const double> series);
+
 }  // namespace bertbench

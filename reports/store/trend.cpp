@@ -8,7 +8,6 @@
 #include <tuple>
 
 #include "parsers/core/text.h"
-#include "reports/model/cell_match.h"
 #include "reports/model/version.h"
 #include "reports/output/html/sections.h"
 #include "reports/output/value_text.h"
@@ -17,8 +16,32 @@
 
 namespace bertbench {
 
+namespace {
+
+std::vector<ContextDifference> machine_changes(const ResultSet& before, const ResultSet& now) {
+  std::vector<ContextDifference> out = context_differences(*before.environment, *now.environment);
+  std::erase_if(out, [](const ContextDifference& one) {
+    return one.a.empty() || one.b.empty() || one.key == "bertbench";
+  });
+  return out;
+}
+
+}  // namespace
+
+std::string machine_changes_text(const TrendPoint& point) {
+  constexpr std::size_t kMostText = 60;  // of a value: lists of libraries are long
+  std::string out;
+  for (const auto& [key, a, b, blocking] : point.machine_changes) {
+    const bool brief = a.size() <= kMostText && b.size() <= kMostText;
+    out += fmt::format("{}{}{}", out.empty() ? "" : ", ", key,
+                       brief ? fmt::format(" {} -> {}", a, b) : " changed");
+  }
+  return out;
+}
+
 std::vector<Trend> trends(std::span<const std::pair<StoredRun, ResultSet>> runs) {
   std::map<std::tuple<std::string, WorkKind, std::string, std::string>, Trend> by_cell;
+  std::map<const Trend*, const ResultSet*> newest;
   for (const auto& [stored, results] : runs) {
     for (const Cell& cell : results.cells) {
       const Sample sample = sample_of(cell);
@@ -29,14 +52,19 @@ std::vector<Trend> trends(std::span<const std::pair<StoredRun, ResultSet>> runs)
       trend.machine = stored.machine;
       trend.unit = sample.unit;
       trend.points.push_back(
-          {stored, median(sample.values), static_cast<int>(sample.values.size())});
+          {stored, median(sample.values), static_cast<int>(sample.values.size()), {}});
+      const ResultSet*& before = newest[&trend];
+      if (before != nullptr) {
+        trend.points.back().machine_changes = machine_changes(*before, results);
+      }
+      before = &results;
     }
   }
   std::vector<Trend> out;
   for (auto& [name, trend] : by_cell) {
     std::vector<double> series;
     for (const TrendPoint& point : trend.points) series.push_back(point.median);
-    auto edges = change_points(series);
+    auto edges = change_points(without_spikes(series));
     edges.push_back(series.size());
     std::size_t begin = 0;
     for (std::size_t i = 0; i + 1 < edges.size(); ++i) {
@@ -64,6 +92,7 @@ plot::Figure figure_of(const Trend& trend, std::size_t number) {
   figure.x.label = "stored run";
   figure.y.label = trend.unit;
   plot::Series medians{"median of a run", 0, plot::Mark::line_and_points, {}};
+  plot::Series changed{"the machine changed", 2, plot::Mark::points, {}};
   double low = trend.points.front().median, high = low;
   for (std::size_t i = 0; i < trend.points.size(); ++i) {
     const TrendPoint& point = trend.points[i];
@@ -75,6 +104,12 @@ plot::Figure figure_of(const Trend& trend, std::size_t number) {
          {},
          fmt::format("run {}: {} {}, n = {}{}", point.run.id, number_text(point.median), trend.unit,
                      point.n, point.run.commit.empty() ? "" : ", " + point.run.commit)});
+    if (point.machine_changes.empty()) continue;
+    changed.points.push_back(
+        {static_cast<double>(i + 1),
+         point.median,
+         {},
+         fmt::format("run {}: {}", point.run.id, machine_changes_text(point))});
   }
   plot::Series levels{"level", 1, plot::Mark::dashed, {}};
   std::size_t begin = 0;
@@ -91,6 +126,7 @@ plot::Figure figure_of(const Trend& trend, std::size_t number) {
     figure.series.push_back(std::move(levels));
   }
   figure.series.push_back(std::move(medians));
+  if (!changed.points.empty()) figure.series.push_back(std::move(changed));
   const double room = std::max((high - low) * 0.15, high * 0.01);
   figure.x.low = 0.5;
   figure.x.high = static_cast<double>(trend.points.size()) + 0.5;
@@ -112,6 +148,7 @@ std::string trend_html(const std::vector<Trend>& trends, const std::string& titl
                {"newest", true},
                {"change", true},
                {"shifts"},
+               {"machine changes"},
                {"machine"}},
               {}};
   const auto percent = [](double fraction) { return fmt::format("{:+.1f} %", fraction * 100); };
@@ -127,10 +164,16 @@ std::string trend_html(const std::vector<Trend>& trends, const std::string& titl
     if (shifts.empty()) {
       shifts = trend.points.size() < kLeastForChangePoints ? "too few runs" : "none";
     }
+    std::string changes;
+    for (const TrendPoint& point : trend.points) {
+      if (point.machine_changes.empty()) continue;
+      changes += fmt::format("{}run {}: {}", changes.empty() ? "" : "; ", point.run.id,
+                             machine_changes_text(point));
+    }
     const double first = trend.points.front().median, newest = trend.points.back().median;
     table.rows.push_back({key_with_kind(trend.key, trend.kind), std::to_string(trend.points.size()),
                           number_text(first), number_text(newest), percent(newest / first - 1),
-                          shifts, trend.machine});
+                          shifts, changes, trend.machine});
   }
   html::PageText page;
   page.title = title;
@@ -138,7 +181,8 @@ std::string trend_html(const std::vector<Trend>& trends, const std::string& titl
       "Medians of the stored runs",
       html::small(
           fmt::format("Dashed: levels between change points, looked for in at least {} runs "
-                      "of a cell.",
+                      "of a cell; of steady series at most 2.3 % have one. A mark of its own: the "
+                      "machine's environment changed with that run.",
                       kLeastForChangePoints)) +
           "<div class=\"panels\">" + plots + "</div>\n" +
           (order.size() > kMostPlots

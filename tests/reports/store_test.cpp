@@ -143,6 +143,27 @@ TEST(TrendTest, TellsTheRunAtWhichACellsLevelShifted) {
   EXPECT_THAT(all[1].shifts, SizeIs(0));
 }
 
+TEST(TrendTest, NamesTheRunWithWhichTheMachineChanged) {
+  std::vector<std::pair<StoredRun, ResultSet>> runs;
+  for (int i = 0; i < 4; ++i) {
+    StoredRun run;
+    run.id = i + 1;
+    ResultSet set = results(1000);
+    if (i > 0) (*set.environment)["kernel"] = i < 3 ? "6.1" : "6.<2>";
+    (*set.environment)["bertbench"] = {{"compiler", std::to_string(i)}};
+    runs.emplace_back(run, std::move(set));
+  }
+  const auto all = trends(runs);
+  ASSERT_THAT(all, SizeIs(1));
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_THAT(all[0].points[i].machine_changes, SizeIs(0)) << "not known before, or equal: " << i;
+  }
+  EXPECT_EQ(machine_changes_text(all[0].points[3]), "kernel 6.1 -> 6.<2>");
+  const std::string page = trend_html(all, "trend");
+  EXPECT_NE(page.find("run 4: kernel 6.1 -&gt; 6.&lt;2&gt;"), std::string::npos);
+  EXPECT_EQ(page.find("6.<2>"), std::string::npos);
+}
+
 TEST(TrendTest, KeepsTrainingAndEvaluationOfOneCellApart) {
   ResultSet both = results(1000);
   Cell evaluation = both.cells.front();

@@ -103,11 +103,15 @@ ExitCode show(const Options& options, const Store& store, Console& console) {
 ordered_json to_json(const Trend& trend) {
   ordered_json points = ordered_json::array();
   for (const TrendPoint& point : trend.points) {
-    points.push_back({{"run", point.run.id},
-                      {"created", point.run.created},
-                      {"commit", point.run.commit},
-                      {"median", point.median},
-                      {"n", point.n}});
+    ordered_json row{{"run", point.run.id},
+                     {"created", point.run.created},
+                     {"commit", point.run.commit},
+                     {"median", point.median},
+                     {"n", point.n}};
+    for (const ContextDifference& one : point.machine_changes) {
+      row["machine_changes"].push_back({{"key", one.key}, {"before", one.a}, {"after", one.b}});
+    }
+    points.push_back(std::move(row));
   }
   ordered_json shifts = ordered_json::array();
   for (const TrendShift& shift : trend.shifts) {
@@ -138,8 +142,10 @@ void print(Console& console, const std::vector<Trend>& all) {
     std::string shifts;
     for (const TrendShift& shift : trend.shifts) {
       const StoredRun& run = trend.points[shift.at].run;
-      shifts += fmt::format("{}{} at run {} ({})", shifts.empty() ? "" : ", ",
-                            change_text(shift.change), run.id, run.commit.substr(0, 12));
+      const std::string machine = machine_changes_text(trend.points[shift.at]);
+      shifts += fmt::format("{}{} at run {} ({}){}", shifts.empty() ? "" : ", ",
+                            change_text(shift.change), run.id, run.commit.substr(0, 12),
+                            machine.empty() ? "" : ", with the machine: " + machine);
     }
     const bool short_series = trend.points.size() < kLeastForChangePoints;
     few = few || short_series;
