@@ -308,6 +308,16 @@ enum class NoticeCode : std::uint16_t {
   other_environment,
   more_notices,
   two_rates_of_images,
+
+  // The gate: memory and loss.
+  memory_grew,
+  memory_fell,
+  memory_within_floor,
+  memory_sources_differ,
+  loss_became_not_finite,
+  loss_curves_apart,
+  loss_curves_agree,
+  loss_curves_not_compared,
 };
 
 }  // namespace bertbench

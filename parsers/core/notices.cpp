@@ -945,6 +945,40 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "the log states two rates: train.total_ips, used here, includes the loading of data; "
      "train.compute_ips does not; both count images",
      "DLLogger's summary of an image classifier."},
+
+    // The gate: memory and loss.
+    {NoticeCode::memory_grew, "memory_grew",
+     "peak memory grew by {change}: {now:.1f} MiB against {before:.1f} MiB ({source}), floor "
+     "{floor}",
+     "The median of the trials' peaks exceeds the baseline's by more than --memory-floor.",
+     "--memory-floor where that much is meant."},
+    {NoticeCode::memory_fell, "memory_fell",
+     "peak memory fell by {change}: {now:.1f} MiB against {before:.1f} MiB ({source}), floor "
+     "{floor}",
+     "The trials need less memory than the baseline's."},
+    {NoticeCode::memory_within_floor, "memory_within_floor",
+     "peak memory changed by {change}: {now:.1f} MiB against {before:.1f} MiB ({source}), within "
+     "the "
+     "floor of {floor}",
+     "The change of memory does not exceed --memory-floor."},
+    {NoticeCode::memory_sources_differ, "memory_sources_differ",
+     "peak memory is from {now} now, from {before} in the baseline: not compared",
+     "A trainer's own statement and what a GPU or the system shows are not the same quantity."},
+    {NoticeCode::loss_became_not_finite, "loss_became_not_finite",
+     "the loss is NaN or infinite in {trials} of {n} trials, first at step {step}; in "
+     "{trials_base} "
+     "of {n_base} of the baseline",
+     "More of the trials lose their training than in the baseline."},
+    {NoticeCode::loss_curves_apart, "loss_curves_apart",
+     "the loss curves part at step {step}: {now:.6g} against {before:.6g}, tolerance {tolerance}",
+     "At equal seed and data a trial's losses leave those of the baseline.",
+     "--allow-context loss where the training was meant to change."},
+    {NoticeCode::loss_curves_agree, "loss_curves_agree",
+     "losses agree at {steps} steps, tolerance {tolerance}",
+     "At equal seed and data the losses are those of the baseline."},
+    {NoticeCode::loss_curves_not_compared, "loss_curves_not_compared",
+     "losses are finite; curves are not compared: {why}",
+     "Curves say something only of one seed and the same work."},
 });
 
 constexpr bool in_order() {

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "parsers/core/text.h"
@@ -88,6 +90,7 @@ class PairedGate {
     }
     add_missing();
     test_all();
+    for (CellVerdict& cell : report_.cells) settle(cell);
     if (report_.compared == 0) {
       report_.notices.push_back(
           make_notice(NoticeCode::nothing_compared, 0,
@@ -107,9 +110,34 @@ class PairedGate {
     if (found == bases_.end()) {
       out.verdict = Verdict::new_cell;
       out.reasons = {make_notice(NoticeCode::not_in_baseline, 0)};
+      out.loss = judge_loss(cell, nullptr, SameWork::not_comparable);
       return;
     }
     const Cell& partner = *found->second;
+    out.memory = judge_memory(cell, std::span(&found->second, 1), options_.memory_floor);
+    out.loss = judge_loss(cell, &partner, same_work(cell, partner));
+    look_at_speed(cell, partner, out);
+  }
+
+  /// Another program or environment must train alike; what arguments change is not known.
+  [[nodiscard]] SameWork same_work(const Cell& cell, const Cell& partner) const {
+    if (allowed(options_, "loss")) return SameWork::not_asked;
+    for (const Cell* one : {&cell, &partner}) {
+      const auto words = one->context->find(kVariantAxis);
+      if (words == one->context->end() || !words->is_array()) continue;
+      for (const auto& word : *words) {
+        if (word.is_string() && word.get_ref<const std::string&>().starts_with('-')) {
+          return SameWork::arguments_differ;
+        }
+      }
+    }
+    const auto differences = context_differences(cell, partner);
+    const bool other_command =
+        std::ranges::find(differences, "command", &ContextDifference::key) != differences.end();
+    return other_command ? SameWork::arguments_differ : SameWork::yes;
+  }
+
+  void look_at_speed(const Cell& cell, const Cell& partner, CellVerdict& out) {
     const Sample now = sample_of(cell), base = sample_of(partner);
     out.unit = base.values.empty() ? now.unit : base.unit;
     if (base.values.empty()) {

@@ -147,6 +147,7 @@ class Gate {
     for (const Cell& cell : result_.cells) look_at(cell);
     add_missing();
     test_all();
+    for (CellVerdict& cell : report_.cells) settle(cell);
     if (report_.compared == 0) say_why_nothing_was_compared();
     report_.exit_status = gate_exit_status(report_, options_);
     return std::move(report_);
@@ -210,6 +211,17 @@ class Gate {
     out.kind = cell.kind;
     const auto others = baseline_cells(cell);
     seen_.insert(others.begin(), others.end());
+    look_at_speed(cell, others, out);
+    const bool comparable = out.verdict != Verdict::not_comparable;
+    if (comparable) out.memory = judge_memory(cell, others, options_.memory_floor);
+    // Of the newest run alone: what a change of the training was accepted for stays in the past.
+    out.loss = judge_loss(cell, others.empty() ? nullptr : others.back(),
+                          !comparable                 ? SameWork::not_comparable
+                          : allowed(options_, "loss") ? SameWork::not_asked
+                                                      : SameWork::yes);
+  }
+
+  void look_at_speed(const Cell& cell, const std::vector<const Cell*>& others, CellVerdict& out) {
     Tested test;
     test.verdict = report_.cells.size() - 1;
     test.now = sample_of(cell);
@@ -371,6 +383,20 @@ std::string_view name(Verdict verdict) {
   return "pass";
 }
 
+void settle(CellVerdict& cell) {
+  cell.speed = cell.verdict;
+  std::vector<Notice> reasons;
+  if (cell.memory && cell.memory->verdict == Verdict::regression) {
+    reasons.push_back(cell.memory->reason);
+  }
+  if (cell.loss && cell.loss->verdict == Verdict::regression) reasons.push_back(cell.loss->reason);
+  if (reasons.empty()) return;
+  cell.verdict = Verdict::regression;
+  const bool first = cell.speed != Verdict::regression;
+  cell.reasons.insert(first ? cell.reasons.begin() : cell.reasons.end(), reasons.begin(),
+                      reasons.end());
+}
+
 std::string reason_text(const CellVerdict& cell) {
   return fmt::format("{}", fmt::join(texts_of(cell.reasons), "; "));
 }
@@ -399,7 +425,7 @@ GateReport check(const ResultSet& result, const ResultSet& baseline, const GateO
 std::vector<std::string> flagged_cells(const GateReport& report) {
   std::vector<std::string> keys;
   for (const CellVerdict& cell : report.cells) {
-    if (cell.verdict == Verdict::regression) keys.push_back(cell.key);
+    if (cell.speed == Verdict::regression) keys.push_back(cell.key);
   }
   return keys;
 }
@@ -414,15 +440,15 @@ GateReport confirm(GateReport first, const ResultSet& rerun, std::span<const Res
   });
   const GateReport second = check(again, runs, options);
   for (CellVerdict& cell : first.cells) {
-    if (cell.verdict != Verdict::regression) continue;
+    if (cell.speed != Verdict::regression) continue;
     const auto found = std::ranges::find(second.cells, cell.key, &CellVerdict::key);
-    if (found == second.cells.end() || found->verdict == Verdict::missing) {
+    if (found == second.cells.end() || found->speed == Verdict::missing) {
       cell.reasons.push_back(make_notice(NoticeCode::rerun_missing, 0));
       continue;
     }
     cell.rerun =
-        Rerun{found->verdict, found->change, found->median_new, found->p_adjusted, found->n_new};
-    switch (found->verdict) {
+        Rerun{found->speed, found->change, found->median_new, found->p_adjusted, found->n_new};
+    switch (found->speed) {
       case Verdict::regression:
         cell.reasons.push_back(make_notice(NoticeCode::rerun_confirms, 0, reason_text(*found)));
         break;
@@ -431,11 +457,12 @@ GateReport confirm(GateReport first, const ResultSet& rerun, std::span<const Res
         cell.verdict = Verdict::pass;
         cell.reasons = {make_notice(NoticeCode::rerun_clears, 0, reason_text(*found)),
                         make_notice(NoticeCode::at_first, 0, reason_text(cell))};
+        settle(cell);
         break;
       case Verdict::inconclusive:
       case Verdict::not_comparable:
         cell.reasons.push_back(
-            make_notice(NoticeCode::rerun_undecided, 0, name(found->verdict), reason_text(*found)));
+            make_notice(NoticeCode::rerun_undecided, 0, name(found->speed), reason_text(*found)));
         break;
       case Verdict::missing:
       case Verdict::new_cell:

@@ -8,30 +8,24 @@
 #include <vector>
 
 #include "parsers/core/notice.h"
+#include "reports/gate/loss_gate.h"
+#include "reports/gate/memory_gate.h"
+#include "reports/gate/verdict.h"
 #include "reports/model/result_set.h"
 
 namespace bertbench {
 
 struct GateOptions {
-  double floor = 0.02;                     ///< smallest loss that matters, as a fraction
-  double alpha = 0.05;                     ///< family-wise error over the cells compared
-  std::vector<std::string> allow_context;  ///< context keys that may differ ("kernel"), or "all"
+  double floor = 0.02;                 ///< smallest loss of speed that matters, as a fraction
+  double alpha = 0.05;                 ///< family-wise error over the cells compared
+  double memory_floor = kMemoryFloor;  ///< smallest growth of memory that matters, as a fraction
+  /// Context keys that may differ ("kernel"), or "all"; "loss": loss curves may.
+  std::vector<std::string> allow_context;
   bool allow_missing = false, accept_inconclusive = false;
 };
 
 /// A difference in this key of the context is allowed.
 [[nodiscard]] bool allowed(const GateOptions& options, const std::string& key);
-
-enum class Verdict {
-  pass,
-  regression,
-  improvement,
-  inconclusive,
-  not_comparable,
-  missing,
-  new_cell
-};
-[[nodiscard]] std::string_view name(Verdict verdict);
 
 /// What measuring a flagged cell again gave.
 struct Rerun {
@@ -44,7 +38,10 @@ struct Rerun {
 struct CellVerdict {
   std::string key;
   WorkKind kind = WorkKind::training;
-  Verdict verdict = Verdict::pass;
+  Verdict verdict = Verdict::pass;  ///< of speed, or a regression by memory or loss
+  Verdict speed = Verdict::pass;    ///< what the numbers of this struct are of
+  std::optional<MemoryVerdict> memory;
+  std::optional<LossVerdict> loss;
   std::optional<double> change;  ///< median / reference - 1; negative = slower
   Interval
       interval;  ///< of the Hodges-Lehmann shift, as a fraction like `change`; coverage 0 = none
@@ -61,8 +58,8 @@ struct CellVerdict {
   /// Of `confirm` only. The other numbers are those of the first measurement.
   std::optional<Rerun> rerun;
 
-  /// A regression at first, which the rerun did not repeat: it passes.
-  [[nodiscard]] bool cleared() const { return rerun && verdict == Verdict::pass; }
+  /// A regression of speed at first, which the rerun did not repeat: speed passes.
+  [[nodiscard]] bool cleared() const { return rerun && speed == Verdict::pass; }
 };
 
 /// The reasons in one line for people: what changed, by how much, with n and p.
@@ -78,6 +75,11 @@ struct GateReport {
   int exit_status = 0;
 };
 
+/// Sets CellVerdict::speed to what the cell's verdict was until then; memory and loss that
+/// regressed make the cell a regression and give their reasons: before those of speed, where that
+/// has not regressed.
+void settle(CellVerdict& cell);
+
 /// The rule of GateReport::exit_status over its cells.
 [[nodiscard]] int gate_exit_status(const GateReport& report, const GateOptions& options);
 
@@ -90,7 +92,9 @@ struct GateReport {
 [[nodiscard]] GateReport check(const ResultSet& result, std::span<const ResultSet> runs,
                                const GateOptions& options = {});
 
-/// Keys of the cells that a rerun could clear: the regressions that gave numbers or failed.
+/// Keys of the cells that a rerun could clear: the regressions of speed that gave numbers or
+/// failed. Memory and loss repeat where nothing changed; measuring them again would tell nothing
+/// new.
 [[nodiscard]] std::vector<std::string> flagged_cells(const GateReport& report);
 
 /// Decides again after the flagged cells were measured once more (`rerun`, which may hold more

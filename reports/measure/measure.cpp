@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <span>
 
@@ -305,12 +306,29 @@ void reconcile(const RunLog& log, std::optional<std::int64_t> per_step,
   trial.reconciliation = std::move(out);
 }
 
+/// By the place among the records that print a loss, not by the step: logs that print each tenth
+/// step begin at 1 or at 10.
+std::vector<LossPoint> loss_at_fixed_steps(const RunLog& log, std::size_t losses) {
+  const std::size_t stride = std::bit_ceil((losses + kLossPoints - 1) / kLossPoints);
+  std::vector<LossPoint> out;
+  std::size_t i = 0;
+  for (const Record& record : log.records) {
+    if (std::isfinite(record.loss) && i++ % stride == 0) out.push_back({record.step, record.loss});
+  }
+  return out;
+}
+
 void describe_quality(const RunLog& log, Trial& trial) {
+  LossRecord loss;
+  std::size_t losses = 0;
   for (const Record& record : log.records) {
     if (!std::isfinite(record.loss)) continue;
-    if (!trial.loss) trial.loss = {record.loss, {}};
-    trial.loss->last = record.loss;
+    if (losses++ == 0) loss.first = record.loss;
+    loss.last = record.loss;
   }
+  loss.not_finite_from = log.first_nan_step;
+  if (losses > 0) loss.at = loss_at_fixed_steps(log, losses);
+  if (losses > 0 || loss.not_finite_from) trial.loss = std::move(loss);
   trial.scores = log.scores;
 }
 

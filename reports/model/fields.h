@@ -140,11 +140,21 @@ void fields(S& s, V& v) {
   v("source", source);
 }
 
-template <Of<LossEnds> S, class V>
+/// As a trial is packed; in JSON it is the list [step, loss].
+template <Of<LossPoint> S, class V>
 void fields(S& s, V& v) {
-  auto& [first, last] = s;
+  auto& [step, loss] = s;
+  v("step", step);
+  v("loss", loss);
+}
+
+template <Of<LossRecord> S, class V>
+void fields(S& s, V& v) {
+  auto& [first, last, not_finite_from, at] = s;
   v("first", first);
   v("last", last);
+  v("not_finite_from", not_finite_from);
+  v("at", at);
 }
 
 template <Of<Outcome> S, class V>

@@ -269,6 +269,25 @@ JsonKind make_json_kind() {
     kind.close = [](void* at, void* scratch) {
       *static_cast<Notice*>(at) = notice_of(std::move(*static_cast<NoticeText*>(scratch)));
     };
+  } else if constexpr (std::is_same_v<T, LossPoint>) {  // [step, loss]
+    struct Cursor {
+      LossPoint* point;
+      int next = 0;
+    };
+    kind.holds = Holds::list;
+    kind.open = [](void* at, std::shared_ptr<void>& scratch) {
+      scratch = std::make_shared<Cursor>(static_cast<LossPoint*>(at));
+      return scratch.get();
+    };
+    kind.element = [](void* at) {
+      auto& cursor = *static_cast<Cursor*>(at);
+      if (cursor.next == 0) return ++cursor.next, slot_of(cursor.point->step, {.least = INT64_MIN});
+      if (cursor.next == 1) return ++cursor.next, slot_of(cursor.point->loss);
+      return JsonSlot{};
+    };
+    kind.take = [](void*, const JsonScalar&, const MemberRule&) {
+      return std::string("a list of a step and a loss");
+    };
   } else if constexpr (requires(T t) { t.push_back({}); } && !std::is_same_v<T, std::string>) {
     kind.open = [](void* at, std::shared_ptr<void>&) {
       static_cast<T*>(at)->clear();

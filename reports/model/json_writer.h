@@ -29,6 +29,8 @@ class JsonWriter {
       return json_of(*value);
     } else if constexpr (std::is_same_v<T, NoticeValue>) {
       return std::visit([](const auto& one) { return Json(one); }, value);
+    } else if constexpr (std::is_same_v<T, LossPoint>) {
+      return Json::array({value.step, value.loss});
     } else if constexpr (std::is_same_v<T, Notice>) {
       return json_of(named(value));
     } else if constexpr (std::is_same_v<T, JsonBox>) {

@@ -70,10 +70,19 @@ struct TimeRecord {
   std::vector<Span> timeline;
 };
 
-/// Losses of the first and the last record that print one.
-struct LossEnds {
-  std::optional<double> first, last;
+struct LossPoint {
+  std::int64_t step = 0;  ///< the log's own counter
+  double loss = kUnknown;
 };
+
+struct LossRecord {
+  std::optional<double> first, last;  ///< of the records that print one
+  std::optional<std::int64_t> not_finite_from;
+  /// Of every 2^k-th record that prints one, from the first, at most kLossPoints: runs of different
+  /// lengths have steps in common.
+  std::vector<LossPoint> at;
+};
+inline constexpr std::size_t kLossPoints = 64;
 
 /// Of a sweep with variants: where the trial stands among those that were measured in turn.
 struct BlockPlace {
@@ -130,7 +139,7 @@ struct Trial {
   JsonBox telemetry;               ///< what the harness saw meanwhile (docs/telemetry.md); or null
   std::optional<double> energy_j;  ///< of the GPUs, start-up included
   std::optional<double> energy_per_sequence_j;  ///< mean power while training over the rate
-  std::optional<LossEnds> loss;
+  std::optional<LossRecord> loss;
   bool simulated = false;            ///< see Identity::simulated()
   std::optional<std::int64_t> seed;  ///< of weights, data and dropout, where each trial has its own
   std::map<std::string, double> scores;  ///< RunLog::scores

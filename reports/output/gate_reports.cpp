@@ -100,6 +100,17 @@ std::string gate_junit(const GateReport& report, const GateOptions& options,
         facts.emplace_back("interval_high", shortest(cell.interval.high));
       }
     }
+    facts.emplace_back("speed_verdict", name(cell.speed));
+    if (cell.memory) {
+      facts.emplace_back("memory_verdict", name(cell.memory->verdict));
+      if (cell.memory->now > 0) {
+        facts.emplace_back("memory_change", shortest(cell.memory->change));
+      }
+    }
+    if (cell.loss) {
+      facts.emplace_back("loss_verdict", name(cell.loss->verdict));
+      if (cell.loss->step) facts.emplace_back("loss_step", std::to_string(*cell.loss->step));
+    }
     if (cell.rerun) {
       facts.emplace_back("first_verdict", name(Verdict::regression));
       facts.emplace_back("rerun_verdict", name(cell.rerun->verdict));

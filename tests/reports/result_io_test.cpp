@@ -71,7 +71,7 @@ TEST(ResultIo, WhatIsWrittenReadsBackAsTheSameText) {
   trial.reconciliation = Reconciliation{1.0, 2.0, 3.0, 4.0, {{"printed", 0.5}}};
   trial.step_time = StepTimes{0.1, 0.2, 0.3};
   trial.memory = MemoryRecord{1, 2, "nvml"};
-  trial.loss = {1.5, {}};
+  trial.loss = LossRecord{1.5, {}, 17, {{10, 1.5}, {20, 1.25}}};
   trial.notices = {foreign_notice(3, "text")};
   trial.window.first_step = 100;
   cell.trials[0].window.first_step = -1;  // a counter from 0 on: the window begins before it
@@ -84,11 +84,12 @@ TEST(ResultIo, WhatIsWrittenReadsBackAsTheSameText) {
   EXPECT_EQ(again->cells[0].identity, cell.identity);
   EXPECT_EQ(again->cells[0].trials[1].notices, trial.notices);
   EXPECT_EQ(again->cells[0].trials[1].outcome, trial.outcome);
+  EXPECT_NE(text.find(R"("at":[[10,1.5],[20,1.25]])"), std::string::npos);
 }
 
 TEST(ResultIo, UnknownIsAbsentAndNeverNullOrNan) {
   Cell cell = samples::cell({}, {5});
-  cell.trials[0].loss = {{}, std::nan("")};
+  cell.trials[0].loss = LossRecord{{}, std::nan(""), {}, {}};
   cell.trials[0].estimators = {{"step_time", 1.0 / 0.0}};
   const Json json = to_json(samples::result_set({cell}));
   EXPECT_FALSE(json["cells"][0].contains("model"));
@@ -96,6 +97,22 @@ TEST(ResultIo, UnknownIsAbsentAndNeverNullOrNan) {
   EXPECT_TRUE(json["cells"][0]["trials"][0]["loss"].empty());
   EXPECT_EQ(json.dump().find("null"), std::string::npos);
   EXPECT_EQ(json["cells"][0]["key"], "?.?.s?.b?.a?.?n?g");
+}
+
+TEST(ResultIo, APointOfALossCurveIsAStepAndALoss) {
+  const auto points = [](const std::string& at) {
+    return result_set_from_text(with("\"window\"", "\"loss\": {\"at\": " + at + "}, \"window\""));
+  };
+  const auto read = points("[[1, 2.5, \"later\"], [], [7]]");
+  ASSERT_TRUE(read) << read.error().message();
+  const auto& at = read->cells[0].trials[0].loss->at;
+  ASSERT_EQ(at.size(), 3U);
+  EXPECT_EQ(at[0].step, 1);
+  EXPECT_EQ(at[0].loss, 2.5);
+  EXPECT_TRUE(std::isnan(at[2].loss));
+  for (const char* wrong : {"[5]", "[{\"step\": 1}]", "[[1.5, 2]]", "[[1, \"x\"]]"}) {
+    EXPECT_FALSE(points(wrong)) << wrong;
+  }
 }
 
 TEST(ResultIo, KeysOfALaterMinorVersionAreIgnored) {

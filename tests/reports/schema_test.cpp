@@ -126,7 +126,7 @@ ResultSet full() {
       Reconciliation{461242368.0, 143449.7, 148313.2, 3109.92, {{"printed", 0.01}}};
   trial.step_time = StepTimes{0.1, 0.2, 0.3};
   trial.memory = MemoryRecord{1000, 2000, "log"};
-  trial.loss = {11.1, 7.3};
+  trial.loss = LossRecord{11.1, 7.3, {}, {{1, 11.1}, {100, 7.3}}};
   trial.iterations_file = "iterations.csv";
   trial.notices = {foreign_notice(3, "a line"), foreign_notice(0, "the log")};
   Cell unknown;  // nothing known, iterations/s only

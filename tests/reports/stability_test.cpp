@@ -20,7 +20,7 @@ ResultSet published() {
   const double losses[] = {1.260, 1.265, 1.304, 1.256, 1.242};
   for (std::size_t i = 0; i < cell.trials.size(); ++i) {
     cell.trials[i].outcome.status = Status::completed;
-    cell.trials[i].loss = {{}, losses[i]};
+    cell.trials[i].loss = LossRecord{{}, losses[i], {}, {}};
     cell.trials[i].seed = static_cast<std::int64_t>(i);
   }
   cell.trials[0].scores = {{"exact_match", 83.64}, {"f1", 90.60}};

@@ -60,7 +60,7 @@ TEST(Summarize, ARunCountedTwiceIsSaid) {
   Cell copied = cell(identity(1, 8), {101.25, 100.5, 101.25});
   for (Trial& trial : copied.trials) {
     trial.iterations = {100, 20, 80};
-    trial.loss = {9.5, 2.25};
+    trial.loss = LossRecord{9.5, 2.25, {}, {}};
   }
   const auto warnings = [](const Cell& of) { return texts_of(result_set({of}).cells[0].warnings); };
   EXPECT_THAT(

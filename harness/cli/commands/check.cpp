@@ -48,6 +48,32 @@ struct Options {
   OutputOptions output;
 };
 
+void put_parts(const CellVerdict& cell, ordered_json& row) {
+  row["speed"] = {{"verdict", name(cell.speed)}};
+  if (cell.memory) {
+    const MemoryVerdict& memory = *cell.memory;
+    ordered_json& out = row["memory"] = {{"verdict", name(memory.verdict)}};
+    if (memory.now > 0) {
+      out["change"] = memory.change;
+      out["peak_bytes_new"] = memory.now;
+      out["peak_bytes_base"] = memory.reference;
+      out["source"] = memory.source;
+    }
+    out["reason"] = text_of(memory.reason);
+    out["reason_code"] = name(memory.reason.code);
+  }
+  if (!cell.loss) return;
+  const LossVerdict& loss = *cell.loss;
+  ordered_json& out = row["loss"] = {{"verdict", name(loss.verdict)}};
+  if (loss.step) out["step"] = *loss.step;
+  if (loss.now) out["loss_new"] = *loss.now;
+  if (loss.before) out["loss_base"] = *loss.before;
+  out["steps_compared"] = loss.steps_compared;
+  if (loss.tolerance > 0) out["tolerance"] = loss.tolerance;
+  out["reason"] = text_of(loss.reason);
+  out["reason_code"] = name(loss.reason.code);
+}
+
 ordered_json to_json(const Options& options, const GateReport& report) {
   ordered_json rows = ordered_json::array();
   for (const CellVerdict& cell : report.cells) {
@@ -72,6 +98,7 @@ ordered_json to_json(const Options& options, const GateReport& report) {
     if (cell.median_new || cell.reference) row["unit"] = cell.unit;
     row["reason"] = reason_text(cell);
     row["reason_code"] = name(cell.reasons.front().code);
+    put_parts(cell, row);
     if (cell.rerun) {
       ordered_json& rerun = row["rerun"] = {{"verdict", name(cell.rerun->verdict)}};
       if (cell.rerun->change) rerun["change"] = *cell.rerun->change;
@@ -168,7 +195,36 @@ std::string interval_text(const Interval& interval) {
   return change_text(interval.low) + " to " + change_text(interval.high);
 }
 
-void print_table(Console& console, const Table& table, const GateReport& report) {
+std::string memory_text(const CellVerdict& cell) {
+  return cell.memory && cell.memory->now > 0 ? change_text(cell.memory->change) : "-";
+}
+
+std::string loss_text(const CellVerdict& cell) {
+  if (!cell.loss) return "-";
+  if (cell.loss->verdict != Verdict::regression) {
+    return cell.loss->steps_compared > 0 ? "equal" : "finite";
+  }
+  const std::string at = cell.loss->step ? fmt::format(" at {}", *cell.loss->step) : "";
+  return (cell.loss->now ? "apart" : "NaN") + at;
+}
+
+/// What memory and loss became, where a cell has any.
+void add_parts(Table& table, const GateReport& report) {
+  const auto add = [&](const char* title, auto&& has, auto&& text) {
+    if (std::ranges::none_of(report.cells, has)) return;
+    table.columns.push_back({title, true});
+    for (std::size_t i = 0; i < report.cells.size(); ++i) {
+      table.rows[i].push_back(text(report.cells[i]));
+    }
+  };
+  add(
+      "memory", [](const CellVerdict& cell) { return cell.memory.has_value(); }, memory_text);
+  add(
+      "loss", [](const CellVerdict& cell) { return cell.loss.has_value(); }, loss_text);
+}
+
+void print_table(Console& console, Table table, const GateReport& report) {
+  add_parts(table, report);
   TextTableOptions look;
   look.most_columns = console.most_columns();
   look.paint = [&](std::size_t row, std::size_t column, const std::string& text) {
@@ -197,7 +253,7 @@ void print_pairs(Console& console, const GateReport& report) {
                           interval_text(cell.interval), fmt::format("{}{}", cell.n_new, left_out),
                           cell.change ? p_text(cell.p_adjusted) : "-"});
   }
-  print_table(console, table, report);
+  print_table(console, std::move(table), report);
 }
 
 void print_runs(Console& console, const GateReport& report) {
@@ -220,7 +276,7 @@ void print_runs(Console& console, const GateReport& report) {
          cell.change ? change_text(*cell.change) : "-", tested ? share_text(cell.tolerance) : "-",
          fmt::format("{}+{}", cell.n_base, cell.n_new), tested ? p_text(cell.p_adjusted) : "-"});
   }
-  print_table(console, table, report);
+  print_table(console, std::move(table), report);
 }
 
 void print(Console& console, const Options& options, const GateReport& report) {
@@ -381,10 +437,15 @@ CommandRun declare(CommandLine& line) {
                 "one, pair by pair.");
   add_share(line, "--floor", options->floor, "A smaller loss never fails.")
       .default_text("2%, of pairs 1.3%");
+  add_share(line, "--memory-floor", gate.memory_floor,
+            "A smaller growth of the peak memory never fails.")
+      .default_text("5%");
   add_share(line, "--alpha", gate.alpha, "Chance of a false alarm, over all cells together.")
       .default_text("0.05");
-  line.add_list("--allow-context", gate.allow_context, "KEY",
-                "Compare although this key of the environment differs; repeatable, or all.");
+  line.add_list(
+      "--allow-context", gate.allow_context, "KEY",
+      "Compare although this key of the environment differs; repeatable, or all. loss: losses "
+      "may differ.");
   line.add_flag("--allow-missing", gate.allow_missing,
                 "A cell of the baseline that was not measured is no failure.");
   line.add_flag("--accept-inconclusive", gate.accept_inconclusive,
@@ -415,7 +476,7 @@ constexpr Example kExamples[] = {
      "Holds the other variants of a sweep against 'base': finds 2 %."},
 };
 constexpr ExitCodeRow kStatuses[] = {
-    {ExitCode::good, "no cell became slower"},
+    {ExitCode::good, "no cell became slower, larger or another training"},
     {ExitCode::regression, "a regression, or a missing cell without --allow-missing"},
     {ExitCode::usage},
     {ExitCode::inconclusive, "a cell has too few trials to tell"},
@@ -432,7 +493,10 @@ extern const Command command_check{
     "test over the trials passes Holm's correction over all cells. The tolerance is the larger of "
     "--floor and the noise of the baseline. A store gives the last 5 runs of this machine that "
     "hold a cell of the result. With --paired the trials of equal number are pairs, judged by an "
-    "exact signed-rank test of their ratios. Of several statuses the first counts: 4 nothing "
+    "exact signed-rank test of their ratios. A cell also regresses when its peak memory grows "
+    "beyond --memory-floor, when more of its trials have a loss that is not finite, or when losses "
+    "of one seed leave the tolerance of the precision. Of several statuses the first counts: 4 "
+    "nothing "
     "compared, 1, 4 not comparable, 3, 0.",
     kExamples,
     kStatuses,

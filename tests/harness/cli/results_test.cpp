@@ -194,6 +194,42 @@ TEST_F(ResultsTest, CheckByPairsAsJsonJunitAndAnnotations) {
   EXPECT_THAT(github.out, HasSubstr("::error title=regression%3A bert-tiny"));
 }
 
+TEST_F(ResultsTest, CheckShowsMemoryAndLossInEveryForm) {
+  ResultSet base = results(), now = results();
+  for (ResultSet* set : {&base, &now}) {
+    for (Trial& trial : set->cells[0].trials) {
+      trial.seed = 1;
+      trial.memory = MemoryRecord{set == &base ? 1000 << 20 : 1100 << 20, 0, "log"};
+      trial.loss = LossRecord{10, 9, {}, {{1, 10}, {20, set == &base ? 9 : 9.5}}};
+    }
+  }
+  const std::string before = store("before.json", base), after = store("after.json", now);
+  const Ran ran = run({"check", after, "--baseline", before});
+  EXPECT_EQ(ran.status, 1) << ran.err;
+  EXPECT_THAT(ran.out, testing::ContainsRegex("regression .*\\+10.0 % +apart at 20"));
+  EXPECT_THAT(ran.out, HasSubstr("peak memory grew by 10.0 %: 1100.0 MiB against 1000.0 MiB"));
+  EXPECT_THAT(ran.out, HasSubstr("the loss curves part at step 20: 9.5 against 9"));
+  const json cell =
+      json::parse(run({"check", after, "--baseline", before, "--json", "--junit", path("gate.xml")})
+                      .out)["cells"][0];
+  EXPECT_EQ(cell["verdict"], "regression");
+  EXPECT_EQ(cell["reason_code"], "memory_grew");
+  EXPECT_EQ(cell["speed"]["verdict"], "pass");
+  EXPECT_EQ(cell["memory"]["source"], "log");
+  EXPECT_NEAR(cell["memory"]["change"], 0.1, 1e-9);
+  EXPECT_EQ(cell["loss"]["step"], 20);
+  EXPECT_EQ(cell["loss"]["loss_base"], 9);
+  const std::string junit = read_file(path("gate.xml"));
+  EXPECT_THAT(junit, HasSubstr("memory_verdict: regression"));
+  EXPECT_THAT(junit, HasSubstr("loss_step: 20"));
+  const Ran github = run({"check", after, "--baseline", before, "--github"});
+  EXPECT_THAT(github.out, HasSubstr("::error title=regression%3A "));
+  EXPECT_EQ(run({"check", after, "--baseline", before, "--memory-floor", "11%", "--allow-context",
+                 "loss"})
+                .status,
+            0);
+}
+
 TEST_F(ResultsTest, CheckByPairsSaysWhatItCannotDo) {
   const std::string both = store("both.json", variants());
   const std::string plain = store("plain.json", results());

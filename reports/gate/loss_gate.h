@@ -1,0 +1,39 @@
+// Losses of a cell held against its baseline: is what became fast still the same training? Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "parsers/core/notice.h"
+#include "reports/gate/verdict.h"
+#include "reports/model/result_set.h"
+
+namespace bertbench {
+
+struct LossVerdict {
+  Verdict verdict = Verdict::pass;    ///< pass or regression
+  std::optional<std::int64_t> step;   ///< the first that is not finite, or apart
+  std::optional<double> now, before;  ///< where the curves are apart, at that step
+  double tolerance = 0;               ///< share of the loss; 0 = no curves were compared
+  std::int64_t steps_compared = 0;    ///< of all trials together
+  Notice reason;
+};
+
+/// Share by which losses of one seed and data may differ in this precision before anything is
+/// wrong: docs/gate.md has what was measured. An unknown precision is taken as the coarsest.
+[[nodiscard]] double loss_tolerance(const std::optional<std::string>& precision);
+
+/// What keeps curves from being compared although both sides have them.
+enum class SameWork { yes, arguments_differ, not_comparable, not_asked };
+
+/// `base`: the newest run that holds the cell, or null. A regression where a larger share of trials
+/// than in `base` has a loss that is not finite; else where `work` is `yes` and a trial's losses
+/// (LossRecord::at) leave those of the baseline's trials of one seed: further from their median
+/// than the tolerance, 3 times their own range at that step, and one digit of what the logs print.
+/// Trials whose seed is not known are taken as of one seed where those of `base`, two or more,
+/// agree within the tolerance. Absent where the cell's trials state no loss.
+[[nodiscard]] std::optional<LossVerdict> judge_loss(const Cell& now, const Cell* base,
+                                                    SameWork work);
+
+}  // namespace bertbench
