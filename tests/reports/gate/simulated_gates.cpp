@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <vector>
 
@@ -26,6 +27,8 @@ struct Model {
   double cv_low = 0.003, cv_high = 0.014;
   double hit_share = 0.02, hit_low = 0.03, hit_high = 0.15;
   double shift_sd = 0.005;
+  double common_sd = 0;  ///< of a shift that all cells of a run share
+  double probe_sd = -1;  ///< of the error of the harness's probe of it; below 0: not probed
   double loss = 0.05;
 };
 
@@ -45,9 +48,14 @@ class Simulator {
     return grid;
   }
 
+  /// Of a run: of each cell, then what the probe reads.
   std::vector<double> draw_shifts() {
     std::vector<double> shifts;
-    for (int i = 0; i < model_.cells; ++i) shifts.push_back(1 + model_.shift_sd * normal());
+    const double common = 1 + model_.common_sd * normal();
+    for (int i = 0; i < model_.cells; ++i) {
+      shifts.push_back(common * (1 + model_.shift_sd * normal()));
+    }
+    shifts.push_back(common * (1 + std::max(0.0, model_.probe_sd) * normal()));
     return shifts;
   }
 
@@ -68,6 +76,11 @@ class Simulator {
         trial.outcome.status = bertbench::Status::completed;
         trial.estimator = "step_time";
         trial.sequences_per_second = rate;
+      }
+    }
+    if (model_.probe_sd >= 0) {
+      for (bertbench::Cell& cell : set.cells) {
+        *cell.trials[0].telemetry = {{"probe", {{"before", {{"gflops", 50 * shifts.back()}}}}}};
       }
     }
     (void)bertbench::summarize(set);
@@ -134,26 +147,46 @@ int main(int argc, char** argv) {
   Model model;
   int grids = 5000;
   std::uint64_t seed = 1;
-  bool bounds = false;
+  bool bounds = false, json = false;
+  double cv = 0;
   CLI::App app("Simulated: false alarms and power of the gate of `bertbench check`.");
   app.add_option("--grids", grids, "Grids of each kind")->check(CLI::Range(1, 10'000'000));
   app.add_option("--trials", model.trials, "Trials of a cell in each run")
       ->check(CLI::Range(2, 100));
   app.add_option("--loss", model.loss, "Of the slowed cell")->check(CLI::Range(0.0, 0.9));
   app.add_option("--shift", model.shift_sd, "Sd of a run's shift")->check(CLI::Range(0.0, 0.5));
+  app.add_option("--cells", model.cells, "Of a grid")->check(CLI::Range(1, 10'000));
+  app.add_option("--cv", cv, "Of every cell, in place of one each")->check(CLI::Range(0.0, 0.5));
+  app.add_option("--common", model.common_sd, "Sd of a shift that all cells of a run share")
+      ->check(CLI::Range(0.0, 0.5));
+  app.add_option("--probe", model.probe_sd,
+                 "Sd of the error with which a probe of the machine reads that shift")
+      ->check(CLI::Range(0.0, 0.5));
   app.add_option("--seed", seed, "Of the random numbers");
+  app.add_flag("--json", json, "Print the numbers of grids against the store alone, as JSON");
   app.add_flag("--bounds", bounds,
                "Status 1 unless clean grids fail in at most 1 % and slowed cells are found in at "
                "least 98 %, against the store with one confirmation");
   CLI11_PARSE(app, argc, argv);
+  if (cv > 0) model.cv_low = model.cv_high = cv;
+  if (json) {
+    const Counts clean = simulate(model, Baseline::store, false, grids, seed);
+    const Counts slow = simulate(model, Baseline::store, true, grids, seed + 1);
+    fmt::print(R"({{"store": {{"clean": {}, "found": {}}}, "store, confirmed": {{"clean": {}, )"
+               R"("found": {}}}}})"
+               "\n",
+               clean.failed_once, slow.failed_once, clean.failed, slow.failed);
+    return 0;
+  }
   fmt::print(
       "simulated: {} clean and {} slowed grids of {} cells, {} trials, cv {:.1f} to {:.1f} %, "
-      "{:.0f} % of trials hit by {:.0f} to {:.0f} %, shift between runs sd {:.1f} %; one cell of a "
-      "slowed grid loses {:.0f} %\nshare of grids (95 % interval, Clopper-Pearson), gate with its "
+      "{:.0f} % of trials hit by {:.0f} to {:.0f} %, shift between runs sd {:.1f} % of a cell and "
+      "{:.1f} % of all; one cell of a slowed grid loses {:.0f} %\nshare of grids (95 % interval, "
+      "Clopper-Pearson), gate with its "
       "defaults, seed {}\n\n",
       grids, grids, model.cells, model.trials, 100 * model.cv_low, 100 * model.cv_high,
       100 * model.hit_share, 100 * model.hit_low, 100 * model.hit_high, 100 * model.shift_sd,
-      100 * model.loss, seed);
+      100 * model.common_sd, 100 * model.loss, seed);
   fmt::print("{:24} {:34} {:28} {:28}\n", "baseline", "decided by", "clean grid fails",
              "slowed cell found");
   Counts store_clean, store_slow;

@@ -120,7 +120,7 @@ int main(int argc, char** argv) {
   int grids = 5000, pairs = 0;
   double cv = 0.01;
   std::uint64_t seed = 1;
-  bool bounds = false;
+  bool bounds = false, json = false;
   CLI::App app("Simulated: false alarms and power of `bertbench check --paired`.");
   app.add_option("--grids", grids, "Grids of each kind")->check(CLI::Range(1, 10'000'000));
   app.add_option("--pairs", pairs, "One case of so many pairs in place of the three that are bound")
@@ -131,11 +131,21 @@ int main(int argc, char** argv) {
   app.add_option("--hits", model.hit_share, "Share of trials")->check(CLI::Range(0.0, 1.0));
   app.add_option("--second", model.second, "Loss by coming second")->check(CLI::Range(0.0, 0.5));
   app.add_option("--block", model.block_sd, "Sd of a block's shift")->check(CLI::Range(0.0, 0.5));
+  app.add_option("--cells", model.cells, "Of a grid")->check(CLI::Range(1, 10'000));
   app.add_option("--seed", seed, "Of the random numbers");
+  app.add_flag("--json", json, "With --pairs: print the numbers of grids alone, as JSON");
   app.add_flag("--bounds", bounds,
                "Status 1 unless clean grids fail in at most 1 % and slowed cells are found in at "
                "least 95 %");
   CLI11_PARSE(app, argc, argv);
+  if (json) {
+    const Case one{cv, cv, std::max(1, pairs)};
+    fmt::print(R"({{"paired": {{"clean": {}, "found": {}}}}})"
+               "\n",
+               simulate(model, one, options, false, grids, seed),
+               simulate(model, one, options, true, grids, seed + 1));
+    return 0;
+  }
   fmt::print(
       "simulated: {} clean and {} slowed grids of {} cells, two variants in turn; {:.0f} % of "
       "trials hit by {:.0f} to {:.0f} %; shifts of the grid sd {:.1f} %, of a block sd {:.1f} %, "

@@ -362,6 +362,18 @@ TEST(Program, AnotherWorldThanExpectedEndsBeforeTraining) {
   EXPECT_THAT(done.err, HasSubstr("--expect-world-size 2, but the world is 1"));
 }
 
+// It is there to prove gates, and no part of the workload.
+TEST(Program, TheHandicapIsNoOptionThatHelpShows) {
+  EXPECT_EQ(run({"--help"}).out.find("handicap"), std::string::npos);
+  EXPECT_EQ(run({"--describe-options"}).out.find("handicap"), std::string::npos);
+  EXPECT_EQ(run(small({"--handicap", "2%"})).status, 0);
+  for (const char* wrong : {"2%%", "-1%", "nan", "fast", "%"}) {
+    const Finished done = run(small({std::string("--handicap=") + wrong}));
+    EXPECT_EQ(done.status, 2) << wrong;
+    EXPECT_THAT(done.err, HasSubstr("not a share of a step, as 2% or 0.02"));
+  }
+}
+
 TEST(Program, HelpAndVersionGoToStandardOutput) {
   const Finished help = run({"--help"});
   EXPECT_EQ(help.status, 0);

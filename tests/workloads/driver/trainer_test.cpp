@@ -176,6 +176,23 @@ TEST(Trainer, ClippingScalesToTheBound) {
   EXPECT_NEAR(job.backend.factors[0], 2.0 / 18, 1e-6);
 }
 
+// Counted by looks at the clock, each of which takes a millisecond.
+TEST(Trainer, AHandicapSpinsTheGivenShareOfEachStep) {
+  const auto seconds = [](double handicap) {
+    Job job;
+    job.options.steps = 100;
+    job.options.handicap = handicap;
+    const auto end = job.run();
+    return end ? end->training_s : -1;
+  };
+  const double without = seconds(0);
+  ASSERT_GT(without, 0);
+  // A step is a few looks long: 10 times its time is spun to within two of them.
+  EXPECT_GT(seconds(10) / without, 4);
+  EXPECT_GT(seconds(20) / seconds(10), 1.7);
+  EXPECT_LT(seconds(20) / seconds(10), 2.3);
+}
+
 TEST(Trainer, TimingsAreTheStepsOfTheLogAndJoinWithoutGaps) {
   Job job;
   const std::string path = testing::temporary_folder("timings") + "/t.jsonl";

@@ -48,6 +48,7 @@ struct TrainOptions {
   std::string
       init_checkpoint;  ///< folder whose weights training begins with; empty = from the seed
   LossScaleOptions loss_scale;
+  double handicap = 0;  ///< share of each step that is spun away, to prove a gate
 
   OptimizerOptions optimizer;
   Schedule schedule;

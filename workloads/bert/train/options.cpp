@@ -44,6 +44,7 @@ struct Given {
   std::string matmul_epilogues = "auto";
   std::string gelu;  ///< empty: the model's own
   std::string loss_scale = "dynamic";
+  std::string handicap;  ///< "2%" or "0.02"; empty: none
   double node_gbps = 200, cross_gbps = 11, node_us = 5, cross_us = 20;
 };
 
@@ -279,6 +280,18 @@ Result<void> finish_schedule(const CLI::App& app, Given& given) {
   return {};
 }
 
+Result<void> finish_handicap(Given& given) {
+  if (given.handicap.empty()) return {};
+  const bool percent = given.handicap.back() == '%';
+  const std::string digits = given.handicap.substr(0, given.handicap.size() - (percent ? 1 : 0));
+  double number = 0;
+  if (!CLI::detail::lexical_cast(digits, number) || !(number >= 0 && number <= 1000)) {
+    return refuse("--handicap " + given.handicap, "not a share of a step, as 2% or 0.02");
+  }
+  given.options.handicap = percent ? number / 100 : number;
+  return {};
+}
+
 Result<void> finish_cluster(Given& given) {
   SimulatedCluster& cluster = given.options.cluster;
   if (!given.topology.empty()) {
@@ -372,6 +385,7 @@ Result<TrainOptions> finished(const CLI::App& app, Given& given) {
   return finish_cluster(given)
       .and_then([&] { return finish_schedule(app, given); })
       .and_then([&] { return finish_loss_scale(app, given); })
+      .and_then([&] { return finish_handicap(given); })
       .and_then([&] { return check_together(o); })
       .map([&] { return std::move(o); });
 }
@@ -396,6 +410,9 @@ Result<std::variant<TrainOptions, TextAnswer>> parse_options(int argc, const cha
   bool describe = false;
   app.add_flag("--describe-options", describe,
                "Print a row {name, default, values} per option and exit");
+  // For whoever proves a gate: the same training, slower by a known share. It is no option of the
+  // workload, so help, --describe-options and identities have nothing of it.
+  app.add_option("--handicap", given.handicap, "Spin this share of each step")->group("");
   app.set_version_flag("--version", version_text());
   app.footer(kFooter);
   given.options.command.assign(argv, argv + argc);

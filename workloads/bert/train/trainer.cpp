@@ -112,6 +112,7 @@ class Trainer {
   // A step with its log line, its timing and, where one is due, its checkpoint.
   Result<void> next_step(RunEnd& end) {
     const StepFacts facts = options_.inference ? inference_step(done_ + 1) : step(done_ + 1);
+    spin();
     ++done_;
     end.skipped_steps += facts.skipped ? 1 : 0;
     end.loss_scaling |= facts.loss_scale > 0;
@@ -133,6 +134,17 @@ class Trainer {
     }
     end.signal = agreed_signal();
     return save(end);
+  }
+
+  /// Of --handicap: busy for a share of the time since the last step ended.
+  void spin() const {
+    if (!(options_.handicap > 0)) {
+      return;
+    }
+    const double now = parts_.clock.now().seconds;
+    const double until = now + options_.handicap * (now - last_end_);
+    while (parts_.clock.now().seconds < until) {
+    }
   }
 
   [[nodiscard]] CheckpointFacts checkpoint_facts() const {
