@@ -73,6 +73,7 @@ Result<GateReport> confirm_by_rerun(GateReport first, const std::string& result,
   }
   if (plan->trials.empty()) return first;
   SweepOptions sweep;
+  sweep.probe_s = kProbe_s;
   sweep.out = options.out.empty() ? fresh_folder(result) : options.out;
   std::error_code ignored;
   if (fs::exists(fs::path(sweep.out) / "journal.jsonl", ignored)) {

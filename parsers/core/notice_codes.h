@@ -309,7 +309,9 @@ enum class NoticeCode : std::uint16_t {
   more_notices,
   two_rates_of_images,
 
-  // The gate: memory and loss.
+  // The gate: what cells share, memory and loss.
+  cells_slower_together,
+  slower_with_the_machine,
   memory_grew,
   memory_fell,
   memory_within_floor,

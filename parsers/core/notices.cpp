@@ -946,7 +946,20 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "train.compute_ips does not; both count images",
      "DLLogger's summary of an image classifier."},
 
-    // The gate: memory and loss.
+    // The gate: what cells share, memory and loss.
+    {NoticeCode::cells_slower_together, "cells_slower_together",
+     "{slower} of {cells} cells are slower at once, by {shared} in the median; the machine's own "
+     "speed "
+     "{probe}: what they share is the machine or the program, not one cell",
+     "What half of the cells lost is at least half the floor.",
+     "--confirm measures again later; variants measured in turn (--paired) share what the machine "
+     "does."},
+    {NoticeCode::slower_with_the_machine, "slower_with_the_machine",
+     "all cells lost {shared} in the median and the machine's own speed {probe}: beyond what both "
+     "show "
+     "this cell lost {own}, within its tolerance of {tolerance}",
+     "A loss that the machine explains; the cell's numbers are left as they were measured.",
+     "Measure again: --confirm, or variants in turn (--paired)."},
     {NoticeCode::memory_grew, "memory_grew",
      "peak memory grew by {change}: {now:.1f} MiB against {before:.1f} MiB ({source}), floor "
      "{floor}",

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "parsers/core/text.h"
+#include "reports/gate/shared_shift.h"
 #include "reports/gate/verdict_words.h"
 #include "reports/model/cell_match.h"
 #include "reports/stats/gate_noise.h"
@@ -343,6 +344,36 @@ class Gate {
       out.p_adjusted = slower_adjusted[i];
       judge(tests_[i], faster_adjusted[i], tests_.size(), options_, out);
     }
+    look_at_shared_shift();
+  }
+
+  /// Cells that are slower together: named, and where the machine's probe lost as well, a
+  /// regression that does not exceed what both lost waits for a rerun.
+  void look_at_shared_shift() {
+    std::vector<double> changes;
+    for (const Tested& test : tests_) {
+      changes.push_back(std::log1p(*report_.cells[test.verdict].change));
+    }
+    const auto shared = shared_shift(changes, result_, runs_);
+    if (!shared || shared->shift > std::log1p(-options_.floor / 2)) return;
+    bool flagged = false;
+    for (const Tested& test : tests_) {
+      CellVerdict& cell = report_.cells[test.verdict];
+      if (cell.verdict != Verdict::regression) continue;
+      flagged = true;
+      const double own = (1 + *cell.change) / std::exp(shared->of_machine()) - 1;
+      if (shared->of_machine() == 0 || own < -cell.tolerance) continue;
+      cell.verdict = Verdict::inconclusive;
+      cell.reasons.insert(
+          cell.reasons.begin(),
+          make_notice(NoticeCode::slower_with_the_machine, 0, percent(-std::expm1(shared->shift)),
+                      probe_words(*shared), percent(std::max(0.0, -own)), percent(cell.tolerance)));
+    }
+    if (!flagged) return;
+    report_.notices.push_back(
+        make_notice(NoticeCode::cells_slower_together, 0,
+                    std::ranges::count_if(changes, [](double change) { return change < 0; }),
+                    shared->cells, percent(-std::expm1(shared->shift)), probe_words(*shared)));
   }
 
   const ResultSet& result_;
@@ -422,10 +453,17 @@ GateReport check(const ResultSet& result, const ResultSet& baseline, const GateO
   return check(result, std::span(&baseline, 1), options);
 }
 
+bool CellVerdict::flagged() const {
+  return speed == Verdict::regression ||
+         (speed == Verdict::inconclusive &&
+          std::ranges::find(reasons, NoticeCode::slower_with_the_machine, &Notice::code) !=
+              reasons.end());
+}
+
 std::vector<std::string> flagged_cells(const GateReport& report) {
   std::vector<std::string> keys;
   for (const CellVerdict& cell : report.cells) {
-    if (cell.speed == Verdict::regression) keys.push_back(cell.key);
+    if (cell.flagged()) keys.push_back(cell.key);
   }
   return keys;
 }
@@ -440,16 +478,17 @@ GateReport confirm(GateReport first, const ResultSet& rerun, std::span<const Res
   });
   const GateReport second = check(again, runs, options);
   for (CellVerdict& cell : first.cells) {
-    if (cell.speed != Verdict::regression) continue;
+    if (!cell.flagged()) continue;
     const auto found = std::ranges::find(second.cells, cell.key, &CellVerdict::key);
     if (found == second.cells.end() || found->speed == Verdict::missing) {
       cell.reasons.push_back(make_notice(NoticeCode::rerun_missing, 0));
       continue;
     }
-    cell.rerun =
-        Rerun{found->speed, found->change, found->median_new, found->p_adjusted, found->n_new};
+    cell.rerun = Rerun{cell.speed,        found->speed,      found->change,
+                       found->median_new, found->p_adjusted, found->n_new};
     switch (found->speed) {
       case Verdict::regression:
+        cell.speed = cell.verdict = Verdict::regression;
         cell.reasons.push_back(make_notice(NoticeCode::rerun_confirms, 0, reason_text(*found)));
         break;
       case Verdict::pass:

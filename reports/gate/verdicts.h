@@ -29,6 +29,7 @@ struct GateOptions {
 
 /// What measuring a flagged cell again gave.
 struct Rerun {
+  Verdict first = Verdict::regression;  ///< of speed, before the rerun
   Verdict verdict = Verdict::pass;
   std::optional<double> change, median_new;  ///< as in CellVerdict
   double p_adjusted = 1;
@@ -58,6 +59,8 @@ struct CellVerdict {
   /// Of `confirm` only. The other numbers are those of the first measurement.
   std::optional<Rerun> rerun;
 
+  /// A regression of speed, or one that may be the machine's: what a rerun decides.
+  [[nodiscard]] bool flagged() const;
   /// A regression of speed at first, which the rerun did not repeat: speed passes.
   [[nodiscard]] bool cleared() const { return rerun && speed == Verdict::pass; }
 };
@@ -92,9 +95,9 @@ void settle(CellVerdict& cell);
 [[nodiscard]] GateReport check(const ResultSet& result, std::span<const ResultSet> runs,
                                const GateOptions& options = {});
 
-/// Keys of the cells that a rerun could clear: the regressions of speed that gave numbers or
-/// failed. Memory and loss repeat where nothing changed; measuring them again would tell nothing
-/// new.
+/// Keys of the cells that are flagged: the regressions of speed that gave numbers or failed, and
+/// what is inconclusive because the machine became slower. Memory and loss repeat where nothing
+/// changed; measuring them again would tell nothing new.
 [[nodiscard]] std::vector<std::string> flagged_cells(const GateReport& report);
 
 /// Decides again after the flagged cells were measured once more (`rerun`, which may hold more

@@ -112,7 +112,7 @@ std::string gate_junit(const GateReport& report, const GateOptions& options,
       if (cell.loss->step) facts.emplace_back("loss_step", std::to_string(*cell.loss->step));
     }
     if (cell.rerun) {
-      facts.emplace_back("first_verdict", name(Verdict::regression));
+      facts.emplace_back("first_verdict", name(cell.rerun->first));
       facts.emplace_back("rerun_verdict", name(cell.rerun->verdict));
       if (cell.rerun->change) facts.emplace_back("rerun_change", shortest(*cell.rerun->change));
       facts.emplace_back("cleared_by_rerun", cell.cleared() ? "true" : "false");

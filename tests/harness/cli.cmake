@@ -66,7 +66,7 @@ if(TARGET bertbench AND TARGET bert_train AND Python3_Interpreter_FOUND)
   set_tests_properties(e2e.goodput PROPERTIES TIMEOUT 600 LABELS e2e)
   add_test(NAME e2e.real_gates COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/e2e/real_gates_test.py
     $<TARGET_FILE:bertbench> ${PROJECT_SOURCE_DIR})
-  set_tests_properties(e2e.real_gates PROPERTIES TIMEOUT 600 LABELS e2e RUN_SERIAL TRUE)
+  set_tests_properties(e2e.real_gates PROPERTIES TIMEOUT 600 LABELS e2e)
 endif()
 
 # Peak memory over inputs that are large or hostile. Sanitizers keep memory of their own.

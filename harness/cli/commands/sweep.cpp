@@ -29,7 +29,7 @@ struct Options {
   std::string config, out, launcher, trainer, trials;
   std::vector<std::string> set, only, history;
   OneLine line;
-  bool dry_run = false, plan = false;
+  bool dry_run = false, plan = false, no_probe = false;
   double noise = 0.01;
   std::string flops_formula;
   OutputOptions output;
@@ -161,6 +161,7 @@ ExitCode launch(const Options& options, const Plan& plan, Console& console) {
   SweepOptions how;
   how.out = options.out;
   how.flops_formula = options.flops_formula;
+  how.probe_s = options.no_probe ? 0 : kProbe_s;
   const auto outcome = run_sweep(plan, how, view);
   console.progress().stop();
   if (!outcome) return console.error(outcome.error());
@@ -267,6 +268,9 @@ CommandRun declare(CommandLine& line) {
       .default_text("as configured");
   line.add_text("--launcher", options->launcher, "NAME", "As in `bertbench list launchers`.")
       .default_text("as configured");
+  line.add_flag("--no-probe", options->no_probe,
+                "Do not look at the machine's own speed before and after each local trial, which "
+                "takes a tenth of a second.");
   line.add_text("--trainer", options->trainer, "PATH", "The bert_train to measure.")
       .default_text("next to bertbench, else on PATH");
   add_flops_formula(line, options->flops_formula, "masked_head");

@@ -75,6 +75,7 @@ std::unique_ptr<Telemetry> telemetry_of(const OpenSweep& sweep, const PlannedCel
 struct LocalAttempts::Running {
   std::unique_ptr<OpenAttempt> open;
   std::unique_ptr<Telemetry> telemetry;
+  nlohmann::ordered_json probe_before;  ///< null: not probed
   std::vector<int> sampler_logs;
   ProcessGroup group;
   AttemptEnd end;
@@ -131,6 +132,7 @@ Result<void> LocalAttempts::start() {
   sweep_.observer.trial_started(open.progress);
   running_ = std::make_unique<Running>(sweep_, std::move(*begun));
   const auto failed = run_hook(sweep_, open, Hook::setup);
+  running_->probe_before = probe();
   running_->telemetry = telemetry_of(sweep_, open.cell, nvml_.get(), memory_bytes_);
   running_->begin = running_->last_output = Clock::now();
   if (!failed.empty()) {
@@ -140,6 +142,17 @@ Result<void> LocalAttempts::start() {
   }
   if (auto done = start_samplers(*running_); !done) return done;
   return start_ranks(*running_);
+}
+
+nlohmann::ordered_json LocalAttempts::probe() {
+  if (!(sweep_.options.probe_s > 0) || !runs_here(sweep_) || sweep_.stopping()) return {};
+  // Between two trials that follow each other one look serves both.
+  constexpr double kStillTrue_s = 0.2;
+  if (last_probe_.is_null() || seconds_since(last_probe_at_) > kStillTrue_s) {
+    last_probe_ = speed_probe_.read(sweep_.options.probe_s);
+    last_probe_at_ = Clock::now();
+  }
+  return last_probe_;
 }
 
 Result<void> LocalAttempts::start_samplers(Running& now) {
@@ -253,6 +266,11 @@ Result<std::vector<EndedAttempt>> LocalAttempts::conclude() {
   if (end.cause == EndCause::log_limit) end.log_cuts = cuts_of_others;
   end.kernel_oom = oom_kills() > now->oom_kills_before;
   if (now->telemetry) open.telemetry = now->telemetry->finish();
+  if (!now->probe_before.is_null()) {
+    nlohmann::ordered_json& probed = open.telemetry["probe"] = {{"before", now->probe_before}};
+    last_probe_ = nullptr;  // the one before is not the one after
+    if (auto after = probe(); !after.is_null()) probed["after"] = std::move(after);
+  }
   take_node_telemetry(open);
   if (sweep_.launcher.end_leftovers && end.cause != EndCause::exited) {
     sweep_.launcher.end_leftovers(sweep_.earlier.run_id);

@@ -13,12 +13,17 @@
 
 namespace bertbench {
 
+/// Long enough that a look repeats to a few percent; the median of a run's looks is what counts.
+inline constexpr double kProbe_s = 0.05;
+
 struct SweepOptions {
-  std::string out;             ///< run folder; made if missing, resumed if it holds a journal
-  double grace_s = 10;         ///< between SIGTERM and SIGKILL
-  double progress_s = 0.25;    ///< between trial_progress calls
-  bool handle_signals = true;  ///< SIGINT, SIGTERM and SIGHUP stop the sweep cleanly
-  std::string flops_formula;   ///< as MeasureOptions::flops_formula
+  std::string out;           ///< run folder; made if missing, resumed if it holds a journal
+  double grace_s = 10;       ///< between SIGTERM and SIGKILL
+  double progress_s = 0.25;  ///< between trial_progress calls
+  /// Of each look at the machine's own speed, before and after a trial on this machine; 0: none.
+  double probe_s = 0;
+  bool handle_signals = true;               ///< SIGINT, SIGTERM and SIGHUP stop the sweep cleanly
+  std::string flops_formula;                ///< as MeasureOptions::flops_formula
   const std::atomic<bool>* stop = nullptr;  ///< another way to ask for a stop
 };
 

@@ -74,6 +74,32 @@ TEST(Sweep, LeavesTheRunFolderOfTheContract) {
   }
 }
 
+TEST(Sweep, ProbesTheMachineBeforeAndAfterATrialAndKeepsItOverAResume) {
+  ScratchFolder temp;
+  Recorder seen;
+  const auto plan = plan_of(small_config(), {"trials=2"});
+  auto options = quick(temp.path("run"));
+  options.probe_s = 0.002;
+  for (int start = 0; start < 2; ++start) {
+    const auto outcome = run_sweep(plan, options, seen);
+    ASSERT_TRUE(outcome) << outcome.error().message();
+    EXPECT_EQ(seen.counts.to_run, start == 0 ? 2 : 0);
+    for (const Trial& trial : outcome->result.cells.at(0).trials) {
+      const auto& probe = trial.telemetry->at("probe");
+      for (const char* when : {"before", "after"}) {
+        for (const char* kind : {"gflops", "copy_gb_s"}) {
+          EXPECT_GT(probe.at(when).at(kind).get<double>(), 0) << when << " " << kind;
+        }
+      }
+    }
+    options.probe_s = 0;  // what was seen stays
+  }
+  options.out = temp.path("without");
+  const auto without = run_sweep(plan, options, seen);
+  ASSERT_TRUE(without);
+  EXPECT_FALSE(without->result.cells.at(0).trials.at(0).telemetry->contains("probe"));
+}
+
 TEST(Sweep, TellsEachRankItsPlaceAsTorchrunDoes) {
   ScratchFolder temp;
   Recorder seen;

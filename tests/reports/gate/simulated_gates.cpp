@@ -51,11 +51,12 @@ class Simulator {
   /// Of a run: of each cell, then what the probe reads.
   std::vector<double> draw_shifts() {
     std::vector<double> shifts;
-    const double common = 1 + model_.common_sd * normal();
+    const bool shared = model_.common_sd > 0;
+    const double common = shared ? 1 + model_.common_sd * normal() : 1;
     for (int i = 0; i < model_.cells; ++i) {
       shifts.push_back(common * (1 + model_.shift_sd * normal()));
     }
-    shifts.push_back(common * (1 + std::max(0.0, model_.probe_sd) * normal()));
+    shifts.push_back(shared ? common * (1 + std::max(0.0, model_.probe_sd) * normal()) : 1);
     return shifts;
   }
 
