@@ -130,9 +130,9 @@ Result<void> ConfigReader::apply(const Override& given) {
   } catch (const Json::exception&) {
     return fail(option, "is not UTF-8 text");
   }
-  // "grid" and "env" hold free names, which may have dots of their own (grid.env.NAME).
+  // "grid", "env" and "files" hold free names, which may have dots of their own (grid.env.NAME).
   const std::string head = path.substr(0, path.find('.'));
-  const bool free_names = head == "grid" || head == "env";
+  const bool free_names = head == "grid" || head == "env" || head == "files";
   Json* at = &root_;
   std::string pointer;
   for (std::size_t begin = 0;;) {

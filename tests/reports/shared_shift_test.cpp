@@ -20,8 +20,8 @@ using testing::HasSubstr;
 
 constexpr int kCells = 6;
 
-/// Cells of seven trials at `factor`, the last one also at `last`; every trial's probe reads 50 times
-/// `probe`, where that is above 0.
+/// Cells of seven trials at `factor`, the last one also at `last`; every trial's probe reads 50
+/// times `probe`, where that is above 0.
 ResultSet probed_grid(double factor, double probe, double last = 1) {
   std::vector<Cell> cells;
   for (int i = 1; i <= kCells; ++i) {
@@ -50,8 +50,9 @@ TEST(SharedShift, WhatTheProbeShowsTooWaitsForARerun) {
   EXPECT_EQ(report.exit_status, 3);
   const CellVerdict& cell = report.cells[0];
   EXPECT_EQ(cell.reasons.front().code, NoticeCode::slower_with_the_machine);
-  EXPECT_THAT(reason_text(cell), HasSubstr("all cells lost 5.0 % in the median and the machine's own "
-                                           "speed changed by -5.0 % by its probe"));
+  EXPECT_THAT(reason_text(cell),
+              HasSubstr("all cells lost 5.0 % in the median and the machine's own "
+                        "speed changed by -5.0 % by its probe"));
   EXPECT_NEAR(*cell.change, -0.05, 1e-9) << "no number is corrected";
   ASSERT_EQ(report.notices.size(), 1U);
   EXPECT_THAT(text_of(report.notices[0]), HasSubstr("6 of 6 cells are slower at once"));
@@ -70,14 +71,17 @@ TEST(SharedShift, WhatTheProbeDoesNotShowStaysARegressionThatIsNamedAsShared) {
     EXPECT_EQ(count_of(report, Verdict::regression), kCells) << probe;
     ASSERT_EQ(report.notices.size(), 1U);
     EXPECT_EQ(report.notices[0].code, NoticeCode::cells_slower_together);
-    EXPECT_THAT(text_of(report.notices[0]), HasSubstr(probe > 0 ? "by its probe" : "was not probed"));
+    EXPECT_THAT(text_of(report.notices[0]),
+                HasSubstr(probe > 0 ? "by its probe" : "was not probed"));
   }
 }
 
 // Half of what the cells lost is the machine's: the other half is beyond the floor.
 TEST(SharedShift, OnlyWhatBothShowIsTheMachines) {
-  EXPECT_EQ(count_of(check(probed_grid(0.94, 0.97), probed_grid(1, 1)), Verdict::regression), kCells);
-  EXPECT_EQ(count_of(check(probed_grid(0.95, 0.93), probed_grid(1, 1)), Verdict::inconclusive), kCells);
+  EXPECT_EQ(count_of(check(probed_grid(0.94, 0.97), probed_grid(1, 1)), Verdict::regression),
+            kCells);
+  EXPECT_EQ(count_of(check(probed_grid(0.95, 0.93), probed_grid(1, 1)), Verdict::inconclusive),
+            kCells);
 }
 
 TEST(SharedShift, OneSlowCellIsNoSharedShift) {
@@ -95,7 +99,8 @@ TEST(SharedShift, FewCellsAndOtherMachinesProbesSayNothing) {
   EXPECT_EQ(shared_shift(four, probed_grid(1, 0.01), runs)->probe, 0.0) << "the copies alone";
   ResultSet hostile = probed_grid(1, 1);
   for (Cell& one : hostile.cells) {
-    for (Trial& trial : one.trials) *trial.telemetry = {{"probe", {{"before", "fast"}, {"after", 7}}}};
+    for (Trial& trial : one.trials)
+      *trial.telemetry = {{"probe", {{"before", "fast"}, {"after", 7}}}};
   }
   EXPECT_FALSE(shared_shift(four, hostile, runs)->probe);
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <functional>
 #include <utility>
 
 #include "harness/sweep/config/config.h"
@@ -54,7 +55,7 @@ class Concealer {
     for (std::size_t i = 0; i < all.size(); ++i) {
       auto& word = all[i];
       const bool option = word.starts_with('-') && word.find_first_of("= ") == word.npos;
-      if (option && is_secret(word) && i + 1 < all.size() && !all[i + 1].starts_with('-')) {
+      if (option && is_secret(word) && i + 1 < all.size() && !may_be_flag(word, all[i + 1])) {
         ++i;
         all[i] = marker(word, all[i], filled);
       } else {
@@ -78,6 +79,14 @@ class Concealer {
     return is_secret_name(name, further_);
   }
 
+  /// Whether what follows an option is another one. A password may begin with '-'; an option such
+  /// as
+  /// --use-auth-token may be a flag.
+  static bool may_be_flag(std::string_view option, std::string_view next) {
+    const bool of_token = option.ends_with("token") || option.ends_with("TOKEN");
+    return next.starts_with("--") || (of_token && next.starts_with('-'));
+  }
+
   /// A value that a placeholder makes is no secret of the configuration.
   std::string marker(std::string_view name, const std::string& value, bool filled) {
     if (!filled) return secrets_.conceal(name, value);
@@ -93,6 +102,8 @@ class Concealer {
     for (auto it = json.begin(); it != json.end(); ++it) {
       if (json.is_object() && it->is_string() && is_secret(it.key())) {
         *it = marker(it.key(), it->get<std::string>(), true);
+      } else if (json.is_object() && it->is_number() && is_secret(it.key())) {
+        *it = secrets_.conceal_number(it.key(), it->dump());
       } else {
         members(*it);
       }
@@ -101,14 +112,18 @@ class Concealer {
 
   /// Conceals what follows a secret's name and a separator. A name at the beginning of a word or a
   /// line has all the rest as its value; further on (`sh -c 'export HF_TOKEN=x; ...'`) the value
-  /// ends at a blank, a semicolon or its closing quote.
+  /// ends at a blank, a semicolon or its closing quote. In a list or in quotes (`{token: x,
+  /// "token": x}`, `environ["TOKEN"] = x`) blanks may stand around the separator.
   std::string assignments(const std::string& text, std::string_view separators, bool filled) {
     std::string out;
     std::size_t done = 0;
     for (auto at = text.find_first_of(separators); at != text.npos;
          at = text.find_first_of(separators, std::max(at + 1, done))) {
       auto name_end = at;
-      while (name_end > done && text[name_end - 1] == ' ') --name_end;
+      while (name_end > done && std::string_view(" \t]\"'").find(text[name_end - 1]) != text.npos) {
+        --name_end;
+      }
+      const bool quoted = text.find_first_of("\"'", name_end) < at;
       auto begin = name_end;
       while (begin > done && is_name_char(text[begin - 1])) --begin;
       const auto name = text.substr(begin, name_end - begin);
@@ -116,13 +131,20 @@ class Concealer {
       const auto line = text.find_last_of('\n', begin);
       const auto first = begin == 0 || line == text.npos ? 0 : line + 1;
       const bool leads = text.find_first_not_of(" \t+", first) == begin;
+      const auto before = begin == first ? text.npos : text.find_last_not_of(" \t", begin - 1);
+      const bool listed = before != text.npos && before >= first &&
+                          std::string_view("{,[-").find(text[before]) != text.npos;
       auto value = text.find_first_not_of(" \t", at + 1);
-      // In a command of a shell no blank stands beside the equals sign.
-      if (value == text.npos || (!leads && (value != at + 1 || name_end != at))) continue;
+      // In a command of a shell no blank stands next to the equals sign.
+      const bool blanks_allowed = leads || listed || quoted;
+      if (value == text.npos || (!blanks_allowed && (value != at + 1 || name_end != at))) continue;
       auto end = text.find('\n', value);
       const char quote = text[value];
       if (quote == '"' || quote == '\'') {
         end = text.find(quote, ++value);
+        while (end != text.npos && text[end - 1] == '\\') end = text.find(quote, end + 1);
+      } else if (listed || quoted) {
+        end = text.find_first_of("\n,}]", value);
       } else if (!leads) {
         end = text.find_first_of(" \t\n;&|\"'", value);
       }
@@ -156,6 +178,12 @@ std::string Secrets::conceal(std::string_view name, const std::string& value) {
   }
 }
 
+std::string Secrets::conceal_number(std::string_view name, const std::string& value) {
+  auto marker = conceal(name, value);
+  numbers_.insert(marker);
+  return marker;
+}
+
 std::string Secrets::reveal(std::string text) const {
   for (const auto& [marker, value] : values_) {
     if (marker != value) replace_all(text, marker, value);
@@ -165,7 +193,9 @@ std::string Secrets::reveal(std::string text) const {
 
 std::string Secrets::reveal_json(std::string text) const {
   for (const auto& [marker, value] : values_) {
-    if (marker != value) replace_all(text, marker, inside_quotes(value));
+    if (marker == value) continue;
+    if (numbers_.contains(marker)) replace_all(text, '"' + marker + '"', value);
+    replace_all(text, marker, inside_quotes(value));
   }
   return text;
 }
@@ -179,8 +209,18 @@ ProcessSpec Secrets::reveal(ProcessSpec spec) const {
 
 std::string Secrets::conceal_values(std::string text) const {
   constexpr std::size_t kShortestFound = 6;  // bytes
+  // What is quoted of a log is one line: each line of a value is looked for. The longest come
+  // first, as one value may begin with another.
+  std::vector<std::pair<std::string_view, std::string_view>> pieces;
   for (const auto& [marker, value] : values_) {
-    if (value.size() >= kShortestFound && marker != value) replace_all(text, value, marker);
+    if (marker == value) continue;
+    pieces.emplace_back(value, marker);
+    for (const auto line : split(value, '\n')) pieces.emplace_back(line, marker);
+  }
+  std::ranges::stable_sort(pieces, std::greater<>(),
+                           [](const auto& one) { return one.first.size(); });
+  for (const auto& [piece, marker] : pieces) {
+    if (piece.size() >= kShortestFound) replace_all(text, piece, marker);
   }
   return text;
 }

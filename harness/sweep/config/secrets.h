@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,14 +20,16 @@ class Secrets {
   /// Gives the marker that stands for the value: "<secret:HF_TOKEN>", for further values of that
   /// name "<secret:HF_TOKEN:2>". A marker is its own marker: its value is missing.
   std::string conceal(std::string_view name, const std::string& value);
+  /// The same of a number in JSON, which becomes a number again.
+  std::string conceal_number(std::string_view name, const std::string& value);
 
   /// The text with the values in place of their markers.
   [[nodiscard]] std::string reveal(std::string text) const;
   /// The same of JSON text, in whose strings the markers stand.
   [[nodiscard]] std::string reveal_json(std::string text) const;
   [[nodiscard]] ProcessSpec reveal(ProcessSpec spec) const;
-  /// The text, which a trainer wrote, with markers in place of values. Values of fewer than 6
-  /// bytes stay: they would be found in what has nothing to do with them.
+  /// The text, which a trainer wrote, with markers in place of values and of their lines. Those of
+  /// fewer than 6 bytes stay: they would be found in what has nothing to do with them.
   [[nodiscard]] std::string conceal_values(std::string text) const;
 
   [[nodiscard]] bool held_by(std::string_view text) const;  ///< it holds a marker
@@ -39,10 +42,12 @@ class Secrets {
 
  private:
   std::map<std::string, std::string> values_;  // by marker
+  std::set<std::string> numbers_;              // markers of numbers
 };
 
-/// The name of a variable, an option or a member says that its value is a credential: TOKEN,
-/// PASSWORD, SECRET, API_KEY and the like is one of its words. `further`: other names.
+/// The name of a variable, an option or a member shows that its value is a credential: PASSWORD,
+/// SECRET, API_KEY and the like is one of its words, or TOKEN the last one (not that of a
+/// tokenizer, as in mask_token). `further`: other names.
 bool is_secret_name(std::string_view name, const std::vector<std::string>& further);
 
 /// Puts markers into the configuration: for variables, for words NAME=VALUE and --NAME VALUE, and

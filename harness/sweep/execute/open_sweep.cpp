@@ -57,7 +57,7 @@ Result<void> check_programs(const Plan& plan, const Launcher& launcher) {
   if (const auto lost = plan.config.secrets.missing(); !lost.empty()) {
     return fail(plan.config.source,
                 fmt::format("{} stands for a value that no run folder holds", lost.front()),
-                "give the value again, in the configuration or by --set");
+                "use the configuration that has the value, or give it to sweep by --set");
   }
   if (auto good = check_hosts_known(plan); !good) return good;
   const auto& hooks = plan.config.hooks;

@@ -48,8 +48,8 @@ for dir in "${attempts[@]}"; do
   read -r owner 2>/dev/null <"$dir/job" || continue
   [ "$owner" = "${job##*/}" ] || continue
   if [ -L "$dir" ] || [ -L "$dir/log.txt" ] || [ ! -f "$dir/log.txt" ]; then continue; fi
-  mapfile -d '' -t variables <"$dir/launch.env"
-  mapfile -d '' -t words <"$dir/launch.argv"
+  mapfile -d '' -t bertbench_variables <"$dir/launch.env"
+  mapfile -d '' -t bertbench_words <"$dir/launch.argv"
   begin=$(uptime)
   mark "$dir/nodes" "$nodes"
   mark "$dir/started" "$SLURM_JOB_ID ${SLURM_RESTART_COUNT:-0} $begin"
@@ -61,9 +61,12 @@ for dir in "${attempts[@]}"; do
   # No program env, whose arguments everybody on the node could read.
   (
     exec 4<&-
-    while [ "${variables[0]-}" = -u ]; do unset "${variables[1]}"; variables=("${variables[@]:2}"); done
-    [ "${#variables[@]}" -eq 0 ] || export "${variables[@]}"
-    exec "${words[@]}"
+    while [ "${bertbench_variables[0]-}" = -u ]; do
+      unset "${bertbench_variables[1]}"
+      bertbench_variables=("${bertbench_variables[@]:2}")
+    done
+    [ "${#bertbench_variables[@]}" -eq 0 ] || export "${bertbench_variables[@]}"
+    exec "${bertbench_words[@]}"
   ) <&4 >>"$dir/log.txt" 2>&1 &
   step=$!
   exec 4<&-

@@ -183,9 +183,26 @@ TEST(Secrets, StandInWordsOfManyForms) {
               ElementsAre("sh", "-c",
                           "A_TOKEN='<secret:A_TOKEN>' B=1 B_TOKEN=<secret:B_TOKEN>; run "
                           "--token=\"<secret:token>\""));
+  EXPECT_THAT(kept(R"(["t", "--password", "-a1b2c3", "--use-auth-token", "-v"])"),
+              ElementsAre("t", "--password", "<secret:password>", "--use-auth-token", "-v"));
+  EXPECT_THAT(kept(R"j(["python", "-c", "os.environ[\"A_TOKEN\"] = \"x\\\"y\"; run()"])j"),
+              ElementsAre("python", "-c", "os.environ[\"A_TOKEN\"] = \"<secret:A_TOKEN>\"; run()"));
   // What a placeholder makes is known to every report anyway; doubled braces are one.
   EXPECT_THAT(kept(R"(["t", "--token={model}", "--password=a{{b"])"),
               ElementsAre("t", "--token={model}", "--password=<secret:password>"));
+}
+
+TEST(Secrets, StandInFilesOfManyForms) {
+  const auto config = parse_config(
+      R"({"command": ["t", "{file:c.yaml}", "{file:c.json}"], "files": {
+          "c.yaml": "- token: abc\nlogin: {{user: me, password: def}}\n\"hub_token\": ghi\n",
+          "c.json": {"password": 123456, "lr": 0.1}}})",
+      "c.json", {});
+  ASSERT_TRUE(config) << config.error().message();
+  EXPECT_EQ(config->command->files.at("c.yaml").text,
+            "- token: <secret:token>\nlogin: {{user: me, password: <secret:password:2>}}\n"
+            "\"hub_token\": <secret:hub_token>\n");
+  EXPECT_THAT(config->command->files.at("c.json").text, HasSubstr("\"<secret:password>\""));
 }
 
 TEST(Secrets, AreRevealedWholeAndAsTheyWere) {
@@ -199,6 +216,12 @@ TEST(Secrets, AreRevealedWholeAndAsTheyWere) {
   EXPECT_EQ(secrets.reveal(second + "," + first), "other,a\"b");
   EXPECT_EQ(secrets.reveal_json("[\"" + first + "\"]"), R"(["a\"b"])");
   EXPECT_EQ(secrets.conceal_values("an other value"), "an other value") << "5 bytes are too few";
+  secrets.conceal("key", "abcdef");
+  secrets.conceal("long-key", "abcdefgh");
+  secrets.conceal("pem", "first line\nsecond");
+  EXPECT_EQ(secrets.conceal_values("abcdefgh, first line"), "<secret:long-key>, <secret:pem>");
+  const auto number = secrets.conceal_number("password", "123456");
+  EXPECT_EQ(secrets.reveal_json("{\"password\":\"" + number + "\"}"), R"({"password":123456})");
   EXPECT_NE(secrets.digests_of(first, "s"), secrets.digests_of(first, "t"));
   EXPECT_EQ(secrets.digests_of("none", "s"), "");
   EXPECT_THAT(secrets.missing(), IsEmpty());
