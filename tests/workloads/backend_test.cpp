@@ -194,6 +194,33 @@ TEST(CpuBackend, takes_more_masked_positions_than_planned_and_none) {
   EXPECT_EQ(backend->gradients()[static_cast<std::size_t>(decoder)], 0);
 }
 
+TEST(CpuBackend, a_head_at_every_position_learns_what_one_at_the_masked_ones_does) {
+  ModelConfig model = odd_model();
+  const Batch masked = make_batch(model, 4, 20, 4);
+  const auto backend = make_cpu_backend(options_for(model, 4, 20));
+  backend->zero_gradients();
+  const Loss loss = backend->forward_backward(masked, 1.0, true, 3, {});
+  model.head_everywhere = true;
+  Batch everywhere = masked;
+  everywhere.masked_per_sequence = 20;
+  everywhere.masked.clear();
+  for (std::int32_t i = 0; i < 80; ++i) everywhere.masked.push_back(i);
+  everywhere.labels.assign(80, -1);
+  for (std::size_t i = 0; i < masked.masked.size(); ++i) {
+    everywhere.labels[static_cast<std::size_t>(masked.masked[i])] = masked.labels[i];
+  }
+  EXPECT_THAT(testing::refusal_of(*backend, everywhere, [](Batch&) {}),
+              ::testing::HasSubstr("a label is outside"))
+      << "without head_everywhere";
+  const auto wide = make_cpu_backend(options_for(model, 4, 20));
+  wide->zero_gradients();
+  const Loss same = wide->forward_backward(everywhere, 1.0, true, 3, {});
+  EXPECT_NEAR(same.masked_lm, loss.masked_lm, 1e-6 * loss.masked_lm);
+  const auto worst =
+      worst_error(wide->parameters(), wide->gradients().data(), backend->gradients().data());
+  EXPECT_LE(worst.error, 1e-5) << worst.name;
+}
+
 TEST_P(EveryModel, a_weight_that_is_no_number_reaches_the_loss) {
   const ModelConfig model = odd();
   const auto backend = make_cpu_backend(options_for(model, 2, 16));

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "tests/workloads/driver/process.h"
@@ -100,6 +101,24 @@ TEST(Batches, LayoutAndMaskingKeepTheirPromises) {
     EXPECT_NEAR(kept, 400, 100);
     EXPECT_NEAR(is_next, 100, 36);
   }
+}
+
+TEST(Batches, AHeadEverywhereHasTheLabelsOfTheMaskedPositions) {
+  DataOptions data = options(128);
+  const auto source = make_synthetic_source(1, data.vocabulary);
+  Batch masked, everywhere;
+  fill_batch(*source, data, 7, 3, masked);
+  data.head_everywhere = true;
+  data.masked_per_sequence = 128;
+  fill_batch(*source, data, 7, 3, everywhere);
+  EXPECT_EQ(everywhere.tokens, masked.tokens);
+  std::vector<std::int32_t> labels(3 * 128, -1), positions(3 * 128);
+  for (std::size_t i = 0; i < masked.masked.size(); ++i) {
+    labels[static_cast<std::size_t>(masked.masked[i])] = masked.labels[i];
+  }
+  std::iota(positions.begin(), positions.end(), 0);
+  EXPECT_EQ(everywhere.labels, labels);
+  EXPECT_EQ(everywhere.masked, positions);
 }
 
 TEST(Batches, TheShortestSequencesWork) {

@@ -423,6 +423,7 @@ TEST(Program, WhatCannotRunIsRefusedInOneLineWithItsStatus) {
       {{"--model", "gpt2", "--log-style", "gluonnlp"}, 2, "take another style"},
       {{"--model", "bert-base", "--sequence-length", "513"}, 2, "bert-base has 512 positions"},
       {{"--inference", "--checkpoint", "x"}, 2, "without an update"},
+      {{"--all-positions", "--model", "gpt2-tiny"}, 2, "pre-training of bert models"},
       {{"--new-phase"}, 2, "needs --resume"},
       {{"--init-checkpoint", "x", "--resume", "y"}, 2, "leave one out"},
       {{"--init-checkpoint", "/nonexistent"}, 2, "no step_"},

@@ -17,11 +17,12 @@ struct Batch {
   /// Index of the first sequence in the whole job's stream of sequences. Data and dropout depend
   /// on it and not on the rank, so n ranks of batch b see what one rank of batch n*b sees.
   std::int64_t first_sequence = 0;
-  std::vector<std::int32_t> tokens;         ///< [B, s], masked inputs
-  std::vector<std::int32_t> segments;       ///< [B, s], 0 or 1
-  std::vector<std::int32_t> lengths;        ///< [B], tokens that are not padding, 1..s
-  std::vector<std::int32_t> masked;         ///< [B, m], flat index into [B*s]
-  std::vector<std::int32_t> labels;         ///< [B, m], true token at each masked position
+  std::vector<std::int32_t> tokens;    ///< [B, s], masked inputs
+  std::vector<std::int32_t> segments;  ///< [B, s], 0 or 1
+  std::vector<std::int32_t> lengths;   ///< [B], tokens that are not padding, 1..s
+  std::vector<std::int32_t> masked;    ///< [B, m], flat index into [B*s]
+  /// [B, m], true token at each masked position; -1 where a head_everywhere has nothing to learn.
+  std::vector<std::int32_t> labels;
   std::vector<std::int32_t> next_sentence;  ///< [B], 0 or 1; with Objective::classes the class
   /// [B, 2], Objective::spans: first and last token of the answer, counted in its sequence. Else
   /// empty.

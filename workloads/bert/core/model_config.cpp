@@ -65,7 +65,7 @@ std::int64_t ModelConfig::predicted_positions(std::int64_t sequence_length) cons
     case Objective::next_word:
       return sequence_length;
     case Objective::masked_words:
-      return masked_positions(sequence_length);
+      return head_everywhere ? sequence_length : masked_positions(sequence_length);
     case Objective::spans:
     case Objective::classes:
       return 0;

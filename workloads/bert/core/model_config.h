@@ -37,6 +37,9 @@ struct ModelConfig {
   NormPlace norm = NormPlace::after;
   Mask mask = Mask::none;
   Objective objective = Objective::masked_words;
+  /// masked_words: the head is computed at every position, as Hugging Face's BERT does; the loss is
+  /// that of the masked ones all the same.
+  bool head_everywhere = false;
   std::int64_t layers = 0;
   std::int64_t hidden = 0;
   std::int64_t heads = 0;

@@ -44,6 +44,7 @@ struct TrainOptions {
   bool inference = false;  ///< forward only
   std::string task = "pretraining";
   bool shuffle_labels = false;
+  bool all_positions = false;   ///< logits at every position
   std::int64_t evaluate = 512;  ///< held-out sequences that a fine-tuned model is scored on
   std::string
       init_checkpoint;  ///< folder whose weights training begins with; empty = from the seed
@@ -88,6 +89,7 @@ struct TrainOptions {
     ModelConfig config = *named_model(model);
     config.hidden_dropout = config.attention_dropout = dropout;
     config.gelu = gelu;
+    config.head_everywhere = all_positions;
     if (task == "squad") config.objective = Objective::spans;
     if (task == "classification") config.objective = Objective::classes;
     return config;

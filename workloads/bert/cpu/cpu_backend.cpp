@@ -329,7 +329,7 @@ CpuStep CpuBackend::make_step(const Batch& batch) {
 Loss CpuBackend::loss_of(const CpuStep& step) {
   stepped_ = true;
   const bool next_word = options_.model.objective == Objective::next_word;
-  const std::int64_t words = next_word ? step.rows() : step.masked_rows();
+  const std::int64_t words = next_word ? step.rows() : step.labelled();
   Loss loss;
   if (words > 0) loss.masked_lm = step.word_losses / static_cast<double>(words);
   loss.next_sentence = step.sentence_losses / static_cast<double>(step.shape.sequences);

@@ -256,16 +256,27 @@ void CpuStep::fill_zero(float* values) const {
   });
 }
 
+std::int64_t CpuStep::labelled() const {
+  return std::count_if(batch.labels.begin(), batch.labels.end(),
+                       [](std::int32_t label) { return label >= 0; });
+}
+
 void CpuStep::cross_entropy(std::int64_t first, std::int64_t count, std::int64_t total) {
   const std::int64_t classes = model.vocabulary;
   const float* bias = layout.decoder.bias == kAbsent ? nullptr : weights + layout.decoder.bias;
-  const auto scale = static_cast<float>(gradient_scale / static_cast<double>(total));
+  const std::int64_t learnt = model.head_everywhere ? labelled() : total;
+  const auto scale = static_cast<float>(gradient_scale / static_cast<double>(learnt));
   std::vector<double> losses(static_cast<std::size_t>(count));
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (std::int64_t row = 0; row < count; ++row) {
+    float* logits = act.heads.logits + row * classes;
+    const std::int32_t label = batch.labels[static_cast<std::size_t>(first + row)];
+    if (label < 0) {
+      std::fill_n(logits, classes, 0.0F);
+      continue;
+    }
     losses[static_cast<std::size_t>(row)] =
-        kernels.cross_entropy(classes, act.heads.logits + row * classes, bias,
-                              batch.labels[static_cast<std::size_t>(first + row)], scale);
+        kernels.cross_entropy(classes, logits, bias, label, scale);
   }
   for (const double loss : losses) word_losses += loss;
   stored(count * classes, act.heads.logits);

@@ -55,6 +55,8 @@ struct CpuStep : Context {
   void scatter_first(const float* d_first) const;
   void fill_zero(float* values) const;  ///< [T, h]
 
+  /// Rows of the head that have a label.
+  [[nodiscard]] std::int64_t labelled() const;
   /// Of `count` rows of logits, whose labels begin at `first`: the losses, and the gradient of
   /// their mean over `total` rows in place of the logits.
   void cross_entropy(std::int64_t first, std::int64_t count, std::int64_t total);

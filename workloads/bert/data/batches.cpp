@@ -1,6 +1,7 @@
 #include "workloads/bert/data/batches.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "workloads/bert/core/nvtx.h"
 #include "workloads/bert/data/answers.h"
@@ -12,13 +13,18 @@ namespace {
 constexpr std::uint64_t kLengthStream = 1, kMaskStream = 2;
 constexpr std::int64_t kSpecialPerSequence = 3;  // [CLS] and two [SEP]
 
+std::int64_t masked_tokens(const DataOptions& options) {
+  return options.head_everywhere ? masked_positions(options.sequence_length)
+                                 : options.masked_per_sequence;
+}
+
 std::int64_t sequence_length(const DataOptions& options, std::uint64_t index) {
   const std::int64_t full = options.sequence_length;
   if (!options.variable_lengths) {
     return full;
   }
   const std::int64_t shortest =
-      std::min(full, std::max(full / 4, options.masked_per_sequence + kSpecialPerSequence));
+      std::min(full, std::max(full / 4, masked_tokens(options) + kSpecialPerSequence));
   KeyedRandom random(options.seed, kLengthStream, index);
   return shortest + random.below(full - shortest + 1);
 }
@@ -26,7 +32,7 @@ std::int64_t sequence_length(const DataOptions& options, std::uint64_t index) {
 void mask(const DataOptions& options, std::uint64_t index, std::int64_t row,
           std::vector<std::int32_t>& candidates, Batch& batch) {
   KeyedRandom random(options.seed, kMaskStream, index);
-  const auto wanted = static_cast<std::size_t>(options.masked_per_sequence);
+  const auto wanted = static_cast<std::size_t>(masked_tokens(options));
   // Partial Fisher-Yates: the first `wanted` entries become a random subset.
   for (std::size_t i = 0; i < wanted; ++i) {
     const auto left = static_cast<std::int64_t>(candidates.size() - i);
@@ -37,7 +43,8 @@ void mask(const DataOptions& options, std::uint64_t index, std::int64_t row,
       std::min<std::int64_t>(SpecialTokens::kFirstOrdinary, options.vocabulary / 2);
   for (std::size_t i = 0; i < wanted; ++i) {
     const auto position = static_cast<std::size_t>(candidates[i]);
-    const std::size_t slot = static_cast<std::size_t>(row) * wanted + i;
+    const std::size_t slot =
+        options.head_everywhere ? position : static_cast<std::size_t>(row) * wanted + i;
     batch.masked[slot] = candidates[i];
     batch.labels[slot] = batch.tokens[position];
     const double dice = random.uniform();
@@ -82,7 +89,8 @@ void fill_batch(const SequenceSource& source, const DataOptions& options,
   batch.segments.assign(cells, 0);
   batch.lengths.resize(static_cast<std::size_t>(count));
   batch.masked.resize(masks);
-  batch.labels.resize(masks);
+  batch.labels.assign(masks, -1);
+  if (options.head_everywhere) std::iota(batch.masked.begin(), batch.masked.end(), 0);
   batch.next_sentence.resize(static_cast<std::size_t>(count));
   std::vector<std::int32_t> candidates;
   for (std::int64_t row = 0; row < count; ++row) {

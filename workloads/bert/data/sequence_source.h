@@ -49,6 +49,9 @@ struct DataOptions {
   /// GPT-2: sequences are text and the label of each token is the next. masked_per_sequence is then
   /// sequence_length, and variable_lengths false.
   bool next_word = false;
+  /// The head is computed at every position: masked_per_sequence is sequence_length, and positions
+  /// that are not masked have the label -1.
+  bool head_everywhere = false;
   /// Questions and their answers in place of text (answers.h). masked_per_sequence is 0.
   bool questions = false;
   /// Control for a score: the label of a sequence, a span or a class, is that of another one.

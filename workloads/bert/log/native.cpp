@@ -75,6 +75,7 @@ class NativeStyle : public IntervalStyle {
     if (f.zero_stage > 0) line["zero_stage"] = f.zero_stage;
     if (f.inference) line["inference"] = true;
     if (f.unpadded) line["unpadded"] = true;
+    if (f.all_positions) line["all_positions"] = true;
     if (f.task != "pretraining") line["task"] = f.task;
     if (f.schedule.decay == Schedule::Decay::exponential) {
       line["schedule"] = "warmup_linear_decay_exp";

@@ -58,7 +58,8 @@ void check_batch(const Batch& batch, const BackendOptions& options) {
               has(batch.masked, masked) && has(batch.labels, masked),
           "an array has not the size its shape says");
   require(within(batch.tokens, 0, model.vocabulary), "a token is outside the vocabulary");
-  require(within(batch.labels, 0, model.vocabulary), "a label is outside the vocabulary");
+  require(within(batch.labels, model.head_everywhere ? -1 : 0, model.vocabulary),
+          "a label is outside the vocabulary");
   require(within(batch.segments, 0, model.segment_types), "a segment is unknown to the model");
   require(within(batch.lengths, 1, batch.sequence_length + 1), "a length is not 1 to s");
   require(within(batch.masked, 0, tokens), "a masked position is outside the batch");

@@ -108,6 +108,8 @@ std::vector<Group> option_table(Given& given) {
         {"--steps", &o.steps, at_least(1), "Last optimizer step; a resumed run goes on up to it"},
         {"--seed", &o.seed, any(), "Of weights, data and dropout"},
         {"--data", &o.data, any(), "\"synthetic\" or a token file (workloads/bert/data/README.md)"},
+        {"--all-positions", &o.all_positions, any(),
+         "cpu: logits at every position, as Hugging Face's BERT has; the loss is the same"},
         {"--task", &o.task, one_of({"pretraining", "squad", "classification"}),
          "squad: find a generated answer's first and last token; classification: is the second "
          "segment the first one's next (as MRPC)"},
@@ -323,6 +325,8 @@ Result<void> check_together(const TrainOptions& o) {
         fmt::format("more than the {} steps of the schedule", o.schedule.decay_steps)}},
       {o.checkpoint_every > 0 && o.checkpoint.empty(),
        {"--checkpoint-every", "needs --checkpoint DIR"}},
+      {o.all_positions && (!cpu || next_word || tuned),
+       {"--all-positions", "is for pre-training of bert models with --backend cpu"}},
       {!cpu && tuned, {"--task " + o.task, "needs --backend cpu"}},
       {next_word && tuned, {"--task " + o.task, "takes a bert model"}},
       {o.task == "squad" && o.sequence_length < kShortestQuestion,

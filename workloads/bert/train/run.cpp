@@ -143,6 +143,7 @@ DataOptions data_options(const TrainOptions& options) {
   data.masked_per_sequence = model.predicted_positions(options.sequence_length);
   data.next_word = model.objective == Objective::next_word;
   data.variable_lengths = options.variable_lengths;
+  data.head_everywhere = model.head_everywhere;
   data.questions = model.objective == Objective::spans;
   data.shuffle_labels = options.shuffle_labels;
   return data;
