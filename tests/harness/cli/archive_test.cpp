@@ -1,0 +1,115 @@
+// A run folder packed and unpacked again.
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "harness/cli/run_archive.h"
+#include "tests/harness/cli/cli_fixture.h"
+
+namespace bertbench::test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class ArchiveTest : public CliTest {
+ protected:
+  void SetUp() override {
+    CliTest::SetUp();
+    const auto result =
+        run({"extract", std::string(BB_SOURCE_DIR) + "/parsers/samples/native/sample.log", "-o",
+             path("result.json")});
+    ASSERT_EQ(result.status, 0) << result.err;
+    write_file(folder / "run/journal.jsonl", "{}\n");
+    write_file(folder / "run/results.json", read_file(folder / "result.json"));
+    write_file(folder / "run" / log_, std::string(100000, 'x') + "\n");
+    write_file(folder / "run/empty", "");
+    write_file(folder / "run/cell/trial_1/files/secret", "hf_x");
+    chmod(path("run/cell/trial_1/files/secret").c_str(), 0600);
+    std::filesystem::create_symlink("/etc/passwd", folder / "run/link");
+  }
+  Ran pack() { return run({"archive", path("run"), "-o", path("run.tar.zst")}); }
+  // Longer than a name in tar's header.
+  const std::string log_ =
+      "bert-large.bf16.s128.b64.a1.2n8g+" + std::string(80, 'a') + "/trial_1/attempt_2/log.txt";
+};
+
+TEST_F(ArchiveTest, GivesTheSameFolderAndResultsWhenItIsUnpacked) {
+  const Ran packed = pack();
+  ASSERT_EQ(packed.status, 0) << packed.err;
+  EXPECT_THAT(packed.out, HasSubstr("4 files"));
+  EXPECT_THAT(packed.err, HasSubstr("files/secret is for the trainer alone"));
+  const Ran unpacked = run({"archive", path("run.tar.zst"), "--unpack", path("again")});
+  ASSERT_EQ(unpacked.status, 0) << unpacked.err;
+  for (const std::string& name :
+       {std::string("journal.jsonl"), std::string("results.json"), log_, std::string("empty")}) {
+    EXPECT_TRUE(read_file(folder / "again" / name) == read_file(folder / "run" / name)) << name;
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder / "again/link"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "again/cell/trial_1/files/secret"));
+  EXPECT_EQ(run({"report", path("again"), "--to", "json"}).out,
+            run({"report", path("run"), "--to", "json"}).out);
+  EXPECT_EQ(run({"archive", path("run.tar.zst"), "--unpack", path("again")}).status, 5)
+      << "never into a folder that is there";
+}
+
+TEST_F(ArchiveTest, IsReadByTarAndSha256sum) {
+  ASSERT_EQ(pack().status, 0);
+  if (std::system("command -v tar zstd sha256sum >/dev/null") != 0) GTEST_SKIP();
+  const auto command = "cd " + folder.string() +
+                       " && mkdir by_tar && zstd -qdc run.tar.zst | tar -xf - -C by_tar && cd "
+                       "by_tar/run && sha256sum --quiet -c checksums.sha256";
+  EXPECT_EQ(std::system(command.c_str()), 0);
+}
+
+TEST_F(ArchiveTest, IsRefusedWhereItIsDamaged) {
+  ASSERT_EQ(pack().status, 0);
+  const auto whole = read_file(folder / "run.tar.zst");
+  for (const std::size_t cut :
+       {std::size_t{0}, std::size_t{10}, whole.size() / 2, whole.size() - 5}) {
+    write_file(folder / "cut.tar.zst", whole.substr(0, cut));
+    const Ran ran =
+        run({"archive", path("cut.tar.zst"), "--unpack", path("cut" + std::to_string(cut))});
+    EXPECT_EQ(ran.status, 5) << cut << ran.out;
+  }
+  const Ran none = run({"archive", path("result.json"), "--unpack", path("none")});
+  EXPECT_EQ(none.status, 5);
+  EXPECT_EQ(run({"archive", folder.string()}).status, 5) << "no run folder";
+}
+
+/// A tar file with one entry.
+std::string tar_of(const std::string& name, const std::string& text, char type = '0') {
+  std::string head(512, '\0');
+  head.replace(0, name.size(), name);
+  char size[12];
+  std::snprintf(size, sizeof size, "%011zo", text.size());
+  head.replace(124, 11, size);
+  head[156] = type;
+  std::string body = text;
+  body.resize((text.size() + 511) / 512 * 512);
+  return head + body + std::string(1024, '\0');
+}
+
+TEST_F(ArchiveTest, WritesNothingOutsideOfItsFolder) {
+  for (const std::string name :
+       {"../out", "run/../../out", "/tmp/bb-archive-out", "run", "run/./x"}) {
+    write_file(folder / "evil.tar", tar_of(name, "x"));
+    const Ran ran = run({"archive", path("evil.tar"), "--unpack", path("evil")});
+    EXPECT_EQ(ran.status, 5) << name;
+    EXPECT_THAT(ran.err, HasSubstr("outside of the folder")) << name;
+    std::filesystem::remove_all(folder / "evil");
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder / "out"));
+  write_file(folder / "evil.tar", tar_of("run/link", "", '2'));
+  EXPECT_THAT(run({"archive", path("evil.tar"), "--unpack", path("evil")}).err,
+              HasSubstr("which is no file"));
+  std::filesystem::remove_all(folder / "evil");
+  write_file(folder / "evil.tar", tar_of("run/a", "x"));
+  EXPECT_THAT(run({"archive", path("evil.tar"), "--unpack", path("evil")}).err,
+              HasSubstr("a has no checksum"));
+}
+
+}  // namespace
+}  // namespace bertbench::test
