@@ -570,8 +570,8 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "from a program that keeps its output back: their arrival gives no rate of the window by "
      "default; PYTHONUNBUFFERED=1 in the trainer's environment lets each line out at once",
      "The trainer's output was buffered, so the arrival of its lines gives no rate by default.",
-     "Set PYTHONUNBUFFERED=1 in the trainer's environment (\"env\" of the configuration), or let "
-     "it flush its output with each line."},
+     "Set PYTHONUNBUFFERED=1 in the trainer's environment (\"env\" of the configuration), give "
+     "it a terminal (\"pty\": true), or let it flush its output with each line."},
     {NoticeCode::closing_rate_differs, "closing_rate_differs",
      "the log's own closing rate, not of the window alone, is {percent:.0f} % {direction} than the "
      "printed rates ({closing})",

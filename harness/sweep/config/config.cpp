@@ -33,7 +33,8 @@ const std::vector<std::string> kKeys{"name",        "workload",        "grid",
                                      "framework",   "files",           "logs",
                                      "format",      "setup",           "cleanup",
                                      "trial_setup", "trial_cleanup",   "variants",
-                                     "order_seed",  "secret",          "$schema"};
+                                     "order_seed",  "secret",          "pty",
+                                     "$schema"};
 
 /// Scalar or list of scalars, as text.
 std::optional<std::vector<std::string>> values_of(ConfigReader& in, const Json& value,
@@ -363,11 +364,14 @@ void read_scalars(ConfigReader& in, SweepConfig& config) {
   in.variables(root, "", "env", config.env);
   in.texts(root, "", "secret", config.secret);
   read_trials(in, config);
-  if (root.contains("record_hostname")) {
-    if (root["record_hostname"].is_boolean()) {
-      config.record_hostname = root["record_hostname"].get<bool>();
+  const std::pair<const char*, bool*> flags[] = {{"record_hostname", &config.record_hostname},
+                                                 {"pty", &config.pty}};
+  for (const auto& [key, flag] : flags) {
+    if (!root.contains(key)) continue;
+    if (root[key].is_boolean()) {
+      *flag = root[key].get<bool>();
     } else {
-      in.fail_at("/record_hostname", "must be true or false");
+      in.fail_at(child_pointer("", key), "must be true or false");
     }
   }
   in.integer(root, "", "retries", retries, 0, 100);
@@ -496,6 +500,7 @@ std::string config_to_json(const SweepConfig& config) {
     json["trials_interval"] = config.trials_interval;
   }
   if (config.record_hostname) json["record_hostname"] = true;
+  if (config.pty) json["pty"] = true;
   if (!config.secret.empty()) json["secret"] = config.secret;
   if (const auto seed = to_int(config.seed)) {
     json["seed"] = *seed;

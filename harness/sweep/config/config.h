@@ -93,6 +93,7 @@ struct SweepConfig {
   bool auto_trials = false;                   ///< "trials": "auto": stop a cell when it is narrow
   int trials_min = 6;                         ///< with auto_trials; 6 is where the interval begins
   double trials_interval = 0.01;  ///< with auto_trials: width asked for, over the median
+  bool pty = false;               ///< trainers write to a pseudo terminal
   bool record_hostname = false;   ///< names this machine in the environment
   std::int64_t steps = 60;        ///< optimizer steps of a trial
   /// "seed": empty, a whole number for every trial, or "per_trial": trial n has seed n.

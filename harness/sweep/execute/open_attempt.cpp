@@ -60,6 +60,7 @@ Result<void> write_command(const OpenSweep& sweep, const OpenAttempt& open,
     for (const auto& [key, value] : one.set) set[key] = value;
     Json process = {{"argv", one.argv}, {"set", set}, {"unset", one.unset}};
     if (!one.input.empty()) process["input"] = one.input;
+    if (one.terminal) process["terminal"] = true;
     json["processes"].push_back(std::move(process));
   }
   for (const auto& file : files) json["files"][file.name] = file.text;

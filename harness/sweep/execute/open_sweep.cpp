@@ -214,6 +214,7 @@ Result<std::string> command_digest(const OpenSweep& sweep, const PlannedTrial& t
   for (const auto& one : *processes) {
     all.push_back({{"argv", one.argv}, {"set", one.set}, {"unset", one.unset}});
     if (!one.input.empty()) all.back()["input"] = one.input;
+    if (one.terminal) all.back()["terminal"] = true;
   }
   const auto text = all.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   auto canonical = fmt::format("{}\n{}", sweep.launcher.name, text);

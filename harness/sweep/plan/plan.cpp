@@ -398,6 +398,12 @@ Result<Plan> make_plan(const SweepConfig& config, const PlanOptions& options) {
   if (auto launcher = find_launcher(plan.config.launcher); !launcher) {
     return tl::unexpected(launcher.error());
   }
+  if (plan.config.pty && plan.config.launcher != "local") {
+    return fail("pty",
+                fmt::format("launcher {} starts ranks where no terminal of this machine is",
+                            plan.config.launcher),
+                "use it with launcher local; PYTHONUNBUFFERED=1 in env does the same for Python");
+  }
   auto workload =
       config.command ? *config.command : find_workload(config.workload, options.trainer);
   if (!workload) return fail(config.source, workload.error().message());

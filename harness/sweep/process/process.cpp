@@ -124,8 +124,11 @@ Result<ProcessId> ProcessGroup::start(const ProcessSpec& spec, int log_fd) {
     return fail(spec.argv[0], "its secret words do not fit into a pipe",
                 "they may have 1 MiB in all; pass a file's path in place of its text");
   }
-  auto pid =
-      spawn_process(program, spec.argv, environment_for(spec), spec.cwd, log_fd, ends[0], group_);
+  const auto terminal = spec.terminal ? terminals_.add(log_fd) : Result<int>(log_fd);
+  auto pid = terminal ? spawn_process(program, spec.argv, environment_for(spec), spec.cwd,
+                                      *terminal, ends[0], group_)
+                      : tl::unexpected(terminal.error());
+  if (spec.terminal && terminal) close(*terminal);
   if (ends[0] >= 0) close(ends[0]);
   if (ends[1] >= 0) held_.push_back(ends[1]);
   if (!pid) return tl::unexpected(pid.error());
@@ -268,6 +271,7 @@ int ProcessGroup::kill_all() {
     }
     poll(nullptr, 0, 2);
   }
+  terminals_.finish();
   group_ = 0;
   members_.clear();
   first_failed_.reset();

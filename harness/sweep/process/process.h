@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/sweep/process/terminals.h"
 #include "parsers/core/error.h"
 
 namespace bertbench {
@@ -27,6 +28,8 @@ struct ProcessSpec {
   /// Its end is how whoever runs the trainer elsewhere learns that it is to be ended (launcher
   /// ssh).
   bool hold_stdin = false;
+  /// Its output goes to a pseudo terminal, from which it is copied into the log.
+  bool terminal = false;
   /// Written to the held stdin first, as word_reader() reads it: words that must not stand in argv,
   /// where everybody on the machine may read them. At most 1 MiB.
   std::vector<std::string> input{};
@@ -106,6 +109,7 @@ class ProcessGroup {
     int held = -1;
   };
   std::vector<Helper> helpers_;
+  Terminals terminals_;
 };
 
 /// Makes this process the subreaper of its descendants, opens descriptors 0-2 on /dev/null where

@@ -235,9 +235,9 @@ TEST(SweepConfig, NamesAPathThatCannotBeRead) {
 TEST(SweepConfig, TheSchemaNamesTheSameKeys) {
   const auto schema = nlohmann::json::parse(
       test::read(BB_SOURCE_DIR "/configs/schema/sweep.schema.json"))["properties"];
-  const auto config =
-      parse_config(small_config(), "sweep.json",
-                   {"trials=auto", "record_hostname=true", "seed=per_trial", "secret=[\"PIN\"]"});
+  const auto config = parse_config(
+      small_config(), "sweep.json",
+      {"trials=auto", "record_hostname=true", "seed=per_trial", "secret=[\"PIN\"]", "pty=true"});
   ASSERT_TRUE(config);
   const auto command = parse_config(
       R"({"command": ["t", "{file:a}", "{steps}"], "each": "node", "framework": "f",

@@ -84,6 +84,26 @@ TEST_F(Processes, GiveTheChildExactlyTheEnvironmentAskedFor) {
   EXPECT_THAT(log(), Not(HasSubstr("SLURM_PROCID")));
 }
 
+TEST_F(Processes, WriteToATerminalWhereThatIsAskedFor) {
+  auto spec =
+      sh("test -t 1 && test -t 2 && echo both; test -t 0 || echo no input; printf 'a\\rb\\n'; "
+         "echo said >&2; seq 200000; printf 'no end of line'");
+  spec.terminal = true;
+  EXPECT_TRUE(run(spec).success());
+  std::string numbers;
+  for (int i = 1; i <= 200000; ++i) numbers += std::to_string(i) + "\n";
+  // Not EXPECT_EQ: it would print a million characters.
+  EXPECT_TRUE(log() == "both\nno input\na\rb\nsaid\n" + numbers + "no end of line")
+      << log().substr(0, 100);
+}
+
+TEST_F(Processes, EndThoughAGrandchildHoldsTheTerminal) {
+  auto spec = sh("setsid sleep 1000 & echo started");
+  spec.terminal = true;
+  EXPECT_TRUE(run(spec).success());
+  EXPECT_EQ(log(), "started\n");
+}
+
 TEST_F(Processes, StartsRanksInOneGroupOfTheirOwn) {
   ProcessGroup group;
   const auto a = group.start(sh("sleep 30"), log_);

@@ -205,5 +205,32 @@ TEST(Sweep, RunsATemplateOfYourOwn) {
   EXPECT_EQ(outcome->result.cells[0].identity.axes.at("optimizer"), "fused");
 }
 
+// Programs that write to a file keep lines back; to a terminal they write each at once.
+TEST(SweepRun, GivesTrainersATerminalWhereThatIsAskedFor) {
+  ScratchFolder temp;
+  Recorder seen;
+  const std::string command =
+      R"(["sh", "-c", "if [ -t 1 ]; then echo terminal; else echo file; fi; exec \"$0\" \"$@\"", ")" BB_FAKE_TRAINER
+      R"(", "--steps", "{steps}", "--expect-world-size", "1"])";
+  const auto config = R"({"name": "t", "trials": 1, "retries": 0, "steps": 20, "command": )" +
+                      command + R"(, "grid": {"topology": ["1n1g"]}})";
+  std::string logs[2];
+  for (const bool pty : {false, true}) {
+    const auto run = temp.path(pty ? "pty" : "file");
+    const auto plan = plan_of(config, {pty ? "pty=true" : "pty=false"});
+    ASSERT_TRUE(run_sweep(plan, quick(run), seen));
+    EXPECT_EQ(seen.finished.back().outcome.status, Status::completed);
+    EXPECT_EQ(seen.finished.back().iterations.seen, 20);
+    logs[pty] = test::read(run + "/" + plan.cells[0].folder + "/trial_1/log.txt");
+  }
+  EXPECT_EQ(logs[0].substr(0, 5), "file\n");
+  EXPECT_EQ(logs[1].substr(0, 9), "terminal\n");
+  const auto parsed = parse_config(config, "c.json", {"pty=true"});
+  ASSERT_TRUE(parsed);
+  PlanOptions ssh;
+  ssh.launcher = "ssh";
+  EXPECT_THAT(make_plan(*parsed, ssh).error().message(), ::testing::HasSubstr("launcher local"));
+}
+
 }  // namespace
 }  // namespace bertbench

@@ -14,6 +14,7 @@ Result<std::vector<ProcessSpec>> processes(const Plan& plan, const PlannedTrial&
     ProcessSpec one;
     one.argv = call->words;
     one.set = call->env;
+    one.terminal = plan.config.pty;
     for (auto& variable : place_variables(*call, process, "127.0.0.1")) {
       one.set.push_back(std::move(variable));
     }
