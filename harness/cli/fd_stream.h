@@ -1,5 +1,5 @@
 // A stream buffer over a file descriptor that remembers why a write failed: "disk full" and
-// "the reader went away" need different answers, and std::cout tells neither.
+// "the reader went away" need different answers, and std::cout reports neither.
 #pragma once
 
 #include <array>

@@ -58,7 +58,7 @@ std::string window_text(const LiveView& view, const WindowRule& rule) {
   }
 }
 
-/// The end of a path is what tells logs apart.
+/// Logs are distinguished by the ends of their paths.
 std::string short_path(const std::string& path) {
   constexpr std::size_t kLength = 32;
   if (path.size() <= kLength) return path;
@@ -91,7 +91,7 @@ class Follower {
   [[nodiscard]] Result<std::vector<RunLog>> finish();
 
  private:
-  void tell(const std::string& text, Style style = Style::yellow) {
+  void report(const std::string& text, Style style = Style::yellow) {
     events_.push_back({fmt::format("{}: {}", path_, text), style});
   }
   void look_for_trouble();
@@ -109,7 +109,7 @@ class Follower {
   std::optional<Clock::time_point> deleted_at_;  ///< no file has come in its place since
   double longest_quiet_s_ = 0;                   ///< between bytes that came while we watched
   bool caught_up_ = false, any_ = false, over_ = false, news_ = false, stalled_ = false;
-  std::optional<Status> told_;
+  std::optional<Status> reported_;
 };
 
 std::vector<Follower::Event> Follower::step() {
@@ -126,14 +126,14 @@ std::vector<Follower::Event> Follower::step() {
       bytes_ += std::ssize(buffer_);
       grew = any_ = true;
     } else if (event == LogTail::Event::rotated) {
-      tell("was rotated: the new file is read on");
+      report("was rotated: the new file is read on");
       deleted_at_.reset();
     } else if (event == LogTail::Event::truncated) {
-      tell("was truncated: read again from its beginning");
+      report("was truncated: read again from its beginning");
       reader_ = LogReader(options_->read, path_);
       arrivals_.restart();
       bytes_ = 0;
-      told_.reset();
+      reported_.reset();
     } else if (event == LogTail::Event::deleted) {
       deleted_at_ = Clock::now();
     } else {
@@ -146,13 +146,13 @@ std::vector<Follower::Event> Follower::step() {
     if (caught_up_) longest_quiet_s_ = std::max(longest_quiet_s_, seconds_since(last_byte_));
     last_byte_ = Clock::now();
     news_ = true;
-    if (stalled_) tell("goes on", Style::green);
+    if (stalled_) report("goes on", Style::green);
     stalled_ = false;
     look_for_trouble();
   }
   caught_up_ = true;
   if (deleted_at_ && tail_.gone() && seconds_since(*deleted_at_) > kDeletedGrace) {
-    tell("was deleted: what was read of it counts");
+    report("was deleted: what was read of it counts");
     over_ = true;
   }
   if (!over_ && !deleted_at_) look_for_stall();
@@ -161,11 +161,11 @@ std::vector<Follower::Event> Follower::step() {
 
 void Follower::look_for_trouble() {
   const LiveView view = reader_.live();
-  if (!view.trouble || view.trouble->status == told_) return;
-  told_ = view.trouble->status;
+  if (!view.trouble || view.trouble->status == reported_) return;
+  reported_ = view.trouble->status;
   std::string text = outcome_text(*view.trouble);
   if (!view.trouble->details.empty()) text += ": " + detail_text(*view.trouble);
-  tell(text, Style::red);
+  report(text, Style::red);
 }
 
 // A run that has said that it is done does not stall, and one that checkpoints for minutes may be
@@ -176,7 +176,7 @@ void Follower::look_for_stall() {
   const LiveView view = reader_.live();
   if (view.ended_well || view.trouble) return;
   stalled_ = true;
-  tell(fmt::format("stalled: no output for {}", format_duration(limit)), Style::red);
+  report(fmt::format("stalled: no output for {}", format_duration(limit)), Style::red);
 }
 
 std::string Follower::line() const {

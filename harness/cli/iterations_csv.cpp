@@ -56,7 +56,7 @@ void IterationsCsv::join(const std::vector<std::size_t>& runs) {
 }
 
 Result<void> IterationsCsv::write(const ResultSet& set, std::ostream& out) {
-  // Runs of one file are told apart by their order, which grouping keeps.
+  // Runs of one file are distinguished by their order, which grouping keeps.
   std::map<std::pair<std::string, WorkKind>, std::vector<int>> trials;
   for (const Cell& cell : set.cells) {
     for (const Trial& trial : cell.trials) trials[{trial.log, cell.kind}].push_back(trial.trial);

@@ -47,7 +47,7 @@ ExitCode answer_in_pieces(
 [[nodiscard]] Result<std::string> result_text(const ResultSet& set, const std::string& path,
                                               const std::string& run_folder = {});
 
-/// Tells that the ending of the file named by -o is that of no report, and that it is written as
+/// Warns that the ending of the file named by -o is that of no report, and that it is written as
 /// `used`. Says nothing of a name without an ending.
 void note_of_ending(Console& console, const std::string& path, std::string_view used = "JSON");
 

@@ -24,7 +24,7 @@ constexpr std::size_t kMostTrialsSideBySide = 6;
 constexpr std::size_t kMostCellsWithEstimators = 2;
 constexpr std::size_t kMostSingleTrials = 12;  // cells of one trial: of more the table has all
 
-// Of several units the least telling: a table of trials has one heading for all.
+// Of several units the least specific: a table of trials has one heading for all.
 std::string_view unit_of(const Cell& cell) {
   for (const RateUnit unit : kRateUnits | std::views::reverse) {
     const auto in_unit = [&](const Trial& trial) { return trial.unit() == unit; };
@@ -226,10 +226,10 @@ std::vector<std::string> row_of(const CellSource& cells, std::size_t i, const Ce
     failures.see(trial);
     log = place_name(trial.log);
   });
-  // A key without model or topology, or of a twin, does not tell which log it stands for.
-  const bool told = cell.identity.model && cell.identity.nodes && cell.identity.gpus_per_node &&
-                    cell.key.find('#') == std::string::npos;
-  if (told || cells.trials(i) != 1) log.clear();
+  // A key without model or topology, or of a twin, does not show which log it stands for.
+  const bool named = cell.identity.model && cell.identity.nodes && cell.identity.gpus_per_node &&
+                     cell.key.find('#') == std::string::npos;
+  if (named || cells.trials(i) != 1) log.clear();
   const ThroughputSummary& t = cell.throughput;
   return {cell.key,
           cell.kind == WorkKind::training ? "" : std::string(name(cell.kind)),

@@ -32,7 +32,7 @@ namespace fs = std::filesystem;
 constexpr const char* kChecksums = "checksums.sha256";
 constexpr std::size_t kBlock = 512;               // of tar
 constexpr std::size_t kNameField = 100;           // longer names have an entry of their own
-constexpr std::uint64_t kLargest = 077777777777;  // bytes of a file that tar's field can tell
+constexpr std::uint64_t kLargest = 077777777777;  // bytes of a file that tar's field can hold
 
 struct Closed {
   int fd;

@@ -19,7 +19,7 @@ struct ShardName {
 [[nodiscard]] Result<ShardName> parse_shard(const std::string& text);
 
 /// Leaves the logs of this shard in `inputs` and says what list they are from. Errors about paths
-/// are left to the first shard, so that a fleet tells each once.
+/// are left to the first shard, so that a fleet reports each once.
 [[nodiscard]] Shard take_shard(Inputs& inputs, const ShardName& shard);
 
 /// Facts of the command line by the names of their options.

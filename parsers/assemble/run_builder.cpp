@@ -33,7 +33,7 @@ bool RunDraft::goes_back(const Sample& sample) const {
   const auto n = static_cast<std::int64_t>(records.size());
   for (std::int64_t k = 2; k <= std::min(n, allowed + 1); ++k) {
     if (records[static_cast<std::size_t>(n - k)].step == sample.step) {
-      // A short run that starts over looks like a straggler: the clock or the first step tells.
+      // A short run that starts over looks like a straggler: the clock or the first step decides.
       const bool clock_says_new = !std::isnan(sample.time_s) &&
                                   !std::isnan(records.back().time_s) && sample.time_s - origin_ < 0;
       return clock_says_new || (sample.rank < 0 && n - k == 0);

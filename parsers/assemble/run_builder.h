@@ -51,7 +51,7 @@ class RunDraft {
   /// The records with a counter above `step` become one: first redraw of the first, last redraw of
   /// the last, their iterations together.
   void join_records_after(std::int64_t step);
-  /// Of a log without its head the first line's time is not of as many steps as its counter tells.
+  /// Of a log without its head the first line's time is not of as many steps as its counter shows.
   /// Where `second`, the line after it, shows that, the one record there is counts for as many
   /// steps as `second` does.
   void mend_headless(const Sample& second);
@@ -122,7 +122,8 @@ class RunBuilder {
   [[nodiscard]] const RunDraft* current() const;
 
  private:
-  /// Of one file; at 6 to 11 KB each they keep the memory bound. What follows is left out, told.
+  /// Of one file; at 6 to 11 KB each they keep the memory bound. What follows is left out and
+  /// reported.
   static constexpr std::size_t kMaxRuns = 3'000;
   RunDraft& begin(WorkKind kind, std::int64_t line);
 

@@ -68,7 +68,7 @@ void TfUpdates::see_step(const TfDleLine& read, const Line& line, RunDraft& run)
 }
 
 // The numbers of the first and the last update, and with them all iterations.
-void TfUpdates::tell_steps(RunDraft& run) const {
+void TfUpdates::fill_steps(RunDraft& run) const {
   if (ahead_ == 0 || run.last() == nullptr) return;
   Totals& totals = run.log.totals;
   const Record& first = run.records().front();
@@ -106,7 +106,7 @@ std::optional<double> batch_by_rates(const std::vector<Record>& records) {
 // Rates of the whole job over nearly all time between two lines are a batch an iteration: whole
 // micro batches of all GPUs and micro-steps (sequences, where the script's file states no batch),
 // as few as can be distinguished for certain.
-void TfUpdates::tell_batch_by_rates(RunDraft& run) const {
+void TfUpdates::fill_batch_by_rates(RunDraft& run) const {
   constexpr double kPartsRoundedDown = 0.003, kPartsTooMany = 0.03, kPartLimit = 16;
   auto& global = run.log.facts.global_batch_size;
   if (ahead_ == 0 || global.known()) return;
@@ -129,7 +129,7 @@ std::int64_t TfUpdates::done_before(const RunDraft& run) const {
 }
 
 // The log's closing statements count --num_train_steps, whatever was done before the run.
-void TfUpdates::tell_work(RunDraft& run) const {
+void TfUpdates::fill_work(RunDraft& run) const {
   Totals& totals = run.log.totals;
   if (!sentences_ && ahead_ == 0) return;
   const std::int64_t begin = done_before(run);
@@ -169,9 +169,9 @@ void TfUpdates::tell_work(RunDraft& run) const {
 void TfUpdates::end(RunDraft* run) {
   if (run != nullptr) {
     put_waiting(*run, 0);
-    tell_steps(*run);
-    tell_work(*run);
-    tell_batch_by_rates(*run);
+    fill_steps(*run);
+    fill_work(*run);
+    fill_batch_by_rates(*run);
   }
   *this = {};
 }

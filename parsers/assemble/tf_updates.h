@@ -47,9 +47,9 @@ class TfUpdates {
  private:
   void put(const Sample& sample, RunDraft& run);
   void put_waiting(RunDraft& run, std::int64_t stride);
-  void tell_steps(RunDraft& run) const;
-  void tell_batch_by_rates(RunDraft& run) const;
-  void tell_work(RunDraft& run) const;
+  void fill_steps(RunDraft& run) const;
+  void fill_batch_by_rates(RunDraft& run) const;
+  void fill_work(RunDraft& run) const;
   [[nodiscard]] std::int64_t done_before(const RunDraft& run) const;
 
   std::optional<std::int64_t> restored_, left_out_, saved_, planned_;

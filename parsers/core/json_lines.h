@@ -1,4 +1,4 @@
-// JsonLines: on which line of a JSON text each member stands. The JSON library tells values, not
+// JsonLines: on which line of a JSON text each member stands. The JSON library gives values, not
 // places; an error about a value needs both.
 #pragma once
 

@@ -14,7 +14,7 @@ namespace bertbench {
 enum class Status {
   completed,
   nan,            ///< the loss became NaN or infinite
-  out_of_memory,  ///< told apart from a crash: the batch did not fit
+  out_of_memory,  ///< apart from a crash: the batch did not fit
   error,          ///< traceback, non-zero exit, NCCL error ...
   killed,         ///< a signal, scancel
   timeout,        ///< the time limit of the harness or of the scheduler

@@ -45,13 +45,13 @@ struct Totals {
   std::optional<std::int64_t> iterations{};       ///< in RunLog::iteration_unit
   std::optional<std::int64_t> optimizer_steps{};  ///< applied updates
   std::optional<std::int64_t> skipped_steps{};    ///< fp16 overflow skips
-  /// Optimizer steps the log tells of, by its own numbers, where they are not the records' counter:
-  /// first_optimizer_step is the one before the first. A resumed run begins above 0.
+  /// Optimizer steps that the log states, by its own numbers, where they are not the records'
+  /// counter: first_optimizer_step is the one before the first. A resumed run begins above 0.
   std::optional<std::int64_t> first_optimizer_step{}, last_optimizer_step{};
   std::optional<std::int64_t> sequences{};
 };
 
-/// A line that tells of work other than training steps.
+/// A line about work other than training steps.
 enum class MarkKind { checkpoint, evaluation };
 struct Mark {
   MarkKind kind = MarkKind::checkpoint;

@@ -173,7 +173,7 @@ struct Maskrcnn {
   /// Whose IMS_PER_BATCH comes next in a configuration; Detectron2 has but the solver's.
   enum class Pair { none, solver, test } pair = Pair::none;
   bool median = false, mean = false;  ///< lines of Mask R-CNN, of Detectron2
-  bool mlperf = false;                ///< a submission: its own statements tell more
+  bool mlperf = false;                ///< a submission: its own statements give more
 };
 
 constexpr Row kRows[] = {

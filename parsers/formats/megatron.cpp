@@ -17,7 +17,7 @@
 //       the same step)
 //
 // A loss that is not above zero, as NaN, is left out: a line without one, when lines before it had
-// one (or with a gradient of NaN) and no iteration was skipped, tells a NaN. The milliseconds are
+// one (or with a gradient of NaN) and no iteration was skipped, means a NaN. The milliseconds are
 // the mean of the iterations since the line before. The global batch is of the whole job; micro
 // batch x GPUs is not, where tensor or pipeline parallelism splits one replica.
 #include <cmath>

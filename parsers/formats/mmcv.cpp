@@ -9,7 +9,7 @@
 //   {"lr": 0.02, "data_time": 0.05, "loss": 1.2, "time": 0.368, "epoch": 1, "iter": 50, "step": 50}
 //
 // mmcv's time is the mean of the iterations since the line before, data loading included.
-// mmengine's is the mean of the last ten (window_size), so that a line tells of ten iterations
+// mmengine's is the mean of the last ten (window_size), so that a line covers ten iterations
 // only; its stamps have whole seconds. An iteration is one batch of every process.
 #include <algorithm>
 #include <cmath>

@@ -229,8 +229,8 @@ struct Pytorch {
     return true;
   }
 
-  // " * Acc@1 71.3 Acc@5 90.1": an epoch was evaluated. Where the log does not tell how many epochs
-  // there are, it may end here. timm's last line is "*** Best metric: 79.1 (epoch 299)".
+  // " * Acc@1 71.3 Acc@5 90.1": an epoch was evaluated. Where the log does not state how many
+  // epochs there are, it may end here. timm's last line is "*** Best metric: 79.1 (epoch 299)".
   bool validation(const Line&, Emit emit) {
     emit(End{.well = !epochs});
     return started;

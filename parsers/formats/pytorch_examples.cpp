@@ -13,7 +13,7 @@
 // ms/batch is the time since the line before over --log-interval. The first line of an epoch comes
 // after one batch more than that: batch 0, whose time is in it. Batches after the last line of an
 // epoch are in no line, and neither are evaluations. mnist counts samples (of its process) and
-// tells no time at all.
+// prints no time at all.
 #include <optional>
 #include <utility>
 

@@ -14,9 +14,9 @@
 //   Img/sec per GPU: 108.2 +-1.2
 //   Total img/sec on 4 GPU(s): 432.8 +-4.9
 //
-// A line of tf_cnn_benchmarks tells the mean speed since the first timed step, of the process that
+// A line of tf_cnn_benchmarks prints the mean speed since the first timed step, of the process that
 // prints it; "total" is the job's, and under horovod every process prints it. An "Iter" of Horovod
-// is a round of batches whose number is not told.
+// is a round of batches whose number is not stated.
 #include <optional>
 #include <string>
 #include <utility>

@@ -200,7 +200,7 @@ class ZstdSource final : public ByteSource {
   std::unique_ptr<ByteSource> raw_;
   std::vector<char> bytes_;
   ZSTD_DCtx* context_;
-  static constexpr std::size_t kFrameStart = 5;  ///< bytes that tell how long a header is
+  static constexpr std::size_t kFrameStart = 5;  ///< bytes from which a header's length is known
   ZSTD_inBuffer in_{nullptr, 0, 0};
   std::size_t hint_ = kFrameStart;  ///< how much the decoder wants next
   bool flush_ = false;

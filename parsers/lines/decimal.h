@@ -29,7 +29,7 @@ inline std::uint64_t value_of_eight(std::uint64_t chunk) {
          32u;
 }
 
-// Appends the digits at p to `mantissa`; it may wrap round, which the caller tells by the count.
+// Appends the digits at p to `mantissa`; it may wrap round, which the caller finds by the count.
 inline const char* take_digits(const char* p, const char* end, std::uint64_t& mantissa) {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
   while (end - p >= 8) {

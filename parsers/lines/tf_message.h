@@ -34,8 +34,9 @@ class TfClock {
 [[nodiscard]] double tf_refined(double seconds, std::int64_t steps, double steps_per_second);
 
 /// Whether several processes print a kind of message in turn: another thread alone may be that of
-/// the next launch, one whose turn comes again is not. A launcher's label tells them better; where
-/// all processes have one thread's number, two unlike rates less than a step apart tell them.
+/// the next launch, one whose turn comes again is not. A launcher's label distinguishes them
+/// better; where all processes have one thread's number, two unlike rates less than a step apart
+/// show them.
 class TfTurns {
  public:
   /// Whether the message is of the one process whose messages are taken: of any until several do.
@@ -51,7 +52,7 @@ class TfTurns {
   bool crowded_ = false;
 };
 
-/// Steps done in an interval at this rate; 0 when it is not told.
+/// Steps done in an interval at this rate; 0 when it is not stated.
 [[nodiscard]] std::int64_t tf_steps_in(double rate, double seconds);
 
 /// "loss = 11.079672, step = 32 (1271.735 sec)"; without "step =" a loss is an evaluation's.

@@ -28,7 +28,7 @@ class AnchorTables {
  public:
   /// The tables are built once a process, format and format file, when they are first asked for.
   /// `only`: a name of all_formats() or that of `user_format`; empty = all of them. A format that
-  /// yields comes with all others, which tell it what is none of its own.
+  /// yields comes with all others, by which it knows what is none of its own.
   [[nodiscard]] static std::shared_ptr<const AnchorTables> of(
       const std::string& only, const std::shared_ptr<const DescribedFormat>& user_format);
 
@@ -40,7 +40,7 @@ class AnchorTables {
   /// Those that read the log; owner kFormats + i is the i-th. One more is the user's own.
   [[nodiscard]] std::span<const Format* const> formats() const { return formats_; }
 
-  /// All places in `text` of literals that `hits` tell, whose offsets count from `data`: by owners,
+  /// All places in `text` of the literals of `hits`, whose offsets count from `data`: by owners,
   /// each owner's by rows.
   void places(std::string_view text, const char* data, std::span<const AnchorHit> hits,
               std::vector<LiteralAt>& out) const;

@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t kKinds = 3;  ///< of WorkKind
 
 // A log's own closing number next to what its counter and clock give: a script that takes the last
-// redraw, or counts applied updates only, is told apart from the run's rate.
+// redraw, or counts applied updates only, is kept apart from the run's rate.
 void compare_summary(RunLog& run) {
   constexpr double kTolerance = 0.02;
   if (!run.summary || run.summary->unit != RateUnit::sequences_per_second) return;
@@ -57,7 +57,7 @@ void compare_summary(RunLog& run) {
 // NVIDIA's BERT does not print how many GPUs it ran on, but a closing rate of all digits: times the
 // time next to it that is the sequences of the micro-steps it counts, which are all of them, or, in
 // releases since 2022, which leave the warm-up out, all but the first four.
-void tell_world(RunLog& run) {
+void fill_world(RunLog& run) {
   constexpr std::int64_t kWarmUp = 4;
   constexpr double kExact = 1e-7;  // the digits of a double that was printed whole, and divided
   const Facts& facts = run.facts;
@@ -174,7 +174,7 @@ std::vector<RunLog> close_runs(RunBuilder& builder, const LineRules& rules,
       draft.log.notices.push_back(make_notice(NoticeCode::other_formats_records, 0, others));
     }
     out.push_back(draft.take());
-    tell_world(out.back());
+    fill_world(out.back());
     leave_out_memory(out.back());
     if (out.back().kind == WorkKind::training) {
       rules.marks.nonfinite().add_notices(out.back(), first ? 0 : begin, end);

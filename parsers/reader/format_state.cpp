@@ -61,7 +61,7 @@ bool FormatState::parse(const Line& line) {
   Line undecorated = line;
   undecorated.text = after_host_label(line.text);
   if (!undecorated.text.empty() && parse_as_is(undecorated)) return true;
-  // In a log without a logger around it, only its front tells an evaluation from training.
+  // In a log without a logger around it, only its front distinguishes an evaluation from training.
   constexpr std::int64_t kUndecoratedLines = 2, kRefusalLimit = 300;
   if (matched - decorated_ > kUndecoratedLines + decorated_) return false;
   if (decorated_ == 0 && refused_++ > kRefusalLimit) return false;

@@ -45,7 +45,7 @@ struct LiveView {
   double recent_rate = kUnknown;  ///< over the last few records, of the whole job, in `unit`
   RateUnit unit = RateUnit::unknown;
   IterationUnit iteration_unit = IterationUnit::unknown;
-  double iterations_per_second = kUnknown;  ///< over the same records, where they tell
+  double iterations_per_second = kUnknown;  ///< over the same records, where they have it
   double last_loss = kUnknown;
   Facts facts;                          ///< of the log so far
   std::optional<std::int64_t> planned;  ///< last counter value that the run aims at
@@ -95,8 +95,8 @@ class LogReader {
   std::unique_ptr<State> state_;
 };
 
-/// Reads a file, a pipe or, for "-", stdin; gzip and zstd (also several members or frames) are told
-/// by their magic bytes. A truncated member gives what was decoded, with a notice.
+/// Reads a file, a pipe or, for "-", stdin; gzip and zstd (also several members or frames) are
+/// recognised by their magic bytes. A truncated member gives what was decoded, with a notice.
 /// Errors: not readable, a directory, empty, of no known format.
 [[nodiscard]] Result<std::vector<RunLog>> read_log(const std::string& path,
                                                    const ReadOptions& options);

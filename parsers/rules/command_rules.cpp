@@ -86,10 +86,10 @@ void FactRules::see_command(const Line& line) {
   if (has(line, "accelerate launch")) {
     const auto machines = count_of(line, {"--num_machines"});
     const auto all = count_of(line, {"--num_processes"});
-    // "--num_machines $N" tells no number; without the option there is one.
-    const bool told = machines || !has(line, "--num_machines");
+    // "--num_machines $N" has no number; without the option there is one.
+    const bool stated = machines || !has(line, "--num_machines");
     const std::int64_t nodes = machines.value_or(1);
-    const bool even = told && all && *all % nodes == 0;
+    const bool even = stated && all && *all % nodes == 0;
     ranks(all, even ? std::optional(*all / nodes) : std::nullopt);
   }
   if (has(line, "mpirun ") || has(line, "mpiexec ") || has(line, "mpiexec.hydra ") ||

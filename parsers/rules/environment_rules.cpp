@@ -210,7 +210,7 @@ void EnvironmentRules::see(const Line& line) {
 void EnvironmentRules::see_gpu(const Line& line) {
   std::string_view text = trim(line.text);
   std::string_view name;
-  std::optional<std::int64_t> last;  // index of the last GPU that the line tells of
+  std::optional<std::int64_t> last;  // index of the last GPU on the line
   if (text.starts_with("GPU ") && text.size() > 7 && is_digit(text[4])) {
     const auto colon = text.find(": ");
     if (colon == std::string_view::npos) return;

@@ -21,14 +21,14 @@ struct FactRules::Stated {
     return at(key) != nullptr ? count(at(key)->value) : std::nullopt;
   }
 
-  void tell_ranks(RunDraft& run, const std::optional<Statement>& communicator) const;
-  void tell_names(Facts& facts) const;
-  void tell_implied(RunDraft& run) const;
-  void tell_batches(RunDraft& run) const;
+  void fill_ranks(RunDraft& run, const std::optional<Statement>& communicator) const;
+  void fill_names(Facts& facts) const;
+  void fill_implied(RunDraft& run) const;
+  void fill_batches(RunDraft& run) const;
   [[nodiscard]] std::optional<std::int64_t> per_gpu(std::optional<std::int64_t> batch) const;
-  void tell_batch_argument(RunLog& log) const;
-  void tell_loader_batch(RunLog& log) const;
-  void tell_estimator(RunDraft& run) const;
+  void fill_batch_argument(RunLog& log) const;
+  void fill_loader_batch(RunLog& log) const;
+  void fill_estimator(RunDraft& run) const;
 };
 
 namespace {
@@ -51,7 +51,7 @@ std::int64_t first_record_line(const RunDraft& run, std::int64_t end_line) {
 
 }  // namespace
 
-void FactRules::Stated::tell_ranks(RunDraft& run,
+void FactRules::Stated::fill_ranks(RunDraft& run,
                                    const std::optional<Statement>& communicator) const {
   Facts& facts = run.log.facts;
   const auto each = number(Key::gpus_per_node), nodes = number(Key::nodes);
@@ -78,7 +78,7 @@ void FactRules::Stated::tell_ranks(RunDraft& run,
   }
 }
 
-void FactRules::Stated::tell_names(Facts& facts) const {
+void FactRules::Stated::fill_names(Facts& facts) const {
   const auto name = [&](Fact<std::string>& fact, Key key) {
     if (at(key) != nullptr && !is_stated(fact)) fact.set(at(key)->value, FactSource::log);
   };
@@ -90,7 +90,7 @@ void FactRules::Stated::tell_names(Facts& facts) const {
 
 // What no line states, but a format sees to follow (FactSource::unknown): it holds where nothing
 // else was found.
-void FactRules::Stated::tell_implied(RunDraft& run) const {
+void FactRules::Stated::fill_implied(RunDraft& run) const {
   Facts& facts = run.log.facts;
   const bool alone = facts.world_size.known() && facts.world_size.source == FactSource::unknown;
   if (alone && run.log.kind == WorkKind::training) {
@@ -114,7 +114,7 @@ std::optional<std::int64_t> FactRules::Stated::per_gpu(std::optional<std::int64_
 }
 
 // The argument of scripts that divide it by the accumulation, against what others say of a device.
-void FactRules::Stated::tell_batch_argument(RunLog& log) const {
+void FactRules::Stated::fill_batch_argument(RunLog& log) const {
   const auto argument = per_gpu(number(Key::batch_argument));
   if (!argument) return;
   Fact<std::int64_t>& micro = log.facts.micro_batch_size;
@@ -129,7 +129,7 @@ void FactRules::Stated::tell_batch_argument(RunLog& log) const {
 }
 
 // The batch of a command line next to which DeepSpeed counts by a configuration of its own.
-void FactRules::Stated::tell_loader_batch(RunLog& log) const {
+void FactRules::Stated::fill_loader_batch(RunLog& log) const {
   const Facts& facts = log.facts;
   const auto loader = number(Key::loader_batch);
   if (!loader || !facts.micro_batch_size.known()) return;
@@ -144,9 +144,9 @@ void FactRules::Stated::tell_loader_batch(RunLog& log) const {
                                     at(Key::loader_batch)->line, *loader, micro));
 }
 
-// An Estimator whose configuration has one worker without a strategy, and whose lines tell no
+// An Estimator whose configuration has one worker without a strategy, and whose lines print no
 // examples: the script's batch is that of a step. Horovod would start several of them.
-void FactRules::Stated::tell_estimator(RunDraft& run) const {
+void FactRules::Stated::fill_estimator(RunDraft& run) const {
   Facts& facts = run.log.facts;
   const Statement* strategy = at(Key::estimator_strategy);
   const auto batch = number(Key::tf_batch);
@@ -161,14 +161,14 @@ void FactRules::Stated::tell_estimator(RunDraft& run) const {
       make_notice(NoticeCode::world_size_of_estimator, at(Key::estimator_workers)->line));
 }
 
-void FactRules::Stated::tell_batches(RunDraft& run) const {
+void FactRules::Stated::fill_batches(RunDraft& run) const {
   Facts& facts = run.log.facts;
-  tell_estimator(run);
+  fill_estimator(run);
   set(facts.gradient_accumulation_steps, number(Key::accumulation));
   set(facts.micro_batch_size, number(Key::micro_batch));
   set(facts.micro_batch_size, per_gpu(number(Key::script_batch)));
-  tell_batch_argument(run.log);
-  tell_loader_batch(run.log);
+  fill_batch_argument(run.log);
+  fill_loader_batch(run.log);
   if (const auto batch = number(Key::tf_batch)) {
     if (facts.framework.value == "bert_train") set(facts.global_batch_size, batch);
     if (facts.world() == 1) set(facts.micro_batch_size, batch);
@@ -179,9 +179,9 @@ void FactRules::Stated::tell_batches(RunDraft& run) const {
   }
 }
 
-// Several launches in one file: one that tells of its ranks, or of its precision, tells all of it,
+// Several launches in one file: one that states its ranks, or its precision, states all of it,
 // so that what an earlier one said does not hold any more. And what stands after a run before
-// the next one is the head of that, if it tells what the run's own head has told.
+// the next one is the head of that, if it states what the run's own head has stated.
 FactRules::Stated FactRules::stated_of(const RunDraft& run, std::int64_t before_line,
                                        std::int64_t end_line) const {
   enum Group : std::uint8_t { ranks, precision, batches, none };
@@ -247,9 +247,9 @@ const FactRules::OptionStatement* FactRules::options_of(const RunDraft& run,
 void FactRules::apply(RunDraft& run, std::int64_t before_line, std::int64_t end_line) const {
   const Stated stated = stated_of(run, before_line, end_line);
   Facts& facts = run.log.facts;
-  stated.tell_ranks(run, one_communicator(end_line));
+  stated.fill_ranks(run, one_communicator(end_line));
   set(facts.sequence_length, stated.number(Key::sequence_length));
-  stated.tell_names(facts);
+  stated.fill_names(facts);
   const OptionStatement* options = options_of(run, before_line, end_line);
   if (options != nullptr) facts.axes = options->axes;
   // The command line of our own trainer has every option; lines that repeat some add nothing.
@@ -263,8 +263,8 @@ void FactRules::apply(RunDraft& run, std::int64_t before_line, std::int64_t end_
     memory_.set_memory(run.log, first_record_line(run, end_line), end_line);
   }
   // What is stated of batches is stated of training.
-  if (trains && !run.own_facts) stated.tell_batches(run);
-  stated.tell_implied(run);
+  if (trains && !run.own_facts) stated.fill_batches(run);
+  stated.fill_implied(run);
 }
 
 Facts FactRules::so_far(const RunDraft& run) const {

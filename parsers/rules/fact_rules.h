@@ -27,11 +27,11 @@ class FactRules {
 
   /// Adds to a run what was stated before `end_line`, where the next run begins: before
   /// its first record the last word wins, after it only what is still unknown is taken. After
-  /// `before_line`, where the run before ended (0: none), a launch that tells of its ranks or its
-  /// precision tells all of it. Statements that disagree are notices. What the format itself found
+  /// `before_line`, where the run before ended (0: none), a launch that states its ranks or its
+  /// precision states all of it. Statements that disagree are notices. What the format itself found
   /// stays.
   void apply(RunDraft& run, std::int64_t before_line, std::int64_t end_line) const;
-  /// What the log has told so far of a run that is still going on.
+  /// What the log has stated so far of a run that is still going on.
   [[nodiscard]] Facts so_far(const RunDraft& run) const;
 
  private:

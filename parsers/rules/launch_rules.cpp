@@ -145,8 +145,8 @@ void FactRules::see_engine_batch(const Line& line) {
   state(line, Key::gpus_per_node, std::to_string(*ranks));
 }
 
-// torchrun and torch.distributed.launch run on one node unless they are told otherwise;
-// "--nnodes=$NODES" and "--nnodes=1:4" tell no number. A script that was printed has the options of
+// torchrun and torch.distributed.launch run on one node unless they are started otherwise;
+// "--nnodes=$NODES" and "--nnodes=1:4" have no number. A script that was printed has the options of
 // a command on lines of their own.
 void FactRules::see_torch_launch(const Line& line) {
   constexpr std::int64_t kCommand = 8;  // lines

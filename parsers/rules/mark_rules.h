@@ -1,4 +1,4 @@
-// MarkRules: lines that tell of work other than training steps, so that a report can say where the
+// MarkRules: lines about work other than training steps, so that a report can say where the
 // time went. Fed by the same anchor pass as the formats.
 #pragma once
 

@@ -106,7 +106,7 @@ std::optional<std::int64_t> OutcomeRules::stated_end(const Sign* failure, std::i
 }
 
 // Where another launch begins after all that the run printed. Of a run that did not end, nodes
-// whose logs stand one after the other may tell the cause: there a line of each node is none.
+// whose logs follow one another may state the cause: there a line of each node is none.
 std::int64_t OutcomeRules::launch_after(const RunDraft& run, bool done,
                                         std::int64_t end_line) const {
   for (const Launch& launch : launches_) {

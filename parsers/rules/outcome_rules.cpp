@@ -249,7 +249,7 @@ OutcomeRules::Part OutcomeRules::see_traceback(const Line& line, std::string_vie
   return std::exchange(of_, Part::exception);
 }
 
-// The last one of a chain is what ended the process; the one that it came from is told with it.
+// The last one of a chain is what ended the process; the one that it came from is reported with it.
 bool OutcomeRules::continues_chain(const Line& line, std::string_view exception) {
   constexpr std::int64_t kReach = 200;
   if (!std::exchange(chained_, false)) return false;

@@ -39,7 +39,7 @@ class OutcomeRules {
   /// cause wins over what follows from it: out of memory, NaN, a named error, a signal; of equals
   /// the first. An error after which the run still made records was survived and does not count,
   /// unless these are its last few, and of launches of which none came to a step the last that
-  /// failed is told; what the interpreter ignores at exit is none, and a line of
+  /// failed is reported; what the interpreter ignores at exit is none, and a line of
   /// success after an error does not undo it. Without any sign: `completed` when the
   /// run reached its plan or printed a closing statement, or a script, launcher or scheduler said
   /// after it that it is over, else `truncated`.

@@ -77,7 +77,7 @@ constexpr OutcomeRule kRules[] = {
     {"ncclUnhandledCudaError", "", "", Status::error, kNamed},
     {"ncclInternalError", "", "", Status::error, kNamed},
     {"ncclRemoteError", "", "", Status::error, kSignal},  // another process went first
-    // A peer that has done its work leaves, too: it tells of an end only where nothing else does.
+    // A peer that has done its work leaves, too: it means an end only where nothing else does.
     {"Connection closed by remote peer", "NCCL WARN", "", Status::error, kHint},
     {"DistBackendError", "", "", Status::error, kNamed},
     {"DistStoreError", "", "", Status::error, kNamed},

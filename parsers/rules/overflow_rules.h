@@ -2,8 +2,8 @@
 //
 //   Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to 32768.0
 //
-// The trainers that use it count such a step as any other. Readers whose own lines tell the skipped
-// steps are believed before this.
+// The trainers that use it count such a step as any other. Readers whose own lines state the
+// skipped steps are believed before this.
 #pragma once
 
 #include <cstddef>
@@ -23,9 +23,9 @@ class OverflowRules {
 
   void see(const Line& line);
 
-  /// Optimizer steps skipped on the lines [begin_line, end_line): of one rank where labels tell the
-  /// ranks, else the lines over the ranks, `world`. Nothing where it is not told how many ranks
-  /// speak, where no line does, or too many do.
+  /// Optimizer steps skipped on the lines [begin_line, end_line): of one rank where labels
+  /// distinguish the ranks, else the lines over the ranks, `world`. Nothing where it is not known
+  /// how many ranks speak, where no line does, or too many do.
   [[nodiscard]] std::optional<std::int64_t> steps(std::int64_t begin_line, std::int64_t end_line,
                                                   std::optional<std::int64_t> world) const;
 

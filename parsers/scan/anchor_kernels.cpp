@@ -51,8 +51,8 @@ namespace {
   _mm256_and_si256(_mm256_shuffle_epi8(low, _mm256_and_si256(x, nibble)), \
                    _mm256_shuffle_epi8(high, _mm256_and_si256(_mm256_srli_epi16(x, 3), nibble)))
 
-BB_AVX2 std::uint32_t fill_avx2(const FingerprintTables& tables, const char* p, std::size_t steps,
-                                ScanMasks& out) {
+BB_AVX2 std::uint32_t match_avx2(const FingerprintTables& tables, const char* p, std::size_t steps,
+                                 ScanMasks& out) {
   const __m256i nibble = _mm256_set1_epi8(15);
   const __m256i newline = _mm256_set1_epi8('\n');
   const __m256i zero = _mm256_setzero_si256();
@@ -90,8 +90,8 @@ BB_AVX2 std::uint32_t fill_avx2(const FingerprintTables& tables, const char* p, 
 
 // The loop holds nothing but what the vector units do; what is asked of its masks follows, eight
 // steps at a time.
-BB_AVX512 std::uint32_t fill_avx512(const FingerprintTables& tables, const char* p,
-                                    std::size_t steps, ScanMasks& out) {
+BB_AVX512 std::uint32_t match_avx512(const FingerprintTables& tables, const char* p,
+                                     std::size_t steps, ScanMasks& out) {
   const __m512i newline = _mm512_set1_epi8('\n');
 #define BB_HALF(j, half) _mm512_load_si512(tables.bytes[j].data() + (half))
   const __m512i a0 = BB_HALF(0, 0), b0 = BB_HALF(0, 64), a1 = BB_HALF(1, 0), b1 = BB_HALF(1, 64);
@@ -132,13 +132,13 @@ BB_AVX512 std::uint32_t fill_avx512(const FingerprintTables& tables, const char*
 }  // namespace
 #endif
 
-std::uint32_t fill_masks([[maybe_unused]] ScanKernel kernel,
-                         [[maybe_unused]] const FingerprintTables& tables,
-                         [[maybe_unused]] const char* p, [[maybe_unused]] std::size_t steps,
-                         [[maybe_unused]] ScanMasks& out) {
+std::uint32_t match_masks([[maybe_unused]] ScanKernel kernel,
+                          [[maybe_unused]] const FingerprintTables& tables,
+                          [[maybe_unused]] const char* p, [[maybe_unused]] std::size_t steps,
+                          [[maybe_unused]] ScanMasks& out) {
 #if defined(__x86_64__)
-  return kernel == ScanKernel::avx512vbmi ? fill_avx512(tables, p, steps, out)
-                                          : fill_avx2(tables, p, steps, out);
+  return kernel == ScanKernel::avx512vbmi ? match_avx512(tables, p, steps, out)
+                                          : match_avx2(tables, p, steps, out);
 #else
   return 0;
 #endif

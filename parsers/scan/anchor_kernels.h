@@ -20,8 +20,8 @@ class FingerprintTables {
   static constexpr std::size_t kWidth = 4;    ///< bytes of a fingerprint
   static constexpr std::size_t kBuckets = 8;  ///< bits of a table's entry
 
-  // What the kernels look up. ASCII needs 7 bits; bits 3 to 6 tell more than the upper nibble, of
-  // which it has six.
+  // What the kernels look up. ASCII needs 7 bits; bits 3 to 6 distinguish more than the upper
+  // nibble, of which it has six.
   [[nodiscard]] static constexpr unsigned exact(unsigned c) { return c & 127u; }
   [[nodiscard]] static constexpr unsigned low_nibble(unsigned c) { return c & 15u; }
   [[nodiscard]] static constexpr unsigned high_nibble(unsigned c) { return c >> 3u & 15u; }
@@ -49,7 +49,7 @@ class FingerprintTables {
   alignas(64) std::array<std::array<std::uint8_t, 128>, kWidth> bytes{};
 };
 
-/// What a kernel tells of up to kSteps steps of kPlaces places each.
+/// What a kernel finds in up to kSteps steps of kPlaces places each.
 struct ScanMasks {
   static constexpr std::size_t kPlaces = 64, kSteps = 64;
   std::uint64_t any = 0;                     ///< bit s: some place of step s passes
@@ -60,7 +60,7 @@ struct ScanMasks {
 /// Fills `out` for `steps` (up to kSteps) from `p` on, which has kWidth - 1 bytes more than the
 /// steps. Returns the number of '\n' in them. `kernel` must not be portable, and the processor must
 /// have it.
-std::uint32_t fill_masks(ScanKernel kernel, const FingerprintTables& tables, const char* p,
-                         std::size_t steps, ScanMasks& out);
+std::uint32_t match_masks(ScanKernel kernel, const FingerprintTables& tables, const char* p,
+                          std::size_t steps, ScanMasks& out);
 
 }  // namespace bertbench

@@ -190,7 +190,7 @@ std::uint32_t AnchorScanner::scan_simd(std::string_view data, std::size_t begin,
   std::uint32_t newlines = 0;
   // Of the last step only the places in `wanted` are looked at.
   const auto look = [&](std::size_t from, std::size_t steps, std::uint64_t wanted) {
-    const std::uint32_t more = fill_masks(kernel_, tables_, data.data() + from, steps, masks);
+    const std::uint32_t more = match_masks(kernel_, tables_, data.data() + from, steps, masks);
     const std::size_t last = steps - 1;
     const auto unwanted = static_cast<std::uint32_t>(std::popcount(masks.breaks[last] & ~wanted));
     masks.found[last] &= wanted;

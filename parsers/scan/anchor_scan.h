@@ -63,7 +63,7 @@ class AnchorScanner {
     std::uint32_t size;
     std::uint32_t word;  ///< the fingerprint
     /// Its first and its last 8 bytes, 4 of a literal that is shorter than 8. They lie here, as the
-    /// text of a literal is rarely in the cache; up to 16 bytes they tell it for good.
+    /// text of a literal is rarely in the cache; up to 16 bytes they decide it for good.
     std::uint64_t front, back;
   };
   /// Literals of one fingerprint: [first, first + count) of sorted_. count = 0: empty.

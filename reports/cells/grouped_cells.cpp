@@ -58,7 +58,7 @@ auto order_of(const Identity& id) {
                     number(id.gpus_per_node));
 }
 
-// Of several attempts at one trial the last one counts; the others are told on it.
+// Of several attempts at one trial the last one counts; the others are reported on it.
 void keep_last_attempts(std::vector<Trial>& trials) {
   std::map<int, std::size_t> last;
   std::vector<Trial> kept;

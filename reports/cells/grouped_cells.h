@@ -49,7 +49,7 @@ class GroupedCells final : public CellSource {
   MeasuredLogs logs_;
   SummaryOptions options_;
   ResultSet head_;
-  std::deque<CellFacts> filled_;  ///< of cells to which several logs told parts
+  std::deque<CellFacts> filled_;  ///< of cells whose facts several logs give in parts
   std::vector<std::uint32_t> members_;
   std::vector<Place> cells_;
   std::vector<CellFigures> figures_;

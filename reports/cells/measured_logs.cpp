@@ -43,7 +43,7 @@ std::size_t hash_of(const MeasuredLog& log) {
   return hash.value();
 }
 
-bool tells(const CellFacts& facts, const MeasuredLog& log) {
+bool states(const CellFacts& facts, const MeasuredLog& log) {
   return facts.kind == log.kind && facts.world_size == log.world_size &&
          facts.global_batch_size == log.global_batch_size && facts.gpu == log.gpu &&
          facts.tree == log.tree && facts.identity == log.identity;
@@ -60,7 +60,7 @@ std::uint32_t MeasuredLogs::facts_number(MeasuredLog& log) {
   const std::size_t hash = hash_of(log);
   const auto [begin, end] = facts_by_hash_.equal_range(hash);
   for (auto at = begin; at != end; ++at) {
-    if (tells(facts_[at->second], log)) return at->second;
+    if (states(facts_[at->second], log)) return at->second;
   }
   const auto number = static_cast<std::uint32_t>(facts_.size());
   facts_by_hash_.emplace(hash, number);
@@ -105,7 +105,7 @@ std::size_t MeasuredLogs::add(MeasuredLog log) {
 }
 
 void MeasuredLogs::replace(std::size_t log, MeasuredLog by) {
-  told_.erase(log);
+  reported_.erase(log);
   entries_[log] = packed(std::move(by));
 }
 
@@ -117,8 +117,8 @@ Trial MeasuredLogs::trial(std::size_t log) const {
     out = {};
     out.notices.push_back(make_notice(NoticeCode::figures_lost, 0));
   }
-  if (const auto told = told_.find(log); told != told_.end()) {
-    out.notices.insert(out.notices.end(), told->second.begin(), told->second.end());
+  if (const auto reported = reported_.find(log); reported != reported_.end()) {
+    out.notices.insert(out.notices.end(), reported->second.begin(), reported->second.end());
   }
   if (!telemetry_.empty()) {
     if (const auto found = telemetry_.find(entry.at); found != telemetry_.end()) {

@@ -18,7 +18,7 @@
 
 namespace bertbench {
 
-/// What logs tell of their cell; logs that tell the same share one.
+/// What logs state about their cell; logs that state the same share one.
 struct CellFacts {
   CellFacts() = default;
   CellFacts(Identity identity, WorkKind kind);
@@ -47,7 +47,7 @@ class MeasuredLogs {
   [[nodiscard]] bool numbered(std::size_t log) const { return entries_[log].numbered; }
 
   void replace(std::size_t log, MeasuredLog by);
-  void add_notice(std::size_t log, Notice notice) { told_[log].push_back(std::move(notice)); }
+  void add_notice(std::size_t log, Notice notice) { reported_[log].push_back(std::move(notice)); }
   /// Leaves the log out of what follows.
   void drop(std::size_t log) { entries_[log].dropped = true; }
   [[nodiscard]] bool dropped(std::size_t log) const { return entries_[log].dropped; }
@@ -75,8 +75,8 @@ class MeasuredLogs {
   std::set<std::string, std::less<>> names_;  ///< of estimators and of sources
   Words words_;
   Spool spool_;
-  std::map<std::size_t, std::vector<Notice>> told_;  ///< after the log was measured
-  std::map<std::uint64_t, JsonBox> telemetry_;       ///< by Entry::at
+  std::map<std::size_t, std::vector<Notice>> reported_;  ///< after the log was measured
+  std::map<std::uint64_t, JsonBox> telemetry_;           ///< by Entry::at
   std::string bytes_;
 };
 

@@ -119,7 +119,7 @@ Result<void> check_set(std::vector<NamedShard>& shards) {
 }  // namespace
 
 std::string digest_of(const std::vector<std::string>& names) {
-  // FNV-1a, 64 bits: tells lists apart that differ by accident, nobody gains by forging one.
+  // FNV-1a, 64 bits: distinguishes lists that differ by accident, nobody gains by forging one.
   std::uint64_t hash = 14695981039346656037ULL;
   const auto add = [&](unsigned char byte) { hash = (hash ^ byte) * 1099511628211ULL; };
   for (const std::string& name : names) {

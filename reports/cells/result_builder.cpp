@@ -78,8 +78,8 @@ MeasuredLog measure_log(const RunLog& log, const MeasureOptions& options) {
   MeasuredLog entry;
   entry.trial = measure_trial(log, facts, options);
   entry.trial.notices.insert(entry.trial.notices.begin(), notices.begin(), notices.end());
-  std::vector<Notice> told;  // measure_trial has told them already
-  facts = deduce_facts(facts, told);
+  std::vector<Notice> reported;  // measure_trial has reported them already
+  facts = deduce_facts(facts, reported);
   entry.identity = identity_of(facts);
   entry.kind = log.kind;
   entry.world_size = facts.world();

@@ -50,9 +50,9 @@ void summarize_throughput(Cell& cell, std::span<const TrialFigures> trials, bool
     samples[trial.unit].push_back(trial.rate);
     estimators.insert(trial.estimator);
   }
-  const auto* telling =
+  const auto* known =
       std::ranges::find_if(kRateUnits, [&](RateUnit unit) { return samples.contains(unit); });
-  const RateUnit unit = telling != std::end(kRateUnits) ? *telling : kRateUnits[0];
+  const RateUnit unit = known != std::end(kRateUnits) ? *known : kRateUnits[0];
   std::vector<double>& sample = samples[unit];
   if (compat_dlperf) {
     for (double& x : sample) x = round_dlperf(x);

@@ -22,7 +22,7 @@ struct TrialFigures {
   Status status = Status::no_data;
   std::string_view estimator;  ///< must live as long
   /// A hash of rate, steps and losses. Two runs never agree in all of them, so trials that do are
-  /// one run counted twice. 0: too few records to tell.
+  /// one run counted twice. 0: too few records to decide.
   std::uint32_t mark = 0;
   /// By kQualities; NaN where a trial does not state it, or did not complete.
   std::array<double, std::size(kQualities)> quality = unknown_quality();

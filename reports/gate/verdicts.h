@@ -97,7 +97,7 @@ void settle(CellVerdict& cell);
 
 /// Keys of the cells that are flagged: the regressions of speed that gave numbers or failed, and
 /// what is inconclusive because the machine became slower. Memory and loss repeat where nothing
-/// changed; measuring them again would tell nothing new.
+/// changed; measuring them again would show nothing new.
 [[nodiscard]] std::vector<std::string> flagged_cells(const GateReport& report);
 
 /// Decides again after the flagged cells were measured once more (`rerun`, which may hold more

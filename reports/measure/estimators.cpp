@@ -79,7 +79,7 @@ double records_total(const RunLog& log) {
       iterations += static_cast<double>(record.step - records[i - 1].step);
       seconds += now - clock_of(records[i - 1]);
     } else if (!log.clock_is_wall && record.step == record.iterations) {
-      // A finer clock begins with the first record, which then has to tell its own time.
+      // A finer clock begins with the first record, which then has to have its own time.
       const bool own_start = now > 0 || log.clock_resolution_s >= 1;
       if (!own_start && !(record.seconds > 0)) continue;
       iterations += static_cast<double>(record.step);

@@ -1,4 +1,4 @@
-// Estimators: every way in which a log tells its throughput.
+// Estimators: every way in which a log shows its throughput.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ struct Estimate {
 };
 
 /// All estimates that the log allows, in the order of estimator_names(). Those of the window are
-/// absent when the window holds no records. Steps are told in sequences where the work of an
+/// absent when the window holds no records. Steps are counted in sequences where the work of an
 /// applied optimizer step is known, as skipped fp16 steps move the counter but not the model.
 [[nodiscard]] std::vector<Estimate> estimate_all(
     const RunLog& log, const Window& window,

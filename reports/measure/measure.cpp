@@ -424,7 +424,7 @@ Trial measure_trial(const RunLog& log, const Facts& merged, const MeasureOptions
         make_notice(NoticeCode::arrival_in_bursts, 0, 100 * arrival->burst_share));
   }
   if (window.covered) choose_rate(log, window, estimates, conversion, options, trial);
-  // A trial without a rate does not tell the unit of its estimates, which is then sequences/s.
+  // A trial without a rate does not give the unit of its estimates, which is then sequences/s.
   const bool in_sequences = estimates.unit == RateUnit::sequences_per_second;
   if (!trial.rate() && !in_sequences) {
     trial.estimators.clear();

@@ -27,7 +27,7 @@ const Estimate* find_like(std::span<const Estimate> estimates, std::string_view 
 }
 
 // A bar smooths its rates, and a mean of rates is above work over time: what the bar's own clock
-// says is told where it is far from them.
+// states is reported where it is far from them.
 void say_clock_of_bar(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
   constexpr double kClockGap = 0.05;
   constexpr double kOtherSteps = 0.02;  // the clock's marks lie inside the window
@@ -52,8 +52,9 @@ void say_rates_of_bar(std::span<const Estimate> estimates, const Estimate& chose
                                       gap < 0 ? "lower" : "higher", rate_with_unit(*bar)));
 }
 
-// The log's own closing rate is told where it is far from the rate that is used: 5 % from printed
-// ones. Times may rightly differ from it by evaluation and saving; twice as much is another batch.
+// The log's own closing rate is reported where it is far from the rate that is used: 5 % from
+// printed ones. Times may rightly differ from it by evaluation and saving; twice as much is another
+// batch.
 void say_closing_rate(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
   constexpr double kStatedRateGap = 0.05;
   constexpr double kApart = 2;

@@ -175,13 +175,13 @@ namespace {
 /// What the parts did together: lost steps that were done again count once.
 struct JoinedWork {
   Totals totals;
-  std::string told;  ///< the steps of each part
+  std::string ranges;  ///< the steps of each part
   std::vector<Notice> notices;
 };
 
 JoinedWork work_of(std::span<const RunLog> parts, const StepRange& begin) {
   JoinedWork out;
-  out.told = steps_text(parts.front(), begin);
+  out.ranges = steps_text(parts.front(), begin);
   std::int64_t done = begin.last;
   double sequences = 0, micro = 0;
   bool all_sequences = true, all_micro = true;
@@ -189,7 +189,7 @@ JoinedWork work_of(std::span<const RunLog> parts, const StepRange& begin) {
     const StepRange steps = *optimizer_step_range(parts[i]);
     double share = 1;
     if (i > 0) {
-      out.told += ", " + steps_text(parts[i], steps);
+      out.ranges += ", " + steps_text(parts[i], steps);
       const StepOverlap overlap = overlap_of(done, steps);
       if (overlap.redone > 0) {
         out.notices.push_back(
@@ -258,7 +258,7 @@ RunLog join_restarts(std::vector<RunLog> parts) {
   out.marks.clear();  // their lines are of one log
   out.totals = work.totals;
   std::vector<Notice>& notices = work.notices;
-  notices.insert(notices.begin(), make_notice(NoticeCode::joined_restarts, 0, work.told));
+  notices.insert(notices.begin(), make_notice(NoticeCode::joined_restarts, 0, work.ranges));
   if (summary) {
     notices.push_back(make_notice(NoticeCode::closing_rates_of_parts, 0));
   }

@@ -23,7 +23,7 @@ struct StepRange {
 /// How a restart's steps lie next to those that were done before it.
 struct StepOverlap {
   std::int64_t redone = 0;   ///< steps of the restart that had been done already
-  std::int64_t missing = 0;  ///< steps between the two that no log tells of
+  std::int64_t missing = 0;  ///< steps between the two that are in no log
 };
 [[nodiscard]] StepOverlap overlap_of(std::int64_t done, const StepRange& restart);
 

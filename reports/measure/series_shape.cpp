@@ -42,7 +42,7 @@ bool is_even(std::span<const Record> records) {
   });
 }
 
-/// Places of the records whose times tell how steady the run is. Iterations that hold a checkpoint
+/// Places of the records whose times show how steady the run is. Iterations that hold a checkpoint
 /// or an evaluation at a regular distance are work of another kind, not another level.
 std::vector<std::size_t> steady_places(const RunLog& log, std::size_t usable, const Trial& trial) {
   std::vector<std::size_t> out;
@@ -67,7 +67,7 @@ void describe_steadiness(const RunLog& log, const Window& window, std::span<cons
   const std::size_t first = places[found->first];
   auto& out = trial.steady_state.emplace();
   out.state = found->steadiness;
-  if (found->first == 0) return;  // one level: nothing to tell
+  if (found->first == 0) return;  // one level: nothing to report
   const std::int64_t before = step_before(log.records, first);
   const double change = found->level / found->earlier - 1;
   out.first_step = before;

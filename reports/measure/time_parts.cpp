@@ -97,7 +97,7 @@ std::optional<TimeParts> time_parts(const RunLog& log, std::span<const double> i
     per_iteration.push_back((records[i].time_s - records[i - 1].time_s) /
                             double(std::max<std::int64_t>(1, records[i].iterations)));
   }
-  // A clock of whole seconds shows the same second on many records: it cannot tell them apart.
+  // A clock of whole seconds shows the same second on many records: it cannot distinguish them.
   const double typical = median(per_iteration);
   if (!(typical > 0)) return std::nullopt;
   const auto steady = steady_state(iteration_times);
@@ -136,7 +136,7 @@ std::optional<TimeParts> time_parts(const RunLog& log, std::span<const double> i
       line.add(usual, took);
       continue;
     }
-    // The work between two lines comes before the iterations that the second line tells of.
+    // The work between two lines comes before the iterations that the second line covers.
     line.add(kind, excess);
     line.add(usual, work);
   }

@@ -32,7 +32,7 @@ struct TimeParts {
   [[nodiscard]] double of(TimePart part) const { return seconds[static_cast<std::size_t>(part)]; }
 };
 
-/// A timeline of more stretches than that is told by its longest; what lies between is steady.
+/// A timeline of more stretches than that is shown by its longest; what lies between is steady.
 inline constexpr std::size_t kMostSpans = 64;
 
 /// Needs a log with time stamps (RunLog::clock_is_wall) and 20 records or more; else nothing.

@@ -102,7 +102,7 @@ const Cell* CellIndex::find(const Cell& cell) const {
 
 Sample sample_of(const Cell& cell) {
   Sample out;
-  // A trial may lack the facts that the others have: rates of the most telling unit there is.
+  // A trial may lack the facts that the others have: rates of the most specific unit there is.
   std::map<RateUnit, std::vector<double>> values;
   std::set<std::string> estimators;
   std::set<std::string> windows;

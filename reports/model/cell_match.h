@@ -40,7 +40,7 @@ struct Sample {
 [[nodiscard]] Sample sample_of(const Cell& cell);
 
 /// One difference of context. Hardware and system (cpu, gpu, driver, kernel ...) make results
-/// incomparable; versions of software (compiler, libraries ...) are told as a notice.
+/// incomparable; versions of software (compiler, libraries ...) are reported as a notice.
 struct ContextDifference {
   std::string key, a, b;  ///< values as text; empty = absent on that side
   bool blocking = false;  ///< known on both sides, differs, and makes results incomparable

@@ -46,7 +46,7 @@ struct StepTimes {
   double p50 = 0, p90 = 0, p99 = 0;  ///< seconds per optimizer step
 };
 
-/// What change points tell of the run's iteration times (reports/stats/steady_state.h).
+/// What change points show of the run's iteration times (reports/stats/steady_state.h).
 struct SteadyRecord {
   Steadiness state = Steadiness::flat;
   std::optional<std::int64_t> first_step;  ///< counter before the last level; absent when flat
@@ -105,7 +105,7 @@ inline void take_more(std::optional<MemoryRecord>& most, const MemoryRecord& one
   if (!most || one.peak_bytes > most->peak_bytes) most = one;
 }
 
-/// Units of a rate, the most telling first: a cell takes the first that one of its trials has.
+/// Units of a rate, the most specific first: a cell takes the first that one of its trials has.
 inline constexpr RateUnit kRateUnits[] = {
     RateUnit::sequences_per_second, RateUnit::tokens_per_second, RateUnit::iterations_per_second};
 

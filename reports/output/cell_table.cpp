@@ -208,7 +208,7 @@ std::vector<std::string> short_names(const CellSource& cells) {
     names.push_back(name.empty() ? cell.key : name);
     ++seen[names.back()];
   }
-  // Two cells that differ in nothing known (separate logs): only their keys tell them apart.
+  // Two cells that differ in nothing known (separate logs): only their keys distinguish them.
   for (std::size_t i = 0; i < names.size(); ++i)
     if (seen[names[i]] > 1) names[i] = cells.cell(i).key;
   return names;

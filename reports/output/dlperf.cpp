@@ -11,7 +11,7 @@
 namespace bertbench {
 namespace {
 
-/// What tells the cells of one model and topology apart, in a form that may join its name.
+/// What distinguishes the cells of one model and topology, in a form that may join its name.
 std::string variant(const Identity& id) {
   std::string text;
   if (id.framework) text += "_" + *id.framework;

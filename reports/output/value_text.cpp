@@ -107,7 +107,7 @@ std::string topology_text(const Identity& identity) {
 }
 
 void FailureWords::see(const Trial& trial) {
-  // "nan at step 120" and "nan at step 130" are told apart; trials that only miss the window are
+  // "nan at step 120" and "nan at step 130" are kept apart; trials that only miss the window are
   // no failures, but a reader must see why they do not count.
   if (is_failure(trial.outcome.status)) {
     std::string words(name(trial.outcome.status));

@@ -57,7 +57,7 @@ class FailureWords {
  private:
   std::size_t trials_ = 0, out_of_memory_ = 0;
   std::map<std::string, int> count_;
-  std::string memory_;  ///< of the first trial that tells
+  std::string memory_;  ///< of the first trial that has it
 };
 
 /// These of a cell with its trials.

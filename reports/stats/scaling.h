@@ -7,7 +7,7 @@
 
 namespace bertbench {
 
-/// Work of a cell, as far as it tells weak from strong scaling.
+/// Work of a cell, as far as it distinguishes weak from strong scaling.
 struct ScalingPoint {
   std::int64_t world_size = 1;
   std::int64_t micro_batch_size = 1;

@@ -1,4 +1,4 @@
-// Steady state: what a run's iteration times do over the run, told by change points.
+// Steady state: what a run's iteration times do over the run, shown by change points.
 #pragma once
 
 #include <cstddef>

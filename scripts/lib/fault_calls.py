@@ -1,5 +1,5 @@
 """The Nth call of a function of the C library fails, for every N up to the last call; and the
-harness is killed in front of every such call. Each followed by the same command without fault."""
+harness is killed before every such call. Each followed by the same command without fault."""
 import errno
 
 from fault_run import Sweep, config

@@ -102,7 +102,7 @@ def finished_log_unreadable(tools):
                            "BB_FAULT_PATH": "log.txt", "BB_FAULT_FIRED": str(fired)})
         if status not in (0, 1, 2, 5):
             sweep.problems.append(f"resume with open {nth} failing ended with {status}")
-        # A machine that is shared is told of by the log's name as well.
+        # A machine that is shared is known by the log's name as well.
         if re.search("log.txt.*(Input/output|cannot)", message(sweep)):
             said = message(sweep)
         sweep.check_kept()

@@ -1,4 +1,4 @@
-"""Faults between machines: ssh connections that break, and a Slurm that loses what it was told.
+"""Faults between machines: ssh connections that break, and a Slurm that loses what it was given.
 Both run here, on loopback and as an emulated cluster; where they cannot, the row says why."""
 import os
 import pathlib

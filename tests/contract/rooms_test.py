@@ -24,7 +24,7 @@ workloads/bert/train
 """.split()
 TREES = ["parsers", "reports", "harness", "workloads"]
 # Programs that measure single parts; nothing includes them.
-BESIDE = ["parsers/bench", "workloads/kernels"]
+BENCHES = ["parsers/bench", "workloads/kernels"]
 
 
 def floor_of(folder):
@@ -41,7 +41,7 @@ def problems(source):
                 continue
             name = path.relative_to(source).as_posix()
             folder = path.parent.relative_to(source).as_posix()
-            if folder in BESIDE:
+            if folder in BENCHES:
                 continue
             if floor_of(folder) is None:
                 found.append(f"{name}: lies in no folder of the list in tests/contract/rooms_test.py")

@@ -68,7 +68,7 @@ void dump(const std::string& file, int argc, char** argv) {
   std::fclose(out);
 }
 
-/// What real logs are full of: lines that tell no step.
+/// What real logs are full of: lines that contain no step.
 std::string noise_of(long bytes) {
   const std::string line =
       "node1:4711:4822 [0] NCCL INFO Channel 07/0 : 3[3] -> 4[4] via P2P/CUMEM/read\n";

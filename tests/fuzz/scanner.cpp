@@ -67,7 +67,7 @@ struct Lines final : CandidateSink {
   };
   std::vector<Found> found;
   void candidate(const Candidate& line) override {
-    // How many equal redraws are told at once depends on where the input is cut.
+    // How many equal redraws are reported at once depends on where the input is cut.
     std::set<std::uint32_t> literals;
     for (const AnchorHit& hit : line.hits) literals.insert(hit.literal);
     for (std::int64_t copy = 0; copy <= line.repeats; ++copy) {

@@ -266,7 +266,7 @@ def main():
     runs = speed(results)
     out += speed_tables(runs)
     out += kernel_table(results)
-    # What the scripts of the stages print is told apart by what each has alone.
+    # What the scripts of the stages print is distinguished by what each has alone.
     printed = [x for path in sorted(results.glob("*.log")) for x in lines(path)]
     out += pytorch_tables(runs, [x for x in printed if "variant" in x])
     out += gradient_table([x for x in printed if "pytorch_worst" in x])

@@ -84,7 +84,7 @@ if(hyperscan_FOUND)
 endif()
 
 # Telemetry, batch search, adaptive trials, confirmation. fake_nvml is loaded as the driver's library
-# would be; what it tells is simulated.
+# would be; what it reports is simulated.
 if(TARGET bb_cli)
   add_library(fake_nvml SHARED ${PROJECT_SOURCE_DIR}/tests/fakes/fake_nvml.cpp)
   target_link_libraries(fake_nvml PRIVATE bb::warnings)

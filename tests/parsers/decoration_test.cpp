@@ -121,12 +121,12 @@ TEST(Decorations, ChangeNeitherRecordsNorOutcome) {
         if (!line.empty()) text += front + std::string(line) + "\n";
       }
       const auto runs = read_text(text);
-      ASSERT_EQ(runs.size(), 1u) << log.name << " behind " << front;
+      ASSERT_EQ(runs.size(), 1u) << log.name << " after " << front;
       EXPECT_EQ(to_test_json(runs[0])["records"], to_test_json(plain)["records"])
-          << log.name << " behind " << front;
+          << log.name << " after " << front;
       EXPECT_EQ(name(runs[0].outcome.status), name(plain.outcome.status)) << front;
       EXPECT_NE(detail_text(runs[0].outcome).find("ValueError: shapes differ"), std::string::npos)
-          << log.name << " behind " << front << ": " << detail_text(runs[0].outcome);
+          << log.name << " after " << front << ": " << detail_text(runs[0].outcome);
     }
   }
 }

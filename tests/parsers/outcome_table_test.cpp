@@ -1,4 +1,4 @@
-// The sentences by which logs tell how a run ended, each once.
+// The sentences by which logs state how a run ended, each once.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -48,7 +48,7 @@ TEST(OutcomeTable, TellsHowRunsEnd) {
        "2019-08-01 10:00:01.6: I tensorflow/core/common_runtime/bfc_allocator.cc:929] Stats: \n"
        "Limit:                 10922166272\n",
        Status::out_of_memory, "trying to allocate 1.12GiB"},
-      // Losses that are told, not printed as numbers.
+      // Losses in words, not printed as numbers.
       {"ERROR:tensorflow:Model diverged with loss = NaN.\n"
        "tensorflow.python.training.basic_session_run_hooks.NanLossDuringTrainingError: NaN loss "
        "during training.\n",

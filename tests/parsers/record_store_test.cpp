@@ -130,7 +130,7 @@ TEST(RecordStore, JoinsRecordsBehindAStep) {
   EXPECT_EQ(store.back().seconds, 1.5);
 }
 
-// Memory is bounded, so the number of runs is; what is left out is told where it begins.
+// Memory is bounded, so the number of runs is; what is left out is reported where it begins.
 TEST(LogReader, LeavesOutRunsBeyondTheBound) {
   constexpr int kRuns = 3'200;
   std::string text;

@@ -116,7 +116,7 @@ TEST_P(Sample, KeepsTheRecordsInFrontOfACut) {
   const auto whole = read_text(text);
   for (std::size_t length = 0; length < text.size(); length += 7) {
     const auto runs = read_text(std::string_view(text).substr(0, length));
-    // One record may still be told by another kind of line (tf: a rate without a step).
+    // One record may still be read from another kind of line (tf: a rate without a step).
     if (runs.empty() || runs[0].records.size() < 2) continue;
     // Records of the line that was cut may lack what follows on it.
     const auto cut_line =

@@ -1,7 +1,7 @@
 // Logs that the seeds' original programs wrote, each against a clock that stood outside: the
 // default rate within 2 % of the clock (absl's stamps: 0.2 %) over the same updates, the outcome
 // with its step, and the facts of the list (INDEX.tsv) found in the log, or given where no line
-// tells them. The logs are not part of this repository: BB_CORPUS names their folder (default
+// states them. The logs are not part of this repository: BB_CORPUS names their folder (default
 // ../shared/corpus next to the checkout); where it is missing the tests are skipped.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -63,10 +63,10 @@ std::map<std::string, Listed> listed() {
   return out;
 }
 
-/// A log of the folder, with what none of its lines tells.
+/// A log of the folder, with what none of its lines states.
 struct Row {
   const char* log;
-  std::int64_t given_world = 0;  ///< processes, 0: the log tells them
+  std::int64_t given_world = 0;  ///< processes, 0: the log states them
   std::int64_t ahead = 0;        ///< of the printed step to the update that it ends
   std::int64_t unprinted = 0;  ///< updates after the last line of a step, which a checkpoint names
   double within = 0.02;        ///< of the clock

@@ -146,7 +146,7 @@ TEST(GroupedCellsTest, AreTheResultThatIsInMemory) {
   const auto cells = builder.finish_cells();
   const ResultSet whole = cells->whole();
   ASSERT_EQ(cells->size(), 3U);
-  EXPECT_EQ(cells->trials(2), 2U);  // the first attempt is told on the second
+  EXPECT_EQ(cells->trials(2), 2U);  // the first attempt is reported on the second
   EXPECT_EQ(text_of(whole.cells[2].trials[1].notices.back()), "attempt 1 ended as completed");
   EXPECT_TRUE(cells->cell(1).trials.empty());
   EXPECT_EQ(cells->cell(1).speedup->base, whole.cells[0].key);

@@ -326,11 +326,11 @@ TEST(Estimators, TotalTimeOfALogThatBeginsInTheMiddle) {
     return measure_trial(log, {}, with_window("all")).estimators["total_time"];
   };
   EXPECT_DOUBLE_EQ(total(), 10);
-  log.records[0].seconds = 50;  // it tells its own time: 1500 steps in 100 s
+  log.records[0].seconds = 50;  // it has its own time: 1500 steps in 100 s
   EXPECT_DOUBLE_EQ(total(), 15);
 }
 
-// One epoch told by its time alone: 12277 batches of unknown size in 3322.5 s.
+// One epoch known by its time alone: 12277 batches of unknown size in 3322.5 s.
 TEST(Estimators, ATotalThatNobodyChoseHasNoUnitAndIsNotShown) {
   RunLog log;
   log.iteration_unit = IterationUnit::micro_step;

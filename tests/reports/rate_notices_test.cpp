@@ -1,4 +1,4 @@
-// Rates of one log that contradict one another are told.
+// Rates of one log that contradict one another are reported.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ using samples::notices;
 using samples::with_window;
 using testing::HasSubstr;
 
-// The lines tell the rate of their own steps; the clock between them holds a validation.
+// The lines print the rate of their own steps; the clock between them holds a validation.
 TEST(MeasureTrial, RatesAboveWhatTheClockGivesAreTold) {
   RunLog log;
   log.clock_resolution_s = 1e-6;
@@ -108,7 +108,7 @@ TEST(MeasureTrial, AClosingRateFarFromThePrintedOnesIsToldBesideThem) {
   RunLog log = log_of_seconds(std::vector<double>(30, kUnknown));
   log.rate_unit = RateUnit::sequences_per_second;
   for (Record& record : log.records) record.printed_rate = 85.84;
-  const auto told = [&](double closing) {
+  const auto notice_of = [&](double closing) {
     log.summary = Stated{closing, RateUnit::sequences_per_second, 0};
     std::string out;
     for (const Notice& notice : measure_trial(log, {}, with_window("all")).notices) {
@@ -116,27 +116,27 @@ TEST(MeasureTrial, AClosingRateFarFromThePrintedOnesIsToldBesideThem) {
     }
     return out;
   };
-  EXPECT_NE(
-      told(81.295).find("closing rate, not of the window alone, is 5 % lower than the printed"),
-      std::string::npos);
-  EXPECT_EQ(told(84).find("closing rate"), std::string::npos);
+  EXPECT_NE(notice_of(81.295).find(
+                "closing rate, not of the window alone, is 5 % lower than the printed"),
+            std::string::npos);
+  EXPECT_EQ(notice_of(84).find("closing rate"), std::string::npos);
   log.notices = {make_notice(NoticeCode::closing_rate_contradicted, 7, 81.295, 5.0, "below",
                              "the clock", 85.84)};
-  EXPECT_EQ(told(81.295).find("of the window alone"), std::string::npos) << "reported once";
+  EXPECT_EQ(notice_of(81.295).find("of the window alone"), std::string::npos) << "reported once";
 }
 
 // 30 steps of 0.1 s and 2 GPUs of 8 sequences: 160 a second.
 TEST(MeasureTrial, AClosingRateThatNeedsAnotherBatchThanTheFactsIsTold) {
   RunLog log = log_of_seconds(std::vector<double>(30, 0.1));
-  const auto told = [&](double closing) {
+  const auto notice_of = [&](double closing) {
     log.summary = Stated{closing, RateUnit::sequences_per_second, 0};
     const Trial trial = measure_trial(log, facts(8, 1, 1, 2), with_window("all"));
     EXPECT_EQ(trial.estimator, "step_time");
     return notices(trial);
   };
-  EXPECT_THAT(told(20), HasSubstr("is 20 sequences/s, 8 times as little as step_time gives"));
-  EXPECT_THAT(told(320), HasSubstr("2 times as much"));
-  EXPECT_THAT(told(120), testing::Not(HasSubstr("closing rate"))) << "evaluation and saving";
+  EXPECT_THAT(notice_of(20), HasSubstr("is 20 sequences/s, 8 times as little as step_time gives"));
+  EXPECT_THAT(notice_of(320), HasSubstr("2 times as much"));
+  EXPECT_THAT(notice_of(120), testing::Not(HasSubstr("closing rate"))) << "evaluation and saving";
 }
 
 }  // namespace

@@ -97,10 +97,10 @@ TEST_F(RenderTest, SeveralReportsFillAFolderThatIsMade) {
   ASSERT_TRUE(paths) << paths.error().message();
   ASSERT_EQ(paths->size(), 4U);
   EXPECT_EQ((*paths)[2], at("new/deep/report.trials.csv"));
-  ReportOptions beside;
+  ReportOptions with_companion;
   for (std::size_t i = 0; i < paths->size(); ++i) {
-    beside.companion_stem = (*reports)[i]->companions == nullptr ? "" : "report";
-    EXPECT_EQ(read_file((*paths)[i]), render_text(*(*reports)[i], set, beside).value());
+    with_companion.companion_stem = (*reports)[i]->companions == nullptr ? "" : "report";
+    EXPECT_EQ(read_file((*paths)[i]), render_text(*(*reports)[i], set, with_companion).value());
   }
 }
 

@@ -22,30 +22,30 @@ RunLog log_of(std::vector<double> seconds, double batch) {
 }
 const Notice none = foreign_notice(0, "");
 
-std::string told(const RunLog& log, std::int64_t per_iteration) {
+std::string notices_of(const RunLog& log, std::int64_t per_iteration) {
   return text_of(stated_rate_is_apart(log, log.records, per_iteration).value_or(none));
 }
 
 TEST(StatedRate, OfOneCardIsTold) {
-  EXPECT_THAT(told(log_of({0.5, 0.5, 0.5}, 32), 256),
+  EXPECT_THAT(notices_of(log_of({0.5, 0.5, 0.5}, 32), 256),
               testing::StartsWith("8 times as many sequences/s by the log's times and the facts "
                                   "as it states in the same lines"));
 }
 
 TEST(StatedRate, AboveThatOfTheTimesIsToldAsWell) {
-  EXPECT_THAT(told(log_of({0.5, 0.5, 0.5}, 64), 16), testing::StartsWith("4 times as few"));
+  EXPECT_THAT(notices_of(log_of({0.5, 0.5, 0.5}, 64), 16), testing::StartsWith("4 times as few"));
 }
 
 TEST(StatedRate, ThatAgreesIsNotWhateverTheWarmUp) {
-  EXPECT_EQ(told(log_of({90, 0.5, 0.4, 0.5, 3}, 32), 32), "");
-  EXPECT_EQ(told(log_of({0.5, 0.5, 0.5}, 32), 48), "");
+  EXPECT_EQ(notices_of(log_of({90, 0.5, 0.4, 0.5, 3}, 32), 32), "");
+  EXPECT_EQ(notices_of(log_of({0.5, 0.5, 0.5}, 32), 48), "");
 }
 
 TEST(StatedRate, NeedsRecordsThatTellBoth) {
-  EXPECT_EQ(told(log_of({0.5, 0.5}, 32), 256), "");
+  EXPECT_EQ(notices_of(log_of({0.5, 0.5}, 32), 256), "");
   RunLog bars = log_of({0.5, 0.5, 0.5}, 32);
   bars.rate_unit = RateUnit::iterations_per_second;
-  EXPECT_EQ(told(bars, 256), "");
+  EXPECT_EQ(notices_of(bars, 256), "");
 }
 
 // 9 steps at 100/s and 40 at 500/s: 49 / (9 / 100 + 40 / 500) = 288.2; the plain mean is 420.

@@ -113,7 +113,7 @@ TEST(Summarize, ABaseWithoutANumberIsNoBase) {
   EXPECT_FALSE(result_set({base, cell(identity(1, 2), {190})}).cells[1].speedup);
 }
 
-// Logs of an A100 and of a V100, say, neither of which tells it.
+// Logs of an A100 and of a V100, say, neither of which states it.
 TEST(Summarize, OfTwoLogsThatFitAlikeNeitherIsTheBase) {
   ResultSet results = result_set(
       {cell(identity(1, 1), {1462}), cell(identity(1, 1), {666}), cell(identity(1, 8), {5072})});

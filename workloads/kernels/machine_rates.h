@@ -18,7 +18,7 @@ double sample_gemm_rate(int threads);
 /// Copy between buffers far larger than the caches, bytes read + bytes written per second.
 double measure_copy_rate(int threads);
 
-/// Seconds since it was made. The shares need the time as a number, which State does not tell.
+/// Seconds since it was made. The shares need the time as a number, which State does not give.
 class Stopwatch {
  public:
   [[nodiscard]] double seconds() const {

@@ -123,7 +123,8 @@ ordered_json names(const std::vector<std::string>& list) {
   return out;
 }
 
-ordered_json to_json(const Options& options, const Published& page, const Beside& found) {
+ordered_json to_json(const Options& options, const Published& page,
+                     const PublishedComparison& found) {
   ordered_json software = ordered_json::object();
   for (const auto& [name, version] : page.software) software[name] = version;
   ordered_json rows = ordered_json::array();
@@ -174,7 +175,7 @@ ordered_json to_json(const Options& options, const Published& page, const Beside
     rows.push_back(std::move(row));
   }
   ordered_json unmatched = ordered_json::array();
-  for (const Beside::Unmatched& cell : found.unmatched) {
+  for (const PublishedComparison::Unmatched& cell : found.unmatched) {
     unmatched.push_back({{"key", cell.key}, {"reason", cell.reason}});
   }
   return {{"schema", "bertbench.compare-published/1"},
@@ -222,7 +223,7 @@ class Remarked {
   std::vector<std::pair<std::string, std::vector<std::string>>> all_;
 };
 
-void print_remarks(Console& console, const Published& page, const Beside& found) {
+void print_remarks(Console& console, const Published& page, const PublishedComparison& found) {
   Remarked remarks;
   std::set<std::string> keys;
   for (const ComparedRow& row : found.rows) {
@@ -254,7 +255,8 @@ void print_remarks(Console& console, const Published& page, const Beside& found)
   remarks.print(console, keys.size());
 }
 
-void print(Console& console, const Options& options, const Published& page, const Beside& found) {
+void print(Console& console, const Options& options, const Published& page,
+           const PublishedComparison& found) {
   const auto line = [&](std::string_view what, const std::string& text) {
     if (!text.empty())
       console.print(escape_for_terminal(fmt::format("{:<11}{}", what, text)) + "\n");
@@ -328,17 +330,18 @@ ExitCode run_published(const Options& options, Console& console) {
   if (!page) return console.error(page.error());
   const auto ours = read_result_set(options.a);
   if (!ours) return console.error(ours.error(), ExitCode::nothing_read);
-  const Beside found = set_beside(*ours, *page);
+  const PublishedComparison found = compare_with_published(*ours, *page);
   const bool any = found.compared() > 0;
   const ExitCode status = answer(
       console, options.output, any ? ExitCode::good : ExitCode::not_comparable,
       [&](const std::string&) { return json_text(to_json(options, *page, found)); },
       [&] { print(console, options, *page, found); });
-  for (const auto& group :
-       in_groups(found.unmatched,
-                 [](const Beside::Unmatched& cell) -> std::string_view { return cell.reason; })) {
+  for (const auto& group : in_groups(
+           found.unmatched, [](const PublishedComparison::Unmatched& cell) -> std::string_view {
+             return cell.reason;
+           })) {
     std::vector<std::string_view> keys;
-    for (const Beside::Unmatched* cell : group) keys.push_back(cell->key);
+    for (const PublishedComparison::Unmatched* cell : group) keys.push_back(cell->key);
     console.note(named_cells(keys), foreign_notice(0, group.front()->reason));
   }
   if (status == ExitCode::not_comparable) {
@@ -427,7 +430,7 @@ constexpr Example kExamples[] = {
     {"bertbench compare before after", "Two run folders side by side."},
     {"bertbench compare before after --to html -o change.html", "A page with plots."},
     {"bertbench compare v1.json v2.json --json", "The same for a script."},
-    {"bertbench compare run --published dlperf-mxnet", "Beside the table that DLPerf published."},
+    {"bertbench compare run --published dlperf-mxnet", "Next to the table that DLPerf published."},
 };
 constexpr ExitCodeRow kStatuses[] = {
     {ExitCode::good, "compared, whatever came out"},

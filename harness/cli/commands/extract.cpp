@@ -97,17 +97,17 @@ class Extraction {
     }
     const auto cells = builder_.finish_cells();
     const bool wants_all = !options_.compat.empty() || iterations_;
-    if (!wants_all) return tell(*cells, interrupted);
+    if (!wants_all) return print_cells(*cells, interrupted);
     ResultSet set = cells->whole();
     if (!options_.compat.empty()) apply_dlperf(set, options_.window, options_.base);
     if (const auto written = write_iterations(set); !written) {
       return console_.error(written.error());
     }
-    return tell(SetSource(set), interrupted);
+    return print_cells(SetSource(set), interrupted);
   }
 
  private:
-  ExitCode tell(const CellSource& cells, bool interrupted) {
+  ExitCode print_cells(const CellSource& cells, bool interrupted) {
     if (tally_.failed_below_folders > kMostErrorsOfAFolder) {
       console_.note(
           fmt::format("{} files below folders could not be used", tally_.failed_below_folders));

@@ -176,7 +176,7 @@ void print(Console& console, const ReconciledRun& run) {
     std::string text =
         script.taken.empty() ? "fits none of the readings of this log" : "is the " + script.taken;
     for (const std::string& other : script.also) text += "; it could also be the " + other;
-    // A gap tells that the number is in the unit of the table.
+    // A gap shows that the number is in the unit of the table.
     console.print(fmt::format("\n{}the log's own {:.7g}{} (line {}) {}\n",
                               run.parts.size() > 1 ? escape_for_terminal(script.log) + ": " : "",
                               script.stated.value, script.gap ? " " + run.unit : "",

@@ -42,7 +42,7 @@ std::string trial_name(const TrialProgress& at) {
   return text;
 }
 
-/// Shows on stderr what run_sweep tells: a line for each finished trial, and one live line.
+/// Shows on stderr what run_sweep reports: a line for each finished trial, and one live line.
 class SweepView : public SweepObserver {
  public:
   explicit SweepView(Console& console) : console_(console) {}

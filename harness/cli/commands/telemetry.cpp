@@ -70,7 +70,7 @@ Json watch(const Options& options) {
     if (signals.count() > 0 || input_over || left <= 0 || getppid() != parent) break;
   }
   Json out = telemetry.finish();
-  // Nodes that are one machine are told by it.
+  // Nodes that are one machine are recognised by it.
   out["machine"] = digest(boot_id()).substr(0, 8);
   return out;
 }

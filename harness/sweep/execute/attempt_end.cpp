@@ -107,7 +107,8 @@ Outcome judge(const std::optional<Outcome>& log, const AttemptEnd& end, const Sw
   if (!is_failure(log->status) && std::ranges::any_of(log->details, nothing_read)) {
     return {Status::no_data, std::nullopt, log->line, log->details};
   }
-  // Formats without a closing line cannot tell a whole log from a cut one; exit status 0 can.
+  // Formats without a closing line cannot distinguish a whole log from a cut one; exit status 0
+  // can.
   const std::int64_t asked = config.asks_for_steps() ? config.steps : 0;
   if (log->status == Status::truncated && last_step.value_or(-1) >= asked) {
     return {Status::completed, last_step, 0, {}};

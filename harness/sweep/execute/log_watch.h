@@ -1,4 +1,4 @@
-// LogWatch: the log of a running trial, read as it grows. What it is told at the end is what the
+// LogWatch: the log of a running trial, read as it grows. What it is given at the end is what the
 // file holds, also when somebody cuts the file meanwhile.
 #pragma once
 

@@ -42,7 +42,7 @@ struct RunState {
 
 RunState replay(const std::vector<JournalRecord>& records);
 
-/// 32 hex digits that tell one text from another (FNV-1a, 128 bits).
+/// 32 hex digits that distinguish one text from another (FNV-1a, 128 bits).
 std::string digest(std::string_view text);
 /// 16 random hex digits.
 std::string random_id();

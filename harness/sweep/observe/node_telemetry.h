@@ -28,7 +28,7 @@ std::vector<std::string> sampler_arguments(const std::string& marker, std::int64
 /// What the sampler of a node said.
 struct NodeTelemetry {
   std::int64_t node = 0;
-  std::string text;  ///< the JSON; else it tells why there is none
+  std::string text;  ///< the JSON; else the reason why there is none
 };
 
 /// One telemetry for a trial, null without any node's. Nodes that are one machine count once. Sums
@@ -42,7 +42,7 @@ nlohmann::ordered_json take_node_telemetry(const Folder& attempt,
                                            const std::vector<std::int64_t>& nodes);
 
 std::string node_file(std::int64_t node);
-/// The file that tells the samplers that steps are logged.
+/// The file whose existence means to the samplers that steps are logged.
 inline constexpr const char* kTrainingMark = "training";
 
 }  // namespace bertbench

@@ -9,7 +9,7 @@
 
 namespace bertbench {
 
-/// One look at one GPU. What the device or driver does not tell is absent.
+/// One look at one GPU. What the device or driver does not report is absent.
 struct GpuSample {
   std::optional<double> utilization;       ///< 0 to 1: share of time with a kernel running
   std::optional<std::int64_t> used_bytes;  ///< of every process

@@ -130,7 +130,7 @@ Telemetry::Telemetry(TelemetryOptions options) : options_(std::move(options)) {
       if (std::ranges::find(options_.gpus, info.index) == options_.gpus.end()) continue;
       Gpu& gpu = gpus_.emplace_back();
       gpu.info = info;
-      // A trainer elsewhere may be on it already; then nobody can tell whose process it is.
+      // A trainer elsewhere may be on it already; then nobody knows whose process it is.
       const bool early = elsewhere_ && elsewhere_->any_at_first();
       if (!early) gpu.others = options_.nvml->processes(info.index).value_or(0);
       gpu.energy_begin = options_.nvml->sample(info.index).energy_j;
@@ -196,7 +196,7 @@ class Telemetry::Marks {
   Json list_ = Json::array();
 };
 
-nlohmann::ordered_json Telemetry::tell_cpu(double seconds, Marks& marks) const {
+nlohmann::ordered_json Telemetry::summarize_cpu(double seconds, Marks& marks) const {
   const Cpu now = last_cpu_ ? *last_cpu_ : look_at_cpu();
   const double watched =
       last_cpu_ ? std::max(1e-3, std::chrono::duration<double>(last_cpu_at_ - begin_).count())
@@ -226,13 +226,13 @@ nlohmann::ordered_json Telemetry::tell_cpu(double seconds, Marks& marks) const {
           {"other_cores", other},    {"steal_cores", steal}, {"quota_stopped_s", quota}};
 }
 
-struct Telemetry::GpuTold {
+struct Telemetry::GpuSummary {
   Json json;
   std::optional<double> energy_j, training_power_w;
 };
 
-Telemetry::GpuTold Telemetry::tell_gpu(Gpu& gpu, double seconds, Marks& marks) const {
-  GpuTold out;
+Telemetry::GpuSummary Telemetry::summarize_gpu(Gpu& gpu, double seconds, Marks& marks) const {
+  GpuSummary out;
   Json& json = out.json = {{"index", gpu.info.index}, {"name", gpu.info.name}};
   const auto put = [&](const char* key, const Mean& value, double result) {
     if (value.n > 0) json[key] = result;
@@ -277,7 +277,7 @@ nlohmann::ordered_json Telemetry::finish() {
       std::max(1e-3, std::chrono::duration<double>(Clock::now() - begin_).count());
   Marks marks;
   Json out = {{"samples", samples_}, {"seconds", seconds}};
-  out["cpu"] = tell_cpu(seconds, marks);
+  out["cpu"] = summarize_cpu(seconds, marks);
   if (resident_peak_ > 0) out["resident_peak_bytes"] = resident_peak_;
   if (options_.memory_bytes) out["memory_bytes"] = *options_.memory_bytes;
   if (!gpus_.empty()) {
@@ -288,10 +288,10 @@ nlohmann::ordered_json Telemetry::finish() {
     };
     out["gpus"] = Json::array();
     for (Gpu& gpu : gpus_) {
-      GpuTold told = tell_gpu(gpu, seconds, marks);
-      add(energy, told.energy_j);
-      add(training_power, told.training_power_w);
-      out["gpus"].push_back(std::move(told.json));
+      GpuSummary gpu_summary = summarize_gpu(gpu, seconds, marks);
+      add(energy, gpu_summary.energy_j);
+      add(training_power, gpu_summary.training_power_w);
+      out["gpus"].push_back(std::move(gpu_summary.json));
     }
     if (energy) out["energy_j"] = *energy;
     if (training_power) out["training_power_w"] = *training_power;

@@ -56,9 +56,9 @@ class Telemetry {
   static Cpu look_at_cpu();
   void look(bool training);
   class Marks;
-  [[nodiscard]] nlohmann::ordered_json tell_cpu(double seconds, Marks& marks) const;
-  struct GpuTold;
-  [[nodiscard]] GpuTold tell_gpu(Gpu& gpu, double seconds, Marks& marks) const;
+  [[nodiscard]] nlohmann::ordered_json summarize_cpu(double seconds, Marks& marks) const;
+  struct GpuSummary;
+  [[nodiscard]] GpuSummary summarize_gpu(Gpu& gpu, double seconds, Marks& marks) const;
 
   TelemetryOptions options_;
   std::vector<pid_t> ranks_;

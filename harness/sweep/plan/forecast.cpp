@@ -31,7 +31,7 @@ RunState state_of(const std::string& out) {
 
 using ByCell = std::map<std::string, std::vector<double>>;  // by the cell's key
 
-/// What earlier runs tell of the grid.
+/// What is known of the grid from earlier runs.
 struct Known {
   ByCell seconds, rates;  ///< of trials
   std::set<std::pair<std::string, int>> done;

@@ -17,7 +17,7 @@
 namespace bertbench {
 
 /// What is only known when a trial is about to start. The same values for every planned trial give
-/// the canonical command, by which resume tells whether a finished trial may be reused.
+/// the canonical command, by which resume decides whether a finished trial may be reused.
 struct LaunchPlace {
   std::string directory;  ///< of the attempt, absolute
   int master_port = 0;    ///< free TCP port; 0 = placeholder

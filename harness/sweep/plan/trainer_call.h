@@ -31,7 +31,7 @@ Result<TrainerCall> trainer_call(const Plan& plan, const PlannedTrial& trial,
 /// torchrun's variables of process i, node by node; rank 0's machine is `master`.
 Variables place_variables(const TrainerCall& call, std::int64_t process, const std::string& master);
 
-/// Names (or prefixes ending in '*') that tell a process its place in a job around the harness, and
+/// Names (or prefixes ending in '*') that give a process its place in a job around the harness, and
 /// must not reach a trainer. `further`: those of one launcher.
 std::vector<std::string> foreign_place_names(std::vector<std::string> further);
 

@@ -17,7 +17,7 @@
 namespace bertbench {
 namespace {
 
-std::string hash_of(std::string_view text) {  // FNV-1a, 32 bits: only has to tell names apart
+std::string hash_of(std::string_view text) {  // FNV-1a, 32 bits: only has to distinguish names
   std::uint32_t hash = 2166136261U;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
   return fmt::format("{:08x}", hash);

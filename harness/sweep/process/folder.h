@@ -50,7 +50,7 @@ class Folder {
   [[nodiscard]] Result<void> sync() const;
   [[nodiscard]] std::string path_of(const std::string& name) const { return path_ + "/" + name; }
   [[nodiscard]] const std::string& path() const { return path_; }  ///< absolute
-  /// Fails unless `bytes` can be written and synced now; nothing is left behind.
+  /// Fails unless `bytes` can be written and synced now; nothing remains of them.
   [[nodiscard]] Result<void> probe(std::size_t bytes) const;
 
  private:
@@ -63,7 +63,7 @@ class Folder {
   std::string path_;
 };
 
-/// A whole file; nothing when it cannot be opened or read (errno tells why). Folders cannot.
+/// A whole file; nothing when it cannot be opened or read (errno has the reason). Folders cannot.
 std::optional<std::string> read_text(const std::string& path);
 /// All of `text`, EINTR and short writes handled; errno is left as set.
 bool write_all(int fd, std::string_view text);

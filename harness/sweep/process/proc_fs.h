@@ -1,4 +1,4 @@
-// What /proc tells about processes.
+// What /proc shows about processes.
 #pragma once
 
 #include <sys/types.h>

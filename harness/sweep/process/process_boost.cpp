@@ -87,7 +87,7 @@ Result<pid_t> spawn_process(const std::string& program, const std::vector<std::s
     return fail(program, "cannot be started: " + ec.message(), "check that it runs by hand");
   }
   const pid_t pid = child.id();
-  child.detach();  // waiting is ours: Boost's child cannot tell a signal from an exit code
+  child.detach();  // waiting is ours: Boost's child cannot distinguish a signal from an exit code
   return pid;
 }
 

@@ -24,14 +24,14 @@ void DllRun::see_convnet(std::int64_t batch, std::int64_t world, std::int64_t op
   micro_batch_ = batch;
   world_ = world;
   const std::int64_t iteration = batch * world;
-  // Of one iteration it is not told: that would let its clock go before its images/s.
+  // Of one iteration it is not stated: that would let its clock go before its images/s.
   accumulation_.reset();
   if (optimizer_batch > iteration && optimizer_batch % iteration == 0) {
     accumulation_ = optimizer_batch / iteration;
   }
 }
 
-void DllRun::tell_convnet(Facts& facts) const {
+void DllRun::fill_convnet(Facts& facts) const {
   if (!world_) return;
   facts.world_size.set(*world_, FactSource::log);
   facts.micro_batch_size.set(*micro_batch_, FactSource::log);
@@ -57,7 +57,7 @@ void DllRun::begin_run(RunBuilder& out) {
   skipped_ = 0;
   stride_ = 1;
   time_s_ = kUnknown;
-  closed_ = told_ = false;
+  closed_ = reported_ = false;
 }
 
 DllRun::Count DllRun::count(const DllStep& step) const {
@@ -104,8 +104,8 @@ void DllRun::see_step(const DllStep& step, const Line& line, RunBuilder& out) {
   RunDraft& draft = run(line, out);
   if (!std::isnan(step.rate)) draft.log.rate_unit = RateUnit::sequences_per_second;
   draft.add(sample);
-  if (next_epoch && !told_) {
-    told_ = true;
+  if (next_epoch && !reported_) {
+    reported_ = true;
     draft.log.notices.push_back(
         make_notice(NoticeCode::iterations_in_no_line, line.number,
                     "iterations after the last line of an epoch of unknown length"));

@@ -16,7 +16,7 @@ class RunDraft;
 /// One line of a training iteration.
 struct DllStep {
   double iteration = 0;
-  std::optional<double> epoch;    ///< told at least where the iteration goes back
+  std::optional<double> epoch;    ///< stated at least where the iteration goes back
   std::optional<double> skipped;  ///< updates skipped so far by the loss scaler, if it says so
   std::optional<double> loss;
   double time_s = kUnknown;
@@ -42,14 +42,14 @@ class DllRun {
   /// ConvNets' arguments: the batch of one GPU, and that of an update of the weights, of which an
   /// iteration may be a part (-1: is all).
   void see_convnet(std::int64_t batch, std::int64_t world, std::int64_t optimizer_batch);
-  /// What see_convnet tells, to a run that may have no records.
-  void tell_convnet(Facts& facts) const;
+  /// What see_convnet found, for a run that may have no records.
+  void fill_convnet(Facts& facts) const;
 
  private:
   /// The counters after a line: applied iterations of the run, updates skipped so far.
   struct Count {
     std::int64_t iteration = 0, skipped = 0;
-    std::int64_t skipped_in_all = 0;  ///< as this line tells, for the whole run
+    std::int64_t skipped_in_all = 0;  ///< as this line states, for the whole run
   };
   RunDraft& run(const Line& line, RunBuilder& out);
   bool begins_epoch(const DllStep& step);
@@ -63,7 +63,7 @@ class DllRun {
   std::optional<double> epoch_;
   std::int64_t stride_ = 1;  ///< iterations from one line to the next
   double time_s_ = kUnknown;
-  bool closed_ = false, told_ = false;
+  bool closed_ = false, reported_ = false;
 };
 
 }  // namespace bertbench

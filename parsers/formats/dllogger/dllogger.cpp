@@ -61,10 +61,11 @@ class DlloggerParser final : public LineParser {
   void finish(RunBuilder& out) override {
     DllRun::finish(out);
     out.facts.framework.set(mxnet_ ? "mxnet" : "pytorch", FactSource::log);
-    if (out.drafts().empty()) tell_arguments(out.facts);  // failed before its first record
-    for (const auto& draft : out.drafts()) {  // of several, those that were not told at their head
+    if (out.drafts().empty()) fill_arguments(out.facts);  // failed before its first record
+    for (const auto& draft :
+         out.drafts()) {  // of several, those that were not stated at their head
       Facts& facts = draft->log.facts;
-      if (out.drafts().size() == 1 || !facts.world_size.known()) tell_arguments(facts);
+      if (out.drafts().size() == 1 || !facts.world_size.known()) fill_arguments(facts);
     }
     if (notice_.line > 0) {
       for (const auto& draft : out.drafts()) draft->log.notices.push_back(notice_);
@@ -73,9 +74,9 @@ class DlloggerParser final : public LineParser {
 
  private:
   bool see_parameter(const Line& said);
-  void tell_arguments(Facts& facts) const;
-  void tell_open(RunBuilder& out);
-  void tell_mxnet(Facts& facts) const;
+  void fill_arguments(Facts& facts) const;
+  void fill_open(RunBuilder& out);
+  void fill_mxnet(Facts& facts) const;
   bool see_closing(const Line& said, RunBuilder& out);
   static bool see_epoch(const Line& said, RunBuilder& out);
   static bool see_benchmark(const Line& said, RunBuilder& out);
@@ -83,7 +84,7 @@ class DlloggerParser final : public LineParser {
   bool see_speech(const Line& said, double time_s, RunBuilder& out);
 
   DllRun run_;
-  const RunDraft* told_ = nullptr;  ///< the arguments before it
+  const RunDraft* filled_ = nullptr;  ///< the arguments before it
   Notice notice_;
   std::optional<std::int64_t> speech_iteration_;  ///< Tacotron 2, WaveGlow: from "glob_iter"
   std::optional<double> speech_loss_;
@@ -108,7 +109,7 @@ bool DlloggerParser::parse(const Line& line, RunBuilder& out) {
   Line said = line;
   said.text = line.text.substr(dash + 3);
   if (see_epoch(said, out) || (!iterations_ && see_image_epoch(said, out))) {
-    tell_open(out);
+    fill_open(out);
     return true;
   }
   if (see_benchmark(said, out)) return true;
@@ -132,8 +133,8 @@ bool DlloggerParser::parse(const Line& line, RunBuilder& out) {
   if (!step.loss) return false;  // no training iteration, or cut by the end of input
   step.rate = image_rate(said).value_or(kUnknown);
   run_.see_step(step, line, out);
-  if (mxnet_) tell_mxnet(out.run(WorkKind::training, line.number).log.facts);
-  tell_open(out);
+  if (mxnet_) fill_mxnet(out.run(WorkKind::training, line.number).log.facts);
+  fill_open(out);
   iterations_ = true;
   return true;
 }
@@ -196,7 +197,7 @@ bool DlloggerParser::see_speech(const Line& said, double time_s, RunBuilder& out
   draft.log.clock_is_wall = true;
   draft.log.clock_resolution_s = 1e-6;
   draft.add(sample);
-  tell_open(out);
+  fill_open(out);
   return true;
 }
 
@@ -283,25 +284,25 @@ bool DlloggerParser::see_image_epoch(const Line& said, RunBuilder& out) {
 }
 
 // The ranks, and the batch of one GPU. The batch_size of NCF and DLRM is of all GPUs.
-void DlloggerParser::tell_arguments(Facts& facts) const {
+void DlloggerParser::fill_arguments(Facts& facts) const {
   if (world_) facts.world_size.set(*world_, FactSource::log);
   if (whole_) facts.global_batch_size.set(*whole_, FactSource::log);
   if (accumulation_) facts.gradient_accumulation_steps.set(*accumulation_, FactSource::log);
   if (amp_ && !no_amp_) facts.precision.set("fp16", FactSource::log);
-  run_.tell_convnet(facts);
+  run_.fill_convnet(facts);
   if (!world_ || !batch_) return;
   facts.micro_batch_size.set(*batch_, FactSource::log);
   if (speech_) facts.gradient_accumulation_steps.set(1, FactSource::log);  // knows no other
 }
 
 // The arguments before a run, not those of the file's next one.
-void DlloggerParser::tell_open(RunBuilder& out) {
+void DlloggerParser::fill_open(RunBuilder& out) {
   RunDraft* draft = out.open(WorkKind::training);
-  if (draft != nullptr && std::exchange(told_, draft) != draft) tell_arguments(draft->log.facts);
+  if (draft != nullptr && std::exchange(filled_, draft) != draft) fill_arguments(draft->log.facts);
 }
 
 // ResNet for MXNet, of which one log may hold several runs.
-void DlloggerParser::tell_mxnet(Facts& facts) const {
+void DlloggerParser::fill_mxnet(Facts& facts) const {
   if (mxnet_gpus_) facts.gpus_per_node.set(*mxnet_gpus_, FactSource::log);
   if (!mxnet_batch_) return;
   facts.global_batch_size.set(*mxnet_batch_, FactSource::log);
@@ -337,9 +338,9 @@ bool DlloggerParser::see_parameter(const Line& said) {
       if (const auto gpus = cursor.until("]")) mxnet_gpus_ = 1 + std::ranges::count(*gpus, ',');
     }
   }
-  const bool told = number_after(said, "batch_size_per_gpu :").has_value();
+  const bool stated = number_after(said, "batch_size_per_gpu :").has_value();
   if (const auto each = size_after(said, "batch_size_per_gpu :")) run_.see_micro_batch(*each);
-  return told || has(said.text, "Config :") || has(said.text, "train_start :") ||
+  return stated || has(said.text, "Config :") || has(said.text, "train_start :") ||
          has(said.text, "SEED :") || has(said.text, "batch_size :");
 }
 

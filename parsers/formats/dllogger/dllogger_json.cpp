@@ -45,14 +45,14 @@ class DlloggerJsonParser final : public LineParser {
       DllRun::finish(out);
     }
     out.facts.framework.set(tensorflow_ ? "tensorflow" : "pytorch", FactSource::log);
-    tell_arguments(out.facts);
-    for (const auto& draft : out.drafts()) tell_arguments(draft->log.facts);
+    fill_arguments(out.facts);
+    for (const auto& draft : out.drafts()) fill_arguments(draft->log.facts);
   }
 
  private:
   void see_parameters(const Json& data);
-  void tell_arguments(Facts& facts) const {
-    run_.tell_convnet(facts);
+  void fill_arguments(Facts& facts) const {
+    run_.fill_convnet(facts);
     if (amp_) facts.precision.set("fp16", FactSource::log);
   }
   void see_usual(DllStep& usual, const Line& line, RunBuilder& out);
@@ -188,7 +188,7 @@ bool DlloggerJsonParser::see_update(double iteration, const Json& json, const Js
   return true;
 }
 
-// BERT tells the batch of one GPU in a line of its own, ConvNets all arguments in one.
+// BERT states the batch of one GPU in a line of its own, ConvNets all arguments in one.
 void DlloggerJsonParser::see_parameters(const Json& data) {
   const auto size = [&](const char* key) -> std::int64_t {
     const double value = number(data, key).value_or(0);

@@ -48,7 +48,7 @@ constexpr double kUpdateLimit = 1e15;
 /// evaluations, of each subset a run.
 enum Track { kInner, kEpochs, kSubsets, kSubsetLimit = 8 };
 
-/// Sequences/s where the line tells both, else updates/s.
+/// Sequences/s where the line has both, else updates/s.
 RateUnit take_rate(const FairseqFields& fields, Step& at) {
   const bool words = fields.wps && fields.wpb && *fields.wpb > 0;
   if (words) {

@@ -1,4 +1,4 @@
-// The progress lines of fairseq: what its keys tell.
+// The progress lines of fairseq: what its keys mean.
 #pragma once
 
 #include <optional>

@@ -9,7 +9,7 @@
 //   {"epoch": 3.0, "global_step": 30, "log_history": [{"loss": 0.46, "step": 10}, ... (one line)
 //
 // None of these lines has a clock, but where a script adds one (trainer_progress.h): the only rate
-// is that of the whole run, start-up included. Where bars are drawn, the format tqdm tells more.
+// is that of the whole run, start-up included. Where bars are drawn, the format tqdm gives more.
 // Rates of evaluations stand apart.
 #include <algorithm>
 #include <cmath>
@@ -90,7 +90,7 @@ class HuggingfaceParser final : public LineParser {
   TrainerFiles files_;
   TrainerEvaluations evaluations_;
   EvaluationsBetween between_;
-  double elapsed_s_ = 0;  ///< of the newest step that tells it
+  double elapsed_s_ = 0;  ///< of the newest step that states it
 };
 
 RunDraft& HuggingfaceParser::run(const Line& line, RunBuilder& out) {
@@ -137,7 +137,7 @@ void HuggingfaceParser::end_run(RunBuilder& out) {
 bool HuggingfaceParser::see_total(const Line& line) {
   const auto take = [&](std::string_view key, std::optional<double>& total) {
     if (line.text.find(key) == std::string_view::npos) return false;
-    if (!total) total = trainer_total(line, key);  // evaluations tell their examples as well
+    if (!total) total = trainer_total(line, key);  // evaluations print their examples as well
     return true;
   };
   if (line.text.find("Resuming training from checkpoint with epoch ") != std::string_view::npos) {
@@ -159,7 +159,7 @@ double HuggingfaceParser::steps_per_epoch() const {
   return std::abs(whole - by_examples) > 1 ? by_examples : whole;
 }
 
-// The epoch says which step it is, where the log told both totals; else dicts are counted.
+// The epoch says which step it is, where the log has both totals; else dicts are counted.
 bool HuggingfaceParser::see_dict(const Line& line, RunBuilder& out) {
   const auto loss = number_after(line, "{'loss':");
   if (!loss) return false;

@@ -47,7 +47,7 @@ void NotebookBar::give_to(RunDraft& run) const {
   sample.iterations = sample.step - 1;
   if (sample.iterations < 1) return;
   if (elapsed_s > 0) sample.seconds = elapsed_s;
-  // Two decimals: a slow one is told better by the clock.
+  // Two decimals: the clock gives a slow one better.
   constexpr double kFine = 0.25;
   if (rate >= kFine) {
     sample.rate = rate;

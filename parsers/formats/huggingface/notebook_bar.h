@@ -30,7 +30,7 @@ struct NotebookBar {
   [[nodiscard]] bool goes_on_from(const NotebookBar& before) const {
     return total == before.total && shown > before.shown;
   }
-  /// For a run of which nothing else tells a rate.
+  /// For a run of which nothing else gives a rate.
   void give_to(RunDraft& run) const;
 };
 

@@ -118,7 +118,7 @@ void TrainerFiles::conclude(RunDraft& draft) const {
   }
   if (!samples_rate_) return;
   if (!steps_rate_) {
-    tell_old_rate(draft);
+    fill_old_rate(draft);
     return;
   }
   if (outlasted) {
@@ -139,7 +139,7 @@ void TrainerFiles::conclude(RunDraft& draft) const {
 }
 
 // Old releases know no train_steps_per_second, and what they call samples are steps.
-void TrainerFiles::tell_old_rate(RunDraft& draft) const {
+void TrainerFiles::fill_old_rate(RunDraft& draft) const {
   draft.log.summary = Stated{*samples_rate_, RateUnit::iterations_per_second, rate_line_};
   const bool proved = global_step_ && runtime_ && *runtime_ > 0 &&
                       std::abs(*global_step_ / *runtime_ / *samples_rate_ - 1) < 1e-3;

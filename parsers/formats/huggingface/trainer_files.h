@@ -30,7 +30,7 @@ class TrainerFiles {
  private:
   bool see_rate(const Line& line, RunBuilder& out);
   bool see_entry(const Line& line, RunBuilder& out);
-  void tell_old_rate(RunDraft& draft) const;
+  void fill_old_rate(RunDraft& draft) const;
 
   bool history_ = false;
   std::int64_t compact_line_ = 0, dict_line_ = 0;  ///< of JSON that stands on one line

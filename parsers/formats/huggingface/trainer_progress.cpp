@@ -98,14 +98,14 @@ std::optional<TrainerProgress> TrainerProgress::read(const Line& line) {
 }
 
 void EvaluationsBetween::see(const Line& line) {
-  const auto told = [&](std::string_view key) -> std::optional<double> {
+  const auto number_at = [&](std::string_view key) -> std::optional<double> {
     auto at = value_of(line, key);
     return at ? at->number() : std::nullopt;
   };
-  if (!any_step_ || line.text == last_ || !told("eval_loss")) return;
+  if (!any_step_ || line.text == last_ || !number_at("eval_loss")) return;
   last_ = std::string(line.text);
   ++pending_.n;
-  pending_.seconds += std::fmax(told("eval_runtime").value_or(0), 0);
+  pending_.seconds += std::fmax(number_at("eval_runtime").value_or(0), 0);
 }
 
 void EvaluationsBetween::step() {

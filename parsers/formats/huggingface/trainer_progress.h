@@ -6,7 +6,7 @@
 //   {"current_steps": 10, "total_steps": 1350, "loss": 3.80, ..., "elapsed_time": "0:00:07",
 //    "remaining_time": "0:16:43"}                  trainer_log.jsonl of LLaMA-Factory
 //
-// The speed of ms-swift is the global step over the seconds since the session began: the two tell
+// The speed of ms-swift is the global step over the seconds since the session began: the two give
 // these seconds with six digits.
 #pragma once
 
@@ -28,10 +28,10 @@ struct TrainerProgress {
   [[nodiscard]] static std::optional<TrainerProgress> read(const Line& line);
 };
 
-/// The evaluations that stand between two steps which tell the clock: it goes on meanwhile.
+/// The evaluations that stand between two steps which print the clock: it goes on meanwhile.
 class EvaluationsBetween {
  public:
-  /// On a line that may tell an evaluation.
+  /// On a line that may report an evaluation.
   void see(const Line& line);
   void step();
   /// Says in a notice of `run` what its times hold, and begins anew.

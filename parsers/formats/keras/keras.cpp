@@ -133,7 +133,7 @@ struct Keras {
     unfinished.reset();
   }
 
-  // A log that ends within its first epoch. Bars before Keras 3 tell the time left: the mean time
+  // A log that ends within its first epoch. Bars before Keras 3 show the time left: the mean time
   // of a step so far times the steps that are missing, cut off to whole seconds.
   void record_first(Emit emit) {
     if (!unfinished || recorded) return;

@@ -22,7 +22,7 @@ struct KerasBar {
   double loss = kUnknown;
 };
 
-/// Nothing where the line holds no such bar, or one that tells no time. A bar without a counter
+/// Nothing where the line holds no such bar, or one that shows no time. A bar without a counter
 /// (verbose=2 of the oldest releases) has a total of 0.
 [[nodiscard]] std::optional<KerasBar> read_keras_bar(const Line& line);
 

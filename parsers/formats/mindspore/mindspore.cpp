@@ -23,7 +23,7 @@
 //   [INFO] <date> [callback.py:269] print_output_info: Epoch:[  1/  1], step:[  116/  125],
 //       loss:[2.22/2.22], time:1951.612 ms, lr:..., overflow cond: False, ...      (that of 2023)
 //
-// An epoch line tells time and steps of an epoch, or of a sink of so many steps: their number is
+// An epoch line has time and steps of an epoch, or of a sink of so many steps: their number is
 // the ratio of its two times. The step of LossMonitor counts within the epoch, that of the BERT
 // script over all. Neither names batch or devices. Lines of several ranks for one epoch are one
 // record.

@@ -24,7 +24,7 @@ using Json = nlohmann::json;
 [[nodiscard]] Json object_of(std::string_view text);
 
 /// The key of a statement by its text alone: most lines of such a log state what nothing here
-/// reads, and are not worth a JSON reader. Empty where only that reader can tell.
+/// reads, and are not worth a JSON reader. Empty where only that reader can decide.
 [[nodiscard]] std::string_view key_at_sight(std::string_view object);
 
 /// A statement of rounds 0.5 and 0.6 as those from 0.7 on write it; not an object if it is none.

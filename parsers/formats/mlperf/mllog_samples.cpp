@@ -210,9 +210,9 @@ bool MllogSamples::odd_end(double many, bool bert) const {
   return beyond || (!bert && epochs().any() && !(epochs().whole() < 2));
 }
 
-// The rule that tells samples from epochs, tokens, batches and plans: an evaluation's epoch_num
-// counts samples when it is beyond some batches, and tokens where the first is beyond as many
-// batches as a sequence is long; its samples_count does so where it grows; its step_num counts
+// The rule that distinguishes samples from epochs, tokens, batches and plans: an evaluation's
+// epoch_num counts samples when it is beyond some batches, and tokens where the first is beyond as
+// many batches as a sequence is long; its samples_count does so where it grows; its step_num counts
 // batches; train_samples counts the run's when it is stated after the last evaluation (before
 // it, it is the plan or the data set). A fraction counts epochs, of the data set; what is left are
 // whole epochs.

@@ -1,4 +1,5 @@
-// MllogSamples: what the statements of one MLPerf run tell about the samples that it trained.
+// MllogSamples: what is known from the statements of one MLPerf run about the samples that it
+// trained.
 #pragma once
 
 #include <cstdint>
@@ -60,13 +61,13 @@ class MllogSamples {
     std::vector<double> spent_ms_;
   };
   [[nodiscard]] Source source(const MllogSetting& setting, double seconds) const;
-  /// What a fraction of an epoch is counted from: 0 or 1, unknown if it cannot be told.
+  /// What a fraction of an epoch is counted from: 0 or 1, unknown if that cannot be decided.
   [[nodiscard]] double share_origin() const;
   [[nodiscard]] double share(const MllogSetting& setting) const;
   /// The epochs are named by the samples trained, as OpenFold's are.
   [[nodiscard]] bool named_by_samples(const MllogSetting& setting) const;
   [[nodiscard]] const Epochs& epochs() const;
-  /// Samples of an epoch; unknown if train_samples does not tell them.
+  /// Samples of an epoch; unknown if train_samples does not give them.
   [[nodiscard]] static double data_set(const MllogSetting& setting);
   [[nodiscard]] double whole_epochs(const MllogSetting& setting) const;
   /// Batches, by the last evaluation's step_num or by the blocks of Google's BERT.

@@ -19,7 +19,7 @@
 //   Iteration:   4500, Loss function: 2.893, Average Loss: 3.757, avg. samples / sec: 4056.38
 //
 // Rounds 0.5 and 0.6 write the same statements in lines of their own; their evaluations count
-// epochs, so that the official time is all that such a log tells:
+// epochs, so that the official time is all that such a log has:
 //
 //   :::MLL 1558641496.914 run_start: {"value": null, "metadata": {"lineno": 477, "file": "x.py"}}
 //   :::MLPv0.5.0 resnet 1541660914.084755421 (resnet/resnet_main.py:523) run_start

@@ -28,7 +28,7 @@ inline constexpr std::string_view kGluonSaved = "params saved in: ";
 class GluonClock {
  public:
   [[nodiscard]] double at(const GluonStamp& stamp);
-  /// An evaluation of so many seconds ended at `stamp`, as the first rank tells: the stamps that
+  /// An evaluation of so many seconds ended at `stamp`, as the first rank prints: the stamps that
   /// follow are shortened by it.
   void evaluated(double seconds, int rank, const GluonStamp& stamp);
   /// Likewise the saving after it, if `line` holds kGluonSaved.
@@ -75,9 +75,9 @@ struct GluonBatch {
 /// The epoch of "[Epoch 0] valid loss=0.478, valid acc=0.8154, ...", which follows its batches.
 [[nodiscard]] std::optional<std::int64_t> gluon_validated(const Line& line);
 
-/// What a line of SQuAD's scripts tells. They start the clock anew with an epoch, but go on to
+/// What a line of SQuAD's scripts contains. They start the clock anew with an epoch, but go on to
 /// count the samples: the rate of the first line holds those after the last line of the epoch
-/// before, whose time no line tells.
+/// before, whose time no line has.
 struct GluonInterval {
   std::int64_t iterations = 0;  ///< since the line before; 0 = there is none
   double seconds = kUnknown, rate = kUnknown;
@@ -96,7 +96,7 @@ class GluonIntervals {
 ///   main.py:train_model: {'gpu_id': 0, ..., 'batch_size': 32, 'print_interval': 5000, ...}
 inline constexpr std::string_view kGluonDict = "'print_interval': ";
 
-/// What "Namespace(...)" or that dictionary tells, the scripts' arguments.
+/// What "Namespace(...)" or that dictionary contains, the scripts' arguments.
 struct GluonArguments {
   std::optional<std::int64_t> world, accumulation, batch, steps, epochs;
   std::int64_t devices = 1;         ///< of the process that prints
@@ -111,7 +111,7 @@ struct GluonArguments {
   bool divided = false;                    ///< "batch_size" is not the sequences of one GPU
   /// Whether tokens/s would become a wrong number of sequences/s.
   [[nodiscard]] bool no_tokens() const { return one_worker || length; }
-  /// Of epochs that count from 0; false where their number is not told.
+  /// Of epochs that count from 0; false where their number is not stated.
   [[nodiscard]] bool last_epoch(std::int64_t epoch) const { return epochs && epoch + 1 >= *epochs; }
 };
 [[nodiscard]] GluonArguments gluon_arguments(const Line& line);
@@ -154,7 +154,7 @@ struct GluonDetection {
 /// "Training cost: 50.8" of epochs whose last batches have no line.
 class GluonEpochCosts {
  public:
-  /// `batches` were seen of the epoch, the next line would have told of `interval` more.
+  /// `batches` were seen of the epoch, the next line would have covered `interval` more.
   void add(double seconds, std::int64_t batches, std::int64_t interval);
   /// "; the epochs' own times tell 1.5 to 1.8 batches/s"; nothing without epochs.
   [[nodiscard]] std::optional<Notice> notice() const;

@@ -53,7 +53,7 @@ class GluonnlpParser final : public LineParser {
   bool see_trained(const Line& line, RunBuilder& out);
   void end_pretraining(RunBuilder& out);
   void see_tokens(const GluonStep& step, std::int64_t iterations);
-  void tell_workers(RunDraft& run) const;
+  void fill_workers(RunDraft& run) const;
   void put_evaluation(const GluonStep& step, const Line& line, RunBuilder& out);
   [[nodiscard]] auto evaluating(int rank) { return std::ranges::find(evaluating_, rank); }
   bool see_batch(const Line& line, RunBuilder& out);
@@ -229,7 +229,7 @@ void GluonnlpParser::see_tokens(const GluonStep& step, std::int64_t iterations) 
 }
 
 // The one number of workers among which the script could have divided its batch.
-void GluonnlpParser::tell_workers(RunDraft& run) const {
+void GluonnlpParser::fill_workers(RunDraft& run) const {
   constexpr double kOfTime = 1e-3;  // what rounds the times
   if (!(most_ > 0) || args_.world || run.log.facts.world()) return;
   const std::int64_t parts = *args_.all / args_.accumulation.value_or(1);
@@ -249,7 +249,7 @@ void GluonnlpParser::tell_workers(RunDraft& run) const {
 void GluonnlpParser::end_pretraining(RunBuilder& out) {
   const double evaluations = std::exchange(evaluations_s_, 0);
   RunDraft* const run = out.open(WorkKind::training);
-  if (run != nullptr && run->last() != nullptr) tell_workers(*run);
+  if (run != nullptr && run->last() != nullptr) fill_workers(*run);
   fewest_ = most_ = 0;
   if (run == nullptr || run->last() == nullptr) return;
   if (evaluations > 0) {
@@ -284,7 +284,7 @@ bool GluonnlpParser::see_pretraining(const Line& line, RunBuilder& out) {
   const bool first = out.open(WorkKind::training) == nullptr;
   const std::int64_t begin = args_.start.value_or(0);
   if (first) sample.iterations = sample.step > begin ? sample.step - begin : sample.step;
-  // Before 0.8 the line tells no time: the clock is its stamp.
+  // Before 0.8 the line has no time: the clock is its stamp.
   const GluonStamp stamp = gluon_stamp(line.text);
   sample.seconds = read->seconds;
   if (std::isnan(sample.seconds)) sample.time_s = clock_.at(stamp);
@@ -379,7 +379,7 @@ bool GluonnlpParser::see_step_line(const Line& line, RunBuilder& out) {
   return true;
 }
 
-// The rate that a line tells, and with it the time that its batches took.
+// The rate that a line prints, and with it the time that its batches took.
 RateUnit GluonnlpParser::see_rate(const Line& line, const GluonBatch& at, bool opens,
                                   Sample& sample) {
   if (at.squad) {
@@ -431,7 +431,7 @@ bool GluonnlpParser::see_prediction(const Line& line, RunBuilder& out) {
   return true;
 }
 
-// "Time cost=415.1s" after an epoch whose lines tell no time: batches, evaluation and saving.
+// "Time cost=415.1s" after an epoch whose lines have no time: batches, evaluation and saving.
 bool GluonnlpParser::see_epoch_cost(const Line& line, RunBuilder& out) {
   const auto seconds = number_after(line, "Time cost=");
   RunDraft* run = out.open(WorkKind::training);
@@ -524,7 +524,7 @@ bool GluonnlpParser::parse(const Line& line, RunBuilder& out) {
   if (see_evaluation(line, out)) return true;
   if (find_text(line.text, "tart predict") != std::string_view::npos) {
     predicting_ = true;
-    // The first script for SQuAD says no more of training, and tells no time of the prediction.
+    // The first script for SQuAD prints no more of training, and no time of the prediction.
     RunDraft* run = out.open(WorkKind::training);
     if (run != nullptr && closes_epoch_ && args_.last_epoch(epoch_)) end_well(*run, line);
     return false;

@@ -11,7 +11,7 @@ namespace bertbench {
 struct SpeedometerPlace {
   std::int64_t epoch = 0, batch = 0;
   std::optional<std::int64_t> from;  ///< "[20-40]"
-  std::int64_t per_epoch = 0;        ///< batches; 0: not told
+  std::int64_t per_epoch = 0;        ///< batches; 0: not stated
 };
 
 /// "Epoch[3] Batch [20]", "Epoch[3] Batch [0-20]", "Iter[3] Batch[20]", "[Epoch 3][Batch 99]",
@@ -26,7 +26,7 @@ class SpeedTimes {
  public:
   /// A line after `batches` that took `seconds`.
   void add(double speed, std::int64_t batches, double seconds);
-  /// How many workers' batches Speed counts; 0 if the stamps do not tell of several.
+  /// How many workers' batches Speed counts; 0 if the stamps do not show several.
   [[nodiscard]] double workers(double batch_size) const;
 
  private:

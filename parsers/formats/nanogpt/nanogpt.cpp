@@ -73,10 +73,11 @@ class RepeatedEvaluations {
     const bool evaluation = text.find(" val_loss:") != std::string_view::npos;
     const std::size_t line = evaluation ? std::hash<std::string_view>{}(text) : 0;
     const bool goes_back = step < newest;
-    const bool repeated = evaluation && goes_back && told_.contains(line);
+    const bool repeated = evaluation && goes_back && evaluations_.contains(line);
     began_ = goes_back && !repeated ? start_ : std::nullopt;
     start_ = repeated && step == 0 ? std::optional(clock_s) : std::nullopt;
-    if (evaluation && !repeated && told_.size() < kEvaluationsHeld) told_.insert(line);
+    if (evaluation && !repeated && evaluations_.size() < kEvaluationsHeld)
+      evaluations_.insert(line);
     return repeated;
   }
   /// The clock of a step 0 before this line which did begin a run; nothing if none does.
@@ -84,7 +85,7 @@ class RepeatedEvaluations {
 
  private:
   static constexpr std::size_t kEvaluationsHeld = 10'000;
-  std::unordered_set<std::size_t> told_;
+  std::unordered_set<std::size_t> evaluations_;
   std::optional<double> start_, began_;
 };
 

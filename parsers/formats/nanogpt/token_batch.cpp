@@ -67,7 +67,7 @@ void TokenBatch::see_setting(const Line& line) {
   };
   tokens = count("train_batch_tokens:");
   length = count("train_seq_len:");
-  // parameter-golf's trainer for MLX, which has one process, tells the length on another line.
+  // parameter-golf's trainer for MLX, which has one process, prints the length on another line.
   const auto microbatch = count("microbatch_tokens:");
   const auto sequences = count("microbatch_batch_size:");
   if (length || !microbatch || !sequences || *microbatch % *sequences != 0) return;

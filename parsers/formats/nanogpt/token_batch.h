@@ -10,7 +10,7 @@
 
 namespace bertbench {
 
-/// Words of the lines that tell it, some of them in the source that a trainer prints.
+/// Words of the lines that state it, some of them in the source that a trainer prints.
 inline constexpr std::string_view kBatchOfAll = "# batch size, in sequences, across all devices";
 inline constexpr std::string_view kLengthInTokens = "# sequence length, in tokens";
 inline constexpr std::string_view kFlexLength = "# FlexAttention sequence length";
@@ -27,7 +27,7 @@ struct TokenBatch {
   /// nanoGPT divides its gradient_accumulation_steps by the processes, where older ones of it do
   /// not: what the log says of the accumulation is not that of one GPU.
   bool of_all_processes = false;
-  std::int64_t source_line = 0;  ///< of the printed source that tells the batch; 0 = none
+  std::int64_t source_line = 0;  ///< of the printed source that states the batch; 0 = none
 
   /// "batch_size B=4 * seq_len T=1024 * num_processes=1 and total_batch_size=4096"       (llm.c)
   /// "train_batch_tokens:524288 train_seq_len:1024 ..."                          (parameter-golf)
@@ -47,7 +47,7 @@ struct TokenBatch {
   void see_source(const Line& line);
 
   std::optional<std::int64_t> sequences_;      ///< of one step of the job, as the source says
-  std::optional<std::int64_t> loader_length_;  ///< of a loader whose batch is told in tokens
+  std::optional<std::int64_t> loader_length_;  ///< of a loader whose batch is stated in tokens
   std::optional<std::int64_t> process_length_, processes_;  ///< of a sequence for each process
 };
 

@@ -16,11 +16,11 @@ inline constexpr double kMostPaddle = 1e12;
 struct PaddleCount {
   std::int64_t epoch = 0;
   std::int64_t step = 0;       ///< done: of the epoch, or of the run
-  std::int64_t per_epoch = 0;  ///< 0: not told
+  std::int64_t per_epoch = 0;  ///< 0: not stated
   bool of_run = false;
   bool mean_of_epoch = false;  ///< the times are means since the epoch began
   bool all_cards = false;
-  std::int64_t planned = 0;  ///< last step of the run; 0: not told
+  std::int64_t planned = 0;  ///< last step of the run; 0: not stated
   bool of_epoch = false;     ///< cost x step is the time since the epoch began
 };
 

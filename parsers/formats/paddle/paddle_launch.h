@@ -1,4 +1,4 @@
-// PaddleLaunch: what the command line and the launcher of a Paddle run tell about it.
+// PaddleLaunch: what the command line and the launcher of a Paddle run state about it.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace bertbench {
 class PaddleLaunch {
  public:
   void see(const Line& line);
-  /// Cards, nodes and merged gradients, as far as they are told.
+  /// Cards, nodes and merged gradients, as far as they are stated.
   void give_to(Facts& facts) const;
 
   /// Trainers of parameter servers.

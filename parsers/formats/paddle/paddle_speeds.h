@@ -10,7 +10,7 @@
 
 namespace bertbench {
 
-/// steps/s, NaN where its digits tell it worse than to 2 %, as "0.04" does.
+/// steps/s, NaN where its digits give it worse than to 2 %, as "0.04" does.
 struct PaddleSpeed {
   double value = kUnknown;
   bool rough = false;
@@ -22,14 +22,14 @@ struct PaddleSpeed {
 struct PaddleSpeedLine {
   std::int64_t step = 0;
   PaddleSpeed speed{};
-  double seconds = kUnknown;  ///< of one step, where the line tells it apart from the speed
+  double seconds = kUnknown;  ///< of one step, where the line prints it apart from the speed
   std::optional<std::int64_t> planned{};  ///< last step
   /// ERNIE and the BERT of 2019, of which some revisions multiply the speed by the nodes.
   bool ernie = false;
 };
 
 /// A line of the Transformer, of ERNIE or Knover, or of PaddleHub; nothing for any other. What a
-/// step counts is not told on them.
+/// step counts is not stated on them.
 [[nodiscard]] std::optional<PaddleSpeedLine> read_paddle_speed_line(const Line& line);
 
 }  // namespace bertbench

@@ -9,9 +9,9 @@
 //
 // The samples are those of all cards. Releases up to 2.4 divided the batch of ONE step by the time
 // of all steps of an interval: there interval_samples_per_second is too low by their number (above:
-// 8 / 2.2591 s, though ten steps of 8 were run). Where the batch is known the two are told apart;
-// where it is not, the rate is in steps/s, but for releases whose other keys show them to be newer:
-// there the batch follows from samples and steps.
+// 8 / 2.2591 s, though ten steps of 8 were run). Where the batch is known the two are
+// distinguished; where it is not, the rate is in steps/s, but for releases whose other keys show
+// them to be newer: there the batch follows from samples and steps.
 //
 // An evaluation, and the checkpoint after it, lies in the interval of the line that follows. A log
 // that ends after the banner of a training, before its first line, is one that was cut.
@@ -72,7 +72,7 @@ std::optional<double> batch_of(double samples_per_s, double steps_per_s) {
   return fits ? std::optional(whole) : std::nullopt;
 }
 
-// Where intervals without one are the most, they tell the rate; where each has one, as lines and
+// Where intervals without one are the most, they give the rate; where each has one, as lines and
 // evaluations come at the same steps, the evaluation's own time is taken off.
 void PaddlenlpParser::without_evaluation(Sample& sample) {
   const double evaluated = std::exchange(evaluated_s_, 0);
@@ -103,7 +103,7 @@ bool PaddlenlpParser::see_interval(const Line& line, RunBuilder& out) {
     step_ = 0;
     evaluated_s_ = 0;
   }
-  // A resumed run does not begin at 0: the rate tells how many steps the interval has.
+  // A resumed run does not begin at 0: the rate shows how many steps the interval has.
   constexpr double kThinned = 1.5;
   const double steps = std::fmin(std::fmax(1, std::round(*steps_rate * *seconds)), 1e12);
   Sample sample;

@@ -30,7 +30,7 @@ class TfRates {
   struct Line {
     bool set = false;
     double rate = kUnknown, examples = kUnknown, time_s = kUnknown;
-    std::string text;  ///< the message, to tell its second copy
+    std::string text;  ///< the message, to recognise its second copy
     bool absl = false, twice = false;
     std::int64_t line = 0, end_byte = -1;
   };

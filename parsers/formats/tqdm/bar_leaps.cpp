@@ -47,9 +47,9 @@ void BarLeaps::see(bool fresh, const TqdmBar& bar, RunDraft* draft, std::int64_t
   const bool wide = before >= 20 * steps && first.elapsed_s <= 5;
   // In the first second the elapsed time says nothing, but the printed rate knows it better.
   const double sure_rate = before / std::max(first.elapsed_s, 1.0);
-  const double told_rate = first.elapsed_s <= 1 && first.done >= kLaterUpdates ? first.rate : 0;
+  const double printed_rate = first.elapsed_s <= 1 && first.done >= kLaterUpdates ? first.rate : 0;
   const double after = 5 * steps / seconds;
-  const bool fast = seconds >= 1 && (sure_rate > after || told_rate > after);
+  const bool fast = seconds >= 1 && (sure_rate > after || printed_rate > after);
   // Where many batches were skipped, the run goes on somewhere before this redraw.
   if (wide || fast) add({draft, first.goes_on ? bar.done : first.done, line, false});
   first.goes_on = first.goes_on || (2 * steps >= before && bar.rate > 0.8 * first.rate);

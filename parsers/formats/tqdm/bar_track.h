@@ -57,21 +57,21 @@ inline bool is_next_end(const Track& track, const TqdmBar& bar, bool named,
          later > std::max(kEndGapSeconds, kEndGapShare * track.elapsed_s);
 }
 
-inline void tell_ends(const Track& track, RunDraft& draft) {
+inline void fill_ends(const Track& track, RunDraft& draft) {
   if (track.ends < 2) return;
   draft.log.notices.push_back(make_notice(NoticeCode::bars_one_after_other, 0, track.ends));
 }
 
 /// How long a bar ran that has ended. Its elapsed field is cut to whole seconds; where its last
-/// redraw shows the mean rate, as tqdm's does when a bar is closed, that tells them finer.
+/// redraw shows the mean rate, as tqdm's does when a bar is closed, that gives them finer.
 struct Ended {
   double seconds = 0, error = 1;
 };
 inline Ended seconds_of(const Track& track) {
-  const double told = (static_cast<double>(track.done) + (track.one_ahead ? 1 : 0)) / track.rate;
-  if (!(track.rate > 0) || std::floor(told) != track.elapsed_s) return {track.elapsed_s, 1};
+  const double by_rate = (static_cast<double>(track.done) + (track.one_ahead ? 1 : 0)) / track.rate;
+  if (!(track.rate > 0) || std::floor(by_rate) != track.elapsed_s) return {track.elapsed_s, 1};
   const double printed = std::max(track.rate, 1 / track.rate);  // it/s or s/it, of two decimals
-  return {told, told * 0.005 / printed};
+  return {by_rate, by_rate * 0.005 / printed};
 }
 
 }  // namespace bertbench

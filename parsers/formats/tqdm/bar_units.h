@@ -9,7 +9,7 @@ namespace bertbench {
 
 class RunDraft;
 
-/// A bar of examples ("128.00 examples/s") tells sequences/s, of the process that draws it; one
+/// A bar of examples ("128.00 examples/s") gives sequences/s, of the process that draws it; one
 /// with unit_scale rounds its counter ("3.20k/100k").
 class BarUnits {
  public:

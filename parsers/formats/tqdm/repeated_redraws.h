@@ -17,7 +17,7 @@ class RepeatedRedraws {
   [[nodiscard]] std::int64_t every() const {
     return times_ >= kRepeatsForARule && !refuted_ ? every_ : 0;
   }
-  /// Another redraw may still tell.
+  /// Another redraw may still decide.
   [[nodiscard]] bool undecided() const { return !refuted_ && times_ < kRepeatsForARule; }
 
  private:

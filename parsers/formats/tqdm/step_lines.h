@@ -19,7 +19,7 @@ class StepLines {
  public:
   /// True when the line is one; `run` is the one whose bar moved last, if any.
   bool see(const Line& line, RunDraft* run);
-  /// The end of the run: its optimizer steps, and the accumulation where the counters tell it.
+  /// The end of the run: its optimizer steps, and the accumulation where the counters show it.
   void conclude(RunDraft& run, Facts& facts) const;
   void start_over();
 
@@ -39,7 +39,7 @@ class StepLines {
   std::int64_t last_marked_step_ = 0;                              ///< at the newest one
   std::int64_t samples_ = 0;                                       ///< newest sample_count
   std::int64_t batch_ = 0;  ///< sequences a step, 0 = not known, -1 = it changed
-  bool early_nan_ = false;  ///< a loss was not finite before any redraw told the counter
+  bool early_nan_ = false;  ///< a loss was not finite before any redraw printed the counter
 };
 
 }  // namespace bertbench

@@ -72,7 +72,7 @@ class TqdmParser final : public LineParser {
   BarUnits units_;
   std::optional<Known> known_;
   bool settled_ = false;
-  bool decided_ = true;  ///< a copy of the newest redraw tells nothing
+  bool decided_ = true;  ///< a copy of the newest redraw decides nothing
   UnnamedBars unnamed_;
   /// Of the newest line that says that an epoch begins.
   struct {
@@ -86,7 +86,7 @@ class TqdmParser final : public LineParser {
   ClosingLines closing_;
   std::int64_t first_epoch_ = -1;              ///< least that a bar's name of "Epoch 1/3" shows
   std::optional<std::int64_t> planned_steps_;  ///< "Total optimization steps"
-  std::int64_t failed_at_ = 0;                 ///< newest line that tells of a failure
+  std::int64_t failed_at_ = 0;                 ///< newest line about a failure
   const RunDraft* given_ = nullptr;            ///< got its statement from end_session()
   std::int64_t settled_at_ = 0;  ///< line after which bars without a name are of another run
   std::vector<TqdmBar> bars_;
@@ -430,7 +430,7 @@ void TqdmParser::finish(RunBuilder& out) {
   RunDraft& draft = *newest_;
   steps_.conclude(draft, out.facts);
   for (const auto& [key, track] : tracks_) {
-    if (track.draft == &draft) tell_ends(track, draft);
+    if (track.draft == &draft) fill_ends(track, draft);
   }
   if (lightning1_ && out.open(WorkKind::evaluation) != nullptr) {
     draft.log.notices.push_back(make_notice(NoticeCode::time_includes, 0,

@@ -98,7 +98,7 @@ inline constexpr auto kAnchors = [] {
   return out;
 }();
 
-/// What the literals on the line tell of it.
+/// What the literals on the line show of it.
 inline std::uint32_t kinds_of(const Line& line) {
   std::uint32_t kinds = 0;
   any_row(line, [&](std::uint32_t row, std::size_t) {

@@ -210,7 +210,7 @@ void read_named_loss(TqdmBar& bar) {
   }
 }
 
-constexpr double kRoughRate = 0.25;  ///< two decimals tell it to 2 %
+constexpr double kRoughRate = 0.25;  ///< two decimals give it to 2 %
 
 bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 

@@ -117,7 +117,7 @@ void UnnamedBars::discard_copies() {
 }
 
 // A log whose only long bar has a name of its own ("SFT", "Reformer") may be that of a training.
-void UnnamedBars::tell_other(RunBuilder& out) const {
+void UnnamedBars::report_other(RunBuilder& out) const {
   constexpr double kEvidenceSeconds = 30;
   constexpr std::size_t kName = 60;
   if (longest_other_.elapsed_s < kEvidenceSeconds || !out.drafts().empty()) return;
@@ -184,13 +184,13 @@ UnnamedBars::Bar* UnnamedBars::by_first_step(const std::vector<Bar*>& left, cons
   return ended || longest.line < found->line ? nullptr : found;
 }
 
-void UnnamedBars::tell_first_step(const Bar& first, bool other) {
+void UnnamedBars::report_first_step(const Bar& first, bool other) {
   first.draft->log.notices.push_back(
       make_notice(NoticeCode::unnamed_bar_before_first_step, first.line,
                   other ? "; a longer one began before it ended, as an evaluation does" : ""));
 }
 
-void UnnamedBars::tell_none(const Bar& first, const Bar& newest, RunBuilder& out) {
+void UnnamedBars::report_none(const Bar& first, const Bar& newest, RunBuilder& out) {
   for (const auto& draft : out.drafts()) {
     if (!draft->discard) return;
   }
@@ -213,7 +213,7 @@ RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
     if (!bar.draft->discard) left.push_back(&bar);
   }
   if (left.empty()) {
-    tell_other(out);
+    report_other(out);
     return nullptr;
   }
   Bar* longest = left.front();
@@ -224,11 +224,11 @@ RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
     }
   }
   bool sure = !named && (trainer || longest->has_loss);
-  bool told = false;
+  bool reported = false;
   if (Bar* first = named ? nullptr : by_first_step(left, *longest)) {
     const bool other = first != longest;
-    told = other || !sure;
-    if (told) tell_first_step(*first, other);
+    reported = other || !sure;
+    if (reported) report_first_step(*first, other);
     longest = first;
     sure = true;
   }
@@ -257,10 +257,10 @@ RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
     chosen = &draft;
   }
   if (!sure && !named) {
-    tell_none(*left.front(), *left.back(), out);
+    report_none(*left.front(), *left.back(), out);
     return nullptr;
   }
-  if (left.size() > 1 && sure && !told) {
+  if (left.size() > 1 && sure && !reported) {
     longest->draft->log.notices.push_back(
         make_notice(NoticeCode::longest_unnamed_bar_taken, longest->line, left.size()));
   }

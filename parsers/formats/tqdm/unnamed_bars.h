@@ -27,7 +27,7 @@ class UnnamedBars {
   /// `first_step`: it stood at 0 when the first step was taken, see takes_first_step().
   void add(RunDraft& draft, const TqdmBar& bar, std::int64_t line, bool first_step);
   [[nodiscard]] bool holds(const RunDraft& draft) const;
-  /// A redraw of the newest bar that fills `draft`. False while a copy of it could still tell
+  /// A redraw of the newest bar that fills `draft`. False while a copy of it could still decide
   /// something: whether the bar was written over.
   bool update(const RunDraft& draft, const TqdmBar& bar, std::int64_t line);
   /// A line states what came of an epoch. Where it is the loss, and hardly a line but bars stands
@@ -61,13 +61,13 @@ class UnnamedBars {
   /// that length before or after it; null if there is none. It ends as the newest of them.
   Bar* of_epochs(const std::vector<Bar*>& left) const;
   void discard_copies();
-  void tell_other(RunBuilder& out) const;
+  void report_other(RunBuilder& out) const;
   /// The bar that is of training where one stood at 0 when the first step was taken, else null.
   static Bar* by_first_step(const std::vector<Bar*>& left, const Bar& longest);
-  static void tell_first_step(const Bar& first, bool other);
+  static void report_first_step(const Bar& first, bool other);
   /// The longest bar that something was written over, with a notice; null if there is none.
   static Bar* written_over(const std::vector<Bar*>& left);
-  static void tell_none(const Bar& first, const Bar& newest, RunBuilder& out);
+  static void report_none(const Bar& first, const Bar& newest, RunBuilder& out);
 
   std::vector<Bar> bars_;
   /// The bar that counts the epochs of such lines, where no bar of their batches was taken.

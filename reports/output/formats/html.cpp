@@ -158,8 +158,8 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
     page.body +=
         "<p class=\"note\">No cells: nothing was measured.</p>\n"
         "<p><code>bertbench sweep CONFIG --out DIR</code> measures a grid, "
-        "<code>bertbench extract LOG... -o results.json</code> reads what others left "
-        "behind.</p>\n";
+        "<code>bertbench extract LOG... -o results.json</code> reads logs that "
+        "exist.</p>\n";
   } else {
     page.body += html::headline(set);
     if (options.baseline != nullptr) {

@@ -27,7 +27,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
     table.tBodies[0].append(...order);
   };
 
-  // "98.4 %" and "12.30x" sort by value; what is no number stays behind, whatever the direction.
+  // "98.4 %" and "12.30x" sort by value; what is no number stays last, whatever the direction.
   const number = (text) => {
     const value = parseFloat(text);
     return /^[-+]?[\d.]/.test(text) && !isNaN(value) ? value : null;

@@ -516,7 +516,7 @@ IterationFigures iteration_figures(const ResultSet& set, const std::string& run_
                             [](const Trial& trial) { return trial.iterations_file.empty(); }))
       continue;
     if (out.figures.size() >= kMostFigures) {
-      ++out.cells;  // not read: it may be empty, but reading thousands to tell is not worth it
+      ++out.cells;  // not read: it may be empty, but reading thousands to find out is not worth it
       continue;
     }
     Figure figure;

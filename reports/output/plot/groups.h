@@ -10,7 +10,8 @@
 namespace bertbench::plot {
 
 struct CellGroup {
-  std::string name;  ///< what tells it from the other groups; the model where it is the only one
+  std::string
+      name;  ///< what distinguishes it from the other groups; the model where it is the only one
   std::vector<const Cell*> cells;  ///< in the order of the set
 };
 

@@ -20,7 +20,7 @@ namespace bertbench::plot {
 
 namespace {
 
-constexpr std::size_t kMostPlaces = 40;  // rows or columns that a reader can tell apart
+constexpr std::size_t kMostPlaces = 40;  // rows or columns that a reader can distinguish
 
 using Column = std::pair<std::int64_t, std::string>;  // GPUs, topology: sorted by size
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kRowMargin = 16, kRowLetter = 6.3;  // of the names of rows, at 11 px
 
-/// A name without its middle where it has more than `most` columns: its end (the topology) tells
+/// A name without its middle where it has more than `most` columns: its end (the topology) shows
 /// rows apart as its beginning does.
 std::string shortened(const std::string& name, std::size_t most) {
   if (display_width(name) <= most || most < 3) return name;

@@ -74,10 +74,10 @@ struct PageAudit {
 
 [[nodiscard]] Counts count(const std::vector<TableAudit>& tables);
 
-/// Worth telling: impossible, truncated, or with a note.
+/// Worth reporting: impossible, truncated, or with a note.
 [[nodiscard]] bool is_finding(const CheckedCell& cell);
 
-/// "24.46 in [24.4574, 24.4593]" style text of an interval, with digits that tell its ends apart.
+/// "24.46 in [24.4574, 24.4593]" style text of an interval, with digits that distinguish its ends.
 [[nodiscard]] std::string interval_text(const Interval& interval);
 
 /// What was noticed in a file outside of its tables.

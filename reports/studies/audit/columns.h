@@ -1,4 +1,4 @@
-// What a column is, told by its heading.
+// What a column is, by its heading.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 namespace bertbench::audit {
 
 enum class Role {
-  none,    ///< not understood; text in such a column may still tell configurations apart
+  none,    ///< not understood; text in such a column may still distinguish configurations
   ignore,  ///< line numbers, notes
   nodes,
   gpus,

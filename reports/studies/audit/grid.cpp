@@ -154,7 +154,7 @@ void read_cells(Grid& grid) {
       text = text || (cell.numbers.empty() && !cell.text.empty());
     }
     if (!any) column.digit = 1;
-    // A column "GPU" of names tells hardware, not counts.
+    // A column "GPU" of names gives hardware, not counts.
     if (!any && text && is_count(column.role)) column.role = Role::variant;
   }
 }

@@ -33,7 +33,7 @@ struct Quantity {
 };
 
 struct Term {
-  std::optional<CellId> cell;  ///< none: a constant, told by `label`
+  std::optional<CellId> cell;  ///< none: a constant, named by `label`
   int power = 1;
   Quantity constant;
   std::string label;

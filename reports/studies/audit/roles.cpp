@@ -1,4 +1,4 @@
-// The roles that a column can have, and the headings that tell them. To teach the audit a heading,
+// The roles that a column can have, and the headings that name them. To teach the audit a heading,
 // add its lower-case form (without precision words, units in parentheses, '_' and '-') to the list
 // of its role.
 #include <fmt/format.h>

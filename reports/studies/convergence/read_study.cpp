@@ -89,7 +89,7 @@ Result<void> fill(Checkpoint& row, const std::string& column, const std::string&
   return {};
 }
 
-/// Step, phase, seed and epochs as file names tell them.
+/// Step, phase, seed and epochs as file names state them.
 void facts_of_path(const std::string& path, Checkpoint& row) {
   const auto number = [&](const RE2& pattern) -> std::optional<std::int64_t> {
     std::string digits;

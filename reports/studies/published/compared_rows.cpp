@@ -253,7 +253,7 @@ ComparedRow compared_row(const ResultSet& set, const Cell& cell, const Published
 
 }  // namespace
 
-std::size_t Beside::compared() const {
+std::size_t PublishedComparison::compared() const {
   return static_cast<std::size_t>(
       std::ranges::count_if(rows, [](const ComparedRow& row) { return row.ratio.has_value(); }));
 }
@@ -281,8 +281,8 @@ bool same_gpu(const std::string& published, const std::string& ours) {
   });
 }
 
-Beside set_beside(const ResultSet& ours, const Published& page) {
-  Beside out;
+PublishedComparison compare_with_published(const ResultSet& ours, const Published& page) {
+  PublishedComparison out;
   for (const Cell& cell : ours.cells) {
     if (!cell.identity.model || !cell.world_size()) {
       out.unmatched.push_back({cell.key, cell.identity.model ? "its number of GPUs is not known"

@@ -46,7 +46,7 @@ struct ComparedRow {
   std::vector<StatedDifference> differences;
 };
 
-struct Beside {
+struct PublishedComparison {
   std::vector<ComparedRow> rows;  ///< in the order of our cells, then of the page
   struct Unmatched {
     std::string key, reason;
@@ -60,7 +60,8 @@ struct Beside {
 /// further axis that both state. Model and GPUs must be known to both. Of several rows that fit a
 /// cell those with the most facts in common are taken; all of them, where they are equally near.
 /// Framework and GPU are what is compared: they are named where they differ.
-[[nodiscard]] Beside set_beside(const ResultSet& ours, const Published& page);
+[[nodiscard]] PublishedComparison compare_with_published(const ResultSet& ours,
+                                                         const Published& page);
 
 /// True when everything that `published` names of a GPU ("V100 32GB") is in the name of ours.
 [[nodiscard]] bool same_gpu(const std::string& published, const std::string& ours);

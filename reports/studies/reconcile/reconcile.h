@@ -21,7 +21,7 @@ namespace bertbench {
 struct ReconcileOptions {
   Facts given;        ///< trusted above the logs and their paths
   WindowRule window;  ///< of the windowed estimators, within each log
-  /// What the logs do not tell, of all of them together: applied updates, sequences, whole time.
+  /// What the logs do not state, of all of them together: applied updates, sequences, whole time.
   std::optional<std::int64_t> optimizer_steps, sequences;
   std::optional<double> seconds;
 };

@@ -174,7 +174,7 @@ TEST_F(MetricsTest, TheMemoryOfACellIsTheMostOfItsTrialsThatDidNotRunOut) {
   ASSERT_TRUE(set.cells[0].memory);
   EXPECT_EQ(set.cells[0].memory->peak_bytes, 9 << 20);
   EXPECT_EQ(set.cells[0].memory->source, "nvml");
-  // A file that tells the memory of trials only, as earlier versions wrote it.
+  // A file that has the memory of trials only, as earlier versions wrote it.
   json old = json::parse(to_text(set));
   old["cells"][0].erase("memory");
   const json read =

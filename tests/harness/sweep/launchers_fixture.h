@@ -80,7 +80,7 @@ class LauncherTest : public ::testing::Test {
     expect_texts_arrived(temp_);
   }
 
-  /// How rank 1 of 2 ended, by what it was told to do.
+  /// How rank 1 of 2 ended, by what it was asked to do.
   std::map<std::string, Outcome> ends_of(const std::string& modes,
                                          std::vector<std::string> sets = {}) {
     sets.insert(sets.end(), {"env.FAKE_AT=3", "env.FAKE_RANK=1", "grid.env.FAKE=[" + modes + "]"});
@@ -91,7 +91,7 @@ class LauncherTest : public ::testing::Test {
     }
     return ends;
   }
-  /// Where the launcher tells the signal as a shell does, and ends what leaves its session.
+  /// Where the launcher reports the signal as a shell does, and ends what leaves its session.
   void expect_ends_decoded(const std::vector<std::string>& sets = {}) {
     auto ends = ends_of(R"("oom_exit","exit:7","signal:11","leave_child")", sets);
     EXPECT_EQ(ends["oom_exit"].status, Status::out_of_memory);

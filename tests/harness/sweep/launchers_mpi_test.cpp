@@ -68,16 +68,17 @@ TEST_P(MpiLauncher, DecodesHowRanksEnd) {
   EXPECT_EQ(ends["oom_exit"].status, Status::out_of_memory);
   EXPECT_EQ(ends["exit:7"].status, Status::error);
   EXPECT_EQ(ends["signal:11"].status, Status::error);
-  // Open MPI tells the signal as 128 + its number, MPICH as it is. Hydra of MPICH 4.0 now and then
-  // loses a status ("assert (!closed) failed", or dies of SIGPIPE): then the outcome says that.
+  // Open MPI reports the signal as 128 + its number, MPICH as it is. Hydra of MPICH 4.0 now and
+  // then loses a status ("assert (!closed) failed", or dies of SIGPIPE): then the outcome says
+  // that.
   const bool mpich = std::string(GetParam()) == "mpich";
   const auto lost = HasSubstr("mpirun lost contact with its ranks");
-  const auto told = [&](const char* text) {
+  const auto reason = [&](const char* text) {
     return mpich ? ::testing::Matcher<std::string>(::testing::AnyOf(HasSubstr(text), lost))
                  : ::testing::Matcher<std::string>(HasSubstr(text));
   };
-  EXPECT_THAT(detail_text(ends["exit:7"]), told("exit status 7"));
-  EXPECT_THAT(detail_text(ends["signal:11"]), told(mpich ? "exit status 11" : "exit status 139"));
+  EXPECT_THAT(detail_text(ends["exit:7"]), reason("exit status 7"));
+  EXPECT_THAT(detail_text(ends["signal:11"]), reason(mpich ? "exit status 11" : "exit status 139"));
 }
 
 class MpiLauncherOfOpenMpi : public MpiLauncher {

@@ -244,7 +244,7 @@ TEST(Needs, AreAllNamedBeforeAnythingStarts) {
   std::vector<std::string> options;
   for (const auto& need : squad.missing) options.push_back(need.option);
   EXPECT_THAT(options, ElementsAre("--predict_file", "--eval_script"));
-  // Whoever starts it without asking first is told as well.
+  // Whoever starts it without asking first gets the error as well.
   test::write(temp.path("mine.json"), R"({"framework": "x", "program": "sh",
     "needs": {"--data": "the data"}})");
   const auto plan = plan_of(small_config(), {"workload=" + temp.path("mine.json")});

@@ -164,7 +164,7 @@ TEST_F(Processes, NamesAProgramThatCannotBeStarted) {
 }
 
 TEST_F(Processes, DieWithTheHarness) {
-  // A child plays the harness: it starts a trainer, tells its pid, and is killed.
+  // A child plays the harness: it starts a trainer, prints its pid, and is killed.
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
   const pid_t harness = fork();

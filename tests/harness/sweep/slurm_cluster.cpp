@@ -9,7 +9,7 @@ namespace bertbench::test {
 namespace {
 
 // A keeper between the daemons and this process, which is the subreaper of its descendants and
-// ends what trainers leave behind: what Slurm leaves behind goes to the keeper. It runs one line
+// ends what remains of trainers: what Slurm leaves goes to the keeper. It runs one line
 // of words after the other, and stops the cluster when this process is gone.
 constexpr const char* kKeeper = R"sh(
 while read -r -a words; do

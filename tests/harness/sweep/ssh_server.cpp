@@ -78,7 +78,7 @@ SshServer::SshServer() {
                                         folder_.path("known_hosts") + "\nLogLevel ERROR\n");
   pid_ = fork();
   if (pid_ == 0) {
-    // What its sessions leave behind must not come to the harness under test to be cleaned up.
+    // What remains of its sessions must not come to the harness under test to be cleaned up.
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     setpgid(0, 0);

@@ -470,7 +470,7 @@ TEST(Templates, TorchrunFindsItsNodeAndItsMasterByVariables) {
     EXPECT_THAT(line(launcher), HasSubstr("PET_NODE_RANK")) << launcher;
     EXPECT_THAT(line(launcher), HasSubstr("PET_MASTER_ADDR")) << launcher;
   }
-  // mpirun tells a process on a node neither its number nor the master: they meet.
+  // mpirun gives a process on a node neither its number nor the master: they meet.
   EXPECT_THAT(line("mpi"), HasSubstr("PET_RDZV_ENDPOINT='a:<port>'"));
   EXPECT_THAT(line("slurm"), HasSubstr("PET_MASTER_ADDR"));
   // No word names a host that Slurm has not chosen yet.

@@ -70,7 +70,7 @@ struct Transcribed {
     return at == headings.end() ? -1 : static_cast<int>(at - headings.begin());
   }
 
-  /// Every printed cell of that heading and line; several tables may tell of one line.
+  /// Every printed cell of that heading and line; several tables may have one line.
   std::vector<std::string> printed(const std::string& heading, const json& line) const {
     std::vector<std::string> out;
     for (const SourceTable& table : tables) {

@@ -123,7 +123,7 @@ TEST(Window, AutoLeavesOutAFirstRecordThatHoldsTheStartOfTheRun) {
             std::string::npos)
       << notices(few);
   EXPECT_EQ(apply(log_of_seconds(seconds), "all").first, 0U);
-  // Others as slow are no start, and of so few nothing can be told.
+  // Others as slow are no start, and of so few nothing can be concluded.
   seconds[3] = 2.5;
   EXPECT_EQ(apply(log_of_seconds(seconds), "auto").first, 0U);
   EXPECT_EQ(apply(log_of_seconds({2.7, 0.09, 0.07, 0.08}), "auto").first, 0U);

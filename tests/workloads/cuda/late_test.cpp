@@ -26,7 +26,7 @@ class LateTwin : public testing::TwinCommunicator {
 
 struct Ending {
   std::vector<float> weights, moments;
-  std::vector<double> told;  ///< losses and norms
+  std::vector<double> reported;  ///< losses and norms
   friend bool operator==(const Ending&, const Ending&) = default;
 };
 
@@ -61,15 +61,15 @@ Ending train(const Job& job) {
       backend->prefetch(batches[(micro + 1) % 2]);
     }
     request.update = step + 1;
-    end.told.push_back(backend->update(request).gradient_norm);
-    for (const Loss& loss : backend->pending_losses()) end.told.push_back(loss.total());
+    end.reported.push_back(backend->update(request).gradient_norm);
+    for (const Loss& loss : backend->pending_losses()) end.reported.push_back(loss.total());
     if (step == 1) {
       auto weights = testing::state_of(*backend, StateArray::weights);
       for (float& weight : weights) weight *= 1.01F;
       backend->write_state(StateArray::weights, 0, weights);
     }
   }
-  end.told.push_back(backend->forward(batch_of(9)).total());
+  end.reported.push_back(backend->forward(batch_of(9)).total());
   end.weights = testing::state_of(*backend, StateArray::weights);
   end.moments = testing::state_of(*backend, StateArray::second_moments);
   return end;
@@ -92,7 +92,7 @@ TEST(CudaLate, steps_give_the_same_bits_in_every_order_of_streams) {
   for (const Job& job : jobs()) {
     late::set_pace(at_once);
     const Ending wanted = train(job);
-    EXPECT_GT(wanted.told.front(), 0);
+    EXPECT_GT(wanted.reported.front(), 0);
     for (const late::Pace pace : {late::Pace::late, oldest_first, newest_first}) {
       late::set_pace(pace);
       EXPECT_EQ(train(job), wanted) << job.name << ", pace " << static_cast<int>(pace);

@@ -141,7 +141,7 @@ def counts(code):
         if operation == "NOP":
             continue
         operations.append(operation)
-        # A loop ends with a branch back under a condition. One without comes from code that was put behind the
+        # A loop ends with a branch back under a condition. One without comes from code that was put after the
         # kernel's end and returns into its middle; the last instruction of all branches to itself.
         branch = re.match(r"@\S+\s+BRA\b.*?0x([0-9a-f]+)$", text)
         if branch and int(branch[1], 16) <= address:
@@ -192,7 +192,7 @@ def read_kernels(tool, path, module):
             code[list(code)[-1]].append((int(match[1], 16), match[2]))
 
     if not code or not code.keys() == resources.keys() == threads.keys():
-        sys.exit(f"error: {tool} told of the code of {len(code)} kernels, the registers of {len(resources)}, the "
+        sys.exit(f"error: {tool} listed the code of {len(code)} kernels, the registers of {len(resources)}, the "
                  f"threads of {len(threads)}. It must be as new as nvcc; each kernel needs __launch_bounds__.")
     if len(versions) != 1:
         sys.exit(f"error: {module} is of more than one ptxas: {', '.join(sorted(versions)) or 'unknown'}")

@@ -1,5 +1,5 @@
 // Steps of the CUDA backend, emulated and on a real device: wide rows, what stands inside products,
-// batches told ahead.
+// batches given ahead.
 #include <gtest/gtest.h>
 
 #include <memory>

@@ -74,7 +74,7 @@ TEST_P(Mpi, RanksTrainToTheSameWeightsAsOverTcp) {
 INSTANTIATE_TEST_SUITE_P(Worlds, Mpi, ::testing::Values(2, 4));
 
 TEST(MpiErrors, AFailingRankEndsTheJobWithItsStatus) {
-  // Rank 1 alone is told another seed, which the ranks notice before training.
+  // Rank 1 alone is given another seed, which the ranks notice before training.
   const Finished done =
       Process({"--allow-run-as-root",
                "--host",

@@ -233,7 +233,7 @@ TEST(NcclErrors, ARankThatEndsIsNamedAndTheStreamDrains) {
     try {
       r.device.check();
     } catch (const std::exception& error) {
-      require(first == error.what(), "later calls tell the first failure");
+      require(first == error.what(), "later calls report the first failure");
     }
     throw std::runtime_error("drained; " + first);
   });

@@ -3,7 +3,7 @@
 // waiting, as NCCL's kernels do, until they abort.
 //   FAKE_NCCL_VERSION      what ncclGetVersion answers [22809]
 //   FAKE_NCCL_FAIL         "RANK:N": on that rank the N-th collective (from 1) ends in a remote
-//                          error, which ncclCommGetAsyncError tells
+//                          error, which ncclCommGetAsyncError reports
 //   FAKE_NCCL_ANY_POINTER  1: buffers need not be fake device memory, streams need not be fake
 //                          ones (their work is then done within the call)
 #include <dlfcn.h>

@@ -83,7 +83,7 @@ std::optional<int> Rendezvous::lost_rank_now_and_then() {
 
 std::string Rendezvous::blame(const std::string& what, const std::string& detail) {
   std::string who = "a peer";
-  // The kernel may tell us of the closed connection a moment before the store knows.
+  // The kernel may report the closed connection a moment before the store knows.
   for (int attempt = 0; attempt < 20; ++attempt) {
     if (const auto lost = store_->lost_rank()) {
       who = fmt::format("rank {}", *lost);

@@ -1,5 +1,5 @@
 // local: every rank is a process of this machine, with the variables that torchrun would set. More
-// than one node is emulated: ranks of one machine that are told different node numbers.
+// than one node is emulated: ranks of one machine that are given different node numbers.
 #include "harness/sweep/plan/trainer_call.h"
 
 namespace bertbench {

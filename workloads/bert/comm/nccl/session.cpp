@@ -58,7 +58,7 @@ Session::Device Session::bind(const LaunchEnvironment& environment) {
 
 Session::Session(const LaunchEnvironment& environment, std::chrono::milliseconds timeout)
     : environment_(environment), timeout_(timeout) {
-  (void)library();  // what is missing here is told before the others are waited for
+  (void)library();  // what is missing here is reported before the others are waited for
   device_ = bind(environment);
   if (environment.world_size > 1) {
     ranks_.emplace(environment, timeout);

@@ -38,7 +38,7 @@ class CublasLtLayout {
   cublasLtMatrixLayout_t layout_ = nullptr;
 };
 
-/// Everything about a product but its addresses, of which the library is told the alignments.
+/// Everything about a product but its addresses, whose alignments the library is given.
 /// Looked up for every product of a step, so no text; text() is its name in files.
 struct CublasLtKey {
   CublasLtKey(const Product& product, const Inside& inside);
