@@ -1,6 +1,7 @@
 // Launcher slurm against a real Slurm of four emulated nodes: jobs by sbatch that outlive the
 // harness, and srun inside an allocation.
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -114,6 +115,22 @@ TEST_F(SlurmLauncher, AContainerWithoutPyxisIsRefusedByName) {
 }
 
 TEST_F(SlurmLauncher, LetsNoTextBecomeACommandInAJob) { expect_text_stays_text(); }
+
+TEST_F(SlurmLauncher, ReadsSecretsFromFilesOfTheirOwnerAlone) {
+  const auto outcome =
+      sweep(plan({"env.FAKE_TOKEN=pq-1234", "env.FAKE_DUMP=" + temp_.path("dump")}, "1n1g"));
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(outcome->exit_status, 0);
+  EXPECT_THAT(test::dumped(temp_.path("dump")), Contains("FAKE_TOKEN=pq-1234"));
+  for (const char* file : {"launch.env", "launch.argv"}) {
+    struct stat info {};
+    ASSERT_EQ(stat(attempt("1n1g", file).c_str(), &info), 0) << file;
+    EXPECT_EQ(info.st_mode & 0777U, 0600U) << file;
+  }
+  const auto command = test::read(attempt("1n1g", "command.json"));
+  EXPECT_THAT(command, HasSubstr("<secret:FAKE_TOKEN>"));
+  EXPECT_THAT(command, ::testing::Not(HasSubstr("pq-1234")));
+}
 
 TEST_F(SlurmLauncher, DecodesHowRanksEnd) { expect_ends_decoded({"slurm.job=nodes"}); }
 
