@@ -140,7 +140,7 @@ void Assembler::add(Track& of, Step step) {
   if (step.unit) draft.log.iteration_unit = *step.unit;
   if (step.rate_unit) draft.log.rate_unit = *step.rate_unit;
   if (step.clock) set_clock(draft.log, *step.clock);
-  if (step.planned) draft.planned = step.planned;
+  if (step.planned) draft.log.planned = step.planned;
   if (step.skipped) {
     auto& skipped = draft.log.totals.skipped_steps;
     skipped = skipped.value_or(0) + *step.skipped;
@@ -198,7 +198,7 @@ void Assembler::take(const Statement& said, std::int64_t line) {
   if (said.summary && said.summary->line > 0) line = said.summary->line;
   each(said.track, said.of, line, [&](RunDraft& draft) {
     draft.last_line = std::max(draft.last_line, line);
-    overwrite(draft.planned, said.planned);
+    overwrite(draft.log.planned, said.planned);
     overwrite(draft.reached, said.reached);
     overwrite(draft.log.summary, said.summary);
     if (said.summary) draft.log.summary->line = line;

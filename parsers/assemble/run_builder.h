@@ -66,8 +66,7 @@ class RunDraft {
   [[nodiscard]] std::int64_t count() const { return store_.seen(); }
   [[nodiscard]] const std::vector<Record>& records() const { return store_.records(); }
 
-  RunLog log;                           ///< everything but the records
-  std::optional<std::int64_t> planned;  ///< last counter value that the run aims at
+  RunLog log;  ///< everything but the records
   /// Counter that lines without a record of their own state as reached, after the last record's.
   std::optional<std::int64_t> reached;
   bool ended_well = false;                ///< a closing statement was seen

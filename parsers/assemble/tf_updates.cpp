@@ -57,7 +57,7 @@ void TfUpdates::see_step(const TfDleLine& read, const Line& line, RunDraft& run)
   }
   printed_ = sample.step;
   run.log.rate_unit = RateUnit::sequences_per_second;
-  if (planned_) run.planned = *planned_ + ahead_;
+  if (planned_) run.log.planned = *planned_ + ahead_;
   // The script prints the loss scale wherever it computes in half precision.
   if (ahead_ > 0) run.log.facts.precision.set(read.scaled ? "fp16" : "fp32", FactSource::unknown);
   if (first && ahead_ > 0 && !begin_ && sample.step > 2) {

@@ -297,6 +297,7 @@ enum class NoticeCode : std::uint16_t {
   machine_mark,
   simulated_cluster,
   nodes_emulated,
+  precision_emulated,
   cpu_stands_in,
   ranks_outnumber_cores,
   batch_found,

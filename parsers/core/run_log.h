@@ -79,6 +79,7 @@ struct RunLog {
   std::optional<MemoryUse> memory;
   /// Quality of the model as the log states it last, in percent: "exact_match", "f1", "accuracy".
   std::map<std::string, double> scores;
+  std::optional<std::int64_t> planned;         ///< last counter value that the run aims at
   std::optional<std::int64_t> first_nan_step;  ///< first record with a NaN or infinite loss
   Outcome outcome;
   std::vector<Mark> marks;  ///< in order, at most 4096

@@ -252,7 +252,7 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
   if (sample.step > of.last_step) draft.ended_well = false;
   if (rule.iteration) draft.log.iteration_unit = *rule.iteration;
   const Plan& plan = plans_[static_cast<std::size_t>(rule.kind)];
-  draft.planned = plan.steps || !plan.epochs ? plan.steps : of.counter.end_of(*plan.epochs);
+  draft.log.planned = plan.steps || !plan.epochs ? plan.steps : of.counter.end_of(*plan.epochs);
   draft.last_line = std::max(draft.last_line, line.number);
   take_rate(rule, of, sample, draft, out);
   take_time(of, sample, draft);
@@ -349,7 +349,7 @@ bool DescribedParser::take_statement(const DescribedRule& rule, const Line& line
   }
   if (const auto epoch = values_.count(Field::epoch); epoch && !values_.has(Field::step)) {
     draft.reached = track(rule.kind).counter.end_of_epoch(*epoch);
-    if (draft.planned && draft.reached >= draft.planned) draft.ended_well = true;
+    if (draft.log.planned && draft.reached >= draft.log.planned) draft.ended_well = true;
   }
   take_average(rule, line, draft, out);
   if (const auto skipped = values_.count(Field::skipped_steps)) {
@@ -387,7 +387,7 @@ void DescribedParser::take_outcome(const DescribedRule& rule, const Line& line, 
     draft.ended_well = true;
     // Evaluations on the way, which state no plan of their own, were all that there were to be.
     for (const auto& other : out.drafts()) {
-      const bool of_other_kind = other->log.kind != rule.kind && !other->planned;
+      const bool of_other_kind = other->log.kind != rule.kind && !other->log.planned;
       if (rule.kind == WorkKind::training && of_other_kind) other->ended_well = true;
     }
   } else if (!draft.stated_outcome) {

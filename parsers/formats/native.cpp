@@ -71,7 +71,7 @@ struct Native {
     return json.is_object() && (this->*take)(json, line, emit);
   }
 
-  bool header(const Json& json, const Line&, Emit emit) {
+  bool header(const Json& json, const Line& line, Emit emit) {
     const auto format = json.find("format");
     if (format == json.end() || !format->is_string() ||
         !format->get_ref<const std::string&>().starts_with("bert_train/")) {
@@ -111,6 +111,12 @@ struct Native {
     emit(kRuns[0]);
     emit(known);
     emit(Statement{.planned = integer(json, "last_step")});
+    Fact<std::string> emulated_by;
+    set(emulated_by, json, "precision_emulated_by");
+    if (emulated_by.known() && facts.precision.known()) {
+      emit(Note{make_notice(NoticeCode::precision_emulated, line.number, *facts.precision.value,
+                            *emulated_by.value)});
+    }
     return true;
   }
 

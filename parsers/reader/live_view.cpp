@@ -11,7 +11,7 @@ LiveView view_of(const RunDraft& draft) {
   LiveView out;
   out.records = draft.count();
   out.iteration_unit = draft.log.iteration_unit;
-  out.planned = draft.planned;
+  out.planned = draft.log.planned;
   out.ended_well = draft.ended_well;
   const auto& records = draft.records();
   if (records.empty()) return out;

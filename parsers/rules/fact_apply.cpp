@@ -174,8 +174,8 @@ void FactRules::Stated::fill_batches(RunDraft& run) const {
     if (facts.world() == 1) set(facts.micro_batch_size, batch);
   }
   set(facts.global_batch_size, number(Key::global_batch));
-  if (!run.planned && run.log.iteration_unit == IterationUnit::optimizer_step) {
-    run.planned = number(Key::planned);
+  if (!run.log.planned && run.log.iteration_unit == IterationUnit::optimizer_step) {
+    run.log.planned = number(Key::planned);
   }
 }
 

@@ -157,7 +157,7 @@ namespace {
 
 bool is_done(const RunDraft& run) {
   return run.ended_well ||
-         (run.planned && run.last() != nullptr && run.last()->step >= *run.planned);
+         (run.log.planned && run.last() != nullptr && run.last()->step >= *run.log.planned);
 }
 
 // By how much the log's own step numbers are above the updates done, which the format counts.
@@ -247,7 +247,7 @@ Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
   const std::int64_t first = run.records().empty() ? 0 : run.records().front().line;
   // What only implies an end does not stand against a plan that was not reached. A loop that prints
   // each tenth iteration may not print its last one.
-  const bool implied = !run.planned || last->step + last->iterations > *run.planned;
+  const bool implied = !run.log.planned || last->step + last->iterations > *run.log.planned;
   if (const auto closed = closing_.after(first, last->line, end, implied);
       closed && run.log.kind == WorkKind::training) {
     return {Status::completed, step, *closed, {}};

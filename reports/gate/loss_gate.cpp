@@ -38,7 +38,6 @@ NotFinite not_finite(const Cell& cell) {
   return out;
 }
 
-using Seed = std::optional<std::int64_t>;
 /// Losses of the trials of one seed at each step.
 using Losses = std::map<std::int64_t, std::vector<double>>;
 
@@ -61,11 +60,25 @@ double range(const std::vector<double>& values) {
   return high - low;
 }
 
-std::map<Seed, Losses> losses_by_seed(const Cell& cell) {
-  std::map<Seed, Losses> out;
-  for (const Trial& trial : cell.trials) {
-    if (!trial.loss) continue;
-    for (const LossPoint& at : trial.loss->at) out[trial.seed][at.step].push_back(at.loss);
+/// What two runs that are otherwise of the same work may differ in: the last step that they aim at
+/// and the interval at which they print, where both are known.
+SameWork same_schedule(const LossRecord& one, const LossRecord& other) {
+  const auto differ = [](const auto& a, const auto& b) { return a && b && *a != *b; };
+  if (differ(one.planned_step, other.planned_step)) return SameWork::last_step_differs;
+  if (differ(one.every, other.every)) return SameWork::interval_differs;
+  return SameWork::yes;
+}
+
+/// Of the baseline's trials that `trial` can be compared with; `work` has why one was left out.
+Losses losses_of_same_work(const Trial& trial, const Cell& base, SameWork& work) {
+  Losses out;
+  for (const Trial& before : base.trials) {
+    if (!before.loss || before.seed != trial.seed) continue;
+    if (const auto same = same_schedule(*trial.loss, *before.loss); same != SameWork::yes) {
+      work = same;
+      continue;
+    }
+    for (const LossPoint& at : before.loss->at) out[at.step].push_back(at.loss);
   }
   return out;
 }
@@ -111,6 +124,11 @@ std::string_view why_not(SameWork work) {
       return "the cell is not comparable";
     case SameWork::not_asked:
       return "--allow-context loss";
+    case SameWork::last_step_differs:
+      return "the runs aim at different last steps, with which a decay of the learning rate may "
+             "end";
+    case SameWork::interval_differs:
+      return "the logs print losses at different intervals, over which they may be means";
     case SameWork::yes:
       break;
   }
@@ -119,16 +137,19 @@ std::string_view why_not(SameWork work) {
 
 void compare_curves(const Cell& now, const Cell& base, LossVerdict& out) {
   const double tolerance = loss_tolerance(now.identity.precision);
-  const auto before = losses_by_seed(base);
+  SameWork work = SameWork::yes;
   std::optional<Apart> first;
   for (const Trial& trial : now.trials) {
-    const auto same = before.find(trial.seed);
-    if (!trial.loss || same == before.end()) continue;
-    if (!trial.seed && !of_one_seed(same->second, tolerance)) continue;
-    const auto apart = compare(trial.loss->at, same->second, tolerance, out.steps_compared);
+    if (!trial.loss) continue;
+    const Losses before = losses_of_same_work(trial, base, work);
+    if (!trial.seed && !of_one_seed(before, tolerance)) continue;
+    const auto apart = compare(trial.loss->at, before, tolerance, out.steps_compared);
     if (apart && (!first || apart->step < first->step)) first = apart;
   }
-  if (out.steps_compared == 0) return;
+  if (out.steps_compared == 0) {
+    out.reason = make_notice(NoticeCode::loss_curves_not_compared, 0, why_not(work));
+    return;
+  }
   out.tolerance = tolerance;
   if (!first) {
     out.reason =

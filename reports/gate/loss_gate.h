@@ -25,12 +25,20 @@ struct LossVerdict {
 [[nodiscard]] double loss_tolerance(const std::optional<std::string>& precision);
 
 /// What keeps curves from being compared although both sides have them.
-enum class SameWork { yes, arguments_differ, not_comparable, not_asked };
+enum class SameWork {
+  yes,
+  arguments_differ,
+  not_comparable,
+  not_asked,
+  last_step_differs,  ///< LossRecord::planned_step: a decay may end with it
+  interval_differs,   ///< LossRecord::every: a printed loss may be a mean
+};
 
 /// `base`: the newest run that holds the cell, or null. A regression where a larger share of trials
 /// than in `base` has a loss that is not finite; else where `work` is `yes` and a trial's losses
 /// (LossRecord::at) leave those of the baseline's trials of one seed: further from their median
 /// than the tolerance, 3 times their own range at that step, and one digit of what the logs print.
+/// Trials that both state another last step or interval of print than it are left out.
 /// Trials whose seed is not known are taken as of one seed where those of `base`, two or more,
 /// agree within the tolerance. Absent where the cell's trials state no loss.
 [[nodiscard]] std::optional<LossVerdict> judge_loss(const Cell& now, const Cell* base,

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <functional>
+#include <optional>
 #include <span>
+#include <utility>
 
 #include "parsers/core/text.h"
 #include "reports/measure/deduced_facts.h"
@@ -318,6 +321,21 @@ std::vector<LossPoint> loss_at_fixed_steps(const RunLog& log, std::size_t losses
   return out;
 }
 
+/// Iterations from one printed loss to the next where they are always as many: a bar that redraws
+/// by the clock has no such number. The first and the last may be cut.
+std::optional<std::int64_t> loss_interval(const RunLog& log) {
+  std::vector<std::int64_t> each;
+  std::int64_t since = 0;
+  for (const Record& record : log.records) {
+    // Neighbours that were merged to stay in bounds count as those that they are made of.
+    since += record.iterations / std::max<std::int64_t>(1, record.merged);
+    if (std::isfinite(record.loss)) each.push_back(std::exchange(since, 0));
+  }
+  if (each.size() < 3) return std::nullopt;
+  const auto differs = std::adjacent_find(each.begin() + 1, each.end() - 1, std::not_equal_to<>());
+  return differs == each.end() - 1 ? std::optional(each[1]) : std::nullopt;
+}
+
 void describe_quality(const RunLog& log, Trial& trial) {
   LossRecord loss;
   std::size_t losses = 0;
@@ -327,7 +345,11 @@ void describe_quality(const RunLog& log, Trial& trial) {
     loss.last = record.loss;
   }
   loss.not_finite_from = log.first_nan_step;
-  if (losses > 0) loss.at = loss_at_fixed_steps(log, losses);
+  if (losses > 0) {
+    loss.at = loss_at_fixed_steps(log, losses);
+    loss.planned_step = log.planned;
+    loss.every = loss_interval(log);
+  }
   if (losses > 0 || loss.not_finite_from) trial.loss = std::move(loss);
   trial.scores = log.scores;
 }

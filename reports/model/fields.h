@@ -150,11 +150,13 @@ void fields(S& s, V& v) {
 
 template <Of<LossRecord> S, class V>
 void fields(S& s, V& v) {
-  auto& [first, last, not_finite_from, at] = s;
+  auto& [first, last, not_finite_from, at, planned_step, every] = s;
   v("first", first);
   v("last", last);
   v("not_finite_from", not_finite_from);
   v("at", at);
+  v("planned_step", planned_step);
+  v("every", every);
 }
 
 template <Of<Outcome> S, class V>

@@ -243,5 +243,21 @@ TEST(QuotedLogs, TheNotebooksGivesTheSameRunsCutAtEachByte) {
   }
 }
 
+// Its rates had stood among those of real fp16.
+TEST(Native, APrecisionThatTheHeaderCallsEmulatedIsANotice) {
+  const auto codes = [](const std::string& key) {
+    const auto runs = read_text(
+        R"({"type":"header","format":"bert_train/1","precision":"fp16","global_batch_size":8,)" +
+        key + "\"seed\":1}\n" +
+        R"({"type":"step","step":1,"steps":1,"seconds":1,"loss":9,"elapsed":1})" + "\n");
+    std::vector<NoticeCode> out;
+    for (const Notice& notice : runs.at(0).notices) out.push_back(notice.code);
+    return out;
+  };
+  EXPECT_THAT(codes(R"("precision_emulated_by":"fp32",)"),
+              testing::Contains(NoticeCode::precision_emulated));
+  EXPECT_THAT(codes(""), testing::Not(testing::Contains(NoticeCode::precision_emulated)));
+}
+
 }  // namespace
 }  // namespace bertbench

@@ -44,7 +44,7 @@ Trial full_trial() {
   out.skipped_steps = 9;
   out.block = BlockPlace{3, 2};
   out.energy_per_sequence_j = 0.25;
-  out.loss = LossRecord{11.2, -0.0, 7, {{1, 11.2}, {-2, 0.5}}};
+  out.loss = LossRecord{11.2, -0.0, 7, {{1, 11.2}, {-2, 0.5}}, 300, 10};
   out.iterations_file = "trial_3/iterations.csv";
   out.notices = {foreign_notice(77, "odd line"),
                  foreign_notice(0, std::string("a NUL: \0, no UTF-8: \xff", 22))};

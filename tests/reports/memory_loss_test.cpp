@@ -122,6 +122,25 @@ TEST(JudgeLoss, OtherSeedsAreNotHeldAgainstEachOther) {
   EXPECT_EQ(other->reason.code, NoticeCode::loss_curves_not_compared);
 }
 
+// Seen: a run of fewer steps, whose rate decays sooner, was a regression; so was one that prints
+// means of ten steps.
+TEST(JudgeLoss, RunsOfOtherLastStepsOrIntervalsAreNotHeldAgainstEachOther) {
+  for (const auto& [member, why] : {std::pair(&LossRecord::planned_step, "different last steps"),
+                                    std::pair(&LossRecord::every, "different intervals")}) {
+    Cell base = with_losses({1}), now = with_losses({1.5});
+    base.trials[0].loss.value().*member = 100;
+    EXPECT_EQ(judge_loss(now, &base, SameWork::yes)->verdict, Verdict::regression) << "unknown";
+    now.trials[0].loss.value().*member = 50;
+    const auto other = judge_loss(now, &base, SameWork::yes);
+    EXPECT_EQ(other->verdict, Verdict::pass);
+    EXPECT_EQ(other->steps_compared, 0);
+    EXPECT_EQ(other->reason.code, NoticeCode::loss_curves_not_compared);
+    EXPECT_THAT(text_of(other->reason), HasSubstr(why));
+    now.trials[0].loss.value().*member = 100;
+    EXPECT_EQ(judge_loss(now, &base, SameWork::yes)->verdict, Verdict::regression);
+  }
+}
+
 // Logs of foreign trainers do not state a seed. Trials that agree have one.
 TEST(JudgeLoss, AnUnknownSeedIsOneWhereTheBaselinesTrialsAgree) {
   const Cell now = with_losses({1.01}, std::nullopt);
@@ -281,6 +300,14 @@ TEST(LossAt, AtMost64StepsThatRunsOfOtherLengthsHaveToo) {
   nan.records[4].loss = kUnknown;  // a step that prints none
   nan.first_nan_step = 8;
   EXPECT_EQ(at(nan).size(), 9U);
+  RunLog tens = losses(5, 10);
+  tens.planned = 41;
+  for (Record& record : tens.records) record.iterations = record.step == 1 ? 1 : 10;
+  const auto loss = measure_trial(tens, {}, samples::with_window("all")).loss;
+  EXPECT_EQ(loss->every, 10);
+  EXPECT_EQ(loss->planned_step, 41);
+  tens.records[2].iterations = 7;
+  EXPECT_FALSE(measure_trial(tens, {}, samples::with_window("all")).loss->every) << "by the clock";
   EXPECT_EQ(measure_trial(nan, {}, samples::with_window("all")).loss->not_finite_from, 8);
 }
 

@@ -71,7 +71,7 @@ TEST(ResultIo, WhatIsWrittenReadsBackAsTheSameText) {
   trial.reconciliation = Reconciliation{1.0, 2.0, 3.0, 4.0, {{"printed", 0.5}}};
   trial.step_time = StepTimes{0.1, 0.2, 0.3};
   trial.memory = MemoryRecord{1, 2, "nvml"};
-  trial.loss = LossRecord{1.5, {}, 17, {{10, 1.5}, {20, 1.25}}};
+  trial.loss = LossRecord{1.5, {}, 17, {{10, 1.5}, {20, 1.25}}, 300, 10};
   trial.notices = {foreign_notice(3, "text")};
   trial.window.first_step = 100;
   cell.trials[0].window.first_step = -1;  // a counter from 0 on: the window begins before it
@@ -89,7 +89,7 @@ TEST(ResultIo, WhatIsWrittenReadsBackAsTheSameText) {
 
 TEST(ResultIo, UnknownIsAbsentAndNeverNullOrNan) {
   Cell cell = samples::cell({}, {5});
-  cell.trials[0].loss = LossRecord{{}, std::nan(""), {}, {}};
+  cell.trials[0].loss = LossRecord{{}, std::nan(""), {}, {}, {}, {}};
   cell.trials[0].estimators = {{"step_time", 1.0 / 0.0}};
   const Json json = to_json(samples::result_set({cell}));
   EXPECT_FALSE(json["cells"][0].contains("model"));

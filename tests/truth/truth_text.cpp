@@ -267,11 +267,12 @@ Fields bytes_of(std::int64_t peak, std::int64_t capacity) {
 }
 
 void write(Page& page, const RunLog& run) {
-  // `path` is the name that text_of_log() gave; nobody watched the logs (arrivals).
+  // `path` is the name that text_of_log() gave; nobody watched the logs (arrivals); `planned` decides
+  // outcomes and which curves of losses are compared.
   [[maybe_unused]] const auto& [path, format, kind, iteration_unit, rate_unit, facts, records,
                                 records_seen, clock_resolution_s, clock_is_wall, summary, totals,
-                                memory, scores, first_nan_step, outcome, marks, notices, first_line,
-                                arrivals] = run;
+                                memory, scores, planned, first_nan_step, outcome, marks, notices,
+                                first_line, arrivals] = run;
   page.head(fmt::format("{} by {} from line {}", name(kind), format, first_line));
   Fields units;
   units.put("iteration", word(iteration_unit)).put("rate", std::string(name(rate_unit)));

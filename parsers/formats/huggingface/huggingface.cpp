@@ -201,7 +201,7 @@ bool HuggingfaceParser::see_progress(const TrainerProgress& at, const Line& line
                      (at.step < open->last()->step || at.elapsed_s < elapsed_s_ - kApart_s);
   if (open != nullptr && (after || closing_.said_for(*open))) end_run(out);
   RunDraft& draft = run(line, out);
-  draft.planned = at.planned;
+  draft.log.planned = at.planned;
   draft.ended_well = at.step == at.planned;
   if (!at.loss) {
     between_.see(line);

@@ -56,7 +56,7 @@ void NotebookBar::give_to(RunDraft& run) const {
   sample.line = line;
   sample.rank = rank;
   run.add(sample);
-  run.planned = total;
+  run.log.planned = total;
   run.log.notices.push_back(make_notice(NoticeCode::notebook_bar, line));
 }
 

@@ -113,7 +113,7 @@ void TrainerFiles::conclude(RunDraft& draft) const {
     draft.ended_well = true;
   }
   if (max_steps_ && *max_steps_ >= 1 && *max_steps_ < kMostSteps) {
-    draft.planned = static_cast<std::int64_t>(*max_steps_);
+    draft.log.planned = static_cast<std::int64_t>(*max_steps_);
     draft.ended_well = draft.ended_well || (global_step_ && *global_step_ >= *max_steps_);
   }
   if (!samples_rate_) return;

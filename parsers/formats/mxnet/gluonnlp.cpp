@@ -294,7 +294,7 @@ bool GluonnlpParser::see_pretraining(const Line& line, RunBuilder& out) {
   sample.rank = line.rank;
   sample.loss = read->loss;
   RunDraft& draft = put(sample, IterationUnit::optimizer_step, RateUnit::tokens_per_second, out);
-  draft.planned = args_.steps;
+  draft.log.planned = args_.steps;
   see_tokens(*read, draft.last()->iterations);
   if (first && args_.start) draft.log.totals.first_optimizer_step = begin;
   if (!std::isnan(sample.time_s)) draft.log.clock_resolution_s = stamp.resolution_s;
@@ -373,7 +373,7 @@ bool GluonnlpParser::see_step_line(const Line& line, RunBuilder& out) {
   sample.time_s = clock_.at(gluon_stamp(line.text));
   RunDraft& draft = put(sample, IterationUnit::optimizer_step,
                         tokens ? RateUnit::tokens_per_second : RateUnit::sequences_per_second, out);
-  draft.planned = total ? total : args_.steps;
+  draft.log.planned = total ? total : args_.steps;
   draft.log.clock_resolution_s = gluon_stamp(line.text).resolution_s;
   draft.log.clock_is_wall = true;
   return true;

@@ -420,7 +420,7 @@ void TqdmParser::finish(RunBuilder& out) {
   RunDraft* chosen = unnamed_.choose(trainer_evidence_ || progress, named_training_, out);
   if (chosen != nullptr && progress) {  // it counts what its data loader gives
     chosen->log.iteration_unit = IterationUnit::micro_step;
-    chosen->planned.reset();  // which is more than the steps that are asked for
+    chosen->log.planned.reset();  // which is more than the steps that are asked for
   }
   if (chosen != nullptr) newest_ = chosen;
   // A bar that was no training may have drawn last: the statements are of the one that was.

@@ -253,7 +253,7 @@ RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
     draft.discard = !sure || (bar != longest && !(trainer && again));
     if (draft.discard) continue;
     if (trainer) draft.log.iteration_unit = IterationUnit::optimizer_step;
-    if (bar->total > 0) draft.planned = bar->total;
+    if (bar->total > 0) draft.log.planned = bar->total;
     chosen = &draft;
   }
   if (!sure && !named) {

@@ -189,6 +189,21 @@ TEST(TokenFiles, SegmentsFollowTheTextInsideTheirDocument) {
   EXPECT_NEAR(next, 150, 45);
 }
 
+// Seen: sequences to be scored were drawn from the text that had been trained on.
+TEST(TokenFiles, TheLastDocumentsAreHeldOutWhereAsked) {
+  const auto source = open_token_file(token_file("held.tok"), 1, 30522, true);
+  ASSERT_TRUE(source) << source.error().message;
+  // Of three documents the last, whose one token is 7. Two 7 in a row are of no other.
+  const std::vector<std::int32_t> of_the_last{7, 7};
+  for (std::uint64_t i = 0; i < 500; ++i) {
+    EXPECT_NE((*source)->text(i, 2), of_the_last) << i;
+    EXPECT_EQ((*source)->text(kHeldOut + i, 2), of_the_last) << i;
+    const SegmentPair pair = (*source)->pair(kHeldOut + i, 12);
+    EXPECT_THAT(pair.first, ::testing::Each(7));
+    EXPECT_THAT(pair.second, ::testing::Each(7));
+  }
+}
+
 TEST(TokenFiles, DamagedFilesAreRefusedByName) {
   const std::string path = token_file("b.tok");
   const std::string good = testing::read_text(path);

@@ -200,6 +200,36 @@ TEST(Program, APhaseGoesOnFromTheOneBeforeAtAnotherLengthWithItsScheduleBegunAne
   EXPECT_THAT(rates(third), ::testing::Pointwise(::testing::DoubleNear(1e-12), {0.25e-3}));
 }
 
+// Seen: the decay was reckoned over all steps, so a second phase ended at half the rate.
+TEST(Program, TheDecayOfAPhaseEndsWithTheLastStepOfThePhase) {
+  const std::string one = temporary_folder("decay1"), two = temporary_folder("decay2");
+  const auto with = [&](const Words& words) {
+    Words all = {"--learning-rate", "1e-3", "--warmup-steps", "1"};
+    all.insert(all.end(), words.begin(), words.end());
+    return run(small(all));
+  };
+  ASSERT_EQ(with({"--steps", "3", "--checkpoint", one}).status, 0);
+  const auto rates = [](const Finished& done) {
+    EXPECT_EQ(done.status, 0) << done.err;
+    std::vector<double> all;
+    for (const auto& line : lines_of(done)) {
+      if (line["type"] == "step") all.push_back(line["learning_rate"]);
+    }
+    return all;
+  };
+  const Finished phase =
+      with({"--steps", "6", "--resume", one, "--new-phase", "--checkpoint", two});
+  EXPECT_THAT(rates(phase),
+              ::testing::Pointwise(::testing::DoubleNear(1e-12), {1e-3, 1e-3, 0.5e-3}));
+  EXPECT_EQ(lines_of(phase)[0]["decay_steps"], 3);
+  const Finished later = with({"--steps", "8", "--resume", two});
+  EXPECT_THAT(rates(later), ::testing::Pointwise(::testing::DoubleNear(1e-12), {0.5e-3, 0.25e-3}));
+  const Finished refused =
+      run(small({"--steps", "6", "--resume", one, "--new-phase", "--warmup-steps", "4"}));
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.err, HasSubstr("more than the 3 steps of this phase"));
+}
+
 TEST(Program, InferenceStatesItsLatencyAndTakesTheWeightsOfACheckpoint) {
   const std::string folder = temporary_folder("inference");
   const Finished trained = run(small(
@@ -228,13 +258,14 @@ TEST(Program, InferenceStatesItsLatencyAndTakesTheWeightsOfACheckpoint) {
   EXPECT_THAT(dll.out, HasSubstr("latency_99_ms : "));
 }
 
-// The relation of question and context is learnt after some 450 steps of 32 questions.
+// With this seed the relation of question and context is learnt within 200 steps, by the kernels of
+// AVX-512 as by those of SSE4.1; with others it takes up to 500.
 Words questions(const Words& more) {
   Words words = {
       "--threads",         "1",    "--task",          "squad", "--micro-batch-size", "32",
-      "--sequence-length", "32",   "--learning-rate", "1e-3",  "--warmup-steps",     "40",
+      "--sequence-length", "24",   "--learning-rate", "1e-3",  "--warmup-steps",     "40",
       "--decay-steps",     "2000", "--decay-power",   "0.5",   "--dropout",          "0",
-      "--log-every",       "1000", "--evaluate",      "256"};
+      "--log-every",       "1000", "--evaluate",      "256",   "--seed",             "2"};
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }
@@ -249,8 +280,8 @@ TEST(Program, FineTuningLearnsToAnswerAndNotWhenLabelsAreShuffled) {
   };
   const std::string folder = temporary_folder("squad");
   EXPECT_LT(exact_match(run(questions({"--inference", "--steps", "1"}))), 5);
-  EXPECT_GT(exact_match(run(questions({"--steps", "700", "--checkpoint", folder}))), 60);
-  EXPECT_LT(exact_match(run(questions({"--steps", "700", "--shuffle-labels"}))), 5);
+  EXPECT_GT(exact_match(run(questions({"--steps", "300", "--checkpoint", folder}))), 60);
+  EXPECT_LT(exact_match(run(questions({"--steps", "300", "--shuffle-labels"}))), 5);
   // The scores are those of the weights, whoever asks, and in every other style SQuAD's own line.
   const Finished again = run(questions(
       {"--inference", "--steps", "1", "--init-checkpoint", folder, "--log-style", "huggingface"}));
@@ -493,6 +524,16 @@ TEST(Program, EveryLogStyleShowsTheSkippedStepsOfFp16) {
     ASSERT_EQ(done.status, 0) << style << ' ' << done.err;
     EXPECT_THAT(done.out, HasSubstr(text)) << style;
   }
+}
+
+TEST(Program, TheHeaderStatesThatAPrecisionIsEmulated) {
+  const auto emulated_by = [](const char* precision) {
+    const Finished done = run(small({"--precision", precision, "--steps", "1"}));
+    EXPECT_EQ(done.status, 0) << done.err;
+    return lines_of(done).at(0).value("precision_emulated_by", "");
+  };
+  EXPECT_EQ(emulated_by("fp16"), "fp32");
+  EXPECT_EQ(emulated_by("fp32"), "");
 }
 
 TEST(Program, ABackendWithoutItsModuleOrDeviceIsRefusedInOneLine) {

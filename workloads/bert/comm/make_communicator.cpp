@@ -32,17 +32,19 @@ Result<std::unique_ptr<Communicator>> make_communicator(const TrainOptions& opti
             environment.source, environment.world_size));
       }
       result = std::make_unique<SelfCommunicator>();
-    } else if (name == "shm") {
+    } else if (name == "shm" || name == "tcp") {
       auto ranks = std::make_unique<Rendezvous>(environment, timeout);
-      result = make_shm_communicator(environment, ranks);
-      if (result == nullptr && options.comm == "shm") {
+      // The launcher's variables may differ between ranks, and ranks that meet in different ways
+      // would wait for each other: the choice of rank 0 holds for all.
+      if (environment.rank == 0) ranks->store().set("communicator", name);
+      name = ranks->store().get("communicator");
+      if (name == "shm") result = make_shm_communicator(environment, ranks);
+      if (name == "shm" && result == nullptr && options.comm == "shm") {
         return run_error(
             "--comm shm: a rank cannot map the memory of rank 0: it runs on another machine or in "
             "another container; use --comm tcp");
       }
       if (result == nullptr) result = make_tcp_communicator(environment, std::move(ranks));
-    } else if (name == "tcp") {
-      result = make_tcp_communicator(environment, timeout);
     } else {
       auto module = load_module(name);
       if (!module) return tl::unexpected(module.error());

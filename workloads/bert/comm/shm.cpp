@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <filesystem>
 #include <new>
 #include <optional>
 #include <stdexcept>
@@ -48,7 +50,7 @@ class Block {
 
   /// "PID FILE SIZE" for open(); empty: the system has none.
   std::string make(std::size_t size) {
-    file_ = static_cast<int>(memfd_create("bert_train", MFD_CLOEXEC));
+    file_ = static_cast<int>(memfd_create(kName, MFD_CLOEXEC));
     if (file_ < 0 || ftruncate(file_, static_cast<off_t>(size)) != 0 || !map(size)) return "";
     return fmt::format("{} {}", getpid(), file_);
   }
@@ -57,9 +59,16 @@ class Block {
     if (blank == std::string::npos) return false;
     const std::string path =
         fmt::format("/proc/{}/fd/{}", place.substr(0, blank), place.substr(blank + 1));
-    file_ = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-    // Another machine has another process of this number: its file is not what was sent.
-    return file_ >= 0 && lseek(file_, 0, SEEK_END) == static_cast<off_t>(size) && map(size);
+    // Another machine or container has another process of this number: its file is not what was
+    // sent, may be a terminal or a device, and is left alone.
+    std::error_code unknown;
+    if (std::filesystem::read_symlink(path, unknown) != fmt::format("/memfd:{} (deleted)", kName)) {
+      return false;
+    }
+    file_ = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    struct stat found {};
+    return file_ >= 0 && fstat(file_, &found) == 0 && S_ISREG(found.st_mode) &&
+           found.st_size == static_cast<off_t>(size) && map(size);
   }
   [[nodiscard]] std::byte* data() const { return data_; }
 
@@ -71,6 +80,7 @@ class Block {
     size_ = size;
     return true;
   }
+  static constexpr const char* kName = "bert_train";
   int file_ = -1;
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;

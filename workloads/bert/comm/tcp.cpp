@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
 namespace bert {
@@ -60,7 +61,8 @@ class TcpCommunicator : public Communicator {
     } else {
       attributes.hostname = ranks_->store().address();  // the interface that reaches rank 0
     }
-    guarded("connecting", [&] { connect(attributes); });
+    const auto device = make_device(attributes);
+    guarded("connecting", [&] { connect(device); });
   }
 
   void finish() override {
@@ -103,33 +105,51 @@ class TcpCommunicator : public Communicator {
   }
 
  private:
+  using Device = std::shared_ptr<gloo::transport::Device>;
+
+  /// What fails here fails in every attempt: an interface that does not exist or has no address.
+  static Device make_device(const gloo::transport::tcp::attr& attributes) {
+    try {
+      gloo::transport::tcp::attr own = attributes;
+      return gloo::transport::tcp::CreateDevice(own);
+    } catch (const std::exception& error) {
+      throw std::runtime_error(fmt::format(
+          "no network device for {}: {}; set GLOO_SOCKET_IFNAME to an interface with an address",
+          attributes.iface.empty() ? attributes.hostname : "interface " + attributes.iface,
+          error.what()));
+    }
+  }
+
   // Whoever connects to a port of Gloo's first is taken for the rank that is expected there, be it
   // a port scan. So the ranks try the connections out and vote; after any failure all of them
   // connect anew, on other ports.
-  void connect(const gloo::transport::tcp::attr& attributes) {
-    constexpr std::chrono::milliseconds kFirstPatience{
-        500};  // Gloo waits 5 times as long for a connection
+  void connect(const Device& device) {
+    // Gloo waits five times as long for a connection.
+    constexpr std::chrono::milliseconds kFirstPatience{500};
+    // An attempt that fails at once must not keep a core busy until the timeout.
+    constexpr std::chrono::milliseconds kPause{100};
     const auto end = Clock::now() + timeout_;
     auto patience = std::min(timeout_, kFirstPatience);
     for (int attempt = 0;; ++attempt, patience = std::min(timeout_, 2 * patience)) {
-      const std::string problem = try_to_connect(attributes, attempt, patience);
+      const std::string problem = try_to_connect(device, attempt, patience);
       if (all_are_connected(attempt, problem.empty())) return;
       context_.reset();
       if (Clock::now() >= end) {
         throw std::runtime_error(problem.empty() ? "other ranks could not connect" : problem);
       }
+      std::this_thread::sleep_for(kPause);
     }
   }
 
   /// What went wrong, or nothing.
-  std::string try_to_connect(const gloo::transport::tcp::attr& attributes, int attempt,
+  std::string try_to_connect(const Device& device, int attempt,
                              std::chrono::milliseconds patience) {
     try {
-      auto device = gloo::transport::tcp::CreateDevice(attributes);
       auto context = std::make_shared<gloo::rendezvous::Context>(env_.rank, env_.world_size);
       context->setTimeout(patience);
       GlooStore store(ranks_->store(), attempt);
-      context->connectFullMesh(store, device);
+      Device same = device;
+      context->connectFullMesh(store, same);
       gloo::BarrierOptions options(context);
       options.setTimeout(patience);
       gloo::barrier(options);

@@ -215,6 +215,9 @@ class Backend {
   [[nodiscard]] virtual std::string gpu() const { return {}; }
   /// Facts for the log: device, versions of libraries, chosen algorithms ("cuDNN 9.19.0").
   [[nodiscard]] virtual std::vector<std::string> settings() const { return {}; }
+  /// The precision is one of values alone: another computes in its place, so that times and rates
+  /// are that one's. Its name; empty: none does.
+  [[nodiscard]] virtual std::string emulated_by() const { return {}; }
 
  private:
   std::span<float> state(StateArray array) {

@@ -53,6 +53,8 @@ struct TrainOptions {
 
   OptimizerOptions optimizer;
   Schedule schedule;
+  /// schedule.decay_steps was not given: it is `steps` less those of the phases before.
+  bool decay_until_last_step = false;
   double gradient_clipping = 1.0;  ///< bound of the global L2 norm, 0 = none
 
   std::string log_style = "native";

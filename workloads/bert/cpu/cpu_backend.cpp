@@ -176,6 +176,10 @@ class CpuBackend final : public Backend {
     return {"fp16 emulated by fp32: its values and overflows are real, its times are not"};
   }
 
+  [[nodiscard]] std::string emulated_by() const override {
+    return precision_ == CpuPrecision::fp16 ? "fp32" : "";
+  }
+
   [[nodiscard]] std::int64_t peak_bytes() const override {
     // After a step every page has been touched, so the system's figure is the whole truth.
     const std::int64_t measured = stepped_ ? resident_peak_bytes() : 0;

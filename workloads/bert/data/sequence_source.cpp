@@ -7,7 +7,7 @@ namespace bert {
 
 Result<std::unique_ptr<SequenceSource>> open_source(const DataOptions& options) {
   if (options.source == "synthetic") return make_synthetic_source(options.seed, options.vocabulary);
-  return open_token_file(options.source, options.seed, options.vocabulary);
+  return open_token_file(options.source, options.seed, options.vocabulary, options.hold_out);
 }
 
 }  // namespace bert

@@ -54,6 +54,9 @@ struct DataOptions {
   bool head_everywhere = false;
   /// Questions and their answers in place of text (answers.h). masked_per_sequence is 0.
   bool questions = false;
+  /// Token files: the last tenth of the documents, at least one, is held out of training, and
+  /// sequences from kHeldOut on are of it alone. Generated text needs no such part.
+  bool hold_out = false;
   /// Control for a score: the label of a sequence, a span or a class, is that of another one.
   bool shuffle_labels = false;
 };

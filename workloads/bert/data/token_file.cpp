@@ -64,7 +64,8 @@ class Mapping {
 
 class TokenFile : public SequenceSource {
  public:
-  TokenFile(std::string path, std::uint64_t seed) : path_(std::move(path)), seed_(seed) {}
+  TokenFile(std::string path, std::uint64_t seed, bool hold_out)
+      : path_(std::move(path)), seed_(seed), hold_out_(hold_out) {}
 
   // Empty, or what is wrong.
   std::string open(std::int64_t vocabulary) {
@@ -94,7 +95,12 @@ class TokenFile : public SequenceSource {
           "{} documents of {} tokens in all do not fit its size of {} bytes: cut off?",
           header_.documents, header_.tokens, limit);
     }
-    return check_documents();
+    if (hold_out_ && header_.documents < 2) {
+      return "its one document leaves none to be held out and scored: take a file of several";
+    }
+    std::string wrong = check_documents();
+    if (wrong.empty()) choose_held_out();
+    return wrong;
   }
 
   [[nodiscard]] SegmentPair pair(std::uint64_t index, std::int64_t tokens) const override {
@@ -103,9 +109,9 @@ class TokenFile : public SequenceSource {
     pair.is_next = random.below(2) == 0;
     const std::int64_t split = 1 + random.below(tokens - 1);
     // Sampling is by token, so a long document comes as often as its length says.
-    const std::uint64_t at = position(random);
+    const std::uint64_t at = position(random, index);
     read(at, split, pair.first);
-    const std::uint64_t next = pair.is_next ? advance(at, split) : position(random);
+    const std::uint64_t next = pair.is_next ? advance(at, split) : position(random, index);
     read(next, tokens - split, pair.second);
     return pair;
   }
@@ -114,7 +120,7 @@ class TokenFile : public SequenceSource {
                                                std::int64_t tokens) const override {
     KeyedRandom random(seed_, kFileStream, index);
     std::vector<std::int32_t> out;
-    read(position(random), tokens, out);
+    read(position(random, index), tokens, out);
     return out;
   }
 
@@ -161,8 +167,18 @@ class TokenFile : public SequenceSource {
     return value;
   }
 
-  [[nodiscard]] std::uint64_t position(KeyedRandom& random) const {
-    return static_cast<std::uint64_t>(random.below(static_cast<std::int64_t>(header_.tokens)));
+  void choose_held_out() {
+    train_end_ = header_.tokens;
+    if (!hold_out_) return;
+    constexpr std::uint64_t kHeldOutShare = 10;  // one document of so many
+    const std::uint64_t held = std::max<std::uint64_t>(1, header_.documents / kHeldOutShare);
+    train_end_ = document_start(header_.documents - held);
+  }
+  [[nodiscard]] std::uint64_t position(KeyedRandom& random, std::uint64_t index) const {
+    const bool held = hold_out_ && index >= static_cast<std::uint64_t>(kHeldOut);
+    const std::uint64_t begin = held ? train_end_ : 0;
+    const std::uint64_t end = held ? header_.tokens : train_end_;
+    return begin + static_cast<std::uint64_t>(random.below(static_cast<std::int64_t>(end - begin)));
   }
   [[nodiscard]] std::uint64_t document_of(std::uint64_t at) const {
     std::uint64_t low = 0, high = header_.documents;
@@ -192,6 +208,8 @@ class TokenFile : public SequenceSource {
 
   std::string path_;
   std::uint64_t seed_;
+  bool hold_out_;
+  std::uint64_t train_end_ = 0;  ///< tokens before the documents that are held out
   Mapping mapping_;
   Header header_ = {};
 };
@@ -199,8 +217,8 @@ class TokenFile : public SequenceSource {
 }  // namespace
 
 Result<std::unique_ptr<SequenceSource>> open_token_file(const std::string& path, std::uint64_t seed,
-                                                        std::int64_t vocabulary) {
-  auto file = std::make_unique<TokenFile>(path, seed);
+                                                        std::int64_t vocabulary, bool hold_out) {
+  auto file = std::make_unique<TokenFile>(path, seed, hold_out);
   const std::string wrong = file->open(vocabulary);
   if (!wrong.empty()) {
     return usage_error(fmt::format(

@@ -33,6 +33,7 @@ struct RunFacts : TrainOptions {
   std::string launcher;            ///< whose variables named the ranks
   std::string host;
   std::string version, commit, compiler;
+  std::string emulated_by;            ///< as Backend::emulated_by()
   std::vector<std::string> settings;  ///< of backend and communicator: versions, variables
 
   [[nodiscard]] std::int64_t global_batch_size() const {

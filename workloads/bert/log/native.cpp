@@ -80,6 +80,7 @@ class NativeStyle : public IntervalStyle {
     if (f.schedule.decay == Schedule::Decay::exponential) {
       line["schedule"] = "warmup_linear_decay_exp";
     }
+    if (!f.emulated_by.empty()) line["precision_emulated_by"] = f.emulated_by;
     if (!f.settings.empty()) line["settings"] = f.settings;
     if (!f.simulated_topology.empty()) {
       line["simulated_topology"] = f.simulated_topology;

@@ -135,7 +135,7 @@ std::vector<Group> option_table(Given& given) {
         {"--warmup-steps", &o.schedule.warmup_steps, at_least(0),
          "Optimizer steps of linear warm-up"},
         {"--decay-steps", &given.decay_steps, at_least(1),
-         "Optimizer steps until the rate is zero [--steps]", true},
+         "Optimizer steps until the rate is zero; of a phase its own [--steps]", true},
         {"--decay-power", &o.schedule.power, not_negative(),
          "Of the polynomial decay; 0 = constant rate"},
         {"--schedule", &given.schedule, one_of({"polynomial", "warmup_linear_decay_exp"}),
@@ -379,7 +379,8 @@ Result<TrainOptions> finished(const CLI::App& app, Given& given) {
   o.optimizer.kind = lamb ? OptimizerOptions::Kind::lamb : OptimizerOptions::Kind::adamw;
   o.optimizer.bias_correction = !given.no_bias_correction;
   o.schedule.peak = app.count("--learning-rate") > 0 ? given.learning_rate : lamb ? 2e-3 : 1e-4;
-  o.schedule.decay_steps = given.decay_steps > 0 ? given.decay_steps : o.steps;
+  o.decay_until_last_step = given.decay_steps == 0;
+  o.schedule.decay_steps = o.decay_until_last_step ? o.steps : given.decay_steps;
   o.gelu = given.gelu.empty()     ? named_model(o.model)->gelu
            : given.gelu == "tanh" ? Gelu::tanh
                                   : Gelu::erf;

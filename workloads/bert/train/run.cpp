@@ -120,6 +120,7 @@ RunFacts describe(const TrainOptions& options, const LaunchEnvironment& environm
   f.commit = version_commit();
   f.compiler = version_compiler();
   f.settings = backend.settings();
+  f.emulated_by = backend.emulated_by();
   for (const std::string& setting : communicator.settings()) f.settings.push_back(setting);
   return f;
 }
@@ -145,6 +146,7 @@ DataOptions data_options(const TrainOptions& options) {
   data.variable_lengths = options.variable_lengths;
   data.head_everywhere = model.head_everywhere;
   data.questions = model.objective == Objective::spans;
+  data.hold_out = model.objective == Objective::classes;
   data.shuffle_labels = options.shuffle_labels;
   return data;
 }

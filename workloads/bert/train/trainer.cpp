@@ -106,7 +106,20 @@ class Trainer {
                       "beyond them",
                       options_.resume, done_, options_.steps));
     }
-    return {};
+    return begin_schedule();
+  }
+
+  // The steps of a phase are known once the checkpoint before it has been read.
+  Result<void> begin_schedule() {
+    Schedule& schedule = parts_.facts.schedule;
+    schedule = options_.schedule;
+    if (!options_.decay_until_last_step) return {};
+    schedule.decay_steps = options_.steps - phase_start_;
+    if (schedule.warmup_steps <= schedule.decay_steps) return {};
+    return usage_error(
+        fmt::format("--warmup-steps {}: more than the {} steps of this phase, which begins after "
+                    "step {}: lower it, or raise --steps",
+                    schedule.warmup_steps, schedule.decay_steps, phase_start_));
   }
 
   // A step with its log line, its timing and, where one is due, its checkpoint.
@@ -312,7 +325,7 @@ class Trainer {
 
   void update(StepFacts& facts) {
     const NvtxRange range("update");
-    facts.learning_rate = options_.schedule.learning_rate(facts.step - phase_start_);
+    facts.learning_rate = parts_.facts.schedule.learning_rate(facts.step - phase_start_);
     const UpdateResult result =
         backend_.update({options_.optimizer, facts.learning_rate, options_.gradient_clipping,
                          facts.step - skipped_});

@@ -22,7 +22,7 @@ struct TrainerParts {
   const SequenceSource& source;
   const DataOptions& data;
   Clock& clock;
-  RunFacts facts;                   ///< first_step is set by train()
+  RunFacts facts;                   ///< first_step and schedule are set by train()
   LogStyle* log = nullptr;          ///< rank 0 only
   std::ostream* log_out = nullptr;  ///< the log's stream, to notice that it broke
   TimingsFile* timings = nullptr;   ///< rank 0 only
