@@ -58,6 +58,10 @@ std::string window_text(const LiveView& view, const WindowRule& rule) {
   }
 }
 
+double stall_limit(const Quiet& quiet, double after_s) {
+  return std::max(after_s, 2 * quiet.longest_before_s);
+}
+
 /// Logs are distinguished by the ends of their paths.
 std::string short_path(const std::string& path) {
   constexpr std::size_t kLength = 32;
@@ -155,7 +159,7 @@ std::vector<Follower::Event> Follower::step() {
     report("was deleted: what was read of it counts");
     over_ = true;
   }
-  if (!over_ && !deleted_at_) look_for_stall();
+  if (!over_) look_for_stall();
   return std::exchange(events_, {});
 }
 
@@ -168,15 +172,16 @@ void Follower::look_for_trouble() {
   report(text, Style::red);
 }
 
-// A run that has said that it is done does not stall, and one that checkpoints for minutes may be
-// quiet for twice as long as it ever was.
+// A run that has said that it is done does not stall.
 void Follower::look_for_stall() {
-  const double limit = std::max(options_->stall_after_s, 2 * longest_quiet_s_);
-  if (stalled_ || !any_ || seconds_since(last_byte_) < limit) return;
+  const Quiet quiet{seconds_since(last_byte_), longest_quiet_s_, deleted_at_.has_value()};
+  if (stalled_ || !any_ || !is_stalled(quiet, options_->stall_after_s)) return;
   const LiveView view = reader_.live();
   if (view.ended_well || view.trouble) return;
   stalled_ = true;
-  report(fmt::format("stalled: no output for {}", format_duration(limit)), Style::red);
+  report(fmt::format("stalled: no output for {}",
+                     format_duration(stall_limit(quiet, options_->stall_after_s))),
+         Style::red);
 }
 
 std::string Follower::line() const {
@@ -232,6 +237,10 @@ class Screen {
 };
 
 }  // namespace
+
+bool is_stalled(const Quiet& quiet, double after_s) {
+  return !quiet.deleted && quiet.seconds >= stall_limit(quiet, after_s);
+}
 
 std::string live_text(const LiveView& view, const FollowOptions& options) {
   if (view.records == 0 && !view.last_step) {

@@ -21,6 +21,16 @@ struct Followed {
   bool interrupted = false;                       ///< by SIGINT, SIGTERM or SIGHUP
 };
 
+/// A log without new output.
+struct Quiet {
+  double seconds = 0;           ///< since its last byte
+  double longest_before_s = 0;  ///< between bytes that came while it was followed
+  bool deleted = false;         ///< no file is at its path
+};
+/// Quiet for `after_s` and for twice as long as it ever was, as checkpoints may take minutes. A log
+/// that was deleted is over, not stalled.
+[[nodiscard]] bool is_stalled(const Quiet& quiet, double after_s);
+
 /// Reads what is there and what comes. On a terminal one line a log is redrawn in place; elsewhere
 /// a line is written when something happens (NaN, out of memory, stalled, rotated ...) and every
 /// ten seconds while records come. Ends when every log was deleted or closed, or on a signal; then

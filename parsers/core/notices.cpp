@@ -647,9 +647,9 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "iterations {first} to {last}){off}",
      "--window-of asked for the window of another tool."},
     {NoticeCode::window_of_tool_empty, "window_of_tool_empty",
-     "the window of {tool} holds no time of an iteration of this log",
+     "the window of {tool} is unknown: {reason}",
      "--window-of asked for the window of another tool.",
-     "Does the log go so far, and do its lines have times?"},
+     "Does the log go so far, do its lines have times, and are they no more than are kept?"},
 
     // How a run ended: the details of an outcome.
     {NoticeCode::log_line, "log_line", "{text}",

@@ -1,4 +1,4 @@
-// SHA-256 of FIPS 180-4: tells texts apart without holding them. For damage alone CRC-32C does.
+// SHA-256 of FIPS 180-4: distinguishes texts without holding them. For damage alone CRC-32C does.
 #pragma once
 
 #include <array>

@@ -503,7 +503,7 @@ class Induction {
         n > least) {
       return true;
     }
-    if (has_loss_beside(shape)) return true;
+    if (has_loss_on_other_lines(shape)) return true;
     return shapes_.of_training() &&
            (meaning.times.any() || meaning.step_is_epoch || meaning.epoch || boxed);
   }
@@ -556,7 +556,7 @@ class Induction {
   }
 
   /// "Iteration: 3", and on a line of its own "Loss: 0.13": as many of the one as of the other.
-  [[nodiscard]] bool has_loss_beside(const LineShape& shape) const {
+  [[nodiscard]] bool has_loss_on_other_lines(const LineShape& shape) const {
     return std::ranges::any_of(shapes_.shapes(), [&](const LineShape& other) {
       return !other.evaluation && !other.counts() && comes_with(other, shape) && loss_of(other);
     });

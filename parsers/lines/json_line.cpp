@@ -10,8 +10,13 @@
 namespace bertbench {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kBareNumbers{
-    {{"NaN", "\"nan\""}, {"Infinity", "\"inf\""}, {"-Infinity", "\"-inf\""}}};
+constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kBareWords{
+    {{"NaN", "\"nan\""},
+     {"Infinity", "\"inf\""},
+     {"-Infinity", "\"-inf\""},
+     {"True", "true"},
+     {"False", "false"},
+     {"None", "null"}}};
 
 /// Appends what stands at the beginning of `rest`, mended, and gives its length.
 std::size_t mend_text(std::string_view rest, std::string& out) {
@@ -30,7 +35,7 @@ std::size_t mend_text(std::string_view rest, std::string& out) {
 }
 
 std::size_t mend_outside(std::string_view rest, std::string& out) {
-  for (const auto& [bare, text] : kBareNumbers) {
+  for (const auto& [bare, text] : kBareWords) {
     if (!rest.starts_with(bare)) continue;
     out += text;
     return bare.size();
@@ -63,9 +68,16 @@ nlohmann::json parse_json_line(std::string_view text) {
   return nlohmann::json::parse(mended(text), nullptr, /*allow_exceptions=*/false);
 }
 
+nlohmann::json parse_json_before_text(std::string_view text) {
+  auto json = parse_json_line(text);
+  const auto end = text.rfind('}');
+  if (!json.is_discarded() || end == text.npos) return json;
+  return parse_json_line(text.substr(0, end + 1));
+}
+
 bool holds_broken_object(std::string_view text) {
   const auto begin = text.find("{\"");
-  return begin != text.npos && parse_json_line(text.substr(begin)).is_discarded();
+  return begin != text.npos && parse_json_before_text(text.substr(begin)).is_discarded();
 }
 
 }  // namespace bertbench

@@ -6,12 +6,17 @@
 
 namespace bertbench {
 
-/// The value, with two faults mended: NaN and infinity that stand bare, as Python writes them,
-/// become the texts "nan", "inf" and "-inf", and bytes of a text that are not UTF-8 or are control
-/// characters become '?'. Discarded where the text is no JSON even so.
+/// The value, with two faults mended: words that stand bare, as Python writes them, are read (NaN
+/// and infinity become the texts "nan", "inf" and "-inf"; True, False and None become values), and
+/// bytes of a text that are not UTF-8 or are control characters become '?'. Discarded where the
+/// text is no JSON even so.
 [[nodiscard]] nlohmann::json parse_json_line(std::string_view text);
 
-/// The text holds the beginning of an object, `{"`, from which on it is no JSON.
+/// The same of a text that may go on after the object: up to its last '}' where the whole is no
+/// JSON.
+[[nodiscard]] nlohmann::json parse_json_before_text(std::string_view text);
+
+/// The text holds the beginning of an object, `{"`, that is no JSON up to its last '}' either.
 [[nodiscard]] bool holds_broken_object(std::string_view text);
 
 }  // namespace bertbench

@@ -17,6 +17,7 @@ struct FormatState {
   std::string_view name;
   std::unique_ptr<RunBuilder> builder;
   std::int64_t matched = 0;  ///< lines that are of the format
+  bool json_lines = false;   ///< the first of them holds a JSON object
   std::int64_t unreadable = 0,
                first_unreadable = 0;  ///< lines with broken JSON; number of the first
 

@@ -230,13 +230,15 @@ struct LogReader::State final : CandidateSink {
     const std::int64_t matched = state.matched;
     for (std::int64_t n = 0; n <= repeats; ++n) {
       if (!(glued && state.parse(rest)) && !state.parse(line)) continue;
+      if (state.matched == 0) state.json_lines = line.text.find("{\"") != line.text.npos;
       ++state.matched;
       if (n == repeats || !state.settled()) continue;
       state.matched += repeats - n;
       break;
     }
     // The end of input may have cut it, and what is read must not depend on where.
-    if (state.matched == matched && line.terminator != 0 && holds_broken_object(line.text)) {
+    if (state.json_lines && state.matched == matched && line.terminator != 0 &&
+        holds_broken_object(line.text)) {
       if (state.unreadable == 0) state.first_unreadable = line.number;
       state.unreadable += 1 + repeats;
     }

@@ -260,24 +260,39 @@ bool training_after_ending(Words clause, std::size_t ending) {
   return at < clause.size() && is_in(kTraining, clause[at]) && ends_there(clause.subspan(at + 1));
 }
 
-// "Early stopping at epoch 12", "Stopped early", but no patience that counts.
+// "no improvement for 6", "best iteration is", but no value of a setting: "True", "10".
+bool says_why_it_stopped(Words rest) {
+  constexpr std::string_view kNo[] = {"no", "not", "without"};
+  constexpr std::string_view kImproves[] = {"improvement", "improved", "improve", "improving"};
+  constexpr std::string_view kPlaces[] = {"iteration", "epoch", "step", "round"};
+  const bool result = rest.size() > 1 && rest[0] == "best" && is_in(kPlaces, rest[1]);
+  return result || (any_in(rest, kNo) && any_in(rest, kImproves));
+}
+
+// "Early stopping at epoch 12", "Stopped early", but no patience that counts, and no setting:
+// "Early stopping: True", "Early stopping = 10", "Early stopping (patience=10)".
 bool stops_early(const Sentence& line) {
   constexpr std::string_view kWaits[] = {"counter", "patience", "enabled", "not", "no", "callback",
                                          "monitor", "wait",     "out",     "of",  "if", "will"};
   constexpr std::string_view kHappens[] = {"triggered", "at",      "after", "activated", "now",
                                            "reached",   "stopped", "epoch", "in",        "due"};
+  constexpr std::string_view kSettings[] = {"patience", "counter", "monitor", "enabled"};
   constexpr std::string_view kIgnite[] = {"earlystopping", "stop", "training"};
   if (!std::ranges::search(line.words, kIgnite).empty()) return true;
   for (std::size_t c = 0; c + 1 < line.clauses.size(); ++c) {
     const Words clause = line.clause(c);
     for (std::size_t i = 0; i + 1 < clause.size(); ++i) {
       if (clause[i] != "early" || !clause[i + 1].starts_with("stop")) continue;
-      // What stands in brackets after it is the reason: "(no improvement for 6)".
+      const Words after = Words(line.words).subspan(line.clauses[c + 1]);
       const auto bracket = line.text.find('(');
-      const bool reason = c + 2 < line.clauses.size() && bracket != std::string::npos &&
-                          line.text.data() + bracket > clause.back().data();
-      if (any_in(reason ? clause : Words(line.words), kWaits)) return false;
-      return i + 2 == clause.size() || is_in(kHappens, clause[i + 2]) || clause[i + 1] == "stopped";
+      const bool in_brackets = !after.empty() && bracket != std::string::npos &&
+                               line.text.data() + bracket > clause.back().data();
+      if (any_in(in_brackets ? clause : Words(line.words), kWaits)) return false;
+      if (any_in(after, kSettings)) return false;
+      if (i + 2 == clause.size() && clause[i + 1] != "stopped") {
+        return after.empty() || says_why_it_stopped(after);
+      }
+      return clause[i + 1] == "stopped" || is_in(kHappens, clause[i + 2]);
     }
   }
   return false;

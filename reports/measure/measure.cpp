@@ -388,7 +388,7 @@ std::optional<MemoryRecord> memory_of(const RunLog& log) {
 }
 
 // What other tools would have given of the same log, next to the rate here. That of all iterations
-// of the window where the trial's own is of work that iterations do not tell.
+// of the window where the trial's own is of work that iterations do not measure.
 void compare_tools(const RunLog& log, const Conversion& conversion, const MeasureOptions& options,
                    Trial& trial) {
   const auto rate = [&]() -> std::optional<double> {
@@ -398,10 +398,15 @@ void compare_tools(const RunLog& log, const Conversion& conversion, const Measur
     }
     return std::nullopt;
   }();
+  const bool merged =
+      std::ranges::any_of(log.records, [](const Record& record) { return record.merged > 1; });
   for (const std::string& tool : options.windows_of) {
-    const auto window = window_of(tool, log.records);
+    const auto window = merged ? std::nullopt : window_of(tool, log.records);
     if (!window) {
-      trial.notices.push_back(make_notice(NoticeCode::window_of_tool_empty, 0, tool));
+      trial.notices.push_back(
+          make_notice(NoticeCode::window_of_tool_empty, 0, tool,
+                      merged ? "the log has more records than are kept, and neighbours were merged"
+                             : "it holds no time of an iteration of this log"));
       continue;
     }
     const std::string off =

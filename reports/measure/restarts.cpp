@@ -91,9 +91,11 @@ std::optional<StepRange> optimizer_step_range(const RunLog& log) {
   if (totals.first_optimizer_step && totals.last_optimizer_step) {
     return StepRange{*totals.first_optimizer_step, *totals.last_optimizer_step};
   }
-  if (log.iteration_unit != IterationUnit::optimizer_step || log.records.empty()) {
-    return std::nullopt;
-  }
+  return log.iteration_unit == IterationUnit::optimizer_step ? counter_range(log) : std::nullopt;
+}
+
+std::optional<StepRange> counter_range(const RunLog& log) {
+  if (log.records.empty()) return std::nullopt;
   const auto& records = log.records;
   // The parser takes a first record for the work since step 0, which a restart's is not.
   std::int64_t interval = records.front().iterations;

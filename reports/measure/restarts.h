@@ -19,6 +19,8 @@ struct StepRange {
   std::int64_t first = 0, last = 0;
 };
 [[nodiscard]] std::optional<StepRange> optimizer_step_range(const RunLog& log);
+/// The same by the counter of its lines, whatever that counts; nothing where it goes back.
+[[nodiscard]] std::optional<StepRange> counter_range(const RunLog& log);
 
 /// How a restart's steps lie next to those that were done before it.
 struct StepOverlap {

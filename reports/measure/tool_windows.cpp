@@ -56,7 +56,6 @@ std::optional<ToolWindow> window_of(std::string_view tool, std::span<const Recor
   Values values;
   for (std::size_t i = 0; i < records.size(); ++i) {
     const Record& record = records[i];
-    if (record.merged > 1) return std::nullopt;
     double seconds = record.seconds;
     if (!(seconds > 0) && i > 0) seconds = record.time_s - records[i - 1].time_s;
     if (!(seconds > 0) || record.iterations < 1) continue;

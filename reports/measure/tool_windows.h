@@ -23,8 +23,8 @@ struct ToolWindow {
 };
 
 /// What `tool` takes of these records, all of the run. Each line is one value, however many
-/// iterations it covers, as the tools do it. Nothing where the window holds no time, or where
-/// neighbours were merged to stay in bounds.
+/// iterations it covers, as the tools do it; no neighbours were merged to stay in bounds
+/// (Record::merged). Nothing where the window holds no time.
 [[nodiscard]] std::optional<ToolWindow> window_of(std::string_view tool,
                                                   std::span<const Record> records);
 

@@ -2,11 +2,13 @@
 #include "reports/studies/goodput/goodput.h"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "parsers/lines/clock.h"
 #include "reports/studies/goodput/goodput_report.h"
 #include "reports/studies/goodput/read_jobs.h"
 #include "tests/scratch_folder.h"
@@ -77,6 +79,15 @@ TEST(GoodputTest, CountsEachStepOnceAndNamesWhereTheRestWent) {
   EXPECT_NEAR(all.share(), 150 / all.total_s, 1e-12);
 }
 
+TEST(GoodputTest, StepsOfAnUnknownUnitAreCountedByTheirLines) {
+  auto first = job_of(1000, 0, 100), second = job_of(1170, 80, 130);
+  for (JobLog* job : {&first, &second}) job->log.iteration_unit = IterationUnit::unknown;
+  const auto all = goodput({first, second});
+  ASSERT_TRUE(all);
+  EXPECT_EQ(all->counted_steps, 130);
+  EXPECT_EQ(all->lost_steps, 20);
+}
+
 TEST(GoodputTest, AnOlderCheckpointTakesTheStepsOfEveryJobSince) {
   const auto all = goodput({job_of(0, 0, 100), job_of(200, 90, 150), job_of(400, 40, 160)});
   ASSERT_TRUE(all);
@@ -127,6 +138,72 @@ TEST(GoodputTest, TheLogsOfOtherRanksAreLeftOut) {
   EXPECT_THAT(all->left_out, ElementsAre("rank1.log"));
   EXPECT_NEAR(all->total_s, 110, 1e-9);
   EXPECT_FALSE(goodput({}));
+}
+
+TEST(GoodputTest, StepsWithoutTimesGiveNoAnswer) {
+  auto job = job_of(0, 0, 20);
+  job.log.clock_is_wall = false;
+  for (auto& record : job.log.records) record.seconds = record.time_s = kUnknown;
+  const auto dated = goodput({job});
+  ASSERT_FALSE(dated);
+  EXPECT_THAT(dated.error().message(), HasSubstr("the logs have no times"));
+  job.wall = {};
+  EXPECT_FALSE(goodput({job}));
+  EXPECT_THAT(goodput({}).error().message(), HasSubstr("no log of a training with steps"));
+}
+
+WallTimes times_of(const std::string& text) {
+  test::ScratchFolder folder;
+  const auto path = folder.path("train.log");
+  std::ofstream(path) << text;
+  const auto jobs = read_jobs(path);
+  EXPECT_TRUE(jobs) << jobs.error().message();
+  return jobs && jobs->size() == 1 ? jobs->front().wall : WallTimes{};
+}
+
+std::string steps_at(const std::string& before, const std::string& after) {
+  std::string out;
+  for (int i = 1; i <= 3; ++i) {
+    out += before + "2026-11-21 04:00:0" + std::to_string(i) + after + "iter " +
+           std::to_string(10 * i) + ": loss 8.5, time 130.20ms, mfu 30.00%\n";
+  }
+  return out;
+}
+
+TEST(GoodputTest, AStampStandsAtTheFrontOfALine) {
+  const auto begin = date_time("2026-11-21 04:00:01"), end = date_time("2026-11-21 04:00:03");
+  for (const auto& [before, after] : std::vector<std::pair<std::string, std::string>>{
+           {"", " "}, {"[", "] "}, {"INFO - ", " - "}, {"[NeMo I ", " train:88] "}}) {
+    const auto times = times_of(steps_at(before, after));
+    EXPECT_EQ(times.begin, begin) << before;
+    EXPECT_EQ(times.end, end) << before;
+  }
+}
+
+TEST(GoodputTest, ADateThatALineIsAboutIsNoStamp) {
+  const auto begin = date_time("2026-11-21 04:00:01"), end = date_time("2026-11-21 04:00:03");
+  const std::string steps = steps_at("", " ");
+  for (const std::string quoted :
+       {"loaded checkpoint of 2023-05-01 10:00:00\n", "checkpoint: 2023-05-01 10:00:00\n",
+        "2023-05-01 10:00:00 is the date of the data\n",
+        "2030-05-01 10:00:00 is when the machine goes\n", "{\"made\": \"2023-05-01 10:00:00\"}\n",
+        "{\"time\": \"2023-05-01 10:00:00\"}\n"}) {
+    for (const std::string& text : {quoted + steps, steps + quoted}) {
+      const auto times = times_of(text);
+      EXPECT_EQ(times.begin, begin) << text;
+      EXPECT_EQ(times.end, end) << text;
+    }
+  }
+}
+
+TEST(GoodputTest, APipeIsRefusedAsItCannotBeReadTwice) {
+  test::ScratchFolder folder;
+  const auto path = folder.path("pipe");
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  const auto jobs = read_jobs(path);
+  ASSERT_FALSE(jobs);
+  EXPECT_THAT(jobs.error().message(), HasSubstr("is no regular file"));
+  EXPECT_FALSE(read_jobs("-"));
 }
 
 TEST(GoodputTest, SpansAreBoundedAndThePictureNamesEachPart) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "reports/measure/measure.h"
 
 namespace bertbench {
@@ -65,10 +67,7 @@ TEST(ToolWindows, ALineOfSeveralIterationsIsOneValue) {
   EXPECT_NEAR(window.seconds, 0.0004, 1e-12);
 }
 
-TEST(ToolWindows, MergedRecordsAndOtherNamesGiveNothing) {
-  auto records = steps(50);
-  records[3].merged = 2;
-  EXPECT_FALSE(window_of("dgxc", records));
+TEST(ToolWindows, OtherNamesAndNoRecordsGiveNothing) {
   EXPECT_FALSE(window_of("mlperf", steps(50)));
   EXPECT_FALSE(window_of("primus", {}));
 }
@@ -81,14 +80,29 @@ TEST(ToolWindows, ATrialSaysHowFarOffTheToolIs) {
   options.window = *parse_window("all");
   options.windows_of = {"dgxc", "cloudai"};
   const Trial trial = measure_trial(log, {}, options);
-  std::vector<std::string> told;
+  std::vector<std::string> notices;
   for (const Notice& notice : trial.notices) {
-    if (notice.code == NoticeCode::window_of_tool) told.push_back(text_of(notice));
+    if (notice.code == NoticeCode::window_of_tool) notices.push_back(text_of(notice));
   }
-  ASSERT_EQ(told.size(), 2U);
-  EXPECT_EQ(told[0],
+  ASSERT_EQ(notices.size(), 2U);
+  EXPECT_EQ(notices[0],
             "dgxc would give 0.0395 s an iteration (sd 0.0030, 10 values, iterations 35 to 44), "
             "a rate -35.4 % off");
+}
+
+TEST(ToolWindows, ATrialOfMergedRecordsNamesThemAsTheReason) {
+  RunLog log;
+  log.records = steps(50);
+  log.records[3].merged = 2;
+  MeasureOptions options;
+  options.windows_of = {"dgxc"};
+  const Trial trial = measure_trial(log, {}, options);
+  const auto empty =
+      std::ranges::find(trial.notices, NoticeCode::window_of_tool_empty, &Notice::code);
+  ASSERT_NE(empty, trial.notices.end());
+  EXPECT_EQ(text_of(*empty),
+            "the window of dgxc is unknown: the log has more records than are kept, and neighbours "
+            "were merged");
 }
 
 }  // namespace

@@ -171,7 +171,7 @@ std::string man() {
   std::string out = fmt::format(
       ".TH BERTBENCH 1 \"\" \"bertbench {}\"\n.SH NAME\nbertbench \\- measures BERT "
       "training and reads other people's measurements of it\n",
-      troff(tool_version()));
+      tool_version());
   out += section("SYNOPSIS", program_help());
   for (const Command* command : all_commands()) {
     out += section(fmt::format("\"bertbench {}\"", command->name), command_help(*command));

@@ -44,12 +44,12 @@ ExitCode run(const Options& options, Console& console) {
   }
   const auto found = goodput(std::move(jobs));
   if (!found) {
-    return console.error({options.paths.front(), "no log of a training with steps is there",
-                          "name the logs of the training's jobs, or their folder"},
-                         ExitCode::nothing_read);
+    Error error = found.error();
+    error.where = options.paths.front();
+    return console.error(error, ExitCode::nothing_read);
   }
   for (const auto& path : found->left_out) {
-    console.note(fmt::format("{} ran beside the job before it and is left out", path));
+    console.note(fmt::format("{} ran while the job before it did and is left out", path));
   }
   if (!found->between_known) {
     console.note("a log has no dated lines: the time between jobs is unknown and counts as none");
@@ -77,9 +77,10 @@ constexpr Example kExamples[] = {
     {"bertbench goodput logs/", "Share of the wall time in steps that counted, and the rest."},
     {"bertbench goodput job_*.out -o goodput.html", "The same as a page with a picture."},
 };
-constexpr ExitCodeRow kStatuses[] = {{ExitCode::good},
-                                     {ExitCode::usage},
-                                     {ExitCode::nothing_read, "no log has a step of a training"}};
+constexpr ExitCodeRow kStatuses[] = {
+    {ExitCode::good},
+    {ExitCode::usage},
+    {ExitCode::nothing_read, "no log has a step of a training, or the time of one"}};
 
 }  // namespace
 
@@ -88,8 +89,8 @@ extern const Command command_goodput{
     "where the wall time of a training went over its restarts",
     "PATH...",
     "A step is lost when a later job begins below it. Start-up is what lies before the first step, "
-    "closing what follows the last one; checkpoints and evaluations are known by the lines that "
-    "tell of them; a stall takes 3 times what the steps take and 1 s more. Times between jobs, and "
+    "closing what follows the last one; checkpoints and evaluations are known by the lines "
+    "about them; a stall takes 3 times what the steps take and 1 s more. Times between jobs, and "
     "the order of jobs, are by dates in the logs, time zones not looked at. A job that was killed "
     "ends with its last line.",
     kExamples,

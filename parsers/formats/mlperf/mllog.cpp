@@ -32,14 +32,7 @@ std::string text(const Json& object, const char* key) {
   return at != object.end() && at->is_string() ? at->get<std::string>() : std::string();
 }
 
-Json object_of(std::string_view text) {
-  Json json = parse_json_line(text);
-  const auto end = text.rfind('}');
-  if (json.is_discarded() && end != std::string_view::npos) {
-    json = parse_json_line(text.substr(0, end + 1));
-  }
-  return json;
-}
+Json object_of(std::string_view text) { return parse_json_before_text(text); }
 
 std::string_view key_at_sight(std::string_view object) {
   constexpr std::string_view kKey = "\"key\": \"";

@@ -24,15 +24,15 @@ constexpr std::array<PartText, kGoodputParts> kParts{
      {"closing", "after the last step of a job"},
      {"between", "between jobs"}}};
 
-constexpr double kStallTimes = 3;    // what the steps of the record take
-constexpr double kStallSeconds = 1;  // beyond what they take
-constexpr double kSideBySide = 0.5;  // share of a job during which another one ran as well
+constexpr double kStallTimes = 3;      // what the steps of the record take
+constexpr double kStallSeconds = 1;    // beyond what they take
+constexpr double kSameJobShare = 0.5;  // of a job's time during which another one ran as well
 
 double iterations_of(const Record& record) {
   return static_cast<double>(std::max<std::int64_t>(1, record.iterations));
 }
 
-/// Seconds from record i - 1 to record i; the first one's own. NaN where the log does not tell.
+/// Seconds from record i - 1 to record i; the first one's own. NaN where it is unknown.
 double seconds_of(const RunLog& log, std::size_t i) {
   const auto& records = log.records;
   if (i > 0) {
@@ -142,7 +142,7 @@ void divide(const JobLog& source, double level, std::int64_t keep, GoodputJob& j
     const double excess = took - usual;
     const bool stalled = took > kStallTimes * usual && excess >= kStallSeconds;
     if (excess > 0 && (kind != GoodputPart::stall || stalled)) {
-      // The work between two lines comes before the steps that the second line tells of.
+      // The work between two lines comes before the steps of the second line.
       line.add(kind, excess);
       took = usual;
     }
@@ -157,10 +157,10 @@ void divide(const JobLog& source, double level, std::int64_t keep, GoodputJob& j
 }
 
 /// Whether most of `job` went by while `other` ran: another rank's log of the same job.
-bool beside(const WallTimes& job, const WallTimes& other) {
+bool ran_during(const WallTimes& job, const WallTimes& other) {
   if (!job.begin || !job.end || !other.begin || !other.end) return false;
   const double both = std::min(*job.end, *other.end) - std::max(*job.begin, *other.begin);
-  return both > 0 && both >= kSideBySide * (*job.end - *job.begin);
+  return both > 0 && both >= kSameJobShare * (*job.end - *job.begin);
 }
 
 }  // namespace
@@ -174,14 +174,22 @@ double Goodput::share() const {
   return total_s > 0 ? seconds[static_cast<std::size_t>(GoodputPart::counted)] / total_s : 0;
 }
 
-std::optional<Goodput> goodput(std::vector<JobLog> jobs) {
+Result<Goodput> goodput(std::vector<JobLog> jobs) {
   std::erase_if(jobs, [](const JobLog& job) { return job.log.kind != WorkKind::training; });
   const bool any =
       std::ranges::any_of(jobs, [](const auto& job) { return !job.log.records.empty(); });
-  if (!any) return std::nullopt;
+  if (!any) {
+    return fail("", "no log of a training with steps is there",
+                "name the logs of the training's jobs, or their folder");
+  }
   const bool dated = std::ranges::all_of(jobs, [](const auto& job) { return !!job.wall.begin; });
-  const auto order = [dated](const JobLog& job) {
-    const auto steps = optimizer_step_range(job.log);
+  // By optimizer steps where all logs count those, else by what their lines count.
+  const bool optimizer = std::ranges::all_of(jobs, [](const JobLog& job) {
+    return job.log.records.empty() || optimizer_step_range(job.log);
+  });
+  const auto steps_of = optimizer ? optimizer_step_range : counter_range;
+  const auto order = [&](const JobLog& job) {
+    const auto steps = steps_of(job.log);
     return std::tuple(dated ? *job.wall.begin : 0.0, steps ? steps->last : 0, job.log.path);
   };
   std::ranges::stable_sort(jobs, {}, order);
@@ -190,19 +198,23 @@ std::optional<Goodput> goodput(std::vector<JobLog> jobs) {
   out.between_known = dated;
   std::vector<JobLog> kept;
   for (auto& job : jobs) {
-    if (!kept.empty() && beside(job.wall, kept.back().wall)) {
+    if (!kept.empty() && ran_during(job.wall, kept.back().wall)) {
       out.left_out.push_back(job.log.path);
     } else {
       kept.push_back(std::move(job));
     }
   }
   const double level = median_iteration(kept);
+  if (!(level > 0)) {
+    return fail("", "the logs have no times: how long their steps took is unknown",
+                "let the trainer print the time of each step, or a date before each line");
+  }
   // From the last job backwards: the lowest step at which a later one began.
   std::vector<std::int64_t> keep(kept.size());
   auto lowest = std::numeric_limits<std::int64_t>::max();
   for (std::size_t i = kept.size(); i-- > 0;) {
     keep[i] = lowest;
-    if (const auto steps = optimizer_step_range(kept[i].log)) {
+    if (const auto steps = steps_of(kept[i].log)) {
       lowest = std::min(lowest, steps->first);
     }
   }
@@ -213,7 +225,7 @@ std::optional<Goodput> goodput(std::vector<JobLog> jobs) {
     job.line = source.log.first_line;
     job.began = source.wall.begin;
     job.outcome = source.log.outcome;
-    job.steps = optimizer_step_range(source.log);
+    job.steps = steps_of(source.log);
     if (job.steps) {
       const auto last = std::clamp(keep[i], job.steps->first, job.steps->last);
       job.counted_steps = last - job.steps->first;

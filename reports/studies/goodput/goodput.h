@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "parsers/core/error.h"
 #include "parsers/core/run_log.h"
 #include "reports/measure/restarts.h"
 
@@ -61,18 +62,19 @@ struct Goodput {
   std::int64_t counted_steps = 0, lost_steps = 0;
   /// False: a job has no stamps, so that the time before it is unknown and counts as none.
   bool between_known = true;
-  std::vector<std::string> left_out;  ///< paths of logs that ran beside another: other ranks
+  std::vector<std::string> left_out;  ///< paths of logs of the same time as another's: other ranks
 
   [[nodiscard]] double share() const;  ///< of the wall time in steps that counted, 0 to 1
 };
 
-/// Runs of one training in any order; only those of training count. Nothing when none has a step.
+/// Runs of one training in any order; only those of training count. Errors, without a place: no log
+/// has a step; no log has the time of a step.
 ///
 /// A step is lost when a later job begins below it: it was done again. The time of a record is what
 /// the log's clock shows between two lines. What it has beyond the median time of a step is a
-/// checkpoint or an evaluation where the log tells of one in between (RunLog::marks); else a stall
+/// checkpoint or an evaluation where a line between them is about one (RunLog::marks); else a stall
 /// when it is 3 times what the steps take, and 1 s or more beyond it. Start-up is what lies before
 /// the first record's own time, closing what follows the last one.
-[[nodiscard]] std::optional<Goodput> goodput(std::vector<JobLog> jobs);
+[[nodiscard]] Result<Goodput> goodput(std::vector<JobLog> jobs);
 
 }  // namespace bertbench

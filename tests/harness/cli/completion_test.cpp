@@ -65,6 +65,12 @@ TEST_F(CompletionTest, OfBashCompletesCommandsAndOptions) {
   EXPECT_EQ(completed("bertbench sweep conf", 2), "\n") << "files are left to bash";
 }
 
+TEST_F(CompletionTest, OfManHasItsTitleOnOneLine) {
+  const std::string page = script("man");
+  EXPECT_THAT(page, ::testing::StartsWith(".TH BERTBENCH 1 "));
+  EXPECT_THAT(page.substr(page.find('\n')), ::testing::StartsWith("\n.SH NAME\n"));
+}
+
 TEST_F(CompletionTest, IsRefusedForAnotherShell) {
   const Ran ran = run({"completion", "tcsh"});
   EXPECT_EQ(ran.status, 2);

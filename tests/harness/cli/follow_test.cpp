@@ -95,11 +95,18 @@ TEST_F(FollowTest, CallsADeletedLogNotStalled) {
     append(log, step_line(3));
     std::filesystem::remove(log);
   });
-  const Ran ran = run({"extract", "--follow", log, "--stall-after", "2", "--window", "all"});
+  const Ran ran = run({"extract", "--follow", log, "--stall-after", "60", "--window", "all"});
   writer.join();
   EXPECT_EQ(ran.status, 0) << ran.err;
   EXPECT_THAT(ran.err, HasSubstr("was deleted: what was read of it counts"));
   EXPECT_THAT(ran.err + ran.out, Not(HasSubstr("stalled")));
+}
+
+TEST(Stalls, AreOfLogsThatAreThereAndQuietForLongerThanUsual) {
+  EXPECT_TRUE(is_stalled({.seconds = 61}, 60));
+  EXPECT_FALSE(is_stalled({.seconds = 59}, 60));
+  EXPECT_FALSE(is_stalled({.seconds = 61, .longest_before_s = 40}, 60));
+  EXPECT_FALSE(is_stalled({.seconds = 61, .deleted = true}, 60));
 }
 
 TEST_F(FollowTest, NamesALogThatIsNotThere) {

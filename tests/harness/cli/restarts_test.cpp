@@ -90,5 +90,15 @@ TEST_F(RestartsTest, IterationsOfAllPartsHaveTheTrialsNumber) {
   EXPECT_EQ(rows, 22u);
 }
 
+TEST_F(RestartsTest, GoodputOfStepsWithoutTimesIsNoAnswer) {
+  const auto log = put("run.log", "{\"step\": 10, \"loss\": 2.5}\n{\"step\": 20, \"loss\": 2.4}\n");
+  for (const std::string file : {"out.json", "out.html", "out.svg"}) {
+    const Ran ran = run({"goodput", log, "-o", path(file)});
+    EXPECT_EQ(ran.status, 5);
+    EXPECT_THAT(ran.err, HasSubstr("the logs have no times"));
+    EXPECT_FALSE(std::filesystem::exists(path(file)));
+  }
+}
+
 }  // namespace
 }  // namespace bertbench::test
