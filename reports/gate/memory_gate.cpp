@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <map>
+#include <string_view>
 #include <vector>
 
 #include "reports/gate/verdict_words.h"
@@ -11,6 +12,10 @@ namespace bertbench {
 namespace {
 
 constexpr double kMebibyte = 1 << 20;
+/// Bytes that a peak may grow by when it is the largest look at a process and not a count of its
+/// allocations: looks at a short trial miss its peak by more than the floor (seen: 2 of 11 MiB).
+constexpr double kSampledSlack = 32 * kMebibyte;
+constexpr std::string_view kSampledSource = "proc";
 
 /// Median peaks by their source.
 std::map<std::string, double> peaks_of(const Cell& cell) {
@@ -43,12 +48,13 @@ std::optional<MemoryVerdict> judge_memory(const Cell& now, std::span<const Cell*
     out.now = peak;
     out.reference = median(same->second);
     out.change = out.now / out.reference - 1;
-    out.verdict = out.change > floor    ? Verdict::regression
-                  : out.change < -floor ? Verdict::improvement
-                                        : Verdict::pass;
-    const NoticeCode why = out.change > floor    ? NoticeCode::memory_grew
-                           : out.change < -floor ? NoticeCode::memory_fell
-                                                 : NoticeCode::memory_within_floor;
+    const double slack = source == kSampledSource ? kSampledSlack : 0;
+    const bool beyond = std::abs(out.now - out.reference) > slack;
+    const bool grew = beyond && out.change > floor, fell = beyond && out.change < -floor;
+    out.verdict = grew ? Verdict::regression : fell ? Verdict::improvement : Verdict::pass;
+    const NoticeCode why = grew   ? NoticeCode::memory_grew
+                           : fell ? NoticeCode::memory_fell
+                                  : NoticeCode::memory_within_floor;
     out.reason = make_notice(why, 0, percent(std::abs(out.change)), out.now / kMebibyte,
                              out.reference / kMebibyte, source, percent(floor));
     return out;

@@ -84,7 +84,7 @@ struct LossRecord {
   /// What a loss depends on next to the work itself: a default decay of the learning rate ends with
   /// the last step, and a loss printed each ten steps may be the mean of ten.
   std::optional<std::int64_t> planned_step = {};  ///< last counter value that the run aims at
-  std::optional<std::int64_t> every = {};         ///< iterations between losses, where always as many
+  std::optional<std::int64_t> every = {};  ///< iterations between losses, where always as many
 };
 inline constexpr std::size_t kLossPoints = 64;
 

@@ -177,7 +177,7 @@ TEST(SampleClocks, EveryStyleOfBertTrainIsReadBack) {
     const std::string file = entry.path().filename();
     SCOPED_TRACE(file);
     const bool interrupted = file.ends_with("_interrupted.log");
-    const std::string style = file.substr(0, file.find(interrupted               ? "_interrupted"
+    const std::string style = file.substr(0, file.find(interrupted ? "_interrupted"
                                                        : file.ends_with("_fp16.log") ? "_fp16"
                                                                                      : ".log"));
     const RunLog run = training(entry.path());

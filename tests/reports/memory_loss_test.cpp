@@ -47,6 +47,16 @@ TEST(JudgeMemory, GrowthBeyondTheFloorIsARegression) {
       << "one trial of three is not the cell";
 }
 
+TEST(JudgeMemory, LooksAtAProcessMayMissItsPeakByMebibytes) {
+  const auto looked = [](std::int64_t now, std::int64_t base) {
+    return memory(with_peaks({now}, "proc"), with_peaks({base}, "proc"))->verdict;
+  };
+  EXPECT_EQ(looked(13, 11), Verdict::pass);
+  EXPECT_EQ(looked(11, 13), Verdict::pass);
+  EXPECT_EQ(looked(1060, 1000), Verdict::regression);
+  EXPECT_EQ(looked(1040, 1000), Verdict::pass) << "within the floor";
+}
+
 TEST(JudgeMemory, OnlyPeaksOfOneSourceAreCompared) {
   const auto differ = memory(with_peaks({2000}, "nvml"), with_peaks({1000}, "log"));
   EXPECT_EQ(differ->verdict, Verdict::not_comparable);

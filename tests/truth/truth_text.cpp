@@ -267,8 +267,8 @@ Fields bytes_of(std::int64_t peak, std::int64_t capacity) {
 }
 
 void write(Page& page, const RunLog& run) {
-  // `path` is the name that text_of_log() gave; nobody watched the logs (arrivals); `planned` decides
-  // outcomes and which curves of losses are compared.
+  // `path` is the name that text_of_log() gave; nobody watched the logs (arrivals); `planned`
+  // decides outcomes and which curves of losses are compared.
   [[maybe_unused]] const auto& [path, format, kind, iteration_unit, rate_unit, facts, records,
                                 records_seen, clock_resolution_s, clock_is_wall, summary, totals,
                                 memory, scores, planned, first_nan_step, outcome, marks, notices,

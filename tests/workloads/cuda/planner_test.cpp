@@ -6,8 +6,8 @@
 
 #include "tests/workloads/support.h"
 #include "workloads/bert/cuda/batch_upload.h"
-#include "workloads/bert/model/loss_scaler.h"
 #include "workloads/bert/cuda/step.h"
+#include "workloads/bert/model/loss_scaler.h"
 
 namespace bert::cuda {
 namespace {

@@ -261,11 +261,30 @@ TEST(Program, InferenceStatesItsLatencyAndTakesTheWeightsOfACheckpoint) {
 // With this seed the relation of question and context is learnt within 200 steps, by the kernels of
 // AVX-512 as by those of SSE4.1; with others it takes up to 500.
 Words questions(const Words& more) {
-  Words words = {
-      "--threads",         "1",    "--task",          "squad", "--micro-batch-size", "32",
-      "--sequence-length", "24",   "--learning-rate", "1e-3",  "--warmup-steps",     "40",
-      "--decay-steps",     "2000", "--decay-power",   "0.5",   "--dropout",          "0",
-      "--log-every",       "1000", "--evaluate",      "256",   "--seed",             "2"};
+  Words words = {"--threads",
+                 "1",
+                 "--task",
+                 "squad",
+                 "--micro-batch-size",
+                 "32",
+                 "--sequence-length",
+                 "24",
+                 "--learning-rate",
+                 "1e-3",
+                 "--warmup-steps",
+                 "40",
+                 "--decay-steps",
+                 "2000",
+                 "--decay-power",
+                 "0.5",
+                 "--dropout",
+                 "0",
+                 "--log-every",
+                 "1000",
+                 "--evaluate",
+                 "256",
+                 "--seed",
+                 "2"};
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }
