@@ -975,7 +975,7 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "The trials need less memory than the baseline's."},
     {NoticeCode::memory_within_floor, "memory_within_floor",
      "peak memory changed by {change}: {now:.1f} MiB against {before:.1f} MiB ({source}), within "
-     "the floor of {floor} or, of looks at processes, 32 MiB",
+     "the floor of {floor} or the 32 MiB that looks at a process may miss",
      "The change of memory does not exceed --memory-floor."},
     {NoticeCode::memory_sources_differ, "memory_sources_differ",
      "peak memory is from {now} now, from {before} in the baseline: not compared",

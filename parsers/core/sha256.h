@@ -1,4 +1,5 @@
-// SHA-256 of FIPS 180-4: distinguishes texts without holding them. For damage alone CRC-32C does.
+// SHA-256 of FIPS 180-4: distinguishes texts without holding them. To find damage
+// CRC-32C is enough (crc32c.h).
 #pragma once
 
 #include <array>

@@ -290,14 +290,15 @@ class Decision {
 
   /// "293.1 min" at epoch 46, "299.7 min" at epoch 47: as many times what one adds as there were.
   [[nodiscard]] bool is_steps_times_each(const Values& values, double each) const {
-    constexpr double kLeast = 0.8, kMost = 1.25;  // start-up, evaluations, a counter from 0
+    // Shares of steps times each: start-up, evaluations and a counter from 0 move them.
+    constexpr double kLeastOfSteps = 0.8, kMostOfSteps = 1.25;
     constexpr std::size_t kLinesThatShow = 3;
     if (n_ < kLinesThatShow || out_.epoch || out_.wraps || !(each > 0)) return false;
     const Values steps = values_of(shape_, out_.step);
     for (std::size_t k = 0; k < n_; ++k) {
       if (k > 0 && !(values[k] > values[k - 1] && steps[k] > steps[k - 1])) return false;
       const double ratio = values[k] / (each * std::max(1.0, steps[k]));
-      if (!(ratio >= kLeast && ratio <= kMost)) return false;
+      if (!(ratio >= kLeastOfSteps && ratio <= kMostOfSteps)) return false;
     }
     return true;
   }

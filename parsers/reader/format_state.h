@@ -16,10 +16,10 @@ namespace bertbench {
 struct FormatState {
   std::string_view name;
   std::unique_ptr<RunBuilder> builder;
-  std::int64_t matched = 0;  ///< lines that are of the format
-  bool json_lines = false;   ///< the first of them holds a JSON object
-  std::int64_t unreadable = 0,
-               first_unreadable = 0;  ///< lines with broken JSON; number of the first
+  std::int64_t matched = 0;           ///< lines that are of the format
+  bool json_lines = false;            ///< the first of them holds a JSON object
+  std::int64_t unreadable = 0;        ///< lines with broken JSON
+  std::int64_t first_unreadable = 0;  ///< number of the first of them
 
   [[nodiscard]] bool made() const { return builder != nullptr; }
   void make(const Format& its_format, std::unique_ptr<RunBuilder> its_builder);

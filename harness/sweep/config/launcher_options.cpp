@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <iterator>
+#include <string_view>
 
 namespace bertbench {
 namespace {
@@ -35,26 +36,26 @@ void check_plain(ConfigReader& in, const std::string& pointer, const std::string
 }
 
 /// Options by which the launcher gives a trial its shape, its output and its environment.
-constexpr std::array<std::string_view, 20> kSetByLauncher{"--nodes",
-                                                          "--ntasks",
-                                                          "--ntasks-per-node",
-                                                          "--job-name",
-                                                          "--output",
-                                                          "--error",
-                                                          "--input",
-                                                          "--export",
-                                                          "--mpi",
-                                                          "--parsable",
-                                                          "--open-mode",
-                                                          "--requeue",
-                                                          "--no-requeue",
-                                                          "--array",
-                                                          "--wrap",
-                                                          "--chdir",
-                                                          "--kill-on-bad-exit",
-                                                          "--export-file",
-                                                          "--multi-prog",
-                                                          "--label"};
+constexpr std::string_view kSetByLauncher[] = {"--nodes",
+                                               "--ntasks",
+                                               "--ntasks-per-node",
+                                               "--job-name",
+                                               "--output",
+                                               "--error",
+                                               "--input",
+                                               "--export",
+                                               "--mpi",
+                                               "--parsable",
+                                               "--open-mode",
+                                               "--requeue",
+                                               "--no-requeue",
+                                               "--array",
+                                               "--wrap",
+                                               "--chdir",
+                                               "--kill-on-bad-exit",
+                                               "--export-file",
+                                               "--multi-prog",
+                                               "--label"};
 
 void check_word(ConfigReader& in, const std::string& pointer, const std::string& value,
                 const std::vector<std::string>& allowed) {
@@ -70,7 +71,7 @@ void read_slurm_args(ConfigReader& in, const Json& slurm, std::vector<std::strin
     if (!arg.starts_with("--") || name.size() < 3) {
       in.fail_at("/slurm/args", fmt::format("'{}' is no long option", arg),
                  "give each as one word, \"--nodelist=node[1-4]\"");
-    } else if (std::ranges::find(kSetByLauncher, name) != kSetByLauncher.end()) {
+    } else if (std::ranges::find(kSetByLauncher, name) != std::end(kSetByLauncher)) {
       in.fail_at("/slurm/args", fmt::format("'{}' is set by the launcher", name),
                  "shape, output and environment follow from the grid; leave it out");
     }

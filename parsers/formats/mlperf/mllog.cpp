@@ -32,8 +32,6 @@ std::string text(const Json& object, const char* key) {
   return at != object.end() && at->is_string() ? at->get<std::string>() : std::string();
 }
 
-Json object_of(std::string_view text) { return parse_json_before_text(text); }
-
 std::string_view key_at_sight(std::string_view object) {
   constexpr std::string_view kKey = "\"key\": \"";
   const auto at = object.find(kKey);
@@ -68,7 +66,7 @@ Json old_statement(const Line& line) {
   if (!key) return Json();
   said["key"] = *key;
   said["time_ms"] = *seconds * 1000;
-  const Json value = cursor.literal(": ") ? object_of(cursor.rest()) : Json();
+  const Json value = cursor.literal(": ") ? parse_json_before_text(cursor.rest()) : Json();
   if (!first_round) {
     if (!value.is_object()) return Json();
     said.update(value);

@@ -20,9 +20,6 @@ using Json = nlohmann::json;
 /// Empty where there is none.
 [[nodiscard]] std::string text(const Json& object, const char* key);
 
-/// The object that the text begins with; another rank's text may follow on the line.
-[[nodiscard]] Json object_of(std::string_view text);
-
 /// The key of a statement by its text alone: most lines of such a log state what nothing here
 /// reads, and are not worth a JSON reader. Empty where only that reader can decide.
 [[nodiscard]] std::string_view key_at_sight(std::string_view object);

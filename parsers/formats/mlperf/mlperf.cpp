@@ -36,11 +36,12 @@
 #include "parsers/formats/mlperf/mllog.h"
 #include "parsers/formats/mlperf/mllog_samples.h"
 #include "parsers/lines/cursor.h"
+#include "parsers/lines/json_line.h"
 
 namespace bertbench {
 namespace {
 
-using mllog::key_at_sight, mllog::number, mllog::object_of, mllog::old_statement, mllog::text;
+using mllog::key_at_sight, mllog::number, mllog::old_statement, mllog::text;
 using Json = nlohmann::json;
 
 bool begins_a_part(std::string_view key) { return key == "epoch_start" || key == "block_start"; }
@@ -114,7 +115,7 @@ struct Mlperf {
   bool statement(const Line& line, Emit emit) {
     const auto object = line.text.substr(line.end - 1);
     const auto key = key_at_sight(object);
-    return (!key.empty() && passes_over(key)) || take(object_of(object), line, emit);
+    return (!key.empty() && passes_over(key)) || take(parse_json_before_text(object), line, emit);
   }
 
   // Of rounds 0.5 and 0.6.

@@ -238,44 +238,52 @@ class EveryCommunicator : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(All, EveryCommunicator, ::testing::Values("tcp", "shm"),
                          [](const auto& one) { return std::string(one.param); });
 
-TEST_P(EveryCommunicator, CollectivesOfThreeRanks) {
-  constexpr int kWorld = 3;
+constexpr int kThreeRanks = 3;
+
+/// How many of three ranks got the right answer. `body`: bool(Communicator&, int rank).
+template <typename Body>
+int right_ranks_of_three(const std::string& kind, Body body) {
   const int port = local_port(listen_on("127.0.0.1", 0));
-  std::atomic<int> good{0};
+  std::atomic<int> right{0};
   std::vector<std::thread> ranks;
-  for (int rank = 0; rank < kWorld; ++rank) {
+  for (int rank = 0; rank < kThreeRanks; ++rank) {
     ranks.emplace_back([&, rank] {
-      const auto comm = communicator_of(GetParam(), environment(rank, kWorld, port));
-      std::vector<float> values(700003);  // more than shared memory takes at a time
-      for (std::size_t i = 0; i < values.size(); ++i) {
-        values[i] = static_cast<float>(i % 100) * static_cast<float>(rank + 1);
-      }
-      comm->all_reduce_sum(std::span<float>(values));
-      bool ok = true;
-      for (std::size_t i = 0; i < values.size(); ++i) {
-        ok = ok && values[i] == static_cast<float>(i % 100) * 6;
-      }
-      double sum[2] = {0.5, static_cast<double>(rank)};
-      comm->all_reduce_sum(std::span<double>(sum));
-      std::int64_t most[2] = {rank, -rank};
-      comm->all_reduce_max(most);
-      std::vector<float> shared(5, static_cast<float>(rank));
-      comm->broadcast(shared, 1);
-      std::vector<float> large(700003, static_cast<float>(rank));
-      comm->broadcast(large, 2);
-      ok = ok && std::all_of(large.begin(), large.end(), [](float x) { return x == 2; });
-      std::vector<float> none;
-      comm->all_reduce_sum(std::span<float>(none));
-      comm->barrier();
-      ok = ok && sum[0] == 1.5 && sum[1] == 3 && most[0] == 2 && most[1] == 0 && shared[4] == 1;
-      good += ok ? 1 : 0;
+      const auto comm = communicator_of(kind, environment(rank, kThreeRanks, port));
+      right += body(*comm, rank) ? 1 : 0;
       comm->finish();
     });
   }
-  for (std::thread& rank : ranks) {
-    rank.join();
-  }
-  EXPECT_EQ(good, kWorld);
+  for (std::thread& rank : ranks) rank.join();
+  return right;
+}
+
+TEST_P(EveryCommunicator, CollectivesOfThreeRanks) {
+  const auto body = [](Communicator& comm, int rank) {
+    std::vector<float> values(700003);  // more than shared memory takes at a time
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] = static_cast<float>(i % 100) * static_cast<float>(rank + 1);
+    }
+    comm.all_reduce_sum(std::span<float>(values));
+    bool ok = true;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      ok = ok && values[i] == static_cast<float>(i % 100) * 6;
+    }
+    double sum[2] = {0.5, static_cast<double>(rank)};
+    comm.all_reduce_sum(std::span<double>(sum));
+    std::int64_t most[2] = {rank, -rank};
+    comm.all_reduce_max(most);
+    std::vector<float> shared(5, static_cast<float>(rank));
+    comm.broadcast(shared, 1);
+    std::vector<float> large(700003, static_cast<float>(rank));
+    comm.broadcast(large, 2);
+    ok = ok && std::all_of(large.begin(), large.end(), [](float x) { return x == 2; });
+    std::vector<float> none;
+    comm.all_reduce_sum(std::span<float>(none));
+    comm.barrier();
+    ok = ok && sum[0] == 1.5 && sum[1] == 3 && most[0] == 2 && most[1] == 0 && shared[4] == 1;
+    return ok;
+  };
+  EXPECT_EQ(right_ranks_of_three(GetParam(), body), kThreeRanks);
 }
 
 /// Ports on which this process listens.
@@ -443,27 +451,17 @@ TEST(TcpCommunicator, AMissingRankIsNamed) {
 
 // Many small sums in a row: no rank may overwrite what another still reads.
 TEST_P(EveryCommunicator, RanksThatComeAtAnyTimeGetTheSameSums) {
-  constexpr int kWorld = 3;
-  const int port = local_port(listen_on("127.0.0.1", 0));
-  std::atomic<int> good{0};
-  std::vector<std::thread> ranks;
-  for (int rank = 0; rank < kWorld; ++rank) {
-    ranks.emplace_back([&, rank] {
-      const auto comm = communicator_of(GetParam(), environment(rank, kWorld, port));
-      bool ok = true;
-      for (int i = 0; i < 300; ++i) {
-        if (i % kWorld == rank) std::this_thread::yield();
-        std::vector<float> values(static_cast<std::size_t>(1 + i % 7),
-                                  static_cast<float>(i + rank));
-        comm->all_reduce_sum(std::span<float>(values));
-        ok = ok && values.back() == static_cast<float>(3 * i + 3);
-      }
-      good += ok ? 1 : 0;
-      comm->finish();
-    });
-  }
-  for (std::thread& rank : ranks) rank.join();
-  EXPECT_EQ(good, kWorld);
+  const auto body = [](Communicator& comm, int rank) {
+    bool ok = true;
+    for (int i = 0; i < 300; ++i) {
+      if (i % kThreeRanks == rank) std::this_thread::yield();
+      std::vector<float> values(static_cast<std::size_t>(1 + i % 7), static_cast<float>(i + rank));
+      comm.all_reduce_sum(std::span<float>(values));
+      ok = ok && values.back() == static_cast<float>(3 * i + 3);
+    }
+    return ok;
+  };
+  EXPECT_EQ(right_ranks_of_three(GetParam(), body), kThreeRanks);
 }
 
 // A rank that has what it came for may be gone before the others have looked.
