@@ -8,28 +8,428 @@
 //   "train_samples_per_second": 979.773                     train_results.json, all_results.json
 //   {"epoch": 3.0, "global_step": 30, "log_history": [{"loss": 0.46, "step": 10}, ... (one line)
 //
-// None of these lines has a clock, but where a script adds one (trainer_progress.h): the only rate
+// None of these lines has a clock, but where a script adds one (TrainerProgress): the only rate
 // is that of the whole run, start-up included. Where bars are drawn, the format tqdm gives more.
 // Rates of evaluations stand apart.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "parsers/assemble/closing_lines.h"
 #include "parsers/assemble/run_builder.h"
 #include "parsers/assemble/trainer_banner.h"
 #include "parsers/assemble/trainer_checks.h"
+#include "parsers/core/line.h"
+#include "parsers/core/record.h"
 #include "parsers/core/text.h"
 #include "parsers/formats/format.h"
-#include "parsers/formats/huggingface/notebook_bar.h"
 #include "parsers/formats/huggingface/trainer_evaluations.h"
-#include "parsers/formats/huggingface/trainer_files.h"
-#include "parsers/formats/huggingface/trainer_progress.h"
 #include "parsers/lines/cursor.h"
 
 namespace bertbench {
 namespace {
+
+// TrainerProgress: the step and the clock that scripts around the Hugging Face Trainer put into
+// what it logs.
+//
+//   {'loss': 1.47, ..., 'global_step/max_steps': '5/94', 'elapsed_time': '1m 3s',
+//    'remaining_time': '9m 36s', 'train_speed(iter/s)': 0.154297}          ms-swift; as JSON too
+//   {"current_steps": 10, "total_steps": 1350, "loss": 3.80, ..., "elapsed_time": "0:00:07",
+//    "remaining_time": "0:16:43"}                  trainer_log.jsonl of LLaMA-Factory
+//
+// The speed of ms-swift is the global step over the seconds since the session began: the two give
+// these seconds with six digits.
+
+struct TrainerProgress {
+  std::int64_t step = 0, planned = 0;
+  double elapsed_s = 0, resolution_s = 1;  ///< since the session began
+  std::optional<double> loss;              ///< none in the last line and in an evaluation's
+
+  [[nodiscard]] static std::optional<TrainerProgress> read(const Line& line);
+};
+
+/// The evaluations that stand between two steps which print the clock: it goes on meanwhile.
+class EvaluationsBetween {
+ public:
+  /// On a line that may report an evaluation.
+  void see(const Line& line);
+  void step();
+  /// Says in a notice of `run` what its times hold, and begins anew.
+  void conclude(RunDraft& run);
+
+ private:
+  struct Sum {
+    int n = 0;
+    double seconds = 0;
+  };
+  Sum pending_, between_;
+  bool any_step_ = false;
+  std::string last_;  ///< each process prints it
+};
+
+// At the value of `key`, after its quote if it has one.
+std::optional<Cursor> value_of(const Line& line, std::string_view key) {
+  Cursor cursor(line);
+  if (!cursor.skip_past(key)) return std::nullopt;
+  if (!cursor.literal("': ") && !cursor.literal("\": ")) return std::nullopt;
+  if (!cursor.literal("'")) cursor.literal("\"");
+  return cursor;
+}
+
+// "0:16:43", "1 day, 0:16:43", or "2d 22h 37m 44s", "1m 3s".
+std::optional<double> seconds_of(Cursor cursor) {
+  Cursor clock = cursor;
+  const auto whole = clock.duration();
+  if (whole && *whole >= 0 && clock.literal("\"")) return whole;
+  constexpr std::int64_t kCountLimit = 1'000'000'000;
+  for (double sum = 0;;) {
+    const auto number = cursor.integer();
+    if (!number || *number < 0 || *number > kCountLimit) return std::nullopt;
+    const auto n = static_cast<double>(*number);
+    if (cursor.literal("s")) return sum + n;
+    if (cursor.literal("d ")) {
+      sum += 86400 * n;
+    } else if (cursor.literal("h ")) {
+      sum += 3600 * n;
+    } else if (cursor.literal("m ")) {
+      sum += 60 * n;
+    } else {
+      return std::nullopt;
+    }
+  }
+}
+
+bool read_steps(const Line& line, TrainerProgress& out) {
+  std::optional<std::int64_t> step, planned;
+  if (auto at = value_of(line, "global_step/max_steps")) {
+    step = at->integer();
+    if (at->literal("/")) planned = at->integer();
+  } else if (auto now = value_of(line, "\"current_steps")) {
+    step = now->integer();
+    if (auto total = value_of(line, "\"total_steps")) planned = total->integer();
+  }
+  constexpr std::int64_t kStepLimit = 1'000'000'000'000;
+  if (!step || !planned || *step < 1 || *step > *planned || *planned > kStepLimit) return false;
+  out.step = *step;
+  out.planned = *planned;
+  return true;
+}
+
+// The seconds of 'elapsed_time' are whole ones, cut off.
+void refine(const Line& line, TrainerProgress& out) {
+  constexpr double kCutOff = 1.5, kDigit = 1e-6, kSmallestDoubt = 1e-3;
+  const auto steps = static_cast<double>(out.step);
+  double seconds = kUnknown, doubt = kUnknown;
+  if (auto at = value_of(line, "train_speed(iter/s)")) {
+    const double speed = at->number().value_or(kUnknown);
+    seconds = steps / speed;
+    doubt = seconds * kDigit / speed;
+  } else if (auto slow = value_of(line, "train_speed(s/it)")) {
+    seconds = steps * slow->number().value_or(kUnknown);
+    doubt = steps * kDigit;
+  }
+  if (!(seconds > 0) || !(doubt < 1) || std::abs(seconds - out.elapsed_s) > kCutOff) return;
+  out.elapsed_s = seconds;
+  out.resolution_s = std::max(doubt, kSmallestDoubt);
+}
+
+std::optional<TrainerProgress> TrainerProgress::read(const Line& line) {
+  TrainerProgress out;
+  if (!read_steps(line, out)) return std::nullopt;
+  const auto at = value_of(line, "elapsed_time");
+  const auto seconds = at ? seconds_of(*at) : std::nullopt;
+  if (!seconds) return std::nullopt;
+  out.elapsed_s = *seconds;
+  refine(line, out);
+  if (auto loss = value_of(line, "{'loss")) {
+    out.loss = loss->number();
+  } else if (auto json = value_of(line, "\"loss")) {
+    out.loss = json->number();
+  }
+  return out;
+}
+
+void EvaluationsBetween::see(const Line& line) {
+  const auto number_at = [&](std::string_view key) -> std::optional<double> {
+    auto at = value_of(line, key);
+    return at ? at->number() : std::nullopt;
+  };
+  if (!any_step_ || line.text == last_ || !number_at("eval_loss")) return;
+  last_ = std::string(line.text);
+  ++pending_.n;
+  pending_.seconds += std::fmax(number_at("eval_runtime").value_or(0), 0);
+}
+
+void EvaluationsBetween::step() {
+  if (any_step_) {
+    between_.n += pending_.n;
+    between_.seconds += pending_.seconds;
+  }
+  any_step_ = true;
+  pending_ = {};
+}
+
+void EvaluationsBetween::conclude(RunDraft& run) {
+  if (between_.n > 0) {
+    run.log.notices.push_back(
+        make_notice(NoticeCode::evaluations_between_steps, 0, counted(between_.n, "evaluation"),
+                    between_.seconds > 0 ? fmt::format(", of {:.4g} s", between_.seconds) : ""));
+  }
+  *this = {};
+}
+
+// TrainerFiles: trainer_state.json, train_results.json and all_results.json of Hugging Face's
+// Trainer, and losses that it logs as JSON.
+
+/// Members of such files, one by one: keys stand in the order of the alphabet, a loss before
+/// its step.
+class TrainerFiles {
+ public:
+  /// A member on a line of its own: "\"loss\": 0.46,". True when it is one that is known.
+  bool see_member(const Line& line, TrainerEvaluations& evaluations, RunBuilder& out);
+  /// A file, or a dict, without line breaks: member by member, as if each stood on a line.
+  bool see_compact(const Line& line, TrainerEvaluations& evaluations, RunBuilder& out);
+  /// An overlong line comes in parts, of which only the first has the opening brace.
+  [[nodiscard]] bool goes_on(const Line& line) const { return line.number == compact_line_; }
+
+  /// "log_history" was seen, of trainer_state.json.
+  [[nodiscard]] bool history() const { return history_; }
+  /// Gives the run what the files state of the whole, with notices on their rates.
+  void conclude(RunDraft& draft) const;
+
+ private:
+  bool see_rate(const Line& line, RunBuilder& out);
+  bool see_entry(const Line& line, RunBuilder& out);
+  void fill_old_rate(RunDraft& draft) const;
+
+  bool history_ = false;
+  std::int64_t compact_line_ = 0, dict_line_ = 0;  ///< of JSON that stands on one line
+  std::optional<double> loss_, global_step_, max_steps_, runtime_, samples_rate_, steps_rate_;
+  TrainerChecks checks_;
+  std::int64_t rate_line_ = 0;
+  double entry_step_ = 0;  ///< of the newest entry of the history
+  double session_ended_ = 0, session_began_ = 0;
+};
+
+constexpr double kMostSteps = 1e15;
+
+RunDraft& run(const Line& line, RunBuilder& out) {
+  RunDraft& draft = out.run(WorkKind::training, line.number);
+  draft.last_line = line.number;
+  draft.log.iteration_unit = IterationUnit::optimizer_step;
+  return draft;
+}
+
+bool TrainerFiles::see_compact(const Line& line, TrainerEvaluations& evaluations, RunBuilder& out) {
+  const bool state = line.text.find("\"log_history\": [") != std::string_view::npos;
+  const bool results = line.text.find("_runtime\": ") != std::string_view::npos;
+  const bool dict = line.number != compact_line_ && loss_of_line(line).has_value();
+  if (!state && !results && !dict && line.number != compact_line_) return false;
+  if (dict) dict_line_ = line.number;
+  compact_line_ = line.number;
+  bool known = false;
+  for (auto colon = line.text.find("\": "); colon != std::string_view::npos;
+       colon = line.text.find("\": ", colon + 3)) {
+    const auto quote = colon == 0 ? std::string_view::npos : line.text.rfind('"', colon - 1);
+    if (quote == std::string_view::npos || colon - quote > 64) continue;
+    const auto comma = line.text.find_first_of(",}]", colon);
+    const std::size_t end = comma == std::string_view::npos ? line.text.size() : comma + 1;
+    Line member = line;
+    member.text = line.text.substr(quote, end - quote);
+    member.terminator = comma == std::string_view::npos ? line.terminator : '\n';
+    known |= see_member(member, evaluations, out);
+  }
+  return known;
+}
+
+bool TrainerFiles::see_member(const Line& line, TrainerEvaluations& evaluations, RunBuilder& out) {
+  const auto is = [&](std::string_view key) { return line.text.starts_with(key); };
+  if (is("\"log_history\": [")) {
+    history_ = true;
+    run(line, out);
+    return true;
+  }
+  if (const bool done = is("\"global_step\": "); done || is("\"max_steps\": ")) {
+    (done ? global_step_ : max_steps_) = number_after(line, "\":");
+    return false;
+  }
+  if (is("\"train_runtime\": ")) {
+    if (runtime_) session_began_ = session_ended_;  // an earlier session's stands in the history
+    checks_.end_session(history_);
+    session_ended_ = entry_step_;
+    runtime_ = number_after(line, "\"train_runtime\":");
+    if (runtime_) run(line, out);
+    return runtime_.has_value();
+  }
+  if (evaluations.see(line, out)) return true;
+  if (checks_.see_member(line)) return history_;  // what is not taken comes again, unindented
+  return see_rate(line, out) || see_entry(line, out);
+}
+
+bool TrainerFiles::see_rate(const Line& line, RunBuilder& out) {
+  if (line.text.starts_with("\"train_steps_per_second\": ")) {
+    steps_rate_ = number_after(line, "\"train_steps_per_second\":");
+    return steps_rate_.has_value();
+  }
+  if (!line.text.starts_with("\"train_samples_per_second\": ")) return false;
+  samples_rate_ = number_after(line, "\"train_samples_per_second\":");
+  rate_line_ = line.number;
+  if (samples_rate_) run(line, out);
+  return samples_rate_.has_value();
+}
+
+// The loss of an entry of the history, or its step.
+bool TrainerFiles::see_entry(const Line& line, RunBuilder& out) {
+  if (!history_ && line.number != dict_line_) return false;
+  if (line.text.starts_with("\"loss\": ")) {
+    loss_ = number_after(line, "\"loss\":");
+    // Python writes NaN and Infinity in letters that no number reader of ours takes.
+    if (!loss_ && line.text.find("NaN") != std::string_view::npos) loss_ = kUnknown;
+    return loss_.has_value();
+  }
+  if (!line.text.starts_with("\"step\": ")) return false;
+  const auto step = number_after(line, "\"step\":");
+  entry_step_ = step.value_or(0);
+  if (step && loss_ && *step >= 0 && *step < kMostSteps) {
+    Sample sample;
+    sample.step = static_cast<std::int64_t>(*step);
+    sample.loss = loss_;
+    sample.line = line.number;
+    sample.end_byte = line.end_byte;
+    run(line, out);
+    out.add(WorkKind::training, sample);
+  }
+  loss_.reset();
+  return step.has_value();
+}
+
+void TrainerFiles::conclude(RunDraft& draft) const {
+  const bool outlasted = runtime_ && checks_.outlast(*runtime_);
+  if (runtime_) {
+    if (!outlasted) draft.log.totals.training_s = runtime_;
+    draft.ended_well = true;
+  }
+  if (max_steps_ && *max_steps_ >= 1 && *max_steps_ < kMostSteps) {
+    draft.log.planned = static_cast<std::int64_t>(*max_steps_);
+    draft.ended_well = draft.ended_well || (global_step_ && *global_step_ >= *max_steps_);
+  }
+  if (!samples_rate_) return;
+  if (!steps_rate_) {
+    fill_old_rate(draft);
+    return;
+  }
+  if (outlasted) {
+    draft.log.notices.push_back(make_notice(NoticeCode::closing_rate_of_all_sessions, rate_line_,
+                                            shortest(*samples_rate_), checks_.evaluated_s(),
+                                            *runtime_));
+    return;
+  }
+  draft.log.summary = Stated{*samples_rate_, RateUnit::sequences_per_second, rate_line_};
+  if (runtime_) checks_.judge(*runtime_, draft);
+  if (global_step_ && max_steps_ && runtime_) {
+    mend_planned_rate(*global_step_ - session_began_, 0, *max_steps_, *runtime_, *steps_rate_,
+                      draft);
+  }
+  if (draft.log.summary && draft.log.summary->value == *samples_rate_) {
+    draft.log.notices.push_back(make_notice(NoticeCode::closing_rate_may_be_resumed, rate_line_));
+  }
+}
+
+// Old releases know no train_steps_per_second, and what they call samples are steps.
+void TrainerFiles::fill_old_rate(RunDraft& draft) const {
+  draft.log.summary = Stated{*samples_rate_, RateUnit::iterations_per_second, rate_line_};
+  const bool proved = global_step_ && runtime_ && *runtime_ > 0 &&
+                      std::abs(*global_step_ / *runtime_ / *samples_rate_ - 1) < 1e-3;
+  const std::string how =
+      proved ? fmt::format("{:.0f} steps / {} s", *global_step_, shortest(*runtime_))
+             : std::string("the global step over the runtime");
+  draft.log.notices.push_back(
+      make_notice(NoticeCode::closing_rate_is_of_steps, rate_line_, shortest(*samples_rate_), how));
+}
+
+// The bar that the Hugging Face Trainer draws in notebooks, as a saved or copied one shows it.
+
+///   [1200/1200 09:31, Epoch 3/3]
+///   [ 400/1200 03:10 < 06:22, 2.09 it/s, Epoch 1.00/3]
+///
+/// It is drawn first after step 1, where its clock begins, and shows one step more than were done
+/// until the training is over. Evaluations are in the clock.
+struct NotebookBar {
+  static constexpr std::string_view kAnchor = ", Epoch ";
+
+  std::int64_t shown = 0, total = 0;
+  double elapsed_s = 0, rate = kUnknown;
+  std::int64_t line = 0;
+  int rank = -1;
+
+  [[nodiscard]] static std::optional<NotebookBar> read(const Line& line);
+  /// Drawn later for the same training.
+  [[nodiscard]] bool goes_on_from(const NotebookBar& before) const {
+    return total == before.total && shown > before.shown;
+  }
+  /// For a run of which nothing else gives a rate.
+  void give_to(RunDraft& run) const;
+};
+
+std::optional<NotebookBar> NotebookBar::read(const Line& line) {
+  constexpr std::int64_t kStepLimit = 1'000'000'000'000;
+  const auto epoch = line.text.find(kAnchor);
+  const auto bracket = epoch == std::string_view::npos ? epoch : line.text.rfind('[', epoch);
+  if (bracket == std::string_view::npos) return std::nullopt;
+  Cursor cursor(line);
+  cursor.move_to(bracket + 1);
+  cursor.blanks();
+  const auto shown = cursor.integer();
+  const auto total = cursor.literal("/") ? cursor.integer() : std::nullopt;
+  if (!shown || !total || *shown < 1 || *total < 1 || *shown > kStepLimit || *total > kStepLimit ||
+      !cursor.literal(" ")) {
+    return std::nullopt;
+  }
+  NotebookBar out;
+  const auto elapsed = cursor.duration();
+  if (!elapsed || !(*elapsed >= 0)) return std::nullopt;
+  if (cursor.literal(" < ")) {
+    if (!cursor.duration() || !cursor.literal(", ")) return std::nullopt;
+    out.rate = cursor.number().value_or(kUnknown);
+    if (!cursor.literal(" it/s")) return std::nullopt;
+  }
+  if (!cursor.literal(kAnchor) || !cursor.number() || !cursor.literal("/") || !cursor.number() ||
+      !cursor.literal("]")) {
+    return std::nullopt;
+  }
+  out.shown = *shown;
+  out.total = *total;
+  out.elapsed_s = *elapsed;
+  out.line = line.number;
+  out.rank = line.rank;
+  return out;
+}
+
+void NotebookBar::give_to(RunDraft& run) const {
+  if (run.log.summary || run.log.totals.training_s || run.count() > 0) return;
+  const bool over = shown == total;
+  Sample sample;
+  sample.step = over ? shown : shown - 1;
+  sample.iterations = sample.step - 1;
+  if (sample.iterations < 1) return;
+  if (elapsed_s > 0) sample.seconds = elapsed_s;
+  // Two decimals: the clock gives a slow one better.
+  constexpr double kFine = 0.25;
+  if (rate >= kFine) {
+    sample.rate = rate;
+    run.log.rate_unit = RateUnit::iterations_per_second;
+  }
+  sample.line = line;
+  sample.rank = rank;
+  run.add(sample);
+  run.log.planned = total;
+  run.log.notices.push_back(make_notice(NoticeCode::notebook_bar, line));
+}
 
 constexpr std::string_view kAnchors[] = {
     "{'loss':",

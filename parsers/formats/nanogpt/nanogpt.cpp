@@ -21,18 +21,342 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
 
+#include "parsers/assemble/events.h"
+#include "parsers/core/facts.h"
+#include "parsers/core/line.h"
+#include "parsers/core/text.h"
 #include "parsers/formats/format.h"
-#include "parsers/formats/nanogpt/token_batch.h"
-#include "parsers/formats/nanogpt/token_lines.h"
 #include "parsers/lines/argument_text.h"
 #include "parsers/lines/cursor.h"
 
 namespace bertbench {
 namespace {
+
+// Step lines of trainers after the manner of llm.c: the time of the line's own step, and tokens/s.
+
+// "37.5k" in the column that ends where the text does; NaN: none above zero.
+double column(std::string_view text) {
+  const auto bar = text.rfind("| ");
+  if (bar == std::string_view::npos) return kUnknown;
+  std::string_view digits = trim(text.substr(bar + 2));
+  double scale = 1;
+  if (digits.ends_with('k') || digits.ends_with('K')) scale = 1e3;
+  if (digits.ends_with('M')) scale = 1e6;
+  if (scale > 1) digits.remove_suffix(1);
+  const double value = to_double(digits).value_or(0) * scale;
+  return value > 0 ? value : kUnknown;
+}
+
+double tokens_per_second(const Line& line) {
+  const auto unit = line.text.find(" tok/s");
+  return unit == std::string_view::npos ? kUnknown : column(line.text.substr(0, unit));
+}
+
+// "step   47710 | loss 13.8450 | lr 1.79e-04 | grad 0.768 | 37.5k tok/s | mfu 37.67%": the rate of
+// the steps since the line before.
+std::optional<Step> without_time(const Line& line) {
+  Step at{.rate = tokens_per_second(line)};
+  if (!Cursor(line).read("step ", kBlanks, at.step, " | loss ", at.loss) || std::isnan(at.rate) ||
+      !has(line, " tok/s |") || has(line, " ms")) {
+    return std::nullopt;
+  }
+  return at;
+}
+
+// "step    2/100 | loss 4.1 (+nanz)| norm 2.1 | lr 3e-04 | 80.2 ms | 40.1% bf16 MFU | 51020 tok/s"
+// "5 | loss 8.3733 | lr 2.500000e-06 | 161.82ms"                                       (llama2.c)
+std::optional<Step> in_columns(const Line& line) {
+  Cursor cursor(line);
+  Step at;
+  const bool named = cursor.literal("step ");
+  if (!cursor.read(kBlanks, at.step) || (named && !cursor.read("/", kBlanks, at.planned)) ||
+      !cursor.read(" | loss ", at.loss)) {
+    return std::nullopt;
+  }
+  const auto ms = line.text.rfind(named ? " ms |" : "ms");
+  if (ms == std::string_view::npos) return std::nullopt;
+  at.seconds = column(line.text.substr(0, ms)) / 1000;
+  if (std::isnan(at.seconds)) return std::nullopt;
+  if (named) at.rate = tokens_per_second(line);
+  return at;
+}
+
+// "step    1/9 | train loss 5.270007 | norm 30.6 | lr 1e-04 | (1200.12 ms | 800 tok/s)"
+// "step    1/74: train loss 4.367631 (80.639749 ms, 12700 tok/s)"
+// "step 0: train loss 5.356082 (took 1958.5 ms)"
+std::optional<Step> in_brackets(const Line& line) {
+  Cursor cursor(line);
+  Step at;
+  double ms = 0, tokens = 0;
+  if (!cursor.read("step ", kBlanks, at.step)) return std::nullopt;
+  cursor.read("/", kBlanks, at.planned);
+  if (!cursor.read(": train loss ", at.loss) && !cursor.read(" | train loss ", at.loss)) {
+    return std::nullopt;
+  }
+  cursor.move_to(line.text.rfind('(', line.text.rfind(" ms")) + 1);
+  cursor.literal("took ");
+  if (!cursor.read(ms, " ms") || !(ms > 0)) return std::nullopt;
+  at.seconds = ms / 1000;
+  const bool rated = cursor.literal(", ") || cursor.literal(" | ");
+  if (rated && cursor.read(tokens, " tok/s)") && tokens > 0) at.rate = tokens;
+  return at;
+}
+
+// "iter_dt 21.07ms; iter 100: train loss 1.28713": the time of the iteration before the line,
+// which is none for the first (minGPT).
+std::optional<Step> after_its_time(const Line& line) {
+  Step at;
+  double ms = 0;
+  if (!Cursor(line).read("iter_dt ", ms, "ms; iter ", kBlanks, at.step, ": train loss ", at.loss)) {
+    return std::nullopt;
+  }
+  if (ms > 0) at.seconds = ms / 1000;
+  return at;
+}
+
+// "129,238"
+std::optional<double> grouped_number(Cursor cursor) {
+  std::string digits;
+  while (digits.size() < 40) {
+    const std::string_view rest = cursor.rest();
+    if (rest.empty() || rest.front() == '-') break;
+    const auto end = rest.find_first_not_of("0123456789.");
+    digits += rest.substr(0, end);
+    if (end == std::string_view::npos || rest[end] != ',') break;
+    cursor.move_to(cursor.at() + end + 1);
+  }
+  return to_double(digits);
+}
+
+// What trainers after the manner of llm.c and nanoGPT say of their batch, most of it in tokens.
+
+/// Words of the lines that state it, some of them in the source that a trainer prints.
+constexpr std::string_view kBatchOfAll = "# batch size, in sequences, across all devices";
+
+constexpr std::string_view kLengthInTokens = "# sequence length, in tokens";
+
+constexpr std::string_view kFlexLength = "# FlexAttention sequence length";
+
+constexpr std::string_view kOneWorld = "assert world_size == ";
+
+constexpr std::string_view kEachItsLength = ", world_size * args.train_seq_len, ";
+
+constexpr std::string_view kLoaderOfTokens = "batch_size: int, seq_len=";
+
+constexpr std::string_view kTokensOfIteration = "tokens per iteration will be: ";
+
+constexpr std::string_view kTokensOfRank = "Tokens / micro-batch / rank: ";
+
+constexpr std::string_view kAccumulatedBatch = " => gradient accumulation steps: ";
+
+struct TokenBatch {
+  std::optional<std::int64_t> tokens;  ///< of one step of the job
+  std::optional<std::int64_t> length, micro, world;
+  /// nanoGPT divides its gradient_accumulation_steps by the processes, where older ones of it do
+  /// not: what the log says of the accumulation is not that of one GPU.
+  bool of_all_processes = false;
+  std::int64_t source_line = 0;  ///< of the printed source that states the batch; 0 = none
+
+  /// "batch_size B=4 * seq_len T=1024 * num_processes=1 and total_batch_size=4096"       (llm.c)
+  /// "train_batch_tokens:524288 train_seq_len:1024 ..."                          (parameter-golf)
+  /// "tokens per iteration will be: 491,520", "block_size = 1024"                       (nanoGPT)
+  /// "Tokens / micro-batch / rank: 32 x 2048 = 65,536",
+  /// "Total batch size 524,288 => gradient accumulation steps: 1"                     (nanochat)
+  /// "batch_size : int = 8*64 # batch size, in sequences, across all devices"   (the source that
+  /// modded-nanogpt prints before its lines)
+  void see(const Line& line);
+  void add_to(Facts& facts) const;
+
+ private:
+  void see_product(const Line& line);
+  void see_setting(const Line& line);
+  void see_nanogpt(const Line& line);
+  void see_nanochat(const Line& line);
+  void see_source(const Line& line);
+
+  std::optional<std::int64_t> sequences_;      ///< of one step of the job, as the source says
+  std::optional<std::int64_t> loader_length_;  ///< of a loader whose batch is stated in tokens
+  std::optional<std::int64_t> process_length_, processes_;  ///< of a sequence for each process
+};
+
+// "8*64", "8 * 64 * 1024"
+std::optional<std::int64_t> product(Cursor& cursor) {
+  constexpr std::int64_t kTokenLimit = 1'000'000'000;
+  std::int64_t value = 1;
+  do {
+    cursor.blanks();
+    const auto factor = cursor.integer();
+    if (!factor || *factor < 1 || *factor > kTokenLimit / value) return std::nullopt;
+    value *= *factor;
+    cursor.blanks();
+  } while (cursor.literal("*"));
+  return value;
+}
+
+// "    sequence_length : int = 64*1024 # sequence length, in tokens"
+std::optional<std::int64_t> setting_of_source(const Line& line, std::string_view name,
+                                              std::string_view comment) {
+  if (line.text.find(comment) == std::string_view::npos) return std::nullopt;
+  Cursor cursor(line);
+  cursor.blanks();
+  if (!cursor.literal(name)) return std::nullopt;
+  cursor.blanks();
+  if (cursor.literal(":")) {
+    cursor.blanks();
+    if (!cursor.literal("int")) return std::nullopt;
+    cursor.blanks();
+  }
+  if (!cursor.literal("=")) return std::nullopt;
+  const auto value = product(cursor);
+  return cursor.literal("#") ? value : std::nullopt;
+}
+
+void TokenBatch::see_product(const Line& line) {
+  Cursor cursor(line);
+  if (!cursor.literal("batch_size B=")) return;
+  const auto sequences = cursor.integer();
+  if (!cursor.literal(" * seq_len T=")) return;
+  const auto each = cursor.integer();
+  if (!cursor.literal(" * num_processes=")) return;
+  const auto processes = cursor.integer();
+  if (!cursor.literal(" and total_batch_size=")) return;
+  const auto total = cursor.integer();
+  const auto fits = [](const auto& value) {
+    return value && *value >= 1 && *value < 1'000'000'000;
+  };
+  if (!fits(sequences) || !fits(each) || !fits(processes) || !fits(total)) return;
+  micro = sequences;
+  length = each;
+  world = processes;
+  tokens = total;
+}
+
+void TokenBatch::see_setting(const Line& line) {
+  const auto count = [&](std::string_view key) -> std::optional<std::int64_t> {
+    const auto value = number_after(line, key);
+    if (!value || !(*value >= 1 && *value < 1e12)) return std::nullopt;
+    return static_cast<std::int64_t>(*value);
+  };
+  tokens = count("train_batch_tokens:");
+  length = count("train_seq_len:");
+  // parameter-golf's trainer for MLX, which has one process, prints the length on another line.
+  const auto microbatch = count("microbatch_tokens:");
+  const auto sequences = count("microbatch_batch_size:");
+  if (length || !microbatch || !sequences || *microbatch % *sequences != 0) return;
+  length = *microbatch / *sequences;
+  micro = sequences;
+  world = 1;
+}
+
+// The file of settings is printed first, then what the command line sets over it, then the tokens.
+void TokenBatch::see_nanogpt(const Line& line) {
+  constexpr std::int64_t kTokenLimit = 1'000'000'000'000;
+  Cursor cursor(line);
+  if (cursor.literal(kTokensOfIteration)) {
+    const auto total = cursor.grouped_integer();
+    if (!total || *total < 1 || *total >= kTokenLimit) return;
+    tokens = total;
+    of_all_processes = true;
+    return;
+  }
+  cursor.literal("Overriding: ");
+  if (!cursor.literal("block_size = ")) return;
+  if (const auto each = cursor.integer(); each && *each >= 1 && *each < kTokenLimit) length = each;
+}
+
+// The processes are what the batch holds of them, each with as many backward passes a step.
+void TokenBatch::see_nanochat(const Line& line) {
+  constexpr std::int64_t kSequenceLimit = 1'000'000'000;
+  Cursor cursor(line);
+  if (cursor.literal(kTokensOfRank)) {
+    const auto sequences = cursor.integer();
+    if (!sequences || *sequences < 1 || *sequences >= kSequenceLimit || !cursor.literal(" x "))
+      return;
+    const auto each = cursor.integer();
+    if (!each || *each < 1 || *each >= kSequenceLimit) return;
+    micro = sequences;
+    length = each;
+    tokens = world = std::nullopt;
+    return;
+  }
+  if (!micro || !length || !cursor.literal("Total batch size ")) return;
+  const auto total = cursor.grouped_integer();
+  if (!total || *total < 1 || !cursor.literal(kAccumulatedBatch)) return;
+  const auto passes = cursor.integer();
+  if (!passes || *passes < 1 || *passes >= kSequenceLimit) return;
+  const std::int64_t pass = *total / *passes;
+  if (*total % *passes != 0 || pass % (*micro * *length) != 0) return;
+  tokens = total;
+  world = pass / (*micro * *length);
+}
+
+// modded-nanogpt's source: settings whose comments say what they count, the loader of its track 3,
+// whose batch is one of tokens, and that of 2025, which gives each process one long sequence:
+//   train_seq_len = 48*1024 # FlexAttention sequence length
+//   assert world_size == 8 # this code is designed for 8xH100
+//   train_loader = distributed_data_generator(args.train_files, world_size * args.train_seq_len,...
+void TokenBatch::see_source(const Line& line) {
+  if (const auto all = setting_of_source(line, "batch_size", kBatchOfAll)) {
+    sequences_ = all;
+    source_line = line.number;
+  }
+  if (const auto each = setting_of_source(line, "sequence_length", kLengthInTokens)) {
+    length = each;
+  }
+  Cursor cursor(line);
+  if (cursor.literal("def distributed_data_generator(") && cursor.skip_past(kLoaderOfTokens)) {
+    const auto each = cursor.integer();
+    if (each && *each >= 1 && *each < 1'000'000'000 && cursor.literal("):"))
+      length = loader_length_ = each;
+  } else if (loader_length_ && cursor.literal("batch_size = ")) {
+    const auto all = product(cursor);
+    if (all && cursor.rest().empty()) {
+      tokens = all;
+      source_line = line.number;
+    }
+  }
+  if (sequences_ && length) tokens = *sequences_ * *length;
+  if (const auto each = setting_of_source(line, "train_seq_len", kFlexLength)) {
+    process_length_ = each;
+  }
+  Cursor check(line);
+  if (check.literal(kOneWorld)) processes_ = check.integer();
+  if (line.text.starts_with("train_loader = ") && process_length_ && processes_ &&
+      *processes_ >= 1 && *processes_ <= 1'000'000 &&
+      line.text.find(kEachItsLength) != std::string_view::npos) {
+    length = process_length_;
+    world = processes_;
+    micro = 1;
+    tokens = *length * *world;
+    source_line = line.number;
+  }
+}
+
+void TokenBatch::see(const Line& line) {
+  if (line.text.starts_with("train_batch_tokens:") ||
+      (line.text.starts_with("iterations:") &&
+       line.text.find(" train_batch_tokens:") != std::string_view::npos)) {
+    see_setting(line);
+  }
+  see_product(line);
+  see_nanogpt(line);
+  see_nanochat(line);
+  see_source(line);
+}
+
+void TokenBatch::add_to(Facts& facts) const {
+  if (length) facts.sequence_length.set(*length, FactSource::log);
+  if (micro) facts.micro_batch_size.set(*micro, FactSource::log);
+  if (world) facts.world_size.set(*world, FactSource::log);
+  if (tokens && length && *tokens % *length == 0) {
+    facts.global_batch_size.set(*tokens / *length, FactSource::log);
+  }
+}
 
 /// "step:1000/9536 train_loss:4.1 train_time:282155ms step_avg:285.01ms", what it says.
 struct TimedStep {

@@ -21,19 +21,172 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "parsers/assemble/rank_copies.h"
+#include "parsers/core/facts.h"
+#include "parsers/core/line.h"
+#include "parsers/core/record.h"
+#include "parsers/core/text.h"
 #include "parsers/formats/format.h"
-#include "parsers/formats/paddle/paddle_launch.h"
-#include "parsers/formats/paddle/paddle_speeds.h"
 #include "parsers/lines/argument_text.h"
 #include "parsers/lines/cursor.h"
+#include "parsers/scan/byte_search.h"
 
 namespace bertbench {
 namespace {
+
+// Lines of Paddle's scripts that name their speed in steps/s, each script in its own way.
+
+/// steps/s, NaN where its digits give it worse than to 2 %, as "0.04" does.
+struct PaddleSpeed {
+  double value = kUnknown;
+  bool rough = false;
+};
+
+struct PaddleSpeedLine {
+  std::int64_t step = 0;
+  PaddleSpeed speed{};
+  double seconds = kUnknown;  ///< of one step, where the line prints it apart from the speed
+  std::optional<std::int64_t> planned{};  ///< last step
+  /// ERNIE and the BERT of 2019, of which some revisions multiply the speed by the nodes.
+  bool ernie = false;
+};
+
+// What stands after `key`; nothing where no number does.
+std::optional<PaddleSpeed> paddle_speed_after(const Line& line, std::string_view key) {
+  constexpr double kRough = 0.02;
+  Cursor cursor(line);
+  if (!cursor.skip_past(key)) return std::nullopt;
+  cursor.blanks();
+  const auto begin = cursor.at();
+  const auto value = cursor.number();
+  if (!value) return std::nullopt;
+  const auto digits = line.text.substr(begin, cursor.at() - begin);
+  const auto dot = digits.find('.');
+  const auto decimals = dot == std::string_view::npos ? 0 : digits.size() - dot - 1;
+  if (0.5 * std::pow(10.0, -static_cast<double>(decimals)) > kRough * *value) {
+    return PaddleSpeed{kUnknown, true};
+  }
+  return PaddleSpeed{*value, false};
+}
+
+// step_idx: 100, epoch: 0, batch: 100, avg loss: 8.1, ..., avg_speed: 6.62 step/s, batch_cost:
+// 0.151 sec
+std::optional<PaddleSpeedLine> read_transformer(const Line& line) {
+  const auto step = count_after(line, "step_idx:");
+  const auto speed = paddle_speed_after(line, "avg_speed:");
+  if (!step || !speed || !has(line, "step/s")) return std::nullopt;
+  PaddleSpeedLine out{.step = *step, .speed = *speed};
+  // It has more digits than the speed.
+  if (const auto cost = number_after(line, " batch_cost:"); cost && *cost > 0) out.seconds = *cost;
+  return out;
+}
+
+// The speed is that of the steps since the line before. Knover's time is that of these steps; its
+// losses stand on a line of their own.
+std::optional<PaddleSpeedLine> read_ernie(const Line& line) {
+  Cursor cursor(line);
+  const bool knover = line.text.starts_with("[train][");
+  const auto speed = paddle_speed_after(line, ", speed:");
+  PaddleSpeedLine out{.speed = speed.value_or(PaddleSpeed{}), .ernie = !knover};
+  if (!cursor.skip_past("progress: ") || !cursor.skip_past(knover ? " step: " : ", step: ") ||
+      !cursor.read(out.step) || !speed || !has(line, " steps/s")) {
+    return std::nullopt;
+  }
+  if (knover && speed->value > 0) out.seconds = 1 / speed->value;
+  return out;
+}
+
+// PaddleHub, whose second release counts the batches of an epoch.
+std::optional<PaddleSpeedLine> read_hub(const Line& line) {
+  Cursor cursor(line);
+  std::int64_t epoch = 1, step = 0, all = 0;
+  if (!cursor.skip_past("TRAIN] - ")) return std::nullopt;
+  const bool epochs = cursor.read("Epoch=", epoch);
+  if (epochs ? !cursor.skip_past(", Step=") : !cursor.literal("step ")) return std::nullopt;
+  const auto speed = paddle_speed_after(line, epochs ? " step/sec=" : "[step/sec:");
+  constexpr std::int64_t kCountLimit = 1'000'000'000;
+  if (!cursor.read(step) || step < 1 || epoch < 1 || epoch > kCountLimit || !speed) {
+    return std::nullopt;
+  }
+  cursor.read(epochs ? "/" : " / ", all);
+  const bool fits = all >= step && all <= kCountLimit;
+  if (epochs && !fits) return std::nullopt;
+  PaddleSpeedLine out{.step = epochs ? (epoch - 1) * all + step : step, .speed = *speed};
+  if (!epochs && fits) out.planned = all;
+  return out;
+}
+
+// A line of the Transformer, of ERNIE or Knover, or of PaddleHub; nothing for any other. What a
+// step counts is not stated on them.
+std::optional<PaddleSpeedLine> read_paddle_speed_line(const Line& line) {
+  if (auto out = read_transformer(line)) return out;
+  if (auto out = read_ernie(line)) return out;
+  return read_hub(line);
+}
+
+// PaddleLaunch: what the command line and the launcher of a Paddle run state about it.
+
+/// The command line stands before the log or, with `set -x` after `tee`, after it.
+class PaddleLaunch {
+ public:
+  void see(const Line& line);
+  /// Cards, nodes and merged gradients, as far as they are stated.
+  void give_to(Facts& facts) const;
+
+  /// Trainers of parameter servers.
+  [[nodiscard]] std::optional<std::int64_t> trainers() const { return trainers_; }
+  /// Steps that are planned, counted as the lines count them.
+  [[nodiscard]] std::optional<std::int64_t> max_steps() const { return max_steps_; }
+  /// The launcher's last word, on the other stream: the last steps may stand after it.
+  [[nodiscard]] bool ended_well() const { return ended_well_; }
+
+ private:
+  std::optional<std::int64_t> cards_, nodes_, merge_, max_steps_, trainers_;
+  bool ended_well_ = false;
+};
+
+void PaddleLaunch::see(const Line& line) {
+  const auto at = [&](std::string_view what) { return find_text(line.text, what); };
+  constexpr auto kNone = std::string_view::npos;
+  if (at("] Local processes completed.") != kNone) {
+    ended_well_ = true;
+    return;
+  }
+  if (const auto merge = size_after(line, "gradient_merge_steps=")) merge_ = merge;
+  if (const auto trainers = number_after(line, "] trainers: ")) {
+    if (*trainers >= 1 && *trainers < 1e6) trainers_ = static_cast<std::int64_t>(*trainers);
+  }
+  if (const auto steps = argument(line.text, "max_steps")) max_steps_ = count(*steps);
+  if (at("run_pretrain.py") == kNone) return;
+  if (at("paddle.distributed.") == kNone) {
+    if (const auto python = at("python"); python < at("run_pretrain.py")) cards_ = 1;
+    return;
+  }
+  Cursor gpus(line);
+  if (!gpus.skip_past("--gpus=") && !gpus.skip_past("--gpus ")) return;
+  const auto list = gpus.until(" \t\"'");
+  if (list) cards_ = static_cast<std::int64_t>(split(*list, ',').size());
+  nodes_ = 1;
+  for (const std::string_view several : {"--ips", "--cluster_node_ips", "--nnodes", "--master"}) {
+    if (line.text.find(several) != kNone) nodes_.reset();
+  }
+}
+
+void PaddleLaunch::give_to(Facts& facts) const {
+  if (merge_) facts.gradient_accumulation_steps.set(*merge_, FactSource::log);
+  if (cards_ == 1) {
+    facts.world_size.set(1, FactSource::log);
+  } else if (cards_) {
+    facts.gpus_per_node.set(*cards_, FactSource::log);
+    if (nodes_) facts.nodes.set(*nodes_, FactSource::log);
+  }
+}
 
 // The first line of a log may stand for many steps or, after a resume, for few.
 constexpr Begin kRuns[] = {{.first = FirstInterval::as_next, .restart = Restart::back}};

@@ -3,7 +3,10 @@
 // TensorFlow hands each message to two loggers: it stands once as "INFO:tensorflow:..." and once
 // with an absl stamp ("I0501 17:11:00.381370 <thread> file.py:2308] ..."), which gives the clock.
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -12,13 +15,236 @@
 #include "parsers/assemble/tf_updates.h"
 #include "parsers/core/text.h"
 #include "parsers/formats/format.h"
-#include "parsers/formats/tensorflow/tf_rates.h"
-#include "parsers/formats/tensorflow/tf_series.h"
 #include "parsers/lines/cursor.h"
 #include "parsers/lines/tf_message.h"
 
 namespace bertbench {
 namespace {
+
+// TfSeries: the lines of one TensorFlow run come in up to three series; the best becomes its
+// RunLog.
+
+class TfSeries {
+ public:
+  /// Losses with their step; global_step/sec and examples/sec alone; NVIDIA's lines of a step.
+  enum class Kind { loss_step, rate_only, dle };
+
+  /// The run of that series, begun at `line` if there is none.
+  RunDraft& at(Kind kind, std::int64_t line, RunBuilder& out);
+  /// Null if there is none.
+  [[nodiscard]] RunDraft* find(Kind kind) const { return runs_[static_cast<std::size_t>(kind)]; }
+  /// Some line of a step was seen.
+  [[nodiscard]] bool begun() const { return best() != nullptr; }
+  /// A loss that is no number, said after the run: of every series that has records.
+  void set_loss(double loss, std::int64_t line);
+
+  /// What is said about the whole run; it becomes a run itself where no line of a step stands.
+  RunDraft& statements(std::int64_t line, RunBuilder& out);
+  /// Null if nothing was said.
+  [[nodiscard]] RunDraft* statements() const { return statements_; }
+
+  /// The run ends: all series but the best are discarded, which takes over what was said. Null if
+  /// there was nothing. `samples`: NVIDIA's lines are of single iterations, so that a closing mean
+  /// is better than they are.
+  RunDraft* end(bool samples);
+
+ private:
+  [[nodiscard]] RunDraft* best() const;
+
+  std::array<RunDraft*, 3> runs_{};
+  RunDraft* statements_ = nullptr;
+};
+
+RunDraft& TfSeries::at(Kind kind, std::int64_t line, RunBuilder& out) {
+  RunDraft*& slot = runs_[static_cast<std::size_t>(kind)];
+  if (slot == nullptr) {
+    slot = &out.extra(WorkKind::training, line);
+    slot->log.iteration_unit = IterationUnit::optimizer_step;
+    slot->log.clock_resolution_s = 1e-6;
+    slot->log.clock_is_wall = true;
+  }
+  return *slot;
+}
+
+void TfSeries::set_loss(double loss, std::int64_t line) {
+  for (RunDraft* run : runs_) {
+    if (run != nullptr && run->last() != nullptr) run->set_loss(loss, line);
+  }
+}
+
+RunDraft& TfSeries::statements(std::int64_t line, RunBuilder& out) {
+  if (statements_ == nullptr) {
+    statements_ = &out.extra(WorkKind::training, line);
+    statements_->discard = true;
+  }
+  statements_->last_line = line;
+  return *statements_;
+}
+
+RunDraft* TfSeries::best() const {
+  constexpr std::int64_t kDenser = 4;  // rates stand so much more often than losses
+  if (RunDraft* dle = find(Kind::dle)) return dle;
+  RunDraft* const loss = find(Kind::loss_step);
+  RunDraft* const rates = find(Kind::rate_only);
+  const bool denser =
+      loss == nullptr || (rates != nullptr && rates->count() > kDenser * loss->count());
+  return denser ? rates : loss;
+}
+
+RunDraft* TfSeries::end(bool samples) {
+  RunDraft*& dle = runs_[static_cast<std::size_t>(Kind::dle)];
+  if (samples && dle != nullptr && statements_ != nullptr && statements_->log.summary) {
+    dle->discard = true;
+    dle = nullptr;
+  }
+  RunDraft* const taken = best();
+  for (RunDraft* run : runs_) {
+    if (run == nullptr || run == taken) continue;
+    run->discard = true;
+    if (taken != nullptr && run->log.first_nan_step && !taken->log.first_nan_step) {
+      taken->log.first_nan_step = run->log.first_nan_step;
+    }
+  }
+  RunDraft* const said = statements_;
+  *this = {};
+  if (taken == nullptr) {
+    if (said != nullptr) said->discard = false;
+    return said;
+  }
+  if (said != nullptr) {
+    taken->log.summary = said->log.summary;
+    taken->log.totals.training_s = said->log.totals.training_s;
+    taken->log.totals.sequences = said->log.totals.sequences;
+    taken->ended_well = said->ended_well;
+    taken->last_line = std::max(taken->last_line, said->last_line);
+  }
+  std::int64_t iterations = 0;
+  for (const Record& record : taken->records()) iterations += record.iterations;
+  taken->log.totals.iterations = iterations;
+  return taken;
+}
+
+// The global_step/sec and examples/sec lines of TensorFlow's Estimators as a series of records.
+
+/// The lines carry no step: how many steps one covers follows from the clock. A line waits for its
+/// examples/sec line, and the first one for the number of steps of the second.
+class TfRates {
+ public:
+  using DraftAt = std::function<RunDraft&(std::int64_t line)>;
+
+  void see_steps(const TfMessage& message, double rate, double time_s, std::int64_t line,
+                 std::int64_t end_byte, const DraftAt& draft);
+  void see_examples(double rate);
+  /// The run has ended: what waits is put, and the next line begins anew.
+  void end(const DraftAt& draft);
+  /// examples/sec over global_step/sec: TPUEstimator prints the product of its batch, the global
+  /// one, and the other. Nothing where the lines do not agree on one whole number.
+  [[nodiscard]] std::optional<std::int64_t> batch() const;
+
+ private:
+  struct Line {
+    bool set = false;
+    double rate = kUnknown, examples = kUnknown, time_s = kUnknown;
+    std::string text;  ///< the message, to recognise its second copy
+    bool absl = false, twice = false;
+    std::int64_t line = 0, end_byte = -1;
+  };
+  void put(const Line& from, std::int64_t steps, bool first, const DraftAt& draft);
+  void put_waiting(const DraftAt& draft);
+
+  Line waiting_, first_;
+  double time_s_ = kUnknown;  ///< clock of the record before
+  std::int64_t step_ = 0;
+  double least_batch_ = 1, most_batch_ = 0;  ///< what all lines so far allow
+  bool rated_ = false;
+};
+
+void TfRates::see_steps(const TfMessage& message, double rate, double time_s, std::int64_t line,
+                        std::int64_t end_byte, const DraftAt& draft) {
+  if (waiting_.set && waiting_.text == message.text && !waiting_.twice &&
+      waiting_.absl != message.absl) {
+    waiting_.twice = true;  // the same message from the other logger
+    if (message.absl) waiting_.time_s = time_s;
+    return;
+  }
+  put_waiting(draft);
+  waiting_ = {};
+  waiting_.set = true;
+  waiting_.rate = rate;
+  waiting_.time_s = time_s;
+  waiting_.text = message.text;
+  waiting_.absl = message.absl;
+  waiting_.line = line;
+  waiting_.end_byte = end_byte;
+}
+
+void TfRates::see_examples(double rate) {
+  if (!waiting_.set) return;
+  waiting_.examples = rate;
+  if (!(waiting_.rate > 0) || !(rate > 0)) return;
+  constexpr double kDigits = 1e-5;  // six digits of each
+  const double least = rate / waiting_.rate * (1 - kDigits);
+  const double most = rate / waiting_.rate * (1 + kDigits);
+  least_batch_ = rated_ ? std::max(least_batch_, least) : least;
+  most_batch_ = rated_ ? std::min(most_batch_, most) : most;
+  rated_ = true;
+}
+
+std::optional<std::int64_t> TfRates::batch() const {
+  const double whole = std::ceil(least_batch_);
+  if (!rated_ || !(whole >= 1 && whole < 1e9) || whole > most_batch_ || whole + 1 <= most_batch_) {
+    return std::nullopt;
+  }
+  return static_cast<std::int64_t>(whole);
+}
+
+void TfRates::put(const Line& from, std::int64_t steps, bool first, const DraftAt& draft) {
+  Sample sample;
+  step_ += std::max<std::int64_t>(1, steps);
+  sample.step = step_;
+  sample.iterations = std::max<std::int64_t>(1, steps);
+  // The first interval holds the building of the graph: no step time.
+  if (steps > 0 && from.rate > 0 && !first) {
+    sample.seconds = static_cast<double>(steps) / from.rate;
+  }
+  sample.time_s = from.time_s;
+  RunDraft& run = draft(from.line);
+  if (!std::isnan(from.examples)) {
+    run.log.rate_unit = RateUnit::sequences_per_second;
+    sample.rate = from.examples;
+  } else if (run.log.rate_unit != RateUnit::sequences_per_second) {
+    run.log.rate_unit = RateUnit::iterations_per_second;
+    sample.rate = from.rate;
+  }
+  sample.line = from.line;
+  sample.end_byte = from.end_byte;
+  run.add(sample);
+}
+
+void TfRates::put_waiting(const DraftAt& draft) {
+  if (!waiting_.set) return;
+  const std::int64_t steps = tf_steps_in(waiting_.rate, waiting_.time_s - time_s_);
+  if (std::isnan(time_s_) && !first_.set && !std::isnan(waiting_.time_s)) {
+    first_ = waiting_;  // its own number of steps is that of the next line
+  } else {
+    if (first_.set) put(first_, steps, true, draft);
+    first_.set = false;
+    put(waiting_, steps, false, draft);
+  }
+  time_s_ = waiting_.time_s;
+  waiting_ = {};
+}
+
+void TfRates::end(const DraftAt& draft) {
+  put_waiting(draft);
+  if (first_.set) {
+    waiting_ = first_;  // a single line: nothing says how many steps it covers
+    first_ = {};
+    waiting_.time_s = time_s_ = kUnknown;
+    put_waiting(draft);
+  }
+  *this = TfRates();
+}
 
 constexpr std::string_view kSaving = "Saving checkpoints for ";
 constexpr std::string_view kLeftOut = "Skipping time record for ";

@@ -1,24 +1,27 @@
 // tqdm: progress bars of PyTorch trainers, above all NVIDIA's BERT (DeepLearningExamples) and the
 // Hugging Face Trainer, with the lines that stand between their bars.
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "parsers/assemble/closing_lines.h"
 #include "parsers/assemble/run_builder.h"
+#include "parsers/core/facts.h"
+#include "parsers/core/line.h"
 #include "parsers/core/text.h"
 #include "parsers/formats/format.h"
 #include "parsers/formats/tqdm/bar_leaps.h"
 #include "parsers/formats/tqdm/bar_name.h"
-#include "parsers/formats/tqdm/bar_track.h"
-#include "parsers/formats/tqdm/bar_units.h"
-#include "parsers/formats/tqdm/step_lines.h"
-#include "parsers/formats/tqdm/tqdm_anchors.h"
+#include "parsers/formats/tqdm/bar_times.h"
 #include "parsers/formats/tqdm/tqdm_bar.h"
 #include "parsers/formats/tqdm/unnamed_bars.h"
 #include "parsers/lines/cursor.h"
@@ -26,7 +29,366 @@
 namespace bertbench {
 namespace {
 
-using namespace tqdm_anchors;
+// The literals of tqdm's lines, and what each means for a line.
+
+enum Kind : std::uint32_t {
+  kPerSecond = 1,     ///< "it/s"
+  kPerIteration = 2,  ///< "s/it"
+  kOtherUnit = 4,     ///< of a bar whose unit has a name
+  kProgress = 8,      ///< bing_bert's line of a step
+  kStepLine = 16,     ///< NVIDIA's, or that
+  kTimer = 32,        ///< DeepSpeed's timer, whose lines have a clock and a format of their own
+  kLosses = 64,       ///< a loss on a line of its own
+  kTrainer = 128,     ///< Hugging Face's Trainer prints it
+  kClosing = 256,     ///< a statement on the whole run
+  kResumed = 512,     ///< at which step the Trainer goes on
+  kPlan = 1024,
+  kStopped = 2048,    ///< Lightning's last words
+  kEpochLine = 8192,  ///< may say that an epoch begins
+  kFailures = 4096,   ///< after such a line a bar that had not ended begins in another run
+};
+constexpr std::uint32_t kBars = kPerSecond | kPerIteration;
+
+struct Literal {
+  std::string_view text;
+  std::uint32_t kinds;
+};
+constexpr Literal kLiterals[] = {
+    {"it/s", kPerSecond},
+    {"s/it", kPerIteration},
+    {"batch/s", kOtherUnit},
+    {"batches/s", kOtherUnit},
+    {"s/batch", kOtherUnit},
+    {"step/s", kOtherUnit},
+    {"steps/s", kOtherUnit},
+    {"s/step", kOtherUnit},
+    {"iter/s", kOtherUnit},
+    {"example/s", kOtherUnit},
+    {"examples/s", kOtherUnit},
+    {"s/example", kOtherUnit},
+    {"sample/s", kOtherUnit},
+    {"samples/s", kOtherUnit},
+    {"s/sample", kOtherUnit},
+    {"img/s", kOtherUnit},
+    {"s/img", kOtherUnit},
+    {"imgs/s", kOtherUnit},
+    {"images/s", kOtherUnit},
+    {"ex/s", kOtherUnit},
+    {"ba/s", kOtherUnit},
+    {"s/ba", kOtherUnit},
+    {"seq/s", kOtherUnit},
+    {"seqs/s", kOtherUnit},
+    {"sequences/s", kOtherUnit},
+    {"sentences/s", kOtherUnit},
+    {"Average Loss = ", kStepLine},
+    {"Total Steps:", kStepLine},
+    {"bing_bert_progress: step=", kStepLine | kProgress},
+    {"SamplesPerSec=", kTimer},
+    {": Loss ", kLosses},
+    {"step_loss : ", kLosses},
+    {"{'loss':", kLosses | kTrainer},
+    {"\"loss\": ", kLosses},
+    {"***** Running training", kTrainer},
+    {"TrainingArguments", kTrainer},
+    {"train/global_step", kTrainer},
+    {"_runtime':", kTrainer | kClosing},
+    {"train_runtime", kClosing},
+    {"train_samples_per_second", kClosing},
+    {"train_steps_per_second ", kClosing},
+    {"training throughput", kClosing},
+    {"Total time taken", kClosing},
+    {"training_sequences_per_second", kClosing},
+    {"real\t", kClosing},
+    {"avg_throughput: ", kClosing},
+    {" samples/sec, TFLOPS per GPU", kClosing},
+    {"Continuing training from global step ", kResumed},
+    {"Resuming training from checkpoint with epoch ", kResumed},
+    {"Total optimization steps = ", kPlan},
+    {"`Trainer.fit` stopped: `max_", kStopped},
+    {"Epoch ", kEpochLine},
+    {"Epoch: ", kEpochLine},
+    {"EPOCH ", kEpochLine},
+    {"epoch [", kEpochLine},
+    {"Traceback (most recent", kFailures},
+    {"CANCELLED AT", kFailures},
+};
+
+constexpr auto kAnchors = [] {
+  std::array<std::string_view, std::size(kLiterals)> out;
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = kLiterals[i].text;
+  return out;
+}();
+
+/// What the literals on the line show of it.
+inline std::uint32_t kinds_of(const Line& line) {
+  std::uint32_t kinds = 0;
+  any_row(line, [&](std::uint32_t row, std::size_t) {
+    kinds |= kLiterals[row].kinds;
+    return false;
+  });
+  return kinds;
+}
+
+// StepLines: "Step:7032 Average Loss = 1.457 Step Loss = 1.617 LR 0.006" of NVIDIA's BERT and
+// "bing_bert_progress: step=5, loss=7.63, lr=7.9e-08, sample_count=80" of DeepSpeed's.
+
+/// Both scripts print such a line in each optimizer step (or every log_freq of them), while the bar
+/// counts micro-steps: the records between two lines become one. The line stands before the bar
+/// moves, and the loop is left within the last step: the bar never shows that one.
+class StepLines {
+ public:
+  /// True when the line is one; `run` is the one whose bar moved last, if any.
+  bool see(const Line& line, RunDraft* run);
+  /// The end of the run: its optimizer steps, and the accumulation where the counters show it.
+  void conclude(RunDraft& run, Facts& facts) const;
+  void start_over();
+
+ private:
+  struct Said {
+    std::int64_t step = 0;
+    std::optional<double> loss;  ///< absent where the line was cut by the end of input
+  };
+  std::optional<Said> read(const Line& line);
+  void see_samples(std::int64_t step, std::int64_t samples);
+  [[nodiscard]] std::optional<std::int64_t> per_step() const;
+
+  std::int64_t joined_up_to_ = 0;     ///< counter at the last such line
+  const RunDraft* joined_ = nullptr;  ///< whose counter that is
+  std::int64_t last_step_ = 0, first_step_ = 0, last_interval_ = 0;
+  std::int64_t first_marked_step_ = 0, first_marked_counter_ = 0;  ///< at the first such line
+  std::int64_t last_marked_step_ = 0;                              ///< at the newest one
+  std::int64_t samples_ = 0;                                       ///< newest sample_count
+  std::int64_t batch_ = 0;  ///< sequences a step, 0 = not known, -1 = it changed
+  bool early_nan_ = false;  ///< a loss was not finite before any redraw printed the counter
+};
+
+// bing_bert counts the sequences of all ranks.
+void StepLines::see_samples(std::int64_t step, std::int64_t samples) {
+  constexpr std::int64_t kSampleLimit = 1'000'000'000'000;
+  if (step <= last_step_ || samples < 1 || samples > kSampleLimit || batch_ < 0) return;
+  const std::int64_t more = samples - samples_, steps = step - last_step_;
+  const bool known = last_step_ > 0 || more % steps == 0;
+  samples_ = samples;
+  if (!known) return;
+  const bool whole = more > 0 && more % steps == 0;
+  const std::int64_t each = whole ? more / steps : -1;
+  batch_ = batch_ == 0 || batch_ == each ? each : -1;
+}
+
+std::optional<StepLines::Said> StepLines::read(const Line& line) {
+  Cursor cursor(line);
+  if (cursor.skip_past("bing_bert_progress: step=")) {
+    const auto step = cursor.integer();
+    if (!step || *step < 1 || !cursor.literal(", loss=")) return std::nullopt;
+    const auto loss = cursor.number();
+    if (cursor.skip_past(", sample_count=")) {
+      if (const auto samples = cursor.integer()) see_samples(*step, *samples);
+    }
+    return Said{*step, loss};
+  }
+  Cursor total(line);
+  if (total.skip_past("Total Steps:")) {  // "Total Steps:300.0 Final Loss = 7.53"
+    const auto steps = total.number();
+    if (!steps || !(*steps >= 1 && *steps < 1e12) || !total.skip_past(" Final Loss =")) {
+      return std::nullopt;
+    }
+    last_step_ = std::max(last_step_, static_cast<std::int64_t>(*steps));
+    return Said{last_step_, {}};
+  }
+  if (!cursor.skip_past("Step:")) return std::nullopt;
+  cursor.blanks();
+  const auto step = cursor.integer();
+  cursor.blanks();
+  if (!step || !cursor.literal("Average Loss = ")) return std::nullopt;
+  auto loss = cursor.number();
+  if (loss && cursor.skip_past("Step Loss = ")) loss = cursor.number().value_or(*loss);
+  return Said{*step, loss};
+}
+
+bool StepLines::see(const Line& line, RunDraft* run) {
+  const auto said = read(line);
+  if (!said) return false;
+  if (!said->loss) return true;
+  const std::int64_t step = said->step;
+  const double loss = *said->loss;
+  if (first_step_ == 0) first_step_ = step;
+  if (run == nullptr || run->last() == nullptr) {
+    early_nan_ |= !std::isfinite(loss);
+    return true;
+  }
+  run->log.iteration_unit = IterationUnit::micro_step;
+  const std::int64_t counter = run->last()->step;
+  if (step == last_step_) return true;  // another rank's copy
+  // The counter of another bar says nothing of this one's records.
+  if (joined_ == nullptr || joined_ == run) run->join_records_after(joined_up_to_);
+  joined_ = run;
+  if (last_step_ > 0) last_interval_ = step - last_step_;
+  if (joined_up_to_ == 0) {
+    first_marked_step_ = step;
+    first_marked_counter_ = counter;
+  }
+  joined_up_to_ = counter;
+  last_marked_step_ = step;
+  last_step_ = step;
+  run->set_loss(loss, line.number);
+  return true;
+}
+
+void StepLines::start_over() {
+  first_marked_step_ = first_marked_counter_ = last_marked_step_ = 0;
+  samples_ = batch_ = 0;
+  joined_up_to_ = last_step_ = first_step_ = 0;
+  joined_ = nullptr;
+}
+
+// Micro-steps per optimizer step, where the log does not say: the bar may lag by a redraw, so only
+// a ratio that comes out whole over several steps counts.
+std::optional<std::int64_t> StepLines::per_step() const {
+  const std::int64_t steps = last_marked_step_ - first_marked_step_;
+  if (first_marked_step_ <= 0 || steps < 5) return std::nullopt;
+  const double ratio =
+      static_cast<double>(joined_up_to_ - first_marked_counter_) / static_cast<double>(steps);
+  const double whole = std::round(ratio);
+  if (whole < 1 || std::abs(ratio - whole) > 0.01 * whole) return std::nullopt;
+  return std::llround(whole);
+}
+
+void StepLines::conclude(RunDraft& run, Facts& facts) const {
+  if (joined_ == &run) run.join_records_after(joined_up_to_);
+  if (last_step_ > 0 && last_step_ >= first_step_) {
+    Totals& totals = run.log.totals;
+    totals.optimizer_steps = last_step_ - first_step_ + std::max<std::int64_t>(1, last_interval_);
+    totals.last_optimizer_step = last_step_;
+    totals.first_optimizer_step = last_step_ - *totals.optimizer_steps;
+  }
+  if (batch_ > 0) facts.global_batch_size.set(batch_, FactSource::log);
+  const auto each = per_step();
+  if (each) facts.gradient_accumulation_steps.set(*each, FactSource::log);
+  // The steps that the bar is short of, where both count from the same one on.
+  const std::int64_t micro = last_step_ * each.value_or(1);
+  const std::int64_t printed = std::max<std::int64_t>(1, last_interval_) * each.value_or(1);
+  if (run.last() != nullptr && joined_ == &run && micro > run.last()->step &&
+      micro - run.last()->step <= printed) {
+    run.reached = micro;
+  }
+  if (early_nan_ && !run.log.first_nan_step) run.log.first_nan_step = 1;
+}
+
+// BarUnits: what follows for a run whose bar counts something else than plain iterations.
+
+/// A bar of examples ("128.00 examples/s") gives sequences/s, of the process that draws it; one
+/// with unit_scale rounds its counter ("3.20k/100k").
+class BarUnits {
+ public:
+  void see(const TqdmBar& bar, int rank, RunDraft& draft);
+  void conclude();
+
+ private:
+  struct Seen {
+    RunDraft* draft = nullptr;
+    int rank = -1;
+    bool several_ranks = false, examples = false, rounded = false;
+  };
+  std::vector<Seen> seen_;  ///< drafts of such bars only
+};
+
+void BarUnits::see(const TqdmBar& bar, int rank, RunDraft& draft) {
+  constexpr std::size_t kUnitsHeld = 64;  // hostile input
+  if (!bar.counts_examples && !bar.rounded && seen_.empty()) return;
+  Seen* found = nullptr;
+  for (Seen& seen : seen_) {
+    if (seen.draft == &draft) found = &seen;
+  }
+  if (found == nullptr) {
+    if ((!bar.counts_examples && !bar.rounded) || seen_.size() == kUnitsHeld) return;
+    found = &seen_.emplace_back(Seen{&draft, rank});
+  }
+  found->several_ranks |= rank != found->rank;
+  found->examples |= bar.counts_examples;
+  found->rounded |= bar.rounded;
+  if (!bar.counts_examples) return;
+  draft.log.rate_unit = RateUnit::sequences_per_second;
+  draft.own_facts = true;  // no batch: an example is one sequence
+}
+
+void BarUnits::conclude() {
+  for (const Seen& seen : seen_) {
+    RunLog& log = seen.draft->log;
+    if (seen.examples) {
+      if (seen.several_ranks) log.rate_unit = RateUnit::unknown;
+      log.notices.push_back(make_notice(
+          seen.several_ranks ? NoticeCode::bar_of_several_ranks : NoticeCode::bar_of_one_process,
+          0));
+    }
+    if (seen.rounded) {
+      log.notices.push_back(make_notice(NoticeCode::counter_rounded, 0));
+    }
+  }
+}
+
+// Track: a progress bar over all its restarts.
+
+/// The bar of one description (of one total, if unnamed) and rank, over all its restarts.
+struct Track {
+  RunDraft* draft = nullptr;
+  std::int64_t base = 0;  ///< iterations of the bars that ended
+  double base_s = 0;      ///< their seconds
+  std::int64_t done = 0;  ///< of the bar that runs now
+  double elapsed_s = 0;
+  double rate = kUnknown;  ///< of its newest redraw
+  BarTimes times;          ///< of the bar that runs now
+  /// Drawn at 0 with a rate: its counter began at -1, as in Lightning before 1.5, and its rates
+  /// count one iteration too many.
+  bool one_ahead = false;
+  bool looked = false;  ///< whose bar it is was looked for
+  std::int64_t total = 0;
+  std::int64_t moved_at = 0;   ///< newest line that shows more of it done
+  bool progressed = false;     ///< some bar of this track got beyond 0
+  std::int64_t created = 0;    ///< bars drawn at 0
+  std::int64_t per_start = 0;  ///< ranks that draw the same bar without a label
+  std::int64_t starts = 1;     ///< generations begun
+  std::int64_t epoch = -1;     ///< in its name, if any
+  bool of_epochs = true;  ///< its counter went along with the epoch in its name: 1 at "Epoch 0"
+  BarLeaps::First first;
+  bool only_ends = true;          ///< no redraw below its total
+  bool first_step = false;        ///< its newest bar stood at 0 when the first step was taken
+  std::int64_t outer_at_end = 0;  ///< where the bar around it stood
+  std::int64_t ends = 1;          ///< bars of which nothing but the end is kept
+};
+
+/// A copy of a terminal keeps a bar's last redraw only. True when this one, after one at its
+/// total, is of the next epoch's bar: its clock says otherwise, or the bar around it went on. The
+/// Trainer's bar, without name and loss, is drawn once more when all is saved: that is the same.
+inline bool is_next_end(const Track& track, const TqdmBar& bar, bool named,
+                        std::int64_t outer_done) {
+  constexpr double kEndGapSeconds = 2, kEndGapShare = 0.02;  // seconds; ranks end together
+  if (!track.only_ends || track.created > 0 || track.draft == nullptr || bar.total == 0) {
+    return false;
+  }
+  const double later = bar.elapsed_s - track.elapsed_s;
+  if (later < -std::max(kEndGapSeconds, kEndGapShare * track.elapsed_s)) return true;
+  if (track.done != bar.total || bar.done != bar.total || !(named || bar.has_loss)) return false;
+  return outer_done > track.outer_at_end ||
+         later > std::max(kEndGapSeconds, kEndGapShare * track.elapsed_s);
+}
+
+inline void fill_ends(const Track& track, RunDraft& draft) {
+  if (track.ends < 2) return;
+  draft.log.notices.push_back(make_notice(NoticeCode::bars_one_after_other, 0, track.ends));
+}
+
+/// How long a bar ran that has ended. Its elapsed field is cut to whole seconds; where its last
+/// redraw shows the mean rate, as tqdm's does when a bar is closed, that gives them finer.
+struct Ended {
+  double seconds = 0, error = 1;
+};
+
+inline Ended seconds_of(const Track& track) {
+  const double by_rate = (static_cast<double>(track.done) + (track.one_ahead ? 1 : 0)) / track.rate;
+  if (!(track.rate > 0) || std::floor(by_rate) != track.elapsed_s) return {track.elapsed_s, 1};
+  const double printed = std::max(track.rate, 1 / track.rate);  // it/s or s/it, of two decimals
+  return {by_rate, by_rate * 0.005 / printed};
+}
 
 class TqdmParser final : public LineParser {
  public:
