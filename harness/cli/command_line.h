@@ -63,7 +63,7 @@ class CommandLine {
   /// The same, stored as it is.
   Option add_text(const std::string& names, std::string& value, const std::string& type,
                   const std::string& description);
-  /// A file that the command writes; `parse` refuses what may not be overwritten (output_guard.h).
+  /// A file that the command writes; `parse` refuses what may not be overwritten.
   Option add_output_file(const std::string& names, std::string& value, const std::string& type,
                          const std::string& description);
   /// May be given several times, one value each.

@@ -2,18 +2,26 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
 #include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "harness/cli/command.h"
 #include "harness/cli/console.h"
-#include "harness/cli/extract_dlperf.h"
-#include "harness/cli/extract_options.h"
 #include "harness/cli/follow.h"
 #include "harness/cli/inputs.h"
-#include "harness/cli/iterations_csv.h"
-#include "harness/cli/join_restarts.h"
 #include "harness/cli/number_text.h"
 #include "harness/cli/options.h"
 #include "harness/cli/ordered_work.h"
@@ -21,20 +29,396 @@
 #include "harness/cli/progress.h"
 #include "harness/cli/result_view.h"
 #include "harness/cli/shard.h"
+#include "parsers/core/error.h"
+#include "parsers/core/facts.h"
+#include "parsers/core/run_log.h"
 #include "parsers/core/text.h"
+#include "parsers/core/window_rule.h"
 #include "parsers/described/described_format.h"
 #include "parsers/input/arrivals_file.h"
+#include "parsers/input/input.h"
 #include "parsers/reader/log_reader.h"
+#include "reports/cells/measured_logs.h"
 #include "reports/cells/partial.h"
 #include "reports/cells/result_builder.h"
+#include "reports/cells/spool.h"
+#include "reports/cells/summarize.h"
+#include "reports/measure/deduced_facts.h"
 #include "reports/measure/estimators.h"
 #include "reports/measure/measure.h"
+#include "reports/measure/restarts.h"
 #include "reports/measure/tool_windows.h"
 #include "reports/model/result_io.h"
+#include "reports/model/result_set.h"
+#include "reports/output/dlperf_scripts.h"
+#include "reports/output/iterations.h"
 #include "reports/stats/flops.h"
 
 namespace bertbench {
 namespace {
+
+// One run over several logs: `extract` finds the restarts among the logs that it has measured.
+
+/// The spans of measured runs, held until all logs are read. Logs of a chain are read again, so
+/// that memory does not grow with their records.
+class RestartJoiner {
+ public:
+  /// `log` is the run's number in the builder, `run` its number in its file.
+  void hold(std::size_t log, RunSpan span, std::size_t run);
+  /// In `logs` a chain becomes one trial in the place of its first part; returns the chains.
+  std::vector<std::vector<std::size_t>> join(MeasuredLogs& logs, const ReadOptions& read,
+                                             const MeasureOptions& measure);
+
+ private:
+  struct Held {
+    std::uint32_t log, run;
+  };
+  std::vector<Held> held_;  ///< one for each of spans_, in their order
+  std::vector<RunSpan> spans_;
+  std::unordered_map<std::string, std::size_t> groups_;  ///< their numbers, which spans_ name
+};
+
+/// The runs of a chain, read again; nothing when a log has changed meanwhile.
+std::optional<std::vector<RunLog>> read_chain(
+    const std::vector<std::pair<std::string, std::size_t>>& parts, const ReadOptions& read) {
+  std::vector<RunLog> out;
+  for (const auto& [path, run] : parts) {
+    auto runs = read_log(path, read);
+    if (!runs || run >= runs->size() || !optimizer_step_range((*runs)[run])) return std::nullopt;
+    out.push_back(std::move((*runs)[run]));
+  }
+  return out;
+}
+
+// What decides whether a measured run goes on from another. Threads may ask side by side.
+RunSpan restart_span(const MeasuredLog& measured, const RunLog& log, const Input& input) {
+  // Logs that were named belong together; those of a folder with those of the same folder. What
+  // stdin held is gone, and a tree that numbers its trials says itself what a trial is.
+  std::string group = input.named ? "" : std::filesystem::path(log.path).parent_path().string();
+  group += '\n' + measured.identity.framework.value_or("") + '\n' + measured.identity.key();
+  RunSpan span = span_of(log, group);
+  if (log.path == "-" || measured.numbered) span.steps.reset();
+  return span;
+}
+
+void RestartJoiner::hold(std::size_t log, RunSpan span, std::size_t run) {
+  if (!span.steps) return;
+  // Few groups have many logs: their number takes no memory of its own.
+  const auto number = groups_.emplace(std::move(span.group), groups_.size()).first->second;
+  span.group = std::to_string(number);
+  spans_.push_back(std::move(span));
+  held_.push_back({static_cast<std::uint32_t>(log), static_cast<std::uint32_t>(run)});
+}
+
+std::vector<std::vector<std::size_t>> RestartJoiner::join(MeasuredLogs& logs,
+                                                          const ReadOptions& read,
+                                                          const MeasureOptions& measure) {
+  const RestartChains found = find_restarts(spans_);
+  const auto path_of = [&](std::size_t i) { return logs.trial(held_[i].log).log; };
+  for (const auto& doubt : found.doubts) {
+    std::string names;
+    for (const std::size_t i : doubt.may_continue) {
+      const std::string path = path_of(i);
+      if (names.find(path) == std::string::npos) names += " " + path;
+    }
+    logs.add_notice(held_[doubt.run].log, make_notice(NoticeCode::restart_ambiguous, 0,
+                                                      spans_[doubt.run].steps->first, names));
+  }
+  std::vector<std::vector<std::size_t>> chains;
+  for (const auto& chain : found.chains) {
+    std::vector<std::pair<std::string, std::size_t>> parts;
+    std::vector<std::size_t> numbers;
+    for (const std::size_t i : chain) {
+      parts.emplace_back(path_of(i), held_[i].run);
+      numbers.push_back(held_[i].log);
+    }
+    auto runs = read_chain(parts, read);
+    if (!runs) continue;
+    logs.replace(numbers.front(), measure_log(join_restarts(std::move(*runs)), measure));
+    for (std::size_t k = 1; k < numbers.size(); ++k) logs.drop(numbers[k]);
+    chains.push_back(std::move(numbers));
+  }
+  held_ = {};
+  spans_ = {};
+  groups_ = {};
+  return chains;
+}
+
+// --iterations: every record of every log as CSV, for plots and for other statistics.
+
+/// Columns log,trial,step,time_s,seconds,sequences_per_second,loss,rank_spread; a value that the
+/// log does not give is empty. The number of a trial is known only when all logs are grouped, so
+/// rows wait in a temporary file until then; memory does not grow with the logs.
+class IterationsCsv {
+ public:
+  /// `given`: facts of the command line, which may turn iterations into sequences.
+  explicit IterationsCsv(Facts given);
+
+  [[nodiscard]] Result<void> add(const RunLog& log);
+  /// The runs, by the order in which they were added, became one trial of the first one's path.
+  void join(const std::vector<std::size_t>& runs);
+  /// All rows with the trial numbers of `set`, to a stream.
+  [[nodiscard]] Result<void> write(const ResultSet& set, std::ostream& out);
+
+ private:
+  struct Run {
+    std::string path;
+    WorkKind kind;
+    std::size_t bytes;
+    std::optional<std::size_t> part_of;  ///< the run whose trial it is, if not its own
+  };
+  Facts given_;
+  FileHandle rows_;
+  std::vector<Run> runs_;
+};
+
+// Sequences of the whole job per iteration as the log counts them.
+std::optional<std::int64_t> sequences_of(const RunLog& log, const Facts& given) {
+  std::vector<Notice> said_elsewhere;  // measuring reports disagreements already
+  const Facts known = merge_facts(given, log.facts, said_elsewhere);
+  const Facts facts = merge_facts(known, facts_from_path(log.path).facts, said_elsewhere);
+  return sequences_per_iteration(facts, log.iteration_unit);
+}
+
+Error spool_error() {
+  return {"--iterations", fmt::format("no temporary file: {}", std::strerror(errno)),
+          "free some space in the temporary folder or set TMPDIR"};
+}
+
+IterationsCsv::IterationsCsv(Facts given)
+    : given_(std::move(given)), rows_(open_temporary_file()) {}
+
+Result<void> IterationsCsv::add(const RunLog& log) {
+  if (!rows_) return tl::unexpected(spool_error());
+  const auto sequences = sequences_of(log, given_);
+  std::string text;
+  std::size_t bytes = 0;
+  const auto spool = [&] {
+    bytes += text.size();
+    const bool written = std::fwrite(text.data(), 1, text.size(), rows_.get()) == text.size();
+    text.clear();
+    return written;
+  };
+  for (const Record& record : log.records) {
+    append_iteration(text, record, sequences, log.rate_unit);
+    if (text.size() > (1U << 16U) && !spool()) return tl::unexpected(spool_error());
+  }
+  if (!spool()) return tl::unexpected(spool_error());
+  runs_.push_back({log.path, log.kind, bytes, std::nullopt});
+  return {};
+}
+
+void IterationsCsv::join(const std::vector<std::size_t>& runs) {
+  for (std::size_t i = 1; i < runs.size(); ++i) runs_[runs[i]].part_of = runs.front();
+}
+
+Result<void> IterationsCsv::write(const ResultSet& set, std::ostream& out) {
+  // Runs of one file are distinguished by their order, which grouping keeps.
+  std::map<std::pair<std::string, WorkKind>, std::vector<int>> trials;
+  for (const Cell& cell : set.cells) {
+    for (const Trial& trial : cell.trials) trials[{trial.log, cell.kind}].push_back(trial.trial);
+  }
+  std::map<std::pair<std::string, WorkKind>, std::size_t> used;
+  out << kIterationsHeader;
+  if (!rows_) return tl::unexpected(spool_error());
+  if (std::fflush(rows_.get()) != 0) return tl::unexpected(spool_error());
+  std::rewind(rows_.get());
+  std::vector<std::string> number_of;  // of each run's trial
+  for (const Run& run : runs_) {
+    number_of.emplace_back();
+    if (run.part_of) continue;
+    const std::pair id{run.path, run.kind};
+    const std::vector<int>& numbers = trials[id];
+    const std::size_t which = used[id]++;
+    if (which < numbers.size()) number_of.back() = std::to_string(numbers[which]);
+  }
+  std::string line;
+  for (std::size_t i = 0; i < runs_.size(); ++i) {
+    const Run& run = runs_[i];
+    const std::string prefix = iterations_prefix(run.path, number_of[run.part_of.value_or(i)]);
+    std::size_t left = run.bytes;
+    while (left > 0) {
+      line.clear();
+      for (int c = 0; left > 0 && c != '\n'; --left) {
+        c = std::getc(rows_.get());
+        if (c == EOF) return tl::unexpected(spool_error());
+        line += static_cast<char>(c);
+      }
+      out << prefix << line;
+    }
+  }
+  return {};
+}
+
+// What `extract` was asked for.
+
+struct ExtractOptions {
+  std::vector<std::string> paths;
+  std::string format = "auto", format_file;
+  Facts facts;
+  std::optional<WindowRule> window;
+  std::string estimator, base, flops_formula, compat, iterations, shard_text;
+  bool summary = false, strict = false, follow = false, no_join = false;
+  std::optional<std::int64_t> stall_after;
+  std::optional<std::int64_t> threads;
+  std::vector<WorkKind> kinds;          ///< ViewOptions::kinds
+  std::vector<std::string> windows_of;  ///< MeasureOptions::windows_of
+  OutputOptions output;
+};
+
+// Names that are not known, and options that exclude each other. `user_format` may be null.
+Result<void> check_options(const ExtractOptions& options, const DescribedFormat* user_format) {
+  if (auto known = check_format_name(options.format, user_format); !known) return known;
+  if (options.follow && !options.shard_text.empty()) {
+    return fail("--follow", "cannot be joined with --shard", "follow the logs that matter");
+  }
+  if (!options.follow && options.stall_after) {
+    return fail("--stall-after", "only --follow waits for output", "add --follow");
+  }
+  const auto names = estimator_names();
+  if (!options.estimator.empty() &&
+      std::find(names.begin(), names.end(), options.estimator) == names.end()) {
+    const std::string near = nearest_name(options.estimator, {names.begin(), names.end()});
+    return fail("--estimator", fmt::format("'{}' is not an estimator", options.estimator),
+                near.empty() ? fmt::format("use one of {}", fmt::join(names, ", "))
+                             : fmt::format("did you mean {}?", near));
+  }
+  if (!options.compat.empty() && options.compat != "dlperf") {
+    return fail("--compat", fmt::format("'{}' is not known", options.compat), "use dlperf");
+  }
+  if (options.iterations == "-" && options.output.machine_on_stdout()) {
+    return fail("--iterations", "two machine forms cannot share stdout",
+                "give one of them a file name");
+  }
+  if (options.shard_text.empty()) return {};
+  if (!options.iterations.empty()) {
+    return fail("--shard", "cannot be joined with --iterations, as merging numbers the trials",
+                "write the iterations of the logs that matter in a run of its own");
+  }
+  if (!options.compat.empty()) {
+    return fail("--shard", "cannot be joined with --compat, which replays a script on whole cells",
+                "leave one of them out");
+  }
+  if (std::ranges::find(options.paths, "-") != options.paths.end()) {
+    return fail("--shard", "stdin cannot be cut into shards", "name files or folders");
+  }
+  return {};
+}
+
+// What decides a result besides its logs: shards merge only if these are equal.
+std::map<std::string, std::string> deciding(const ExtractOptions& options) {
+  std::map<std::string, std::string> out = facts_as_options(options.facts);
+  const auto put = [&](const char* key, const std::string& value) {
+    if (!value.empty()) out[key] = value;
+  };
+  if (options.format != "auto") put("format", options.format);
+  put("format-file", options.format_file);
+  if (options.window) put("window", options.window->str());
+  put("estimator", options.estimator);
+  put("base", options.base);
+  put("flops-formula", options.flops_formula);
+  return out;
+}
+
+// `extract --compat dlperf`: a log's number as DLPerf's own script for its framework takes it.
+
+// Lines as Python's text mode cuts them. A longer line than any trainer prints is cut.
+constexpr std::size_t kLongest = std::size_t{1} << 16;
+
+Result<void> feed(const std::string& path, DlperfScript& script) {
+  auto source = open_source(path);
+  if (!source) return tl::unexpected(source.error());
+  std::array<char, 1 << 16> block{};
+  std::string line;
+  std::int64_t number = 1;
+  bool after_return = false;
+  while (true) {
+    const auto got = (*source)->read(block);
+    if (!got) return tl::unexpected(got.error());
+    if (*got == 0) break;
+    for (std::size_t i = 0; i < *got; ++i) {
+      const char c = block[i];
+      if (c == '\n' && after_return) {
+        after_return = false;
+        continue;
+      }
+      after_return = c == '\r';
+      if (c != '\n' && c != '\r') {
+        if (line.size() < kLongest) line.push_back(c);
+        continue;
+      }
+      script.see(line, number++);
+      line.clear();
+    }
+  }
+  if (!line.empty()) script.see(line, number);
+  return {};
+}
+
+void not_applied(Trial& trial, std::string why) {
+  trial.notices.push_back(make_notice(NoticeCode::dlperf_not_applied, 0, std::move(why)));
+}
+
+void apply_to(Trial& trial, const Identity& identity, std::optional<DlperfWindow> batches) {
+  DlperfPlace place;
+  place.nodes = identity.nodes.value_or(0);
+  place.gpus_per_node = identity.gpus_per_node.value_or(0);
+  place.batch_size_per_device = identity.micro_batch_size.value_or(0);
+  const auto script = dlperf_script(trial.format, place, batches);
+  if (!script) {
+    return not_applied(trial, "DLPerf has no script for BERT logs of the format " + trial.format);
+  }
+  if (trial.log == "-" || place.nodes < 1 || place.gpus_per_node < 1 ||
+      place.batch_size_per_device < 1) {
+    return not_applied(trial,
+                       "DLPerf's scripts take nodes, GPUs and batch from the place of a log "
+                       "(4n8g/bert_b32_fp32_4.log), which this one does not show");
+  }
+  if (const auto read = feed(trial.log, *script); !read) {
+    return not_applied(trial, read.error().message());
+  }
+  DlperfSpeed speed = script->finish();
+  for (Notice& notice : speed.notices) trial.notices.push_back(std::move(notice));
+  const auto own = trial.sequences_per_second;
+  if (trial.unit() != RateUnit::sequences_per_second) {  // its estimates have another unit
+    trial.tokens_per_second.reset();
+    trial.iterations_per_second.reset();
+    trial.estimators.clear();
+    trial.resolution.clear();
+    trial.expected_error.clear();
+  }
+  trial.sequences_per_second = speed.speed;
+  trial.window.rule = fmt::format("{}:{}", speed.window.warmup, speed.window.train);
+  trial.window.chosen_by = batches ? "user" : "default";
+  trial.window.covered = speed.speed.has_value();
+  if (!speed.speed) return trial.estimator.clear();
+  trial.estimator = speed.estimator;
+  trial.estimators[trial.estimator] = *speed.speed;
+  constexpr double kWorthSaying = 0.005;
+  if (own && std::abs(*own / *speed.speed - 1) > kWorthSaying) {
+    trial.notices.push_back(
+        make_notice(NoticeCode::dlperf_differs, 0, speed.script, *speed.speed, *own));
+  }
+}
+
+// Reads the log of each trial again, by the rules of the script (reports/output/dlperf_scripts.h),
+// sets rate, estimator and window to the script's, and summarizes anew. A window "A:B" of the user
+// stands for --warmup_batches and --train_batches. Every defect of a script that changes a number
+// is a notice with the right value; where the script gives none, the trial has none. Formats
+// without such a script, and logs whose place names no topology and batch, keep their number, with
+// a notice.
+void apply_dlperf(ResultSet& results, const std::optional<WindowRule>& window,
+                  const std::string& base) {
+  std::optional<DlperfWindow> batches;
+  if (window && window->kind == WindowRule::Kind::records) {
+    batches = DlperfWindow{window->begin, window->end};
+  }
+  for (Cell& cell : results.cells) {
+    if (cell.kind != WorkKind::training) continue;
+    for (Trial& trial : cell.trials) apply_to(trial, cell.identity, batches);
+  }
+  summarize(results, {.compat_dlperf = true, .base = base});
+}
 
 constexpr std::size_t kMostErrorsOfAFolder = 5;
 
