@@ -31,11 +31,18 @@ bb_add_test(slurm_test WHOLE LOCK cluster COST 300 TIMEOUT 1200 LABELS slurm LIB
   fmt::fmt
   SOURCES sweep/launchers_injection_test.cpp sweep/launchers_slurm_test.cpp
     sweep/slurm_cluster.cpp sweep/ssh_server.cpp sweep/whole_main.cpp)
-target_compile_definitions(slurm_test PRIVATE BB_FAKE_TRAINER="$<TARGET_FILE:fake_trainer>")
+target_compile_definitions(slurm_test PRIVATE BB_FAKE_TRAINER="$<TARGET_FILE:fake_trainer>"
+  BB_INJECTED_LAUNCHERS="slurm")
 add_dependencies(slurm_test fake_trainer)
+# The same texts under the launchers that need no cluster, so that no other test waits for it.
+bb_add_test(injection_test TIMEOUT 600 COST 100 LIBS bb::sweep bb::reports bb::parsers bb::core fmt::fmt
+  SOURCES sweep/launchers_injection_test.cpp sweep/slurm_cluster.cpp sweep/ssh_server.cpp)
+target_compile_definitions(injection_test PRIVATE BB_FAKE_TRAINER="$<TARGET_FILE:fake_trainer>"
+  BB_INJECTED_LAUNCHERS="local,mpi,ssh")
+add_dependencies(injection_test fake_trainer)
 
 if(TARGET bertbench)
-  foreach(test launchers_test slurm_test)
+  foreach(test launchers_test slurm_test injection_test)
     target_compile_definitions(${test} PRIVATE BB_BERTBENCH="$<TARGET_FILE:bertbench>")
     add_dependencies(${test} bertbench)
   endforeach()

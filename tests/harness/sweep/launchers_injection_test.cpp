@@ -11,6 +11,7 @@
 
 #include "harness/sweep/plan/launcher.h"
 #include "harness/sweep/process/program.h"
+#include "parsers/core/text.h"
 #include "tests/harness/sweep/launchers_support.h"
 #include "tests/harness/sweep/slurm_cluster.h"
 #include "tests/harness/sweep/ssh_server.h"
@@ -79,7 +80,7 @@ std::set<std::string> outside(const std::string& root, const std::string& run) {
   return out;
 }
 
-class Injection : public ::testing::TestWithParam<const char*> {
+class Injection : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     const std::string launcher = GetParam();
@@ -208,8 +209,13 @@ TEST_P(Injection, FollowsNoLinkPlantedInTheRunFolder) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Under, Injection, ::testing::Values("local", "mpi", "ssh", "slurm"),
-                         [](const auto& of) { return std::string(of.param); });
+std::vector<std::string> launchers() {
+  std::vector<std::string> out;
+  for (const auto name : split(BB_INJECTED_LAUNCHERS, ',')) out.emplace_back(name);
+  return out;
+}
+INSTANTIATE_TEST_SUITE_P(Under, Injection, ::testing::ValuesIn(launchers()),
+                         [](const auto& of) { return of.param; });
 
 }  // namespace
 }  // namespace bertbench
