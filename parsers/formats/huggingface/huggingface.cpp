@@ -28,11 +28,102 @@
 #include "parsers/core/record.h"
 #include "parsers/core/text.h"
 #include "parsers/formats/format.h"
-#include "parsers/formats/huggingface/trainer_evaluations.h"
 #include "parsers/lines/cursor.h"
 
 namespace bertbench {
 namespace {
+
+// TrainerEvaluations: the rates of evaluation and prediction that the Hugging Face Trainer states.
+//
+//   {'eval_loss': 0.70, 'eval_runtime': 131.5, 'eval_samples_per_second': 2298.3, 'epoch': 1.0}
+//     eval_samples_per_second  =   2298.333         table of log_metrics, which repeats a dict
+//   "eval_samples_per_second": 133.354,             trainer_state.json, eval_results.json ...
+//
+// Each states samples/s of the job over its own runtime. Those of one training, epoch by epoch, are
+// records of one run; one that trains nothing in between begins another.
+
+class TrainerEvaluations {
+ public:
+  /// On every such line, and on those of the training's own rate.
+  static constexpr std::string_view kAnchor = "_samples_per_second";
+
+  /// True when the line states the rate of an evaluation (`eval_`, with or without the data set's
+  /// name) or of a prediction (`test_`, `predict_`, of kind inference).
+  bool see(const Line& line, RunBuilder& out);
+
+ private:
+  std::string key_, text_;  ///< of the newest
+  double rate_ = 0;
+  std::optional<double> epoch_;
+  std::int64_t count_ = 0;  ///< in the open run
+};
+
+// What stands before the anchor: "eval", "eval_mnli-mm", "test", "train".
+std::string_view key_before(std::string_view text, std::size_t end) {
+  std::size_t begin = end;
+  while (begin > 0 && text[begin - 1] != '\'' && text[begin - 1] != '"' && text[begin - 1] != ' ') {
+    --begin;
+  }
+  return text.substr(begin, end - begin);
+}
+
+std::optional<WorkKind> kind_of(std::string_view key) {
+  if (key.starts_with("eval")) return WorkKind::evaluation;
+  if (key.starts_with("test") || key.starts_with("predict")) return WorkKind::inference;
+  return std::nullopt;
+}
+
+enum class Form { dict, json, table };
+
+bool TrainerEvaluations::see(const Line& line, RunBuilder& out) {
+  Cursor cursor(line);
+  if (!cursor.skip_past(kAnchor)) return false;
+  const std::string_view key = key_before(line.text, cursor.at() - kAnchor.size());
+  const auto kind = kind_of(key);
+  if (!kind) return false;
+  Form form = Form::table;
+  if (cursor.literal("':")) {
+    form = Form::dict;
+  } else if (cursor.literal("\":")) {
+    form = Form::json;
+  }
+  cursor.blanks();
+  if (form == Form::table && !cursor.literal("=")) return false;
+  cursor.blanks();
+  cursor.literal("'");  // values are quoted since 5.0
+  const auto rate = cursor.number();
+  if (!rate || !(*rate > 0) || !(*rate < 1e12)) return false;
+
+  const auto epoch = form == Form::dict ? number_after(line, "'epoch':") : std::nullopt;
+  // The table rounds to three digits what the dict said; each process prints its dict.
+  const bool again =
+      key == key_ &&
+      (form == Form::table ? std::abs(*rate - rate_) <= 6e-4
+                           : line.text == text_ ||
+                                 (epoch && epoch == epoch_ && std::abs(*rate / rate_ - 1) < 0.05));
+  if (again && form != Form::json) return true;
+  const bool goes_on = form == Form::json || (epoch && epoch_ && *epoch >= *epoch_);
+  if (out.open(*kind) != nullptr && form != Form::table && !goes_on) out.close(*kind);
+  if (out.open(*kind) == nullptr) count_ = 0;
+  key_ = key;
+  text_ = line.text;
+  rate_ = *rate;
+  epoch_ = epoch;
+
+  RunDraft& draft = out.run(*kind, line.number);
+  draft.log.rate_unit = RateUnit::sequences_per_second;
+  draft.log.iteration_unit = IterationUnit::unknown;
+  draft.ended_well = true;
+  draft.last_line = line.number;
+  Sample sample;
+  sample.step = ++count_;
+  sample.iterations = 1;
+  sample.rate = *rate;
+  sample.line = line.number;
+  sample.end_byte = line.end_byte;
+  out.add(*kind, sample);
+  return true;
+}
 
 // TrainerProgress: the step and the clock that scripts around the Hugging Face Trainer put into
 // what it logs.

@@ -19,7 +19,6 @@
 #include "parsers/core/line.h"
 #include "parsers/core/text.h"
 #include "parsers/formats/format.h"
-#include "parsers/formats/tqdm/bar_leaps.h"
 #include "parsers/formats/tqdm/bar_name.h"
 #include "parsers/formats/tqdm/bar_times.h"
 #include "parsers/formats/tqdm/tqdm_bar.h"
@@ -28,6 +27,107 @@
 
 namespace bertbench {
 namespace {
+
+// BarLeaps: bars of resumed runs, which leap from 0 to where the run goes on.
+
+/// A resumed run draws its bar at 0 and then leaps: the rate that the bar smooths, its mean and the
+/// Hugging Face Trainer's closing rates hold the leap.
+class BarLeaps {
+ public:
+  /// What a bar remembers of its first redraw beyond 0, if that may be a leap.
+  struct First {
+    std::int64_t done = 0;
+    double elapsed_s = 0;
+    double rate = 0;       ///< iterations/s as printed
+    bool goes_on = false;  ///< more redraws of the same second: batches are skipped one by one
+  };
+  /// A line that says at which step the run goes on.
+  void see_resumed(std::string_view text);
+  /// A redraw beyond 0; `fresh` if it is the first one of a bar that was drawn at 0 before.
+  void see(bool fresh, const TqdmBar& bar, RunDraft* draft, std::int64_t line, First& first);
+  /// Takes what holds a leap out of the runs, with a notice; a total counts from where they begin.
+  void conclude();
+
+ private:
+  struct Leap {
+    RunDraft* draft = nullptr;
+    std::int64_t to = 0, line = 0;
+    bool drawn = false;  ///< the bar was first drawn there
+  };
+  void add(const Leap& leap);
+
+  std::vector<Leap> leaps_;
+  std::int64_t resumed_at_ = 0;  ///< of the run whose bar did not come yet
+};
+
+void BarLeaps::see_resumed(std::string_view text) {
+  Cursor cursor(text, false);
+  if (cursor.skip_past("global step ")) resumed_at_ = cursor.grouped_integer().value_or(0);
+}
+
+void BarLeaps::add(const Leap& leap) {
+  constexpr std::size_t kMostLeaps = 64;  // hostile input
+  const bool known =
+      std::ranges::any_of(leaps_, [&](const Leap& other) { return other.draft == leap.draft; });
+  if (leap.draft != nullptr && !known && leaps_.size() < kMostLeaps) leaps_.push_back(leap);
+}
+
+void BarLeaps::see(bool fresh, const TqdmBar& bar, RunDraft* draft, std::int64_t line,
+                   First& first) {
+  constexpr std::int64_t kFirstUpdates = 10, kLaterUpdates = 20;
+  if (resumed_at_ > 0 && draft != nullptr && draft->count() == 0 && bar.done >= resumed_at_ &&
+      bar.total > resumed_at_) {
+    add({draft, resumed_at_, line, false});
+    resumed_at_ = 0;
+  }
+  // "500/1000 [00:00<?, ?it/s]": tqdm(initial=500), whose rates are right.
+  if (!fresh && bar.elapsed_s == 0 && std::isnan(bar.rate) && draft != nullptr &&
+      draft->count() == 0) {
+    add({draft, bar.done, line, true});
+    return;
+  }
+  if (fresh) {
+    if (bar.done >= kFirstUpdates) first = {bar.done, bar.elapsed_s, bar.rate};
+    return;
+  }
+  if (first.done == 0 || bar.done <= first.done) return;
+  const auto before = static_cast<double>(first.done);
+  const auto steps = static_cast<double>(bar.done - first.done);
+  const double seconds = bar.elapsed_s - first.elapsed_s;
+  // Not a log whose lines between were left out.
+  const bool wide = before >= 20 * steps && first.elapsed_s <= 5;
+  // In the first second the elapsed time says nothing, but the printed rate knows it better.
+  const double sure_rate = before / std::max(first.elapsed_s, 1.0);
+  const double printed_rate = first.elapsed_s <= 1 && first.done >= kLaterUpdates ? first.rate : 0;
+  const double after = 5 * steps / seconds;
+  const bool fast = seconds >= 1 && (sure_rate > after || printed_rate > after);
+  // Where many batches were skipped, the run goes on somewhere before this redraw.
+  if (wide || fast) add({draft, first.goes_on ? bar.done : first.done, line, false});
+  first.goes_on = first.goes_on || (2 * steps >= before && bar.rate > 0.8 * first.rate);
+  if (wide || seconds >= 1) first = {};
+}
+
+void BarLeaps::conclude() {
+  for (const Leap& leap : leaps_) {
+    RunLog& log = leap.draft->log;
+    const Record* last = leap.draft->last();
+    if (last != nullptr && last->step > leap.to) {
+      Totals& totals = log.totals;
+      totals.iterations = last->step - leap.to;
+      const auto& records = leap.draft->records();
+      const auto landed = std::ranges::find(records, leap.to, &Record::step);
+      const double since = landed != records.end() ? landed->time_s : 0;
+      if (!totals.training_s && !totals.wall_s && last->time_s > since) {
+        totals.training_s = last->time_s - since;
+      }
+    }
+    leap.draft->begin_at(leap.to);
+    if (leap.drawn) continue;
+    log.rate_unit = RateUnit::unknown;
+    log.summary.reset();
+    log.notices.push_back(make_notice(NoticeCode::bar_leaps, leap.line, leap.to));
+  }
+}
 
 // The literals of tqdm's lines, and what each means for a line.
 
