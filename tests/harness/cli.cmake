@@ -77,3 +77,9 @@ if(TARGET bertbench AND Python3_Interpreter_FOUND AND NOT BB_SANITIZE)
     --only "one line of words,Megatron,nested,bomb of log,window of,large files,totals only,followed log of rec")
   set_tests_properties(cli.memory_table PROPERTIES TIMEOUT 300 LABELS "e2e;memory")
 endif()
+
+if(TARGET bertbench AND Python3_Interpreter_FOUND)
+  add_test(NAME e2e.wheel COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/e2e/wheel_test.py
+    $<TARGET_FILE:bertbench> ${PROJECT_SOURCE_DIR})
+  set_tests_properties(e2e.wheel PROPERTIES TIMEOUT 300 LABELS e2e SKIP_RETURN_CODE 77)
+endif()
