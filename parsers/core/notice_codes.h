@@ -160,6 +160,7 @@ enum class NoticeCode : std::uint16_t {
   rates_in_iterations,
   rates_need_sequence_length,
   total_time_left_out,
+  steps_over_run_time,
   no_rate,
   counter_clock_uncertain,
   estimator_not_allowed,

@@ -520,6 +520,11 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "total_time is left out: all work over all time, {rate:.6g} {unit}, is more than twice off "
      "every other estimate, so the two are not of the same stretch of the run",
      "Work and time of the whole log do not belong together."},
+    {NoticeCode::steps_over_run_time, "steps_over_run_time",
+     "total_time is {steps} steps, as the sweep asked for, over the {seconds:.1f} s that the "
+     "trainer ran, start-up included: its log counts no steps",
+     "No line of the log has a counter, a time or a rate.",
+     "Let the trainer print its step; `bertbench list formats --explain LOG` says what is near."},
     {NoticeCode::no_rate, "no_rate", "the log gives no rate{but}",
      "No estimator of the window has a rate."},
     {NoticeCode::counter_clock_uncertain, "counter_clock_uncertain",

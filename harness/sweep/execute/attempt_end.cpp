@@ -179,6 +179,8 @@ Result<MeasuredAttempt> measure_ended(const OpenSweep& sweep, const EndedAttempt
   auto& result = measured.trial;
   result.outcome = join_outcomes(end.runs.empty() ? std::nullopt : std::optional(result.outcome),
                                  end, sweep.plan.config, end.last_step());
+  add_steps_over_run_time(sweep.plan, sweep.plan.cells[open->wanted.trial.cell], end.seconds,
+                          result);
   if (end.log_cuts > 0) {
     result.notices.push_back(make_notice(NoticeCode::log_cut_while_running, 0));
   }

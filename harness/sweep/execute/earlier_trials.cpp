@@ -135,6 +135,9 @@ Result<Reviewed> review(const OpenSweep& sweep, const PlannedTrial& trial,
     result.outcome = {
         Status::killed, result.outcome.step, 0, {make_notice(NoticeCode::harness_ended_first, 0)}};
   }
+  if (attempt.finished) {
+    add_steps_over_run_time(sweep.plan, sweep.plan.cells[trial.cell], attempt.seconds, result);
+  }
   conceal_in(result, sweep.plan.config.secrets);
   result.block = attempt.block;
   const auto status = result.outcome.status;

@@ -30,6 +30,19 @@ std::string csv_of(const RunLog& run, const Facts& facts, const Trial& trial) {
 
 }  // namespace
 
+void add_steps_over_run_time(const Plan& plan, const PlannedCell& cell, double seconds,
+                             Trial& trial) {
+  const auto batch = cell.identity.global_batch_size();
+  const auto status = trial.outcome.status;
+  const bool ended = status == Status::completed || status == Status::no_data;  // exit status 0
+  const bool counted = trial.iterations.seen > 0 || !trial.estimators.empty();
+  if (!ended || counted || !batch || !(seconds > 0) || !plan.config.asks_for_steps()) return;
+  const std::int64_t steps = plan.config.steps;
+  trial.estimators["total_time"] =
+      static_cast<double>(steps) * static_cast<double>(*batch) / seconds;
+  trial.notices.push_back(make_notice(NoticeCode::steps_over_run_time, 0, steps, seconds));
+}
+
 void conceal_in(Trial& trial, const Secrets& secrets) {
   if (secrets.empty()) return;
   for (auto* notices : {&trial.outcome.details, &trial.notices}) {

@@ -28,6 +28,11 @@ MeasuredAttempt measure_attempt(const Plan& plan, const PlannedTrial& planned, i
                                 const std::vector<RunLog>& runs, const std::string& log_path,
                                 IterationsText iterations = IterationsText::yes);
 
+/// Where the log of a trainer that ended by itself counts nothing: `total_time` of the steps that
+/// it was asked for over the `seconds` that it ran, with a notice. Never the trial's rate.
+void add_steps_over_run_time(const Plan& plan, const PlannedCell& cell, double seconds,
+                             Trial& trial);
+
 /// A trainer may name a secret in the message that it ends with: markers take the place of values
 /// in outcome and notices.
 void conceal_in(Trial& trial, const Secrets& secrets);

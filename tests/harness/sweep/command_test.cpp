@@ -306,5 +306,28 @@ TEST(Command, IsMeasuredResumedAndMeasuredAnewWhenItsWordsChange) {
   EXPECT_THAT(changed.notices, Contains(HasSubstr("its command has changed")));
 }
 
+TEST(Command, StepsOverRunTimeStandWhereTheLogCountsNothing) {
+  ScratchFolder temp;
+  const auto total_time = [&](const Words& command, const std::string& run) {
+    Recorder seen;
+    const auto plan = plan_of_line(line({"micro_batch_size=4"}, command), {"trials=1", "steps=50"});
+    const auto outcome = run_sweep(*plan, quick(temp.path(run)), seen);
+    EXPECT_TRUE(outcome) << outcome.error().message();
+    return outcome->result.cells.at(0).trials.at(0);
+  };
+  const auto silent = total_time({"sleep", "0.5", "--", "{steps}e-3"}, "silent");
+  EXPECT_EQ(silent.outcome.status, Status::no_data);
+  EXPECT_FALSE(silent.sequences_per_second) << "start-up is part of it: never the trial's rate";
+  ASSERT_TRUE(silent.estimators.contains("total_time"));
+  EXPECT_LE(silent.estimators.at("total_time"), 50 * 4 / 0.55);  // it sleeps 0.5 + 50e-3 s
+  EXPECT_THAT(silent.notices,
+              Contains(::testing::Field(&Notice::code, NoticeCode::steps_over_run_time)));
+
+  const auto asked_for_nothing = total_time({"sleep", "0.1"}, "unasked");
+  EXPECT_THAT(asked_for_nothing.estimators, IsEmpty()) << "its steps are not known";
+  const auto failed = total_time({"sleep", "{steps}x"}, "failed");
+  EXPECT_THAT(failed.estimators, IsEmpty());
+}
+
 }  // namespace
 }  // namespace bertbench
