@@ -10,11 +10,14 @@
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "harness/cli/command.h"
 #include "harness/cli/console.h"
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
+#include "harness/sweep/execute/log_watch.h"
 #include "harness/sweep/journal/run_state.h"
 #include "harness/sweep/observe/machine.h"
 #include "harness/sweep/process/stop_signals.h"
@@ -28,14 +31,18 @@ using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 struct Options {
-  std::string marker, training_mark;
+  std::string marker, training_mark, stamped_log;
   std::optional<std::int64_t> seconds, gpus;
   bool until_input_ends = false;
   OutputOptions output;
 };
 
-/// Looks often at first, so that a short trial is seen, and once a second later.
-Json watch(const Options& options) {
+constexpr double kLookAtLog_s = 0.01;  // as often as a sweep looks at the logs that it watches
+constexpr double kSaveStamps_s = 1;
+
+/// Looks often at first, so that a short trial is seen, and once a second later; at the log as
+/// often as the sweep would.
+Json watch(const Options& options, std::optional<StampedLog> log) {
   const StopSignals signals(true);
   const Machine machine = look_at_machine("", /*with_gpus=*/false);
   const auto nvml = options.gpus.value_or(0) > 0 ? Nvml::open() : nullptr;
@@ -55,19 +62,35 @@ Json watch(const Options& options) {
   const pid_t parent = getppid();
   Telemetry telemetry(std::move(how));
   const auto begin = Clock::now();
+  double next_sample_s = 0, next_save_s = kSaveStamps_s;
   for (;;) {
     const double elapsed = std::chrono::duration<double>(Clock::now() - begin).count();
-    double wait = std::clamp(elapsed / 10, 0.05, 1.0);
+    if (log) {
+      log->look();
+      if (elapsed >= next_save_s) {
+        (void)log->save(false);  // the whole is written at the end
+        next_save_s = elapsed + kSaveStamps_s;
+      }
+    }
+    const bool sampled = elapsed >= next_sample_s;
+    if (sampled) next_sample_s = elapsed + std::clamp(elapsed / 10, 0.05, 1.0);
+    double wait = next_sample_s - elapsed;
     const double left = options.seconds ? static_cast<double>(*options.seconds) - elapsed : wait;
-    wait = std::clamp(left, 0.0, wait);
+    wait = std::clamp(left, 0.0, log ? std::min(wait, kLookAtLog_s) : wait);
     pollfd wake[2] = {{signals.wake_fd(), POLLIN, 0},
                       {options.until_input_ends ? STDIN_FILENO : -1, POLLIN, 0}};
     poll(wake, 2, static_cast<int>(wait * 1000));
-    telemetry.sample(!options.training_mark.empty() &&
-                     access(options.training_mark.c_str(), F_OK) == 0);
+    if (sampled) {
+      telemetry.sample(!options.training_mark.empty() &&
+                       access(options.training_mark.c_str(), F_OK) == 0);
+    }
     char said[256];
     const bool input_over = wake[1].revents != 0 && read(STDIN_FILENO, said, sizeof said) <= 0;
     if (signals.count() > 0 || input_over || left <= 0 || getppid() != parent) break;
+  }
+  if (log) {
+    log->look();
+    (void)log->save(true);  // a trial without stamps has no `arrival`, and telemetry all the same
   }
   Json out = telemetry.finish();
   // Nodes that are one machine are recognised by it.
@@ -104,7 +127,13 @@ void print(Console& console, const Json& seen) {
 }
 
 ExitCode run(const Options& options, Console& console) {
-  const Json seen = watch(options);
+  std::optional<StampedLog> log;
+  if (!options.stamped_log.empty()) {
+    auto opened = StampedLog::open(options.stamped_log);
+    if (!opened) return console.error(opened.error());
+    log.emplace(std::move(*opened));
+  }
+  const Json seen = watch(options, std::move(log));
   return answer(
       console, options.output, ExitCode::good, [&](const std::string&) { return json_text(seen); },
       [&] { print(console, seen); });
@@ -123,6 +152,9 @@ CommandRun declare(CommandLine& line) {
       "the first N.");
   line.add_text("--training-mark", options->training_mark, "FILE",
                 "Is there once steps are logged: from then on power counts as training power.");
+  line.add_text(
+      "--stamp-log", options->stamped_log, "FILE",
+      "Keeps when the bytes of this log came, in FILE.arrivals.csv, which extract reads.");
   add_output(line, options->output, "Write the JSON form to FILE (-: stdout).");
   return [options](Console& console) { return run(*options, console); };
 }

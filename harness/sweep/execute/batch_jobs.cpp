@@ -12,6 +12,7 @@
 #include "harness/sweep/plan/placement.h"
 #include "harness/sweep/plan/template_call.h"
 #include "parsers/core/text.h"
+#include "parsers/input/arrivals_file.h"
 
 namespace bertbench {
 namespace {
@@ -378,6 +379,8 @@ void BatchJobs::conclude(Member& member, AttemptEnd end) {
   open.log.read_last(sweep_.plan.config.log_limit_bytes);
   fsync(open.log_fd);
   end.take(open.log);
+  // The job's first node has stamped it, the harness has not.
+  if (!end.own_log) give_arrivals(end.runs, read_arrivals(open.folder.path_of("log.txt")));
   if (!member.started.empty()) take_node_telemetry(open);
   const auto fields = split(member.started, ' ');
   if (const auto restarts = fields.size() > 1 ? to_int(fields[1]).value_or(0) : 0; restarts > 0) {

@@ -74,6 +74,35 @@ double cpu_seconds() {
 
 }  // namespace
 
+Result<StampedLog> StampedLog::open(const std::string& path) {
+  const auto at = path.rfind('/');
+  auto folder = Folder::make_root(at == std::string::npos ? "." : path.substr(0, at + 1));
+  if (!folder) return tl::unexpected(folder.error());
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (fd < 0) return tl::unexpected(file_error(path, "cannot be read", errno));
+  return StampedLog(std::move(*folder), path.substr(at == std::string::npos ? 0 : at + 1), fd);
+}
+
+StampedLog::StampedLog(StampedLog&& other) noexcept
+    : folder_(std::move(other.folder_)),
+      file_(std::move(other.file_)),
+      arrivals_(std::move(other.arrivals_)),
+      size_(other.size_),
+      fd_(std::exchange(other.fd_, -1)) {}
+
+StampedLog::~StampedLog() {
+  if (fd_ >= 0) close(fd_);
+}
+
+void StampedLog::look() {
+  struct stat info {};
+  if (fstat(fd_, &info) != 0) return;
+  if (info.st_size < size_) arrivals_.restart();
+  size_ = info.st_size;
+  const double now_s = seconds_of(std::chrono::steady_clock::now().time_since_epoch());
+  arrivals_.look(now_s, size_, seconds_since(info.st_mtim));
+}
+
 std::int64_t LogWatch::size() const {
   struct stat info {};
   return fstat(fd_, &info) == 0 ? info.st_size : seen_;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "harness/sweep/plan/own_logs.h"
@@ -39,6 +40,29 @@ class ArrivalFile {
   int fd_ = -1;
   std::int64_t version_ = 0;
   std::size_t written_ = 0;  ///< arrivals
+};
+
+/// Stamps what comes into a log without reading it: on a job's first node, for a harness that does
+/// not watch the job's logs grow.
+class StampedLog {
+ public:
+  /// The log must be there; its arrivals are written next to it.
+  static Result<StampedLog> open(const std::string& path);
+  StampedLog(StampedLog&& other) noexcept;
+  StampedLog& operator=(StampedLog&&) = delete;
+  ~StampedLog();
+
+  void look();
+  Result<void> save(bool at_end) { return file_->save(folder_, arrivals_, at_end); }
+
+ private:
+  StampedLog(Folder folder, const std::string& name, int fd)
+      : folder_(std::move(folder)), file_(std::make_unique<ArrivalFile>(name)), fd_(fd) {}
+  Folder folder_;
+  std::unique_ptr<ArrivalFile> file_;
+  ArrivalRecorder arrivals_;
+  std::int64_t size_ = 0;
+  int fd_;
 };
 
 class LogWatch {

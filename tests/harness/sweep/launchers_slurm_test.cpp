@@ -343,6 +343,10 @@ TEST_F(SlurmLauncher, WatchesTheNodesOfAJob) {
   EXPECT_FALSE(seen["nodes"][0].contains("missing")) << seen;
   EXPECT_GE(seen["samples"], 3);
   EXPECT_GT(seen["resident_peak_bytes"], 8 << 20);
+  // The harness does not watch a job's log grow: its first node has stamped it.
+  const auto& trial = outcome->result.cells.at(0).trials.at(0);
+  EXPECT_TRUE(trial.estimators.contains("arrival"));
+  EXPECT_THAT(test::read(attempt("4n2g", "log.txt.arrivals.csv")), HasSubstr("from_byte,"));
   for (int node = 0; node < 4; ++node) {
     EXPECT_FALSE(
         std::filesystem::exists(attempt("4n2g", "telemetry." + std::to_string(node) + ".json")));

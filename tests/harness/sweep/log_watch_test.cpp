@@ -179,5 +179,29 @@ TEST_F(ArrivalFiles, AreNoLinksAndNoPipes) {
   EXPECT_TRUE(read().empty());
 }
 
+TEST(StampedLogs, KeepWhenTheirBytesCame) {
+  test::ScratchFolder temp;
+  const auto path = temp.path("log.txt");
+  test::write(path, "first\n");
+  auto log = StampedLog::open(path);
+  ASSERT_TRUE(log) << log.error().message();
+  log->look();
+  test::write(path, "first\nsecond\n");
+  log->look();
+  ASSERT_TRUE(log->save(false));
+  test::write(path, "first\nsecond\nthird\n");
+  log->look();
+  ASSERT_TRUE(log->save(true));
+  const auto arrivals = read_arrivals(path);
+  ASSERT_EQ(arrivals.size(), 2u) << "what the first look finds came at an unknown time";
+  EXPECT_EQ(arrivals[0].from, 6);
+  EXPECT_EQ(arrivals[0].to, 13);
+  EXPECT_EQ(arrivals[1].to, 19);
+  EXPECT_LE(arrivals[0].look_s, arrivals[1].look_s);
+  EXPECT_FALSE(StampedLog::open(temp.path("none.txt")));
+  std::filesystem::create_symlink(path, temp.path("link.txt"));
+  EXPECT_FALSE(StampedLog::open(temp.path("link.txt"))) << "never through a link";
+}
+
 }  // namespace
 }  // namespace bertbench

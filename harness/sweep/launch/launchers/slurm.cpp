@@ -28,6 +28,8 @@ if [ "$words" -gt 0 ] && [ "$SLURM_LOCALID" = 0 ]; then
     given=$# i=0
     for word do i=$((i + 1)); [ "$i" -gt "$words" ] || set -- "$@" "$word"; done
     shift "$given"
+    # Of a job that sbatch took: no harness watches its log grow.
+    [ "$SLURM_NODEID" != 0 ] || [ ! -e "$folder/job" ] || set -- "$@" --stamp-log "$folder/log.txt"
     set -C            # never through a link
     exec 2>/dev/null  # a folder that this node does not see is no line of the trial's log
     exec sh -c "$@" </dev/null >"$file" 2>&1
