@@ -80,6 +80,53 @@ struct Telemetry::Gpu {
   std::optional<double> energy_begin, energy_end;
 };
 
+/// The CPU packages' energy since the first look. A counter of microjoules begins again after its
+/// range, which takes minutes: looks are seconds apart.
+struct Telemetry::Packages {
+  explicit Packages(const std::string& powercap) {
+    for (int number = 0;; ++number) {
+      const std::string zone = fmt::format("{}/intel-rapl:{}/", powercap, number);
+      const auto name = proc::read_file(zone + "name");
+      if (name.empty()) break;
+      if (!name.starts_with("package")) continue;
+      const auto range = to_int(trim(proc::read_file(zone + "max_energy_range_uj")));
+      counters.push_back({zone + "energy_uj", range.value_or(0)});
+    }
+    look(false);
+    energy_j = 0;
+  }
+  /// `training`: steps have been logged; from the first such look on power is that of training.
+  void look(bool training) {
+    for (Counter& counter : counters) {
+      // Root alone may read it on most systems.
+      const auto now = to_int(trim(proc::read_file(counter.path)));
+      if (!now || (*now < counter.last && counter.range == 0)) return counters.clear();
+      const auto used = *now - counter.last + (*now < counter.last ? counter.range : 0);
+      energy_j += 1e-6 * static_cast<double>(used);
+      counter.last = *now;
+    }
+    if (!training || counters.empty()) return;
+    last = Clock::now();
+    if (training_begin_j) return;
+    training_begin_j = energy_j;
+    training_begin = last;
+  }
+  [[nodiscard]] std::optional<double> training_power_w() const {
+    const double seconds = std::chrono::duration<double>(last - training_begin).count();
+    if (!training_begin_j || !(seconds > 0)) return std::nullopt;
+    return (energy_j - *training_begin_j) / seconds;
+  }
+
+  struct Counter {
+    std::string path;
+    std::int64_t range = 0, last = 0;
+  };
+  std::vector<Counter> counters;
+  double energy_j = 0;
+  std::optional<double> training_begin_j;
+  Clock::time_point training_begin, last;
+};
+
 std::vector<int> gpus_in_use(const Nvml& nvml, std::int64_t gpus_per_node,
                              const std::string& visible) {
   std::vector<int> out;
@@ -137,6 +184,7 @@ Telemetry::Telemetry(TelemetryOptions options) : options_(std::move(options)) {
     }
   }
   cpu_ = look_at_cpu();
+  packages_ = std::make_unique<Packages>(options_.powercap);
   begin_ = Clock::now();
   last_ = begin_ - std::chrono::hours(1);
 }
@@ -165,6 +213,7 @@ void Telemetry::look(bool training) {
     }
   }
   resident_peak_ = std::max(resident_peak_, resident);
+  packages_->look(training);
   for (Gpu& gpu : gpus_) {
     const GpuSample seen = options_.nvml->sample(gpu.info.index);
     ++gpu.samples;
@@ -280,6 +329,14 @@ nlohmann::ordered_json Telemetry::finish() {
   out["cpu"] = summarize_cpu(seconds, marks);
   if (resident_peak_ > 0) out["resident_peak_bytes"] = resident_peak_;
   if (options_.memory_bytes) out["memory_bytes"] = *options_.memory_bytes;
+  packages_->look(false);
+  if (!packages_->counters.empty()) {
+    out["cpu"]["energy_j"] = packages_->energy_j;
+    if (gpus_.empty()) {
+      out["energy_j"] = packages_->energy_j;
+      if (const auto power = packages_->training_power_w()) out["training_power_w"] = *power;
+    }
+  }
   if (!gpus_.empty()) {
     // Of all GPUs or of none: a sum of some would pass for the trial's.
     std::optional<double> energy = 0, training_power = 0;

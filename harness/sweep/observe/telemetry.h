@@ -27,6 +27,8 @@ struct TelemetryOptions {
   /// Not empty: the trainers are no children of this process, but those whose variable
   /// BERTBENCH_TRIAL begins so.
   std::string marker;
+  /// Where the kernel has the energy counters of the CPU packages (RAPL), read where it lets us.
+  std::string powercap = "/sys/class/powercap";
 };
 
 /// GPUs that a trial of so many on this machine uses: those CUDA_VISIBLE_DEVICES names by number,
@@ -47,6 +49,7 @@ class Telemetry {
 
  private:
   struct Gpu;
+  struct Packages;
   struct Cpu {
     double busy_s = 0, steal_s = 0;   ///< of all cores, since boot
     double reaped_s = 0, self_s = 0;  ///< of this process's ended children, and its own
@@ -70,6 +73,7 @@ class Telemetry {
   int samples_ = 0;
   std::int64_t resident_peak_ = 0;
   std::vector<Gpu> gpus_;
+  std::unique_ptr<Packages> packages_;
 
  public:
   ~Telemetry();

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <thread>
 #include <vector>
@@ -186,6 +187,43 @@ TEST(Telemetry, ALogsOwnPeakStaysAndGetsTheCapacity) {
   EXPECT_EQ(trial.memory->peak_bytes, 100);
   EXPECT_EQ(trial.memory->capacity_bytes, 1000);
   EXPECT_EQ(trial.memory->source, "log");
+}
+
+TEST(Telemetry, TakesTheEnergyOfTheCpuPackagesWhereThereAreNoGpus) {
+  const ScratchFolder folder;
+  const auto zone = [&](int number, const std::string& file, const std::string& text) {
+    const auto path = folder.path("intel-rapl:" + std::to_string(number));
+    std::filesystem::create_directories(path);
+    write(path + "/" + file, text + "\n");
+  };
+  for (const int number : {0, 1, 2}) {
+    zone(number, "name", number == 1 ? "psys" : "package-" + std::to_string(number));
+    zone(number, "max_energy_range_uj", "5000000");
+    zone(number, "energy_uj", "1000000");
+  }
+  auto options = often();
+  options.powercap = folder.path("");
+  Telemetry telemetry(options);
+  zone(0, "energy_uj", "3000000");
+  zone(1, "energy_uj", "9000000");  // of the whole board: no package
+  telemetry.sample(true);
+  std::this_thread::sleep_for(std::chrono::milliseconds(25));
+  zone(0, "energy_uj", "500000");  // its range was over
+  zone(2, "energy_uj", "1250000");
+  telemetry.sample(true);
+  const auto seen = telemetry.finish();
+  EXPECT_DOUBLE_EQ(seen["energy_j"].get<double>(), 2 + 2.5 + 0.25);
+  EXPECT_EQ(seen["cpu"]["energy_j"], seen["energy_j"]);
+  EXPECT_GT(seen["training_power_w"], 0.0);
+  EXPECT_LE(seen["training_power_w"], 2.75 / 0.025);
+
+  options.powercap = folder.path("nothing");
+  EXPECT_FALSE(Telemetry(options).finish().contains("energy_j"));
+  zone(0, "max_energy_range_uj", "");
+  options.powercap = folder.path("");
+  Telemetry damaged(options);
+  zone(0, "energy_uj", "x");
+  EXPECT_FALSE(damaged.finish()["cpu"].contains("energy_j"));
 }
 
 TEST(Telemetry, DamagedTelemetryOfAnEarlierStartIsTakenAsFarAsItGoes) {
