@@ -1,6 +1,7 @@
 #include "parsers/described/counters.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "parsers/described/stated_facts.h"
@@ -36,6 +37,13 @@ std::int64_t StepCounter::shift_of(const Printed& printed) const {
 std::optional<std::int64_t> StepCounter::step_of(const Printed& printed) const {
   if (printed.epoch && *printed.epoch < epoch_) return std::nullopt;
   return base_of(printed) + std::min(printed.step, kLargestStep) + shift_of(printed);
+}
+
+bool StepCounter::leaves_unknown_steps(const Printed& printed) const {
+  const auto epoch = epoch_of(printed);
+  // One step further, as where each is printed, none is left out.
+  return epoch && epoch_ >= 0 && *epoch != epoch_ && epoch_steps_ < 1 && stride_ > 1 &&
+         base_of(printed) == newest_;
 }
 
 void StepCounter::move_to(const Printed& printed) {
@@ -113,11 +121,24 @@ void PausedClock::see_evaluation() {
   clock_.see_evaluation();
 }
 
-double PausedClock::at(double stamp_s, std::int64_t step) {
+void PausedClock::next(std::int64_t step) {
+  held_ = std::exchange(evaluated_, false);
+  iterations_ = step_ < 0 ? 0 : static_cast<double>(step - step_);
+  step_ = step;
+}
+
+double PausedClock::at(double stamp_s) {
   const double took = stamp_s - std::exchange(stamp_s_, stamp_s);
-  const auto iterations = static_cast<double>(step - std::exchange(step_, step));
-  if (!std::exchange(evaluated_, false) && iterations > 0) each_s_ = took / iterations;
-  return clock_.at(stamp_s, each_s_ * iterations);
+  if (!held_ && iterations_ > 0) each_s_ = took / iterations_;
+  return clock_.at(stamp_s, each_s_ * iterations_);
+}
+
+double PausedClock::of_interval(double seconds) {
+  if (!held_ && iterations_ > 0) each_of_interval_s_ = seconds / iterations_;
+  const double own = each_of_interval_s_ * iterations_;
+  if (!held_ || !(seconds > own || std::isnan(own))) return seconds;
+  shortened_ = true;
+  return own;
 }
 
 }  // namespace bertbench

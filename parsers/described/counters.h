@@ -2,6 +2,7 @@
 // evaluations.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 
@@ -26,6 +27,9 @@ class StepCounter {
   /// The steps from the begin of the last epoch of which lines were met to that of this one, over
   /// those up to its last line: 1 where they are the same, or not known.
   [[nodiscard]] double epochs_per_seen() const { return epochs_per_seen_; }
+  /// The line is of another epoch than the newest one, whose length is not printed: how many steps
+  /// lie between the two is not known.
+  [[nodiscard]] bool leaves_unknown_steps(const Printed& printed) const;
   /// The last step of a plan of so many epochs, if the length of one is known.
   [[nodiscard]] std::optional<std::int64_t> end_of(std::int64_t epochs) const;
   /// The last step of an epoch, if it is the newest one and its length is printed.
@@ -63,19 +67,30 @@ class CounterFacts {
   bool unsteady_ = false;  ///< updates are of different lengths
 };
 
-/// Stamps without the time of the evaluations between them: an interval that holds one counts as
-/// long as its iterations took in the newest one that held none.
+/// Times without the evaluations between the lines: an interval that holds one counts as long as
+/// its iterations took in the newest one that held none.
 class PausedClock {
  public:
   void see_evaluation();
-  double at(double stamp_s, std::int64_t step);
-  [[nodiscard]] bool paused() const { return clock_.off_s() > 0; }
+  /// A line of training, before its times are asked for.
+  void next(std::int64_t step);
+  /// `stamp_s` without what was taken off so far.
+  double at(double stamp_s);
+  /// A printed time of all iterations since the line before; NaN where it holds an evaluation and
+  /// none before it shows how long they take.
+  double of_interval(double seconds);
+  /// The newest line comes after an evaluation, and none before it shows how long steps take.
+  [[nodiscard]] bool begins_after_evaluation() const { return held_ && std::isnan(each_s_); }
+  [[nodiscard]] bool paused() const { return clock_.off_s() > 0 || shortened_; }
 
  private:
   TrainingClock clock_;
-  bool evaluated_ = false;
-  std::int64_t step_ = 0;
-  double stamp_s_ = kUnknown, each_s_ = kUnknown;
+  bool evaluated_ = false;  ///< since the newest line
+  bool held_ = false;       ///< between the newest line and the one before
+  bool shortened_ = false;
+  std::int64_t step_ = -1;
+  double iterations_ = 0;  ///< of the newest line
+  double stamp_s_ = kUnknown, each_s_ = kUnknown, each_of_interval_s_ = kUnknown;
 };
 
 }  // namespace bertbench

@@ -32,9 +32,10 @@ void keep_unknown(double& kept, double value) {
 DescribedParser::DescribedParser(const Description& description) : description_(description) {}
 
 bool DescribedParser::parse(const Line& line, RunBuilder& out) {
-  bool any = false, recorded = false;
+  bool any = false, recorded = false, trained = false;
   for (const DescribedRule& rule : description_.rules) {
-    if (recorded && rule.gives_step) continue;
+    // A line of training may hold scores of an evaluation as well.
+    if ((recorded && rule.gives_step) || (trained && rule.interrupts)) continue;
     if (rule.rows && stands_on(line, rule)) {
       table_ = &rule;
       row_ = {-1, -1};
@@ -42,9 +43,11 @@ bool DescribedParser::parse(const Line& line, RunBuilder& out) {
       continue;
     }
     if (!read_line(rule, line)) continue;
+    const std::int64_t before = track(rule.kind).last_step;
     const bool taken = take(rule, line, out);
     any = any || taken;
     recorded = recorded || (taken && rule.gives_step);
+    trained = trained || (rule.kind == WorkKind::training && track(rule.kind).last_step > before);
   }
   return any;
 }
@@ -179,15 +182,15 @@ void DescribedParser::take_time(Track& of, Sample& sample, RunDraft& draft) {
       of.earlier_s += of.elapsed_s * of.counter.epochs_per_seen();
     }
     of.elapsed_s = *elapsed;
-    sample.time_s = of.earlier_s + *elapsed;
+    sample.time_s = of.clock.at(of.earlier_s + *elapsed);
     if (draft.count() == 0) draft.set_origin(0);
   } else if (const auto stamp = values_.stamp(Field::clock)) {
-    sample.time_s = of.clock.at(year_.at(*stamp), sample.step);
+    sample.time_s = of.clock.at(year_.at(*stamp));
     draft.log.clock_is_wall = true;
-    paused_ = paused_ || of.clock.paused();
   } else {
     return;
   }
+  paused_ = paused_ || of.clock.paused();
   const double digit = values_.digit(values_.has(Field::elapsed) ? Field::elapsed : Field::clock);
   double& resolution = draft.log.clock_resolution_s;
   resolution = std::isnan(resolution) ? digit : std::min(resolution, digit);
@@ -246,7 +249,11 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
   }
   Track& of = track(rule.kind);
   of.fallback = rule.fallback;
+  if (rule.counts_from == CountsFrom::first && of.counter.leaves_unknown_steps(printed)) {
+    of.clock.see_evaluation();
+  }
   of.counter.move_to(printed);
+  of.clock.next(sample.step);
   RunDraft& draft = run(rule.kind, line.number, out);
   add_settings(of, draft);
   if (sample.step > of.last_step) draft.ended_well = false;
@@ -254,6 +261,10 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
   const Plan& plan = plans_[static_cast<std::size_t>(rule.kind)];
   draft.log.planned = plan.steps || !plan.epochs ? plan.steps : of.counter.end_of(*plan.epochs);
   draft.last_line = std::max(draft.last_line, line.number);
+  if (!rule.own_step && !std::isnan(sample.seconds) && sample.iterations == 0) {
+    sample.seconds = of.clock.of_interval(sample.seconds);
+    paused_ = paused_ || of.clock.paused();
+  }
   take_rate(rule, of, sample, draft, out);
   take_time(of, sample, draft);
   if (rule.own_step) take_own_step(rule, of, sample, draft);
@@ -268,6 +279,9 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
     if (first) of.first_is_own = rule.own_step;
     if (of.first.size() < kMostRanks) of.first.push_back(sample);
     return true;
+  }
+  if (of.clock.begins_after_evaluation()) {
+    for (Sample& one : of.first) one.time_s = kUnknown;
   }
   put_first(rule.kind, sample.step, out);
   if (mean) {

@@ -400,6 +400,33 @@ std::optional<Json> rule_of(const LineShape& shape, std::vector<Taken> taken,
   return std::nullopt;
 }
 
+/// Lines of evaluations, validations and tests, whose time is no training: the same rule for every
+/// log, as the first of them may stand after the lines that are looked at.
+Json interruptions() {
+  constexpr std::pair<std::string_view, std::string_view> kLines[] = {
+      {"alid", "Validation"}, {"VALID", "VALIDATION"}, {"valu", "an evaluation"},
+      {"VALU", "EVALUATION"}, {"eval", "eval loss"},   {"Eval", "Eval loss"},
+      {"EVAL", "EVAL"},       {"val ", "val loss"},    {"val_", "val_loss"},
+      {"Val ", "Val loss"},   {"Val_", "Val_loss"},    {"VAL ", "VAL loss"},
+      {"test", "test loss"},  {"Test", "Test loss"},   {"TEST", "TEST"},
+      {"验证", "验证"},       {"测试", "测试"},        {"測試", "測試"},
+      {"評価", "評価"},       {"検証", "検証"},        {"검증", "검증"},
+      {"테스트", "테스트"}};
+  Json rule;
+  rule["literal"] = Json::array();
+  // The words by themselves: "latest", "invalid" and "value" are others.
+  rule["pattern"] =
+      "(?i)(?:^|[^a-z])(?:val|valid|validation|validating|validate|eval|evaluation|evaluating|"
+      "evaluate|test|tests|testing)(?:[^a-z]|$)|验证|测试|測試|評価|検証|검증|테스트";
+  rule["interrupts"] = true;
+  rule["example"] = Json::array();
+  for (const auto& [literal, example] : kLines) {
+    rule["literal"].push_back(literal);
+    rule["example"].push_back(example);
+  }
+  return rule;
+}
+
 class Induction {
  public:
   Induction(const LineShapes& shapes, bool of_training)
@@ -442,15 +469,21 @@ class Induction {
     bool counts = false;
     for (const LineShape& shape : shapes_.shapes()) {
       if (shape.evaluation || shape.after_counter) continue;
-      counts = counts || (shape.counts() && !names_other_work(shape.examples.front().text));
+      const bool counted = shape.counts() && !names_other_work(shape.examples.front().text);
+      counts = counts || counted;
       bool nan = false, finite = false;
       for (const ShapeLine& line : shape.examples) {
         for (const LineNumber& number : line.numbers) {
           if (number.meaning == Meaning::loss) (std::isfinite(number.value) ? finite : nan) = true;
         }
       }
-      if (nan || finite) lines += shape.lines;
-      if ((!nan && !finite) || shape.last_line <= out.last_line) continue;
+      if (!nan && !finite) continue;
+      // A line with a counter, a loss and a time is no sentence of a text: it counts twice.
+      const bool whole = counted && !shape.head &&
+                         (shape.timed() || shape.has(Meaning::place) ||
+                          (shape.has(Meaning::epoch) && shape.has(Meaning::counter)));
+      lines += whole ? std::max(kLinesThatShow, shape.lines) : shape.lines;
+      if (shape.last_line <= out.last_line) continue;
       out.last_line = shape.last_line;
       out.nan = nan && !finite;
     }
@@ -601,6 +634,8 @@ class Induction {
     for (Json& more : companions(candidate, !loss, timed)) {
       format["lines"].push_back(std::move(more));
     }
+    // The time of an epoch is with its evaluation.
+    if (timed && !meaning.step_is_epoch) format["lines"].push_back(interruptions());
     InducedFormat out;
     out.json = format.dump(2);
     out.example = shape.examples.front().text;

@@ -163,7 +163,7 @@ bool names_loss(const Label& label) {
       "lambda", "ratio",   "factor", "window", "type",    "num",  "count"};
   const std::string_view last = label.last();
   constexpr auto kLosses = std::to_array<std::string_view>(
-      {"nll", "cost", "损失", "損失", "손실", "perda", "pérdida", "perte", "verlust"});
+      {"nll", "xent", "cost", "损失", "損失", "손실", "perda", "pérdida", "perte", "verlust"});
   if (holds(kLosses, last)) return true;
   if (last == "entropy") return label.count > 1 && label.words[label.count - 2] == "cross";
   if (label.has(kOthers)) return false;
@@ -560,8 +560,16 @@ class Reader {
     if (!seconds) return skip_word();
     found.value = *seconds;
     at_ = found.value_end = at_ + cursor.at();
+    if (is_time_of_day()) return skip_word();
     found.meaning = Meaning::duration;
     add(found);
+  }
+
+  /// "10:07 PM"
+  [[nodiscard]] bool is_time_of_day() const {
+    std::string word;
+    const auto half = word_at(line_, at_ + (line_.substr(at_).starts_with(' ') ? 1 : 0), word);
+    return half == "am" || half == "pm";
   }
 
   /// "/391", " / 391", " of 391".
@@ -733,7 +741,10 @@ class Reader {
     found.meaning = of_iteration ? Meaning::per_iteration : Meaning::duration;
     if (!by_layout) found.scale = has_unit ? after.scale : named.scale;
     if (has_unit) found.end = at_ + after.length;
-    found.since_start = label.has(kSinceStart);
+    std::string following;  // "12 s elapsed"
+    const std::size_t blank = then.starts_with(' ') ? 1 : 0;
+    found.since_start =
+        label.has(kSinceStart) || among(kSinceStart, word_at(then, blank, following));
   }
 
   /// "[50/391]", "(50/391)", "50/391", and the "[50]" of "Epoch: [44][50]".

@@ -215,9 +215,13 @@ class Decision {
 
   /// Not known where the line before is of another launch or of another epoch.
   void count_iterations() {
-    advance_ = steps_up(values_of(shape_, out_.step));
-    for (std::size_t i = 1; i < n_ && out_.epoch; ++i) {
-      if (epochs_[i] > epochs_[i - 1]) advance_[i] = kNone;
+    const Values steps = values_of(shape_, out_.step);
+    advance_ = steps_up(steps);
+    stands_.resize(n_);
+    for (std::size_t i = 1; i < n_; ++i) {
+      const bool next_epoch = out_.epoch && epochs_[i] > epochs_[i - 1];
+      if (next_epoch) advance_[i] = kNone;
+      stands_[i] = !next_epoch && steps[i] == steps[i - 1];
     }
     stride_ = known_median(advance_);
   }
@@ -263,7 +267,11 @@ class Decision {
     for (std::size_t k = 1; k < n_; ++k) {
       // Also where it begins again, as after an evaluation: then it has the time of one interval.
       const double begun = values[k] / (each * advance_[k]);
-      const bool restarts = std::isnan(advance_[k]) || (begun > 0.7 && begun < 1.3);
+      // Where the counter stands still, another process prints a clock that is near to the same.
+      constexpr double kOfOtherProcess = 0.5;
+      const bool other_time = stands_[k] && values[k] < kOfOtherProcess * values[k - 1];
+      const bool restarts =
+          (std::isnan(advance_[k]) && !other_time) || (begun > 0.7 && begun < 1.3);
       if (values[k] >= values[k - 1]) {
         up += values[k] > values[k - 1] ? 1 : 0;
       } else if (restarts) {
@@ -423,8 +431,9 @@ class Decision {
   const LineShape& shape_;
   std::size_t n_;
   ShapeMeaning out_;
-  Values epochs_;   ///< of each line; empty without
-  Values advance_;  ///< iterations since the line before
+  Values epochs_;             ///< of each line; empty without
+  Values advance_;            ///< iterations since the line before
+  std::vector<bool> stands_;  ///< the counter is that of the line before
   Values between_;  ///< seconds since the line before, by stamps or elapsed time; empty without
   double stride_ = kNone;  ///< median of advance_
 };

@@ -22,6 +22,7 @@ enum class Reading : std::uint8_t {
   report,  ///< a result that is printed once: a test, the best value, the final one
   time,    ///< how long it took
   script,  ///< of a script without blanks: an ending in one clause with a training
+  kept,    ///< of such a script: a model is saved, or the test's score stands there
 };
 
 struct ClosingRule {
@@ -43,6 +44,10 @@ constexpr ClosingRule kRules[] = {
     {"заверш", Reading::script},
     {"законч", Reading::script},
     {"оконч", Reading::script},
+    {"保存", Reading::kept},
+    {"测试集", Reading::kept},
+    {"測試集", Reading::kept},
+    {"テスト", Reading::kept},
     // Who watched the process, launched it or gave it its machines.
     {"wandb: Find logs at: ", Reading::whole},
     {"wandb: Program ended successfully", Reading::whole},
@@ -386,6 +391,24 @@ bool read_script(std::string_view line, std::string_view ending) {
   return false;
 }
 
+// "保存模型...", "モデルを保存しました", "测试集准确率: 0.91", but not the best model so far, a
+// checkpoint or what a test begins with.
+bool read_kept(std::string_view line) {
+  constexpr std::string_view kModels[] = {"模型", "权重", "モデル"};
+  constexpr std::string_view kScores[] = {"准确率", "準確率", "精度", "损失",
+                                          "損失",   "正解率", "F1"};
+  constexpr std::string_view kOnTheWay[] = {"最佳", "最好",      "最优", "最優", "ベスト", "检查点",
+                                            "best", "Best",      "轮",   "第",   "epoch",  "Epoch",
+                                            "step", "heckpoint", "开始", "间隔"};
+  const auto has_any = [&](Words words) {
+    return std::ranges::any_of(
+        words, [&](auto word) { return line.find(word) != std::string_view::npos; });
+  };
+  if (has_any(kOnTheWay)) return false;
+  if (line.find("保存") != std::string_view::npos) return has_any(kModels);
+  return has_any(kScores) && line.find_first_of("0123456789") != std::string_view::npos;
+}
+
 // "Saved model to out.pt", "Final weights saved", "Training curves saved to curves.png".
 bool read_saved(const Sentence& line) {
   constexpr std::string_view kVerbs[] = {"saved", "saving", "exported", "written", "wrote"};
@@ -472,6 +495,8 @@ std::optional<Kind> read(Reading reading, const Sentence& line, std::string_view
                      read_report(line, "test"));
     case Reading::time:
       return implied(read_time(line));
+    case Reading::kept:
+      return implied(read_kept(line.text));
     case Reading::script:
       return read_script(line.text, literal) ? std::optional(Kind::stated) : std::nullopt;
   }
@@ -514,7 +539,9 @@ bool ClosingWords::see(const Line& line, std::size_t row) {
     const auto kind = read(reading, sentence, kRules[row].literal);
     if (!kind) return false;
     closing = {line.number,
-               reading == Reading::script ? shape_of_script(sentence.text) : shape_of(sentence),
+               reading == Reading::script || reading == Reading::kept
+                   ? shape_of_script(sentence.text)
+                   : shape_of(sentence),
                *kind,
                (reading == Reading::saved && sentence.has("saved") &&
                 (sentence.has("model") || sentence.has("weights"))) ||
