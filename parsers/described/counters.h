@@ -27,6 +27,10 @@ class StepCounter {
   /// The steps from the begin of the last epoch of which lines were met to that of this one, over
   /// those up to its last line: 1 where they are the same, or not known.
   [[nodiscard]] double epochs_per_seen() const { return epochs_per_seen_; }
+  /// The same within its epoch, where the line names one.
+  [[nodiscard]] std::int64_t within_epoch(const Printed& printed) const {
+    return printed.step + shift_of(printed);
+  }
   /// The line is of another epoch than the newest one, whose length is not printed: how many steps
   /// lie between the two is not known.
   [[nodiscard]] bool leaves_unknown_steps(const Printed& printed) const;

@@ -176,7 +176,10 @@ Sample DescribedParser::sample_of(const Line& line) const {
 }
 
 void DescribedParser::take_time(Track& of, Sample& sample, RunDraft& draft) {
-  if (const auto elapsed = values_.number(Field::elapsed)) {
+  const auto mean = values_.number(Field::mean_so_far);
+  const auto elapsed =
+      mean ? std::optional(*mean * of.steps_of_mean) : values_.number(Field::elapsed);
+  if (elapsed) {
     // A clock that begins again with the epoch went on through the steps that no line was of.
     if (*elapsed < of.elapsed_s && sample.step > of.last_step) {
       of.earlier_s += of.elapsed_s * of.counter.epochs_per_seen();
@@ -191,7 +194,8 @@ void DescribedParser::take_time(Track& of, Sample& sample, RunDraft& draft) {
     return;
   }
   paused_ = paused_ || of.clock.paused();
-  const double digit = values_.digit(values_.has(Field::elapsed) ? Field::elapsed : Field::clock);
+  const double digit = mean ? values_.digit(Field::mean_so_far) * of.steps_of_mean
+                            : values_.digit(elapsed ? Field::elapsed : Field::clock);
   double& resolution = draft.log.clock_resolution_s;
   resolution = std::isnan(resolution) ? digit : std::min(resolution, digit);
 }
@@ -254,6 +258,7 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
   }
   of.counter.move_to(printed);
   of.clock.next(sample.step);
+  of.steps_of_mean = static_cast<double>(of.counter.within_epoch(printed));
   RunDraft& draft = run(rule.kind, line.number, out);
   add_settings(of, draft);
   if (sample.step > of.last_step) draft.ended_well = false;
@@ -285,7 +290,12 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
   }
   put_first(rule.kind, sample.step, out);
   if (mean) {
-    if (sample.iterations == 0) sample.iterations = std::max<std::int64_t>(1, sample.step - before);
+    if (sample.iterations == 0) {
+      // Another process prints the step of the record before.
+      const Record* last = draft.last();
+      const bool copy = last != nullptr && last->step == sample.step;
+      sample.iterations = copy ? last->iterations : std::max<std::int64_t>(1, sample.step - before);
+    }
     sample.seconds = *mean * static_cast<double>(sample.iterations);
   }
   draft.add(sample);

@@ -40,6 +40,7 @@ class DescribedParser final : public LineParser {
     bool first_is_own = false;    ///< its time is that of one step
     double elapsed_s = kUnknown;  ///< newest, as printed
     double earlier_s = 0;         ///< of the epochs before, where elapsed begins again with each
+    double steps_of_mean = 0;     ///< of the newest line, for Field::mean_so_far
     std::int64_t last_step = -1;
     PrintedRate rate;                        ///< of the newest record
     RateUnit rate_unit = RateUnit::unknown;  ///< of the rates taken

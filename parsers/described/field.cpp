@@ -15,6 +15,8 @@ constexpr auto kInfos = std::to_array<FieldInfo>({
     {"iterations", count, true, "those in this record; else the counter's difference"},
     {"seconds", time, true, "of those iterations together, or, with `own_step`, of one"},
     {"seconds_per_iteration", time, true, "the mean of those iterations"},
+    {"mean_so_far", time, true,
+     "the mean of all iterations since the counter, or its epoch, began"},
     {"elapsed", duration, true, "since the run began: seconds or `[[h:]mm:]ss`"},
     {"clock", clock, true, "date and time, or seconds since 1970"},
     {"rate", positive, true, "in the unit of the key `rate`"},

@@ -18,6 +18,7 @@ enum class Field {
   iterations,
   seconds,
   seconds_per_iteration,
+  mean_so_far,
   elapsed,
   clock,
   rate,

@@ -71,8 +71,8 @@ std::string readable(std::string_view text) {
 
 constexpr std::string_view kWhole = "\\d+(?:,\\d{3})*";
 constexpr std::string_view kReal = "[-+]?(?:[\\d.,]*\\d(?:[eE][-+]?\\d+)?[kKMB]?|nan|NaN|inf)";
-constexpr std::string_view kTime = "[\\d:]+(?:\\.\\d+)?";
-constexpr std::string_view kSpelled = "[\\d.]+ ?[a-zA-Z]+(?:,? (?:and )?[\\d.]+ ?[a-zA-Z]+)*";
+constexpr std::string_view kTime = "\\d+:[\\d:]+(?:\\.\\d+)?";
+constexpr std::string_view kSpelled = "[\\d.]+ ?[a-zA-Z]+(?:,? ?(?:and )?[\\d.]+ ?[a-zA-Z]+)*";
 constexpr std::string_view kSpelledWide = "(?:[\\d.]+ ?[\\x80-\\xff]+ ?)+";  // "2分30秒"
 
 std::string value_pattern(std::string_view text, bool counter, Meaning meaning) {
@@ -144,7 +144,12 @@ class RuleWriter {
   std::string of_line() {
     std::string out = front();
     for (std::size_t i = 0; i < taken_.size(); ++i) {
-      if (i > 0) out += word_.empty() ? between(i) : ".*?";
+      const std::string word = shape_.evaluation && is_counter(taken_[i]) ? word_before(i) : "";
+      if (!word.empty()) {
+        out += ".*?" + word + ".*?";
+      } else if (i > 0) {
+        out += word_.empty() ? between(i) : ".*?";
+      }
       out += stretch(taken_[i]);
       if (shape_.after_counter && is_counter(taken_[i]) && word_.empty()) out += evaluation_word(i);
     }
@@ -153,6 +158,15 @@ class RuleWriter {
   }
 
   static bool is_counter(const Taken& one) { return one.name == "step" || one.name == "epoch"; }
+
+  /// "[eval] step 10" differs from "[train] step 10" by the word before its counter.
+  [[nodiscard]] std::string word_before(std::size_t i) const {
+    const std::size_t from = i > 0 ? taken_[i - 1].in(first_).end : 0;
+    const std::size_t to = taken_[i].in(first_).begin;
+    if (to <= from) return {};
+    const std::string_view word = word_of_evaluation(part(first_, from, to));
+    return word.empty() ? std::string() : quoted(word);
+  }
 
   /// "Epoch 3: testing psnr" differs from "Epoch 3 complete" by the word after its counter.
   std::string evaluation_word(std::size_t i) {
@@ -364,6 +378,7 @@ void take_times(const ShapeTimes& times, std::vector<Taken>& taken) {
   take(times.elapsed, "elapsed");
   take(times.seconds, "seconds");
   take(times.seconds_per_iteration, "seconds_per_iteration");
+  take(times.mean_so_far, "mean_so_far");
   take(times.rate, "rate");
 }
 
@@ -439,15 +454,25 @@ class Induction {
       if (shape.evaluation || !shape.counts()) continue;
       auto meaning = meaning_of(shape);
       if (!meaning) continue;
-      if (meaning->time_is_ambiguous && !meaning->times.any()) settle_by_epochs(shape, *meaning);
+      if (comes_in_other_units(shape)) {
+        ShapeTimes& times = meaning->times;
+        times.seconds.reset(), times.seconds_per_iteration.reset(), times.rate.reset();
+        meaning->time_is_ambiguous = !times.any();
+      } else if (meaning->time_is_ambiguous && !meaning->times.any())
+        settle_by_epochs(shape, *meaning);
       if (is_training(shape, *meaning)) candidates.push_back({&shape, *meaning});
     }
     std::ranges::stable_sort(
         candidates, [&](const Candidate& a, const Candidate& b) { return worth(a) > worth(b); });
+    // Steps without a time come after epochs with theirs.
+    std::optional<InducedFormat> untimed;
     for (const Candidate& candidate : candidates) {
-      if (auto format = format_of(candidate)) return format;
+      auto format = format_of(candidate);
+      if (!format) continue;
+      if (format->timed) return format;
+      if (!untimed) untimed = std::move(format);
     }
-    return std::nullopt;
+    return untimed;
   }
 
   /// Whether a shape with all its examples is one that no other will replace.
@@ -539,6 +564,15 @@ class Induction {
     if (has_loss_on_other_lines(shape)) return true;
     return shapes_.of_training() &&
            (meaning.times.any() || meaning.step_is_epoch || meaning.epoch || boxed);
+  }
+
+  /// "1.02s/it" on some lines and "1.04it/s" on others: one of the two has the slow steps only.
+  [[nodiscard]] bool comes_in_other_units(const LineShape& shape) const {
+    constexpr std::int64_t kShare = 10;  // of the lines, one in so many
+    return std::ranges::any_of(shapes_.shapes(), [&](const LineShape& other) {
+      return &other != &shape && !other.plain_key.empty() && other.plain_key == shape.plain_key &&
+             other.lines * kShare >= shape.lines;
+    });
   }
 
   /// "Epoch 1 completed in 4730.85s" decides whether a time on lines of each tenth step is of one
@@ -680,7 +714,8 @@ class Induction {
   /// Lines that come once with each record and have what that lacks.
   std::vector<Json> companions(const Candidate& main, bool wants_loss, bool& timed) const {
     const ShapeTimes& own = main.meaning.times;
-    bool wants_time = !own.elapsed && !own.seconds && !own.seconds_per_iteration && !own.rate;
+    bool wants_time =
+        !own.elapsed && !own.seconds && !own.seconds_per_iteration && !own.mean_so_far && !own.rate;
     const bool of_each = counts_by_one(main);
     std::vector<Json> out;
     for (const LineShape& shape : shapes_.shapes()) {

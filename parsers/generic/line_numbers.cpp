@@ -18,10 +18,10 @@ namespace {
 using Words = std::span<const std::string_view>;
 
 // What people call an iteration. All lists are of words in small letters.
-constexpr std::array<std::string_view, 20> kIterations = {
-    "step", "steps",     "iter",    "iters",    "iteration", "iterations", "it",
-    "itr",  "its",       "batch",   "batches",  "minibatch", "update",     "updates",
-    "updt", "timesteps", "episode", "episodes", "cycle",     "round"};
+constexpr std::array<std::string_view, 21> kIterations = {
+    "step", "steps", "iter",      "iters",   "iteration", "iterations", "it",
+    "itr",  "its",   "batch",     "batches", "minibatch", "update",     "updates",
+    "upd",  "updt",  "timesteps", "episode", "episodes",  "cycle",      "round"};
 constexpr auto kEpochs = std::to_array<std::string_view>(
     {"epoch", "epochs", "ep", "epo",
      // Of other languages; a word of a script without blanks may stand anywhere in a label.
@@ -41,10 +41,10 @@ constexpr auto kEvaluations = std::to_array<std::string_view>(
 constexpr std::array<std::string_view, 10> kPlans = {"best", "size",   "per",   "max", "every",
                                                      "last", "warmup", "early", "min", "patience"};
 constexpr auto kOtherTimes = std::to_array<std::string_view>(
-    {"eta",       "remaining", "remain", "left",     "data",   "load",   "loading",
-     "estimated", "expected",  "est",    "save",     "saving", "finish", "forward",
-     "backward",  "fwd",       "bwd",    "sampling", "reset",  "io",     "剩余",
-     "预计",      "残り",      "남은",   "restante"});
+    {"eta",      "remaining", "remain", "left",   "data",    "load",    "loading",   "estimated",
+     "expected", "est",       "save",   "saving", "finish",  "forward", "backward",  "fwd",
+     "bwd",      "sampling",  "reset",  "io",     "compute", "comm",    "optimizer", "sync",
+     "剩余",     "预计",      "残り",   "남은",   "restante"});
 constexpr std::array<std::string_view, 4> kBeginnings = {"starting", "start", "begin", "beginning"};
 // Before a place: "[Train 10/1882]".
 constexpr std::array<std::string_view, 4> kProgress = {"train", "training", "trained", "progress"};
@@ -198,6 +198,7 @@ struct Unit {
   RateUnit rate = RateUnit::unknown;
   double scale = 1;
   std::size_t length = 0;  ///< in the text
+  bool of_epoch = false;   ///< "s/epoch"
 };
 
 std::string_view word_at(std::string_view text, std::size_t at, std::string& small) {
@@ -226,8 +227,15 @@ Unit unit_at(std::string_view text) {
   } else {
     next = 0;
   }
-  const bool two = next != 0 && !word_at(text, next, second).empty();
   const auto time = seconds_in(first);
+  // "sec/100 iters"
+  double of_how_many = 1;
+  if (const std::size_t digits = text.find_first_not_of("0123456789", next);
+      time && next != 0 && digits != std::string_view::npos && digits > next) {
+    of_how_many = to_double(text.substr(next, digits - next)).value_or(1);
+    next = digits + (text[digits] == ' ' ? 1 : 0);
+  }
+  const bool two = next != 0 && !word_at(text, next, second).empty();
   if (!two) {
     if (first == "fps") return {Meaning::rate, RateUnit::sequences_per_second, 1, after_first};
     if (first == "tps" || first == "wps") {
@@ -236,8 +244,11 @@ Unit unit_at(std::string_view text) {
     return time ? Unit{Meaning::duration, RateUnit::unknown, *time, after_first} : Unit{};
   }
   const std::size_t end = next + second.size();
-  if (time && among(kIterations, second)) return {Meaning::per_iteration, {}, *time, end};
-  if (time && among(kEpochs, second)) return {Meaning::duration, {}, *time, end};
+  if (time && of_how_many > 0 && among(kIterations, second)) {
+    return {Meaning::per_iteration, {}, *time / of_how_many, end};
+  }
+  if (time && of_how_many == 1 && among(kEpochs, second))
+    return {Meaning::duration, {}, *time, end, true};
   const auto work = work_unit(first);
   if (work && among(kSeconds, second)) return {Meaning::rate, *work, 1, end};
   return {};
@@ -305,6 +316,10 @@ std::size_t label_begin(std::string_view line, std::size_t from, std::size_t at)
     if (!is_word(c) && c != '-' && c != '/' && c != '.' && !blank) break;
     if (c == '-' && i - 1 > from && line[i - 2] == ' ') break;
     --i;
+  }
+  // The unit of a number before it that was not taken: "1.9s total 3.1s".
+  if (i > 0 && is_digit(line[i - 1])) {
+    while (i < at && is_any_letter(line[i])) ++i;
   }
   while (i < at && (line[i] == ' ' || line[i] == '-' || line[i] == '.')) ++i;
   return i;
@@ -741,6 +756,7 @@ class Reader {
     found.meaning = of_iteration ? Meaning::per_iteration : Meaning::duration;
     if (!by_layout) found.scale = has_unit ? after.scale : named.scale;
     if (has_unit) found.end = at_ + after.length;
+    found.of_epoch = after.of_epoch;
     std::string following;  // "12 s elapsed"
     const std::size_t blank = then.starts_with(' ') ? 1 : 0;
     found.since_start =
@@ -749,6 +765,10 @@ class Reader {
 
   /// "[50/391]", "(50/391)", "50/391", and the "[50]" of "Epoch: [44][50]".
   void take_place(LineNumber& found, const Label& label, std::string_view text) const {
+    std::string thing;  // "3200/60000 samples"
+    const std::size_t blank = line_.substr(at_).starts_with(' ') ? 1 : 0;
+    const auto unit = work_unit(word_at(line_, at_ + blank, thing));
+    if (unit && *unit != RateUnit::iterations_per_second) return;
     const auto open = text.find_last_of("[(");
     const bool bracket = open != std::string_view::npos;
     const bool named = among(kProgress, label.last());
@@ -780,10 +800,10 @@ class Reader {
     if (found.has_total() || (first != found.value_begin && !bracket && !second)) return false;
     const std::string_view rest = line_.substr(at_);
     // "[0] " is a rank.
-    const bool marked = bracket ? rest.starts_with("]\t")
-                                : rest.starts_with(") ") ||
-                                      (rest.starts_with(", ") && named(rest, 2)) ||
-                                      (rest.starts_with(" ") && named(rest, 1));
+    const bool marked =
+        bracket ? rest.starts_with("]\t")
+                : rest.starts_with(") ") || (rest.starts_with(", ") && named(rest, 2)) ||
+                      rest.starts_with(" | ") || (rest.starts_with(" ") && named(rest, 1));
     const std::size_t point = rest.find('.');
     const bool valued = point != std::string_view::npos && point > 0 && point + 2 < rest.size() &&
                         is_digit(rest[point - 1]) && is_digit(rest[point + 1]) &&
@@ -824,7 +844,8 @@ class Reader {
   std::vector<LineNumber> out_;
 };
 
-bool has_word(std::string_view text, Words list) {
+/// Empty where there is none.
+std::string_view word_among(std::string_view text, Words list) {
   std::string word;
   for (std::size_t i = 0; i < text.size();) {
     if (!is_any_letter(text[i])) {
@@ -845,12 +866,14 @@ bool has_word(std::string_view text, Words list) {
                                                     word.find(one) != std::string::npos;
                                            })
                      : among(list, word)) {
-      return true;
+      return text.substr(i, end - i);
     }
     i = end;
   }
-  return false;
+  return {};
 }
+
+bool has_word(std::string_view text, Words list) { return !word_among(text, list).empty(); }
 
 }  // namespace
 
@@ -858,6 +881,10 @@ std::vector<LineNumber> numbers_of(std::string_view line) { return Reader(line).
 
 bool names_evaluation(std::string_view line, std::size_t at) {
   return has_word(line.substr(0, at), kEvaluations);
+}
+
+std::string_view word_of_evaluation(std::string_view text) {
+  return word_among(text, kEvaluations);
 }
 
 bool evaluation_follows(std::string_view line, std::size_t at) {

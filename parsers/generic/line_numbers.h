@@ -36,6 +36,7 @@ struct LineNumber {
   int column = -1;                    ///< of a table, whose head names it
   bool whole = false;                 ///< digits only
   bool of_one_gpu = false;            ///< a rate, by its label or unit
+  bool of_epoch = false;              ///< a time of one epoch, by its unit: "s/epoch"
   bool since_start = false;           ///< by its label it counts from the start
   bool mean_follows = false;          ///< "0.310 (0.325)": a meter of single iterations
   bool names_total = false;           ///< a counter of all epochs: "global_step"
@@ -49,6 +50,8 @@ struct LineNumber {
 
 /// Words of evaluation stand before `at`: "Validation: [10/100]".
 [[nodiscard]] bool names_evaluation(std::string_view line, std::size_t at);
+/// The first word of evaluation, as it stands in `text`; empty where there is none.
+[[nodiscard]] std::string_view word_of_evaluation(std::string_view text);
 /// The next word from `at` on is of evaluation: "Epoch 3: testing psnr = 34.4".
 [[nodiscard]] bool evaluation_follows(std::string_view line, std::size_t at);
 /// The line has a word of work on data: processed, loading, tokenizing ...

@@ -26,9 +26,15 @@ std::string squeezed(std::string_view text) {
   return out;
 }
 
-std::string key_of(std::string_view line, const LineNumber& number) {
+bool is_time_or_rate(const LineNumber& number) {
+  return number.meaning == Meaning::rate || number.meaning == Meaning::per_iteration ||
+         number.meaning == Meaning::duration;
+}
+
+std::string key_of(std::string_view line, const LineNumber& number, bool with_unit = true) {
   std::string out = squeezed(line.substr(number.begin, number.value_begin - number.begin));
   out += '#';
+  if (!with_unit && is_time_or_rate(number)) return out + '\n';
   out += static_cast<char>('a' + static_cast<int>(number.meaning));
   if (number.meaning == Meaning::clock) {
     // The layout of the stamp.
@@ -140,7 +146,7 @@ void LineShapes::piece(std::string_view text) {
   if (row(text)) return;
   auto numbers = numbers_of(text);
   ShapeLine found;
-  std::string key;
+  std::string key, plain_key;
   bool of_interest = false, after_counter = false, of_epoch = false, of_iteration = false;
   std::size_t first_counter = text.size(), first_number = text.size();
   for (std::size_t i = 0; i < numbers.size(); ++i) {
@@ -161,6 +167,7 @@ void LineShapes::piece(std::string_view text) {
     if (meaning == Meaning::loss) continue;
     found.key.push_back(i);
     key += key_of(text, number);
+    plain_key += key_of(text, number, false);
   }
   if (!of_interest) return;
   // Only a training counts iterations of an epoch.
@@ -182,10 +189,11 @@ void LineShapes::piece(std::string_view text) {
     return number.meaning != Meaning::clock && number.meaning != Meaning::epoch &&
            number.meaning != Meaning::counter && number.meaning != Meaning::place;
   });
-  if (after_counter || (counters_alone && names_evaluation(text, text.size()))) {
-    key += "of evaluation";
-  }
+  const bool of_evaluation =
+      after_counter || (counters_alone && names_evaluation(text, text.size()));
+  if (of_evaluation) key += "of evaluation";
   LineShape& shape = shape_of(std::move(key));
+  if (!evaluation && !of_evaluation) shape.plain_key = std::move(plain_key);
   shape.evaluation = evaluation;
   shape.after_counter = after_counter;
   found.text = std::string(text);

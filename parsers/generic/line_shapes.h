@@ -26,6 +26,7 @@ struct ShapeLine {
 
 struct LineShape {
   std::string key;
+  std::string plain_key;          ///< the same for other units of time and rate; of rows empty
   std::optional<TableHead> head;  ///< of rows, whose columns it names
   bool evaluation = false;        ///< words of evaluation stand before its first counter
   bool after_counter = false;     ///< a word of evaluation stands right after its first counter

@@ -296,6 +296,44 @@ class Decision {
            up >= (is_clock && !has_label ? kRisesOfAClockThatShow : kRisesThatShow);
   }
 
+  /// "[10:00:19]" at the 20th step of a second each: a clock without a word, with much more on it
+  /// than those steps.
+  [[nodiscard]] bool is_time_of_day(std::size_t i, const Values& values) const {
+    constexpr double kMostOfSteps = 3;
+    const ShapeLine& line = shape_.examples[0];
+    const LineNumber& number = line.at(i);
+    const auto text = std::string_view(line.text).substr(number.value_begin,
+                                                         number.value_end - number.value_begin);
+    if (number.since_start || text.size() < 8 || text[2] != ':' || text[5] != ':') return false;
+    const double each = known_median(each_of(steps_up(values)));
+    return values[0] > kMostOfSteps * each * std::max(1.0, line.at(out_.step).value);
+  }
+
+  /// A time per iteration that is the mean of all since the counter began: it comes nearer to
+  /// where it ends as 1/steps does, which a slow begin alone does not.
+  [[nodiscard]] bool is_mean_so_far(const Values& values) const {
+    constexpr std::size_t kLinesThatShow = 8;
+    constexpr double kDrift = 1.15, kSameWay = 0.75, kExplained = 0.95;
+    const Values steps = values_of(shape_, out_.step);
+    std::size_t n = 1;
+    while (n < n_ && advance_[n] > 0 && (epochs_.empty() || epochs_[n] == epochs_[0])) ++n;
+    if (n < kLinesThatShow || !(steps[0] > 0)) return false;
+    const double drift = values[0] / values[n - 1];
+    if (drift < kDrift && drift > 1 / kDrift) return false;
+    double same_way = 0, sx = 0, sy = 0, sxx = 0, syy = 0, sxy = 0;
+    for (std::size_t k = 0; k < n; ++k) {
+      const double x = 1 / steps[k], y = values[k];
+      sx += x, sy += y, sxx += x * x, syy += y * y, sxy += x * y;
+      if (k == 0) continue;
+      same_way += (values[k] < values[k - 1]) == (drift > 1) ? 1 : 0;
+      if (!(values[k] * steps[k] > values[k - 1] * steps[k - 1])) return false;
+    }
+    const auto count = static_cast<double>(n);
+    const double both = count * sxy - sx * sy;
+    const double explained = both * both / ((count * sxx - sx * sx) * (count * syy - sy * sy));
+    return same_way >= kSameWay * (count - 1) && explained >= kExplained;
+  }
+
   /// "293.1 min" at epoch 46, "299.7 min" at epoch 47: as many times what one adds as there were.
   [[nodiscard]] bool is_steps_times_each(const Values& values, double each) const {
     // Shares of steps times each: start-up, evaluations and a counter from 0 move them.
@@ -326,6 +364,11 @@ class Decision {
       if (!(known_median(values) > 0)) continue;
       if (of == Meaning::duration && is_elapsed(i, values)) {
         if (out_.times.elapsed) continue;
+        if (is_time_of_day(i, values)) {
+          if (!out_.times.clock) out_.times.clock = i;
+          if (between_.empty()) between_ = steps_up(values);
+          continue;
+        }
         out_.times.elapsed = i;
         if (between_.empty()) between_ = steps_up(values);
         continue;
@@ -333,6 +376,10 @@ class Decision {
       constexpr int kFallsThatShow = 4;  // a time left
       const Growth change = growth(values, {});
       if (change.down >= kFallsThatShow && change.up == 0) continue;
+      if (is_mean_so_far(values)) {
+        if (between_.empty()) out_.times.mean_so_far = i;
+        continue;
+      }
       const auto kind = kind_of(i, values);
       if (!kind || (best && kind->gap >= best->gap)) continue;
       best = kind;
@@ -351,7 +398,8 @@ class Decision {
 
   /// Whether a time is that of one iteration or of all since the line before.
   std::optional<TimeKind> kind_of(std::size_t i, const Values& values) {
-    const bool labelled = meaning(i) == Meaning::per_iteration;
+    const bool labelled = meaning(i) == Meaning::per_iteration ||
+                          (out_.step_is_epoch && shape_.examples[0].at(i).of_epoch);
     if (!between_.empty()) {
       Values all, each;
       for (std::size_t k = 1; k < n_; ++k) {
@@ -412,6 +460,13 @@ class Decision {
     for (std::size_t i = 0; i < fields() && !out_.times.rate; ++i) {
       if (meaning(i) != Meaning::rate) continue;
       const bool of_iterations = shape_.examples[0].at(i).unit == RateUnit::iterations_per_second;
+      // A mean of all so far does not show what steps take now.
+      Values times;
+      for (const double rate : values_of(shape_, i)) times.push_back(1 / rate);
+      if (is_mean_so_far(times)) {
+        out_.time_is_ambiguous = !out_.times.any();
+        continue;
+      }
       if (of_iterations && (out_.step_is_epoch || !fits_clock(values_of(shape_, i)))) continue;
       out_.times.rate = i;
     }

@@ -13,9 +13,9 @@ namespace bertbench {
 /// Which numbers give time and rate, as places in ShapeLine::key. They are the fields of a format
 /// file of the same names.
 struct ShapeTimes {
-  std::optional<std::size_t> clock, elapsed, seconds, seconds_per_iteration, rate;
+  std::optional<std::size_t> clock, elapsed, seconds, seconds_per_iteration, mean_so_far, rate;
   [[nodiscard]] bool any() const {
-    return clock || elapsed || seconds || seconds_per_iteration || rate;
+    return clock || elapsed || seconds || seconds_per_iteration || mean_so_far || rate;
   }
 };
 
