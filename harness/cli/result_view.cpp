@@ -13,6 +13,7 @@
 #include "parsers/core/text.h"
 #include "reports/measure/estimators.h"
 #include "reports/output/cell_table.h"
+#include "reports/output/phases.h"
 #include "reports/output/remarks.h"
 #include "reports/output/table.h"
 #include "reports/output/value_text.h"
@@ -441,6 +442,9 @@ void print_results(Console& console, const CellSource& all, const ViewOptions& o
     print_cells(console, cells);
   }
   print_stability(console, cells);
+  if (const Table phases = phases_table(cells); !phases.rows.empty()) {
+    console.print("\n" + text_table(phases));
+  }
   print_others(console, all, cells);
 }
 

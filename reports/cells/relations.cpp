@@ -82,13 +82,16 @@ struct Base {
 };
 
 /// The base of a cell among those of its family: the same identity at the base's topology (weak
-/// scaling), else a cell of that topology with the same global batch (strong scaling). Logs that
+/// scaling; not where `strong_only`), else a cell of that topology with the same global batch
+/// (strong scaling). Logs that
 /// were not joined may be of different machines: where two of them fit alike, neither is the base.
-Base base_of(const CellFigures& cell, Cells cells, std::span<const std::uint32_t> bases) {
+Base base_of(const CellFigures& cell, Cells cells, std::span<const std::uint32_t> bases,
+             bool strong_only) {
   Base weak, strong;
   for (const std::uint32_t i : bases) {
     const CellFigures& other = cells[i];
-    if (cell.identity == other.identity || same_but_world(*cell.identity, *other.identity)) {
+    if (cell.identity == other.identity ||
+        (!strong_only && same_but_world(*cell.identity, *other.identity))) {
       if (weak.index) return {weak.index, i};
       weak.index = i;
     } else if (cell.global_batch && other.global_batch == cell.global_batch) {
@@ -153,7 +156,8 @@ void speedups(Cells cells, const SummaryOptions& options, std::vector<Notice>& n
     for (const std::uint32_t i : family) {
       if (!cells[i].has_rate()) continue;
       const Base base =
-          base_of(cells[i], cells, options.run_begins.empty() ? bases : of_its_run(cells[i]));
+          base_of(cells[i], cells, options.run_begins.empty() ? bases : of_its_run(cells[i]),
+                  options.strong_scaling);
       if (base.other) {
         if (!is_base_world(cells[i]) && undecided++ == 0) such = base;
       } else if (base.index) {

@@ -139,8 +139,10 @@ std::unique_ptr<CellSource> ResultBuilder::finish_cells() {
   head.created = now_rfc3339();
   auto cells = std::make_unique<GroupedCells>(
       std::exchange(state_->logs, {}), state_->emulated,
-      SummaryOptions{
-          state_->options.compat_dlperf, state_->options.base, {}, state_->options.flops_formula},
+      SummaryOptions{.compat_dlperf = state_->options.compat_dlperf,
+                     .base = state_->options.base,
+                     .strong_scaling = state_->options.strong_scaling,
+                     .flops_formula = state_->options.flops_formula},
       std::move(head));
   state_->notices = cells->notices();
   return cells;

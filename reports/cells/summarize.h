@@ -51,6 +51,7 @@ struct SummaryOptions {
   /// Results of several runs, one after the other: the index of the first cell of each run but the
   /// first one. A cell's base is one of its own run, if that has one.
   std::vector<std::size_t> run_begins = {};
+  bool strong_scaling = false;  ///< as MeasureOptions::strong_scaling
   /// As MeasureOptions::flops_formula; empty = the one that a cell names already, else the default.
   std::string flops_formula = {};
 };

@@ -23,6 +23,9 @@ struct MeasureOptions {
   bool summary_only = false;
   std::string
       base;  ///< base of speedups: a cell's key or a topology ("1n8g"); empty = world size 1
+  /// The base has the same global batch (a sweep of strong scaling), even where the grid also holds
+  /// one with the same sequences a GPU.
+  bool strong_scaling = false;
   std::string flops_formula;  ///< a key of flops_formulas() (stats/flops.h); empty = the default
 };
 

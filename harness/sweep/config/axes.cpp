@@ -34,10 +34,15 @@ Result<void> one_of(const std::string& value, std::string_view allowed) {
 }  // namespace
 
 const std::vector<std::string>& fact_axes() {
-  static const std::vector<std::string> kNames{"topology",        "model",
-                                               "precision",       "micro_batch_size",
-                                               "sequence_length", "gradient_accumulation_steps",
-                                               "nodes",           "gpus_per_node"};
+  static const std::vector<std::string> kNames{"topology",
+                                               "model",
+                                               "precision",
+                                               "micro_batch_size",
+                                               "sequence_length",
+                                               "gradient_accumulation_steps",
+                                               "nodes",
+                                               "gpus_per_node",
+                                               "global_batch_size"};
   return kNames;
 }
 
@@ -61,7 +66,7 @@ std::string canonical_axis(const std::string& name) {
 
 bool is_count_axis(const std::string& axis) {
   return axis == "nodes" || axis == "gpus_per_node" || axis == "micro_batch_size" ||
-         axis == "sequence_length" || axis == "gradient_accumulation_steps";
+         axis == "sequence_length" || axis == "gradient_accumulation_steps" || axis == kGlobalBatch;
 }
 
 Result<void> check_axis_name(const std::string& name, const Workload& workload) {
@@ -92,9 +97,11 @@ Result<void> check_axis_is_used(const std::string& axis, std::size_t values,
                                 const Workload& workload) {
   if (values < 2 || axis.starts_with("env.")) return {};
   std::vector<std::string> holders{axis};
-  if (axis == "micro_batch_size" || axis == "gradient_accumulation_steps") {
+  const bool whole = axis == kGlobalBatch;
+  if (whole) holders.insert(holders.end(), {"micro_batch_size", "gradient_accumulation_steps"});
+  if (axis == "micro_batch_size" || axis == "gradient_accumulation_steps" || whole) {
     holders.insert(holders.end(), {"accumulated_batch_size", "global_batch_size"});
-    if (axis == "micro_batch_size") holders.emplace_back("micro_batch_size_all");
+    if (axis != "gradient_accumulation_steps") holders.emplace_back("micro_batch_size_all");
   }
   // Variables, and the number of processes started, give a program its topology.
   const bool used = axis == "topology" || axis == "nodes" || axis == "gpus_per_node" ||

@@ -15,8 +15,12 @@ namespace bertbench {
 /// (harness/sweep/execute/batch_search.h).
 inline constexpr std::string_view kLargestBatch = "max";
 
+/// Axis of strong scaling: sequences of the whole job per optimizer step (scaling.h).
+inline constexpr const char* kGlobalBatch = "global_batch_size";
+
 /// The facts of a cell that every grid has: topology, model, precision, micro_batch_size,
-/// sequence_length, gradient_accumulation_steps, and nodes and gpus_per_node.
+/// sequence_length, gradient_accumulation_steps, nodes and gpus_per_node, and global_batch_size,
+/// from which others follow.
 const std::vector<std::string>& fact_axes();
 
 /// Every axis that the workload knows by name ("env.NAME" apart).

@@ -9,6 +9,7 @@
 #include "harness/sweep/config/axes.h"
 #include "harness/sweep/config/hosts.h"
 #include "harness/sweep/config/launcher_options.h"
+#include "harness/sweep/config/scaling.h"
 #include "harness/sweep/config/workload.h"
 #include "harness/sweep/process/folder.h"
 #include "parsers/core/config_reader.h"
@@ -34,7 +35,7 @@ const std::vector<std::string> kKeys{"name",        "workload",        "grid",
                                      "format",      "setup",           "cleanup",
                                      "trial_setup", "trial_cleanup",   "variants",
                                      "order_seed",  "secret",          "pty",
-                                     "$schema"};
+                                     "scaling",     "phases",          "$schema"};
 
 /// Scalar or list of scalars, as text.
 std::optional<std::vector<std::string>> values_of(ConfigReader& in, const Json& value,
@@ -106,7 +107,10 @@ void read_grid(ConfigReader& in, const Workload& workload, SweepConfig& config) 
     return;
   }
   for (const char* needed : {"model", "micro_batch_size", "sequence_length"}) {
-    if (!config.axis(needed) && !workload.is_command) {
+    // Of the two that a global batch is divided into, one follows.
+    const bool follows = needed == std::string_view("micro_batch_size") &&
+                         (config.axis(kGlobalBatch) || phases_give(config, kGlobalBatch));
+    if (!config.axis(needed) && !phases_give(config, needed) && !follows && !workload.is_command) {
       in.fail_at("/grid", fmt::format("needs the axis '{}'", needed), "give it one value or more");
       return;
     }
@@ -435,19 +439,27 @@ Result<SweepConfig> parse_config(const std::string& text, const std::string& sou
     config.name = source.empty() ? workload->name : std::filesystem::path(source).stem().string();
     read_scalars(*reader, config);
     read_hooks(*reader, config);
+    read_scaling(*reader, config);
+    read_phases(*reader, *workload, config);
     read_grid(*reader, *workload, config);
     if (!reader->error()) read_seed(*reader, *workload, config);
     if (!reader->error()) read_zip(*reader, config);
+    if (!reader->error()) check_scaling(*reader, config);
     if (!reader->error()) check_repeats(*reader, config);
     if (!reader->error()) read_exclude(*reader, *workload, config);
     read_hosts(*reader, source, config);
     read_launcher_options(*reader, config);
     read_variants(*reader, config);
+    check_phases(*reader, config);
     if (workload->is_bert_train) {
       check_args(*reader, "/args", config.args, *workload, config);
       for (const auto& variant : config.variants) {
         const auto at = child_pointer("/variants", variant.name);
         check_args(*reader, child_pointer(at, "args"), variant.args, *workload, config);
+      }
+      for (std::size_t i = 0; i < config.phases.size(); ++i) {
+        const auto at = child_pointer(child_pointer("/phases", std::to_string(i)), "args");
+        check_args(*reader, at, config.phases[i].args, *workload, config);
       }
     }
   }
@@ -499,6 +511,7 @@ std::string config_to_json(const SweepConfig& config) {
     json["trials_max"] = config.trials;
     json["trials_interval"] = config.trials_interval;
   }
+  if (!config.scaling.empty()) json["scaling"] = config.scaling;
   if (config.record_hostname) json["record_hostname"] = true;
   if (config.pty) json["pty"] = true;
   if (!config.secret.empty()) json["secret"] = config.secret;
@@ -516,6 +529,7 @@ std::string config_to_json(const SweepConfig& config) {
   if (!hooks.cleanup.empty()) json["cleanup"] = hooks.cleanup;
   if (!hooks.trial_setup.empty()) json["trial_setup"] = hooks.trial_setup;
   if (!hooks.trial_cleanup.empty()) json["trial_cleanup"] = hooks.trial_cleanup;
+  add_phases(config, json);
   add_variants(config, json);
   add_launcher_options(config, json);
   return json.dump(2) + "\n";

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "harness/sweep/config/one_line.h"
+#include "harness/sweep/config/phases.h"
 #include "harness/sweep/config/secrets.h"
 #include "harness/sweep/config/variants.h"
 #include "harness/sweep/config/workload.h"
@@ -83,6 +84,7 @@ struct SweepConfig {
   std::vector<Axis> grid;                     ///< in the order of the file
   std::vector<std::vector<std::string>> zip;  ///< groups of axes that advance together
   std::vector<Exclude> exclude;
+  std::string scaling;                     ///< "weak", "strong" or empty: not stated (scaling.h)
   std::vector<std::string> args;           ///< appended to every command line as they are
   std::map<std::string, std::string> env;  ///< set for every trainer
   std::vector<std::string> secret;         ///< names whose values are secrets, besides those known
@@ -95,7 +97,7 @@ struct SweepConfig {
   double trials_interval = 0.01;  ///< with auto_trials: width asked for, over the median
   bool pty = false;               ///< trainers write to a pseudo terminal
   bool record_hostname = false;   ///< names this machine in the environment
-  std::int64_t steps = 60;        ///< optimizer steps of a trial
+  std::int64_t steps = 60;        ///< optimizer steps of a trial; of a phase its own
   /// "seed": empty, a whole number for every trial, or "per_trial": trial n has seed n.
   std::string seed;
   WindowRule window;  ///< what of a trial is measured
@@ -110,6 +112,7 @@ struct SweepConfig {
   SlurmOptions slurm;
   Order order = Order::interleaved;
   std::vector<Variant> variants;  ///< each cell runs all of them in turn; empty: there is one
+  std::vector<Phase> phases;      ///< each trial runs all of them in order; empty: there is one
   std::int64_t order_seed = 1;    ///< of the order of variants in each block
 
   /// The trainer was asked for `steps`; a command without {steps} decides by itself.

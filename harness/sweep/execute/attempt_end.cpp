@@ -44,7 +44,7 @@ Outcome outcome_of(Status status, std::vector<Notice> details, const std::option
 }
 
 Outcome judge(const std::optional<Outcome>& log, const AttemptEnd& end, const SweepConfig& config,
-              std::optional<std::int64_t> last_step) {
+              std::int64_t steps, std::optional<std::int64_t> last_step) {
   const auto joined = [&](Status status, std::vector<Notice> details) {
     return outcome_of(status, std::move(details), log, last_step);
   };
@@ -109,7 +109,7 @@ Outcome judge(const std::optional<Outcome>& log, const AttemptEnd& end, const Sw
   }
   // Formats without a closing line cannot distinguish a whole log from a cut one; exit status 0
   // can.
-  const std::int64_t asked = config.asks_for_steps() ? config.steps : 0;
+  const std::int64_t asked = config.asks_for_steps() ? steps : 0;
   if (log->status == Status::truncated && last_step.value_or(-1) >= asked) {
     return {Status::completed, last_step, 0, {}};
   }
@@ -138,7 +138,8 @@ std::optional<std::int64_t> AttemptEnd::last_step() const {
 }
 
 Outcome join_outcomes(const std::optional<Outcome>& log, const AttemptEnd& end,
-                      const SweepConfig& config, std::optional<std::int64_t> last_step) {
+                      const SweepConfig& config, std::int64_t steps,
+                      std::optional<std::int64_t> last_step) {
   // The trainer's own log has its steps, the terminal what ended it.
   auto best = log;
   const bool failed = end.exit && !end.exit->success();
@@ -147,7 +148,7 @@ Outcome join_outcomes(const std::optional<Outcome>& log, const AttemptEnd& end,
     best = end.printed_failure;
     best->step = last_step;
   }
-  auto out = judge(best, end, config, last_step);
+  auto out = judge(best, end, config, steps, last_step);
   if (out.line == 0 && is_failure(out.status)) {
     // No line names it, so the last one before it is the place to look at.
     for (const auto& run : end.runs) {
@@ -178,7 +179,8 @@ Result<MeasuredAttempt> measure_ended(const OpenSweep& sweep, const EndedAttempt
                       fmt::format("{}/{}", open->path, end.own_log ? kTrainerLog : "log.txt"));
   auto& result = measured.trial;
   result.outcome = join_outcomes(end.runs.empty() ? std::nullopt : std::optional(result.outcome),
-                                 end, sweep.plan.config, end.last_step());
+                                 end, sweep.plan.config,
+                                 sweep.plan.cells[open->wanted.trial.cell].steps, end.last_step());
   add_steps_over_run_time(sweep.plan, sweep.plan.cells[open->wanted.trial.cell], end.seconds,
                           result);
   if (end.log_cuts > 0) {

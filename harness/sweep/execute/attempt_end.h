@@ -43,9 +43,11 @@ struct EndedAttempt {
 };
 
 /// The log's outcome and the exit status made one. Exit 12 and the kernel's out-of-memory killer
-/// are out_of_memory; limits and signals of the harness are named with their cause.
+/// are out_of_memory; limits and signals of the harness are named with their cause. `steps`: where
+/// the trainer was to end, where it was asked for steps.
 Outcome join_outcomes(const std::optional<Outcome>& log, const AttemptEnd& end,
-                      const SweepConfig& config, std::optional<std::int64_t> last_step);
+                      const SweepConfig& config, std::int64_t steps,
+                      std::optional<std::int64_t> last_step);
 
 /// May another attempt end differently? Not after out of memory, NaN or a refused command line.
 bool worth_retrying(const Outcome& outcome, const std::optional<ExitStatus>& exit);

@@ -29,9 +29,9 @@ void AttemptQueue::add_running(WantedAttempt& wanted) {
   number(wanted);
 }
 
-void AttemptQueue::drop(std::size_t cell) {
+void AttemptQueue::drop(std::size_t cell, std::optional<int> trial) {
   std::erase_if(waiting_, [&](const WantedAttempt& one) {
-    if (one.trial.cell != cell) return false;
+    if (one.trial.cell != cell || (trial && one.trial.trial != *trial)) return false;
     if (one.position == 0) ++taken_;  // an attempt made again was counted at the first
     return true;
   });

@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,8 +33,8 @@ class AttemptQueue {
   void add_running(WantedAttempt& wanted);
   /// An attempt more of a trial that was taken: before all that waits.
   void put_first(WantedAttempt wanted) { waiting_.push_front(std::move(wanted)); }
-  /// The trials of this cell are not needed any more.
-  void drop(std::size_t cell);
+  /// The trials of this cell are not needed any more; of one trial where it is given.
+  void drop(std::size_t cell, std::optional<int> trial = {});
 
   [[nodiscard]] bool empty() const { return waiting_.empty(); }
   /// Trials that were added, dropped ones as well.

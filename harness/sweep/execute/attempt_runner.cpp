@@ -18,7 +18,8 @@ TrialProgress AttemptRunner::progress_of(const OpenAttempt& open) const {
   out.attempt = open.wanted.attempt;
   out.position = open.wanted.position;
   out.to_run = queue_.trials();
-  out.steps = sweep_.plan.config.asks_for_steps() ? sweep_.plan.config.steps : 0;
+  out.steps =
+      sweep_.plan.config.asks_for_steps() ? sweep_.plan.cells[open.wanted.trial.cell].steps : 0;
   return out;
 }
 

@@ -45,7 +45,7 @@ class Search {
     one.config.trials = 1;
     one.config.auto_trials = false;
     one.config.retries = 0;
-    one.config.steps = kProbeSteps;
+    one.config.steps = one.cells[0].steps = kProbeSteps;
     one.config.window = WindowRule{WindowRule::Kind::all, 0, 0, true};
     ProbeObserver heard;
     const auto outcome = run_planned(one, options_, heard);

@@ -257,6 +257,22 @@ void reopen_broken_pairs(const OpenSweep& sweep, std::vector<EarlierTrial>& tria
   }
 }
 
+/// Runs phases anew that went on from one that is still to be run.
+void reopen_later_phases(const OpenSweep& sweep, std::vector<EarlierTrial>& trials) {
+  std::map<std::pair<std::size_t, int>, EarlierTrial*> by_trial;
+  for (auto& one : trials) {
+    if (one.wanted) by_trial[{one.trial.cell, one.trial.trial}] = &one;
+  }
+  // In the order of the cells, so that a phase that is reopened reopens the next one.
+  for (auto& [id, one] : by_trial) {
+    const auto before = by_trial.find({id.first - 1, id.second});
+    if (sweep.plan.cells[id.first].phase < 2 || before == by_trial.end()) continue;
+    if (before->second->settled || !one->settled) continue;
+    one->settled = false;
+    one->measured.reset();
+  }
+}
+
 }  // namespace
 
 Result<std::vector<EarlierTrial>> review_earlier_trials(const OpenSweep& sweep) {
@@ -277,6 +293,7 @@ Result<std::vector<EarlierTrial>> review_earlier_trials(const OpenSweep& sweep) 
     if (!one) return tl::unexpected(one.error());
   }
   if (!plan.config.variants.empty()) reopen_broken_pairs(sweep, trials);
+  if (!plan.config.phases.empty()) reopen_later_phases(sweep, trials);
   return trials;
 }
 

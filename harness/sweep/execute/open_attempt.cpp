@@ -117,6 +117,12 @@ Result<std::unique_ptr<OpenAttempt>> OpenAttempt::begin(OpenSweep& sweep, Wanted
   auto own = own_logs(sweep.plan, trial, {folder->path(), 0, ""});
   if (!own) return tl::unexpected(own.error());
   clear_attempt(*folder, *own);
+  if (sweep.plan.cells[trial.cell].phase > 0) {
+    // What a later phase takes up is of this attempt or of none.
+    std::error_code ec;
+    const LaunchPlace place{folder->path(), 0, ""};
+    std::filesystem::remove_all(phase_checkpoint(sweep.plan, trial.cell, trial.trial, place), ec);
+  }
   const auto log_fd = folder->create_log("log.txt");
   if (!log_fd) return tl::unexpected(log_fd.error());
   auto open = std::make_unique<OpenAttempt>(sweep, std::move(wanted), std::move(*folder), *log_fd,

@@ -221,6 +221,12 @@ Result<std::string> command_digest(const OpenSweep& sweep, const PlannedTrial& t
   const auto files = trial_files(sweep.plan, trial, canonical_place);
   if (!files) return tl::unexpected(files.error());
   for (const auto& file : *files) canonical += fmt::format("\n{}\n{}", file.name, file.text);
+  // A phase begins with what the one before it made.
+  if (sweep.plan.cells[trial.cell].phase > 1) {
+    const auto before = command_digest(sweep, {.cell = trial.cell - 1, .trial = trial.trial});
+    if (!before) return before;
+    canonical += "\n" + *before;
+  }
   canonical += sweep.plan.config.secrets.digests_of(canonical, sweep.earlier.run_id);
   return digest(canonical);
 }

@@ -171,12 +171,25 @@ class Sweep {
       ++next.attempt;
       next.again = true;
       queue_.put_first(std::move(next));
+    } else if (!covered || is_failure(outcome.status)) {
+      leave_out_later_phases(open->wanted.trial);
     }
     if (results_.settled(cell)) {
       queue_.drop(cell);
       if (auto done = runner.drop(cell); !done) return done;
     }
     return results_.write(false);
+  }
+
+  /// A phase that failed leaves no checkpoint that the next one could go on from.
+  void leave_out_later_phases(const PlannedTrial& failed) {
+    const auto& cell = sweep_.plan.cells[failed.cell];
+    const std::size_t later = cell.phases.size() - static_cast<std::size_t>(cell.phase);
+    if (cell.phases.empty() || later == 0) return;
+    for (std::size_t i = 1; i <= later; ++i) queue_.drop(failed.cell + i, failed.trial);
+    sweep_.observer.notice(
+        fmt::format("{} trial {}: phase {} failed, so the later ones are not run", cell.key,
+                    failed.trial, cell.phase));
   }
 
   OpenSweep& sweep_;

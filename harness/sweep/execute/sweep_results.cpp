@@ -72,6 +72,7 @@ ResultSet SweepResults::collect() const {
   const auto& plan = sweep_.plan;
   MeasureOptions options;
   options.window = plan.config.window;
+  options.strong_scaling = plan.config.scaling == "strong";
   options.flops_formula = sweep_.options.flops_formula;
   ResultBuilder builder(options);
   std::map<std::string, std::set<std::string>> versions;
@@ -112,6 +113,7 @@ ResultSet SweepResults::collect() const {
     }
     if (!planned.threads.empty()) (*cell.context)["threads"] = planned.threads;
     if (planned.variant) (*cell.context)["variant"] = *planned.variant;
+    if (!planned.phases.empty()) (*cell.context)["phases"] = planned.phases;
     add_warnings(cell, planned.warnings);
     add_warnings(cell, placement_.of(index->second));
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "harness/sweep/plan/template_call.h"
 #include "parsers/core/text.h"
@@ -40,7 +41,7 @@ Result<std::vector<std::string>> trainer_words(const Plan& plan, const PlannedTr
         words.push_back(fmt::format("--{}", option.name));
       }
     } else if (option.name == "steps") {
-      add(option.name, std::to_string(config.steps));
+      add(option.name, std::to_string(cell.steps));
     } else if (option.name == "timings") {
       add(option.name, place.directory + "/timings.jsonl");
     } else if (option.name == "expect-world-size") {
@@ -52,7 +53,22 @@ Result<std::vector<std::string>> trainer_words(const Plan& plan, const PlannedTr
     }
   }
   words.insert(words.end(), cell.args.begin(), cell.args.end());
+  if (cell.phase > 1) {
+    add("resume", phase_checkpoint(plan, trial.cell - 1, trial.trial, place));
+    words.emplace_back("--new-phase");
+  }
+  if (cell.phase > 0 && cell.phase < static_cast<int>(cell.phases.size())) {
+    add("checkpoint", phase_checkpoint(plan, trial.cell, trial.trial, place));
+  }
   return words;
+}
+
+std::string phase_checkpoint(const Plan& plan, std::size_t cell, int trial,
+                             const LaunchPlace& place) {
+  std::filesystem::path folder = place.directory;
+  if (folder.filename().string().starts_with("attempt_")) folder = folder.parent_path();
+  return folder.parent_path().parent_path() / plan.cells[cell].folder /
+         fmt::format("trial_{}", trial) / kPhaseCheckpoint;
 }
 
 Result<Variables> trainer_env(const Plan& plan, const PlannedTrial& trial,

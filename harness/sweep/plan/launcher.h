@@ -68,6 +68,11 @@ Result<const Launcher*> find_launcher(std::string_view name);
 /// Program and arguments of a trial: the same for every rank.
 Result<std::vector<std::string>> trainer_words(const Plan& plan, const PlannedTrial& trial,
                                                const LaunchPlace& place, int ranks_per_machine);
+/// Folder, in that of a trial, where a phase leaves its checkpoint for the next one.
+inline constexpr const char* kPhaseCheckpoint = "checkpoint";
+/// The same as a path, of a trial of `cell`; `place` is an attempt of any trial of the sweep.
+std::string phase_checkpoint(const Plan& plan, std::size_t cell, int trial,
+                             const LaunchPlace& place);
 /// Variables set for the trainer besides the launcher's: config env, env.NAME axes, template env.
 Result<Variables> trainer_env(const Plan& plan, const PlannedTrial& trial,
                               const LaunchPlace& place);

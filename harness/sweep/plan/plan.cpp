@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <span>
 #include <utility>
 
 #include "harness/sweep/config/axes.h"
 #include "harness/sweep/config/hosts.h"
+#include "harness/sweep/config/scaling.h"
 #include "harness/sweep/observe/environment.h"
 #include "harness/sweep/plan/launcher.h"
 #include "harness/sweep/plan/placement.h"
@@ -47,8 +49,8 @@ std::vector<Loop> loops_of(const SweepConfig& config) {
 }
 
 /// Adds what every cell has: topology from nodes and GPUs or back, and the defaults. What a foreign
-/// command computes in is not known.
-Topology complete(Point& point, const Workload& workload) {
+/// command computes in is not known. `divided`: whether a global batch could be.
+Topology complete(Point& point, const Workload& workload, Result<void>& divided) {
   Topology topology;
   if (const auto it = point.find("topology"); it != point.end()) {
     topology = parse_topology(it->second).value_or(Topology{});
@@ -60,6 +62,7 @@ Topology complete(Point& point, const Workload& workload) {
   point["nodes"] = std::to_string(topology.nodes);
   point["gpus_per_node"] = std::to_string(topology.gpus_per_node);
   if (!workload.is_command) point.try_emplace("precision", "fp32");
+  divided = divide_global_batch(point, topology);
   point.try_emplace("gradient_accumulation_steps", "1");
   return topology;
 }
@@ -73,10 +76,16 @@ bool matches(const Point& point, const Exclude& exclude) {
 }
 
 /// What the trainer is given as options: the cell's axes and what "args" adds to them.
-OptionValues options_of(const Point& point, const SweepConfig& config) {
+OptionValues options_of(const PlannedCell& cell, const Point& point, const SweepConfig& config) {
   OptionValues given = given_options(config.args);
+  if (cell.phase > 0) {
+    for (const auto& [name, value] :
+         given_options(config.phases[static_cast<std::size_t>(cell.phase) - 1].args)) {
+      given[name] = value;
+    }
+  }
   for (const auto& [name, value] : point) given[name] = value;
-  given["steps"] = std::to_string(config.steps);
+  given["steps"] = std::to_string(cell.steps);
   if (!config.seed.empty() && !config.seed_per_trial()) given["seed"] = config.seed;
   return given;
 }
@@ -169,7 +178,7 @@ void identify(PlannedCell& cell, Point& point, const SweepConfig& config,
     axes["seed"] = config.seed;
   }
   if (workload.is_bert_train) {
-    const OptionValues given = options_of(point, config);
+    const OptionValues given = options_of(cell, point, config);
     axes.merge(work_options(given));
     simulate(cell, point, given);
     cell.threads = threads_chosen(given, config);
@@ -177,10 +186,15 @@ void identify(PlannedCell& cell, Point& point, const SweepConfig& config,
   cell.key = cell.identity.key();
 }
 
+/// Cells that a point of the grid has: its variants or its phases, else one.
+std::size_t members_of_point(const SweepConfig& config) {
+  return std::max<std::size_t>({1, config.variants.size(), config.phases.size()});
+}
+
 /// A grid of 10^6 cells takes 2.8 GB to plan, and nobody measures it.
 Result<void> check_size(const SweepConfig& config, const std::vector<Loop>& loops) {
   constexpr double kMostTrialsOfASweep = 100'000;
-  auto cells = static_cast<double>(std::max<std::size_t>(1, config.variants.size()));
+  auto cells = static_cast<double>(members_of_point(config));
   std::string product;
   for (const Loop& loop : loops) {
     cells *= static_cast<double>(loop.length);
@@ -191,6 +205,7 @@ Result<void> check_size(const SweepConfig& config, const std::vector<Loop>& loop
   const double trials = cells * config.trials;
   if (trials <= kMostTrialsOfASweep) return {};
   if (!config.variants.empty()) product += fmt::format(" x {} variants", config.variants.size());
+  if (!config.phases.empty()) product += fmt::format(" x {} phases", config.phases.size());
   return fail(config.source,
               fmt::format("the grid of {} cells ({}) times {} trials is more than {:.0f} trials",
                           cells, product, config.trials, kMostTrialsOfASweep),
@@ -201,6 +216,10 @@ Result<void> check_size(const SweepConfig& config, const std::vector<Loop>& loop
 void give_command(PlannedCell& cell, const SweepConfig& config, const Variant& variant) {
   cell.args = config.args;
   cell.args.insert(cell.args.end(), variant.args.begin(), variant.args.end());
+  if (cell.phase > 0) {
+    const auto& own = config.phases[static_cast<std::size_t>(cell.phase) - 1].args;
+    cell.args.insert(cell.args.end(), own.begin(), own.end());
+  }
   cell.env = variant.env;
   cell.env.insert(config.env.begin(), config.env.end());
   cell.trainer = variant.trainer;
@@ -220,12 +239,20 @@ void name_variant(PlannedCell& cell, Point& point, const Variant& variant, const
   if (const auto it = own.find("threads"); it != own.end()) cell.threads = it->second;
 }
 
+/// Takes the cell to phase `index` of the configuration, whose last point of the grid it is of.
+void enter_phase(PlannedCell& cell, const SweepConfig& config, std::size_t index) {
+  cell.phase = static_cast<int>(index) + 1;
+  for (const auto& [axis, value] : config.phases[index].axes) cell.point[axis] = value;
+  cell.point[kPhaseAxis] = std::to_string(cell.phase);
+  cell.steps = 0;
+  for (std::size_t i = 0; i <= index; ++i) cell.steps += config.phases[i].steps;
+}
+
 Result<std::vector<PlannedCell>> expand(const SweepConfig& config, const Workload& workload,
                                         int cores) {
   const auto loops = loops_of(config);
   if (auto small = check_size(config, loops); !small) return tl::unexpected(small.error());
-  static const std::vector<Variant> kOne(1);
-  const std::span<const Variant> variants = config.variants.empty() ? kOne : config.variants;
+  const std::size_t members = members_of_point(config);
   std::vector<PlannedCell> cells;
   std::vector<std::size_t> at(loops.size(), 0);
   for (bool more = true; more;) {
@@ -234,24 +261,43 @@ Result<std::vector<PlannedCell>> expand(const SweepConfig& config, const Workloa
       for (const auto* axis : loops[i].axes) point[axis->name] = axis->values[at[i]];
     }
     for (const auto& [axis, value] : workload.defaults) point.try_emplace(axis, value);
-    PlannedCell cell;
-    cell.topology = complete(point, workload);
-    const bool excluded = std::any_of(config.exclude.begin(), config.exclude.end(),
-                                      [&](const auto& entry) { return matches(point, entry); });
-    for (const Variant& variant : excluded ? std::span<const Variant>() : variants) {
-      PlannedCell one = cell;
+    std::vector<PlannedCell> here;
+    Result<void> divided;
+    bool excluded = false;
+    for (std::size_t member = 0; member < members; ++member) {
+      PlannedCell& one = here.emplace_back();
       one.point = point;
+      one.steps = config.steps;
+      if (!config.phases.empty()) enter_phase(one, config, member);
+      Result<void> divided_here;
+      one.topology = complete(one.point, workload, divided_here);
+      if (divided) divided = std::move(divided_here);
+      excluded = excluded || std::ranges::any_of(config.exclude, [&](const auto& entry) {
+                   return matches(one.point, entry);
+                 });
+    }
+    if (!excluded && !divided) return fail(config.source, divided.error().message());
+    if (excluded) here.clear();
+    for (std::size_t member = 0; member < here.size(); ++member) {
+      static const Variant kNone;
+      const Variant& variant = config.variants.empty() ? kNone : config.variants[member];
+      PlannedCell& one = here[member];
       give_command(one, config, variant);
       identify(one, one.point, config, workload);
       name_variant(one, one.point, variant, config.secrets);
-      one.grid_point = cells.size() / variants.size();
+      one.grid_point = cells.size() / members;
       const auto way = choose_way(workload, one, config.launcher);
       if (!way) return tl::unexpected(way.error());
       one.way = *way;
       if (!workload.is_bert_train) one.command = template_command(config, workload, one);
       label(one, config, workload, cores);
-      cells.push_back(std::move(one));
     }
+    std::vector<std::string> phases;
+    for (const PlannedCell& one : here) {
+      if (one.phase > 0) phases.push_back(one.key);
+    }
+    for (PlannedCell& one : here) one.phases = phases;
+    std::ranges::move(here, std::back_inserter(cells));
     more = false;
     for (std::size_t i = loops.size(); i-- > 0;) {
       if (++at[i] < loops[i].length) {
@@ -326,19 +372,23 @@ void name_folders(std::vector<PlannedCell>& cells) {
 }
 
 /// The trials of the cells that `keep` names, in the order in which they run. Variants of one point
-/// follow each other in each block, whatever the order is.
+/// follow each other in each block, whatever the order is, and phases do in theirs.
 std::vector<PlannedTrial> order_trials(const SweepConfig& config, const std::vector<bool>& keep) {
   std::vector<PlannedTrial> out;
-  const std::size_t variants = std::max<std::size_t>(1, config.variants.size());
+  const std::size_t members = members_of_point(config);
   const auto add_block = [&](std::size_t point, int trial) {
+    std::vector<std::size_t> order(members);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const bool drawn = !config.variants.empty();
+    if (drawn) order = order_in_block(config.order_seed, point, trial, members);
     int position = 0;
-    for (const std::size_t i : order_in_block(config.order_seed, point, trial, variants)) {
+    for (const std::size_t i : order) {
       ++position;
-      const std::size_t cell = point * variants + i;
-      if (keep[cell]) out.push_back({cell, trial, config.variants.empty() ? 0 : position});
+      const std::size_t cell = point * members + i;
+      if (keep[cell]) out.push_back({cell, trial, drawn ? position : 0});
     }
   };
-  const std::size_t points = keep.size() / variants;
+  const std::size_t points = keep.size() / members;
   if (config.order == Order::interleaved) {
     for (int trial = 1; trial <= config.trials; ++trial) {
       for (std::size_t point = 0; point < points; ++point) add_block(point, trial);
@@ -458,7 +508,7 @@ void set_micro_batch(Plan& plan, std::size_t index, std::int64_t micro_batch_siz
 std::string batch_group(const Plan& plan, const PlannedTrial& trial) {
   const auto& kind = plan.config.slurm.job;
   const auto nodes = plan.cells[trial.cell].topology.nodes;
-  const auto point = plan.cells[trial.cell].grid_point;
+  const auto point = plan.cells[trial.cell].grid_point;  // phases of a trial need one order
   if (kind == "nodes") return fmt::format("n{}", nodes);
   if (kind == "cell") return fmt::format("c{}", point);
   return fmt::format("c{}t{}", point, trial.trial);

@@ -22,8 +22,13 @@ struct PlannedCell {
   std::string
       folder;  ///< safe name of its folder below <out>: no '/', no leading '.', <= 120 bytes
   std::map<std::string, std::string> point;  ///< axis -> value, topology always included
-  std::size_t grid_point = 0;              ///< of the grid, from 0; variants of one point share it
-  std::vector<std::string> args;           ///< of the configuration and of the variant
+  std::size_t grid_point = 0;  ///< of the grid, from 0; variants or phases of one point share it
+  /// Of a phase: its number from 1. The cell before this one in the plan is the phase before it.
+  int phase = 0;
+  /// Keys of all phases of its point, where it is one: the context key "phases" of the result.
+  std::vector<std::string> phases;
+  std::int64_t steps = 0;         ///< where the trainer is to end, those of earlier phases included
+  std::vector<std::string> args;  ///< of the configuration and of the variant
   std::map<std::string, std::string> env;  ///< the same
   std::string trainer;  ///< of the variant: a program in place of the first word; or empty
   /// What the variant has of its own, "NAME=VALUE" and words, where it is one: the context key

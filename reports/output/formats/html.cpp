@@ -8,6 +8,7 @@
 #include "reports/output/cell_table.h"
 #include "reports/output/html/sections.h"
 #include "reports/output/markup.h"
+#include "reports/output/phases.h"
 #include "reports/output/plot/figures.h"
 #include "reports/output/remarks.h"
 #include "reports/output/report.h"
@@ -174,6 +175,13 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
           "Stability",
           html::sortable_table(
               {.table = stability, .id = "stability", .noun = "rows", .titles = {}, .failed = {}}));
+    }
+    const Table phases = phases_table(SetSource(set));
+    if (!phases.rows.empty()) {
+      page.body += section(
+          "Phases",
+          html::sortable_table(
+              {.table = phases, .id = "phases", .noun = "rows", .titles = {}, .failed = {}}));
     }
     page.body += section("Trials", figure_of(plot::trials_figure(set)));
     page.body += section("Throughput over iterations", iterations(set, options.run_folder));

@@ -5,6 +5,7 @@
 #include "parsers/core/text.h"
 #include "reports/output/cell_table.h"
 #include "reports/output/comparison_table.h"
+#include "reports/output/phases.h"
 #include "reports/output/plot/figures.h"
 #include "reports/output/plot/heat.h"
 #include "reports/output/plot/svg.h"
@@ -180,6 +181,8 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
   plots(set, options, out);
   const Table stability = stability_table(SetSource(set));
   if (!stability.rows.empty()) out << "\n## Stability\n\n" << markdown_table(stability);
+  const Table phases = phases_table(SetSource(set));
+  if (!phases.rows.empty()) out << "\n## Phases\n\n" << markdown_table(phases);
   comparison(set, options, out);
   out << "\n";
   legend(set, out);

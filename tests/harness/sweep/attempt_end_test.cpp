@@ -31,7 +31,7 @@ AttemptEnd signalled(int number) {
 }
 
 Outcome joined(const std::optional<Outcome>& log, const AttemptEnd& end, std::int64_t last = 20) {
-  return join_outcomes(log, end, config(), last);
+  return join_outcomes(log, end, config(), config().steps, last);
 }
 
 std::vector<NoticeCode> codes_of(const Outcome& outcome) {

@@ -235,9 +235,9 @@ TEST(SweepConfig, NamesAPathThatCannotBeRead) {
 TEST(SweepConfig, TheSchemaNamesTheSameKeys) {
   const auto schema = nlohmann::json::parse(
       test::read(BB_SOURCE_DIR "/configs/schema/sweep.schema.json"))["properties"];
-  const auto config = parse_config(
-      small_config(), "sweep.json",
-      {"trials=auto", "record_hostname=true", "seed=per_trial", "secret=[\"PIN\"]", "pty=true"});
+  const auto config = parse_config(small_config(), "sweep.json",
+                                   {"trials=auto", "record_hostname=true", "seed=per_trial",
+                                    "secret=[\"PIN\"]", "pty=true", "scaling=weak"});
   ASSERT_TRUE(config);
   const auto command = parse_config(
       R"({"command": ["t", "{file:a}", "{steps}"], "each": "node", "framework": "f",
@@ -248,7 +248,13 @@ TEST(SweepConfig, TheSchemaNamesTheSameKeys) {
   const auto variants =
       parse_config(small_config(R"(, "variants": {"base": {}, "new": {}})"), "variants.json");
   ASSERT_TRUE(variants) << variants.error().message();
+  const auto phases = parse_config(
+      R"({"grid": {"topology": "1n1g", "model": "bert-tiny", "sequence_length": 64,
+          "micro_batch_size": 4}, "phases": [{"steps": 2}, {"steps": 3}]})",
+      "phases.json");
+  ASSERT_TRUE(phases) << phases.error().message();
   auto keys = nlohmann::json::parse(config_to_json(*config));
+  keys.update(nlohmann::json::parse(config_to_json(*phases)));
   keys.update(nlohmann::json::parse(config_to_json(*variants)));
   keys.update(nlohmann::json::parse(config_to_json(*command)));
   for (const auto& [key, value] : keys.items()) EXPECT_TRUE(schema.contains(key)) << key;
