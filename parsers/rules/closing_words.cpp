@@ -33,6 +33,8 @@ struct ClosingRule {
 // Each place of a literal in a log costs a look at its line: of words that are common in any text
 // ("test ", "omplete") the longer forms are listed.
 constexpr ClosingRule kRules[] = {
+    // Endings in Chinese, Japanese, Korean and Russian
+    // (quoted/closing_words.end_a_training_in_other_languages).
     {"完成", Reading::script},
     {"结束", Reading::script},
     {"結束", Reading::script},
@@ -48,19 +50,21 @@ constexpr ClosingRule kRules[] = {
     {"测试集", Reading::kept},
     {"測試集", Reading::kept},
     {"テスト", Reading::kept},
-    // Who watched the process, launched it or gave it its machines.
+    // Programs that watched the process, launched it or gave it its machines.
     {"wandb: Find logs at: ", Reading::whole},
     {"wandb: Program ended successfully", Reading::whole},
-    {" exits successfully.", Reading::whole},
-    {"] Local processes completed.", Reading::whole},
-    {"State: COMPLETED", Reading::whole},
-    {"Successfully completed.", Reading::whole},
-    {"Finished: SUCCESS", Reading::whole},
-    {"Job succeeded", Reading::whole},
+    {" exits successfully.", Reading::whole},               // DeepSpeed
+    {"] Local processes completed.", Reading::whole},       // Paddle's launcher
+    {"State: COMPLETED", Reading::whole},                   // Slurm's seff
+    {"Successfully completed.", Reading::whole},            // LSF
+    {"Finished: SUCCESS", Reading::whole},                  // Jenkins
+    {"Job succeeded", Reading::whole},                      // GitLab
     {"Process finished with exit code 0", Reading::whole},  // PyCharm
     {"BUILD SUCCESS", Reading::whole},                      // Maven, Gradle
     {" passed in ", Reading::whole},                        // pytest
-    // Scripts: "Training finished.", "Finished Training", "training Res18 done in 31.79 seconds".
+    // Scripts: "Training finished.", "Finished Training", "training Res18 done in 31.79 seconds"
+    // (quoted/closing_words.end_a_run_of_any_format), and in Indonesian, German, Spanish,
+    // Portuguese, French, Italian and Turkish.
     {"inish", Reading::phrase},
     {"INISH", Reading::phrase},
     {"ompleted", Reading::phrase},
@@ -90,8 +94,10 @@ constexpr ClosingRule kRules[] = {
     {"ompletato", Reading::phrase},
     {"tamamland", Reading::phrase},
     {"Stop training", Reading::phrase},  // Ignite
-    {"arly stop", Reading::phrase},      // "Early stopping at epoch 12", "Early stopping triggered"
-    // What stands at the end of many scripts without such a word.
+    {"arly stop", Reading::phrase},      // Keras' callback and scripts
+    // What scripts print at their end without such a word
+    // (quoted/closing_words.a_result_or_a_saved_model_after_the_last_record_implies_an_end and
+    // .what_comes_of_a_training_implies_its_end).
     {"aved ", Reading::saved},
     {"Saving ", Reading::saved},
     {" saving ", Reading::saved},
@@ -148,21 +154,25 @@ constexpr std::string_view kEnding[] = {
     "completado", "completada", "finalizado", "finalizada", "terminado",     "terminada",
     "terminé",    "concluido",  "concluído",  "concluida",  "concluída",     "terminato",
     "completato", "tamamlandi", "tamamlandı"};
-// Between an ending and its training: "end of the training", "Finished model training".
+// Words that may stand between an ending and its training: "end of the training", "Finished model
+// training".
 constexpr std::string_view kFillers[] = {"of",    "the",  "all",  "with",
                                          "model", "this", "fine", "pre"};
-// Of a part, or of what belongs to a training but is none.
+// A part of a training, or what belongs to a training but is none
+// (quoted/closing_words.are_none_of_an_epoch_or_a_part).
 constexpr std::string_view kParts[] = {
     "epoch",  "epochs",  "step",     "steps",   "iteration", "iterations", "iter",     "it",
     "batch",  "batches", "stage",    "phase",   "warmup",    "data",       "dataset",  "datasets",
     "set",    "split",   "examples", "samples", "images",    "files",      "features", "loading",
     "loader", "loaded",  "setup",    "cache",   "config",    "round",      "cycle"};
-// What makes it a condition, a plan or advice; "hasn't" and "isn't" are cut to "hasn", "isn", "t".
+// Words that make it a condition, a plan or advice: "When training is finished, run eval.py".
+// "hasn't" and "isn't" are cut to "hasn", "isn", "t"
+// (quoted/closing_words.a_training_that_has_not_finished_is_none).
 constexpr std::string_view kUnreal[] = {
     "not",  "if",      "when",  "once",  "until",  "before", "after",    "while",  "will",
     "can",  "should",  "must",  "may",   "be",     "to",     "for",      "never",  "t",
     "load", "loading", "start", "begin", "resume", "skip",   "skipping", "already"};
-// What is measured at the end.
+// What is measured at the end: "Test accuracy: 88.1 %".
 constexpr std::string_view kMeasured[] = {
     "accuracy",   "acc",    "loss",       "error", "f1",     "auc",         "score",
     "scores",     "result", "results",    "bleu",  "metric", "metrics",     "epoch",
@@ -232,8 +242,8 @@ bool names_a_part(Words words) {
   return false;
 }
 
-// Not "Finished training it 640/128028", "training complete for epoch 3": nothing but a reason, a
-// time or a result follows.
+// Nothing but a reason, a time or a result may follow, unlike "Finished training it 640/128028 of
+// epoch 0, 68.9 ms/it" of DLRM, "training complete for epoch 3".
 bool ends_there(Words rest) {
   constexpr std::size_t kWordsOfTheClause = 3;  // words
   if (rest.empty()) return true;
@@ -242,7 +252,8 @@ bool ends_there(Words rest) {
   return !names_a_part(rest.first(std::min(rest.size(), kWordsOfTheClause)));
 }
 
-// "Training finished", "training of Res18 is done", "Fine-tuning completed".
+// "Training finished", "Fine-tuning completed", "The training of tiny-bert is done!"
+// (quoted/closing_words.end_a_run_of_any_format.20), which has four words in between.
 bool ending_after_training(Words clause, std::size_t ending) {
   constexpr std::size_t kReach = 5;  // words from the training to its end
   for (std::size_t n = 1; n <= kReach && n <= ending; ++n) {
@@ -265,7 +276,9 @@ bool training_after_ending(Words clause, std::size_t ending) {
   return at < clause.size() && is_in(kTraining, clause[at]) && ends_there(clause.subspan(at + 1));
 }
 
-// "no improvement for 6", "best iteration is", but no value of a setting: "True", "10".
+// "early stop after 28 epochs (no improvement for 6)" of a script
+// (quoted/closing_words.early_stop_with_its_reason), "Early stopping, best iteration is:" of
+// LightGBM, but no value of a setting: "True", "10".
 bool says_why_it_stopped(Words rest) {
   constexpr std::string_view kNo[] = {"no", "not", "without"};
   constexpr std::string_view kImproves[] = {"improvement", "improved", "improve", "improving"};
@@ -275,7 +288,9 @@ bool says_why_it_stopped(Words rest) {
 }
 
 // "Early stopping at epoch 12", "Stopped early", but no patience that counts, and no setting:
-// "Early stopping: True", "Early stopping = 10", "Early stopping (patience=10)".
+// "Early stopping: True", "Early stopping = 10", "Early stopping (patience=10)"
+// (quoted/closing_words.early_stop_as_a_setting_ends_nothing). The counter that is left out is that
+// of the class EarlyStopping that many scripts copy: "EarlyStopping counter: 3 out of 5".
 bool stops_early(const Sentence& line) {
   constexpr std::string_view kWaits[] = {"counter", "patience", "enabled", "not", "no", "callback",
                                          "monitor", "wait",     "out",     "of",  "if", "will"};
@@ -311,7 +326,8 @@ bool is_percent(const Sentence& line, std::size_t at) {
   return rest.substr(0, rest.find(' ')).find('%') != std::string_view::npos;
 }
 
-// "49 epochs completed in 1.486 hours": of several, with the time that they took.
+// "49 epochs completed in 1.486 hours" of YOLOv5 and Ultralytics: of several epochs, with the time
+// that they took.
 bool all_epochs_done(Words clause) {
   return clause.size() > 4 && has_digit(clause[0]) && clause[0] != "1" && clause[1] == "epochs" &&
          is_in(kEnding, clause[2]) && clause[3] == "in" && has_digit(clause[4]);
@@ -329,7 +345,8 @@ std::optional<Kind> read_phrase(const Sentence& line) {
   if (std::ranges::all_of(line.words, [&](auto word) { return is_in(kModelTrained, word); })) {
     return Kind::implied;
   }
-  // "Done. Checkpoint saved to out.pt": a clause by itself at the front, and then what came of it.
+  // "Done. Checkpoint saved to out.pt" of a script: a clause by itself at the front, and then what
+  // came of it.
   constexpr std::string_view kOutcomes[] = {"saved",   "model", "checkpoint", "weights",
                                             "results", "total", "time"};
   if (line.words.front() == "done" && line.clauses[1] == 1 && any_in(line.words, kOutcomes)) {
@@ -354,7 +371,8 @@ std::optional<Kind> read_phrase(const Sentence& line) {
 }
 
 // "训练完成！", "所有任务完成", "学習が完了しました", "Обучение завершено", but not "第 3
-// 轮训练完成" of one epoch, "等待训练完成" or "训练完成后": each is a clause between marks.
+// 轮训练完成" of one epoch, "等待训练完成" or "训练完成后"
+// (quoted/closing_words.of_other_languages_may_be_of_a_part): each is a clause between marks.
 bool read_script(std::string_view line, std::string_view ending) {
   constexpr std::string_view kOfTraining[] = {"训练", "訓練", "实验", "任务",    "程序",
                                               "学習", "학습", "훈련", "бучение", "ренировк"};
@@ -409,7 +427,9 @@ bool read_kept(std::string_view line) {
   return has_any(kScores) && line.find_first_of("0123456789") != std::string_view::npos;
 }
 
-// "Saved model to out.pt", "Final weights saved", "Training curves saved to curves.png".
+// "Saved model to out.pt", "Final weights saved", "Training curves saved to curves.png", but not
+// "Saved best model (loss 8.4)" or "Saving model checkpoint to out/checkpoint-20" of the Hugging
+// Face Trainer.
 bool read_saved(const Sentence& line) {
   constexpr std::string_view kVerbs[] = {"saved", "saving", "exported", "written", "wrote"};
   constexpr std::string_view kModels[] = {"model", "weights", "network",
@@ -419,7 +439,8 @@ bool read_saved(const Sentence& line) {
                                               "summary", "successfully"};
   constexpr std::string_view kOnTheWay[] = {"best", "checkpoint", "checkpoints"};
   if (line.words.empty() || names_a_part(line.words)) return false;
-  // "Checkpoint: models/best.pt": where it lies, as a summary says.
+  // "Checkpoint: models/detector_best.pt": where it lies, in the summary of a script
+  // (quoted/closing_words.what_comes_of_a_training_implies_its_end.5).
   if (line.words.front() == "checkpoint" && line.clauses[1] == 1) {
     return line.text.find('.') != std::string::npos && !any_in(line.words, kUnreal);
   }
@@ -433,8 +454,8 @@ bool read_saved(const Sentence& line) {
   return false;
 }
 
-// "RMSE 30.9601, MAPE 0.3924", "   macro avg       0.90      0.80": names of scores and their
-// numbers.
+// "RMSE 30.9601, MAPE 0.3924" of a script, "   macro avg       0.90      0.80" of scikit-learn:
+// names of scores and their numbers.
 bool read_score(const Sentence& line) {
   constexpr std::string_view kScores[] = {
       "rmse", "mape", "mae",      "mse",       "r2",     "bleu", "miou",
@@ -445,12 +466,13 @@ bool read_score(const Sentence& line) {
              line.words, [&](auto word) { return is_digit(word.front()) || is_in(kScores, word); });
 }
 
-// "Best val acc: 0.91", "Test accuracy 88.1 %", "final loss = 0.2": a name with a number.
+// "Best val acc: 0.91", "Test accuracy 88.1 %", "final loss = 0.2" of scripts, and the last two
+// lines of corpus mxnet/gluonnlp_transformer_ende.log: a name with a number.
 bool read_report(const Sentence& line, std::string_view of) {
   constexpr std::size_t kReach = 3;     // words between what it is of and what is measured
   constexpr std::size_t kLongest = 30;  // words: a report, and no row of a table
   if (line.words.size() > kLongest || !std::ranges::any_of(line.words, has_digit)) return false;
-  // "New best model, saved": of this epoch.
+  // "New best model, saved" is of this epoch.
   if (line.has("new") || line.has("saved") || line.has("saving") || line.has("improved")) {
     return false;
   }
@@ -466,7 +488,9 @@ bool read_time(const Sentence& line) {
   constexpr std::size_t kLongest = 16;  // words
   constexpr std::string_view kOthers[] = {"remaining", "eta",       "epoch", "step", "iter", "loss",
                                           "per",       "inference", "test",  "eval", "val",  "it"};
-  // "Total training time: 4:49:16 (0.8678 s / it)": what stands in brackets is another value.
+  // "Total training time: 4:49:16 (0.8678s / it)" of Mask R-CNN and the scripts after it: what
+  // stands in brackets is another value
+  // (quoted/closing_words.a_model_saved_once_ends_a_log_without_steps.2).
   const auto bracket = line.text.find('(');
   const auto before =
       static_cast<std::size_t>(std::ranges::count_if(line.words, [&](std::string_view word) {
@@ -503,17 +527,17 @@ std::optional<Kind> read(Reading reading, const Sentence& line, std::string_view
   return std::nullopt;
 }
 
-/// What a line of a script without blanks says, without its numbers.
+/// The hash of a line of a script without blanks, without its numbers.
 std::size_t shape_of_script(std::string_view line) {
   std::string shape(line);
   std::erase_if(shape, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
   return std::hash<std::string>()(shape);
 }
 
-/// Of the first words without digits: lines that differ in numbers, names of files or results have
-/// the same.
+/// The hash of the first words without digits: lines that differ in numbers, names of files or
+/// results have the same.
 std::size_t shape_of(const Sentence& line) {
-  constexpr std::size_t kWords = 5;
+  constexpr std::size_t kWords = 5;  // names of files and results come after them
   std::string shape;
   std::size_t n = 0;
   for (const std::string_view word : line.words) {
@@ -529,7 +553,7 @@ std::size_t shape_of(const Sentence& line) {
 std::span<const std::string_view> ClosingWords::anchors() { return kLiterals; }
 
 bool ClosingWords::see(const Line& line, std::size_t row) {
-  constexpr std::size_t kHeld = 512;
+  constexpr std::size_t kHeld = 512;     // lines
   constexpr std::size_t kLongest = 400;  // bytes: no dump of a configuration
   const Reading reading = kRules[row].reading;
   Closing closing{line.number, row, Kind::stated};
@@ -547,7 +571,7 @@ bool ClosingWords::see(const Line& line, std::size_t row) {
                 (sentence.has("model") || sentence.has("weights"))) ||
                    (reading == Reading::time && any_in(sentence.words, kTraining))};
   }
-  // The newest ones show whether words come again and again.
+  // The newest lines show whether words come again and again.
   if (closings_.size() == kHeld) {
     closings_.erase(closings_.begin(), closings_.begin() + kHeld / 2);
   }

@@ -1,5 +1,7 @@
 // ClosingWords: what scripts, launchers and schedulers print after a training that is over, in any
-// format. Closing statements of one format alone belong to that format.
+// format. Closing statements of one format alone belong to that format. The words of scripts are
+// from logs of loops that people wrote for themselves (tests/data/unseen), those of one program
+// name it. "quoted/NAME" is a log in tests/golden/quoted.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +27,14 @@ class ClosingWords {
   bool see(const Line& line, std::size_t row);
   /// The first line in (last_record, end) that states that a training is over, or else, where
   /// `implied` counts too, one that implies it; nothing if there is none. A line whose words stand
-  /// between the run's records as well, from `first` on, is printed after each epoch or step.
+  /// between the run's records as well, from `first` on, is printed after each epoch or step
+  /// (quoted/closing_words.count_once_after_the_last_record).
   [[nodiscard]] std::optional<std::int64_t> after(std::int64_t first, std::int64_t last_record,
                                                   std::int64_t end, bool implied) const;
   /// The last line in [begin, end) that states it, or else, of a log without a record, where a
-  /// model is saved or a training's time given once.
+  /// model is saved or a training's time is given once
+  /// (quoted/closing_words.a_model_saved_once_ends_a_log_without_steps: XGBoost, Semantic
+  /// Segmentation on PyTorch).
   [[nodiscard]] std::optional<std::int64_t> last_stated(std::int64_t begin, std::int64_t end) const;
 
  private:

@@ -1,4 +1,4 @@
-// FactRules: command lines of launchers, and what Accelerate and Lightning say of theirs.
+// FactRules: command lines of launchers, and what Accelerate and Lightning print of theirs.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -11,7 +11,7 @@
 namespace bertbench {
 namespace {
 
-constexpr std::int64_t kMostRanks = 1'000'000;
+constexpr std::int64_t kMostRanks = 1'000'000;  ///< more is a damaged number
 
 /// The count after the first of `names` that stands on the line.
 std::optional<std::int64_t> count_of(const Line& line,
@@ -24,7 +24,8 @@ std::optional<std::int64_t> count_of(const Line& line,
   return std::nullopt;
 }
 
-/// Whether a sentence leads up to an option, as in "may train faster with --fp16 or --amp".
+/// Whether a sentence leads up to an option, as in fairseq's "your device may support faster
+/// training with --fp16 or --amp" (quoted/facts.an_option_that_is_advised_is_not_given).
 bool is_advice(std::string_view before) {
   static constexpr std::string_view kWords[] = {"with", "use", "using",  "or",      "and",
                                                 "add",  "set", "pass",   "passing", "via",
@@ -35,7 +36,9 @@ bool is_advice(std::string_view before) {
   return std::ranges::find(kWords, word) != std::end(kWords);
 }
 
-/// A switch without a value: "--fp16 --lr 1", "'--fp16']", "--fp16" at the end of the line.
+/// A switch without a value: "--fp16 --lr 1", "'--fp16']" of DeepSpeed's argument vector, "--fp16"
+/// at the end of the line; not argparse's "usage: a.py [--fp16]"
+/// (quoted/facts.command_lines_of_launchers_tell_world_and_precision.17).
 bool has_switch(const Line& line, std::string_view name) {
   for (auto at = line.text.find(name); at != std::string_view::npos;
        at = line.text.find(name, at + 1)) {
@@ -61,7 +64,9 @@ void FactRules::see_command(const Line& line) {
   const auto put = [&](Key key, std::optional<std::int64_t> value) {
     if (value) state(line, key, std::to_string(*value));
   };
-  // The ranks of a node and of the job; one rank alone may be a wrapper that starts the others.
+  // The ranks of a node and of the job; one rank alone may be a wrapper that starts the others
+  // ("mpirun -np 1 ./start_all.sh",
+  // quoted/facts.command_lines_of_launchers_tell_world_and_precision.7).
   const auto ranks = [&](std::optional<std::int64_t> all, std::optional<std::int64_t> each) {
     if (!all || *all < 2) return;
     if (each && *each > 1 && *all % *each == 0) {
@@ -86,12 +91,13 @@ void FactRules::see_command(const Line& line) {
   if (has(line, "accelerate launch")) {
     const auto machines = count_of(line, {"--num_machines"});
     const auto all = count_of(line, {"--num_processes"});
-    // "--num_machines $N" has no number; without the option there is one.
+    // "--num_machines $N" has no number (the same, .30); without the option there is one.
     const bool stated = machines || !has(line, "--num_machines");
     const std::int64_t nodes = machines.value_or(1);
     const bool even = stated && all && *all % nodes == 0;
     ranks(all, even ? std::optional(*all / nodes) : std::nullopt);
   }
+  // Open MPI, MPICH, Intel MPI, Horovod.
   if (has(line, "mpirun ") || has(line, "mpiexec ") || has(line, "mpiexec.hydra ") ||
       has(line, "horovodrun ")) {
     ranks(count_of(line, {"-np", "--np", "-n"}),
@@ -125,11 +131,12 @@ void FactRules::see_announcement(const Line& line) {
     const auto value = has(line, what) ? argument(line.text, what) : std::nullopt;
     if (value && half_precision(*value)) state(line, Key::precision, *half_precision(*value));
   }
-  // apex.amp; O0 leaves all as it is.
+  // apex.amp; O0 is pure fp32.
   if (Cursor apex(line); apex.skip_past("Selected optimization level O")) {
     const auto level = apex.integer();
     if (level && *level >= 1 && *level <= 3) state(line, Key::precision, "fp16");
   }
+  // Lightning.
   if (has(line, "Using 16bit Automatic Mixed Precision")) state(line, Key::precision, "fp16");
   if (has(line, "Using bfloat16 Automatic Mixed Precision")) state(line, Key::precision, "bf16");
 }

@@ -13,7 +13,7 @@ enum class Kind {
   version,  ///< begins with a digit; '+' and what follows belong to it, but not in NCCL's
   number,   ///< a plain number; 0 is stated as well
   word,     ///< letters, digits, '_', in lower case
-  fixed,    ///< the anchor itself says it: Rule::value
+  fixed,    ///< the anchor alone stands for Rule::value
   flag      ///< an option of a command line that is on, unless "False" or "0" stands after it
 };
 
@@ -27,7 +27,9 @@ struct Rule {
 
 constexpr std::string_view kRecompute = "activation_checkpointing";
 
-// What stands between anchor and value: blanks, dots, ':', '=' and quotes.
+// Between anchor and value stand blanks, dots, ':', '=' and quotes. NCCL prints its version (corpus
+// megatron/lockclock_nccl_watchdog_timeout.log), torch's collect_env those of PyTorch, CUDA and the
+// driver (corpus nvidia-dle-pytorch/lambda_2xa40_gnmt_fp32_oom.log), ds_report those with dots.
 constexpr Rule kRules[] = {
     {"NCCL version ", "nccl", Kind::version},
     {"PyTorch version: ", "torch", Kind::version},
@@ -41,21 +43,23 @@ constexpr Rule kRules[] = {
     {"torch cuda version ....", "cuda", Kind::version},
     {"CUDA Version: ", "cuda_driver", Kind::version},  // nvidia-smi: the newest its driver can do
     {"Driver API Version: ", "cuda_driver", Kind::version},  // Paddle
-    {"Runtime API Version: ", "cuda", Kind::version},
-    {"CUDA Runtime ", "cuda", Kind::version},  // mmcv
-    {" cuda/", "cuda", Kind::version},         // environment modules
+    {"Runtime API Version: ", "cuda", Kind::version},        // Paddle
+    {"CUDA Runtime ", "cuda", Kind::version},                // mmcv
+    {" cuda/", "cuda", Kind::version},                       // environment modules
     {"Driver Version: ", "driver", Kind::version},
     {"Nvidia driver version: ", "driver", Kind::version},
     {"DeepSpeed info: version=", "deepspeed", Kind::version},
-    {"PyTorch: ", "torch", Kind::version},  // mmcv
-    {" nccl/", "nccl", Kind::version},
-    {" cudnn/", "cudnn", Kind::version},
-    {"cuDNN Version: ", "cudnn", Kind::version},
-    {" CuDNN ", "cudnn", Kind::version},
-    {"Loaded cuDNN version ", "cudnn", Kind::version},
-    {"libcudnn.so.", "cudnn", Kind::version},  // TensorFlow, torch's collect_env
-    {"NVIDIA Release ", "container", Kind::version},
+    {"PyTorch: ", "torch", Kind::version},              // mmcv
+    {" nccl/", "nccl", Kind::version},                  // environment modules
+    {" cudnn/", "cudnn", Kind::version},                // environment modules
+    {"cuDNN Version: ", "cudnn", Kind::version},        // Paddle
+    {" CuDNN ", "cudnn", Kind::version},                // mmcv
+    {"Loaded cuDNN version ", "cudnn", Kind::version},  // TensorFlow, JAX
+    {"libcudnn.so.", "cudnn", Kind::version},           // TensorFlow, torch's collect_env
+    {"NVIDIA Release ", "container", Kind::version},    // NGC
     {"Transformers version ", "transformers", Kind::version},
+    // A command line, Megatron-LM, an argparse Namespace, NVIDIA's ResNet (corpus
+    // nvidia-dle-pytorch/resnet50_v100_amp_gpu8.log), NVIDIA's BERT for TensorFlow.
     {"--optimizer", "optimizer", Kind::word, true},
     {"optimizer ....", "optimizer", Kind::word, true},
     {", optimizer='", "optimizer", Kind::word, true},
@@ -64,25 +68,28 @@ constexpr Rule kRules[] = {
     {"Initializing LAMB Optimizer", "optimizer", Kind::fixed, true,
      "lamb"},  // NVIDIA's, TensorFlow
     {"Initializing ADAM Weight Decay Optimizer", "optimizer", Kind::fixed, true, "adam"},
+    // The Hugging Face Trainer and Paddle's scripts, DeepSpeed's configuration and its print,
+    // Megatron-LM.
     {"max_grad_norm=", "gradient_clipping", Kind::number, true},
     {"\"gradient_clipping\": ", "gradient_clipping", Kind::number, true},
     {"gradient_clipping ....", "gradient_clipping", Kind::number, true},
     {"clip_grad ....", "gradient_clipping", Kind::number, true},
     {"--clip-grad", "gradient_clipping", Kind::number, true},
-    {"optimizer = dict(type=", "optimizer", Kind::word, true},
-    {"DeepSpeed Basic Optimizer = ", "optimizer", Kind::word, true},
-    {" optim=OptimizerNames.", "optimizer", Kind::word, true},
-    {" optim=", "optimizer", Kind::word, true},
+    {"optimizer = dict(type=", "optimizer", Kind::word, true},        // mmcv
+    {"DeepSpeed Basic Optimizer = ", "optimizer", Kind::word, true},  // DeepSpeed
+    {" optim=OptimizerNames.", "optimizer", Kind::word, true},        // the Hugging Face Trainer
+    {" optim=", "optimizer", Kind::word, true},  // NVIDIA's Transformer-XL and scripts
     {"bert_lamb_pretraining", "optimizer", Kind::fixed, true, "lamb"},  // NVIDIA's log names
     {"pretraining_lamb", "optimizer", Kind::fixed, true, "lamb"},
-    {"clip_norm=", "gradient_clipping", Kind::number, true},
+    {"clip_norm=", "gradient_clipping", Kind::number, true},     // fairseq, NVIDIA's Transformer
     {"'clip_norm': ", "gradient_clipping", Kind::number, true},  // fairseq's Hydra
-    {"'optimizer': {'_name': ", "optimizer", Kind::word, true},
+    {"'optimizer': {'_name': ", "optimizer", Kind::word, true},  // fairseq's Hydra
     {"use_xla: ", "xla", Kind::word, true},
     {"XLA activated", "xla", Kind::fixed, true, "true"},
     {"global_jit_level: ON_", "xla", Kind::fixed, true, "true"},  // TensorFlow's session
-    // That activations are computed again is said where it is so: by the Trainer's arguments,
-    // NVIDIA's, bert_train's header, and command lines.
+    // That activations are computed again counts where a line states it: the Hugging Face Trainer's
+    // arguments, NVIDIA's, bert_train's header, and command lines
+    // (quoted/facts.recomputed_activations_are_said_where_they_are_on).
     {"gradient_checkpointing=", kRecompute, Kind::word, true},
     {"checkpoint_activations=", kRecompute, Kind::word, true},
     {"\"activation_checkpointing\":true", kRecompute, Kind::fixed, true, "true"},
@@ -98,14 +105,14 @@ constexpr std::string_view kGpuAnchors[] = {
     "GPU 10: ", "GPU 11: ", "GPU 12: ", "GPU 13: ",  "GPU 14: ",
     "GPU 15: ", "| 0000",   " major: ", "; name = ", "physical GPU (device: "};
 
-constexpr std::size_t kMaxStatements = 1024;
+constexpr std::size_t kMaxStatements = 1024;  // hostile input
 
 bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/// "true" of a switch at [begin, end); empty where it is off, part of a longer name, or in a usage
-/// line ("[--gradient_checkpointing]").
+/// "true" of a switch at [begin, end); empty where it is off, part of a longer name, or in
+/// argparse's usage line ("[--gradient_checkpointing]").
 std::string value_of_flag(std::string_view text, std::size_t begin, std::size_t end) {
   if (begin > 0 && text[begin - 1] == '[') return {};
   if (end < text.size() && (is_word(text[end]) || text[end] == '-')) return {};
@@ -123,9 +130,10 @@ std::string value_of(const Rule& rule, const Line& line) {
   if (rule.kind == Kind::fixed) return std::string(rule.value);
   const std::size_t at = line.text.find(rule.anchor);
   if (rule.kind == Kind::flag) return value_of_flag(line.text, at, at + rule.anchor.size());
-  // "CUDA used to build PyTorch: 11.6" names another version.
+  // "CUDA used to build PyTorch: 11.6" of torch's collect_env names another version
+  // (quoted/facts.versions_of_what_a_build_used_are_not_those_of_the_library).
   if (rule.anchor == "PyTorch: " && at > 0) return {};
-  // "use_distributed_optimizer ......" is another setting.
+  // "use_distributed_optimizer ......" of Megatron-LM is another setting.
   if (at > 0 && is_word(rule.anchor.front()) && is_word(line.text[at - 1])) return {};
   std::string_view rest = line.text.substr(at + rule.anchor.size());
   if (rest.starts_with("', '")) rest.remove_prefix(4);  // an argument vector as Python prints it
@@ -152,9 +160,10 @@ std::string value_of(const Rule& rule, const Line& line) {
     const auto number = to_double(value);
     return number && *number >= 0 ? shortest(*number) : std::string();
   }
-  // "2.7.8+cuda10.2": what it was built with is not what runs.
+  // "2.7.8+cuda10.2" of NCCL: the CUDA that it was built with is not the one that runs.
   if (rule.key == "nccl") value = value.substr(0, value.find('+'));
-  // "2.8.3-1-cuda", "8.0.4.30-cuda-10.2": a module's name goes on.
+  // "2.8.3-1-cuda", "8.0.4.30-cuda-10.2": an environment module's name goes on (corpus
+  // megatron/bigscience_megdszero_killed.log).
   if (rule.anchor.ends_with('/')) value = value.substr(0, value.find('-'));
   return std::string(value);
 }
@@ -253,12 +262,14 @@ void EnvironmentRules::see_gpu(const Line& line) {
   if (last && *last >= 0 && *last < 1024) see_gpu_index(line, *last);
 }
 
-// GPUs are listed from 0 on: one node's, or all workers'. A later list stands for itself.
+// GPUs are listed from 0 on: one node's, or all workers' (fairseq,
+// quoted/facts.gpus_are_counted_as_they_are_listed). A list more than 1000 lines later is another
+// one.
 void EnvironmentRules::see_gpu_index(const Line& line, std::int64_t index) {
-  if (index + 1 <= gpus_ && line.number - gpu_line_ < 1000) return;  // the same GPUs, said again
+  if (index + 1 <= gpus_ && line.number - gpu_line_ < 1000) return;  // the same GPUs again
   gpus_ = index + 1;
   gpu_line_ = line.number;
-  // One list grows line by line: its last count is the one.
+  // One list grows line by line: its last count is the one that holds.
   if (!statements_.empty() && index > 0) {
     for (auto it = statements_.rbegin(); it != statements_.rend(); ++it) {
       if (it->key != "gpu_count") continue;

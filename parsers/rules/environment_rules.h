@@ -21,8 +21,8 @@ class EnvironmentRules {
 
   void see(const Line& line);
 
-  /// Adds what was stated before `end_line` and is not known yet. Up to `first_record` the
-  /// last word wins, after it only what is still unknown is taken.
+  /// Adds what was stated before `end_line` and is not known yet. Up to `first_record` the newest
+  /// statement counts, after it only what is still unknown is taken.
   void apply(Facts& facts, std::int64_t end_line, std::int64_t first_record) const;
 
  private:

@@ -1,4 +1,4 @@
-// What was stated of facts, given to the runs of a log.
+// Gives what a log states of facts to its runs.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -88,8 +88,11 @@ void FactRules::Stated::fill_names(Facts& facts) const {
   name(facts.framework, Key::framework);
 }
 
-// What no line states, but a format sees to follow (FactSource::unknown): it holds where nothing
-// else was found.
+// What no line states, but follows for a format (FactSource::unknown) holds where nothing else was
+// found: a job of NVIDIA's BERT for TensorFlow whose lines name no Horovod has one GPU, and one
+// whose lines print a loss scale computes in fp16
+// (quoted/tf_updates.half_precision_is_what_the_lines_scale_and_what_the_machine_can: .4 has no GPU
+// that can).
 void FactRules::Stated::fill_implied(RunDraft& run) const {
   Facts& facts = run.log.facts;
   const bool alone = facts.world_size.known() && facts.world_size.source == FactSource::unknown;
@@ -107,13 +110,15 @@ void FactRules::Stated::fill_implied(RunDraft& run) const {
   run.log.notices.push_back(make_notice(NoticeCode::precision_left_out, left_out->line));
 }
 
-// A script's batch, of which each of its process's GPUs has a part.
+// A script's batch, of which each GPU of its process has a part (torch's DataParallel,
+// quoted/facts.one_process_divides_its_batch_among_its_gpus).
 std::optional<std::int64_t> FactRules::Stated::per_gpu(std::optional<std::int64_t> batch) const {
   const std::int64_t gpus = number(Key::process_gpus).value_or(1);
   return batch && *batch % gpus == 0 ? std::optional(*batch / gpus) : std::nullopt;
 }
 
-// The argument of scripts that divide it by the accumulation, against what others say of a device.
+// The argument of scripts that divide it by the accumulation (NVIDIA's BERT for PyTorch, the first
+// Hugging Face scripts), compared with a device's batch that other lines state.
 void FactRules::Stated::fill_batch_argument(RunLog& log) const {
   const auto argument = per_gpu(number(Key::batch_argument));
   if (!argument) return;
@@ -128,7 +133,9 @@ void FactRules::Stated::fill_batch_argument(RunLog& log) const {
                                     at(Key::batch_argument)->value, *micro.value));
 }
 
-// The batch of a command line next to which DeepSpeed counts by a configuration of its own.
+// The batch of a command line next to which DeepSpeed counts by a configuration of its own
+// (quoted/facts.deepspeeds_launcher_tells_nodes_and_its_command_the_batch: --batchsize 128 and
+// train_micro_batch_size_per_gpu 32).
 void FactRules::Stated::fill_loader_batch(RunLog& log) const {
   const Facts& facts = log.facts;
   const auto loader = number(Key::loader_batch);
@@ -144,8 +151,10 @@ void FactRules::Stated::fill_loader_batch(RunLog& log) const {
                                     at(Key::loader_batch)->line, *loader, micro));
 }
 
-// An Estimator whose configuration has one worker without a strategy, and whose lines print no
-// examples: the script's batch is that of a step. Horovod would start several of them.
+// An Estimator of TensorFlow whose configuration has one worker without a strategy, and whose lines
+// print no examples: the script's batch is that of a step
+// (quoted/tf.an_estimator_of_one_worker_has_its_scripts_batch; corpus
+// tensorflow/google_bert_ch_ner_nohup.log). Horovod would start several of them.
 void FactRules::Stated::fill_estimator(RunDraft& run) const {
   Facts& facts = run.log.facts;
   const Statement* strategy = at(Key::estimator_strategy);
@@ -179,9 +188,11 @@ void FactRules::Stated::fill_batches(RunDraft& run) const {
   }
 }
 
-// Several launches in one file: one that states its ranks, or its precision, states all of it,
-// so that what an earlier one said does not hold any more. And what stands after a run before
-// the next one is the head of that, if it states what the run's own head has stated.
+// Several launches in one file (run_squad.py of NVIDIA on one GPU and then with
+// torch.distributed.launch, quoted/facts.of_several_launches_in_one_file_each_has_its_own): one
+// that states its ranks, or its precision, states all of it, so that the statements of an earlier
+// one do not hold any more. And what stands after a run before the next one is the head of that, if
+// it states what the run's own head has stated.
 FactRules::Stated FactRules::stated_of(const RunDraft& run, std::int64_t before_line,
                                        std::int64_t end_line) const {
   enum Group : std::uint8_t { ranks, precision, batches, none };

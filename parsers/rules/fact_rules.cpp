@@ -103,7 +103,7 @@ constexpr std::string_view kAnchors[] = {"train_batch_size",
                                          "  bert_config_file: ",
                                          "skipping auto_mixed_precision"};
 
-constexpr std::size_t kMaxStatements = 4096;
+constexpr std::size_t kMaxStatements = 4096;  // hostile input
 
 }  // namespace
 
@@ -120,7 +120,7 @@ std::span<const std::string_view> FactRules::anchors() {
 }
 
 void FactRules::state(const Line& line, Key key, std::string_view value) {
-  // Ranks repeat what rank 0 said.
+  // Ranks repeat what rank 0 printed.
   for (auto it = statements_.rbegin(); it != statements_.rend(); ++it) {
     if (it->key != key) continue;
     if (it->value != value) break;
@@ -214,7 +214,8 @@ void FactRules::state_options(const Line& line, std::string_view command) {
 }
 
 // Arguments in DLLogger's lines, for the formats whose records stand next to them: bars, and those
-// of TensorFlow.
+// of TensorFlow (corpus nvidia-dle-tensorflow/resnet50_v100_amp_gpu8.log;
+// quoted/facts.takes_the_arguments_of_dllogger).
 void FactRules::see_dll_parameter(const Line& line) {
   if (!has(line, " - PARAMETER ")) return;
   const auto batch = number_after(line, "PARAMETER batch_size_per_gpu :");
@@ -226,7 +227,7 @@ void FactRules::see_dll_parameter(const Line& line) {
 
 // gluon-cv's scripts of segmentation and depth print "Namespace(..., batch_size=16, ...,
 // ctx=[gpu(0), gpu(1)], ...)": their loader's batch is divided among these GPUs, and each is one
-// step.
+// step (corpus mxnet/gluoncv_deeplab_nan_restart.log).
 void FactRules::see_contexts(const Line& line) {
   Cursor cursor(line);
   if (!cursor.skip_past("ctx=[gpu(")) return;
@@ -243,12 +244,13 @@ void FactRules::see_contexts(const Line& line) {
 }
 
 // "--model_name_or_path google/bert_uncased_L-2_H-128_A-2", "bert_path='./chinese_roberta'": the
-// name that the line gives to an option, without its folders; empty where it is no name.
+// name that the line gives to an option, without its folders; empty where it is no name. An
+// argument vector, as DeepSpeed prints it, has "'name', 'value'".
 std::string_view model_name(std::string_view text, std::string_view option) {
   constexpr std::string_view kWord = "_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
   for (auto at = text.find(option); at != std::string_view::npos; at = text.find(option, at + 1)) {
     if (at > 0 && kWord.find(text[at - 1]) != std::string_view::npos) continue;
-    constexpr std::size_t kLongestPath = 4096;  // bytes: each place costs no more
+    constexpr std::size_t kLongestPath = 4096;  // bytes: bounds the work on hostile lines
     std::string_view value = text.substr(at + option.size(), kLongestPath);
     if (value.starts_with("', '")) value.remove_prefix(4);
     const auto begin = value.find_first_not_of(" =:\"'");
@@ -257,7 +259,7 @@ std::string_view model_name(std::string_view text, std::string_view option) {
     value = value.substr(0, value.find_first_of(" \t,;\"')]"));
     while (value.ends_with('/')) value.remove_suffix(1);
     value.remove_prefix(value.rfind('/') + 1);  // all of it where there is no folder
-    constexpr std::size_t kLongestName = 80;
+    constexpr std::size_t kLongestName = 80;    // bytes: a name, and no sentence
     if (value.size() <= kLongestName && value.find_first_of("{}<>$%=\\*") == value.npos)
       return value;
   }
@@ -277,7 +279,8 @@ void FactRules::see_model(const Line& line) {
   for (const std::string_view option :
        {"model_name_or_path", "_name_or_path", "bert_model", "bert_path", "model_name"}) {
     const std::string_view name = model_name(line.text, option);
-    // Options of these names are of other models and of checkpoints as well.
+    // Options of these names are of other models and of checkpoints as well ("model_name='xlnet'"
+    // of gluon-nlp).
     const bool bert = name.find("bert") != name.npos || name.find("electra") != name.npos ||
                       name.find("BERT") != name.npos;
     if (bert && !name.ends_with(".json") && !name.ends_with(".txt")) {
@@ -295,10 +298,12 @@ void FactRules::see_arguments(const Line& line) {
       state(line, key, std::to_string(*count(*value)));
     }
   };
-  // DeepSpeed's configuration calls the global batch train_batch_size.
+  // DeepSpeed's configuration calls the global batch train_batch_size (corpus
+  // deepspeed/dschat_step2_dpo_opt350m.log).
   const bool deepspeed = has(line, "\"train_batch_size\"") || has(line, "train_batch_size ...");
   see_nvidia_options(line);
-  // Of one micro-step of one GPU in NVIDIA's BERT for TensorFlow, which prints an option a line.
+  // In NVIDIA's BERT for TensorFlow, which prints an option a line, it is of one micro-step of one
+  // GPU (corpus nvidia-dle-tensorflow/paddleperf_v100_fp16_gpu8.log).
   const bool option = has(line, "  train_batch_size: ") && tf_message(line.text);
   take(deepspeed ? Key::global_batch
        : option  ? Key::micro_batch
@@ -316,6 +321,8 @@ void FactRules::see_arguments(const Line& line) {
     take(Key::global_batch, "global_batch_size");
   }
   if (shell) {
+    // The trace (bash -x) of NVIDIA's scripts for BERT (corpus
+    // nvidia-dle-pytorch/paddleperf_v100_fp16_gpu8.log).
     if (line.text.starts_with("+ batch_size=")) take(Key::micro_batch, "batch_size");
     if (line.text.starts_with("+ num_gpus=")) take(Key::world, "num_gpus");
     if (line.text.starts_with("+ num_accumulation_steps")) {
@@ -343,7 +350,8 @@ void FactRules::see_arguments(const Line& line) {
       state(line, key, std::to_string(*value));
     }
   };
-  // TensorFlow's is of all devices or of one, by script.
+  // Google's and NVIDIA's BERT for TensorFlow print "Batch size" of all devices or of one, by
+  // script.
   const bool tensorflow = has(line, "INFO:tensorflow:") || has(line, ".py:");
   if (!has(line, "Instantaneous"))
     after(tensorflow ? Key::tf_batch : Key::script_batch, "Batch size");
@@ -352,6 +360,7 @@ void FactRules::see_arguments(const Line& line) {
   after(Key::accumulation, "Gradient Accumulation steps");
   after(Key::planned, "Total optimization steps");
   see_precision(line);
+  // Megatron-LM: "params_dtype .... torch.float16" and "using torch.float16 for parameters ...".
   Cursor type(line);
   if ((type.skip_past("params_dtype ....") && type.skip_past(" torch.")) ||
       (has(line, " for parameters ...") && type.skip_past("using torch."))) {
@@ -360,6 +369,7 @@ void FactRules::see_arguments(const Line& line) {
     if (name == "bfloat16") state(line, Key::precision, "bf16");
     if (name == "float32") state(line, Key::precision, "fp32");
   }
+  // The features of NVIDIA's BERT for TensorFlow: "name = input_ids, shape = (96, 128)".
   Cursor shape(line);
   if (shape.skip_past("name = input_ids, shape = (")) {
     const auto batch = shape.integer();
@@ -388,8 +398,8 @@ void FactRules::see_nvidia_options(const Line& line) {
   }
 }
 
-// Options of Megatron's. Where one replica of the model takes several GPUs, the micro batch is not
-// that of one of them.
+// Options of Megatron-LM's (quoted/facts.an_argument_vector_tells_the_options_of_megatron). Where
+// one replica of the model takes several GPUs, the micro batch is not that of one of them.
 void FactRules::see_megatron_command(const Line& line) {
   const auto option = [&](std::string_view name) -> std::optional<std::int64_t> {
     const auto value = argument(line.text, name);
@@ -408,6 +418,7 @@ void FactRules::see_megatron_command(const Line& line) {
 void FactRules::see_framework(const Line& line) {
   if (has(line, "torch.distributed")) state(line, Key::framework, "pytorch");
   Cursor cuda(line);
+  // TensorFlow's dynamic loader: "Successfully opened dynamic library libcudart.so.11.0".
   if (cuda.skip_past("libcudart.so.")) {
     if (const auto version = cuda.until(" ;,'\"")) state(line, Key::cuda, *version);
   }

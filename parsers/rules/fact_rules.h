@@ -25,8 +25,8 @@ class FactRules {
 
   void see(const Line& line);
 
-  /// Adds to a run what was stated before `end_line`, where the next run begins: before
-  /// its first record the last word wins, after it only what is still unknown is taken. After
+  /// Adds to a run what was stated before `end_line`, where the next run begins: before its first
+  /// record the newest statement counts, after it only what is still unknown is taken. After
   /// `before_line`, where the run before ended (0: none), a launch that states its ranks or its
   /// precision states all of it. Statements that disagree are notices. What the format itself found
   /// stays.

@@ -15,8 +15,9 @@ namespace bertbench {
 
 namespace {
 
-// Whether a line is dated, as logging's "%m/%d/%Y", in a year in which the Trainer had bf16: it has
-// since the end of 2021, and its example scripts print fp16 alone as "16-bits training".
+// Whether a line is dated, as logging's "%m/%d/%Y", in a year in which the Hugging Face Trainer had
+// bf16: it has since the end of 2021, and its example scripts print fp16 alone as "16-bits
+// training" (quoted/facts.sixteen_bits_that_are_off_say_fp32_only_before_the_trainers_bf16).
 bool dated_since_bf16(const Line& line) {
   Cursor cursor(line);
   cursor.blanks();
@@ -26,8 +27,8 @@ bool dated_since_bf16(const Line& line) {
   return year && *year >= 2022 && *year < 10'000;
 }
 
-// What stands after --nnodes (argparse takes --nnode too), no number where that is a variable or a
-// range; nullopt: no such option. A range of one number ("2:2") is that number.
+// The value of torchrun's --nnodes (argparse takes --nnode too), no number where that is a variable
+// or a range; nullopt: no such option. A range of one number ("2:2") is that number.
 std::optional<std::string_view> node_argument(std::string_view text) {
   constexpr std::string_view kName = "nnode";
   const auto at = text.find(kName);
@@ -45,9 +46,11 @@ std::optional<std::string_view> node_argument(std::string_view text) {
 
 }  // namespace
 
-// Switches of half precision. One that is off says fp32 only where no other one is on: arguments
-// stand on lines of their own, and a log may switch one on and leave the other off. DeepSpeed's of
-// bf16 says nothing without that of fp16, which stands in another place of its list.
+// Switches of half precision. One that is off means fp32 only where no other one is on: arguments
+// stand on lines of their own, and a log may switch one on and leave the other off
+// (quoted/facts.a_precision_is_a_switch_of_its_own_name_only.3). DeepSpeed's switch of bf16 shows
+// nothing without that of fp16, which stands in another place of its list
+// (quoted/deepspeed.ends_where_the_banners_total_is_reached).
 void FactRules::see_precision(const Line& line) {
   bool off = has(line, "16-bits training: False") &&
              !(has(line, "Process rank: ") && dated_since_bf16(line));
@@ -58,7 +61,7 @@ void FactRules::see_precision(const Line& line) {
       {"fp16", "fp16"},     {"bf16", "bf16"},          {"use_amp", "fp16"},
       {"amp", "fp16"},      {"use_pure_fp16", "fp16"}, {"manual_fp16", "fp16"},
       {"use_fp16", "fp16"}, {"fp16_enabled", "fp16"},  {"bfloat16_enabled", "bf16"}};
-  bool unclear = false;  // "amp=O1", "mixed_precision=..."
+  bool unclear = false;  // "use_amp='O1'", "mixed_precision=..."
   for (const auto& [name, precision] : kSwitches) {
     const auto value = argument(line.text, name);
     if (!value) continue;
@@ -78,7 +81,8 @@ void FactRules::see_precision(const Line& line) {
   if (off) state(line, Key::no_half, "fp32");
 }
 
-// paddle.distributed.launch: a table of what it sets, and since 2.3 its settings, one a line.
+// paddle.distributed.launch prints a table of what it sets, and since 2.3 its settings, one a line
+// (quoted/several_runs.of_paddle_have_the_cards_of_their_command_line).
 void FactRules::see_paddle_launch(const Line& line) {
   Cursor cursor(line);
   if (cursor.skip_past("PADDLE_TRAINERS_NUM ")) {
@@ -104,8 +108,9 @@ void FactRules::see_paddle_launch(const Line& line) {
   }
 }
 
-// "comm 0x7f4c rank 0 nranks 32 cudaDev 0 ... - Init COMPLETE". A communicator with a device of its
-// node beyond its ranks is of some ranks only.
+// "comm 0x7f4c rank 0 nranks 32 cudaDev 0 ... - Init COMPLETE" of NCCL (corpus
+// megatron/bigscience_megds3d_old_nccl_info.log). A communicator with a device of its node beyond
+// its ranks is of some ranks only (quoted/facts.communicators_of_one_size_tell_the_world.3).
 void FactRules::see_communicator(const Line& line) {
   Cursor cursor(line);
   if (!cursor.skip_past("NCCL INFO comm ") || !cursor.skip_past(" nranks ")) return;
@@ -147,9 +152,10 @@ void FactRules::see_engine_batch(const Line& line) {
 
 // torchrun and torch.distributed.launch run on one node unless they are started otherwise;
 // "--nnodes=$NODES" and "--nnodes=1:4" have no number. A script that was printed has the options of
-// a command on lines of their own.
+// a command on lines of their own
+// (quoted/facts.command_lines_of_launchers_tell_world_and_precision.18 to .29).
 void FactRules::see_torch_launch(const Line& line) {
-  constexpr std::int64_t kCommand = 8;  // lines
+  constexpr std::int64_t kCommand = 8;  // lines that a command may take
   const auto nodes = node_argument(line.text);
   const bool number = nodes && count(*nodes);
   bool ranks = false;
@@ -172,8 +178,8 @@ void FactRules::see_torch_launch(const Line& line) {
   }
 }
 
-// "environ({'LANG': 'C.UTF-8', 'OMPI_COMM_WORLD_SIZE': '2', ...})": Python's print of what a
-// launcher set for its ranks.
+// "environ({'LANG': 'C.UTF-8', 'OMPI_COMM_WORLD_SIZE': '2', ...})": Python's print of what Open
+// MPI, Horovod, MPICH, Intel MPI or torchrun set for its ranks.
 void FactRules::see_environment(const Line& line) {
   if (!has(line, "environ({")) return;
   const auto first =
@@ -200,7 +206,8 @@ void FactRules::see_launcher(const Line& line) {
   see_environment(line);
   see_communicator(line);
   see_engine_batch(line);
-  // srun's own arguments; tasks of one a node do other work (clearing caches).
+  // Slurm's srun; tasks of one a node do other work, such as clearing caches (MLPerf logs of
+  // NVIDIA, corpus mlperf/v0.7_nvidia_dgx2h_n32_result1.log).
   const auto tasks = argument(line.text, "--ntasks");
   const auto per_node = argument(line.text, "--ntasks-per-node");
   if (tasks && per_node && count(*tasks) && count(*per_node) && *count(*per_node) > 1 &&
@@ -217,6 +224,9 @@ void FactRules::see_launcher(const Line& line) {
       state(line, Key::world, std::to_string(*n));
     }
   };
+  // Megatron-LM; DeepSpeed's launcher; scripts; parameter-golf and modded-nanogpt (corpus
+  // nanogpt/paramgolf_naive_baseline.log), whose line may follow a stamp; the trace of NVIDIA's
+  // scripts; ResNet for TensorFlow (corpus nvidia-dle-tensorflow/resnet50_v100_amp_gpu8.log).
   world("using world size: ", false);
   world("dist_world_size=", false);
   world("world size: ", true);
@@ -227,8 +237,9 @@ void FactRules::see_launcher(const Line& line) {
   world("Num GPUs ", true);
   // fairseq, and NVIDIA's Transformer, which came from it
   if (has(line, "devices (GPUs/TPUs)") || has(line, "| training on ")) world("training on ", false);
-  // MXNet's scripts: "0,1,2,3", of one worker where there are several
-  // the SQuAD script of gluon-nlp calls it gpu.
+  // MXNet's scripts print gpus='0,1,2,3', of one worker where there are several
+  // (quoted/gluonnlp.takes_no_world_from_the_list_of_gpus_that_horovod_does_not_use). The SQuAD
+  // script of gluon-nlp calls it gpu (quoted/facts.the_squad_script_of_gluon_tells_its_gpus).
   const bool fine_tuning = has(line, " bert_dataset='");
   const std::string_view key = fine_tuning ? " gpu='" : " gpus='";
   const auto list = line.text.find(key);
@@ -241,7 +252,7 @@ void FactRules::see_launcher(const Line& line) {
       state(line, Key::world, std::to_string(gpus.size()));
     }
   }
-  // Without quotes its fine-tuning scripts, which all take one GPU, mean which one.
+  // Without quotes it is the number of the one GPU that gluon-nlp's fine-tuning scripts take (.3).
   Cursor which(line);
   if (fine_tuning && which.skip_past(" gpu=") && which.integer().value_or(-1) >= 0) {
     state(line, Key::world, "1");
@@ -275,8 +286,9 @@ void FactRules::see_estimator(const Line& line) {
   if (has(line, "'_tpu_config': ")) state(line, Key::estimator_strategy, "some");
 }
 
-// "device: cuda n_gpu: 4, distributed training: False": one process drives them all and divides its
-// batch among them. The first scripts write no colons.
+// "device: cuda n_gpu: 4, distributed training: False" of the Hugging Face scripts and NVIDIA's:
+// one process drives them all and divides its batch among them. The scripts of 2018 print no colons
+// (quoted/facts.one_process_divides_its_batch_among_its_gpus).
 void FactRules::see_process(const Line& line) {
   if (!has(line, "distributed training: False") && !has(line, "distributed training False")) return;
   Cursor cursor(line);

@@ -16,14 +16,18 @@ struct Rule {
 };
 
 constexpr Rule kRules[] = {
-    // As the trainers print them: Megatron, DeepSpeed, Hugging Face, TensorFlow, NVIDIA's,
-    // MLPerf's.
+    // Megatron-LM ("saving checkpoint at iteration"), DeepSpeed, gluon-nlp, fairseq ("Saved
+    // checkpoint"); the Hugging Face Trainer's "Saving model checkpoint to".
     {"aving checkpoint", Meaning::checkpoint},
     {"aved checkpoint", Meaning::checkpoint},
     {"aving model checkpoint", Meaning::checkpoint},
     {"Saving model", Meaning::checkpoint},
     {"checkpoint saved", Meaning::checkpoint},
     {"{\"type\":\"checkpoint\"", Meaning::checkpoint},  // bert_train's own
+    // The Hugging Face Trainer and TensorFlow's scripts ("***** Running evaluation *****"),
+    // TensorFlow's Estimator ("Starting evaluation at"), Megatron-LM, MLPerf, gluon-nlp's
+    // translation (corpus mxnet/gluonnlp_transformer_ende.log), DeepSpeed-Chat ("***** Evaluating
+    // perplexity").
     {"unning Evaluation", Meaning::evaluation},
     {"unning evaluation", Meaning::evaluation},
     {"tarting evaluation", Meaning::evaluation},
@@ -38,7 +42,9 @@ constexpr Rule kRules[] = {
     {NonFiniteRules::kAnchors[3], Meaning::nonfinite},
     {NonFiniteRules::kAnchors[4], Meaning::nonfinite},
     {NonFiniteRules::kAnchors[5], Meaning::nonfinite},
-    // How a training begins, or the launch that has it.
+    // The first lines of a training, or of the launch that has it: the Hugging Face Trainer and
+    // TensorFlow's scripts, gluon-nlp ("training started"), argparse's arguments
+    // (quoted/evaluation_blocks.a_launch_after_an_evaluation_is_a_training).
     {"unning training", Meaning::training},
     {"raining started", Meaning::training},
     {"tarting training", Meaning::training},
@@ -56,7 +62,7 @@ constexpr auto kLiterals = [] {
 std::span<const std::string_view> MarkRules::anchors() { return kLiterals; }
 
 void MarkRules::mark(MarkKind kind, std::int64_t line) {
-  // Each rank says it.
+  // Each rank prints it.
   if (marks_.size() >= kMostMarks || (!marks_.empty() && marks_.back().line == line)) return;
   marks_.push_back({kind, line});
 }

@@ -1,5 +1,5 @@
-// MarkRules: lines about work other than training steps, so that a report can say where the
-// time went. Fed by the same anchor pass as the formats.
+// MarkRules: lines about work other than training steps, so that a report can show where the time
+// went. Fed by the same anchor pass as the formats.
 #pragma once
 
 #include <span>
@@ -24,7 +24,7 @@ class MarkRules {
   [[nodiscard]] const OverflowRules& overflows() const { return overflows_; }
   [[nodiscard]] const NonFiniteRules& nonfinite() const { return nonfinite_; }
   /// Whether an evaluation begins on one of the lines (after_line, before_line), and nothing on
-  /// those that follow it up to there says that a training does.
+  /// those that follow it up to there begins a training.
   [[nodiscard]] bool evaluates(std::int64_t after_line, std::int64_t before_line) const;
   /// Whether a training or a launch begins on one of the lines (after_line, before_line).
   [[nodiscard]] bool trains(std::int64_t after_line, std::int64_t before_line) const;
@@ -32,7 +32,7 @@ class MarkRules {
  private:
   void mark(MarkKind kind, std::int64_t line);
 
-  static constexpr std::size_t kMostMarks = 4096;  ///< bounded: a log may speak of nothing else
+  static constexpr std::size_t kMostMarks = 4096;  ///< bounded: a log may hold nothing else
   std::vector<Mark> marks_;
   std::vector<std::int64_t> trainings_;  ///< lines on which a training or a launch begins
   OverflowRules overflows_;

@@ -22,8 +22,8 @@ constexpr Rule kRules[] = {
     {", MaxMemAllocated=", kGiB},              // DeepSpeed's timer, "22.95GB"
     {"| max allocated: ", kMiB},               // Megatron, "memory (MB)"
     {"| mem-max-allocated-gigabytes: ", kGB},  // Megatron-Bridge divides by 1.0e9
-    {"peak memory allocated: ", kMiB},         // modded-nanogpt and its kin
-    {"peak memory consumption: ", kMiB},       // likewise
+    {"peak memory allocated: ", kMiB},         // modded-nanogpt, parameter-golf
+    {"peak memory consumption: ", kMiB},       // modded-nanogpt
     {", memory: ", kMiB},                      // mmcv, per GPU
     {", max_memory_allocated: ", kGiB},        // PaddleNLP 3
     {", max_mem_allocated: ", kMiB},           // PaddleDetection
@@ -42,8 +42,8 @@ constexpr auto kAnchors = [] {
   return out;
 }();
 
-constexpr std::size_t kMaxStatements = 4096;
-constexpr double kMostBytes = 1e15;
+constexpr std::size_t kMaxStatements = 4096;  // hostile input
+constexpr double kMostBytes = 1e15;           // more is a damaged number
 
 /// The number of a key: `'key': 123`, `'key': '123'`, `"key": 123,`, `  key   =   123MB`.
 std::optional<double> bytes_of(const Line& line, std::string_view key) {
@@ -87,8 +87,8 @@ void MemoryRules::state(const Statement& statement) {
   if (!known && statements_.size() < kMaxStatements) statements_.push_back(statement);
 }
 
-// The closing dict says it all in one line, which holds the rates as well; the table and the files
-// have a line a key, by the alphabet, so that train_..._peaked_delta is the last one of them.
+// The Trainer's closing dict states all in one line, which holds the rates as well; its table and
+// files have a line a key, by the alphabet, so that train_..._peaked_delta is the last one of them.
 bool MemoryRules::see_trainer(const Line& line) {
   if (line.text.find(kTrainer) == std::string_view::npos) return false;
   const auto take = [&](std::string_view key, std::optional<double>& to) {
@@ -103,7 +103,7 @@ bool MemoryRules::see_trainer(const Line& line) {
   const bool last = take("train_mem_gpu_peaked_delta", stages_.train_peaked);
   if (last) {
     const Stages said = std::exchange(stages_, {});
-    // A Trainer that trains again does not say what it began with: that is no peak.
+    // A Trainer that trains again does not print what it began with: that is no peak.
     if (said.init_alloc && said.train_alloc) {
       const double begin = said.before.value_or(0);
       const double init = begin + *said.init_alloc + said.init_peaked.value_or(0);

@@ -1,6 +1,6 @@
-// MemoryRules: device memory that a run used at most, as its log says.
+// MemoryRules: device memory that a run used at most, as its log states it.
 //
-// Trainers print what PyTorch calls max_memory_allocated. Three sources say it otherwise:
+// Trainers print what PyTorch calls max_memory_allocated. Three sources state it otherwise:
 //
 //   Hugging Face Trainer (--skip_memory_metrics False), in its closing dict, in the table of
 //   log_metrics (MB = 2^20) and in train_results.json. TrainerMemoryTracker of
@@ -15,7 +15,8 @@
 //   It is of one process and its first GPU, without caches of the allocator and the context.
 //
 //   nvidia-smi's table in a log, while the run trains: of one moment, with all that uses the GPU.
-//   A table from before the first record says nothing of the run but the GPU's capacity.
+//   A table from before the first record shows nothing of the run but the GPU's capacity
+//   (quoted/facts.nvidia_smi_tells_of_a_run_only_while_it_runs).
 //
 //   The format's own statement (a user's format, bert_train's summary) goes before all of them.
 #pragma once
@@ -52,7 +53,7 @@ class MemoryRules {
   bool see_trainer(const Line& line);
   bool see_nvidia_smi(const Line& line);
 
-  /// What the Trainer said since the last whole statement, in bytes.
+  /// What the Trainer printed since the last whole statement, in bytes.
   struct Stages {
     std::optional<double> before, init_alloc, init_peaked, train_alloc, train_peaked;
   };

@@ -12,7 +12,7 @@ namespace {
 // The name of the value that ends `text`, in lower case with blanks between its words: "grad norm"
 // of "step 3 | loss 2.1 | grad_norm: ".
 std::string name_before(std::string_view text) {
-  constexpr std::size_t kLongestName = 40;
+  constexpr std::size_t kLongestName = 40;  // bytes: a name, and no sentence
   constexpr std::string_view kAssigns = " =:'\"";
   constexpr std::string_view kJoins = " _-/.";
   while (!text.empty() && kAssigns.find(text.back()) != std::string_view::npos) {
@@ -34,6 +34,7 @@ bool has_word(std::string_view name, std::span<const std::string_view> words) {
 }
 
 bool is_gradient(std::string_view name) {
+  // "grad norm" of Megatron-LM, "gnorm" of fairseq.
   return name.find("grad norm") != std::string_view::npos ||
          name.find("gradient norm") != std::string_view::npos || name.ends_with("gnorm");
 }

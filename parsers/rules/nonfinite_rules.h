@@ -1,5 +1,7 @@
 // NonFiniteRules: gradient norms and results of evaluations that a log prints as NaN. Unlike a loss
-// that is NaN they end no training, but what follows is worth a look.
+// that is NaN they end no training, but what follows is worth a look: NVIDIA's Transformer (corpus
+// nvidia-dle-pytorch/transformer_v100_fp16_gpu1_nanwarn.log, line 7238), Megatron-LM
+// (quoted/nonfinite_rules.name_the_step_of_a_gradient_norm_or_an_evaluation_that_is_nan).
 #pragma once
 
 #include <cstdint>

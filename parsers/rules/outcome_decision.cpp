@@ -20,13 +20,16 @@ std::optional<Outcome> OutcomeRules::trouble(std::int64_t survived_line) const {
 }
 
 std::int64_t OutcomeRules::survived_line(const RunDraft& run) {
+  // Records: a bar that is drawn once more, and ranks that still finish the step
+  // (quoted/outcome_rules.keep_a_failure_after_which_a_bar_is_drawn_once_more).
   constexpr std::size_t kLastRecords = 3;
   const auto& records = run.records();
   return records.empty() ? 0
                          : records[records.size() - std::min(records.size(), kLastRecords)].line;
 }
 
-// A rank that dies leaves the others waiting: the timeout that ends the job is reported as well.
+// A rank that dies leaves the others waiting: the timeout of NCCL's watchdog that ends the job is
+// reported as well (corpus megatron/lockclock_nccl_watchdog_timeout.log).
 void OutcomeRules::add_timeout_after(const Sign& cause, std::int64_t end_line,
                                      std::vector<Notice>& details) const {
   if (cause.collective_timeout) return;
@@ -37,10 +40,11 @@ void OutcomeRules::add_timeout_after(const Sign& cause, std::int64_t end_line,
   details.push_back(make_notice(NoticeCode::collective_timeout_followed, 0, at->line));
 }
 
-// Paddle prints an exception's name on one line and its message further down; torch's spawn prints
-// that of the process that failed, after a traceback.
+// Paddle prints an exception's name on one line and its message further down;
+// torch.multiprocessing.spawn prints that of the process that failed, after its whole traceback
+// (quoted/outcome_rules.take_the_error_of_a_spawned_process).
 std::string OutcomeRules::whole_text(const Sign& sign) const {
-  constexpr std::int64_t kReach = 4, kLongestTraceback = 200;  // lines
+  constexpr std::int64_t kReach = 4, kLongestTraceback = 200;  // lines: Paddle's, torch's
   if (!sign.names_only) return sign.text;
   std::int64_t end = sign.line + kReach;
   for (const Sign& next : signs_) {
@@ -54,9 +58,10 @@ std::string OutcomeRules::whole_text(const Sign& sign) const {
   return sign.text;
 }
 
-// srun cancels a step when one of its tasks has failed, and says that first.
+// srun cancels a step when one of its tasks has failed, and prints "Exited with exit code" of the
+// task first. The lines of the other tasks may stand in between.
 const OutcomeRules::Sign& OutcomeRules::cause_of(const Sign& best) const {
-  constexpr std::int64_t kReach = 200;
+  constexpr std::int64_t kReach = 200;  // lines
   if (!best.cancelled_at || best.status != Status::killed) return best;
   for (const Sign& sign : signs_) {
     if (sign.line < best.line && best.line - sign.line < kReach && sign.status == Status::error &&
@@ -68,15 +73,18 @@ const OutcomeRules::Sign& OutcomeRules::cause_of(const Sign& best) const {
 }
 
 // Slurm ends a job without fail, but gives it time (KillWait, --signal): a trainer that bypasses
-// the signal goes on until then. What a launcher says last may stand before what its trainers
-// had still to write.
+// the signal goes on until then (quoted/outcome.steps_of_the_grace_time_do_not_undo_a_time_limit).
+// Paddle's launcher prints its last line before what its trainers had still to write
+// (quoted/outcome.steps_after_the_last_word_of_a_launcher_do_not_undo_it).
 std::int64_t OutcomeRules::grace_line(const RunDraft& run) {
-  constexpr std::size_t kGrace = 100;  // records
+  constexpr std::size_t kGrace = 100;  // records: KillWait is 30 s by default
   const auto& records = run.records();
   return records.empty() ? 0 : records[records.size() - std::min(records.size(), kGrace)].line;
 }
 
-// Several launches in one file, none of which came to a step: where the last that failed begins.
+// Several launches in one file, as nohup and Paddle's workerlog.0 append them, none of which came
+// to a step: where the last that failed begins
+// (quoted/outcome_rules.tell_the_last_of_several_launches_that_came_to_no_step).
 std::int64_t OutcomeRules::last_failed_launch(std::int64_t begin_line,
                                               std::int64_t end_line) const {
   for (auto launch = launches_.rbegin(); launch != launches_.rend(); ++launch) {
@@ -105,8 +113,10 @@ std::optional<std::int64_t> OutcomeRules::stated_end(const Sign* failure, std::i
   return another ? closed : std::nullopt;
 }
 
-// Where another launch begins after all that the run printed. Of a run that did not end, nodes
-// whose logs follow one another may state the cause: there a line of each node is none.
+// Where another launch begins after all that the run printed
+// (quoted/several_runs.do_not_take_the_failure_of_a_launch_after_a_run_for_its_own). Of a run that
+// did not end, nodes whose logs follow one another may state the cause: there a line that each node
+// prints, such as torchrun's of OMP_NUM_THREADS, begins none.
 std::int64_t OutcomeRules::launch_after(const RunDraft& run, bool done,
                                         std::int64_t end_line) const {
   for (const Launch& launch : launches_) {
@@ -117,7 +127,7 @@ std::int64_t OutcomeRules::launch_after(const RunDraft& run, bool done,
   return end_line;
 }
 
-// What a launch before failed of, unless that is `reported` already.
+// The failure of a launch before, unless it is `reported` already.
 void OutcomeRules::add_earlier_failure(std::int64_t from, std::int64_t to,
                                        std::string_view reported,
                                        std::vector<Notice>& details) const {
@@ -131,9 +141,8 @@ void OutcomeRules::add_earlier_failure(std::int64_t from, std::int64_t to,
                                 worst->line, worst->text));
 }
 
-// What ended a run of which `done` says whether it did all that it had to do: the strongest sign in
-// lines [from, end), or null. A sign that the run lived on after, or one before its last
-// record, did not end it.
+// What ended a run (`done`: it did all that it had to do): the strongest sign in lines [from, end),
+// or null. A sign that the run lived on after, or one before its last record, did not end it.
 const OutcomeRules::Sign* OutcomeRules::sign_of_end(const RunDraft& run, bool done,
                                                     std::int64_t from, std::int64_t end) const {
   const std::int64_t last_record = run.last() != nullptr ? run.last()->line : 0;
@@ -193,8 +202,9 @@ Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
   const auto step = step_done(run);
   const bool done = is_done(run);
   const std::int64_t end = no_step ? end_line : launch_after(run, done, end_line);
-  // What failed before an official start with a good official end was another launch.
-  // A closing statement without a record, such as a notebook prints, speaks for no line before it.
+  // What failed before MLPerf's run_start with a good run_stop was another launch
+  // (quoted/several_runs.an_official_run_is_not_of_a_launch_that_failed_before). A closing
+  // statement without a record, such as a notebook prints, covers no line before it.
   const bool official = run.official_end && run.ended_well &&
                         (run.log.totals.training_s || (last == nullptr && run.log.summary));
   const std::int64_t start = official ? run.log.first_line : 0;
@@ -224,7 +234,8 @@ Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
       return {Status::completed, std::nullopt, *closed, std::move(details)};
     }
   }
-  // What befalls a job after its official end is not the run's.
+  // What happens to a job after its official end, MLPerf's run_stop, is not the run's
+  // (quoted/mlperf.the_tail_of_a_log_tells_how_the_run_ended).
   if (best != nullptr && run.official_end && run.ended_well && best->line > run.last_line) {
     return {Status::completed,
             step,
@@ -245,8 +256,9 @@ Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
     return {Status::completed, step, run.last_line, {}};
   }
   const std::int64_t first = run.records().empty() ? 0 : run.records().front().line;
-  // What only implies an end does not stand against a plan that was not reached. A loop that prints
-  // each tenth iteration may not print its last one.
+  // A line that only implies an end counts for nothing where the plan was not reached. A loop that
+  // prints each tenth iteration may not print its last one: "iter 490/495", "Done"
+  // (quoted/closing_words.an_implied_end_stands_where_the_plan_is_nearly_reached).
   const bool implied = !run.log.planned || last->step + last->iterations > *run.log.planned;
   if (const auto closed = closing_.after(first, last->line, end, implied);
       closed && run.log.kind == WorkKind::training) {

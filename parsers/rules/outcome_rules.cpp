@@ -14,20 +14,24 @@ namespace bertbench {
 namespace {
 
 constexpr std::string_view kTraceback = "Traceback (most recent";
-constexpr std::string_view kIgnored = "Exception ignored in";  // by the interpreter, at exit
-constexpr std::string_view kAtExit = "Error in atexit._run_exitfuncs";
-constexpr std::string_view kThread = "Exception in thread ";           // the others go on
+constexpr std::string_view kIgnored = "Exception ignored in";           // CPython, at exit
+constexpr std::string_view kAtExit = "Error in atexit._run_exitfuncs";  // CPython
+constexpr std::string_view kThread = "Exception in thread ";            // the others go on
 constexpr std::string_view kChain = " above exception";                // between chained tracebacks
 constexpr std::string_view kRootCause = "Root Cause (first observed";  // torchrun's table
 constexpr std::string_view kRankCode = "exitcode  : ";                 // of a rank in it
-// What a launch begins with: nohup, DeepSpeed's runner, torchrun, Paddle's process on its device
-// (its workerlog.0 holds one launch after the other); and what argparse ends it with.
+// The first lines of a launch: of nohup, DeepSpeed's runner, torchrun, Paddle's process on its
+// device (its workerlog.0 holds one launch after the other); and the line with which argparse ends
+// one (quoted/outcome_rules.tell_the_arguments_that_no_launch_took).
 constexpr std::string_view kNohup = "nohup: ignoring input";
 constexpr std::string_view kRunner = "[runner.py:";
 constexpr std::string_view kTorchrun = "Setting OMP_NUM_THREADS environment variable";
 constexpr std::string_view kPaddle = "Please NOTE: device: ";
 constexpr std::string_view kArgparse = ".py: error: ";
 constexpr std::string_view kArguments = "Namespace(";  // argparse's, as scripts print them
+// Slurm's variables as scripts print them, and salloc
+// (quoted/several_runs.a_job_of_the_scheduler_is_a_launch and
+// .an_allocation_that_waits_is_a_launch).
 constexpr std::string_view kScheduler[] = {"SLURM_JOB_ID", "SLURM_JOBID",
                                            "queued and waiting for resources"};
 constexpr std::string_view kLaunches[] = {kNohup,        kRunner,       kTorchrun,
@@ -37,12 +41,13 @@ constexpr std::string_view kTracebackAnchors[] = {
     kTraceback,          "  File \"", "Error",    "Exception",   "StopIteration", "SystemExit",
     "BrokenProcessPool", kChain,      kRootCause, kRankCode,     kNohup,          kRunner,
     kTorchrun,           kPaddle,     kArguments, kScheduler[0], kScheduler[1],   kScheduler[2]};
-// What the other ranks say when one has gone.
+// What the other ranks print when one has gone: of sockets, Gloo and NCCL.
 constexpr std::string_view kConsequences[] = {"Connection reset by peer", "Connection closed by",
                                               "Broken pipe", "ncclRemoteError",
                                               "remote process exited"};
 
-// "SLURM_JOB_ID=4711", "SLURM_JOBID: 4711": a job's name, and not the name alone, as in a KeyError.
+// "SLURM_JOB_ID=4711", "SLURM_JOBID: 4711": a job's number, and not the name alone, as in a
+// KeyError (quoted/several_runs.a_key_error_of_a_scheduler_is_no_launch).
 bool names_job(std::string_view text, std::string_view key) {
   const auto at = text.find(key);
   if (at == std::string_view::npos) return false;
@@ -50,9 +55,11 @@ bool names_job(std::string_view text, std::string_view key) {
   return value != std::string_view::npos && is_digit(text[value]);
 }
 
-constexpr std::size_t kMaxSigns = 256;
-constexpr std::size_t kMaxPerStatus = 32;
-constexpr std::int64_t kTracebackReach = 8;  ///< lines of code and carets after a 'File' line
+constexpr std::size_t kMaxSigns = 256;     // bounds the memory
+constexpr std::size_t kMaxPerStatus = 32;  // in 2000 lines: ranks repeat what one printed
+// Lines of code and, since CPython 3.11, carets after a 'File' line, and those of other ranks in
+// between.
+constexpr std::int64_t kTracebackReach = 8;
 
 bool is_name_byte(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -70,7 +77,8 @@ bool is_exception_line(std::string_view text) {
 }
 
 // The last line of a traceback whose other lines went elsewhere: "RuntimeError: Timed out ...", but
-// no metric ("MeanSquaredError: 0.25").
+// no metric ("MeanSquaredError: 0.25") and no warning ("UserWarning: MemoryFormat is ignored";
+// quoted/outcome_rules.are_not_misled_by_words_that_only_sound_like_trouble.5 and .9).
 bool is_lone_exception(std::string_view text) {
   if (!is_exception_line(text)) return false;
   const auto colon = text.find(": ");
@@ -81,15 +89,16 @@ bool is_lone_exception(std::string_view text) {
   return rest.size() >= 4 && !number && text.front() != '.' && text.find("Warning") > colon;
 }
 
-// "[1]+  " before the state of a job that a shell reports.
+// "[1]+  " before the state of a job that bash reports.
 bool is_job(std::string_view text) {
   Cursor cursor(text, false);
   const bool number = cursor.literal("[") && cursor.integer() && cursor.literal("]");
   return number && trim(cursor.rest()).find_first_not_of("+-") == std::string_view::npos;
 }
 
-// "Killed" and "Terminated" are ordinary words: the shell's own message stands alone, or after the
-// script, line and process ("run.sh: line 3: 4711 Killed   python train.py") or a job's number.
+// "Killed" and "Terminated" are ordinary words ("Killed processes: none"): bash's own message
+// stands alone, or after the script, line and process ("run.sh: line 3: 4711 Killed   python
+// train.py") or a job's number.
 bool is_shell_message(std::string_view text, std::string_view word) {
   if (trim(text) == word || text.find("srun: error") != std::string_view::npos) return true;
   const auto at = text.find(word);
@@ -103,7 +112,9 @@ bool is_shell_message(std::string_view text, std::string_view word) {
 }
 
 bool quoted_or_advice(std::string_view text) {
-  // Advice and settings that only speak of trouble. PyTorch's own message ends in advice.
+  // Advice and settings that only mention trouble ("this may run out of memory on small GPUs",
+  // torchrun's "to avoid your system being overloaded"). The message of PyTorch's own
+  // OutOfMemoryError ends in advice (quoted/outcome_table.tells_how_runs_end).
   if (text.find("Tried to allocate") != std::string_view::npos) return false;
   return text.find("to avoid") != std::string_view::npos ||
          text.find("may run out of memory") != std::string_view::npos ||
@@ -120,7 +131,7 @@ bool has_text(std::string_view text, std::string_view what) {
   return text.find(what) != std::string_view::npos;
 }
 
-// A line of a traceback, decorated or not.
+// A line of CPython's traceback, decorated or not.
 bool is_file_line(std::string_view text) {
   const auto file = text.find("File \"");
   return file != std::string_view::npos && text.find("\", line ", file) != std::string_view::npos;
@@ -147,7 +158,9 @@ struct Verdict {
   bool holds;
 };
 
-// "failed (exitcode: -9)", "exits with return code = 1"; 247 is what is left of Python's exit(-9).
+// "failed (exitcode: -9)" of torchrun, "exits with return code = 1" of DeepSpeed; 247 is what is
+// left of Python's exit(-9) (quoted/outcome_table.tells_how_schedulers_and_other_devices_end_runs),
+// and 124 is the status of coreutils' timeout.
 Verdict judge_exit_code(std::string_view text, std::size_t at, const OutcomeRule& rule) {
   Cursor cursor(text, false);
   cursor.move_to(at + rule.anchor.size());
@@ -213,7 +226,8 @@ OutcomeRules::Sign OutcomeRules::make_sign(std::int64_t line, Status status, int
 
 void OutcomeRules::add(std::int64_t line, Status status, int strength, std::string_view text) {
   if (signs_.size() >= kMaxSigns) {
-    // A run that survives trouble over and over must not hide how it ends: forget the oldest half.
+    // A run that survives trouble over and over must not hide how it ends: the oldest half is
+    // forgotten.
     signs_.erase(signs_.begin() + 1, signs_.begin() + kMaxSigns / 2);
   }
   const auto same = std::ranges::count_if(signs_, [&](const Sign& sign) {
@@ -224,7 +238,7 @@ void OutcomeRules::add(std::int64_t line, Status status, int strength, std::stri
 }
 
 OutcomeRules::Part OutcomeRules::see_traceback(const Line& line, std::string_view& exception) {
-  constexpr std::int64_t kNext = 2;  // lines that another rank may put in between
+  constexpr std::int64_t kNext = 2;  // lines: another rank may print in between
   const auto holds = [&](std::string_view what) { return has_text(line.text, what); };
   if (holds(kIgnored) || holds(kAtExit) || holds(kThread)) {
     special_line_ = line.number;
@@ -249,9 +263,10 @@ OutcomeRules::Part OutcomeRules::see_traceback(const Line& line, std::string_vie
   return std::exchange(of_, Part::exception);
 }
 
-// The last one of a chain is what ended the process; the one that it came from is reported with it.
+// The last exception of CPython's chain ended the process; the one that it came from is reported
+// with it (quoted/outcome_rules.tell_the_last_exception_of_a_chain_and_where_it_came_from).
 bool OutcomeRules::continues_chain(const Line& line, std::string_view exception) {
-  constexpr std::int64_t kReach = 200;
+  constexpr std::int64_t kReach = 200;  // lines of the traceback in between
   if (!std::exchange(chained_, false)) return false;
   for (auto it = signs_.rbegin(); it != signs_.rend(); ++it) {
     if (it->strength == kHint) continue;
@@ -265,11 +280,12 @@ bool OutcomeRules::continues_chain(const Line& line, std::string_view exception)
   return false;
 }
 
-// torchrun's table: ranks that it killed itself, or that followed, stand next to the one that
-// failed first, which "Root Cause" names. True for a kill that another rank's own failure stands
-// before.
+// torchrun's table (corpus nvidia-dle-pytorch/lambda_2xh100_transformerxl_childfailed.log): ranks
+// that it killed itself, or that followed, stand next to the one that failed first, which "Root
+// Cause" names. True for a kill that another rank's own failure stands before.
 bool OutcomeRules::killed_after_failure(const Line& line) {
-  constexpr std::int64_t kLongestTable = 10'000, kEntry = 8;  // lines
+  // Lines: the table of a job of many ranks; an entry has seven.
+  constexpr std::int64_t kLongestTable = 10'000, kEntry = 8;
   constexpr std::string_view kKill = "received by PID";
   if (has_text(line.text, kRootCause)) root_cause_line_ = line.number;
   Cursor cursor(line);
@@ -290,7 +306,7 @@ bool OutcomeRules::killed_after_failure(const Line& line) {
 }
 
 void OutcomeRules::see_launch(const Line& line) {
-  constexpr std::size_t kLaunchesHeld = 256;
+  constexpr std::size_t kLaunchesHeld = 256;  // bounds the memory
   const auto holds = [&](std::string_view words) {
     return words.starts_with("SLURM_") ? names_job(line.text, words) : has_text(line.text, words);
   };
@@ -316,8 +332,8 @@ void OutcomeRules::see(const Line& line) {
     const Verdict verdict = judge(line.text, at, table[row]);
     if (!verdict.holds) return false;
     if (quoted_or_advice(line.text) && exception.empty()) return false;
-    // The raise statement of a traceback quotes the exception's name; its last line will name it
-    // too.
+    // The raise statement of a traceback quotes the exception's name; the last line of the
+    // traceback names it too.
     if (is_code(line.text)) return false;
     named_ = true;
     add(line.number, verdict.status, follows_failure ? kSignal : table[row].strength,

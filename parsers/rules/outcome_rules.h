@@ -1,5 +1,4 @@
-// OutcomeRules: how a run ended, from what the log says. Fed by the same anchor pass as the
-// formats.
+// OutcomeRules: how a run ended, as its log shows it. Fed by the same anchor pass as the formats.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +25,9 @@ class OutcomeRules {
   /// The strongest sign of trouble, for a log that is still growing; of equals the newest. What
   /// stands before `survived_line` was survived.
   [[nodiscard]] std::optional<Outcome> trouble(std::int64_t survived_line) const;
-  /// The newest line whose troubles the run has survived: a bar is drawn once more after what
-  /// ended it, and other ranks go on for a step or two. 0 = none.
+  /// The newest line whose troubles the run has survived: a tqdm bar is drawn once more after what
+  /// ended it, and other ranks go on for a step or two
+  /// (quoted/outcome_rules.keep_a_failure_after_which_a_bar_is_drawn_once_more). 0 = none.
   [[nodiscard]] static std::int64_t survived_line(const RunDraft& run);
   /// A failure was named, not only hinted at, or an end stated: enough for a log of no known
   /// format.
@@ -39,10 +39,10 @@ class OutcomeRules {
   /// cause wins over what follows from it: out of memory, NaN, a named error, a signal; of equals
   /// the first. An error after which the run still made records was survived and does not count,
   /// unless these are its last few, and of launches of which none came to a step the last that
-  /// failed is reported; what the interpreter ignores at exit is none, and a line of
-  /// success after an error does not undo it. Without any sign: `completed` when the
-  /// run reached its plan or printed a closing statement, or a script, launcher or scheduler said
-  /// after it that it is over, else `truncated`.
+  /// failed is reported; what the interpreter ignores at exit is none, and a line of success after
+  /// an error does not undo it. Without any sign: `completed` when the run reached its plan or
+  /// printed a closing statement, or a script, launcher or scheduler printed after it that it is
+  /// over, else `truncated`.
   [[nodiscard]] Outcome decide(const RunDraft& run, std::int64_t begin_line,
                                std::int64_t end_line) const;
   /// Where the last launch begins that failed after all that the run printed, if one did.

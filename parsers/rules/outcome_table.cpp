@@ -4,18 +4,25 @@ namespace bertbench {
 namespace {
 
 constexpr OutcomeRule kRules[] = {
-    // TensorFlow's allocator says of a failed attempt that it "is not a failure".
+    // A GPU's memory: "CUDA out of memory" of PyTorch (corpus
+    // megatron/lockclock_tp1pp2dp8_oom.log), "Out of memory" of Paddle, XLA and Linux. TensorFlow's
+    // allocator prints of a failed attempt that it "is not a failure"
+    // (quoted/outcome_rules.are_not_misled_by_words_that_only_sound_like_trouble).
     {"out of memory", "", "ran out of memory trying to allocate", Status::out_of_memory, kMemory},
     {"Out of memory", "", "", Status::out_of_memory, kMemory},
     {"Out of Memory", "", "", Status::out_of_memory, kMemory},
-    {"Out Of Memory", "srun: error", "", Status::out_of_memory, kMemory},
-    {"OOM when allocating", "", "", Status::out_of_memory, kMemory},
-    // What it prints of its chunks where the attempt was one; the error itself may be missing.
+    {"Out Of Memory", "srun: error", "", Status::out_of_memory, kMemory},  // Slurm
+    {"OOM when allocating", "", "", Status::out_of_memory, kMemory},       // TensorFlow
+    // TensorFlow's allocator lists its chunks after a failure; the error itself may be missing
+    // (quoted/outcome_table.tells_how_runs_end.10).
     {"Current allocation summary follows", "", "", Status::out_of_memory, kMemory},
-    {"emory isn't enough", "", "", Status::out_of_memory, kMemory},  // MindSpore
-    {"emory not enough", "", "", Status::out_of_memory, kMemory},
-    {"Allocate memory failed", "", "", Status::out_of_memory, kMemory},
-    {"annot allocate memory", "", "", Status::out_of_memory, kMemory},  // ENOMEM
+    {"emory isn't enough", "", "", Status::out_of_memory, kMemory},      // MindSpore
+    {"emory not enough", "", "", Status::out_of_memory, kMemory},        // MindSpore
+    {"Allocate memory failed", "", "", Status::out_of_memory, kMemory},  // MindSpore
+    {"annot allocate memory", "", "", Status::out_of_memory, kMemory},   // ENOMEM
+    // PyTorch's allocator for the CPU, as it prints it on Windows and on Linux
+    // (quoted/outcome_table.tells_how_runs_end.6); then Python and NumPy, PyTorch since 1.13, and
+    // the error codes of CUDA's driver, cuBLAS, cuDNN and CUDA's runtime.
     {"not enough memory: you tried to allocate", "", "", Status::out_of_memory, kMemory},
     {"can't allocate memory", "", "", Status::out_of_memory, kMemory},
     {"MemoryError", "", "", Status::out_of_memory, kMemory},
@@ -24,10 +31,10 @@ constexpr OutcomeRule kRules[] = {
     {"CUBLAS_STATUS_ALLOC_FAILED", "", "", Status::out_of_memory, kMemory},
     {"CUDNN_STATUS_ALLOC_FAILED", "", "", Status::out_of_memory, kMemory},
     {"cudaErrorMemoryAllocation", "", "", Status::out_of_memory, kMemory},
-    {"Failed to CUDA calloc", "", "", Status::out_of_memory, kMemory},
+    {"Failed to CUDA calloc", "", "", Status::out_of_memory, kMemory},        // NCCL
     {"OUT_OF_DEVICE_MEMORY", "", "", Status::out_of_memory, kMemory},         // Level Zero
     {"PT_DEVMEM Allocation failed", "", "", Status::out_of_memory, kMemory},  // Gaudi
-    // gRPC says so of a message that is too large.
+    // JAX, XLA and TensorFlow. gRPC prints the same of a message that is too large.
     {"RESOURCE_EXHAUSTED", "", "larger than max", Status::out_of_memory, kMemory},
     {"Resource exhausted: ", "lloc", "larger than max", Status::out_of_memory, kMemory},
     {"Resource exhausted: ", "memory", "larger than max", Status::out_of_memory, kMemory},
@@ -36,22 +43,26 @@ constexpr OutcomeRule kRules[] = {
     {"node was low on resource: ", "", "", Status::killed, kNamed},       // of disk or others
     {"OOMKilled", "", "", Status::out_of_memory, kMemory},                // Kubernetes
     {"killed due to memory pressure (OOM)", "", "", Status::out_of_memory, kMemory},  // Ray
-    {"oom-kill event", "", "", Status::out_of_memory, kMemory},
-    {"oom_kill event", "", "", Status::out_of_memory, kMemory},
-    {"out-of-memory handler", "", "", Status::out_of_memory, kMemory},
-    {"Exceeded job memory limit", "", "", Status::out_of_memory, kMemory},
-    {"Exceeded step memory limit", "", "", Status::out_of_memory, kMemory},
-    {"exceeded memory limit", "", "", Status::out_of_memory, kMemory},
-    {"TERM_MEMLIMIT", "", "", Status::out_of_memory, kMemory},
-    {"PBS: job killed: ", "mem ", "", Status::out_of_memory, kMemory},  // vmem, pmem
-    {"std::bad_alloc", "", "", Status::out_of_memory, kMemory},
+    {"oom-kill event", "", "", Status::out_of_memory, kMemory},                       // Slurm
+    {"oom_kill event", "", "", Status::out_of_memory, kMemory},                       // Slurm
+    {"out-of-memory handler", "", "", Status::out_of_memory, kMemory},       // Slurm's cgroup
+    {"Exceeded job memory limit", "", "", Status::out_of_memory, kMemory},   // Slurm
+    {"Exceeded step memory limit", "", "", Status::out_of_memory, kMemory},  // Slurm
+    {"exceeded memory limit", "", "", Status::out_of_memory, kMemory},       // Slurm
+    {"TERM_MEMLIMIT", "", "", Status::out_of_memory, kMemory},               // LSF
+    {"PBS: job killed: ", "mem ", "", Status::out_of_memory, kMemory},       // PBS: vmem, pmem
+    {"std::bad_alloc", "", "", Status::out_of_memory, kMemory},              // C++
     {"memory allocation of ", " bytes failed", "", Status::out_of_memory, kMemory},  // Rust
+    // TensorFlow's NanTensorHook prints both (quoted/outcome_table.tells_how_runs_end.11).
     {"NaN loss during training", "", "", Status::nan, kNan},
     {"diverged with loss = NaN", "", "", Status::nan, kNan},
+    // The training loops of DeiT, DETR and MAE: "Loss is nan, stopping training"
+    // (quoted/outcome_rules.know_what_launchers_and_shells_say_of_a_process.16).
     {"oss is nan, stopping", "", "", Status::nan, kNan},
     {"oss is inf, stopping", "", "", Status::nan, kNan},
     {"oss is NaN, stopping", "", "", Status::nan, kNan},
     {"Train loss contains a NaN", "", "", Status::nan, kNan},  // Composer
+    // Scripts that raise ValueError("Loss is NaN"), in three spellings.
     {"Error: Loss is NaN", "", "", Status::nan, kNan},
     {"Error: Loss is nan", "", "", Status::nan, kNan},
     {"Error: loss is nan", "", "", Status::nan, kNan},
@@ -59,9 +70,12 @@ constexpr OutcomeRule kRules[] = {
     {"returned nan values in its", "", "", Status::nan, kNan},       // autograd's anomaly mode
     {"invalid value (nan) encountered", "", "", Status::nan, kNan},  // JAX
     {"The loss returned in `training_step` is", "", "", Status::nan, kNan},  // Lightning
-    {"found NaN in local", "", "", Status::nan, kNan},
-    {"Minimum loss scale reached", "", "", Status::nan, kNan},
-    {"loss scale already at minimum", "", "", Status::nan, kNan},
+    {"found NaN in local", "", "", Status::nan, kNan},                       // Megatron-LM
+    {"Minimum loss scale reached", "", "", Status::nan, kNan},               // fairseq
+    {"loss scale already at minimum", "", "", Status::nan, kNan},            // DeepSpeed
+    // PyTorch's ProcessGroupNCCL: its watchdog (corpus
+    // megatron/lockclock_nccl_watchdog_timeout.log) and, in newer releases, its heartbeat monitor;
+    // then the error codes of NCCL.
     {"collective operation timeout", "", "", Status::error, kNamed},
     {"NCCL operations have failed or timed out", "", "", Status::error, kNamed},
     {"Heartbeat monitor timed out", "", "", Status::error, kNamed},
@@ -77,48 +91,54 @@ constexpr OutcomeRule kRules[] = {
     {"ncclUnhandledCudaError", "", "", Status::error, kNamed},
     {"ncclInternalError", "", "", Status::error, kNamed},
     {"ncclRemoteError", "", "", Status::error, kSignal},  // another process went first
-    // A peer that has done its work leaves, too: it means an end only where nothing else does.
+    // A peer that has done its work leaves, too: it means an end only where nothing else does
+    // (quoted/outcome.a_peer_that_closed_its_connection_is_a_hint).
     {"Connection closed by remote peer", "NCCL WARN", "", Status::error, kHint},
+    // torch.distributed: of NCCL (the same log), and of its key-value store.
     {"DistBackendError", "", "", Status::error, kNamed},
     {"DistStoreError", "", "", Status::error, kNamed},
+    // A process that crashed: the shell (corpus
+    // nvidia-dle-pytorch/lambda_gh200_squad_base_fp16_segv.log), libstdc++, CPython.
     {"Segmentation fault", "", "", Status::error, kNamed},
     {"(core dumped)", "", "", Status::error, kNamed},
     {"terminate called after throwing", "", "", Status::error, kSignal},
     {"Fatal Python error", "", "", Status::error, kNamed},
-    {"double free or corruption", "", "", Status::error, kNamed},  // glibc's heap
-    {"corrupted size vs. prev_size", "", "", Status::error, kNamed},
-    {"free(): invalid ", "", "", Status::error, kNamed},
-    {"Bus error", "", "", Status::error, kNamed},
-    {"CUDA error: ", "", "", Status::error, kNamed},
+    {"double free or corruption", "", "", Status::error, kNamed},     // glibc's heap
+    {"corrupted size vs. prev_size", "", "", Status::error, kNamed},  // glibc's heap
+    {"free(): invalid ", "", "", Status::error, kNamed},              // glibc's heap
+    {"Bus error", "", "", Status::error, kNamed},                     // the shell
+    {"CUDA error: ", "", "", Status::error, kNamed},                  // PyTorch
     {" ERROR] at file ", "", "", Status::error, kNamed},  // llm.c: CUDA, CUDNN, NCCL, MPI
-    {"[cuBLAS ERROR]: ", "", "", Status::error, kNamed},
-    {"illegal memory access was encountered", "", "", Status::error, kNamed},
-    {"uncorrectable ECC error", "", "", Status::error, kNamed},
-    {"GPU has fallen off the bus", "", "", Status::error, kNamed},
-    {"No space left on device", "", "", Status::error, kNamed},
-    {".py: error: ", "", "", Status::error, kNamed},  // argparse
-    {"EnforceNotMet", "", "", Status::error, kNamed},
-    {"MPI_ABORT was invoked", "", "", Status::error, kSignal},
-    // What wandb and swanlab saw of the process that they watched.
+    {"[cuBLAS ERROR]: ", "", "", Status::error, kNamed},  // llm.c
+    {"illegal memory access was encountered", "", "", Status::error, kNamed},  // CUDA
+    {"uncorrectable ECC error", "", "", Status::error, kNamed},                // CUDA
+    {"GPU has fallen off the bus", "", "", Status::error, kNamed},  // NVIDIA's driver, Xid 79
+    {"No space left on device", "", "", Status::error, kNamed},     // ENOSPC
+    {".py: error: ", "", "", Status::error, kNamed},                // argparse
+    {"EnforceNotMet", "", "", Status::error, kNamed},               // Paddle
+    {"MPI_ABORT was invoked", "", "", Status::error, kSignal},      // Open MPI
+    // What wandb and swanlab report of the process that they watched
+    // (quoted/outcome_rules.believe_the_trackers_that_watched_the_process).
     {"W&B process to finish", "(failed ", "", Status::error, kSignal},
     {"wandb: Program failed with code ", "", "", Status::error, kSignal, Reading::exit_code},
     {"swanlab: Error happened while training", "", "", Status::error, kSignal},
-    {"Error in sys.excepthook", "", "", Status::error, kSignal},
+    {"Error in sys.excepthook", "", "", Status::error, kSignal},                      // CPython
     {"crashed with exit code ", "", "", Status::error, kSignal, Reading::exit_code},  // Composer
     {"]+  Exit ", "", "", Status::error, kSignal, Reading::exit_code},  // a shell's jobs
-    {"ERROR conda.cli.main_run", "", "", Status::error, kSignal},
-    {": can't open file '", "python", "", Status::error, kNamed},
-    {"exited with non-zero status", "", "", Status::error, kSignal},
+    {"ERROR conda.cli.main_run", "", "", Status::error, kSignal},       // conda run
+    {": can't open file '", "python", "", Status::error, kNamed},       // CPython
+    {"exited with non-zero status", "", "", Status::error, kSignal},    // Open MPI
     {"returned a non-zero exit code", "", "", Status::error, kSignal},
-    {"a non-zero exit code. Per user-direction", "", "", Status::error, kSignal},
+    {"a non-zero exit code. Per user-direction", "", "", Status::error, kSignal},    // Open MPI
     {"Exited with exit code ", "", "", Status::error, kSignal, Reading::exit_code},  // Slurm, LSF
     {"ssh exited with exit code ", "", "", Status::error, kSignal, Reading::exit_code},  // pdsh
-    {"exits with return code = ", "", "", Status::error, kSignal, Reading::exit_code},
+    {"exits with return code = ", "", "", Status::error, kSignal, Reading::exit_code},  // DeepSpeed
     {" exited with code ", "", "", Status::error, kSignal, Reading::exit_code},  // Docker, Composer
     {"exit with status code ", "", "", Status::error, kSignal, Reading::exit_code},  // Horovod
     {"srun: error: Unable to ", "", "", Status::error, kSignal},
     {"srun: unrecognized option '", "", "", Status::error, kSignal},
     {"reached the specified backoff limit", "", "", Status::error, kSignal},  // Kubernetes
+    // GitHub's runner prints the exit code of a step.
     {"Process completed with exit code ", "", "", Status::error, kSignal, Reading::exit_code},
     {"terminated with exit code ", "", "", Status::error, kSignal, Reading::exit_code},  // kubectl
     {"A worker died or was killed while executing a task", "", "", Status::error, kSignal},  // Ray
@@ -144,7 +164,8 @@ constexpr OutcomeRule kRules[] = {
     {"Finished: ABORTED", "", "", Status::killed, kSignal},
     {"ERROR: Job failed: ", "took longer than", "", Status::timeout, kNamed},  // GitLab
     {"ERROR: Job failed: ", "", "", Status::error, kSignal},
-    // torchrun's list of ranks: a rank that a signal ended, or one that ended by itself.
+    // torchrun's list of ranks: a rank that a signal ended, or one that ended by itself (corpus
+    // nvidia-dle-pytorch/lambda_2xh100_transformerxl_childfailed.log).
     {"failed (exitcode: ", "(exitcode: -9)", "", Status::killed, kNamed},
     {"failed (exitcode: ", "(exitcode: 137)", "", Status::killed, kNamed},
     {"failed (exitcode: ", "", "", Status::error, kSignal, Reading::exit_code},
@@ -152,9 +173,10 @@ constexpr OutcomeRule kRules[] = {
     {"SIGABRT", "", "", Status::error, kSignal},
     {"ChildFailedError", "", "", Status::error, kSignal},
     {"execute failed, reason=[", "", "", Status::error, kNamed},  // Ascend
-    // Horovod: some ranks wait for the others. If they come, records follow.
+    // Horovod: some ranks wait for the others. If these come, records follow.
     {"were submitted to be reduced, gathered or broadcasted by subset of ranks", "", "",
      Status::stalled, kSignal},
+    // Slurm (corpus megatron/bigscience_megdszero_killed.log), LSF, PBS.
     {"DUE TO TIME LIMIT", "", "", Status::timeout, kNamed},
     {"TERM_RUNLIMIT", "", "", Status::timeout, kNamed},
     {"PBS: job killed: ", "walltime ", "", Status::timeout, kNamed},
@@ -165,44 +187,54 @@ constexpr OutcomeRule kRules[] = {
     {"exceeded hard wallclock time", "", "", Status::timeout, kNamed},               // Grid Engine
     {"timeout: sending signal ", "", "", Status::timeout, kNamed},                   // coreutils
     {"Build timed out (after", "", "", Status::timeout, kNamed},                     // Jenkins
-    {"srun: error: Node failure on", "", "", Status::killed, kNamed},
-    {"TERM_OWNER", "", "", Status::killed, kNamed},  // LSF
+    {"srun: error: Node failure on", "", "", Status::killed, kNamed},                // Slurm
+    {"TERM_OWNER", "", "", Status::killed, kNamed},                                  // LSF
     {"TERM_FORCE_", "", "", Status::killed, kNamed},
     {"TERM_PREEMPT", "", "", Status::killed, kNamed},
     {": job killed ", "TERM_", "", Status::killed, kNamed},
     {"The operation was canceled.", "", "", Status::killed, kNamed},      // GitHub
     {"program after receiving SIGTERM", "", "", Status::killed, kNamed},  // Megatron
+    // Slurm (corpus megatron/bigscience_meg_base_n4_cancelled.log).
     {"CANCELLED AT", "", "TIME LIMIT", Status::killed, kNamed},
     {"CANCELLED DUE TO", "", "TIME LIMIT", Status::killed, kNamed},
+    // bert_train, and loops that catch the interrupt
+    // (quoted/outcome_rules.an_interrupted_training_was_killed); Python where they do not (corpus
+    // megatron/megds_gpt3_0.125b_randomltd.log).
     {"nterrupted by signal", "", "", Status::killed, kNamed},
     {"nterrupted by user", "", "", Status::killed, kNamed},
     {"raining interrupted", "", "", Status::killed, kNamed},
     {"KeyboardInterrupt", "", "", Status::killed, kNamed},
     {"srun: Force Terminated ", "", "", Status::killed, kSignal},
     {"User defined signal ", "", "", Status::killed, kSignal},  // a warning of Slurm's or LSF's
+    // The launchers torch.distributed.launch and DeepSpeed's: "Main process received SIGTERM,
+    // exiting" (corpus megatron/bigscience_megdszero_killed.log).
     {"eceived SIGTERM", "", "", Status::killed, kSignal},
     {"eceived SIGINT", "", "", Status::killed, kSignal},
     {"Termination signal` is detected", "", "", Status::killed, kSignal},  // Paddle
-    // glog's handler: "*** SIGFPE (@0x8d4166) received by PID 6739 ..."
+    // glog's handler, which Paddle has: "*** SIGFPE (@0x8d4166) received by PID 6739 ..."
     {" received by PID ", "*** SIGTERM", "", Status::killed, kSignal},
     {" received by PID ", "*** SIGINT", "", Status::killed, kSignal},
     {" received by PID ", "*** SIG", "", Status::error, kSignal},
     {" Exit with signal ", "LAUNCH INFO", "", Status::killed, kNamed},  // Paddle's launcher
-    {"signal 15", "", "", Status::killed, kSignal},
+    {"signal 15", "", "", Status::killed, kSignal},                     // bert_train
     {"ignal: Killed", "", "", Status::killed, kSignal},
-    {"signal 9 (Killed)", "", "", Status::killed, kSignal},
-    {"exited on signal ", "", "", Status::error, kSignal},  // Open MPI
-    {"Signals.SIGTERM", "", "", Status::killed, kSignal},   // Python's subprocess
-    {"ommand terminated by signal ", "signal 9", "", Status::killed, kSignal},  // time
+    {"signal 9 (Killed)", "", "", Status::killed, kSignal},  // Open MPI
+    {"exited on signal ", "", "", Status::error, kSignal},   // Open MPI
+    {"Signals.SIGTERM", "", "", Status::killed, kSignal},    // Python's subprocess
+    {"ommand terminated by signal ", "signal 9", "", Status::killed, kSignal},  // GNU time
     {"ommand terminated by signal ", "", "", Status::error, kSignal},
+    // torchrun's agent: "Received 15 death signal, shutting down workers", "Process 1 got signal:
+    // 15".
     {"death signal", "", "", Status::killed, kNamed},
     {"got signal: ", "", "", Status::killed, kSignal},
-    // "Sending process 7 closing signal SIGTERM" is how torchrun ends the other ranks.
+    // With "Sending process 7 closing signal SIGTERM" torchrun ends the other ranks
+    // (quoted/outcome_rules.name_the_cause_and_not_what_follows_from_it).
     {"signal SIGTERM", "", "closing signal", Status::killed, kSignal},
     {"SIGKILL", "Signal 9 (", "", Status::killed, kNamed},  // torchrun's table
     {"SIGKILL", "", "", Status::killed, kSignal},
     {"zsh: killed ", "", "", Status::killed, kSignal},
     {"zsh: segmentation fault", "", "", Status::error, kNamed},
+    // The shell's own messages (quoted/outcome_table.tells_how_runs_end.8 and .9).
     {"Terminated", "", "", Status::killed, kSignal, Reading::shell},
     {"Killed", "", "", Status::killed, kSignal, Reading::shell},
     {"Hangup", "", "", Status::killed, kSignal, Reading::shell},
