@@ -18,7 +18,7 @@ namespace bertbench {
 
 class Assembler {
  public:
-  /// `tracks`: how their runs are put together until a Begin says otherwise. `facts` sets what the
+  /// `tracks`: how their runs are put together until a Begin changes it. `facts` sets what the
   /// format's state knows of the launch.
   Assembler(RunBuilder& out, std::span<const Begin> tracks, std::function<void(Facts&)> facts);
 
@@ -34,7 +34,7 @@ class Assembler {
   /// Whether a note of this code is already one of all runs.
   [[nodiscard]] bool noted(NoticeCode code) const;
 
-  /// End of input; `framework`: what the format stands for where the log names none, may be empty.
+  /// End of input; `framework`: that of the format where the log names none, may be empty.
   void finish(std::string_view framework);
 
  private:

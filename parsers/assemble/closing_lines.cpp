@@ -28,6 +28,7 @@ std::optional<double> shell_time(const Line& line) {
 }
 
 // Python's timedelta: "3:04:33.01", "1 day, 3:04:33.01", "12 days, 3:04:33.01"
+// (quoted/huggingface.reads_the_runtime_of_a_table_that_took_days).
 std::optional<double> timedelta(Cursor& cursor) {
   Cursor whole = cursor;
   const auto days = whole.integer();
@@ -39,7 +40,8 @@ std::optional<double> timedelta(Cursor& cursor) {
   return static_cast<double>(*days) * 86'400 + *rest;
 }
 
-// "  train_runtime            =     0:14:31.66"
+// "  train_runtime            =     0:14:31.66" of the Trainer's table (corpus
+// huggingface/bigscience_hf_ds_base_n16.log).
 std::optional<double> runtime_of_table(const Line& line) {
   Cursor cursor(line);
   if (!cursor.skip_past("train_runtime ")) return std::nullopt;
@@ -59,18 +61,20 @@ bool ClosingLines::see_trainer(const Line& line) {
     const auto samples = number_after(line, "'train_samples_per_second':");
     if (!runtime) return false;
     trainer_ = ended_ = true;
-    if (training_s_ && summary_) {  // another process says the same
+    if (training_s_ && summary_) {  // another process prints the same
       ++alike_;
       return true;
     }
     training_s_ = *runtime;
     checks_.end_session(true);
-    // Releases from 5.0 on, which quote their values, count samples wherever they say so.
+    // transformers from 5.0 on, which quotes its values, counts samples wherever it prints them
+    // (quoted/huggingface.counts_samples_in_releases_that_quote_their_values).
     if (samples &&
         (has(line, "'train_steps_per_second':") || has(line, "'train_samples_per_second': '"))) {
       summary_ = Stated{*samples, RateUnit::sequences_per_second, line.number};
     } else if (samples) {
-      // Releases before train_steps_per_second existed divided the steps by the runtime.
+      // Releases before train_steps_per_second (before about May 2021) divided the steps by the
+      // runtime (corpus huggingface/tunbert_train_results.json).
       summary_ = Stated{*samples, RateUnit::unknown, line.number};
       call_steps(line.number);
     }
@@ -110,7 +114,8 @@ void ClosingLines::call_steps(std::int64_t line) {
 }
 
 // "num_samples: 24, ..., avg_duration: 12.5, avg_throughput: 15.363", then with fewer digits
-// "Throughput: 15.36 samples/sec, TFLOPS per GPU by Megatron: 101.20, ..."
+// "Throughput: 15.36 samples/sec, TFLOPS per GPU by Megatron: 101.20, ..." of Colossal-AI's
+// evaluator (quoted/colossalai.takes_the_evaluators_throughput_with_all_its_digits).
 bool ClosingLines::see_evaluator(const Line& line) {
   const bool exact = has(line, "num_samples: ") && has(line, "avg_duration: ");
   if (!exact && !has(line, " samples/sec, TFLOPS per GPU")) return false;
@@ -127,7 +132,9 @@ bool ClosingLines::unlike(const Line& line) const {
   if (!training_s_ || !summary_) return false;
   const auto runtime = has(line, "'train_runtime':") ? number_after(line, "'train_runtime':")
                                                      : runtime_of_table(line);
-  constexpr double kClosingTimeGap = 0.02;  // processes of one run end together
+  // Processes of one run end within a second or 2 % of each other: 12.51 and 12.53 s, not 12.5
+  // and 9.2 s (quoted/huggingface.tells_trainings_that_state_their_runtimes_one_after_the_other).
+  constexpr double kClosingTimeGap = 0.02;
   return runtime &&
          std::abs(*runtime - *training_s_) > std::max(1.0, kClosingTimeGap * *training_s_);
 }
@@ -138,7 +145,8 @@ bool ClosingLines::see(const Line& line) {
   if (has(line, "training throughput")) {
     Cursor cursor(line);
     cursor.skip_past("training throughput");
-    // " phase1: 2723.84 sequences/second" or ": 28"; a crash leaves the number out.
+    // " phase1: 2723.84 sequences/second" of NVIDIA's pretraining or ": 28" of its SQuAD script
+    // (corpus nvidia-dle-pytorch/lambda_1080ti_squad_base_fp32.log); a crash leaves the number out.
     if (cursor.until(":") || cursor.rest().starts_with(':')) {
       cursor.literal(":");
       cursor.blanks();
@@ -205,8 +213,8 @@ bool says_trainer(const Line& line) {
 
 namespace {
 
-// {"learning_rate": 4.8e-05, "loss": NaN, "step": 100}, as the scripts and the Trainer of 2019 and
-// 2020 print it.
+// {"learning_rate": 4.8e-05, "loss": NaN, "step": 100}, as the Hugging Face scripts and Trainer of
+// 2019 and 2020 print it (quoted/tqdm.finds_the_losses_that_the_first_trainers_print_as_json).
 std::optional<double> loss_of_json(const Line& line) {
   constexpr std::string_view kLoss = "\"loss\": ";
   const auto has = [&](std::string_view key) { return line.text.find(key) != line.text.npos; };

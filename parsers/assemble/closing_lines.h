@@ -27,7 +27,8 @@ class ClosingLines {
   /// A statement was seen after the last record of `run`: a further record belongs to another run.
   [[nodiscard]] bool said_for(const RunDraft& run) const;
   /// The line states another runtime of the Trainer than the one seen: not another process of the
-  /// same run, but another run.
+  /// same run, but another run
+  /// (quoted/huggingface.tells_trainings_that_state_their_runtimes_one_after_the_other).
   [[nodiscard]] bool unlike(const Line& line) const;
   /// Moves what was seen into the run and starts afresh.
   void give_to(RunDraft& run);
@@ -49,7 +50,7 @@ class ClosingLines {
 
 /// The line is one that the Hugging Face Trainer prints while it runs.
 [[nodiscard]] bool says_trainer(const Line& line);
-/// The loss on a line of its own: run_squad's, DLLogger's and the Trainer's.
+/// The loss on a line of its own: of NVIDIA's run_squad.py, DLLogger and the Hugging Face Trainer.
 [[nodiscard]] std::optional<double> loss_of_line(const Line& line);
 
 }  // namespace bertbench

@@ -1,6 +1,6 @@
-// Events: what a format reports of its lines, as values. It reports and cannot ask: what it must
-// know later it keeps in a state of its own. The assembler (assembler.h) makes runs of them, and it
-// alone decides where a run begins, which lines are copies, and what a record covers.
+// Events: what a format reports of its lines, as values. A format reports and cannot ask: what it
+// must know later it keeps in a state of its own. The assembler (assembler.h) makes runs of them,
+// and it alone decides where a run begins, which lines are copies, and what a record covers.
 //
 // A format has tracks: kinds of runs that one log may hold at the same time, such as training and
 // evaluation, or two writings of the same steps. Each track has at most one open run.
@@ -14,11 +14,11 @@
 
 namespace bertbench {
 
-/// Of how many iterations the first record of a run is, where its line does not say.
+/// Of how many iterations the first record of a run is, where its line does not state it.
 enum class FirstInterval : std::uint8_t {
   counter,  ///< as many as its counter shows: the log has the run from its beginning
   one,      ///< one: DeepSpeed's timer, whose counter goes on where the run was resumed
-  as_next,  ///< as the record after it, at most its counter: Megatron-LM, where either may be
+  as_next,  ///< as the record after it, at most its counter: either, in Megatron-LM and Paddle
 };
 
 /// Which step begins another run on the track.
@@ -32,13 +32,13 @@ enum class Restart : std::uint8_t {
 enum class AfterEnd : std::uint8_t {
   goes_on,      ///< nothing: the last line may come late, from another stream
   reopens,      ///< it has not ended yet: what ended was an epoch (Keras, Speedometer)
-  another_run,  ///< another run begins: Megatron-LM says its end once
+  another_run,  ///< another run begins: Megatron-LM prints its end once
 };
 
 /// What a line means whose counter was seen already.
 enum class Again : std::uint8_t {
   merged,   ///< the same record, redrawn or of another rank: medians of ranks, newest rate
-  ignored,  ///< a copy: trainers whose ranks all print the job's step (Megatron-LM)
+  ignored,  ///< a copy: trainers whose ranks all print the job's step (Megatron-LM, mmcv)
 };
 
 /// Of the clock values of a run.

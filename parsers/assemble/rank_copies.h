@@ -1,4 +1,5 @@
 // RankCopies: a step is the job's, and of several ranks that print it into one log one counts.
+// MindSpore, Paddle and NVIDIA's BERT for TensorFlow under mpirun.
 #pragma once
 
 namespace bertbench {

@@ -7,7 +7,7 @@
 namespace bertbench {
 namespace {
 
-constexpr std::size_t kLongRun = std::size_t{1} << 14;
+constexpr std::size_t kLongRun = std::size_t{1} << 14;  ///< records; see push()
 
 double mean_of(double a, std::int64_t count_a, double b, std::int64_t count_b) {
   if (std::isnan(a)) return b;
@@ -86,9 +86,11 @@ Record& RecordStore::push() {
     budget_->count(1);
     if (budget_->spent()) budget_->shrink();
   }
-  // A long run's memory is had at once: pages that are never written cost nothing, copies do.
+  // The memory of a long run is reserved at once: pages that are never written cost nothing, copies
+  // do.
   if (records_.size() == kLongRun) records_.reserve(std::max(capacity_, kLongRun + 1));
-  // A copy: to build one in place is to clear it first, by the slowest instruction there is.
+  // A copy: emplace_back() would clear the record first by rep stos, which is slower than copying a
+  // constant.
   static constexpr Record kNothing;
   records_.push_back(kNothing);
   return records_.back();
@@ -164,8 +166,8 @@ void RecordStore::merge_all() {
   }
 }
 
-// Merges records [from, to) in place; `index` is the first one's place in the log, `open` says that
-// the record before it may take it.
+// Merges records [from, to) in place; `index` is the first one's place in the log, `open`: the
+// record before it may take it.
 void RecordStore::merge(std::size_t from, std::size_t to, std::int64_t index, bool open) {
   const std::size_t before = records_.size();
   const bool fixed = has_fixed_window();

@@ -35,9 +35,9 @@ class RecordBudget {
 
 /// Beyond `capacity` records neighbours are merged pairwise, all to the same number, so that the
 /// series stays even; what a fixed window covers (A:B, steps:A:B, last:N) is never merged. A fixed
-/// window itself may hold kMaxWindow records; a longer one is merged too, and `window_merged` says
-/// so. The newest, an eighth but 128 at most, are not merged, as late lines of their
-/// steps may still come.
+/// window itself may hold kMaxWindow records; a longer one is merged too, and `window_merged` is
+/// set. The newest, an eighth but 128 at most, are not merged, as late lines of their steps may
+/// still come.
 class RecordStore {
  public:
   static constexpr std::size_t kCapacity = std::size_t{1} << 18;

@@ -10,9 +10,12 @@
 namespace bertbench {
 namespace {
 
-constexpr std::size_t kRankGroups = 16;
-constexpr double kLongest_s = 1e15;  ///< a time beyond it is a damaged number; sums stay finite
-constexpr std::int64_t kStragglerRecords = 2;  ///< for lines that carry no rank
+constexpr std::size_t kRankGroups = 16;  ///< steps that a labelled rank may lag
+constexpr double kLongest_s = 1e15;      ///< a time beyond it is a damaged number; sums stay finite
+/// Records that a line without a rank may be late: ranks draw their bars into one terminal (corpus
+/// nvidia-dle-pytorch/lambda_8x2080ti_squad_base_fp16.log,
+/// quoted/tqdm.takes_the_bars_of_several_unlabelled_ranks_as_one_run).
+constexpr std::int64_t kStragglerRecords = 2;
 
 }  // namespace
 
@@ -33,7 +36,9 @@ bool RunDraft::goes_back(const Sample& sample) const {
   const auto n = static_cast<std::int64_t>(records.size());
   for (std::int64_t k = 2; k <= std::min(n, allowed + 1); ++k) {
     if (records[static_cast<std::size_t>(n - k)].step == sample.step) {
-      // A short run that starts over looks like a straggler: the clock or the first step decides.
+      // A short run that starts over looks like a rank that lags
+      // (quoted/tqdm.lets_a_rank_that_lags_behind_not_start_a_run): the clock or the first step
+      // decides.
       const bool clock_says_new = !std::isnan(sample.time_s) &&
                                   !std::isnan(records.back().time_s) && sample.time_s - origin_ < 0;
       return clock_says_new || (sample.rank < 0 && n - k == 0);
@@ -74,7 +79,7 @@ void RunDraft::add_rank_seconds(Record& record, const Sample& sample) {
 void RunDraft::add(const Sample& sample) {
   const bool no_time = sample.seconds < 0 || sample.seconds > kLongest_s;
   const bool no_clock = std::abs(sample.time_s) > kLongest_s;
-  if (no_time || no_clock) {  // a damaged line; no format means anything by it
+  if (no_time || no_clock) {  // a damaged line (found by fuzzing)
     Sample known = sample;
     if (no_time) known.seconds = kUnknown;
     if (no_clock) known.time_s = kUnknown;
@@ -168,7 +173,7 @@ RunBuilder::RunBuilder(std::string_view format, std::string path, WindowRule win
 
 RunDraft& RunBuilder::begin(WorkKind kind, std::int64_t line) {
   if (drafts_.size() >= kMaxRuns) {
-    // Input that begins runs without end: the rest goes to one run that nobody sees.
+    // Hostile input may begin runs without end: the rest goes to one run that is not handed on.
     if (!overflow_) {
       overflow_ = std::make_unique<RunDraft>(path_, format_, kind, window_, line, budget_);
       overflow_->discard = true;

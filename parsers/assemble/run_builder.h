@@ -53,9 +53,12 @@ class RunDraft {
   void join_records_after(std::int64_t step);
   /// Of a log without its head the first line's time is not of as many steps as its counter shows.
   /// Where `second`, the line after it, shows that, the one record there is counts for as many
-  /// steps as `second` does.
+  /// steps as `second` does. gluon-nlp
+  /// (quoted/gluonnlp.a_log_without_its_head_counts_its_first_line_as_one_interval: "Batch: 3900"
+  /// in 90.67 s).
   void mend_headless(const Sample& second);
-  /// A resumed run, which did none of the steps up to this one: take() leaves them out.
+  /// A resumed run, which did none of the steps up to this one: take() leaves them out (bars of
+  /// tqdm that leap).
   void begin_at(std::int64_t step) { begins_at_ = step; }
   /// A loss printed on another line than the counter belongs to the newest record.
   void set_loss(double loss, std::int64_t line);
@@ -70,7 +73,7 @@ class RunDraft {
   /// Counter that lines without a record of their own state as reached, after the last record's.
   std::optional<std::int64_t> reached;
   bool ended_well = false;                ///< a closing statement was seen
-  std::optional<Outcome> stated_outcome;  ///< the log says itself how it ended
+  std::optional<Outcome> stated_outcome;  ///< the log states itself how it ended
   bool official_end = false;   ///< what is stated of its end holds for the job, whatever reads it
   bool discard = false;        ///< not to be handed on
   bool own_facts = false;      ///< batches and world are stated by the format: FactRules add none

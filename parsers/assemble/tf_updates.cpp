@@ -18,8 +18,10 @@ void TfUpdates::put(const Sample& sample, RunDraft& run) {
   if (ahead_ > 0) run.log.totals.last_optimizer_step = run.last()->step - ahead_;
 }
 
-// The first line of a run that nothing precedes: at the first multiple of what lies between two
-// lines the count began at 0; elsewhere a checkpoint, made at such a multiple as a rule, did.
+// The first line of a log without its head, with --display_loss_steps=10: at the first multiple of
+// the distance of two lines the count began at 0
+// (quoted/tf_updates.the_first_line_of_ten_holds_nine.2); elsewhere at a checkpoint, which is made
+// at such a multiple as a rule.
 void TfUpdates::put_waiting(RunDraft& run, std::int64_t stride) {
   if (!waiting_) return;
   if (stride > 1) {
@@ -87,9 +89,10 @@ void TfUpdates::fill_steps(RunDraft& run) const {
 }
 
 /// By rate and time of each line: sequences of an iteration, of which the lower quartile is taken,
-/// as what stands between two steps makes it more. Nothing where few lines have both.
+/// as checkpoints and other work between two steps make it more. Nothing where few lines have both
+/// (quoted/tf_updates.the_batch_follows_from_the_rates_where_the_run_did_not_close).
 std::optional<double> batch_by_rates(const std::vector<Record>& records) {
-  constexpr std::size_t kRatesForABatch = 8;
+  constexpr std::size_t kRatesForABatch = 8;  // lines
   std::vector<double> batches;
   for (std::size_t i = 1; i < records.size(); ++i) {
     const double seconds = records[i].time_s - records[i - 1].time_s;
@@ -107,6 +110,9 @@ std::optional<double> batch_by_rates(const std::vector<Record>& records) {
 // micro batches of all GPUs and micro-steps (sequences, where the script's file states no batch),
 // as few as can be distinguished for certain.
 void TfUpdates::fill_batch_by_rates(RunDraft& run) const {
+  // Shares by which the parts may be below a whole number, as rates are rounded, and above it, as
+  // other work lies between two lines. Of more than 16 parts two neighbours are less than two such
+  // shares apart.
   constexpr double kPartsRoundedDown = 0.003, kPartsTooMany = 0.03, kPartLimit = 16;
   auto& global = run.log.facts.global_batch_size;
   if (ahead_ == 0 || global.known()) return;

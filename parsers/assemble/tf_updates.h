@@ -54,7 +54,7 @@ class TfUpdates {
 
   std::optional<std::int64_t> restored_, left_out_, saved_, planned_;
   std::optional<std::int64_t> micro_batch_, accumulation_;
-  std::optional<Sample> waiting_;  ///< the first, of which the second line shows what it holds
+  std::optional<Sample> waiting_;  ///< the first line: the second shows how many updates it holds
   std::optional<std::int64_t> sentences_, steady_sentences_;
   std::int64_t printed_ = -1;          ///< newest number
   std::int64_t stride_ = 1;            ///< from one line to the next

@@ -16,6 +16,8 @@ bool TrainerBanner::see(const Line& line) {
     return !other_;
   }
   if (!has(kAnchor)) return false;
+  // PaddleNLP's logger prints "[    INFO] - " before the same words
+  // (quoted/trainer_runs.the_same_banner_of_paddle_nlp_is_not_the_trainers).
   other_ = other_ || has("INFO] - ") != (of_ == Of::paddlenlp);
   if (!other_) line_ = line.number;
   return !other_;

@@ -16,7 +16,8 @@ class TrainerBanner {
  public:
   /// One line of the banner that no other trainer but PaddleNLP's prints.
   static constexpr std::string_view kAnchor = "Instantaneous batch size per device = ";
-  /// The Trainer's last words; in a notebook nothing else may stand in between.
+  /// The last line of the Hugging Face Trainer; in a notebook nothing else may stand in between
+  /// (quoted/trainer_runs.a_banner_and_the_last_words_are_no_cut_log).
   static constexpr std::string_view kDone = "Training completed. Do not forget to share";
 
   enum class Of { huggingface, paddlenlp };
@@ -26,15 +27,15 @@ class TrainerBanner {
   bool see(const Line& line);
   /// A banner after all that the training runs printed begins one of its own, which was cut.
   void conclude(RunBuilder& out) const;
-  /// A training was begun, and nothing said yet that it is over.
+  /// A training was begun, and no line has stated yet that it is over.
   [[nodiscard]] bool stands() const { return line_ > 0; }
   /// The other Trainer's banner was seen.
   [[nodiscard]] bool of_other() const { return other_; }
 
  private:
-  std::int64_t line_ = 0;  ///< of the newest, if its training did not say that it is over
+  std::int64_t line_ = 0;  ///< of the newest, if its training did not state its end
   Of of_;
-  bool other_ = false;  ///< the other Trainer says the same in its banner
+  bool other_ = false;  ///< the other Trainer prints the same in its banner
 };
 
 /// A total of the banner after `key`. Newer Trainers group the digits.

@@ -26,7 +26,7 @@ bool TrainerChecks::see_dict(const Line& line) {
 bool TrainerChecks::see_member(const Line& line) {
   if (line.text.starts_with("\"epoch\": ")) {
     epochs_ = number_after(line, "\"epoch\":");
-    // Releases before 5 round it to two digits after the point.
+    // transformers before 5 rounds it to two digits after the point.
     const auto point = line.text.find('.');
     const auto end = line.text.find_last_of("0123456789");
     const bool fine =
@@ -51,13 +51,16 @@ void TrainerChecks::end_session(bool timely) {
 }
 
 bool TrainerChecks::outlast(double runtime) const {
-  constexpr double kBeyondDoubt = 1.01;
+  constexpr double kBeyondDoubt = 1.01;  // share of the runtime; less may be rounding
   return runtime > 0 && evaluated_s_ > kBeyondDoubt * runtime;
 }
 
 void TrainerChecks::judge(double runtime, RunDraft& run) const {
   if (!run.log.summary || !(runtime > 0)) return;
   const Stated& stated = *run.log.summary;
+  // Share: evaluations that took less, and last batches that were less full, get no notice
+  // (quoted/trainer_evaluations.tells_what_evaluations_took_of_the_runtime and
+  // quoted/huggingface.tells_where_batches_that_were_not_full_are_counted_as_full).
   constexpr double kWorthAWord = 0.02;
   const double share = evaluated_s_ / runtime;
   if (share >= kWorthAWord && share <= 1) {
@@ -77,7 +80,7 @@ void mend_planned_rate(double done, double slack, double planned, double runtime
                        RunDraft& draft) {
   if (!draft.log.summary || !(runtime > 0) || !(steps_rate > 0) || !(planned >= 1)) return;
   const double counted = steps_rate * runtime;
-  const double rounding = std::max(5e-4 / steps_rate, 6e-4);  // three decimals, or four digits
+  const double rounding = std::max(5e-4 / steps_rate, 6e-4);  // 3 decimals, or 4 digits since 5.0
   const bool all = std::abs(counted / planned - 1) <= 2 * rounding + 1e-3;
   if (!all || done + slack >= 0.98 * planned) return;
   const double printed = draft.log.summary->value;

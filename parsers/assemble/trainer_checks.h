@@ -1,5 +1,5 @@
-// TrainerChecks: what the Hugging Face Trainer says next to its closing rate, and what speaks
-// against that rate.
+// TrainerChecks: what the Hugging Face Trainer prints next to its closing rate, and what
+// contradicts that rate.
 #pragma once
 
 #include <optional>
@@ -24,10 +24,11 @@ class TrainerChecks {
   /// (`timely` false) none is known to be.
   void end_session(bool timely);
   /// The evaluations of the session that ended took longer than the runtime it stated: some of them
-  /// belong to an earlier one, whose runtime the history does not hold.
+  /// belong to an earlier one, whose runtime the history does not hold
+  /// (quoted/trainer_evaluations.takes_no_rate_whose_runtime_is_too_short_for_the_evaluations).
   [[nodiscard]] bool outlast(double runtime) const;
   [[nodiscard]] double evaluated_s() const { return evaluated_s_; }
-  /// Says in notices of `run`, whose closing rate is known, what speaks against it.
+  /// Adds notices to `run`, whose closing rate is known, of what contradicts it.
   void judge(double runtime, RunDraft& run) const;
 
  private:
@@ -37,9 +38,11 @@ class TrainerChecks {
   std::string last_;  ///< each process prints its dict
 };
 
-/// Releases to 5 divide all planned samples and steps by the runtime, also where the session began
-/// at a checkpoint or stopped early: the rates are then those of work that was not done. `slack` is
-/// what rounding leaves open in `done`.
+/// transformers 4 and 5.0 divide all planned samples and steps by the runtime, also where the
+/// session began at a checkpoint or stopped early: the rates are then those of work that was not
+/// done
+/// (quoted/huggingface.takes_the_share_of_a_session_that_began_at_a_checkpoint_or_stopped_early).
+/// `slack` is what rounding leaves open in `done`.
 void mend_planned_rate(double done, double slack, double planned, double runtime, double steps_rate,
                        RunDraft& draft);
 

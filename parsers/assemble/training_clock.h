@@ -7,7 +7,9 @@
 
 namespace bertbench {
 
-/// An interval that holds an evaluation counts with the time that its own iterations took.
+/// An interval that holds an evaluation counts with the time that its own iterations took:
+/// mmengine, LiBai, PaddleOCR, PaddleClas and PaddleVideo
+/// (quoted/mmcv.takes_mmengines_validations_off_the_clock).
 class TrainingClock {
  public:
   void see_evaluation() { evaluated_ = true; }
