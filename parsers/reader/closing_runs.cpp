@@ -24,7 +24,8 @@
 namespace bertbench {
 namespace {
 
-// Evaluations within a training, in the words of training: what the runs of any format become.
+// Evaluations within a training that print the lines of a training (gluon-nlp, TF-slim): the runs
+// of any format are corrected here.
 
 /// From one record to the next, by the newest two.
 std::int64_t interval_of(const RunLog& run) {
@@ -39,8 +40,9 @@ bool goes_on(const RunLog& training, std::int64_t step) {
   return ahead > 0 && ahead <= 2 * interval_of(training);
 }
 
-/// Where the block's own counting ends and the training's goes on; its size where it does not. A
-/// step that would be the next of both is the block's.
+/// The record at which the block's own counting ends and the training's goes on; its size where it
+/// does not. A step that would be the next of both is the block's
+/// (quoted/evaluation_blocks.are_no_training_and_do_not_part_one).
 std::size_t end_of_block(const RunLog& training, const RunLog& block) {
   const auto& records = block.records;
   for (std::size_t i = 1; i < records.size(); ++i) {
@@ -96,11 +98,14 @@ void make_evaluation(RunLog& block) {
   block.outcome = {Status::completed, last.step, last.line, {}};
 }
 
-// A counter that starts over after a line that announces an evaluation counts the
-// evaluation's own steps. Such a block is of kind evaluation, and where the training's counter
-// continues after it (the format may have taken that for a further run, or for the block's) it is
-// the same training; its clock goes back there, so that no rate holds the evaluation's time. The
-// runs stand in order of their first lines.
+// A counter that starts over after a line that announces an evaluation counts the evaluation's own
+// steps. Such a block is of kind evaluation, and where the training's counter continues after it
+// (the format may have taken that for a further run, or for the block's) it is the same training;
+// its clock goes back there, so that no rate holds the evaluation's time. The runs stand in order
+// of their first lines. gluon-nlp's training with evaluations inside was read as three, the
+// evaluations among them
+// (quoted/gluonnlp_evaluation.within_a_training_is_none_of_its_steps_and_does_not_end_it,
+// quoted/evaluation_blocks.several_and_one_at_the_end).
 void part_evaluations(std::vector<RunLog>& runs, const MarkRules& marks) {
   const auto trains = [](const RunLog& run) {
     return run.kind == WorkKind::training && !run.records.empty();
@@ -123,7 +128,8 @@ void part_evaluations(std::vector<RunLog>& runs, const MarkRules& marks) {
     const bool follows = !within && next != runs.end() &&
                          goes_on(*at, next->records.front().step) &&
                          !marks.trains(block->records.back().line, next->records.front().line);
-    // The last block of a training, unless it came further than that: another launch then.
+    // The last block of a training, unless it came further than that: another launch then
+    // (quoted/evaluation_blocks.a_launch_after_an_evaluation_is_a_training).
     if (!within && !follows && block->records.back().step > last.step) {
       ++at;
       continue;
@@ -137,10 +143,11 @@ void part_evaluations(std::vector<RunLog>& runs, const MarkRules& marks) {
 
 constexpr std::size_t kKinds = 3;  ///< of WorkKind
 
-// A log's own closing number next to what its counter and clock give: a script that takes the last
-// redraw, or counts applied updates only, is kept apart from the run's rate.
+// A log's own closing number next to what its counter and clock give. A script that takes the last
+// redraw ("training throughput: 28" of corpus nvidia-dle-pytorch/lambda_1080ti_squad_base_fp32.log,
+// where the clock gives 22.9), or counts applied updates only, is kept apart from the run's rate.
 void compare_summary(RunLog& run) {
-  constexpr double kTolerance = 0.02;
+  constexpr double kTolerance = 0.02;  // share of the rate
   if (!run.summary || run.summary->unit != RateUnit::sequences_per_second) return;
   const auto sequences = run.iteration_unit == IterationUnit::optimizer_step
                              ? run.facts.sequences_per_optimizer_step()
@@ -171,12 +178,13 @@ void compare_summary(RunLog& run) {
                                     gap > 0 ? "above" : "below", what, rate));
 }
 
-// NVIDIA's BERT does not print how many GPUs it ran on, but a closing rate of all digits: times the
-// time next to it that is the sequences of the micro-steps it counts, which are all of them, or, in
-// releases since 2022, which leave the warm-up out, all but the first four.
+// NVIDIA's BERT for PyTorch does not print how many GPUs it ran on, but a closing rate of all
+// digits: times the time next to it that is the sequences of the micro-steps it counts, which are
+// all of them, or, in releases since 2022, which leave the warm-up out, all but the first four
+// (quoted/dllogger.the_closing_rate_and_its_time_tell_the_world_size).
 void fill_world(RunLog& run) {
-  constexpr std::int64_t kWarmUp = 4;
-  constexpr double kExact = 1e-7;  // the digits of a double that was printed whole, and divided
+  constexpr std::int64_t kWarmUp = 4;  // micro-steps
+  constexpr double kExact = 1e-7;      // the digits of a double that was printed whole, and divided
   const Facts& facts = run.facts;
   const bool updates = run.iteration_unit == IterationUnit::optimizer_step;
   if (!run.summary || run.summary->unit != RateUnit::sequences_per_second ||
@@ -207,16 +215,19 @@ void fill_world(RunLog& run) {
   }
 }
 
-// A banner that many lines follow did begin a training: of steps that nothing reads.
+// A banner of the Hugging Face Trainer or PaddleNLP that many lines follow did begin a training: of
+// steps that nothing reads
+// (quoted/trainer_runs.a_banner_that_many_lines_follow_is_of_steps_that_nothing_reads).
 void judge_banner(Outcome& outcome, std::int64_t newest_line) {
-  constexpr std::int64_t kLinesBeforeSteps = 1000;  // warnings of many ranks
+  constexpr std::int64_t kLinesBeforeSteps = 1000;  // lines: warnings of many ranks
   if (newest_line - outcome.line < kLinesBeforeSteps) return;
   const auto cut = [](const Notice& it) { return it.code == NoticeCode::cut_after_banner; };
   if (std::ranges::none_of(outcome.details, cut)) return;
   outcome = {Status::no_data, std::nullopt, 0, {make_notice(NoticeCode::no_step, 0)}};
 }
 
-// A peak above the capacity is not of the device whose capacity it is.
+// A peak above the capacity is not of the device whose capacity it is: the Trainer's metrics next
+// to nvidia-smi's table of one GPU (quoted/facts.a_peak_above_the_capacity_is_not_of_that_device).
 void leave_out_memory(RunLog& run) {
   constexpr double kGiB = 1 << 30;
   if (!run.memory || run.memory->capacity_bytes <= 0) return;
@@ -229,7 +240,8 @@ void leave_out_memory(RunLog& run) {
 }
 
 // A launch after all runs that failed before its first step is a run of its own: the last one,
-// whose outcome is the job's.
+// whose outcome is the job's
+// (quoted/several_runs.do_not_take_the_failure_of_a_launch_after_a_run_for_its_own).
 void add_failed_launch(RunBuilder& builder, const OutcomeRules& outcomes) {
   const RunDraft* last = nullptr;
   for (const auto& draft : builder.drafts()) {
@@ -251,7 +263,7 @@ std::vector<RunLog> close_runs(RunBuilder& builder, const LineRules& rules,
   auto& drafts = builder.drafts();
   std::erase_if(drafts, [](const auto& draft) { return draft->discard; });
   add_failed_launch(builder, rules.outcomes);
-  // A recognised log without any record still says how it ended.
+  // A recognised log without any record still has an outcome.
   if (drafts.empty()) builder.extra(WorkKind::training, 1);
   std::ranges::stable_sort(drafts, {}, [](const auto& draft) { return draft->log.first_line; });
   // A run's lines end where the next one of its kind begins.
@@ -273,11 +285,12 @@ std::vector<RunLog> close_runs(RunBuilder& builder, const LineRules& rules,
     const bool first = begin == 0;
     rules.facts.apply(draft, begin, end);
     Facts others_say = builder.facts;
-    // A format stands for a framework only where the log names none (bert_train speaks like
+    // A format names a framework only where the log names none (bert_train prints the lines of
     // several).
     if (draft.log.facts.framework.known()) others_say.framework = {};
     draft.log.facts = merge_facts(draft.log.facts, others_say, draft.log.notices);
-    // What failed before the training was another launch: its evaluation did not end of that.
+    // What failed before the training was another launch: its evaluation did not end of that
+    // (quoted/several_runs.an_evaluation_is_not_of_a_launch_that_failed_before).
     if (draft.log.kind == WorkKind::training) training = draft.log.first_line;
     const std::int64_t own = draft.log.kind == WorkKind::training ? 0 : training;
     draft.log.outcome = rules.outcomes.decide(draft, std::max(first ? 0 : begin, own), end);

@@ -18,13 +18,19 @@
 namespace bertbench {
 namespace {
 
-constexpr double kFine = 0.01;
-constexpr std::size_t kSeries = 10;
+// A bar of tqdm next to DLLogger's lines (corpus
+// nvidia-dle-pytorch/lambda_a4000_squad_base_fp16.log,
+// quoted/format_choice.prefers_a_fine_clock_over_a_bars_whole_seconds).
+constexpr double kFine = 0.01;       // a clock's step, as a share of the run
+constexpr std::size_t kSeries = 10;  // records
 
-// The last record stands for all: asked for every redraw of a live log, so no pass over them.
+// The last record stands for all: this is asked for every redraw of a live log, so no pass over
+// them.
 Evidence::Kind kind_of(const RunDraft& run) {
   const Record* last = run.last();
   if (last == nullptr) return run.log.summary ? Evidence::statement : Evidence::lines;
+  // One line with the time of day and nothing else gives no rate, a closing statement does
+  // (quoted/several_runs.a_statement_speaks_before_one_stamped_record).
   const bool alone = run.count() == 1 && std::isnan(last->seconds) && run.log.clock_is_wall;
   if (alone && std::isnan(last->printed_rate)) return Evidence::lines;
   if (!std::isnan(last->seconds) || !std::isnan(last->time_s)) return Evidence::times;

@@ -1,8 +1,10 @@
-// Which format speaks for a log when several find something in it.
+// Which format gives the runs of a log when several find something in it.
 //
 // Logs are mixtures: a Hugging Face run under DeepSpeed draws tqdm bars, prints the Trainer's dicts
-// and DeepSpeed's timer lines. Each format reads its own lines; one of them gives the runs that are
-// shown, the others are named in a notice. The rule, first difference decides:
+// and DeepSpeed's timer lines; NVIDIA's BERT bars and DLLogger's lines (corpus
+// nvidia-dle-pytorch/lambda_8xa4000_squad_large_fp32.log). Each format reads its own lines; one of
+// them gives the runs that are shown, the others are named in a notice. The rule, first difference
+// decides:
 //   0. a record or a statement of the user's own format (--format-file); samples/s over the
 //      official time of a benchmark before records of iterations only;
 //   1. what the training runs hold: records with a clock or step times, records with printed rates,
@@ -36,13 +38,16 @@ struct Evidence {
 
 [[nodiscard]] Evidence evidence_of(const RunBuilder& found, std::int64_t matched);
 
-/// Evaluations and predictions whose sequences/s a format states that does not speak for the log
+/// Evaluations and predictions whose sequences/s a format states that does not give the log's runs
 /// are shown all the same, where the one that does (`to`) states none of that kind: the bar of an
-/// evaluation counts batches. Both have finished.
+/// evaluation counts batches, the Hugging Face Trainer's dict samples
+/// (quoted/trainer_evaluations.tells_the_rates_of_evaluations_next_to_the_bars_that_lead). Both
+/// have finished.
 void move_stated_evaluations(RunBuilder& from, RunBuilder& to);
 
-/// How the job ended by its official statement (RunDraft::official_end), for the training runs in
-/// front of it that another format reads.
+/// How the job ended by its official statement (RunDraft::official_end; MLPerf's run_stop), for the
+/// training runs before it that another format reads
+/// (quoted/several_runs.end_as_the_jobs_official_statement_says).
 void copy_official_end(const RunBuilder& from, RunBuilder& to);
 
 }  // namespace bertbench

@@ -46,7 +46,7 @@ Result<LogReader> generic_reader(const InducedFormat& induced, const ReadOptions
 }
 
 void note_generic(std::vector<RunLog>& runs, const InducedFormat& induced) {
-  constexpr std::size_t kLine = 100;
+  constexpr std::size_t kLine = 100;  // bytes of the notice
   for (RunLog& run : runs) {
     if (run.format != kGenericName) continue;
     run.notices.push_back(
@@ -122,7 +122,8 @@ void GrowingLook::feed(std::string_view bytes, bool claimed) {
     head_ += head;
     if (head_.size() == kHead && !claimed) decide();
   }
-  // Not before: what claims a training at first may turn out to have none.
+  // Not before: a format that has a training at first may turn out to have none (lines of Mask
+  // R-CNN that a damaged MLPerf log follows; found by fuzzing).
   if (claimed && head_.size() == kHead) return give_up();
   if (reader_ && head.size() < bytes.size()) reader_->feed(bytes.substr(head.size()));
 }
@@ -143,7 +144,8 @@ void GrowingLook::decide() {
   induced_ = std::move(induced);
   training_ = induced_ ? std::nullopt : inducer.unread_training();
   if (same) return;  // its reader goes on
-  // Lines that no longer make a format made none: as if the log had come in one piece.
+  // Lines that no longer make a format made none, as if the log had come in one piece (a damaged
+  // log of a fine-tuning with Chinese messages; found by fuzzing).
   reader_.reset();
   if (!induced_) return;
   auto reader = generic_reader(*induced_, options_, path_);

@@ -37,7 +37,7 @@ struct Induced {
 
 using OpenSource = std::function<std::unique_ptr<ByteSource>()>;
 /// Reads a log by its own lines: once to find their shape, once more for the runs. Empty where
-/// there is no such shape; then `induced` says what came near.
+/// there is no such shape; then `induced` holds what came near.
 [[nodiscard]] std::vector<RunLog> second_look(const std::string& path, const ReadOptions& options,
                                               const OpenSource& open, Induced& induced);
 /// Adds to the run of a training that nothing was read of what came nearest to a rate.
