@@ -14,7 +14,7 @@ namespace {
 using Words = std::vector<std::string>;
 
 Words words_of(std::string_view text) {
-  constexpr std::size_t kWordsOfAName = 16;
+  constexpr std::size_t kWordsOfAName = 16;  // a bound for hostile input
   Words words(1);
   for (const char c : text) {
     const char low = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -45,7 +45,9 @@ std::string letters_of(const std::string& word) {
 
 bool is_epoch(std::string_view word) { return word == "epoch" || word == "epochs" || word == "ep"; }
 
-// "Epoch 3 [Val]" is of a validation, "Epoch 3, val_loss 0.2" is not.
+// "Epoch 3 [Val]" is of a validation
+// (quoted/tqdm.keeps_the_validation_of_each_epoch_out_of_its_training), "Epoch 3, val_loss 0.2" is
+// not.
 bool says(const Words& words, std::initializer_list<std::string_view> what) {
   constexpr std::string_view kMetrics[] = {"loss", "acc", "accuracy", "ppl",
                                            "f1",   "auc", "score",    "perplexity"};
@@ -57,7 +59,8 @@ bool says(const Words& words, std::initializer_list<std::string_view> what) {
   return false;
 }
 
-// Nothing but words of training loops and numbers: "Train Epoch 3", "[Epoch 3/10]".
+// Nothing but words of training loops and numbers: "Train Epoch 3", "[Epoch 3/10]", "train 1/2"
+// (quoted/tqdm.counts_epochs_that_are_named_by_a_number_alone).
 bool only_of_training(const Words& words) {
   constexpr std::string_view kKnown[] = {
       "train", "training", "pretraining", "pretrain", "finetuning", "epoch",     "epochs",
@@ -68,8 +71,10 @@ bool only_of_training(const Words& words) {
   });
 }
 
-// "Generating test split", "Truncating eval dataset", "Loading eval data": a data set is made
-// ready, whichever one. Predictions are generated, too.
+// "Generating test split" of Hugging Face's datasets, "Truncating eval dataset" of TRL, "Loading
+// eval data": a data set is made ready, whichever one
+// (quoted/tqdm.a_bar_over_a_data_set_is_no_training_and_no_evaluation). Predictions are generated,
+// too.
 bool prepares_data(const Words& words) {
   constexpr std::string_view kAlways[] = {
       "map",        "filter",     "downloading", "extracting", "resolving",   "fetching",
@@ -88,7 +93,7 @@ bool prepares_data(const Words& words) {
   return among(words, "dataset") && !among(kUses, words.front());
 }
 
-// "Epoch 3", "[Train] epoch 3/10": the same loop has another name in each epoch.
+// "Epoch 3" of Lightning, "[Train] epoch 3/10": the same loop has another name in each epoch.
 bool names_an_epoch(std::string_view description, const Words& words) {
   if (description.starts_with("Epoch ")) return true;
   return std::ranges::any_of(words, is_epoch) && std::ranges::any_of(words, is_number);
@@ -119,8 +124,11 @@ BarRole role_of(std::string_view description, const Words& words) {
   if (says(words, {"val", "dev"})) return train ? BarRole::other : BarRole::evaluation;
   if (has("predict") || has("infer")) return BarRole::inference;
   if (says(words, {"test", "testing"})) return train ? BarRole::other : BarRole::inference;
-  // "Epoch ... (1/3)" of Flax scripts keeps its number for the whole run.
+  // "Epoch ... (1/3)" of Hugging Face's Flax scripts keeps its number for the whole run
+  // (quoted/tqdm.tells_the_epochs_of_flax_scripts_from_their_steps).
   if (word == "epoch" || word == "epochs" || word.starts_with("epoch ...")) return BarRole::outer;
+  // "Iteration" of NVIDIA's BERT and the first Hugging Face scripts, "Training" and "Steps" of
+  // accelerate's examples, "Epoch 3" of Lightning.
   if (word.starts_with("epoch") || word == "iteration" || word == "iterations" || word == "step" ||
       word == "steps" || word == "iter" || word == "iters" || word == "train" ||
       word.starts_with("training") || word == "fine-tuning") {
@@ -166,8 +174,8 @@ bool BarName::counts_epochs(std::int64_t done, std::int64_t total) const {
 }
 
 std::optional<EpochResult> epoch_result(std::string_view line) {
-  constexpr std::size_t kLongest = 300;  // bytes
-  // "Epoch: [1][10/500]", "Epoch 1, step 10": of a step.
+  constexpr std::size_t kLongest = 300;  // bytes: a line, and no dump
+  // "Epoch: [1][10/500]" of PyTorch's ImageNet example, "Epoch 1, step 10": of a step.
   if (line.size() > kLongest || line.find("][") != std::string_view::npos) return std::nullopt;
   const Words words = words_of(without_front(line));
   constexpr std::string_view kFiner[] = {"step", "iter", "iteration", "batch", "it"};
@@ -188,7 +196,7 @@ std::optional<EpochResult> epoch_result(std::string_view line) {
 }
 
 std::optional<BegunEpoch> epoch_that_begins(std::string_view line) {
-  constexpr std::size_t kLongest = 80;  // bytes
+  constexpr std::size_t kLongest = 80;  // bytes: a heading, and no sentence
   constexpr std::string_view kWords[] = {"epoch", "starting", "start", "training",
                                          "train", "running",  "of"};
   if (line.size() > kLongest) return std::nullopt;

@@ -1,4 +1,5 @@
-// BarName: what the description of a progress bar says.
+// BarName: what the description of a progress bar means. "quoted/NAME" is a log in
+// tests/golden/quoted, "corpus NAME" one of the collected logs that are not part of the project.
 #pragma once
 
 #include <cstdint>
@@ -17,19 +18,22 @@ struct BarName {
   std::int64_t epoch = -1;   ///< -1: it names none
   std::int64_t epochs = -1;  ///< "Epoch 1 of 3"
 
-  /// The bar of "Epoch 1 of 3" that stands at 0 or 1 of 3 is the one around the loops.
+  /// The bar of "Epoch 1 of 3" that stands at 0 or 1 of 3 is the one around the loops
+  /// (simpletransformers, quoted/tqdm.tells_the_bar_around_the_epochs_from_theirs).
   [[nodiscard]] bool counts_epochs(std::int64_t done, std::int64_t total) const;
 };
 [[nodiscard]] BarName name_of(std::string_view description);
 
 /// The epoch, and of how many (-1: not printed), whose begin is all that a line states: "Epoch
-/// 3/20", "===== Epoch [3/20] =====", "Starting epoch 3".
+/// 3/20", "===== Epoch [3/20] =====", "Starting epoch 3" of scripts whose bars have no names
+/// (quoted/tqdm.the_first_bar_after_an_epoch_begins_is_its_training).
 struct BegunEpoch {
   std::int64_t epoch = 0, epochs = -1;
 };
-/// What a line says of a whole epoch: "Epoch [29/30] in static KGE | Loss: 5.52".
+/// What a line states of a whole epoch: "Epoch [29/30] in static KGE | Loss: 5.52" of a script
+/// (quoted/tqdm.a_bar_of_the_epochs_of_the_lines).
 struct EpochResult {
-  std::int64_t epochs = -1;  ///< of how many it is one; -1: not said
+  std::int64_t epochs = -1;  ///< of how many it is one; -1: not printed
   bool loss = false;         ///< the loss of its training
 };
 [[nodiscard]] std::optional<EpochResult> epoch_result(std::string_view line);

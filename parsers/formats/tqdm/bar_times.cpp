@@ -31,7 +31,7 @@ BarSeconds BarTimes::see(std::int64_t done, double rate, double elapsed_s) {
   const bool known = rate > 0 && std::isfinite(rate);
   if (!begun_) {
     if (!known) {
-      if (elapsed_s == 0) begin(done);  // one that resumes at a counter above 0
+      if (elapsed_s == 0) begin(done);  // tqdm(initial=500)
       return kNoBarSeconds;
     }
     begin(done);
@@ -47,7 +47,7 @@ BarSeconds BarTimes::see(std::int64_t done, double rate, double elapsed_s) {
   if (done == done_ || (rate == rate_ && too_soon)) {
     return std::isnan(rate_) ? kNoBarSeconds : at(done, more / rate_);
   }
-  if (headless_) {  // as if all updates until then had been like the next one
+  if (headless_) {  // a log without its head: all updates until then as the next
     iterations_ = more;
     seconds_ = more / rate_;
     headless_ = false;

@@ -31,7 +31,9 @@ namespace {
 // BarLeaps: bars of resumed runs, which leap from 0 to where the run goes on.
 
 /// A resumed run draws its bar at 0 and then leaps: the rate that the bar smooths, its mean and the
-/// Hugging Face Trainer's closing rates hold the leap.
+/// Hugging Face Trainer's closing rates hold the leap
+/// (quoted/tqdm.takes_no_printed_rate_of_a_bar_that_leaps_to_where_the_run_goes_on:
+/// --resume_from_checkpoint).
 class BarLeaps {
  public:
   /// What a bar remembers of its first redraw beyond 0, if that may be a leap.
@@ -41,7 +43,8 @@ class BarLeaps {
     double rate = 0;       ///< iterations/s as printed
     bool goes_on = false;  ///< more redraws of the same second: batches are skipped one by one
   };
-  /// A line that says at which step the run goes on.
+  /// A line that states at which step the run goes on: the Trainer's "Continuing training from
+  /// global step 50".
   void see_resumed(std::string_view text);
   /// A redraw beyond 0; `fresh` if it is the first one of a bar that was drawn at 0 before.
   void see(bool fresh, const TqdmBar& bar, RunDraft* draft, std::int64_t line, First& first);
@@ -74,13 +77,17 @@ void BarLeaps::add(const Leap& leap) {
 
 void BarLeaps::see(bool fresh, const TqdmBar& bar, RunDraft* draft, std::int64_t line,
                    First& first) {
+  // Steps of a leap: fewer may be the first updates of a fast loop; the rate of the first second
+  // needs more, as 52 of transformers 4.12 resumed at 50
+  // (quoted/tqdm.sees_a_short_leap_by_the_rate_of_the_first_second).
   constexpr std::int64_t kFirstUpdates = 10, kLaterUpdates = 20;
   if (resumed_at_ > 0 && draft != nullptr && draft->count() == 0 && bar.done >= resumed_at_ &&
       bar.total > resumed_at_) {
     add({draft, resumed_at_, line, false});
     resumed_at_ = 0;
   }
-  // "500/1000 [00:00<?, ?it/s]": tqdm(initial=500), whose rates are right.
+  // "600/1000 [00:00<?, ?it/s]": tqdm(initial=600), whose rates are right
+  // (quoted/tqdm.counts_the_total_of_a_resumed_bar_from_where_it_begins.2).
   if (!fresh && bar.elapsed_s == 0 && std::isnan(bar.rate) && draft != nullptr &&
       draft->count() == 0) {
     add({draft, bar.done, line, true});
@@ -94,14 +101,17 @@ void BarLeaps::see(bool fresh, const TqdmBar& bar, RunDraft* draft, std::int64_t
   const auto before = static_cast<double>(first.done);
   const auto steps = static_cast<double>(bar.done - first.done);
   const double seconds = bar.elapsed_s - first.elapsed_s;
-  // Not a log whose lines between were left out.
+  // Not a log whose lines in between were left out: the leap is 20 times the steps after it, and
+  // lies within the first 5 seconds.
   const bool wide = before >= 20 * steps && first.elapsed_s <= 5;
-  // In the first second the elapsed time says nothing, but the printed rate knows it better.
+  // In the first second the elapsed time shows nothing, but the printed rate is finer. Five times
+  // the pace after it is a leap.
   const double sure_rate = before / std::max(first.elapsed_s, 1.0);
   const double printed_rate = first.elapsed_s <= 1 && first.done >= kLaterUpdates ? first.rate : 0;
   const double after = 5 * steps / seconds;
   const bool fast = seconds >= 1 && (sure_rate > after || printed_rate > after);
-  // Where many batches were skipped, the run goes on somewhere before this redraw.
+  // Where many batches were skipped one by one, the run goes on somewhere before this redraw (1440
+  // batches/s and then 1.2 of quoted/tqdm.leaves_out_the_batches_that_a_resumed_run_skips).
   if (wide || fast) add({draft, first.goes_on ? bar.done : first.done, line, false});
   first.goes_on = first.goes_on || (2 * steps >= before && bar.rate > 0.8 * first.rate);
   if (wide || seconds >= 1) first = {};
@@ -143,8 +153,8 @@ enum Kind : std::uint32_t {
   kClosing = 256,     ///< a statement on the whole run
   kResumed = 512,     ///< at which step the Trainer goes on
   kPlan = 1024,
-  kStopped = 2048,    ///< Lightning's last words
-  kEpochLine = 8192,  ///< may say that an epoch begins
+  kStopped = 2048,    ///< Lightning's last line
+  kEpochLine = 8192,  ///< may state that an epoch begins
   kFailures = 4096,   ///< after such a line a bar that had not ended begins in another run
 };
 constexpr std::uint32_t kBars = kPerSecond | kPerIteration;
@@ -230,11 +240,13 @@ inline std::uint32_t kinds_of(const Line& line) {
 }
 
 // StepLines: "Step:7032 Average Loss = 1.457 Step Loss = 1.617 LR 0.006" of NVIDIA's BERT and
-// "bing_bert_progress: step=5, loss=7.63, lr=7.9e-08, sample_count=80" of DeepSpeed's.
+// "bing_bert_progress: step=5, loss=7.63, lr=7.9e-08, sample_count=80" of DeepSpeed's bing_bert.
 
 /// Both scripts print such a line in each optimizer step (or every log_freq of them), while the bar
-/// counts micro-steps: the records between two lines become one. The line stands before the bar
-/// moves, and the loop is left within the last step: the bar never shows that one.
+/// counts micro-steps: the records between two lines become one
+/// (quoted/tqdm.keeps_first_and_last_redraw_of_each_optimizer_step_of_the_notebook). The line
+/// stands before the bar moves, and the loop is left within the last step: the bar never shows that
+/// one.
 class StepLines {
  public:
   /// True when the line is one; `run` is the one whose bar moved last, if any.
@@ -264,7 +276,7 @@ class StepLines {
 
 // bing_bert counts the sequences of all ranks.
 void StepLines::see_samples(std::int64_t step, std::int64_t samples) {
-  constexpr std::int64_t kSampleLimit = 1'000'000'000'000;
+  constexpr std::int64_t kSampleLimit = 1'000'000'000'000;  // more is a damaged number
   if (step <= last_step_ || samples < 1 || samples > kSampleLimit || batch_ < 0) return;
   const std::int64_t more = samples - samples_, steps = step - last_step_;
   const bool known = last_step_ > 0 || more % steps == 0;
@@ -319,7 +331,8 @@ bool StepLines::see(const Line& line, RunDraft* run) {
   run->log.iteration_unit = IterationUnit::micro_step;
   const std::int64_t counter = run->last()->step;
   if (step == last_step_) return true;  // another rank's copy
-  // The counter of another bar says nothing of this one's records.
+  // The counter of another bar shows nothing of this one's records: a redraw that lost its head
+  // took 17 of 29 records out of a run.
   if (joined_ == nullptr || joined_ == run) run->join_records_after(joined_up_to_);
   joined_ = run;
   if (last_step_ > 0) last_interval_ = step - last_step_;
@@ -341,8 +354,8 @@ void StepLines::start_over() {
   joined_ = nullptr;
 }
 
-// Micro-steps per optimizer step, where the log does not say: the bar may lag by a redraw, so only
-// a ratio that comes out whole over several steps counts.
+// Micro-steps per optimizer step, where the log does not state them: the bar may lag by a redraw,
+// so only a ratio that is whole within 1 % over five steps or more counts.
 std::optional<std::int64_t> StepLines::per_step() const {
   const std::int64_t steps = last_marked_step_ - first_marked_step_;
   if (first_marked_step_ <= 0 || steps < 5) return std::nullopt;
@@ -376,8 +389,9 @@ void StepLines::conclude(RunDraft& run, Facts& facts) const {
 
 // BarUnits: what follows for a run whose bar counts something else than plain iterations.
 
-/// A bar of examples ("128.00 examples/s") gives sequences/s, of the process that draws it; one
-/// with unit_scale rounds its counter ("3.20k/100k").
+/// A bar of examples ("128.00 examples/s") gives sequences/s, of the process that draws it
+/// (quoted/tqdm.gives_the_rate_of_a_bar_of_examples_as_sequences_and_says_whose); one with
+/// unit_scale rounds its counter ("3.20k/100k").
 class BarUnits {
  public:
   void see(const TqdmBar& bar, int rank, RunDraft& draft);
@@ -438,9 +452,10 @@ struct Track {
   double rate = kUnknown;  ///< of its newest redraw
   BarTimes times;          ///< of the bar that runs now
   /// Drawn at 0 with a rate: its counter began at -1, as in Lightning before 1.5, and its rates
-  /// count one iteration too many.
+  /// count one iteration too many (1.4.9:
+  /// quoted/tqdm.takes_the_rates_of_lightnings_first_releases_for_one_batch_less).
   bool one_ahead = false;
-  bool looked = false;  ///< whose bar it is was looked for
+  bool looked = false;  ///< whether it is Lightning's was decided
   std::int64_t total = 0;
   std::int64_t moved_at = 0;   ///< newest line that shows more of it done
   bool progressed = false;     ///< some bar of this track got beyond 0
@@ -448,7 +463,7 @@ struct Track {
   std::int64_t per_start = 0;  ///< ranks that draw the same bar without a label
   std::int64_t starts = 1;     ///< generations begun
   std::int64_t epoch = -1;     ///< in its name, if any
-  bool of_epochs = true;  ///< its counter went along with the epoch in its name: 1 at "Epoch 0"
+  bool of_epochs = true;       ///< its counter followed the epoch in its name: 1 at "Epoch 0"
   BarLeaps::First first;
   bool only_ends = true;          ///< no redraw below its total
   bool first_step = false;        ///< its newest bar stood at 0 when the first step was taken
@@ -456,12 +471,15 @@ struct Track {
   std::int64_t ends = 1;          ///< bars of which nothing but the end is kept
 };
 
-/// A copy of a terminal keeps a bar's last redraw only. True when this one, after one at its
-/// total, is of the next epoch's bar: its clock says otherwise, or the bar around it went on. The
-/// Trainer's bar, without name and loss, is drawn once more when all is saved: that is the same.
+/// A copy of a terminal, such as wandb's output.log, keeps a bar's last redraw only. True when this
+/// one, after one at its total, is of the next epoch's bar: its clock is another, or the bar around
+/// it went on (quoted/tqdm.counts_the_bars_of_which_a_terminal_kept_the_ends_only). The Hugging
+/// Face Trainer's bar, without name and loss, is drawn once more when all is saved: that is the
+/// same (quoted/tqdm.does_not_take_a_bar_that_is_closed_later_for_another).
 inline bool is_next_end(const Track& track, const TqdmBar& bar, bool named,
                         std::int64_t outer_done) {
-  constexpr double kEndGapSeconds = 2, kEndGapShare = 0.02;  // seconds; ranks end together
+  // Ranks end together: within 2 s or 2 % of the bar's time.
+  constexpr double kEndGapSeconds = 2, kEndGapShare = 0.02;
   if (!track.only_ends || track.created > 0 || track.draft == nullptr || bar.total == 0) {
     return false;
   }
@@ -478,7 +496,9 @@ inline void fill_ends(const Track& track, RunDraft& draft) {
 }
 
 /// How long a bar ran that has ended. Its elapsed field is cut to whole seconds; where its last
-/// redraw shows the mean rate, as tqdm's does when a bar is closed, that gives them finer.
+/// redraw shows the mean rate, as tqdm's does when a bar is closed, that gives them finer (tqdm
+/// 4.70: 18.1 s where the bars show 17,
+/// quoted/tqdm.times_epochs_that_have_ended_by_their_closing_means).
 struct Ended {
   double seconds = 0, error = 1;
 };
@@ -536,7 +556,7 @@ class TqdmParser final : public LineParser {
   bool settled_ = false;
   bool decided_ = true;  ///< a copy of the newest redraw decides nothing
   UnnamedBars unnamed_;
-  /// Of the newest line that says that an epoch begins.
+  /// Of the newest line that states that an epoch begins.
   struct {
     std::optional<BegunEpoch> of;
     bool begins = false;      ///< no bar was drawn since
@@ -553,7 +573,7 @@ class TqdmParser final : public LineParser {
   std::int64_t settled_at_ = 0;  ///< line after which bars without a name are of another run
   std::vector<TqdmBar> bars_;
   bool lightning1_ = false;        ///< a bar of Lightning before 2.0
-  bool named_training_ = false;    ///< a bar that says it is training made a record
+  bool named_training_ = false;    ///< a bar that is training by its name made a record
   bool trainer_evidence_ = false;  ///< a line of the Hugging Face Trainer was seen
   /// bing_bert prints its steps; DeepSpeed's timer prints them with a finer clock.
   bool progress_lines_ = false;
@@ -570,7 +590,7 @@ bool TqdmParser::see_bars(const Line& line, RunBuilder& out) {
   for (const TqdmBar& bar : bars_) see_bar(bar, line, out);
   settled_ = bars_.size() == 1 && bars_[0].done > 0 && decided_;  // bars drawn at 0 are counted
   if (bars_.empty()) return false;
-  // fairseq's: its format reads the sentences of an update from them.
+  // Bars of fairseq: its format reads the sentences of an update from them.
   return !bars_[0].has_loss || line.text.find(", wpb=") == std::string_view::npos;
 }
 
@@ -626,7 +646,8 @@ void TqdmParser::read_epoch(std::string_view text) {
 }
 
 // A bar without a name that is the first after "Epoch 3/20" is of that epoch's training; one of
-// another length after it is of an evaluation.
+// another length after it is of an evaluation (4 steps and then 25 of
+// quoted/tqdm.the_first_bar_after_an_epoch_begins_is_its_training).
 void TqdmParser::name_by_epoch(BarName& name, const TqdmBar& bar) {
   if (name.role == BarRole::evaluation || name.role == BarRole::training) epoch_.begins = false;
   if (name.role != BarRole::unnamed || !bar.description.empty() || !epoch_.of) return;
@@ -659,7 +680,9 @@ RunDraft& TqdmParser::draft_for(Track& track, BarRole role, const TqdmBar& bar, 
     named_training_ |= kind == WorkKind::training;
     if (bar.description.empty()) epoch_.run = track.draft;
     if (bar.description == "Iteration") track.draft->log.iteration_unit = IterationUnit::micro_step;
-    // Of diffusers and accelerate's examples; a bar of another name may be of one epoch.
+    // "Steps" is the bar of diffusers and accelerate's examples
+    // (quoted/tqdm.counts_optimizer_steps_where_the_bar_ends_with_the_planned_ones); a bar of
+    // another name may be of one epoch.
     if (bar.description == "Steps" && planned_steps_ && bar.total == *planned_steps_) {
       track.draft->log.iteration_unit = IterationUnit::optimizer_step;
     }
@@ -683,7 +706,10 @@ void TqdmParser::next_generation(Track& track, BarRole role, RunBuilder& out) {
   ++track.starts;
   if (role == BarRole::training) clock_error_ += ended.error;
   // An unnamed bar that starts over is another loop; a named one continues, one per data file or
-  // epoch, unless the run has said that it is over or has failed and was started again.
+  // epoch (NVIDIA's BERT,
+  // quoted/tqdm.continues_the_counter_when_the_bar_starts_over_for_each_data_file), unless the run
+  // has stated its end (quoted/tqdm.begins_another_run_after_a_closing_statement) or has failed and
+  // was started again (quoted/tqdm.begins_another_run_where_a_bar_starts_over_after_a_failure).
   const bool over = track.draft != nullptr && (failed || closing_.said_for(*track.draft));
   if (role == BarRole::unnamed || over) {
     if (over && role != BarRole::unnamed) {
@@ -710,7 +736,8 @@ bool TqdmParser::start_over(const Known& known, const TqdmBar& bar, RunBuilder& 
     ++track.created;
     track.one_ahead |= bar.rate > 0;
     if (!track.progressed) {
-      // Ranks step together: before the first step of any, each has drawn its bar.
+      // Ranks step together: before the first step of any, each has drawn its bar
+      // (quoted/tqdm.takes_the_bars_of_several_unlabelled_ranks_as_one_run).
       track.per_start = track.created;
       track.times.begin(0);
     } else if (track.created >= track.per_start * (track.starts + 1)) {
@@ -719,7 +746,8 @@ bool TqdmParser::start_over(const Known& known, const TqdmBar& bar, RunBuilder& 
     }
     return true;
   }
-  // Where few redraws are kept, the next epoch's first one may be as far on as the last one's.
+  // Where few redraws are kept, the next epoch's first one may be as far on as the last one's
+  // (quoted/tqdm.counts_every_epoch_where_only_its_last_redraw_is_kept: Lightning).
   if (track.epoch >= 0 && known.name.epoch > track.epoch && bar.done <= track.done) {
     next_generation(track, role, out);
     return false;
@@ -735,6 +763,8 @@ bool TqdmParser::start_over(const Known& known, const TqdmBar& bar, RunBuilder& 
     next_generation(track, role, out);
     return false;
   }
+  // A new bar is at less than half of the old one's counter and at an earlier second; another
+  // redraw is of a rank that lags (quoted/tqdm.lets_a_rank_that_lags_behind_not_start_a_run).
   const bool earlier = bar.elapsed_s + 1 < track.elapsed_s || track.elapsed_s <= 1;
   if (bar.done * 2 < track.done && earlier) {
     next_generation(track, role, out);
@@ -744,7 +774,8 @@ bool TqdmParser::start_over(const Known& known, const TqdmBar& bar, RunBuilder& 
 }
 
 const TqdmParser::Known& TqdmParser::known_for(const TqdmBar& bar, int rank) {
-  // A bar of another name that shows a loss may be of training; without one it is any loop.
+  // A bar of another name ("Reformer") that shows a loss may be of training; without one it is any
+  // loop (quoted/tqdm.takes_a_bar_of_another_name_for_training_when_it_shows_a_loss).
   if (known_ && known_->rank == rank && known_->total == bar.total &&
       known_->description == bar.description && known_->has_loss == bar.has_loss) {
     return *known_;
@@ -764,7 +795,7 @@ const TqdmParser::Known& TqdmParser::known_for(const TqdmBar& bar, int rank) {
 }
 
 // "Epoch 2/3" is the last one where they are counted from 0: where the log shows no first one, it
-// may be.
+// may be (quoted/tqdm.the_bar_of_an_epoch_that_is_not_the_last_ends_no_run).
 bool TqdmParser::of_last_epoch(const BarName& name) {
   if (name.epochs <= 0) return true;
   if (first_epoch_ < 0 || name.epoch < first_epoch_) first_epoch_ = name.epoch;
@@ -774,7 +805,8 @@ bool TqdmParser::of_last_epoch(const BarName& name) {
 void TqdmParser::see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out) {
   const Known& known = known_for(bar, line.rank);
   const BarRole role = known.name.role;
-  // Examples without a name are those that a data set is made of, unless they have a loss.
+  // Examples without a name are those that a data set is made of (Hugging Face's datasets), unless
+  // they have a loss.
   if (role == BarRole::unnamed && bar.counts_examples && !bar.has_loss) return;
   if (role == BarRole::outer || known.name.counts_epochs(bar.done, bar.total)) {
     outer_ = {bar.done, bar.total, bar.elapsed_s, bar.seconds_per_iteration, true};
@@ -803,13 +835,14 @@ void TqdmParser::see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out) 
   leaps_.see(fresh, bar, &draft, line.number, track.first);
   Sample sample;
   sample.step = track.base + bar.done;
-  // A batch must not multiply a counter of examples: it has no clock.
+  // A batch must not multiply a counter of examples: such a bar has no clock.
   if (!bar.counts_examples) sample.time_s = track.base_s + bar.elapsed_s;
-  if (bar.has_loss && !track.looked) {  // the first redraws have no postfix
+  if (bar.has_loss && !track.looked) {  // Lightning's first redraws have no postfix
     track.looked = true;
     const bool lightning = role == BarRole::training && of_lightning_1(bar, line);
     lightning1_ |= lightning;
-    // The redraw at 0 may be lost: then the elapsed time fits one more only.
+    // The redraw at 0 may be lost: then the elapsed time fits one more only (.2 of the log at
+    // Track::one_ahead).
     const auto fits = [&](double done) { return std::floor(done / bar.rate) == bar.elapsed_s; };
     const auto done = static_cast<double>(bar.done);
     track.one_ahead |= lightning && fits(done + 1) && !fits(done);
@@ -835,7 +868,8 @@ void TqdmParser::see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out) 
   if (draft.log.kind == WorkKind::training) newest_ = &draft;
 }
 
-// What was stated before a new bar is about the run that was drawn since the statement before.
+// What was stated before a new bar is about the run that was drawn since the statement before
+// (quoted/tqdm.gives_each_training_of_one_log_its_own_closing_statement).
 void TqdmParser::settle_closing(std::int64_t line) {
   RunDraft* run = named_training_ ? nullptr : unnamed_.longest_since(settled_at_);
   if (run == nullptr || !closing_.said_for(*run)) return;
@@ -843,8 +877,9 @@ void TqdmParser::settle_closing(std::int64_t line) {
   settled_at_ = line - 1;
 }
 
-// The Trainer states a second runtime, and of the first run's bars, or of the next one's, only ends
-// are kept: what was stated is about the longest bar so far, and redraws are of other bars now.
+// The Hugging Face Trainer states a second runtime, and of the first run's bars, or of the next
+// one's, only ends are kept: what was stated is about the longest bar so far, and redraws are of
+// other bars now (quoted/tqdm.tells_trainings_of_which_only_the_end_was_drawn).
 void TqdmParser::end_session(std::int64_t line) {
   RunDraft* run = named_training_ ? nullptr : unnamed_.longest_since(settled_at_);
   if (run == nullptr) return;
@@ -856,7 +891,9 @@ void TqdmParser::end_session(std::int64_t line) {
   }
 }
 
-// "Epoch 0: 1/3", "Epoch 1: 2/3": the bar around loops whose bars have no name, or a poor one.
+// "Epoch 0: 1/3", "Epoch 1: 2/3": the bar around loops whose bars have no name, or one that does
+// not mean training
+// (quoted/tqdm.does_not_take_the_epochs_around_a_bar_without_a_name_for_its_iterations).
 void TqdmParser::discard_epochs() {
   RunDraft* epochs = nullptr;
   for (const auto& [key, track] : tracks_) {
@@ -873,19 +910,19 @@ void TqdmParser::discard_epochs() {
 void TqdmParser::finish(RunBuilder& out) {
   discard_epochs();
   settle_closing(std::numeric_limits<std::int64_t>::max());
-  constexpr std::int64_t kFewTimers = 2;  // a clock needs two
+  constexpr std::int64_t kFewTimers = 2;  // DeepSpeed's lines: a clock needs two
   const bool progress = progress_lines_ && timer_lines_ < kFewTimers;
   if (epoch_.run != nullptr && timer_lines_ >= kFewTimers) {
     epoch_.run->discard = true;
     named_training_ = false;
   }
   RunDraft* chosen = unnamed_.choose(trainer_evidence_ || progress, named_training_, out);
-  if (chosen != nullptr && progress) {  // it counts what its data loader gives
+  if (chosen != nullptr && progress) {  // bing_bert's counts what its data loader gives
     chosen->log.iteration_unit = IterationUnit::micro_step;
     chosen->log.planned.reset();  // which is more than the steps that are asked for
   }
   if (chosen != nullptr) newest_ = chosen;
-  // A bar that was no training may have drawn last: the statements are of the one that was.
+  // A bar that was no training may have been drawn last: the statements are of the one that was.
   if (newest_ != nullptr && newest_->discard) newest_ = out.open(WorkKind::training);
   if (newest_ != nullptr && newest_->discard) newest_ = nullptr;
   if (newest_ == nullptr) return;
@@ -900,6 +937,8 @@ void TqdmParser::finish(RunBuilder& out) {
                                             "the batches of the validation"));
   }
   if (const Record* last = draft.last(); last != nullptr && !std::isnan(last->time_s)) {
+    // Seconds of a step, steps: "Training: 10/10 [12:30, 75.00s/it]" may count epochs
+    // (quoted/tqdm.does_not_take_the_epochs_around_a_bar_without_a_name_for_its_iterations.3).
     constexpr double kLongStep = 20, kFewSteps = 100;
     const auto steps = static_cast<double>(last->step);
     draft.log.totals.iterations = last->step;
@@ -913,7 +952,8 @@ void TqdmParser::finish(RunBuilder& out) {
     draft.ended_well = outer_.done == outer_.total;
     const double seconds = static_cast<double>(outer_.done) * outer_.seconds_per_iteration;
     // tqdm's last redraw shows the mean, others a smoothed rate: only the mean fits the elapsed
-    // time. Of bars without a name one epoch's was taken.
+    // time. Of bars without a name one epoch's was taken
+    // (quoted/tqdm.does_not_take_the_time_of_all_epochs_for_a_bar_without_a_name_of_one).
     if (draft.ended_well && chosen == nullptr && std::floor(seconds) == outer_.elapsed_s)
       draft.log.totals.training_s = seconds;
   }

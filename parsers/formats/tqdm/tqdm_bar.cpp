@@ -36,7 +36,7 @@ struct Rate {
   double value = kUnknown;
 };
 std::optional<Rate> rate_before(std::string_view text, std::size_t unit) {
-  if (unit > 0 && text[unit - 1] == ' ') --unit;  // unit=" examples"
+  if (unit > 0 && text[unit - 1] == ' ') --unit;  // unit=" examples" of Hugging Face's datasets
   if (unit == 0) return std::nullopt;
   if (text[unit - 1] == '?') return Rate{unit - 1, kUnknown};
   const double scale = scale_of(text[unit - 1]);
@@ -62,7 +62,7 @@ std::optional<Count> count_before(std::string_view text, std::size_t end) {
   const bool point = count.begin > 0 && text[count.begin - 1] == '.';
   const double scale = end > 0 ? scale_of(text[end - 1]) : 1;
   if (count.begin < end && !point) {
-    constexpr std::size_t kFits = 18;  // digits
+    constexpr std::size_t kFits = 18;  // digits of an int64
     if (end - count.begin > kFits) return std::nullopt;
     for (const char c : text.substr(count.begin, end - count.begin)) {
       count.value = count.value * 10 + (c - '0');
@@ -126,7 +126,8 @@ bool read_counter(std::string_view text, std::size_t bracket, std::size_t floor,
   return true;
 }
 
-// "1/3", "3.05e+00 lr", "loss 1.2": not a name by itself, but what a name goes on with.
+// "1/3", "3.05e+00 lr", "loss 1.2": no name by itself, but the rest of one, as in "Training loss:
+// 3.05e+00 lr: 6.25e-05" (quoted/tqdm.joins_epochs_whose_number_stands_after_a_colon).
 bool continues_name(std::string_view piece) {
   return piece.empty() || is_digit(piece[0]) || piece.starts_with("loss") ||
          piece.starts_with("Loss") || piece.starts_with("nan");
@@ -138,7 +139,7 @@ std::string_view description_before(std::string_view text, std::size_t floor, st
   head.remove_suffix(1);
   // "node7: Iteration", "... WARNING: Epoch 1": the words after the last ": " describe the bar, or
   // those before it as well ("node7: Epoch: 1/3", "Training loss: 3.05e+00 lr: 6.25e-05").
-  constexpr int kMostPieces = 6;
+  constexpr int kMostPieces = 6;  // a bound for hostile input
   auto colon = head.rfind(": ");
   for (int n = 0; n < kMostPieces && colon != std::string_view::npos && colon > 0; ++n) {
     if (!continues_name(trim(head.substr(colon + 2)))) {
@@ -147,16 +148,17 @@ std::string_view description_before(std::string_view text, std::size_t floor, st
     }
     colon = head.rfind(": ", colon - 1);
   }
-  if (head.starts_with("^M")) head.remove_prefix(2);  // a redraw as less and vi show it
+  if (head.starts_with("^M")) head.remove_prefix(2);  // '\r' as less and vi show it
   begin = static_cast<std::size_t>(head.data() - text.data());
   return trim(head);
 }
 
-constexpr std::size_t kLongestPostfix = 4096;
-constexpr std::size_t kLongestClock = 128;  // "[1000:00:00<2000:00:00, 12.34"
+constexpr std::size_t kLongestPostfix = 4096;  // a bound for hostile input
+constexpr std::size_t kLongestClock = 128;     // "[1000:00:00<2000:00:00, 12.34"
 
-// "loss 1.5", "Loss: 1.5", "train_loss=1.5" of scripts that write the postfix as a text; not the
-// loss of a validation, nor "loss_scale".
+// "loss 1.5", "Loss: 1.5", "train_loss=1.5" of scripts that set the postfix as a text
+// (quoted/tqdm.takes_a_bar_of_another_name_for_training_when_it_shows_a_loss.2); not the loss of a
+// validation, nor "loss_scale".
 std::optional<double> loss_in_words(std::string_view postfix) {
   for (auto at = postfix.find("oss"); at != std::string_view::npos;
        at = postfix.find("oss", at + 1)) {
@@ -196,7 +198,8 @@ void read_loss(std::string_view text, std::size_t from, std::size_t close, TqdmB
   bar.has_loss = true;
 }
 
-// "Training loss: 3.05e+00 lr: 6.25e-05", "Epoch 1, loss=0.3"
+// "Training loss: 3.05e+00 lr: 6.25e-05" of the first OpenAI GPT scripts, "Epochs 0/2. Running
+// Loss: 0.6931" of simpletransformers.
 void read_named_loss(TqdmBar& bar) {
   const std::string_view name = bar.description;
   const auto at = name.find("oss");
@@ -210,11 +213,12 @@ void read_named_loss(TqdmBar& bar) {
   }
 }
 
-constexpr double kRoughRate = 0.25;  ///< two decimals give it to 2 %
+/// Iterations/s: below it two decimals give a rate to no better than 2 %. Lightning's bars.
+constexpr double kRoughRate = 0.25;
 
 bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 
-// Where a rate's unit stands: "batch/s", "s/batch".
+// The unit of a rate that tqdm's `unit` names: "batch/s", "s/batch", and where it stands.
 struct Unit {
   std::size_t at = std::string_view::npos;
   std::size_t end = 0;

@@ -18,7 +18,7 @@ void RepeatedRedraws::see(const TqdmBar& bar) {
     copies_ = 0;
     return;
   }
-  // Any bar is drawn twice when it is closed.
+  // tqdm draws any bar twice when it is closed.
   if (bar.done <= 0 || bar.done >= bar.total) return;
   if (++copies_ > 1) {  // ranks that draw it together
     refuted_ = true;
@@ -40,13 +40,15 @@ void RepeatedRedraws::see(const TqdmBar& bar) {
 }
 
 bool takes_first_step(const TqdmBar& bar, std::string_view text) {
+  // transformers' fast tokenizers, its models under gradient checkpointing, its count of FLOPs, and
+  // apex.amp; files of PyTorch and transformers that warn.
   constexpr std::string_view kRemarks[] = {
       "You're using a ",  // "... BertTokenizerFast tokenizer. Please note that ..."
       "`use_cache=True` is incompatible with ", "Could not estimate the number of tokens of ",
       "Gradient overflow."};
   constexpr std::string_view kFiles[] = {"torch/utils/checkpoint.py:", "torch/optim/",
                                          "optimization.py:"};
-  constexpr std::size_t kTextAfterABar = 300;
+  constexpr std::size_t kTextAfterABar = 300;  // bytes: the path of the file that warns
   if (bar.done != 0 || bar.end >= text.size()) return false;
   const std::string_view after_bar = text.substr(bar.end, kTextAfterABar);
   return std::ranges::any_of(kRemarks, [&](auto what) { return after_bar.starts_with(what); }) ||
@@ -76,7 +78,7 @@ bool UnnamedBars::update(const RunDraft& draft, const TqdmBar& bar, std::int64_t
 }
 
 void UnnamedBars::see_epoch_result(bool loss, std::int64_t epochs, std::int64_t line) {
-  constexpr std::int64_t kOtherLines = 3;  // a blank one, a rule, "saved"
+  constexpr std::int64_t kOtherLines = 3;  // lines: a blank one, a rule, "saved"
   if (epochs > 0) epochs_ = epochs;
   const auto since = std::span(bars_).subspan(before_result_);
   const std::int64_t others = line - result_line_ - lines_of_bars_ - 1;
@@ -105,7 +107,7 @@ RunDraft* UnnamedBars::longest_since(std::int64_t line) const {
 
 namespace {
 
-// What was stated about a copy is about the first one.
+// Moves to the first bar what was stated about its copy.
 void inherit(RunDraft& first, const RunDraft& copy) {
   Totals& totals = first.log.totals;
   const Totals& stated = copy.log.totals;
@@ -121,9 +123,9 @@ void inherit(RunDraft& first, const RunDraft& copy) {
 }  // namespace
 
 // Ranks without labels, whose output was written one after the other: the same counters at the same
-// seconds. Only the first copy stays.
+// seconds. Only the first copy stays. Bars of a few seconds may be alike by chance.
 void UnnamedBars::discard_copies() {
-  constexpr double kLongEnough = 10;
+  constexpr double kLongEnough = 10;  // seconds
   for (std::size_t i = 0; i < bars_.size(); ++i) {
     RunDraft& first = *bars_[i].draft;
     if (first.discard || bars_[i].elapsed_s < kLongEnough) continue;
@@ -147,10 +149,11 @@ void UnnamedBars::discard_copies() {
   }
 }
 
-// A log whose only long bar has a name of its own ("SFT", "Reformer") may be that of a training.
+// A log whose only long bar has a name of its own ("SFT", "Distil") may be that of a training
+// (quoted/tqdm.says_that_a_long_bar_of_another_name_was_not_taken).
 void UnnamedBars::report_other(RunBuilder& out) const {
-  constexpr double kEvidenceSeconds = 30;
-  constexpr std::size_t kName = 60;
+  constexpr double kEvidenceSeconds = 30;  // a shorter bar may be of any loop
+  constexpr std::size_t kName = 60;        // bytes of the notice
   if (longest_other_.elapsed_s < kEvidenceSeconds || !out.drafts().empty()) return;
   const std::int64_t line = longest_other_.line;
   out.extra(WorkKind::training, line)
@@ -158,7 +161,8 @@ void UnnamedBars::report_other(RunBuilder& out) const {
           make_notice(NoticeCode::no_bar_of_training, line, longest_other_.name.substr(0, kName)));
 }
 
-// A bar without a name is any loop (tokenizing, downloading) until something speaks of training.
+// A bar without a name is any loop (tokenizing, downloading) until some line shows a training
+// (quoted/tqdm.takes_a_loop_without_a_name_for_training_only_on_evidence).
 UnnamedBars::Bar* UnnamedBars::written_over(const std::vector<Bar*>& left) {
   const auto longer = [](const Bar* a, const Bar* b) {
     return std::pair(a->written.every() > 0, a->elapsed_s) <
@@ -171,7 +175,8 @@ UnnamedBars::Bar* UnnamedBars::written_over(const std::vector<Bar*>& left) {
   return written;
 }
 
-// Before the first such line a bar of the data may be the longest; of a training there are more.
+// Before the first such line a bar of the data may be the longest, 5000 steps before 60 a time
+// (quoted/tqdm.a_bar_before_the_loss_of_its_epoch); of a training there are more.
 UnnamedBars::Bar* UnnamedBars::of_epochs(const std::vector<Bar*>& left) const {
   Bar *longest = nullptr, *newest = nullptr;
   for (Bar* bar : left) {
@@ -190,7 +195,8 @@ UnnamedBars::Bar* UnnamedBars::of_epochs(const std::vector<Bar*>& left) const {
   return longest;
 }
 
-// Its output may come after all the lines: standard error next to a file of standard output.
+// The bar may come after all the lines: standard error after a file of standard output
+// (quoted/tqdm.a_bar_of_the_epochs_of_the_lines).
 UnnamedBars::Bar* UnnamedBars::counts_epochs(const std::vector<Bar*>& left) const {
   const auto bar = std::ranges::find_if(
       left, [&](const Bar* one) { return epochs_ > 1 && one->total == epochs_; });
@@ -201,9 +207,9 @@ UnnamedBars::Bar* UnnamedBars::counts_epochs(const std::vector<Bar*>& left) cons
   return *bar;
 }
 
-// A process writes such a remark once, so of several trainings only the first has the sign. A
-// longer bar without it is another training, or, where the one with it never ended, an evaluation
-// in which the log was cut.
+// A process writes such a remark once, so of several trainings only the first has the sign (.8 of
+// the logs in the header). A longer bar without it is another training, or, where the one with it
+// never ended, an evaluation in which the log was cut (.7).
 UnnamedBars::Bar* UnnamedBars::by_first_step(const std::vector<Bar*>& left, const Bar& longest) {
   Bar* found = nullptr;
   for (Bar* bar : left) {
@@ -227,7 +233,8 @@ void UnnamedBars::report_none(const Bar& first, const Bar& newest, RunBuilder& o
   }
   RunDraft& run = out.extra(WorkKind::training, first.line);
   run.log.notices.push_back(make_notice(NoticeCode::no_unnamed_bar_taken, first.line));
-  // Whatever the newest bar is of, it was not done.
+  // Whatever loop the newest bar is of, it was not done: the tail of a fine-tuning's standard error
+  // at 58190/125000.
   const Record* last = newest.draft->last();
   if (last == nullptr || last->step >= newest.total) return;
   run.last_line = last->line;
@@ -279,7 +286,8 @@ RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
   for (Bar* bar : left) {
     RunDraft& draft = *bar->draft;
     // The Trainer trains several times in one process (folds, seeds) with bars of equal length, or
-    // says of each what it came to.
+    // states the runtime of each
+    // (quoted/tqdm.gives_each_training_of_one_log_its_own_closing_statement).
     const bool again = bar->total == longest->total || draft.log.summary.has_value();
     draft.discard = !sure || (bar != longest && !(trainer && again));
     if (draft.discard) continue;

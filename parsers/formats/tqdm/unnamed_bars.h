@@ -15,7 +15,8 @@ namespace bertbench {
 
 /// A bar that something is written over at regular steps: tqdm.write() clears the bar, writes, and
 /// draws it again unchanged. The Hugging Face Trainer does so every logging_steps, and the redraws
-/// show it where what it wrote went to another file.
+/// show it where what it wrote went to another file
+/// (quoted/tqdm.knows_the_trainers_bar_by_what_is_written_over_it).
 class RepeatedRedraws {
  public:
   /// A redraw of the bar, copies of the one before included.
@@ -28,7 +29,7 @@ class RepeatedRedraws {
   [[nodiscard]] bool undecided() const { return !refuted_ && times_ < kRepeatsForARule; }
 
  private:
-  static constexpr int kRepeatsForARule = 3;
+  static constexpr int kRepeatsForARule = 3;     ///< writings: two distances that agree
   std::int64_t done_ = -1, at_ = 0, every_ = 0;  ///< newest redraw; newest one that was repeated
   double elapsed_s_ = kUnknown, rate_ = kUnknown;
   int copies_ = 0, times_ = 0;
@@ -36,8 +37,9 @@ class RepeatedRedraws {
 };
 
 /// A bar at 0 after which, on its line, stands what the first step of a training writes: a
-/// tokenizer's remark that it pads a batch, gradient checkpointing's, an optimizer's. The Trainer
-/// draws its bar of training so, that of an evaluation after the first prediction only.
+/// tokenizer's remark that it pads a batch, gradient checkpointing's, an optimizer's
+/// (quoted/tqdm.knows_the_trainers_bar_by_what_the_first_step_writes_after_it). The Hugging Face
+/// Trainer draws its bar of training so, that of an evaluation after the first prediction only.
 [[nodiscard]] bool takes_first_step(const TqdmBar& bar, std::string_view text);
 
 class UnnamedBars {
@@ -51,11 +53,12 @@ class UnnamedBars {
   /// A redraw of the newest bar that fills `draft`. False while a copy of it could still decide
   /// something: whether the bar was written over.
   bool update(const RunDraft& draft, const TqdmBar& bar, std::int64_t line);
-  /// A line states what came of an epoch. Where it is the loss, and hardly a line but bars stands
+  /// A line states the result of an epoch. Where it is the loss, and hardly a line but bars stands
   /// since such a line before, the longest of them may be of its training: other lines may be its
-  /// steps. `epochs`: of how many it is, or -1; a bar of that total counts them.
+  /// steps (quoted/tqdm.a_bar_before_the_loss_of_its_epoch). `epochs`: of how many it is, or -1; a
+  /// bar of that total counts them.
   void see_epoch_result(bool loss, std::int64_t epochs, std::int64_t line);
-  /// A redraw of a bar whose name says nothing of training and that shows no loss.
+  /// A redraw of a bar whose name does not mean training and that shows no loss.
   void see_other(const TqdmBar& bar, std::int64_t line);
 
   /// Of the bars that began after `line`, the one that ran longest: what is stated about a run is
@@ -63,8 +66,9 @@ class UnnamedBars {
   [[nodiscard]] RunDraft* longest_since(std::int64_t line) const;
 
   /// Discards the drafts that are not training. `trainer`: lines of the Hugging Face Trainer were
-  /// seen; `named`: another bar says that it is training. Returns the last training draft, null if
-  /// none was taken, and then says so in a notice of an empty run.
+  /// seen, such as the "train/global_step" of wandb's summary in corpus
+  /// huggingface/trl_sge_stderr.log; `named`: another bar is training by its name. Returns the last
+  /// training draft, null if none was taken, which a notice of an empty run then states.
   RunDraft* choose(bool trainer, bool named, RunBuilder& out);
 
  private:
