@@ -11,7 +11,7 @@ using Count = Fact<std::int64_t>;
 
 FactSource weaker(FactSource a, FactSource b) { return a > b ? a : b; }
 
-// whole / part, when both are known and it leaves no rest.
+// whole / part, when both are known and the division leaves no rest.
 void divide(Count& to, const Count& whole, std::optional<std::int64_t> part, FactSource source) {
   if (to.known() || !whole.known() || !part || *part < 1 || *whole.value % *part != 0) return;
   to.set(*whole.value / *part, weaker(whole.source, source));
@@ -31,7 +31,8 @@ std::optional<std::int64_t> product(std::optional<std::int64_t> a, std::optional
   return out;
 }
 
-// Of a model that is split over GPUs: a micro-step takes a batch per replica, not per GPU.
+// Of a model that is split over GPUs, as Megatron-LM prints it (corpus
+// megatron/lockclock_4runs_concatenated.log): a micro-step takes a batch per replica, not per GPU.
 std::optional<std::int64_t> fewer_replicas(const Facts& facts) {
   const auto axis = facts.axes.find("data_parallel");
   if (axis == facts.axes.end()) return std::nullopt;

@@ -12,11 +12,11 @@ namespace {
 double square(double x) { return x * x; }
 
 // The power of ten that all values are multiples of: the last digit that was printed. 0 where more
-// digits stand than matter.
+// digits stand than matter, as in DLLogger's lines.
 double digit_of(std::span<const double> values) {
   constexpr double kRounding = 1e-6;  // of a value that went through a double
   const auto [low, high] = std::ranges::minmax(values);
-  if (low == high) return 0;  // as many digits as one likes
+  if (low == high) return 0;  // no last digit shows
   double digit = 1;
   for (int decimals = 0; decimals <= 9; ++decimals, digit /= 10) {
     const bool all = std::ranges::all_of(values, [&](double value) {
@@ -66,8 +66,8 @@ double error_of_printed(std::span<const Record> window, double Record::*value) {
 }
 
 double error_of_smoothed(const Record* before, std::span<const Record> window) {
-  constexpr double kHalfDigit = 0.005;   // of a rate with two decimals, it/s or s/it
-  constexpr double kTrails = 0.7 / 0.3;  // see the header
+  constexpr double kHalfDigit = 0.005;   // of tqdm's rates, it/s or s/it with two decimals
+  constexpr double kTrails = 0.7 / 0.3;  // of tqdm's smoothing, see the header
   double seconds = 0, n = 0, rounding = 0;
   const Record* first = before;
   const Record* last = nullptr;
@@ -81,7 +81,7 @@ double error_of_smoothed(const Record* before, std::span<const Record> window) {
     if (first == nullptr || !(first->printed_rate > 0)) first = &record;
   }
   if (last == nullptr || !(seconds > 0)) return kUnknown;
-  // Redraws stand for as many iterations each as the records on the average.
+  // Each redraw is of as many iterations as a record is on the average.
   const double per_redraw = static_cast<double>(window.back().step - first->step) /
                             std::max(1.0, n - (first == before ? 0 : 1));
   const double change = per_redraw * (1 / last->printed_rate - 1 / first->printed_rate);

@@ -29,10 +29,11 @@
 namespace bertbench {
 namespace {
 
-// What the other estimates of a log say against the one that is used.
+// What the other estimates of a log show against the one that is used. "quoted/NAME" is a log in
+// tests/golden/quoted, "corpus NAME" one of the collected logs that are not part of the project.
 
-/// How many times as much the larger of two rates is. Beyond a milliard one of them is none, and
-/// "inf times" would say no more.
+/// How many times as much the larger of two rates is. Beyond a milliard one of them is a damaged
+/// number, and "inf times" would state no more.
 double times_apart(double ratio) { return std::min(std::max(ratio, 1 / ratio), 1e9); }
 
 std::string rate_with_unit(const Estimate& estimate) {
@@ -45,10 +46,10 @@ const Estimate* find_like(std::span<const Estimate> estimates, std::string_view 
   return at != estimates.end() && at->unit == chosen.unit ? &*at : nullptr;
 }
 
-// A bar smooths its rates, and a mean of rates is above work over time: what the bar's own clock
-// states is reported where it is far from them.
+// A bar of tqdm smooths its rates, and a mean of rates is above work over time: what the bar's own
+// clock states is reported where it is far from them.
 void say_clock_of_bar(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
-  constexpr double kClockGap = 0.05;
+  constexpr double kClockGap = 0.05;    // share of the rate
   constexpr double kOtherSteps = 0.02;  // the clock's marks lie inside the window
   const Estimate* clock = find_like(estimates, "counter_clock", chosen);
   if (clock == nullptr) return;
@@ -58,10 +59,11 @@ void say_clock_of_bar(std::span<const Estimate> estimates, const Estimate& chose
                                       gap < 0 ? "lower" : "higher", rate_with_unit(*clock)));
 }
 
-// The clock of a bar was taken and its printed rates are out of what that allows: they are those of
-// the newest steps, not of the window.
+// The clock of a tqdm bar was taken and its printed rates are out of what that allows: they are
+// those of the newest steps, not of the window (corpus
+// nvidia-dle-pytorch/lambda_8x2080ti_squad_base_fp16.log).
 void say_rates_of_bar(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
-  constexpr double kClosingRateGap = 0.05, kErrorsApart = 2;
+  constexpr double kClosingRateGap = 0.05, kErrorsApart = 2;  // share; expected errors
   if (!chosen.whole_seconds) return;
   const Estimate* bar = find_like(estimates, "printed_last", chosen);
   if (bar == nullptr) return;
@@ -72,14 +74,15 @@ void say_rates_of_bar(std::span<const Estimate> estimates, const Estimate& chose
 }
 
 // The log's own closing rate is reported where it is far from the rate that is used: 5 % from
-// printed ones. Times may rightly differ from it by evaluation and saving; twice as much is another
-// batch.
+// printed ones (NVIDIA's ResNet, corpus nvidia-dle-pytorch/resnet50_v100_amp_gpu8.log: compute_ips
+// and total_ips). Times may rightly differ from it by evaluation and saving; twice as much is
+// mostly another batch, world size or accumulation.
 void say_closing_rate(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
-  constexpr double kStatedRateGap = 0.05;
-  constexpr double kApart = 2;
+  constexpr double kStatedRateGap = 0.05;  // share of the rate
+  constexpr double kApart = 2;             // times
   const Estimate* closing = find_like(estimates, "log_summary", chosen);
   if (closing == nullptr || closing->rate == chosen.rate) return;
-  // The reader says it where it knows the sequences of the log's steps.
+  // The reader has reported it where it knows the sequences of the log's steps.
   const auto is_told = [](const Notice& notice) {
     return notice.code == NoticeCode::closing_rate_contradicted ||
            notice.code == NoticeCode::closing_rate_of_best_epoch;
@@ -99,9 +102,10 @@ void say_closing_rate(std::span<const Estimate> estimates, const Estimate& chose
 }
 
 // Times that the log states are one thing, what its clock shows another: a timer that was not
-// reset, or steps that the counter leaves out.
+// reset, or steps that the counter leaves out (mmcv with long first steps, corpus
+// mmseg/hrnet_c32_fp16_mpirun.log; quoted/mindspore.tells_the_time_of_a_sink_by_the_stamps).
 void say_other_clock(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
-  constexpr double kApart = 1.5;
+  constexpr double kApart = 1.5;          // times
   constexpr double kCoarsestClock = 0.1;  // resolution, as a share of the rate
   const Estimate* clock = find_like(estimates, "counter_clock", chosen);
   if (clock == nullptr || clock->resolution > kCoarsestClock) return;
@@ -114,10 +118,11 @@ void say_other_clock(std::span<const Estimate> estimates, const Estimate& chosen
                                              : "evaluation, saving or loading between the steps"));
 }
 
-// The clock holds what lies between the lines, the rates on them do not.
+// The clock holds what lies between the lines, the rates on them do not: Mask R-CNN's, in
+// parsers/samples/maskrcnn.
 void say_printed_rates(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
-  constexpr double kEvaluationGap = 0.05;
-  constexpr double kOtherSteps = 0.02;
+  constexpr double kEvaluationGap = 0.05;  // share of the rate
+  constexpr double kOtherSteps = 0.02;     // the clock's marks lie inside the window
   const Estimate* printed = find_like(estimates, "printed", chosen);
   if (printed == nullptr) return;
   const double gap = printed->rate / chosen.rate - 1;
@@ -126,11 +131,12 @@ void say_printed_rates(std::span<const Estimate> estimates, const Estimate& chos
       make_notice(NoticeCode::printed_rates_above_clock, 0, 100 * gap, rate_with_unit(*printed)));
 }
 
-// One step that took much longer than its line says, or a counter that jumped between two lines,
-// stands in the times of all steps and hardly in the mean of the rates.
+// One step that took much longer than its line states, or a counter that jumped between two lines,
+// is in the times of all steps and hardly in the mean of the rates
+// (quoted/tf.reads_a_rate_without_a_step_by_its_clock).
 void say_rates_beside_times(std::span<const Estimate> estimates, const Estimate& chosen,
                             Trial& trial) {
-  constexpr double kApart = 1.5;
+  constexpr double kApart = 1.5;  // times
   const Estimate* printed = find_like(estimates, "printed", chosen);
   if (printed == nullptr) return;
   const double ratio = printed->rate / chosen.rate;
@@ -140,16 +146,17 @@ void say_rates_beside_times(std::span<const Estimate> estimates, const Estimate&
                                       ratio > 1 ? "much" : "little"));
 }
 
-// What the log states against the time at which its lines came, which it cannot state.
+// Compares what the log states with the time at which its lines came, which no log can falsify:
+// trainers that a sweep or --follow watches.
 void say_arrival(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
-  constexpr double kGap = 0.05, kErrorsApart = 3;
+  constexpr double kGap = 0.05, kErrorsApart = 3;  // share; expected errors
   const Estimate* arrival = find_like(estimates, "arrival", chosen);
   if (arrival == nullptr || arrival->misleads) return;
   for (const std::string_view stated :
        {chosen.name, std::string_view("printed"), std::string_view("printed_last")}) {
     const Estimate* other = find_like(estimates, stated, chosen);
     if (other == nullptr || other == arrival) continue;
-    // The error of a printed rate holds what it is off the clocks by.
+    // The error of a printed rate includes its distance from the clocks.
     const double own = other->name.starts_with("printed") ? 0 : other->error;
     const double allowed = kErrorsApart * std::hypot(arrival->error, std::isnan(own) ? 0 : own);
     const double gap = other->rate / arrival->rate - 1;
@@ -173,7 +180,7 @@ void report_clock_jump(const RunLog& log, const Window& window, Trial& trial) {
 // which is one of `estimates` (all in one unit). `records`: in the window.
 void say_other_rates(std::span<const Estimate> estimates, const Estimate& chosen,
                      std::size_t records, Trial& trial) {
-  // Of fewer records, single steps make the difference.
+  // Of fewer records, single steps make the difference: notices would be about those.
   constexpr std::size_t kRecordsForAVerdict = 4;
   if (chosen.name == "step_time" && records >= kRecordsForAVerdict) {
     say_other_clock(estimates, chosen, trial);
@@ -199,7 +206,8 @@ struct Conversion {
 };
 
 // Lines that print tokens/s and their own time hold the tokens of an iteration, where these are as
-// many in all of them: of text without padding, as GPT's.
+// many in all of them: text without padding of nanoGPT, llm.c and nanochat, and gluon-nlp's
+// translation (corpus mxnet/gluonnlp_transformer_ende.log).
 std::optional<double> tokens_per_iteration(const RunLog& log, const Window& window) {
   if (log.rate_unit != RateUnit::tokens_per_second) return std::nullopt;
   constexpr double kRounding = 0.02;     // of a rate and a time with three digits each
@@ -328,7 +336,9 @@ Estimates in_one_unit(std::vector<Estimate> estimates, const Conversion& convers
   return out;
 }
 
-// All work over all time where they are not of one stretch of the run, as in the tail of a log.
+// All work over all time is left out where they are not of one stretch of the run: in the tail of a
+// log, and where the shell's time includes the start-up of a short run (30.78 s for 14 steps of
+// NVIDIA's SQuAD script, corpus nvidia-dle-pytorch/lambda_8x2080ti_squad_base_fp16.log).
 void leave_out_total(const RunLog& log, Estimates& shown, Trial& trial) {
   const auto total = std::ranges::find(shown.list, "total_time", &Estimate::name);
   if (total == shown.list.end()) return;
@@ -342,7 +352,7 @@ void leave_out_total(const RunLog& log, Estimates& shown, Trial& trial) {
   shown.list.erase(total);
 }
 
-// What a trial shows: outside a covered window only what speaks of the whole run.
+// What a trial shows: outside a covered window only what is of the whole run.
 Estimates shown_estimates(const RunLog& log, const Window& window, const Conversion& conversion,
                           const Facts& facts, bool compat_dlperf, Trial& trial) {
   auto all = estimate_all(log, window, facts.sequences_per_optimizer_step());
@@ -365,7 +375,7 @@ Estimates shown_estimates(const RunLog& log, const Window& window, const Convers
   return shown;
 }
 
-constexpr double kUncertain = 0.01;  // an expected error that a reader should know of
+constexpr double kUncertain = 0.01;  // share: an expected error above it is reported
 
 const Estimate* choose(std::span<const Estimate> estimates, const MeasureOptions& options,
                        Trial& trial) {
@@ -395,7 +405,7 @@ const Estimate* choose(std::span<const Estimate> estimates, const MeasureOptions
   return nullptr;
 }
 
-// The rate of a covered window, and what speaks against the estimate that gives it.
+// The rate of a covered window, and what contradicts the estimate that gives it.
 void choose_rate(const RunLog& log, const Window& window, const Estimates& estimates,
                  const Conversion& conversion, const MeasureOptions& options, Trial& trial) {
   const auto add = [&](const std::optional<Notice>& notice) {
@@ -419,7 +429,8 @@ void choose_rate(const RunLog& log, const Window& window, const Estimates& estim
 }
 
 // Seconds per optimizer step in the window: the records' own, else differences of a clock that is
-// fine enough. Micro-steps are joined to whole optimizer steps; nothing when the unit is unknown.
+// fine enough, of milliseconds as DLLogger's. Micro-steps are joined to whole optimizer steps;
+// nothing when the unit is unknown.
 std::vector<double> step_seconds(const RunLog& log, const Window& window, const Facts& facts) {
   const auto accumulation = facts.gradient_accumulation_steps.value;
   std::int64_t per_step = 1;  // iterations of the log's counter per optimizer step
@@ -476,8 +487,8 @@ void reconcile(const RunLog& log, std::optional<std::int64_t> per_step,
   trial.reconciliation = std::move(out);
 }
 
-/// By the place among the records that print a loss, not by the step: logs that print each tenth
-/// step begin at 1 or at 10.
+/// Chosen by the place among the records that print a loss, not by the step: logs that print each
+/// tenth step begin at 1 or at 10.
 std::vector<LossPoint> loss_at_fixed_steps(const RunLog& log, std::size_t losses) {
   const std::size_t stride = std::bit_ceil((losses + kLossPoints - 1) / kLossPoints);
   std::vector<LossPoint> out;
@@ -488,8 +499,8 @@ std::vector<LossPoint> loss_at_fixed_steps(const RunLog& log, std::size_t losses
   return out;
 }
 
-/// Iterations from one printed loss to the next where they are always as many: a bar that redraws
-/// by the clock has no such number. The first and the last may be cut.
+/// Iterations from one printed loss to the next where they are always as many: a tqdm bar, which
+/// redraws by the clock, has no such number. The first and the last may be cut.
 std::optional<std::int64_t> loss_interval(const RunLog& log) {
   std::vector<std::int64_t> each;
   std::int64_t since = 0;
@@ -529,7 +540,8 @@ void describe_skipped_steps(const RunLog& log, Trial& trial) {
       make_notice(NoticeCode::skipped_steps, 0, counted(*trial.skipped_steps, "optimizer step")));
 }
 
-// A closing statement measures the whole run: alone it can stand for `auto` and `all` only.
+// A closing statement measures the whole run: alone it can stand for `auto` and `all` only (MLPerf,
+// corpus mlperf/v1.0_nvidia_dgxa100_n8_result1.log).
 void cover_by_summary(const RunLog& log, const WindowRule& rule, Window& window, Trial& trial) {
   const bool whole = rule.kind == WindowRule::Kind::automatic || rule.kind == WindowRule::Kind::all;
   if (!log.records.empty() || !whole || !log.summary || log.first_nan_step) return;
