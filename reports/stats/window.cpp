@@ -52,11 +52,17 @@ struct SlowFirst {
 // (Tukey 1977: three interquartile ranges above the upper quartile), which of a thousand normal
 // values less than one passes, and twice as far above that quartile as any of them, as pauses are
 // no start. It then holds what the run begins with, building a graph or filling caches. Of fewer
-// than five others no quartile can be estimated.
+// than five others no quartile can be estimated: three or four must be alike, and the first far
+// above each.
 bool holds_start(std::span<const double> times) {
-  constexpr std::size_t kFewest = 5;
-  if (times.size() < kFewest + 1) return false;
+  constexpr std::size_t kFewest = 5, kFewestAlike = 3;
+  constexpr double kAlike = 1.5, kFarAbove = 3;  // times the least and the most of the others
+  if (times.size() < kFewestAlike + 1) return false;
   const std::vector<double> others(times.begin() + 1, times.end());
+  if (others.size() < kFewest) {
+    const auto [least, most] = std::ranges::minmax(others);
+    return most <= kAlike * least && times.front() >= kFarAbove * most;
+  }
   const double lower = quantile(others, 0.25), upper = quantile(others, 0.75);
   const double above = times.front() - upper;
   return above > 3 * (upper - lower) && above > 2 * (*std::ranges::max_element(others) - upper);
