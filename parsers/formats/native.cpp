@@ -58,10 +58,20 @@ std::map<std::string, std::string> options_of(const Json& header) {
   return work_options(given_options(words));
 }
 
-constexpr Begin kRuns[] = {{.unit = IterationUnit::optimizer_step,
-                            .rate = RateUnit::sequences_per_second,
-                            // A monotonic clock that does not stop between lines.
-                            .clock = {1e-6, true}}};
+constexpr int kTraining = 0, kInference = 1;  // tracks
+
+constexpr Begin run_of(int track, WorkKind work) {
+  return {.track = track,
+          .work = work,
+          .unit = IterationUnit::optimizer_step,
+          .rate = RateUnit::sequences_per_second,
+          // A monotonic clock that does not stop between lines.
+          .clock = {1e-6, true},
+          .own_facts = work == WorkKind::inference};
+}
+// A step of --inference is one batch, forward only.
+constexpr Begin kRuns[] = {run_of(kTraining, WorkKind::training),
+                           run_of(kInference, WorkKind::inference)};
 
 struct Native {
   // Other text may stand before the literal: ranks share a terminal. Null: cut by the end of input.
@@ -77,7 +87,9 @@ struct Native {
         !format->get_ref<const std::string&>().starts_with("bert_train/")) {
       return false;
     }
-    Known known{.of = Of::begun};
+    const auto inference = json.find("inference");
+    track = inference != json.end() && *inference == true ? kInference : kTraining;
+    Known known{.track = track, .of = Of::begun};
     Facts& facts = known.facts;
     set(facts.framework, json, "framework");
     set(facts.model, json, "model");
@@ -108,14 +120,15 @@ struct Native {
         }
       }
     }
-    emit(kRuns[0]);
+    emit(kRuns[track]);
     emit(known);
-    emit(Statement{.planned = integer(json, "last_step")});
+    emit(Statement{.track = track, .planned = integer(json, "last_step")});
     Fact<std::string> emulated_by;
     set(emulated_by, json, "precision_emulated_by");
     if (emulated_by.known() && facts.precision.known()) {
-      emit(Note{make_notice(NoticeCode::precision_emulated, line.number, *facts.precision.value,
-                            *emulated_by.value)});
+      emit(Note{.notice = make_notice(NoticeCode::precision_emulated, line.number,
+                                      *facts.precision.value, *emulated_by.value),
+                .track = track});
     }
     return true;
   }
@@ -135,7 +148,8 @@ struct Native {
     const auto steps = integer(json, "steps");
     const auto seconds = number(json, "seconds");
     if (!step || !steps || *steps < 1 || !seconds) return false;
-    emit(Step{.step = *step,
+    emit(Step{.track = track,
+              .step = *step,
               .iterations = *steps,
               .each_s = *seconds,
               .time_s = number(json, "elapsed").value_or(kUnknown),
@@ -148,7 +162,8 @@ struct Native {
     const auto outcome = json.find("outcome");
     const auto sequences = integer(json, "sequences"), steps = integer(json, "steps");
     if (outcome == json.end() || !outcome->is_string() || !sequences) return false;
-    Statement statement{.of = Of::begun,
+    Statement statement{.track = track,
+                        .of = Of::begun,
                         .totals = {.training_s = number(json, "training_s"),
                                    .wall_s = number(json, "wall_s"),
                                    .iterations = steps,
@@ -162,7 +177,7 @@ struct Native {
       statement.memory = MemoryUse{*bytes, integer(json, "capacity_bytes").value_or(0)};
     }
     emit(statement);
-    End end{.well = *outcome == "completed"};
+    End end{.track = track, .well = *outcome == "completed"};
     if (*outcome == "interrupted") {
       const auto signal = integer(json, "signal");
       end.outcome = Outcome{Status::killed,
@@ -183,6 +198,7 @@ struct Native {
     return counted.value_or(kUnknown) * static_cast<double>(job_over_counted);
   }
 
+  int track = kTraining;  ///< of the newest header
   /// Sequences of the job over those that the log counts: above 1 only in logs of a simulated
   /// cluster by versions that counted the ranks which ran.
   std::int64_t job_over_counted = 1;

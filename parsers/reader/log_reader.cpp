@@ -328,7 +328,8 @@ struct LogReader::State final : CandidateSink {
   }
 
   /// A named format has a training of its own, be it one without a rate. A format of bars claims
-  /// none without a step: its bars may be those of tests or downloads.
+  /// none without a step: its bars may be those of tests or downloads. Steps of inference of which
+  /// a format states everything, their kind too, are no training that another could read.
   [[nodiscard]] bool claims_training() const {
     if (options.format == kGenericName) return false;
     const auto known = tables->formats();
@@ -336,7 +337,9 @@ struct LogReader::State final : CandidateSink {
       if (formats[i].matched == 0) continue;
       const bool draws = i < known.size() && known[i]->redraw_end != nullptr;
       for (const auto& draft : formats[i].builder->drafts()) {
-        if (draft->discard || draft->log.kind != WorkKind::training) continue;
+        if (draft->discard) continue;
+        if (draft->own_facts && draft->last() != nullptr) return true;
+        if (draft->log.kind != WorkKind::training) continue;
         if (!draws || draft->last() != nullptr || draft->log.summary) return true;
       }
     }

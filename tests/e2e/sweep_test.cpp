@@ -226,10 +226,99 @@ TEST(ShippedConfigs, InferenceIsSweptWithTheLatencyInItsLog) {
   ASSERT_EQ(set["cells"].size(), 1U);
   const json& cell = set["cells"][0];
   EXPECT_EQ(cell["identity"]["inference"], "true");
+  EXPECT_EQ(cell["kind"], "inference");
   EXPECT_EQ(cell["trials"][0]["window"]["covered"], true);
   const std::string log =
       read_file(folder / ("run/" + cell["key"].get<std::string>() + "/trial_1/log.txt"));
   EXPECT_THAT(log, HasSubstr("\"latency_ms\":{"));
+}
+
+/// The grids of GPUs on CPU ranks: as small, in fp32, of at most two ranks.
+const std::vector<std::string> kOnCpus{"--launcher", "local", "--set",
+                                       R"(args=["--threads", "1"])"};
+
+std::vector<std::string> on_cpus(std::vector<std::string> more) {
+  more.insert(more.begin(), kOnCpus.begin(), kOnCpus.end());
+  return more;
+}
+
+TEST(ShippedConfigs, WeakScalingIsSweptWithTheSameSequencesOfARank) {
+  const Folder folder("weak");
+  const Ran swept =
+      shipped(folder, "ngc-weak",
+              on_cpus({"--set", R"(grid.topology=["1n1g", "1n2g"])", "--set",
+                       R"(grid.precision=["fp32"])", "--set", "grid.micro_batch_size=[2]", "--set",
+                       "grid.gradient_accumulation_steps=[2]"}));
+  ASSERT_EQ(swept.status, 0) << swept.err;
+  const json set = json::parse(read_file(folder / "run/results.json"));
+  ASSERT_EQ(set["cells"].size(), 2U);
+  EXPECT_EQ(set["cells"][1]["scaling"], "weak");
+  EXPECT_EQ(set["cells"][1]["gradient_accumulation_steps"], 2);
+}
+
+TEST(ShippedConfigs, StrongScalingIsSweptWithTheSameGlobalBatch) {
+  const Folder folder("strong");
+  const Ran swept = shipped(
+      folder, "ngc-strong",
+      on_cpus({"--set", R"(grid.topology=["1n1g", "1n2g"])", "--set", R"(grid.precision=["fp32"])",
+               "--set", "grid.micro_batch_size=[2]", "--set", "grid.global_batch_size=[8]"}));
+  ASSERT_EQ(swept.status, 0) << swept.err;
+  const json set = json::parse(read_file(folder / "run/results.json"));
+  ASSERT_EQ(set["cells"].size(), 2U);
+  for (const json& cell : set["cells"]) EXPECT_EQ(cell["global_batch_size"], 8);
+  // In the order of their keys.
+  EXPECT_EQ(set["cells"][0]["world_size"], 2);
+  EXPECT_EQ(set["cells"][0]["gradient_accumulation_steps"], 2);
+  EXPECT_EQ(set["cells"][0].value("scaling", ""), "strong");
+  EXPECT_EQ(set["cells"][1]["gradient_accumulation_steps"], 4);
+}
+
+TEST(ShippedConfigs, DlperfIsSweptOnCpuRanks) {
+  const Folder folder("dlperf");
+  const Ran swept = shipped(
+      folder, "dlperf-bert-base",
+      on_cpus({"--set", R"(grid.topology=["1n1g", "1n2g"])", "--set",
+               R"(grid.precision=["fp32", "fp16"])", "--set", "grid.micro_batch_size=[2, 4]"}));
+  ASSERT_EQ(swept.status, 0) << swept.err;
+  const json set = json::parse(read_file(folder / "run/results.json"));
+  ASSERT_EQ(set["cells"].size(), 4U);
+  for (const json& cell : set["cells"]) EXPECT_EQ(cell["throughput"]["n"], 1) << cell["key"];
+}
+
+TEST(ShippedConfigs, TwoPhasesAreOneTrainingAndReportedTogether) {
+  const Folder folder("two_phase");
+  const Ran swept = folder.bertbench(
+      {"sweep", BB_SOURCE_DIR "/configs/dgx2-two-phase.json", "--out", folder / "run", "--trainer",
+       kBertTrain, "--set", R"(grid.topology=["1n2g"])", "--set", R"(grid.model=["bert-tiny"])",
+       "--set", R"(grid.precision=["fp32"])", "--set", R"(args=["--threads", "1"])", "--set",
+       "window=2:6", "--set",
+       R"(phases=[{"sequence_length": 16, "micro_batch_size": 4, "steps": 7},
+                  {"sequence_length": 64, "micro_batch_size": 2, "gradient_accumulation_steps": 2,
+                   "steps": 6}])"});
+  ASSERT_EQ(swept.status, 0) << swept.err;
+  const json set = json::parse(read_file(folder / "run/results.json"));
+  ASSERT_EQ(set["cells"].size(), 2U);
+  const json& first = set["cells"][0];
+  const json& second = set["cells"][1];
+  EXPECT_EQ(first["identity"]["phase"], "1");
+  EXPECT_EQ(second["identity"]["phase"], "2");
+  EXPECT_EQ(second["context"]["phases"], json({first["key"], second["key"]}));
+  EXPECT_EQ(first["trials"][0]["outcome"]["step"], 7);
+  EXPECT_EQ(second["trials"][0]["outcome"]["step"], 13) << "the second counts on from the first";
+  EXPECT_EQ(first["trials"][0]["reconciliation"]["sequences"], 7 * 8);
+  EXPECT_EQ(second["trials"][0]["reconciliation"]["sequences"], 6 * 8);
+  const Ran report = folder.bertbench({"report", folder / "run", "--to", "markdown", "-o", "-"});
+  ASSERT_EQ(report.status, 0) << report.err;
+  const auto row = report.out.find("| together |");
+  ASSERT_NE(row, std::string::npos) << report.out;
+  const std::string together = report.out.substr(row, report.out.find('\n', row) - row);
+  EXPECT_THAT(together, HasSubstr("|    13 |       104 |")) << "steps and sequences of both";
+  EXPECT_THAT(read_file(folder / "run/report.html"), HasSubstr("id=\"phases\""));
+  EXPECT_THAT(swept.out, HasSubstr("together"));
+  const Ran again = folder.bertbench(
+      {"sweep", folder / "run/sweep.json", "--out", folder / "run", "--trainer", kBertTrain});
+  EXPECT_EQ(again.status, 0) << again.err;
+  EXPECT_THAT(again.err, HasSubstr("2 of 2 trials done before"));
 }
 
 TEST(SweepInterrupted, CtrlCStopsTrainersAndTheSameCommandGoesOn) {
