@@ -5,8 +5,12 @@ endif()
 
 bb_add_test(bert_compute_test
   SOURCES backend_test.cpp gpt2_test.cpp gradients_test.cpp kernels_test.cpp optimizer_test.cpp
-          precision_test.cpp
+          precision_test.cpp unpadded_test.cpp
   LIBS bert_core bert_reference LABELS workloads TIMEOUT 120)
+
+# A program of its own: it counts what operator new is asked for.
+bb_add_test(bert_allocation_test SOURCES allocation_test.cpp
+  LIBS bert_core LABELS workloads TIMEOUT 120)
 
 # The whole backend again with the kernels that older processors get.
 foreach(isa IN ITEMS sse2 avx2)

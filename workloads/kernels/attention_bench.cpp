@@ -22,12 +22,18 @@ struct Setup {
         partials(sequences * 3 * model.hidden),
         scratch(thread_count() * attention_scratch(length)),
         lengths(static_cast<std::size_t>(sequences), static_cast<std::int32_t>(length)),
+        own(sequences, length, 0, model.hidden),
         context{model, layout, kernels(), gemm, thread_count()} {
     fill(qkv.data(), qkv.size(), 1);
     context.gradients = gradients.data();
     context.scratch = scratch.data();
     context.scratch_size = attention_scratch(length);
     context.shape = {sequences, length, 0};
+    context.kept = &own;
+    Batch batch;
+    batch.sequences = sequences;
+    batch.sequence_length = length;
+    own.lay_out(batch, false);
     context.training = true;
   }
   ModelConfig model;
@@ -35,11 +41,12 @@ struct Setup {
   Gemm gemm;
   Buffer qkv, d_qkv, probabilities, output, gradients, partials, scratch;
   std::vector<std::int32_t> lengths;
+  StepScratch own;
   Context context;
 };
 
 double product_flops(const Setup& setup, double products) {
-  const auto tokens = static_cast<double>(setup.context.shape.tokens());
+  const auto tokens = static_cast<double>(setup.context.kept->first_rows.back());
   return products * 2 * tokens * static_cast<double>(setup.context.shape.length) *
          static_cast<double>(setup.model.hidden);
 }

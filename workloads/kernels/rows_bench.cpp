@@ -50,6 +50,7 @@ struct Setup {
     context.scratch = scratch.data();
     context.scratch_size = (kWide + 256) * 2;
     context.shape = {kRows / kLength, kLength, 0};
+    context.kept = &own;
     context.training = true;
   }
   [[nodiscard]] float* vector(std::int64_t i) const { return vectors.data() + i * kWide; }
@@ -57,6 +58,7 @@ struct Setup {
   ParameterLayout layout;
   Gemm gemm;
   Buffer partials, scratch, vectors;
+  StepScratch own{kRows / kLength, kLength, 0, kHidden};
   Context context;
 };
 
@@ -64,7 +66,7 @@ void bias_dropout_residual_norm(benchmark::State& state) {
   Setup setup;
   Rotation sum(kRows, kHidden, 1), residual(kRows, kHidden, 2), output(kRows, kHidden, 3);
   std::vector<float> mean(kRows), rstd(kRows);
-  const auto keys = setup.context.dropout(1, kProbability);
+  const DropoutKey* keys = setup.context.dropout(1, kProbability);
   NormForward norm;
   norm.width = kHidden;
   norm.rows_per_sequence = kLength;
@@ -72,7 +74,7 @@ void bias_dropout_residual_norm(benchmark::State& state) {
   norm.bias = setup.vector(0);
   norm.gamma = setup.vector(1);
   norm.beta = setup.vector(2);
-  norm.before = keys.data();
+  norm.before = keys;
   norm.mean = mean.data();
   norm.rstd = rstd.data();
   std::int64_t turn = 0;
@@ -91,14 +93,14 @@ void bias_dropout_residual_norm_backward(benchmark::State& state) {
   Setup setup;
   Rotation sum(kRows, kHidden, 1), gradient(kRows, kHidden, 2), input(kRows, kHidden, 3);
   const std::vector<float> mean(kRows, 0.0F), rstd(kRows, 1.7F);
-  const auto keys = setup.context.dropout(1, kProbability);
+  const DropoutKey* keys = setup.context.dropout(1, kProbability);
   NormBackward norm;
   norm.width = kHidden;
   norm.rows_per_sequence = kLength;
   norm.mean = mean.data();
   norm.rstd = rstd.data();
   norm.gamma = setup.vector(1);
-  norm.before = keys.data();
+  norm.before = keys;
   std::int64_t turn = 0;
   const Stopwatch watch;
   for (auto _ : state) {

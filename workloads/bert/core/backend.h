@@ -159,7 +159,7 @@ class Backend {
   /// for options that it cannot serve (a zero_stage; status 2).
   virtual bool reduce_with(Communicator& /*communicator*/, const ReductionOptions& options) {
     if (options.zero_stage != 0) {
-      throw std::invalid_argument("--zero 1 needs --backend cuda and --comm nccl");
+      throw std::invalid_argument("--zero 1: this backend does not share its optimizer state");
     }
     return false;
   }
@@ -262,7 +262,6 @@ struct BackendOptions {
   std::int64_t memory_limit_bytes = 0;  ///< that the plan may take; 0 = what there is
   /// Most rows of logits that a next_word head has at a time; 0 = the backend's own choice.
   std::int64_t logit_rows = 0;
-  // Only device backends serve these; others throw std::invalid_argument with the remedy.
   bool unpadded = false;   ///< compute only on tokens that are not padding
   bool inference = false;  ///< forward() only: no gradients and no optimizer state are planned
   int rank = 0, world_size = 1;  ///< for the plan of a sharded optimizer

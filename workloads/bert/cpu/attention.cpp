@@ -13,7 +13,9 @@ constexpr std::int64_t kCausalBlock = 128;
 /// The slice of one head of one sequence. Everything of it fits the core's cache, so the pass over
 /// the scores costs no memory traffic.
 struct Head {
-  std::int64_t sequence, head, tokens, keys, size, stride;
+  std::int64_t sequence, head;
+  std::int64_t tokens;  ///< rows of the sequence, from first_row on
+  std::int64_t first_row, width, keys, size, stride;
   bool causal;
   const float *query, *key, *value;
 };
@@ -24,12 +26,14 @@ Head head_of(const Context& context, std::int64_t task, const std::int32_t* leng
   Head head{};
   head.sequence = task / context.model.heads;
   head.head = task % context.model.heads;
-  head.tokens = context.shape.length;
+  head.first_row = context.first_row(head.sequence);
+  head.tokens = context.first_row(head.sequence + 1) - head.first_row;
+  head.width = context.shape.length;
   head.keys = lengths[head.sequence];
   head.size = context.model.head_size();
   head.stride = 3 * h;
   head.causal = context.model.mask == Mask::causal;
-  head.query = qkv + head.sequence * head.tokens * head.stride + head.head * head.size;
+  head.query = qkv + head.first_row * head.stride + head.head * head.size;
   head.key = head.query + h;
   head.value = head.query + 2 * h;
   return head;
@@ -47,7 +51,8 @@ void multiply(const Context& context, const HeadProduct& p) {
 
 /// Keys that the products of these rows compute with.
 std::int64_t product_keys(const Context& context, const SoftmaxRows& rows) {
-  if (context.bf16 == nullptr) return rows.keys;
+  // Without padding the rows after a sequence are those of the next one.
+  if (context.bf16 == nullptr || context.unpadded) return rows.keys;
   return std::min(rows.ld, (rows.keys + kKeyStep - 1) / kKeyStep * kKeyStep);
 }
 
@@ -70,12 +75,12 @@ SoftmaxRows rows_of(const Head& head, std::int64_t first, const DropoutKey* keys
   rows.keys = head.causal ? std::min(head.keys, first + rows.rows) : head.keys;
   rows.first_row = first;
   rows.causal = head.causal;
-  rows.ld = head.tokens;
+  rows.ld = head.width;
   rows.scale = 1.0F / std::sqrt(static_cast<float>(head.size));
   rows.dropout = keys == nullptr ? nullptr : keys + head.sequence;
-  rows.elements_per_row = static_cast<std::uint64_t>(head.tokens);
+  rows.elements_per_row = static_cast<std::uint64_t>(head.width);
   rows.first_element =
-      static_cast<std::uint64_t>(head.head * head.tokens + first) * rows.elements_per_row;
+      static_cast<std::uint64_t>(head.head * head.width + first) * rows.elements_per_row;
   return rows;
 }
 
@@ -89,15 +94,16 @@ void attention_forward(const Context& context, std::int64_t layer, const std::in
                        const float* qkv, float* probabilities, float* output) {
   const std::int64_t s = context.shape.length;
   const std::int64_t h = context.model.hidden;
-  const auto keys = context.dropout(DropoutSite::attention(layer), context.model.attention_dropout);
+  const DropoutKey* keys =
+      context.dropout(DropoutSite::attention(layer), context.model.attention_dropout);
   const std::int64_t tasks = context.shape.sequences * context.model.heads;
 #pragma omp parallel for num_threads(context.threads) schedule(static)
   for (std::int64_t task = 0; task < tasks; ++task) {
     const Head head = head_of(context, task, lengths, qkv);
     float* dropped = context.thread_scratch();
-    float* out = output + head.sequence * s * h + head.head * head.size;
-    for (std::int64_t first = 0; first < s; first += block_of(head)) {
-      const SoftmaxRows rows = rows_of(head, first, data_or_null(keys));
+    float* out = output + head.first_row * h + head.head * head.size;
+    for (std::int64_t first = 0; first < head.tokens; first += block_of(head)) {
+      const SoftmaxRows rows = rows_of(head, first, keys);
       const std::int64_t n = product_keys(context, rows);
       float* scores = probabilities + (task * s + first) * s;
       multiply(context, {.transpose_b = true,
@@ -131,7 +137,8 @@ void attention_backward(const Context& context, std::int64_t layer, const std::i
                         float* d_qkv, float* bias_partials) {
   const std::int64_t s = context.shape.length;
   const std::int64_t h = context.model.hidden;
-  const auto keys = context.dropout(DropoutSite::attention(layer), context.model.attention_dropout);
+  const DropoutKey* keys =
+      context.dropout(DropoutSite::attention(layer), context.model.attention_dropout);
   const std::int64_t tasks = context.shape.sequences * context.model.heads;
 #pragma omp parallel for num_threads(context.threads) schedule(static)
   for (std::int64_t task = 0; task < tasks; ++task) {
@@ -142,11 +149,11 @@ void attention_backward(const Context& context, std::int64_t layer, const std::i
     float* d_key = d_query + h;
     float* d_value = d_query + 2 * h;
     // From the last block, which sees every key and so writes what the others add to.
-    const std::int64_t last = (s - 1) / block_of(head) * block_of(head);
+    const std::int64_t last = (head.tokens - 1) / block_of(head) * block_of(head);
     for (std::int64_t first = last; first >= 0; first -= block_of(head)) {
-      const SoftmaxRows rows = rows_of(head, first, data_or_null(keys));
+      const SoftmaxRows rows = rows_of(head, first, keys);
       const float* p = probabilities + (task * s + first) * s;
-      const float* d_out = d_output + (head.sequence * s + first) * h + head.head * head.size;
+      const float* d_out = d_output + (head.first_row + first) * h + head.head * head.size;
       const float* query = head.query + first * head.stride;
       const std::int64_t n = product_keys(context, rows);
       const bool add = first != last;
@@ -191,7 +198,7 @@ void attention_backward(const Context& context, std::int64_t layer, const std::i
       to_key.c = d_key;
       multiply(context, to_key);
     }
-    for (std::int64_t row = head.keys; row < s; ++row) {
+    for (std::int64_t row = head.keys; row < head.tokens; ++row) {
       std::fill_n(d_key + row * head.stride, head.size, 0.0F);
       std::fill_n(d_value + row * head.stride, head.size, 0.0F);
     }
@@ -199,7 +206,7 @@ void attention_backward(const Context& context, std::int64_t layer, const std::i
     for (const auto& [from, to] :
          {std::pair{d_query, sums}, std::pair{d_key, sums + h}, std::pair{d_value, sums + 2 * h}}) {
       std::fill_n(to, head.size, 0.0F);
-      context.kernels.column_sums(s, head.size, head.stride, from, to);
+      context.kernels.column_sums(head.tokens, head.size, head.stride, from, to);
     }
   }
   float* d_bias =

@@ -1,11 +1,14 @@
 #include "workloads/bert/cpu/bf16_products.h"
 
 #include <omp.h>
+#include <oneapi/dnnl/dnnl.h>
 
 #include <algorithm>
 #include <map>
+#include <new>
 #include <oneapi/dnnl/dnnl.hpp>
-#include <unordered_map>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 namespace bert {
@@ -14,7 +17,6 @@ namespace {
 struct Bf16Product {
   dnnl::matmul primitive;
   dnnl::memory a, b, bias, c, scratch;
-  std::unordered_map<int, dnnl::memory> arguments;  // of the memories above
 };
 
 dnnl::memory::dims strides(bool transposed, std::int64_t rows_apart) {
@@ -61,17 +63,9 @@ struct Bf16Products::Cache {
                      {description.weights_desc(), engine, nullptr},
                      {},
                      {description.dst_desc(), engine, nullptr},
-                     {description.scratchpad_desc(), engine, nullptr},
-                     {}};
+                     {description.scratchpad_desc(), engine, nullptr}};
     omp_set_num_threads(before);
-    made.arguments = {{DNNL_ARG_SRC, made.a},
-                      {DNNL_ARG_WEIGHTS, made.b},
-                      {DNNL_ARG_DST, made.c},
-                      {DNNL_ARG_SCRATCHPAD, made.scratch}};
-    if (shape.with_bias) {
-      made.bias = {description.bias_desc(), engine, nullptr};
-      made.arguments.emplace(DNNL_ARG_BIAS, made.bias);
-    }
+    if (shape.with_bias) made.bias = {description.bias_desc(), engine, nullptr};
     scratch.resize(std::max(scratch.size(), description.scratchpad_desc().get_size()));
     return products.emplace(shape, std::move(made)).first->second;
   }
@@ -92,7 +86,19 @@ void Bf16Products::multiply(const Bf16Shape& shape, const Bf16* a, const Bf16* b
   product.c.set_data_handle(c);
   product.scratch.set_data_handle(cache_->scratch.data());
   if (shape.with_bias) product.bias.set_data_handle(const_cast<float*>(bias));
-  product.primitive.execute(cache_->stream, product.arguments);
+  // The C function: the C++ one copies its arguments into memory that it asks for.
+  const dnnl_exec_arg_t arguments[] = {{DNNL_ARG_SRC, product.a.get()},
+                                       {DNNL_ARG_WEIGHTS, product.b.get()},
+                                       {DNNL_ARG_DST, product.c.get()},
+                                       {DNNL_ARG_SCRATCHPAD, product.scratch.get()},
+                                       {DNNL_ARG_BIAS, product.bias.get(true)}};
+  const dnnl_status_t status = dnnl_primitive_execute(product.primitive.get(), cache_->stream.get(),
+                                                      shape.with_bias ? 5 : 4, arguments);
+  if (status == dnnl_out_of_memory) throw std::bad_alloc();
+  if (status != dnnl_success) {
+    throw std::runtime_error("oneDNN refused a product in bf16 (status " + std::to_string(status) +
+                             ")");
+  }
   cache_->stream.wait();
 }
 

@@ -1,5 +1,6 @@
 #include "workloads/bert/cpu/context.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace bert {
@@ -9,6 +10,32 @@ void Context::stored(std::int64_t count, float* values) const {
   for_row_blocks(*this, count, [&](std::int64_t begin, std::int64_t end, std::int64_t) {
     kernels.round_to_fp16(end - begin, values + begin, values + begin);
   });
+}
+
+StepScratch::StepScratch(std::int64_t sequences, std::int64_t length, std::int64_t loss_rows,
+                         std::int64_t hidden) {
+  const auto count = [](std::int64_t n) { return static_cast<std::size_t>(n); };
+  keys.reserve(count(sequences));
+  losses.reserve(count(std::max(loss_rows, sequences)));
+  answer_logits.reserve(count(2 * sequences * length));
+  d_classifiers.reserve(count(2 * sequences * (hidden + 1)));
+  order.reserve(count(sequences * length));
+  word_starts.reserve(count(sequences * length + 1));
+  first_rows.reserve(count(sequences + 1));
+  places.reserve(count(sequences * length));
+}
+
+void StepScratch::lay_out(const Batch& batch, bool unpadded) {
+  first_rows.assign(1, 0);
+  places.clear();
+  for (std::int64_t b = 0; b < batch.sequences; ++b) {
+    const std::int64_t tokens =
+        unpadded ? batch.lengths[static_cast<std::size_t>(b)] : batch.sequence_length;
+    for (std::int64_t i = 0; i < tokens; ++i) {
+      places.push_back(static_cast<std::int32_t>(b * batch.sequence_length + i));
+    }
+    first_rows.push_back(static_cast<std::int64_t>(places.size()));
+  }
 }
 
 void clear_partials(const Context& context, std::int64_t width) {

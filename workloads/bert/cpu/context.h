@@ -24,7 +24,24 @@ struct StepShape {
   std::int64_t sequences = 0;  ///< B
   std::int64_t length = 0;     ///< s
   std::int64_t masked = 0;     ///< m, per sequence
-  [[nodiscard]] std::int64_t tokens() const { return sequences * length; }
+};
+
+/// What a step fills anew, in memory that is asked for once.
+struct StepScratch {
+  std::vector<DropoutKey> keys;           ///< [B] of the site that is computed
+  std::vector<double> losses;             ///< of rows or of sequences
+  std::vector<double> answer_logits;      ///< see CpuStep::answer_spans(), next_sentence()
+  std::vector<float> d_classifiers;       ///< [B, 2, h + 1]
+  std::vector<std::int32_t> order;        ///< [T] rows by token
+  std::vector<std::int64_t> word_starts;  ///< in `order`, and its end
+  /// [B + 1] row of each sequence's first token, and the number of rows.
+  std::vector<std::int64_t> first_rows;
+  std::vector<std::int32_t> places;  ///< [T] row -> place in the batch's [B, s]
+
+  StepScratch(std::int64_t sequences, std::int64_t length, std::int64_t loss_rows,
+              std::int64_t hidden);
+  /// Rows of a batch: all of its places, or those that hold no padding.
+  void lay_out(const Batch& batch, bool unpadded);
 };
 
 struct Context {
@@ -34,6 +51,8 @@ struct Context {
   Gemm& gemm;
   int threads = 1;
 
+  StepScratch* kept = nullptr;
+  bool unpadded = false;        ///< rows are tokens that are no padding
   Bf16Linears* bf16 = nullptr;  ///< products in bf16; null: in fp32 by `gemm`
   bool fp16 = false;            ///< what a GPU stores in fp16 is rounded to it
   float* weights = nullptr;
@@ -58,20 +77,28 @@ struct Context {
   /// After the last write to values that a GPU would hold in memory between two operations.
   void stored(std::int64_t count, float* values) const;
 
-  /// One key per sequence; empty when nothing is dropped.
-  [[nodiscard]] std::vector<DropoutKey> dropout(std::uint32_t site, double probability) const {
-    std::vector<DropoutKey> keys;
-    if (!training || probability <= 0) return keys;
+  /// One key per sequence, until the next call; null when nothing is dropped.
+  [[nodiscard]] const DropoutKey* dropout(std::uint32_t site, double probability) const {
+    if (!training || probability <= 0) return nullptr;
+    kept->keys.clear();
     for (std::int64_t b = 0; b < shape.sequences; ++b) {
-      keys.push_back(dropout_key(seed, optimizer_step, site, first_sequence + b, probability));
+      kept->keys.push_back(
+          dropout_key(seed, optimizer_step, site, first_sequence + b, probability));
     }
-    return keys;
+    return kept->keys.data();
+  }
+  /// Rows of the sequence begin at this one.
+  [[nodiscard]] std::int64_t first_row(std::int64_t sequence) const {
+    return kept->first_rows[static_cast<std::size_t>(sequence)];
+  }
+  /// Place in the batch's [B, s] of the token of a row, and back.
+  [[nodiscard]] std::size_t place(std::int64_t row) const {
+    return static_cast<std::size_t>(kept->places[static_cast<std::size_t>(row)]);
+  }
+  [[nodiscard]] std::int64_t row_of(std::int64_t place) const {
+    return first_row(place / shape.length) + place % shape.length;
   }
 };
-
-inline const DropoutKey* data_or_null(const std::vector<DropoutKey>& keys) {
-  return keys.empty() ? nullptr : keys.data();
-}
 
 /// body(begin, end, block) over row blocks, in parallel. `body` must not throw.
 template <typename Body>

@@ -4,6 +4,7 @@
 #include <oneapi/dnnl/dnnl_version.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 #include <string>
 #include <utility>
 
+#include "workloads/bert/core/communicator.h"
 #include "workloads/bert/core/module.h"
 #include "workloads/bert/cpu/attention.h"
 #include "workloads/bert/cpu/bf16_linears.h"
@@ -27,6 +29,13 @@ namespace {
 /// Allowance for what is not planned here: oneDNN's packed copies inside a product, the libraries.
 /// It only guards the start; peak_bytes() reports what a run really took.
 constexpr std::int64_t kUnplanned = 64LL << 20;
+
+/// Of predicted_peak_bytes(), bytes as they were measured: the code that oneDNN makes, and in fp32
+/// the copies of operands that its products pack, which go with the largest matrix of a layer.
+std::int64_t library_bytes(const ModelConfig& model, CpuPrecision precision) {
+  if (precision == CpuPrecision::bf16) return 11LL << 19;
+  return (35LL << 18) + 6 * model.hidden * model.intermediate;
+}
 
 /// Rows of logits that a next_word head has at a time, where BackendOptions::logit_rows leaves it
 /// to the backend.
@@ -73,6 +82,23 @@ OperandSizes operand_sizes(const BackendOptions& options, std::int64_t masked_pe
           rows * model.intermediate};
 }
 
+/// Most rows whose losses are summed at a time.
+std::int64_t loss_rows(const BackendOptions& options) {
+  const std::int64_t masked =
+      options.micro_batch_size * options.model.predicted_positions(options.sequence_length);
+  const bool next_word = options.model.objective == Objective::next_word;
+  return next_word ? std::max(options.logit_rows, kLogitRows) : masked;
+}
+
+void check_unpadded(const Batch& batch) {
+  for (const std::int32_t place : batch.masked) {
+    const std::int64_t sequence = place / batch.sequence_length;
+    if (place % batch.sequence_length < batch.lengths[static_cast<std::size_t>(sequence)]) continue;
+    throw std::invalid_argument(
+        "batch: a masked position is padding, which --unpadded does not compute");
+  }
+}
+
 /// Elements of the largest operand of an attention head's product.
 std::int64_t head_operand(const BackendOptions& options) {
   return options.sequence_length * std::max(options.sequence_length, options.model.head_size());
@@ -85,7 +111,11 @@ class CpuBackend final : public Backend {
         precision_(precision),
         layout_(options.model),
         scaler_(options.loss_scale, precision == CpuPrecision::fp16),
-        optimizer_(layout_.parameters, kernels(), options.threads),
+        shares_(options.zero_stage != 0 && !options.inference ? options.world_size : 1),
+        optimizer_(layout_.parameters, kernels(), options.threads, shares_ > 1 ? options.rank : 0,
+                   shares_),
+        scratch_(options.micro_batch_size, options.sequence_length, loss_rows(options),
+                 options.model.hidden),
         masked_capacity_(options.model.predicted_positions(options.sequence_length)),
         activations_(make_activations(masked_capacity_)) {
     if (precision == CpuPrecision::bf16 && !Bf16Products::is_native()) {
@@ -99,12 +129,13 @@ class CpuBackend final : public Backend {
                        std::to_string(options.micro_batch_size) + " and sequence length " +
                        std::to_string(options.sequence_length),
                    options.memory_limit_bytes);
+    before_ = resident_bytes();
     omp_set_num_threads(options.threads);
     weights_ = Buffer(layout_.total);
     if (!options.inference) {
       gradients_ = Buffer(layout_.total);
-      first_ = Buffer(layout_.total);
-      second_ = Buffer(layout_.total);
+      first_ = Buffer(share().size);
+      second_ = Buffer(share().size);
     }
     make_arena();
     if (precision == CpuPrecision::fp16) fp16_weights_ = Buffer(layout_.total);
@@ -127,7 +158,28 @@ class CpuBackend final : public Backend {
 
   void write_state(StateArray array, std::int64_t offset, std::span<const float> in) override {
     if (options_.inference && array != StateArray::weights) return;
-    Backend::write_state(array, offset, in);
+    if (!is_shared(array)) return Backend::write_state(array, offset, in);
+    const auto [begin, size] = overlap(share(), offset, in.size());
+    const auto from = in.subspan(static_cast<std::size_t>(begin - offset), size);
+    std::ranges::copy(from, moments(array).data() + (begin - share().begin));
+  }
+  /// Of moments that ranks share: each sends its part to the others.
+  void read_state(StateArray array, std::int64_t offset, std::span<float> out) override {
+    if (!is_shared(array)) return Backend::read_state(array, offset, out);
+    for (int rank = 0; rank < shares_; ++rank) {
+      const auto [begin, size] = overlap(optimizer_.share(rank), offset, out.size());
+      if (size == 0) continue;
+      const auto part = out.subspan(static_cast<std::size_t>(begin - offset), size);
+      if (rank == options_.rank) {
+        std::copy_n(moments(array).data() + (begin - share().begin), size, part.begin());
+      }
+      communicator().broadcast(part, rank);
+    }
+  }
+  /// Gradients lie in host memory, where the trainer sums them.
+  bool reduce_with(Communicator& communicator, const ReductionOptions& options) override {
+    if (options.zero_stage != 0) communicator_ = &communicator;
+    return false;
   }
 
   std::span<float> weights() override {
@@ -154,14 +206,17 @@ class CpuBackend final : public Backend {
     materialize_zeros();
     const double scale = scaler_.scale();
     optimizer_.step(options, learning_rate, gradient_factor / scale, norm * scale, update,
-                    gradients_.data(), weights_.data(), first_.data(), second_.data());
+                    gradients_.data(), weights_.data(), first_.data(), second_.data(),
+                    [&](std::span<double> sums) { communicator().all_reduce_sum(sums); });
     weights_changed_ = true;
+    gather_weights();
   }
 
   UpdateResult update(const UpdateRequest& request) override;
   [[nodiscard]] ScalarState scalar_state() override { return scaler_.state(); }
   void set_scalar_state(const ScalarState& state) override { scaler_.restore(state); }
 
+  /// Where ranks share them, those of this rank's share.
   std::span<float> first_moments() override { return whole(first_); }
   std::span<float> second_moments() override { return whole(second_); }
 
@@ -180,6 +235,15 @@ class CpuBackend final : public Backend {
     return precision_ == CpuPrecision::fp16 ? "fp32" : "";
   }
 
+  /// What the process had before, the plan, and what oneDNN keeps: it met the measured peaks of
+  /// bert-tiny to bert-base within 3 % (docs/cpu.md).
+  [[nodiscard]] std::int64_t predicted_peak_bytes() const override {
+    if (before_ == 0) return 0;
+    return before_ + planned_bytes() - kUnplanned + library_bytes(options_.model, precision_);
+  }
+  [[nodiscard]] std::int64_t measured_peak_bytes() const override {
+    return stepped_ ? resident_peak_bytes() : 0;
+  }
   [[nodiscard]] std::int64_t peak_bytes() const override {
     // After a step every page has been touched, so the system's figure is the whole truth.
     const std::int64_t measured = stepped_ ? resident_peak_bytes() : 0;
@@ -191,8 +255,43 @@ class CpuBackend final : public Backend {
     return {buffer.data(), static_cast<std::size_t>(buffer.size())};
   }
   [[nodiscard]] std::int64_t planned_bytes() const {
-    return (options_.inference ? 4 : 16) * layout_.total + activations_->bytes() +
-           precision_bytes() + kUnplanned;
+    const std::int64_t state =
+        options_.inference ? 4 * layout_.total : 8 * layout_.total + 8 * share().size;
+    return state + activations_->bytes() + precision_bytes() + kUnplanned;
+  }
+  [[nodiscard]] Optimizer::Share share() const {
+    return optimizer_.share(shares_ > 1 ? options_.rank : 0);
+  }
+  [[nodiscard]] bool is_shared(StateArray array) const {
+    return shares_ > 1 &&
+           (array == StateArray::first_moments || array == StateArray::second_moments);
+  }
+  Buffer& moments(StateArray array) {
+    return array == StateArray::first_moments ? first_ : second_;
+  }
+  /// Elements that both have: where they begin, and how many.
+  static std::pair<std::int64_t, std::size_t> overlap(const Optimizer::Share& share,
+                                                      std::int64_t offset, std::size_t size) {
+    const std::int64_t begin = std::max(share.begin, offset);
+    const std::int64_t end =
+        std::min(share.begin + share.size, offset + static_cast<std::int64_t>(size));
+    if (end <= begin) return {offset, 0};
+    return {begin, static_cast<std::size_t>(end - begin)};
+  }
+  [[nodiscard]] Communicator& communicator() const {
+    if (communicator_ == nullptr) throw std::logic_error("--zero 1: before reduce_with()");
+    return *communicator_;
+  }
+  /// What each rank has updated, to all.
+  void gather_weights() {
+    if (shares_ == 1) return;
+    const auto start = std::chrono::steady_clock::now();
+    for (int rank = 0; rank < shares_; ++rank) {
+      const auto own = optimizer_.share(rank);
+      communicator().broadcast({weights_.data() + own.begin, static_cast<std::size_t>(own.size)},
+                               rank);
+    }
+    gather_s_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
   /// What other precisions than fp32 take in addition.
   [[nodiscard]] std::int64_t precision_bytes() const {
@@ -244,9 +343,14 @@ class CpuBackend final : public Backend {
   CpuPrecision precision_;
   ParameterLayout layout_;
   LossScaler scaler_;
+  int shares_;  ///< ranks that share the moments among them (ZeRO-1)
+  Communicator* communicator_ = nullptr;
+  std::int64_t before_ = 0;  ///< bytes that were resident before anything was asked for; 0: unknown
+  double gather_s_ = 0;      ///< of the last update, for the weights
   Gemm gemm_;
   std::optional<Bf16Linears> bf16_;
   Optimizer optimizer_;
+  StepScratch scratch_;
   std::int64_t masked_capacity_;
   std::unique_ptr<Activations<float>> activations_;  // holds pointers to itself, so it cannot move
   Buffer weights_, gradients_, first_, second_, arena_;
@@ -295,6 +399,7 @@ void CpuBackend::take_weights() {
 
 UpdateResult CpuBackend::update(const UpdateRequest& request) {
   UpdateResult result;
+  gather_s_ = 0;
   result.loss_scale = scaler_.on() ? scaler_.scale() : 0;
   result.gradient_norm = gradient_norm();
   result.skipped = scaler_.on() && !std::isfinite(result.gradient_norm);
@@ -304,18 +409,23 @@ UpdateResult CpuBackend::update(const UpdateRequest& request) {
                    result.gradient_norm, request.update);
   }
   scaler_.step(!result.skipped);
+  if (shares_ > 1) result.communication_s = result.exposed_communication_s = gather_s_;
   return result;
 }
 
 CpuStep CpuBackend::make_step(const Batch& batch) {
   enter();
   check_batch(batch, options_);
+  if (options_.unpadded) check_unpadded(batch);
   ensure_masked_capacity(batch.masked_per_sequence);
   take_weights();
   CpuStep step{{options_.model, layout_, kernels(), gemm_, options_.threads},
                options_,
                *activations_,
                batch};
+  scratch_.lay_out(batch, options_.unpadded);
+  step.kept = &scratch_;
+  step.unpadded = options_.unpadded;
   step.bf16 = bf16_ ? &*bf16_ : nullptr;
   step.fp16 = precision_ == CpuPrecision::fp16;
   step.weights = step.fp16 ? fp16_weights_.data() : weights_.data();
@@ -396,7 +506,7 @@ std::vector<Prediction> CpuBackend::predict(const Batch& batch) {
   CpuStep step = make_step(batch);
   bert::forward(step);
   heads(step, true);
-  const double* logits = step.answer_logits.data();
+  const double* logits = scratch_.answer_logits.data();
   std::vector<Prediction> predictions;
   for (std::int64_t b = 0; b < batch.sequences; ++b) {
     if (spans) {

@@ -3,11 +3,11 @@
 #include <oneapi/dnnl/dnnl.h>
 
 #include <map>
+#include <new>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <stdexcept>
 #include <string>
 #include <tuple>
-#include <unordered_map>
 
 namespace bert {
 namespace {
@@ -16,6 +16,14 @@ struct Product {
   dnnl::matmul primitive;
   dnnl::memory input, weight, bias, output;
 };
+
+void check(dnnl_status_t status, std::int64_t m, std::int64_t n, std::int64_t k) {
+  if (status == dnnl_success) return;
+  if (status == dnnl_out_of_memory) throw std::bad_alloc();
+  throw std::runtime_error("oneDNN refused a product of " + std::to_string(m) + " x " +
+                           std::to_string(n) + " x " + std::to_string(k) + " (status " +
+                           std::to_string(status) + ")");
+}
 
 }  // namespace
 
@@ -53,14 +61,15 @@ void Gemm::forward(std::int64_t m, std::int64_t n, std::int64_t k, const float* 
   product.input.set_data_handle(const_cast<float*>(x));
   product.weight.set_data_handle(const_cast<float*>(weight));
   product.output.set_data_handle(y);
-  std::unordered_map<int, dnnl::memory> arguments = {{DNNL_ARG_SRC, product.input},
-                                                     {DNNL_ARG_WEIGHTS, product.weight},
-                                                     {DNNL_ARG_DST, product.output}};
-  if (bias != nullptr) {
-    product.bias.set_data_handle(const_cast<float*>(bias));
-    arguments.emplace(DNNL_ARG_BIAS, product.bias);
-  }
-  product.primitive.execute(cache_->stream, arguments);
+  if (bias != nullptr) product.bias.set_data_handle(const_cast<float*>(bias));
+  // The C function: the C++ one copies its arguments into memory that it asks for.
+  const dnnl_exec_arg_t arguments[] = {{DNNL_ARG_SRC, product.input.get()},
+                                       {DNNL_ARG_WEIGHTS, product.weight.get()},
+                                       {DNNL_ARG_DST, product.output.get()},
+                                       {DNNL_ARG_BIAS, product.bias.get()}};
+  check(dnnl_primitive_execute(product.primitive.get(), cache_->stream.get(),
+                               bias != nullptr ? 4 : 3, arguments),
+        m, n, k);
   cache_->stream.wait();
 }
 
@@ -79,11 +88,7 @@ void sgemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, s
            float beta, float* c, std::int64_t ldc) {
   const dnnl_status_t status = dnnl_sgemm(transpose_a ? 'T' : 'N', transpose_b ? 'T' : 'N', m, n, k,
                                           alpha, a, lda, b, ldb, beta, c, ldc);
-  if (status == dnnl_success) return;
-  if (status == dnnl_out_of_memory) throw std::bad_alloc();
-  throw std::runtime_error("oneDNN refused a product of " + std::to_string(m) + " x " +
-                           std::to_string(n) + " x " + std::to_string(k) + " (status " +
-                           std::to_string(status) + ")");
+  check(status, m, n, k);
 }
 
 }  // namespace bert

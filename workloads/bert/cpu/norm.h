@@ -5,6 +5,10 @@
 
 namespace bert {
 
+/// Of rows [begin, end), in the calling thread.
+void norm_rows(const Context& context, const NormForward& norm, std::int64_t begin,
+               std::int64_t end);
+
 void run_norm_forward(const Context& context, const NormForward& norm, std::int64_t rows);
 
 /// Adds to the gradients named in `sums` (bias may be null).

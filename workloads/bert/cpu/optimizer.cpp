@@ -20,37 +20,60 @@ double trust_ratio(const OptimizerOptions& options, const LambSums& sums) {
 
 }  // namespace
 
-Optimizer::Optimizer(const std::vector<Parameter>& parameters, const Kernels& kernels, int threads)
-    : parameters_(parameters), kernels_(kernels), threads_(threads) {
+Optimizer::Optimizer(const std::vector<Parameter>& parameters, const Kernels& kernels, int threads,
+                     int rank, int shares)
+    : parameters_(parameters), kernels_(kernels), threads_(threads), rank_(rank), shares_(shares) {
   for (std::size_t p = 0; p < parameters_.size(); ++p) {
     for (std::int64_t begin = 0; begin < parameters_[p].size; begin += kChunk) {
       chunks_.push_back(
           {p, parameters_[p].offset + begin, std::min(kChunk, parameters_[p].size - begin)});
     }
   }
+  squares_.resize(chunks_.size());
+  partial_.resize(chunks_.size());
+  sums_.resize(parameters_.size());
+}
+
+std::pair<std::int64_t, std::int64_t> Optimizer::chunks_of(int rank) const {
+  const std::int64_t total = chunks_.back().begin + chunks_.back().size;
+  const auto first_of = [&](int of) {
+    const auto found = std::ranges::lower_bound(chunks_, total * of / shares_, {}, &Chunk::begin);
+    return static_cast<std::int64_t>(found - chunks_.begin());
+  };
+  return {first_of(rank), first_of(rank + 1)};
+}
+
+Optimizer::Share Optimizer::share(int rank) const {
+  const auto [first, end] = chunks_of(rank);
+  if (first == end) return {};
+  const std::int64_t begin = chunks_[static_cast<std::size_t>(first)].begin;
+  const Chunk& last = chunks_[static_cast<std::size_t>(end - 1)];
+  return {begin, last.begin + last.size - begin};
 }
 
 void Optimizer::step(const OptimizerOptions& options, double learning_rate, double gradient_factor,
                      double norm, std::int64_t update, const float* gradients, float* weights,
-                     float* first, float* second) const {
+                     float* first, float* second, const Sum& sum) {
   const AdamConstants common = adam_constants(options, gradient_factor, norm, update);
+  const std::int64_t own = share(rank_).begin;
   const auto range_of = [&](const Chunk& chunk) {
     AdamRange range{common};
     range.size = chunk.size;
     range.weights = weights + chunk.begin;
     range.gradients = gradients + chunk.begin;
-    range.first = first + chunk.begin;
-    range.second = second + chunk.begin;
+    range.first = first + (chunk.begin - own);
+    range.second = second + (chunk.begin - own);
     return range;
   };
-  const auto count = static_cast<std::int64_t>(chunks_.size());
+  // Plain variables: a structured binding is not visible in a parallel region.
+  const std::int64_t begin = chunks_of(rank_).first, end = chunks_of(rank_).second;
   const auto decay_of = [&](const Chunk& chunk) {
     return parameters_[chunk.parameter].decay ? options.weight_decay : 0.0;
   };
 
   if (options.kind == OptimizerOptions::Kind::adamw) {
 #pragma omp parallel for num_threads(threads_) schedule(static)
-    for (std::int64_t i = 0; i < count; ++i) {
+    for (std::int64_t i = begin; i < end; ++i) {
       const Chunk& chunk = chunks_[static_cast<std::size_t>(i)];
       AdamRange range = range_of(chunk);
       range.decay = static_cast<float>(learning_rate * decay_of(chunk));
@@ -60,24 +83,29 @@ void Optimizer::step(const OptimizerOptions& options, double learning_rate, doub
     return;
   }
 
-  std::vector<LambSums> partial(chunks_.size());
+  // Other ranks' chunks are zeros here, so that sums over ranks have the bits of one rank's.
+  std::fill(partial_.begin(), partial_.end(), LambSums{});
 #pragma omp parallel for num_threads(threads_) schedule(static)
-  for (std::int64_t i = 0; i < count; ++i) {
+  for (std::int64_t i = begin; i < end; ++i) {
     const Chunk& chunk = chunks_[static_cast<std::size_t>(i)];
     AdamRange range = range_of(chunk);
     range.decay = static_cast<float>(decay_of(chunk));
-    partial[static_cast<std::size_t>(i)] = kernels_.lamb_moments(range);
+    partial_[static_cast<std::size_t>(i)] = kernels_.lamb_moments(range);
   }
-  std::vector<LambSums> sums(parameters_.size());
+  if (shares_ > 1) {
+    static_assert(sizeof(LambSums) == 2 * sizeof(double));
+    sum({&partial_.front().weights, 2 * partial_.size()});
+  }
+  std::fill(sums_.begin(), sums_.end(), LambSums{});
   for (std::size_t i = 0; i < chunks_.size(); ++i) {
-    sums[chunks_[i].parameter].weights += partial[i].weights;
-    sums[chunks_[i].parameter].update += partial[i].update;
+    sums_[chunks_[i].parameter].weights += partial_[i].weights;
+    sums_[chunks_[i].parameter].update += partial_[i].update;
   }
 #pragma omp parallel for num_threads(threads_) schedule(static)
-  for (std::int64_t i = 0; i < count; ++i) {
+  for (std::int64_t i = begin; i < end; ++i) {
     const Chunk& chunk = chunks_[static_cast<std::size_t>(i)];
     const bool adapts = parameters_[chunk.parameter].decay || options.trust_ratio_without_decay;
-    const double ratio = adapts ? trust_ratio(options, sums[chunk.parameter]) : 1.0;
+    const double ratio = adapts ? trust_ratio(options, sums_[chunk.parameter]) : 1.0;
     AdamRange range = range_of(chunk);
     range.decay = static_cast<float>(decay_of(chunk));
     range.rate = static_cast<float>(learning_rate * ratio);
@@ -85,17 +113,16 @@ void Optimizer::step(const OptimizerOptions& options, double learning_rate, doub
   }
 }
 
-double Optimizer::norm(const float* values) const {
-  std::vector<double> partial(chunks_.size());
+double Optimizer::norm(const float* values) {
   const auto count = static_cast<std::int64_t>(chunks_.size());
 #pragma omp parallel for num_threads(threads_) schedule(static)
   for (std::int64_t i = 0; i < count; ++i) {
     const Chunk& chunk = chunks_[static_cast<std::size_t>(i)];
-    partial[static_cast<std::size_t>(i)] =
+    squares_[static_cast<std::size_t>(i)] =
         kernels_.sum_of_squares(chunk.size, values + chunk.begin);
   }
   double total = 0;
-  for (const double one : partial) total += one;
+  for (const double one : squares_) total += one;
   return std::sqrt(total);
 }
 

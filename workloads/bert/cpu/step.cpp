@@ -75,13 +75,12 @@ void CpuStep::gelu_backward(const LinearOffsets& at, std::int64_t rows, const fl
   stored(rows * at.outputs, d);
 }
 
-std::vector<DropoutKey> CpuStep::keys_of(const NormStep<float>& step) const {
+const DropoutKey* CpuStep::keys_of(const NormStep<float>& step) const {
   const auto site = step.before ? step.before : step.after;
-  return site ? dropout(*site, model.hidden_dropout) : std::vector<DropoutKey>();
+  return site ? dropout(*site, model.hidden_dropout) : nullptr;
 }
 
-NormForward CpuStep::forward_of(const NormStep<float>& step,
-                                const std::vector<DropoutKey>& keys) const {
+NormForward CpuStep::forward_of(const NormStep<float>& step, const DropoutKey* keys) const {
   NormForward norm;
   norm.width = model.hidden;
   norm.rows_per_sequence = shape.length;
@@ -91,7 +90,7 @@ NormForward CpuStep::forward_of(const NormStep<float>& step,
   norm.residual = step.residual;
   norm.gamma = weights + step.at.weight;
   norm.beta = weights + step.at.bias;
-  (step.before ? norm.before : norm.after) = data_or_null(keys);
+  (step.before ? norm.before : norm.after) = keys;
   norm.output = step.output;
   norm.mean = step.mean;
   norm.rstd = step.rstd;
@@ -99,14 +98,13 @@ NormForward CpuStep::forward_of(const NormStep<float>& step,
 }
 
 void CpuStep::norm(const NormStep<float>& step, std::int64_t rows) const {
-  const auto keys = keys_of(step);
-  run_norm_forward(*this, forward_of(step, keys), rows);
+  run_norm_forward(*this, forward_of(step, keys_of(step)), rows);
   stored(rows * model.hidden, step.sum);
   stored(rows * model.hidden, step.output);
 }
 
 void CpuStep::norm_again(const NormStep<float>& step) const {
-  NormForward norm = forward_of(step, {});
+  NormForward norm = forward_of(step, nullptr);
   norm.again = true;
   run_norm_forward(*this, norm, rows());
   stored(rows() * model.hidden, step.output);
@@ -114,7 +112,7 @@ void CpuStep::norm_again(const NormStep<float>& step) const {
 
 void CpuStep::norm_backward(const NormStep<float>& step, std::int64_t rows,
                             const NormGradients<float>& d) const {
-  const auto keys = keys_of(step);
+  const DropoutKey* keys = keys_of(step);
   NormBackward norm;
   norm.width = model.hidden;
   norm.rows_per_sequence = shape.length;
@@ -126,7 +124,7 @@ void CpuStep::norm_backward(const NormStep<float>& step, std::int64_t rows,
   norm.mean = step.mean;
   norm.rstd = step.rstd;
   norm.gamma = weights + step.at.weight;
-  (step.before ? norm.before : norm.after) = data_or_null(keys);
+  (step.before ? norm.before : norm.after) = keys;
   run_norm_backward(*this, norm, rows,
                     {gradients + step.at.weight, gradients + step.at.bias,
                      step.bias == kAbsent ? nullptr : gradients + step.bias});
@@ -151,19 +149,20 @@ void CpuStep::attention_backward(std::size_t layer, const float* d_attention) co
 
 void CpuStep::embed(const NormStep<float>& step) const {
   const std::int64_t h = model.hidden;
-  const auto keys = keys_of(step);
+  const DropoutKey* keys = keys_of(step);
   const NormForward norm = forward_of(step, keys);
   for_row_blocks(*this, rows(), [&](std::int64_t begin, std::int64_t end, std::int64_t) {
     for (std::int64_t row = begin; row < end; ++row) {
-      const auto i = static_cast<std::size_t>(row);
+      const std::size_t i = place(row);
+      const auto position = static_cast<std::int64_t>(i) % shape.length;
       float* sum = step.sum + row * h;
       std::copy_n(weights + layout.word_embeddings + batch.tokens[i] * h, h, sum);
-      kernels.add(h, weights + layout.position_embeddings + row % shape.length * h, sum);
+      kernels.add(h, weights + layout.position_embeddings + position * h, sum);
       if (model.segment_types > 0) {
         kernels.add(h, weights + layout.segment_embeddings + batch.segments[i] * h, sum);
       }
     }
-    kernels.norm_forward(norm, begin, end, thread_scratch());
+    norm_rows(*this, norm, begin, end);
   });
   stored(rows() * h, step.sum);
   stored(rows() * h, step.output);
@@ -174,14 +173,21 @@ void CpuStep::add_to_tables(const float* d_sum) const {
   const std::int64_t s = shape.length;
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (std::int64_t position = 0; position < s; ++position) {
-    kernels.column_sums(shape.sequences, h, s * h, d_sum + position * h,
-                        gradients + layout.position_embeddings + position * h);
+    float* sums = gradients + layout.position_embeddings + position * h;
+    if (!unpadded) {
+      kernels.column_sums(shape.sequences, h, s * h, d_sum + position * h, sums);
+      continue;
+    }
+    for (std::int64_t b = 0; b < shape.sequences; ++b) {
+      const std::int64_t row = first_row(b) + position;
+      if (row < first_row(b + 1)) kernels.add(h, d_sum + row * h, sums);
+    }
   }
   if (model.segment_types > 0) {
     float* table = gradients + layout.segment_embeddings;
     for_columns(*this, h, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = 0; row < rows(); ++row) {
-        const std::int64_t segment = batch.segments[static_cast<std::size_t>(row)];
+        const std::int64_t segment = batch.segments[place(row)];
         kernels.add(end - begin, d_sum + row * h + begin, table + segment * h + begin);
       }
     });
@@ -191,24 +197,29 @@ void CpuStep::add_to_tables(const float* d_sum) const {
 
 void CpuStep::add_word_gradients(const float* d_sum) const {
   const std::int64_t h = model.hidden;
-  const auto& tokens = batch.tokens;
-  std::vector<std::int32_t> order(tokens.size());
+  auto& order = kept->order;
+  order.resize(static_cast<std::size_t>(rows()));
   std::iota(order.begin(), order.end(), 0);
-  const auto token = [&](std::int32_t row) { return tokens[static_cast<std::size_t>(row)]; };
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::int32_t a, std::int32_t b) { return token(a) < token(b); });
+  const auto token = [&](std::int32_t row) { return batch.tokens[place(row)]; };
+  std::sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
+    return token(a) != token(b) ? token(a) < token(b) : a < b;
+  });
   // Where the rows of each token begin, and the end.
-  std::vector<std::size_t> starts;
+  auto& starts = kept->word_starts;
+  starts.clear();
   for (std::size_t i = 0; i < order.size(); ++i) {
-    if (i == 0 || token(order[i]) != token(order[i - 1])) starts.push_back(i);
+    if (i == 0 || token(order[i]) != token(order[i - 1])) {
+      starts.push_back(static_cast<std::int64_t>(i));
+    }
   }
   const auto words = static_cast<std::int64_t>(starts.size());
-  starts.push_back(order.size());
+  starts.push_back(static_cast<std::int64_t>(order.size()));
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 16)
   for (std::int64_t word = 0; word < words; ++word) {
     const auto at = static_cast<std::size_t>(word);
-    float* row = gradients + layout.word_embeddings + token(order[starts[at]]) * h;
-    for (std::size_t i = starts[at]; i < starts[at + 1]; ++i) {
+    const auto first = static_cast<std::size_t>(starts[at]);
+    float* row = gradients + layout.word_embeddings + token(order[first]) * h;
+    for (std::size_t i = first; i < static_cast<std::size_t>(starts[at + 1]); ++i) {
       kernels.add(h, d_sum + order[i] * h, row);
     }
   }
@@ -218,8 +229,8 @@ void CpuStep::gather_masked() const {
   const std::int64_t h = model.hidden;
   for_row_blocks(*this, masked_rows(), [&](std::int64_t begin, std::int64_t end, std::int64_t) {
     for (std::int64_t row = begin; row < end; ++row) {
-      std::copy_n(act.hidden + batch.masked[static_cast<std::size_t>(row)] * h, h,
-                  act.heads.gathered + row * h);
+      const std::int64_t from = row_of(batch.masked[static_cast<std::size_t>(row)]);
+      std::copy_n(act.hidden + from * h, h, act.heads.gathered + row * h);
     }
   });
 }
@@ -228,8 +239,8 @@ void CpuStep::gather_masked() const {
 void CpuStep::scatter_masked(const float* d_gathered) const {
   const std::int64_t h = model.hidden;
   for (std::int64_t row = 0; row < masked_rows(); ++row) {
-    kernels.add(h, d_gathered + row * h,
-                act.d_output + batch.masked[static_cast<std::size_t>(row)] * h);
+    const std::int64_t to = row_of(batch.masked[static_cast<std::size_t>(row)]);
+    kernels.add(h, d_gathered + row * h, act.d_output + to * h);
   }
   stored(rows() * h, act.d_output);
 }
@@ -237,14 +248,14 @@ void CpuStep::scatter_masked(const float* d_gathered) const {
 void CpuStep::gather_first() const {
   const std::int64_t h = model.hidden;
   for (std::int64_t b = 0; b < shape.sequences; ++b) {
-    std::copy_n(act.hidden + b * shape.length * h, h, act.heads.first_tokens + b * h);
+    std::copy_n(act.hidden + first_row(b) * h, h, act.heads.first_tokens + b * h);
   }
 }
 
 void CpuStep::scatter_first(const float* d_first) const {
   const std::int64_t h = model.hidden;
   for (std::int64_t b = 0; b < shape.sequences; ++b) {
-    kernels.add(h, d_first + b * h, act.d_output + b * shape.length * h);
+    kernels.add(h, d_first + b * h, act.d_output + first_row(b) * h);
   }
   stored(rows() * h, act.d_output);
 }
@@ -266,7 +277,8 @@ void CpuStep::cross_entropy(std::int64_t first, std::int64_t count, std::int64_t
   const float* bias = layout.decoder.bias == kAbsent ? nullptr : weights + layout.decoder.bias;
   const std::int64_t learnt = model.head_everywhere ? labelled() : total;
   const auto scale = static_cast<float>(gradient_scale / static_cast<double>(learnt));
-  std::vector<double> losses(static_cast<std::size_t>(count));
+  auto& losses = kept->losses;
+  losses.assign(static_cast<std::size_t>(count), 0.0);
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (std::int64_t row = 0; row < count; ++row) {
     float* logits = act.heads.logits + row * classes;
@@ -290,6 +302,7 @@ void CpuStep::next_sentence() {
   const float* pooler_bias = weights + layout.pooler.bias;
   float* d_w = gradients == nullptr ? nullptr : gradients + layout.next_sentence.weight;
   float* d_bias = gradients == nullptr ? nullptr : gradients + layout.next_sentence.bias;
+  kept->answer_logits.clear();
   for (std::int64_t b = 0; b < shape.sequences; ++b) {
     float* pooled = act.heads.pooled + b * h;
     float* d_pooled = act.heads.d_pooled + b * h;
@@ -299,7 +312,7 @@ void CpuStep::next_sentence() {
       logits[0] += static_cast<double>(pooled[j] * w[j]);
       logits[1] += static_cast<double>(pooled[j] * w[h + j]);
     }
-    answer_logits.insert(answer_logits.end(), logits, logits + 2);
+    kept->answer_logits.insert(kept->answer_logits.end(), logits, logits + 2);
     const int label = batch.next_sentence[static_cast<std::size_t>(b)];
     const double other = logits[1 - label] - logits[label];
     sentence_losses +=
@@ -329,10 +342,13 @@ void CpuStep::answer_spans(bool forward_only) {
   const float* w = weights + layout.next_sentence.weight;
   const float* bias = weights + layout.next_sentence.bias;
   const double scale = gradient_scale / static_cast<double>(2 * shape.sequences);
-  answer_logits.assign(static_cast<std::size_t>(2 * rows()), 0.0);
-  std::vector<double> losses(static_cast<std::size_t>(shape.sequences));
-  std::vector<float> d_classifiers(
-      forward_only ? 0 : static_cast<std::size_t>(shape.sequences * 2 * (h + 1)), 0.0F);
+  auto& answer_logits = kept->answer_logits;
+  auto& losses = kept->losses;
+  auto& d_classifiers = kept->d_classifiers;
+  answer_logits.assign(static_cast<std::size_t>(2 * shape.sequences * s), 0.0);
+  losses.assign(static_cast<std::size_t>(shape.sequences), 0.0);
+  d_classifiers.assign(forward_only ? 0 : static_cast<std::size_t>(shape.sequences * 2 * (h + 1)),
+                       0.0F);
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (std::int64_t b = 0; b < shape.sequences; ++b) {
     const std::int64_t length = batch.lengths[static_cast<std::size_t>(b)];
@@ -340,7 +356,7 @@ void CpuStep::answer_spans(bool forward_only) {
     for (std::int64_t c = 0; c < 2; ++c) {
       double top = -HUGE_VAL;
       for (std::int64_t t = 0; t < length; ++t) {
-        const float* x = act.hidden + (b * s + t) * h;
+        const float* x = act.hidden + (first_row(b) + t) * h;
         double sum = static_cast<double>(bias[c]);
         for (std::int64_t j = 0; j < h; ++j) sum += static_cast<double>(x[j] * w[c * h + j]);
         logits[2 * t + c] = sum;
@@ -352,13 +368,13 @@ void CpuStep::answer_spans(bool forward_only) {
       losses[static_cast<std::size_t>(b)] += (top + std::log(total) - logits[2 * label + c]) / 2;
       if (forward_only) continue;
       float* d_w = d_classifiers.data() + (2 * b + c) * (h + 1);
-      for (std::int64_t t = 0; t < s; ++t) {
-        float* d_row = act.d_output + (b * s + t) * h;
+      for (std::int64_t t = 0; t < first_row(b + 1) - first_row(b); ++t) {
+        float* d_row = act.d_output + (first_row(b) + t) * h;
         if (c == 0) std::fill_n(d_row, h, 0.0F);
         if (t >= length) continue;
         const double probability = std::exp(logits[2 * t + c] - top) / total;
         const auto d = static_cast<float>((probability - (t == label ? 1 : 0)) * scale);
-        const float* x = act.hidden + (b * s + t) * h;
+        const float* x = act.hidden + (first_row(b) + t) * h;
         for (std::int64_t j = 0; j < h; ++j) {
           d_row[j] += d * w[c * h + j];
           d_w[j] += d * x[j];

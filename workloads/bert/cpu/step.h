@@ -7,7 +7,7 @@
 
 namespace bert {
 
-/// The work of one micro-step, by operations as transformer.h states them. T: tokens.
+/// The work of one micro-step, by operations as transformer.h states them. T: rows, one a token.
 struct CpuStep : Context {
   using Element = float;
 
@@ -17,7 +17,7 @@ struct CpuStep : Context {
   double gradient_scale = 1;
   double word_losses = 0, sentence_losses = 0;  ///< sums over rows, over sequences
 
-  [[nodiscard]] std::int64_t rows() const { return shape.tokens(); }
+  [[nodiscard]] std::int64_t rows() const { return kept->first_rows.back(); }
   [[nodiscard]] std::int64_t sequences() const { return shape.sequences; }
   [[nodiscard]] std::int64_t masked_rows() const { return shape.sequences * shape.masked; }
   [[nodiscard]] float* row_at(float* values, std::int64_t row) const {
@@ -65,13 +65,12 @@ struct CpuStep : Context {
   /// one; the loss of a sequence is the mean of the two.
   void answer_spans(bool forward_only);
 
-  /// Of the fine-tuned heads: [T, 2] for the first and the last token, or [B, 2] for the classes.
-  std::vector<double> answer_logits = {};
+  /// Logits of the fine-tuned heads are in kept->answer_logits: [B, s, 2] for the first and the
+  /// last token, or [B, 2] for the classes.
 
  private:
-  [[nodiscard]] std::vector<DropoutKey> keys_of(const NormStep<float>& step) const;
-  [[nodiscard]] NormForward forward_of(const NormStep<float>& step,
-                                       const std::vector<DropoutKey>& keys) const;
+  [[nodiscard]] const DropoutKey* keys_of(const NormStep<float>& step) const;
+  [[nodiscard]] NormForward forward_of(const NormStep<float>& step, const DropoutKey* keys) const;
   void add_word_gradients(const float* d_sum) const;
 };
 

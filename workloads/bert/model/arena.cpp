@@ -92,6 +92,10 @@ void require_memory(std::int64_t wanted, const std::string& purpose, std::int64_
                     "checkpointing");
 }
 
+std::int64_t resident_bytes() {
+  return std::max<std::int64_t>(0, proc_bytes("/proc/self/status", "VmRSS:"));
+}
+
 std::int64_t resident_peak_bytes() {
   return std::max<std::int64_t>(0, proc_bytes("/proc/self/status", "VmHWM:"));
 }

@@ -64,6 +64,9 @@ class ArenaPlan {
 /// the remedy.
 void require_memory(std::int64_t wanted, const std::string& purpose, std::int64_t limit = 0);
 
+/// Resident set of this process, bytes (VmRSS); 0 if unknown.
+[[nodiscard]] std::int64_t resident_bytes();
+
 /// Highest resident set of this process so far, bytes (VmHWM); 0 if unknown.
 [[nodiscard]] std::int64_t resident_peak_bytes();
 
