@@ -9,9 +9,11 @@ if(TARGET bert_driver)
       driver/data_test.cpp
       driver/device_seam_test.cpp
       driver/launch_environment_test.cpp
+      driver/options_test.cpp
       driver/process.cpp
       driver/program_test.cpp
       driver/styles_test.cpp
+      driver/text_data_test.cpp
       driver/tqdm_test.cpp
       driver/trainer_test.cpp
     LIBS bert_driver fmt::fmt nlohmann_json::nlohmann_json)

@@ -45,9 +45,12 @@ add_library(bert_driver STATIC
   comm/sim.cpp
   data/answers.cpp
   data/batches.cpp
+  data/examples.cpp
   data/sequence_source.cpp
   data/synthetic.cpp
+  data/text_file.cpp
   data/token_file.cpp
+  data/word_piece.cpp
   log/deepspeed.cpp
   log/dll_calls.cpp
   log/dllogger.cpp

@@ -24,6 +24,13 @@ DataOptions options(std::int64_t length = 64) {
   return data;
 }
 
+DataOptions file_options(const std::string& path, bool hold_out = false) {
+  DataOptions data = options();
+  data.source = path;
+  data.hold_out = hold_out;
+  return data;
+}
+
 TEST(Batches, ABatchIsTheSameHoweverItIsSplitOverRanks) {
   DataOptions data = options();
   data.variable_lengths = true;
@@ -169,7 +176,7 @@ std::string token_file(const std::string& name) {
 }
 
 TEST(TokenFiles, SegmentsFollowTheTextInsideTheirDocument) {
-  const auto source = open_token_file(token_file("a.tok"), 1, 30522);
+  const auto source = open_token_file(file_options(token_file("a.tok")));
   ASSERT_TRUE(source) << source.error().message;
   int next = 0;
   for (std::uint64_t i = 0; i < 300; ++i) {
@@ -191,7 +198,7 @@ TEST(TokenFiles, SegmentsFollowTheTextInsideTheirDocument) {
 
 // Seen: sequences to be scored were drawn from the text that had been trained on.
 TEST(TokenFiles, TheLastDocumentsAreHeldOutWhereAsked) {
-  const auto source = open_token_file(token_file("held.tok"), 1, 30522, true);
+  const auto source = open_token_file(file_options(token_file("held.tok"), true));
   ASSERT_TRUE(source) << source.error().message;
   // Of three documents the last, whose one token is 7. Two 7 in a row are of no other.
   const std::vector<std::int32_t> of_the_last{7, 7};
@@ -209,7 +216,7 @@ TEST(TokenFiles, DamagedFilesAreRefusedByName) {
   const std::string good = testing::read_text(path);
   const auto refused = [&](std::string bytes) {
     std::ofstream(path, std::ios::binary) << bytes;
-    const auto source = open_token_file(path, 1, 30522);
+    const auto source = open_token_file(file_options(path));
     return source ? std::string("accepted") : source.error().message;
   };
   EXPECT_THAT(refused(""), HasSubstr("b.tok"));
@@ -224,7 +231,7 @@ TEST(TokenFiles, DamagedFilesAreRefusedByName) {
   bad = good;
   bad[good.size() - 2] = 121;
   EXPECT_THAT(refused(bad), HasSubstr("token 30"));
-  const auto missing = open_token_file("/nonexistent/x.tok", 1, 30522);
+  const auto missing = open_token_file(file_options("/nonexistent/x.tok"));
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().status, ExitStatus::usage);
 }

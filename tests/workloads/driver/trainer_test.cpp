@@ -3,12 +3,16 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <sstream>
+#include <thread>
 
 #include "tests/workloads/driver/process.h"
 #include "workloads/bert/comm/self.h"
@@ -119,13 +123,16 @@ struct Job {
     data.masked_per_sequence = 3;
   }
   Result<RunEnd> run() {
-    const auto source = make_synthetic_source(1, data.vocabulary);
+    const auto source = make_source();
     const auto log = find_log_style("native")->make(out);
     return train({options, backend, communicator, *source, data, clock, RunFacts(options),
                   log.get(), &out, timings,
                   [this] { return signal_at == backend.steps.back() ? 15 : 0; },
                   [this](const std::string& text) { warnings.push_back(text); }});
   }
+  std::function<std::unique_ptr<SequenceSource>()> make_source = [this] {
+    return make_synthetic_source(1, data.vocabulary);
+  };
   TrainOptions options;
   DataOptions data;
   Quadratic backend;
@@ -396,6 +403,29 @@ TEST(Checkpoint, AFolderThatCannotBeWrittenIsAnError) {
   const auto path = write_checkpoint("/proc/nowhere", some_facts(), a);
   ASSERT_FALSE(path);
   EXPECT_THAT(path.error().message, HasSubstr("/proc/nowhere"));
+}
+
+/// Takes at least half a millisecond a sequence.
+class SlowSource : public SequenceSource {
+ public:
+  SegmentPair pair(std::uint64_t, std::int64_t tokens) const override {
+    std::this_thread::sleep_for(std::chrono::microseconds(500));
+    return {{1000}, std::vector<std::int32_t>(static_cast<std::size_t>(tokens - 1), 1001), true};
+  }
+  std::vector<std::int32_t> text(std::uint64_t, std::int64_t) const override { return {}; }
+  std::string description() const override { return "slow"; }
+};
+
+TEST(Trainer, WarnsOfARateThatIsThatOfItsData) {
+  Job job;
+  job.options.steps = 400;
+  job.make_source = [] { return std::make_unique<SlowSource>(); };
+  const auto end = job.run();
+  ASSERT_TRUE(end) << end.error().message;
+  EXPECT_GE(end->data_s, 400 * 3 * 500e-6);
+  EXPECT_EQ(end->data_wait_s, end->data_s);
+  ASSERT_EQ(job.warnings.size(), 1u);
+  EXPECT_THAT(job.warnings[0], HasSubstr("while batches were made"));
 }
 
 }  // namespace

@@ -36,6 +36,8 @@ struct TrainOptions {
   std::int64_t steps = 100;  ///< the last optimizer step, counted from the start of training
   std::uint64_t seed = 1;
   std::string data = "synthetic";
+  std::string vocabulary;  ///< file; empty = learnt, where one is needed
+  bool whole_word_masking = false;
   bool variable_lengths = false;
   double dropout = 0.1;
   bool activation_checkpointing = false;

@@ -1,10 +1,12 @@
 #include "workloads/bert/data/batches.h"
 
 #include <algorithm>
+#include <chrono>
 #include <numeric>
 
 #include "workloads/bert/core/nvtx.h"
 #include "workloads/bert/data/answers.h"
+#include "workloads/bert/data/examples.h"
 #include "workloads/bert/data/random.h"
 
 namespace bert {
@@ -29,14 +31,56 @@ std::int64_t sequence_length(const DataOptions& options, std::uint64_t index) {
   return shortest + random.below(full - shortest + 1);
 }
 
-void mask(const DataOptions& options, std::uint64_t index, std::int64_t row,
-          std::vector<std::int32_t>& candidates, Batch& batch) {
+/// The first `count` entries become a random subset (partial Fisher-Yates).
+template <class Entry>
+void draw(KeyedRandom& random, std::size_t count, std::vector<Entry>& entries) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto left = static_cast<std::int64_t>(entries.size() - i);
+    std::swap(entries[i], entries[i + static_cast<std::size_t>(random.below(left))]);
+  }
+}
+
+/// The first `wanted` candidates become the positions of words in random order: each word that
+/// still fits, and where none does, the beginning of the first that did not.
+void draw_words(const SequenceSource& source, KeyedRandom& random, std::size_t wanted,
+                const std::vector<std::int32_t>& tokens, std::vector<std::int32_t>& candidates) {
+  struct Word {
+    std::size_t begin, size;
+  };
+  std::vector<Word> words;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const bool goes_on = i > 0 && candidates[i] == candidates[i - 1] + 1 &&
+                         source.continues_word(tokens[static_cast<std::size_t>(candidates[i])]);
+    if (!goes_on) words.push_back({i, 0});
+    ++words.back().size;
+  }
+  draw(random, words.size(), words);
+  std::vector<std::int32_t> chosen;
+  const Word* cut = nullptr;
+  const auto take = [&](const Word& word, std::size_t count) {
+    const auto begin = candidates.begin() + static_cast<std::ptrdiff_t>(word.begin);
+    chosen.insert(chosen.end(), begin, begin + static_cast<std::ptrdiff_t>(count));
+  };
+  for (const Word& word : words) {
+    const std::size_t left = wanted - chosen.size();
+    if (word.size <= left) {
+      take(word, word.size);
+    } else if (cut == nullptr) {
+      cut = &word;
+    }
+  }
+  if (chosen.size() < wanted && cut != nullptr) take(*cut, wanted - chosen.size());
+  std::ranges::copy(chosen, candidates.begin());
+}
+
+void mask(const SequenceSource& source, const DataOptions& options, std::uint64_t index,
+          std::int64_t row, std::vector<std::int32_t>& candidates, Batch& batch) {
   KeyedRandom random(options.seed, kMaskStream, index);
   const auto wanted = static_cast<std::size_t>(masked_tokens(options));
-  // Partial Fisher-Yates: the first `wanted` entries become a random subset.
-  for (std::size_t i = 0; i < wanted; ++i) {
-    const auto left = static_cast<std::int64_t>(candidates.size() - i);
-    std::swap(candidates[i], candidates[i + static_cast<std::size_t>(random.below(left))]);
+  if (options.whole_words) {
+    draw_words(source, random, wanted, batch.tokens, candidates);
+  } else {
+    draw(random, wanted, candidates);
   }
   std::sort(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(wanted));
   const std::int64_t first =
@@ -84,6 +128,7 @@ void fill_batch(const SequenceSource& source, const DataOptions& options,
   batch.masked_per_sequence = options.masked_per_sequence;
   batch.first_sequence = first_sequence;
   if (options.next_word) return fill_text(source, options, batch);
+  if (source.labelled()) return fill_examples(source, options, batch);
   if (options.questions) return fill_questions(options, batch);
   batch.tokens.assign(cells, SpecialTokens::kPad);
   batch.segments.assign(cells, 0);
@@ -117,7 +162,7 @@ void fill_batch(const SequenceSource& source, const DataOptions& options,
             ? source.pair(index + kOtherSequence, length - kSpecialPerSequence).is_next
             : pair.is_next;
     batch.next_sentence[static_cast<std::size_t>(row)] = is_next ? 0 : 1;
-    mask(options, index, row, candidates, batch);
+    mask(source, options, index, row, candidates, batch);
   }
 }
 
@@ -135,7 +180,9 @@ void BatchesAhead::make_ahead(std::int64_t number, Backend& backend) {
 Batch& BatchesAhead::make(std::int64_t number) {
   const NvtxRange range("data");
   Batch& batch = batches_[static_cast<std::size_t>(number % 2)];
+  const auto start = std::chrono::steady_clock::now();
   fill_batch(source_, data_, (number * world_ + rank_) * size_, size_, batch);
+  seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return batch;
 }
 

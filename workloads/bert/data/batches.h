@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <utility>
 
 #include "workloads/bert/core/backend.h"
 #include "workloads/bert/data/sequence_source.h"
@@ -31,6 +32,9 @@ class BatchesAhead {
   /// device backend copies it to its device.
   void make_ahead(std::int64_t number, Backend& backend);
 
+  /// Seconds that batches took to make since the last call.
+  [[nodiscard]] double take_seconds() { return std::exchange(seconds_, 0.0); }
+
  private:
   static constexpr std::int64_t kNone = -1;
   Batch& make(std::int64_t number);
@@ -40,6 +44,7 @@ class BatchesAhead {
   std::int64_t size_, rank_, world_;
   std::array<Batch, 2> batches_;  ///< of even and of odd micro-steps
   std::int64_t ahead_ = kNone;
+  double seconds_ = 0;
 };
 
 }  // namespace bert

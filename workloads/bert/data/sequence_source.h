@@ -12,7 +12,7 @@ namespace bert {
 
 /// Token numbers of bert-base-uncased's vocabulary.
 struct SpecialTokens {
-  static constexpr std::int32_t kPad = 0, kCls = 101, kSep = 102, kMask = 103;
+  static constexpr std::int32_t kPad = 0, kUnknown = 100, kCls = 101, kSep = 102, kMask = 103;
   static constexpr std::int32_t kFirstOrdinary = 999;
 };
 
@@ -21,6 +21,14 @@ struct SegmentPair {
   std::vector<std::int32_t> first;
   std::vector<std::int32_t> second;
   bool is_next = false;  ///< `second` follows `first` in the text
+};
+
+/// A labelled sequence: a question and its context with the answer's tokens in it, or one or two
+/// sentences with a class.
+struct Example {
+  std::vector<std::int32_t> first, second;
+  std::int32_t label = 0;                          ///< 0 or 1
+  std::int32_t answer_first = 0, answer_last = 0;  ///< tokens of `second`
 };
 
 /// A pure function of (seed, index): every rank of any world sees the same sequence `index`.
@@ -32,6 +40,16 @@ class SequenceSource {
   /// `tokens` that follow each other in the text; tokens >= 1.
   [[nodiscard]] virtual std::vector<std::int32_t> text(std::uint64_t index,
                                                        std::int64_t tokens) const = 0;
+  /// Sequences are examples, and neither pairs nor text.
+  [[nodiscard]] virtual bool labelled() const { return false; }
+  /// At most `tokens` of both parts together.
+  [[nodiscard]] virtual Example example(std::uint64_t /*index*/, std::int64_t /*tokens*/) const {
+    return {};
+  }
+  /// Examples that are there to be scored; 0: as many as are asked for.
+  [[nodiscard]] virtual std::int64_t held_out() const { return 0; }
+  /// The token continues the word of the one before it (WordPiece's "##").
+  [[nodiscard]] virtual bool continues_word(std::int32_t /*token*/) const { return false; }
   [[nodiscard]] virtual std::string description() const = 0;
 };
 
@@ -40,7 +58,12 @@ inline constexpr std::int64_t kHeldOut = 1LL << 40;
 inline constexpr std::uint64_t kOtherSequence = 1ULL << 41;
 
 struct DataOptions {
-  std::string source = "synthetic";  ///< "synthetic" or the path of a token file
+  std::string source = "synthetic";  ///< "synthetic" or the path of a file, see data/README.md
+  /// Of a WordPiece vocabulary; where there is no such file one is learnt from the text and, if
+  /// writes_vocabulary, written there. Empty: learnt, and not written.
+  std::string vocabulary_file;
+  bool writes_vocabulary = true;
+  bool whole_words = false;  ///< all pieces of a word are masked together
   std::uint64_t seed = 1;
   std::int64_t vocabulary = 30522;
   std::int64_t sequence_length = 128;

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
+#include <utility>
 
 #include "workloads/bert/data/random.h"
 
@@ -54,24 +56,38 @@ class Mapping {
     ::close(fd);
     return error;
   }
-  [[nodiscard]] const char* data() const { return static_cast<const char*>(data_); }
-  [[nodiscard]] std::size_t size() const { return size_; }
+  void hold(std::string bytes) { held_ = std::move(bytes); }
+  [[nodiscard]] const char* data() const {
+    return data_ != nullptr ? static_cast<const char*>(data_) : held_.data();
+  }
+  [[nodiscard]] std::size_t size() const { return data_ != nullptr ? size_ : held_.size(); }
 
  private:
+  std::string held_;  ///< in place of a file
   void* data_ = nullptr;
   std::size_t size_ = 0;
 };
 
 class TokenFile : public SequenceSource {
  public:
-  TokenFile(std::string path, std::uint64_t seed, bool hold_out)
-      : path_(std::move(path)), seed_(seed), hold_out_(hold_out) {}
+  explicit TokenFile(const DataOptions& options)
+      : description_(options.source), seed_(options.seed), hold_out_(options.hold_out) {}
 
-  // Empty, or what is wrong.
-  std::string open(std::int64_t vocabulary) {
-    if (const int error = mapping_.open(path_); error != 0) {
+  // Empty, or what is wrong; likewise hold() and check().
+  std::string open(const std::string& path, std::int64_t vocabulary) {
+    if (const int error = mapping_.open(path); error != 0) {
       return fmt::format("{}", std::strerror(error));
     }
+    return check(vocabulary);
+  }
+  std::string hold(std::string bytes, std::int64_t vocabulary) {
+    mapping_.hold(std::move(bytes));
+    return check(vocabulary);
+  }
+  void set_words(WordPiece words) { words_ = std::move(words); }
+  void describe(std::string more) { description_ += ", " + std::move(more); }
+
+  std::string check(std::int64_t vocabulary) {
     if (mapping_.size() < sizeof header_) {
       return fmt::format("{} bytes are too few for a header", mapping_.size());
     }
@@ -124,7 +140,10 @@ class TokenFile : public SequenceSource {
     return out;
   }
 
-  [[nodiscard]] std::string description() const override { return path_; }
+  [[nodiscard]] bool continues_word(std::int32_t token) const override {
+    return words_.continues(token);
+  }
+  [[nodiscard]] std::string description() const override { return description_; }
 
  private:
   [[nodiscard]] std::uint64_t document_start(std::uint64_t document) const {
@@ -206,7 +225,8 @@ class TokenFile : public SequenceSource {
     }
   }
 
-  std::string path_;
+  std::string description_;
+  WordPiece words_;  ///< without tokens where no vocabulary is known
   std::uint64_t seed_;
   bool hold_out_;
   std::uint64_t train_end_ = 0;  ///< tokens before the documents that are held out
@@ -216,14 +236,37 @@ class TokenFile : public SequenceSource {
 
 }  // namespace
 
-Result<std::unique_ptr<SequenceSource>> open_token_file(const std::string& path, std::uint64_t seed,
-                                                        std::int64_t vocabulary, bool hold_out) {
-  auto file = std::make_unique<TokenFile>(path, seed, hold_out);
-  const std::string wrong = file->open(vocabulary);
+bool is_token_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  char magic[8] = {};
+  return in.read(magic, sizeof magic) && std::memcmp(magic, kMagic, sizeof magic) == 0;
+}
+
+Result<std::unique_ptr<SequenceSource>> open_token_file(const DataOptions& options) {
+  auto file = std::make_unique<TokenFile>(options);
+  const std::string wrong = file->open(options.source, options.vocabulary);
   if (!wrong.empty()) {
-    return usage_error(fmt::format(
-        "--data {}: {}; make a token file with workloads/bert/data/make_tokens.py", path, wrong));
+    return usage_error(
+        fmt::format("--data {}: {}; make a token file with workloads/bert/data/make_tokens.py",
+                    options.source, wrong));
   }
+  if (!options.vocabulary_file.empty()) {
+    auto words = WordPiece::read(options.vocabulary_file, options.vocabulary);
+    if (!words) return tl::unexpected(words.error());
+    file->set_words(std::move(*words));
+  }
+  return file;
+}
+
+Result<std::unique_ptr<SequenceSource>> open_token_bytes(std::string bytes,
+                                                         const DataOptions& options,
+                                                         WordPiece words,
+                                                         const std::string& vocabulary_text) {
+  auto file = std::make_unique<TokenFile>(options);
+  const std::string wrong = file->hold(std::move(bytes), options.vocabulary);
+  if (!wrong.empty()) return usage_error(fmt::format("--data {}: {}", options.source, wrong));
+  file->set_words(std::move(words));
+  file->describe(vocabulary_text);
   return file;
 }
 

@@ -50,6 +50,7 @@ struct StepFacts {
   double learning_rate = 0;
   double gradient_norm = 0;  ///< before clipping
   double communication_s = 0, exposed_communication_s = 0;
+  double data_s = 0;      ///< in which this rank made batches
   double device_s = -1;   ///< of the step by the device's clock; below 0 = not measured
   double loss_scale = 0;  ///< fp16; 0 = none
   bool skipped = false;   ///< a gradient overflowed: no update
@@ -72,9 +73,13 @@ struct Scores {
 };
 
 struct RunEnd {
-  std::int64_t step = 0;            ///< last step that was done
-  std::int64_t steps_done = 0;      ///< in this run
-  double training_s = 0;            ///< from the start of the first step to the end of the last
+  std::int64_t step = 0;        ///< last step that was done
+  std::int64_t steps_done = 0;  ///< in this run
+  double training_s = 0;        ///< from the start of the first step to the end of the last
+  double data_s = 0;            ///< in which batches were made
+  /// The part of it in which nothing was computed: on the CPU all, next to a device at most what
+  /// the step took longer than the device.
+  double data_wait_s = 0;
   int signal = 0;                   ///< that ended it, 0 = ran to its end
   std::int64_t first_nan_step = 0;  ///< 0 = none
   std::int64_t peak_bytes = 0;

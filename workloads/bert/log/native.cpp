@@ -115,6 +115,7 @@ class NativeStyle : public IntervalStyle {
                  {"gradient_norm", number(f.gradient_norm)},
                  {"communication_s", number(f.communication_s)},
                  {"exposed_communication_s", number(f.exposed_communication_s)},
+                 {"data_s", number(f.data_s)},
                  {"elapsed", number(now.seconds)},
                  {"time", rfc3339(now.unix_seconds)}});
     if (f.device_s >= 0) line["device_seconds"] = f.device_s;
@@ -146,6 +147,8 @@ class NativeStyle : public IntervalStyle {
                  {"sequences", sequences},
                  {"training_s", e.training_s},
                  {"wall_s", now.seconds},
+                 {"data_s", e.data_s},
+                 {"data_wait_s", e.data_wait_s},
                  {"sequences_per_second", number(rate)},
                  {"peak_bytes", e.peak_bytes}});
     if (e.predicted_peak_bytes > 0) line["predicted_peak_bytes"] = e.predicted_peak_bytes;

@@ -134,10 +134,13 @@ void pin_nccl() {
   setenv("NCCL_MAX_NCHANNELS", "8", 0);
 }
 
-DataOptions data_options(const TrainOptions& options) {
+DataOptions data_options(const TrainOptions& options, const LaunchEnvironment& environment) {
   const ModelConfig model = options.configured_model();
   DataOptions data;
   data.source = options.data;
+  data.vocabulary_file = options.vocabulary;
+  data.writes_vocabulary = environment.rank == 0;
+  data.whole_words = options.whole_word_masking;
   data.seed = options.seed;
   data.vocabulary = model.vocabulary;
   data.sequence_length = options.sequence_length;
@@ -183,7 +186,7 @@ Result<RunEnd> run(TrainOptions options, const LaunchEnvironment& environment, C
   if (auto complete = complete_cluster(options, environment); !complete) {
     return tl::unexpected(complete.error());
   }
-  const DataOptions data = data_options(options);
+  const DataOptions data = data_options(options, environment);
   auto source = open_source(data);
   if (!source) {
     return tl::unexpected(source.error());

@@ -75,6 +75,7 @@ class Trainer {
     end.step = done_;
     end.steps_done = done_ - first + 1;
     end.training_s = last_end_ - start.seconds;
+    warn_of_starvation(end);
     if (options_.task != "pretraining" && end.signal == 0) end.scores = evaluate();
     end.peak_bytes = backend_.peak_bytes();
     end.predicted_peak_bytes = backend_.predicted_peak_bytes();
@@ -124,7 +125,8 @@ class Trainer {
 
   // A step with its log line, its timing and, where one is due, its checkpoint.
   Result<void> next_step(RunEnd& end) {
-    const StepFacts facts = options_.inference ? inference_step(done_ + 1) : step(done_ + 1);
+    StepFacts facts = options_.inference ? inference_step(done_ + 1) : step(done_ + 1);
+    facts.data_s = batches_.take_seconds();
     spin();
     ++done_;
     end.skipped_steps += facts.skipped ? 1 : 0;
@@ -142,11 +144,27 @@ class Trainer {
     const double now = parts_.clock.now().seconds;
     const double seconds = now - last_end_;
     last_end_ = now;
+    end.data_s += facts.data_s;
+    end.data_wait_s +=
+        facts.device_s < 0 ? facts.data_s : std::clamp(seconds - facts.device_s, 0.0, facts.data_s);
     if (auto written = write_timing(seconds, now, facts.device_s); !written) {
       return written;
     }
     end.signal = agreed_signal();
     return save(end);
+  }
+
+  void warn_of_starvation(const RunEnd& end) const {
+    constexpr double kShareWorthAWord = 0.1;  // of the time of training
+    constexpr double kLeast_s = 1;            // of training: less measures no rate
+    if (communicator_.rank() != 0 || end.training_s < kLeast_s ||
+        end.data_wait_s < kShareWorthAWord * end.training_s) {
+      return;
+    }
+    parts_.warn(fmt::format(
+        "nothing was computed in {:.0f} % of the time, while batches were made: a rate of such a "
+        "run is that of its data; a token file is read faster than text",
+        100 * end.data_wait_s / end.training_s));
   }
 
   /// Of --handicap: busy for a share of the time since the last step ended.
@@ -338,6 +356,9 @@ class Trainer {
     if (device_reduces_) {
       facts.communication_s = std::max(0.0, result.communication_s);
       facts.exposed_communication_s = std::max(0.0, result.exposed_communication_s);
+    } else {
+      facts.communication_s += std::max(0.0, result.communication_s);
+      facts.exposed_communication_s += std::max(0.0, result.exposed_communication_s);
     }
   }
 
@@ -357,13 +378,15 @@ class Trainer {
   // Every rank answers some batches of the held-out sequences.
   Scores evaluate() {
     const std::int64_t size = options_.micro_batch_size;
-    const std::int64_t batches = (options_.evaluate + size - 1) / size;
+    const std::int64_t held = parts_.source.held_out();
+    const std::int64_t wanted = held > 0 ? std::min(held, options_.evaluate) : options_.evaluate;
+    const std::int64_t batches = (wanted + size - 1) / size;
     double sums[4] = {0, 0, 0, 0};  // sequences, exact, f1, right class
     Batch batch;
     for (std::int64_t i = communicator_.rank(); i < batches; i += communicator_.world_size()) {
       const std::int64_t first = i * size;
-      fill_batch(parts_.source, parts_.data, kHeldOut + first,
-                 std::min(size, options_.evaluate - first), batch);
+      fill_batch(parts_.source, parts_.data, kHeldOut + first, std::min(size, wanted - first),
+                 batch);
       const std::vector<Prediction> answers = backend_.predict(batch);
       for (std::size_t b = 0; b < answers.size(); ++b) {
         sums[0] += 1;
