@@ -14,6 +14,7 @@
 #include "reports/measure/estimators.h"
 #include "reports/output/cell_table.h"
 #include "reports/output/phases.h"
+#include "reports/output/rank_tables.h"
 #include "reports/output/remarks.h"
 #include "reports/output/table.h"
 #include "reports/output/value_text.h"
@@ -395,6 +396,22 @@ void print_stability(Console& console, const CellSource& cells) {
   console.print("\n" + text_table(table, look));
 }
 
+/// Ranks and nodes one by one, where logs have their own times.
+void print_ranks(Console& console, const CellSource& cells) {
+  constexpr std::size_t kMostRows = 60;
+  TextTableOptions look;
+  look.most_columns = console.most_columns();
+  const Table ranks = rank_table(cells);
+  if (ranks.rows.empty()) return;
+  console.print(fmt::format("\n{}\n", kRankTimesNote));
+  for (Table table : {ranks, node_table(cells)}) {
+    const std::size_t rows = table.rows.size();
+    table.rows.resize(std::min(rows, kMostRows));
+    console.print("\n" + text_table(table, look));
+    if (rows > kMostRows) console.print(fmt::format("{} of {} rows\n", kMostRows, rows));
+  }
+}
+
 }  // namespace
 
 std::string outcome_text(const Outcome& outcome) {
@@ -445,6 +462,7 @@ void print_results(Console& console, const CellSource& all, const ViewOptions& o
   if (const Table phases = phases_table(cells); !phases.rows.empty()) {
     console.print("\n" + text_table(phases));
   }
+  print_ranks(console, cells);
   print_others(console, all, cells);
 }
 

@@ -174,6 +174,8 @@ enum class NoticeCode : std::uint16_t {
   bar_rates_differ,
   arrival_differs,
   arrival_in_bursts,
+  ranks_share_step_time,
+  straggler,
   closing_rate_differs,
   closing_rate_far_off,
   clock_differs_from_steps,

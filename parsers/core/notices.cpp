@@ -577,6 +577,16 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "The trainer's output was buffered, so the arrival of its lines gives no rate by default.",
      "Set PYTHONUNBUFFERED=1 in the trainer's environment (\"env\" of the configuration), give "
      "it a terminal (\"pty\": true), or let it flush its output with each line."},
+    {NoticeCode::ranks_share_step_time, "ranks_share_step_time",
+     "the ranks cannot be distinguished: they print step times, in which each waits for the "
+     "slowest",
+     "The log has step times of several ranks, and nothing of what each needed by itself.",
+     "Let each rank print its own time before the collective, in lines as docs/ranks.md has them."},
+    {NoticeCode::straggler, "straggler",
+     "rank {rank}{node} stays slow: {percent:.0f} % above the median of the others, in {slow} of "
+     "{windows} stretches of the window more than 10 %",
+     "One rank keeps the others waiting: its own time before the collectives is longer throughout.",
+     "Look at its node: clocks, other programs, memory (bertbench doctor --launcher NAME)."},
     {NoticeCode::closing_rate_differs, "closing_rate_differs",
      "the log's own closing rate, not of the window alone, is {percent:.0f} % {direction} than the "
      "printed rates ({closing})",

@@ -12,6 +12,7 @@
 #include "parsers/core/facts.h"
 #include "parsers/core/notice.h"
 #include "parsers/core/outcome.h"
+#include "parsers/core/rank_times.h"
 #include "parsers/core/record.h"
 
 namespace bertbench {
@@ -83,6 +84,7 @@ struct RunLog {
   std::optional<std::int64_t> first_nan_step;  ///< first record with a NaN or infinite loss
   Outcome outcome;
   std::vector<Mark> marks;  ///< in order, at most 4096
+  RankTimes rank_times;     ///< empty where the ranks do not print them
   std::vector<Notice> notices;
   std::int64_t first_line = 1;  ///< several runs in one file: where this one begins
   /// When the bytes of the log came; null where nobody watched. Shared by the runs of the log.

@@ -5,6 +5,7 @@
 
 #include "parsers/core/text.h"
 #include "parsers/lines/decoration.h"
+#include "parsers/rules/rank_time_rules.h"
 
 namespace bertbench {
 namespace {
@@ -92,7 +93,8 @@ void LineShapes::finish() {
 
 void LineShapes::line(std::string_view text) {
   if (!of_training_) of_training_ = names_training(text);
-  if (is_bar(text)) return;  // tqdm's
+  if (is_bar(text)) return;                                    // tqdm's
+  if (text.find(RankTimeRules::kAnchor) != text.npos) return;  // they count, but are no records
   // Without a digit nothing is counted, but columns may be named.
   if (std::ranges::none_of(text, is_digit)) return head(text);
   if (is_bare(text)) return piece(text);

@@ -308,6 +308,7 @@ std::vector<RunLog> close_runs(RunBuilder& builder, const LineRules& rules,
     leave_out_memory(out.back());
     if (out.back().kind == WorkKind::training) {
       rules.marks.nonfinite().add_notices(out.back(), first ? 0 : begin, end);
+      out.back().rank_times = rules.marks.rank_times().of(first ? 0 : begin, end);
     }
   }
   part_evaluations(out, rules.marks);

@@ -8,7 +8,7 @@
 namespace bertbench {
 namespace {
 
-enum class Meaning { checkpoint, evaluation, training, overflow, nonfinite };
+enum class Meaning { checkpoint, evaluation, training, overflow, nonfinite, rank_time };
 
 struct Rule {
   std::string_view literal;
@@ -36,6 +36,7 @@ constexpr Rule kRules[] = {
     {"] valid Loss=", Meaning::evaluation},
     {"***** Evaluating ", Meaning::evaluation},
     {OverflowRules::kAnchor, Meaning::overflow},
+    {RankTimeRules::kAnchor, Meaning::rank_time},
     {NonFiniteRules::kAnchors[0], Meaning::nonfinite},
     {NonFiniteRules::kAnchors[1], Meaning::nonfinite},
     {NonFiniteRules::kAnchors[2], Meaning::nonfinite},
@@ -85,6 +86,9 @@ void MarkRules::see(const Line& line) {
       case Meaning::nonfinite:
         nonfinite_.see(line);
         break;
+      case Meaning::rank_time:
+        rank_times_.see(line);
+        return true;
     }
     return false;
   });

@@ -10,6 +10,7 @@
 #include "parsers/core/run_log.h"
 #include "parsers/rules/nonfinite_rules.h"
 #include "parsers/rules/overflow_rules.h"
+#include "parsers/rules/rank_time_rules.h"
 
 namespace bertbench {
 
@@ -23,6 +24,7 @@ class MarkRules {
   [[nodiscard]] std::vector<Mark> of(std::int64_t begin_line, std::int64_t end_line) const;
   [[nodiscard]] const OverflowRules& overflows() const { return overflows_; }
   [[nodiscard]] const NonFiniteRules& nonfinite() const { return nonfinite_; }
+  [[nodiscard]] const RankTimeRules& rank_times() const { return rank_times_; }
   /// Whether an evaluation begins on one of the lines (after_line, before_line), and nothing on
   /// those that follow it up to there begins a training.
   [[nodiscard]] bool evaluates(std::int64_t after_line, std::int64_t before_line) const;
@@ -37,6 +39,7 @@ class MarkRules {
   std::vector<std::int64_t> trainings_;  ///< lines on which a training or a launch begins
   OverflowRules overflows_;
   NonFiniteRules nonfinite_;
+  RankTimeRules rank_times_;
 };
 
 }  // namespace bertbench

@@ -17,6 +17,7 @@
 #include "reports/measure/deduced_facts.h"
 #include "reports/measure/estimators.h"
 #include "reports/measure/memory_text.h"
+#include "reports/measure/ranks.h"
 #include "reports/measure/series_shape.h"
 #include "reports/measure/stated_rate.h"
 #include "reports/measure/tool_windows.h"
@@ -650,6 +651,7 @@ Trial measure_trial(const RunLog& log, const Facts& merged, const MeasureOptions
   }
   compare_tools(log, conversion, options, trial);
   describe_skipped_steps(log, trial);
+  describe_ranks(log, trial);
   trial.memory = memory_of(log);
   describe_quality(log, trial);
   return trial;

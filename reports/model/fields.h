@@ -125,6 +125,49 @@ void fields(S& s, V& v) {
   v("timeline", timeline, {.always = true});
 }
 
+template <Of<RankRecord::Rank> S, class V>
+void fields(S& s, V& v) {
+  auto& [rank, node, own_s, ratio, windows, slow, slowest] = s;
+  v("rank", rank, {.required = true});
+  v("node", node);
+  v("own_s", own_s, {.required = true});
+  v("ratio", ratio, {.required = true});
+  v("windows", windows);
+  v("slow", slow);
+  v("slowest", slowest);
+}
+
+template <Of<RankRecord::Node> S, class V>
+void fields(S& s, V& v) {
+  auto& [node, ranks, min_s, median_s, max_s] = s;
+  v("node", node);
+  v("ranks", ranks);
+  v("min_s", min_s);
+  v("median_s", median_s);
+  v("max_s", max_s);
+}
+
+template <Of<RankRecord::Row> S, class V>
+void fields(S& s, V& v) {
+  auto& [rank, ratio] = s;
+  v("rank", rank, {.required = true});
+  v("ratio", ratio);
+}
+
+template <Of<RankRecord> S, class V>
+void fields(S& s, V& v) {
+  auto& [ranks, first_step, last_step, spread, slowest, stragglers, nodes, steps, rows] = s;
+  v("ranks", ranks, {.required = true});
+  v("first_step", first_step);
+  v("last_step", last_step);
+  v("spread", spread);
+  v("slowest", slowest);
+  v("stragglers", stragglers, {.always = true});
+  v("nodes", nodes);
+  v("steps", steps);
+  v("rows", rows);
+}
+
 template <Of<BlockPlace> S, class V>
 void fields(S& s, V& v) {
   auto& [session, position] = s;
@@ -205,8 +248,8 @@ void fields(S& s, V& v) {
   auto& [trial, attempt, block, log, format, outcome, iterations, skipped_steps, window,
          sequences_per_second, tokens_per_second, iterations_per_second, estimator, estimators,
          resolution, expected_error, reconciliation, step_time, rate_interval, steady_state,
-         periodic, time_parts, memory, telemetry, energy_j, energy_per_sequence_j, loss, simulated,
-         seed, scores, iterations_file, notices] = s;
+         periodic, time_parts, ranks, memory, telemetry, energy_j, energy_per_sequence_j, loss,
+         simulated, seed, scores, iterations_file, notices] = s;
   v("trial", trial, {.least = 1});
   v("attempt", attempt, {.least = 1});
   v("block", block);
@@ -229,6 +272,7 @@ void fields(S& s, V& v) {
   v("steady_state", steady_state);
   v("periodic", periodic);
   v("time_parts", time_parts);
+  v("ranks", ranks);
   v("memory", memory);
   v("telemetry", telemetry);
   v("energy_j", energy_j);

@@ -70,6 +70,41 @@ struct TimeRecord {
   std::vector<Span> timeline;
 };
 
+/// What a step takes the ranks one by one, before they wait for each other. Times are medians over
+/// stretches of the run, seconds of one step.
+struct RankRecord {
+  struct Rank {
+    std::int64_t rank = 0;
+    std::string node;  ///< as the rank names it
+    double own_s = 0;
+    double ratio = 0;          ///< its time over the median of the others'
+    std::int64_t windows = 0;  ///< stretches that were judged
+    std::int64_t slow = 0;     ///< of them so much slower that they count (stats/stragglers.h)
+    std::int64_t slowest = 0;  ///< of them in which no rank took longer
+  };
+  /// The least, median and largest own time of its ranks.
+  struct Node {
+    std::string node;
+    std::int64_t ranks = 0;
+    double min_s = 0, median_s = 0, max_s = 0;
+  };
+  /// A rank's time over the median of all ranks in each stretch; 0 = unknown.
+  struct Row {
+    std::int64_t rank = 0;
+    std::vector<double> ratio;
+  };
+  static constexpr std::size_t kMostRows = 32;  ///< of each list: the slowest
+
+  std::int64_t ranks = 0;                      ///< that state their own times
+  std::int64_t first_step = 0, last_step = 0;  ///< steps that were judged
+  double spread = 0;                           ///< (max - min) / median of the ranks' own times
+  Rank slowest;
+  std::vector<Rank> stragglers;     ///< that stay slow, the slowest first
+  std::vector<Node> nodes;          ///< the slowest median first
+  std::vector<std::int64_t> steps;  ///< last step of each stretch of the rows, at most 64
+  std::vector<Row> rows;            ///< the slowest first
+};
+
 struct LossPoint {
   std::int64_t step = 0;  ///< the log's own counter
   double loss = kUnknown;
@@ -139,6 +174,7 @@ struct Trial {
   std::optional<SteadyRecord> steady_state;
   std::optional<PeriodicRecord> periodic;
   std::optional<TimeRecord> time_parts;
+  std::optional<RankRecord> ranks;
   std::optional<MemoryRecord> memory;
   JsonBox telemetry;               ///< what the harness saw meanwhile (docs/telemetry.md); or null
   std::optional<double> energy_j;  ///< of the GPUs, start-up included

@@ -39,6 +39,9 @@ Trial full_trial() {
   out.steady_state = SteadyRecord{Steadiness::slow_down, 40, 0.25};
   out.periodic = PeriodicRecord{{100, 7, 3, 0.5, 0.01}, 415.0};
   out.time_parts = TimeRecord{12.5, {{"warm_up", 2.5}, {"steady", 10}}, {{"warm_up", 0, 2.5}}};
+  const RankRecord::Rank slow{3, "1:gpu07", 0.5, 1.5, 20, 19, 18};
+  out.ranks = RankRecord{
+      4, 21, 60, 0.5, slow, {slow}, {{"1:gpu07", 2, 0.1, 0.3, 0.5}}, {2, 4}, {{3, {1.5, 0}}}};
   out.memory = MemoryRecord{1 << 30, std::int64_t{16} << 30, "log"};
   out.energy_j = 1234.5;
   out.skipped_steps = 9;

@@ -4,12 +4,12 @@ bb_add_test(stats_test
           stats/mser_test.cpp
           stats/multiple_testing_test.cpp stats/pairs_test.cpp stats/periodic_test.cpp stats/power_test.cpp
           stats/rank_test_test.cpp stats/scaling_test.cpp stats/signed_rank_test.cpp
-          stats/steady_state_test.cpp stats/summary_test.cpp
+          stats/steady_state_test.cpp stats/stragglers_test.cpp stats/summary_test.cpp
           stats/window_test.cpp
   LIBS bb::reports)
 bb_add_test(results_test
   SOURCES cells_test.cpp comparison_test.cpp deduced_facts_test.cpp expected_error_test.cpp identity_test.cpp measure_test.cpp memory_loss_test.cpp memory_text_test.cpp paired_test.cpp predict_test.cpp
-          published_numbers_test.cpp rate_notices_test.cpp reconcile_test.cpp restarts_test.cpp result_builder_test.cpp result_io_test.cpp
+          published_numbers_test.cpp ranks_test.cpp rate_notices_test.cpp reconcile_test.cpp restarts_test.cpp result_builder_test.cpp result_io_test.cpp
           series_shape_test.cpp stated_rate_test.cpp time_parts_test.cpp tool_windows_test.cpp
           schema_test.cpp shared_shift_test.cpp stability_test.cpp summarize_test.cpp training_plan_test.cpp verdicts_test.cpp
   LIBS bb::reports)

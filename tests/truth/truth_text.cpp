@@ -271,8 +271,8 @@ void write(Page& page, const RunLog& run) {
   // decides outcomes and which curves of losses are compared.
   [[maybe_unused]] const auto& [path, format, kind, iteration_unit, rate_unit, facts, records,
                                 records_seen, clock_resolution_s, clock_is_wall, summary, totals,
-                                memory, scores, planned, first_nan_step, outcome, marks, notices,
-                                first_line, arrivals] = run;
+                                memory, scores, planned, first_nan_step, outcome, marks, rank_times,
+                                notices, first_line, arrivals] = run;
   page.head(fmt::format("{} by {} from line {}", name(kind), format, first_line));
   Fields units;
   units.put("iteration", word(iteration_unit)).put("rate", std::string(name(rate_unit)));
@@ -315,6 +315,35 @@ void write(Page& page, const TimeRecord& time) {
     spans.push_back(fmt::format("{} {} to {} s", part, number(begin_s), number(end_s)));
   }
   page.list("trial time line", spans, std::max<std::size_t>(spans.size(), 1));
+}
+
+std::string text_of(const RankRecord::Rank& one) {
+  const auto& [rank, node, own_s, ratio, windows, slow, slowest] = one;
+  Fields out;
+  out.put("rank", rank).put("node", few_words(node)).put("own_s", own_s).put("ratio", ratio);
+  return out.put("windows", windows).put("slow", slow).put("slowest", slowest).text();
+}
+
+void write(Page& page, const RankRecord& record) {
+  const auto& [ranks, first_step, last_step, spread, slowest, stragglers, nodes, steps, rows] =
+      record;
+  Fields head;
+  head.put("ranks", ranks).put("first_step", first_step).put("last_step", last_step);
+  page.line("trial ranks", head.put("spread", spread));
+  page.line("slowest rank", text_of(slowest));
+  for (const auto& one : stragglers) page.line("straggler", text_of(one));
+  for (const auto& [node, count, min_s, median_s, max_s] : nodes) {
+    Fields out;
+    out.put("node", few_words(node)).put("ranks", count).put("min_s", min_s);
+    page.line("node", out.put("median_s", median_s).put("max_s", max_s));
+  }
+  for (const auto& [rank, ratio] : rows) {
+    std::string text;
+    for (std::size_t i = 0; i < ratio.size(); ++i) {
+      text += fmt::format("{}{}: {}", i == 0 ? "" : ", ", steps[i], number(ratio[i]));
+    }
+    page.line(fmt::format("rank {} to step", rank), text);
+  }
 }
 
 /// What an estimator gave, on one line with what is known of its error.
@@ -361,6 +390,7 @@ void write_parts(Page& page, const Trial& trial) {
     page.line("trial periodic work", out.put("share", share).put("rate_without", without));
   }
   if (trial.time_parts) write(page, *trial.time_parts);
+  if (trial.ranks) write(page, *trial.ranks);
   if (trial.memory) {
     const auto& [peak_bytes, capacity_bytes, source] = *trial.memory;
     page.line("trial memory", bytes_of(peak_bytes, capacity_bytes).put("source", source));
@@ -382,8 +412,8 @@ void write(Page& page, const MeasuredLog& measured, const RunLog& run) {
                                 skipped_steps, window, sequences_per_second, tokens_per_second,
                                 iterations_per_second, estimator, estimators, resolution,
                                 expected_error, reconciliation, step_time, rate_interval,
-                                steady_state, periodic, time_parts, memory, telemetry, energy_j,
-                                energy_per_sequence_j, loss, simulated, seed, scores,
+                                steady_state, periodic, time_parts, ranks, memory, telemetry,
+                                energy_j, energy_per_sequence_j, loss, simulated, seed, scores,
                                 iterations_file, notices] = whole_trial;
   const auto& [rule, chosen_by, covered, first_step, last_step] = window;
   Fields used;

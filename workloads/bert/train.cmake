@@ -31,6 +31,7 @@ add_library(bert_driver STATIC
   core/launch_environment.cpp
   core/module.cpp
   train/options.cpp
+  train/rank_times.cpp
   train/run.cpp
   core/schedule.cpp
   train/signals.cpp

@@ -10,6 +10,7 @@
 #include "reports/output/markup.h"
 #include "reports/output/phases.h"
 #include "reports/output/plot/figures.h"
+#include "reports/output/rank_tables.h"
 #include "reports/output/remarks.h"
 #include "reports/output/report.h"
 #include "reports/output/value_text.h"
@@ -152,6 +153,9 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
   const Provenance made = provenance(set);
   if (made.simulated) page.body += fmt::format("<p class=\"note\">{}</p>\n", kSimulatedNote);
   if (made.emulated) page.body += fmt::format("<p class=\"note\">{}</p>\n", kEmulatedNote);
+  if (const std::string note = preflight_note(set); !note.empty()) {
+    page.body += "<p class=\"note\">" + escape_markup(note) + "</p>\n";
+  }
   const auto figure_of = [&](const std::optional<plot::Figure>& figure) {
     return figure ? html::figure_element(*figure) : std::string();
   };
@@ -169,6 +173,7 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
     page.body += section("Scaling", scaling(set));
     page.body += section("Cells", cells_table(shown, set));
     page.body += html::heat_section(set);
+    page.body += html::ranks_section(set);
     const Table stability = stability_table(SetSource(set));
     if (!stability.rows.empty()) {
       page.body += section(

@@ -9,6 +9,7 @@
 #include "reports/output/plot/figures.h"
 #include "reports/output/plot/heat.h"
 #include "reports/output/plot/svg.h"
+#include "reports/output/rank_tables.h"
 #include "reports/output/remarks.h"
 #include "reports/output/report.h"
 #include "reports/output/value_text.h"
@@ -118,8 +119,10 @@ std::vector<Picture> pictures_of(const ResultSet& set, const ReportOptions& opti
   for (plot::Figure& figure : all) {
     out.push_back({figure.id, figure.title, plot::svg_file(std::move(figure))});
   }
-  for (const plot::HeatMap& map : plot::heat_maps(set).maps) {
-    out.push_back({map.id, map.title + ": " + map.unit, plot::svg_file(map)});
+  for (const plot::HeatMaps& found : {plot::heat_maps(set), rank_maps(set)}) {
+    for (const plot::HeatMap& map : found.maps) {
+      out.push_back({map.id, map.title + ": " + map.unit, plot::svg_file(map)});
+    }
   }
   return out;
 }
@@ -166,6 +169,9 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
       << "\n\n";
   if (provenance(set).simulated) out << "> **" << kSimulatedNote << "**\n\n";
   if (provenance(set).emulated) out << "> **" << kEmulatedNote << "**\n\n";
+  if (const std::string note = preflight_note(set); !note.empty()) {
+    out << "> " << markdown_text(note) << "\n\n";
+  }
   if (set.cells.empty()) {
     out << "No cells: nothing was measured.\n";
     return {};
@@ -183,6 +189,13 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
   if (!stability.rows.empty()) out << "\n## Stability\n\n" << markdown_table(stability);
   const Table phases = phases_table(SetSource(set));
   if (!phases.rows.empty()) out << "\n## Phases\n\n" << markdown_table(phases);
+  const SetSource cells(set);
+  if (const Table ranks = rank_table(cells); !ranks.rows.empty()) {
+    out << "\n## Ranks and nodes\n\n"
+        << kRankTimesNote << "\n\n"
+        << markdown_table(ranks) << "\n"
+        << markdown_table(node_table(cells));
+  }
   comparison(set, options, out);
   out << "\n";
   legend(set, out);

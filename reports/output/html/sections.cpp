@@ -12,6 +12,7 @@
 #include "reports/output/markup.h"
 #include "reports/output/plot/figures.h"
 #include "reports/output/plot/heat.h"
+#include "reports/output/rank_tables.h"
 #include "reports/output/result_checks.h"
 #include "reports/output/value_text.h"
 
@@ -271,6 +272,17 @@ std::string matrix(const plot::HeatMap& map) {
   return out + "</tbody></table>\n";
 }
 
+std::string side_by_side(const plot::HeatMaps& found) {
+  std::string out = "<div class=\"plots\">";
+  for (const plot::HeatMap& map : found.maps) {
+    out += "<figure class=\"heat\" id=\"plot-" + map.id + "\"><div class=\"map\">" +
+           plot::inline_svg(map) + "</div><figcaption>" + escape_markup(map.title) +
+           "</figcaption><details><summary>As a table</summary><div class=\"scroll\">" +
+           matrix(map) + "</div></details></figure>\n";
+  }
+  return out + "</div>\n";
+}
+
 }  // namespace
 
 std::string heat_section(const ResultSet& set) {
@@ -279,19 +291,29 @@ std::string heat_section(const ResultSet& set) {
   std::string body = small("The rate per " +
                            std::string(found.maps.front().unit.ends_with("rank") ? "rank" : "GPU") +
                            ": the lighter, the faster. Arrow keys go from tile to tile.");
-  body += "<div class=\"plots\">";
-  for (const plot::HeatMap& map : found.maps) {
-    body += "<figure class=\"heat\" id=\"plot-" + map.id + "\"><div class=\"map\">" +
-            plot::inline_svg(map) + "</div><figcaption>" + escape_markup(map.title) +
-            "</figcaption><details><summary>As a table</summary><div class=\"scroll\">" +
-            matrix(map) + "</div></details></figure>\n";
-  }
-  body += "</div>\n";
+  body += side_by_side(found);
   if (found.all > found.maps.size()) {
     body += small(fmt::format("The first {} of {} maps; the table of cells has all numbers.",
                               found.maps.size(), found.all));
   }
   return section("Batch and topology", body);
+}
+
+std::string ranks_section(const ResultSet& set) {
+  const SetSource cells(set);
+  const Table ranks = rank_table(cells);
+  if (ranks.rows.empty()) return {};
+  const plot::HeatMaps maps = rank_maps(set);
+  std::string body = small(std::string(kRankTimesNote) + ". Lighter: slower than the other ranks.");
+  body +=
+      sortable_table({.table = ranks, .id = "ranks", .noun = "cells", .titles = {}, .failed = {}});
+  if (!maps.maps.empty()) body += side_by_side(maps);
+  if (maps.all > maps.maps.size()) {
+    body += small(fmt::format("The first {} of {} maps.", maps.maps.size(), maps.all));
+  }
+  body += sortable_table(
+      {.table = node_table(cells), .id = "nodes", .noun = "nodes", .titles = {}, .failed = {}});
+  return section("Ranks and nodes", body);
 }
 
 }  // namespace bertbench::html

@@ -32,4 +32,7 @@ struct SortableTable {
 /// Batch against topology, the per-GPU rate as shade, where both vary.
 [[nodiscard]] std::string heat_section(const ResultSet& set);
 
+/// Ranks and nodes one by one: who is slow, and when.
+[[nodiscard]] std::string ranks_section(const ResultSet& set);
+
 }  // namespace bertbench::html

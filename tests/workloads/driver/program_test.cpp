@@ -61,7 +61,42 @@ void run_two_ranks(const Words& words) {
   const Finished other = second.wait();
   EXPECT_EQ(first.status, 0) << first.err;
   EXPECT_EQ(other.status, 0) << other.err;
-  EXPECT_EQ(other.out, "") << "only rank 0 prints the log";
+  EXPECT_EQ(count(other.out, "\n"), count(other.out, "rank_time rank=1 "))
+      << "rank 0 prints the log, the others their own times";
+}
+
+/// Seconds of the steps 1 .. 3, a line each, that the rank states by itself.
+double own_seconds(const std::string& text, int rank) {
+  double sum = 0;
+  for (int step = 1; step <= 3; ++step) {
+    const std::string begin = "\nrank_time rank=" + std::to_string(rank) + " node=";
+    const std::string end =
+        " steps=" + std::to_string(step) + ":" + std::to_string(step) + " own_s=";
+    const std::string all = "\n" + text;
+    const std::size_t at = all.find(end);
+    EXPECT_NE(at, std::string::npos) << text;
+    if (at == std::string::npos) return 0;
+    EXPECT_EQ(all.compare(all.rfind('\n', at), begin.size(), begin), 0) << text;
+    sum += std::stod(all.substr(at + end.size()));
+  }
+  return sum;
+}
+
+TEST(Program, EachRankPrintsWhatAStepTakesItBeforeItWaits) {
+  for (const char* style : {"native", "tqdm"}) {
+    const int port = free_port();
+    const Words words = small({"--steps", "3", "--handicap", "400%@1", "--log-style", style});
+    Process second(words, rank_variables(1, 2, port));
+    const Finished first = run(words, rank_variables(0, 2, port));
+    const Finished other = second.wait();
+    ASSERT_EQ(first.status, 0) << first.err;
+    // It spins for four times what the whole step took, the waiting for rank 0 included.
+    EXPECT_GT(own_seconds(other.out, 1), 2 * own_seconds(first.out, 0)) << style;
+  }
+}
+
+TEST(Program, ARankThatIsAloneHasNobodyToWaitFor) {
+  EXPECT_EQ(count(run(small({"--steps", "2"})).out, "rank_time"), 0);
 }
 
 using ModelAndOptimizer = std::pair<const char*, const char*>;
@@ -421,6 +456,9 @@ TEST(Program, TheHandicapIsNoOptionThatHelpShows) {
     const Finished done = run(small({std::string("--handicap=") + wrong}));
     EXPECT_EQ(done.status, 2) << wrong;
     EXPECT_THAT(done.err, HasSubstr("not a share of a step, as 2% or 0.02"));
+  }
+  for (const char* wrong : {"2%@", "2%@-1", "2%@x", "@1"}) {
+    EXPECT_EQ(run(small({std::string("--handicap=") + wrong})).status, 2) << wrong;
   }
 }
 

@@ -19,6 +19,7 @@
 #include "workloads/bert/core/schedule.h"
 #include "workloads/bert/data/synthetic.h"
 #include "workloads/bert/train/checkpoint.h"
+#include "workloads/bert/train/rank_times.h"
 
 namespace bert {
 namespace {
@@ -198,6 +199,35 @@ TEST(Trainer, AHandicapSpinsTheGivenShareOfEachStep) {
   EXPECT_GT(seconds(10) / without, 4);
   EXPECT_GT(seconds(20) / seconds(10), 1.7);
   EXPECT_LT(seconds(20) / seconds(10), 2.3);
+}
+
+TEST(RankTimes, AreAtMostSoManyLinesOfAllSteps) {
+  std::ostringstream out;
+  RankTimes times("rank=3 node=1:host", 11, 1010, false, &out);
+  times.begin();
+  for (std::int64_t step = 11; step <= 1010; ++step) times.step_done(step);
+  std::istringstream lines(out.str());
+  std::int64_t next = 11, count = 0;
+  for (std::string line; std::getline(lines, line); ++count) {
+    const std::string begin = "rank_time rank=3 node=1:host steps=" + std::to_string(next) + ":";
+    ASSERT_EQ(line.compare(0, begin.size(), begin), 0) << line;
+    next = std::stoll(line.substr(begin.size())) + 1;
+  }
+  EXPECT_EQ(next, 1011);
+  EXPECT_LE(count, RankTimes::kMostLines);
+  EXPECT_GE(count, RankTimes::kMostLines / 2);
+}
+
+TEST(RankTimes, WhatIsWaitedIsNotTheRanksOwn) {
+  std::ostringstream out;
+  RankTimes times("rank=0", 1, 2, true, &out);
+  times.begin();
+  times.waited(1e9);
+  times.step_done(1);
+  EXPECT_EQ(out.str(), "\nrank_time rank=0 steps=1:1 own_s=0\n");
+  times.waited(-5);  // the waiting of the step before does not count here
+  times.step_done(2);
+  EXPECT_THAT(out.str(), HasSubstr("steps=2:2 own_s=5"));
 }
 
 TEST(Trainer, TimingsAreTheStepsOfTheLogAndJoinWithoutGaps) {

@@ -51,7 +51,8 @@ struct TrainOptions {
   std::string
       init_checkpoint;  ///< folder whose weights training begins with; empty = from the seed
   LossScaleOptions loss_scale;
-  double handicap = 0;  ///< share of each step that is spun away, to prove a gate
+  double handicap = 0;                 ///< share of each step that is spun away, to prove a gate
+  std::int64_t handicapped_rank = -1;  ///< the rank that does so; below 0: all
 
   OptimizerOptions optimizer;
   Schedule schedule;

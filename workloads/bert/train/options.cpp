@@ -44,7 +44,7 @@ struct Given {
   std::string matmul_epilogues = "auto";
   std::string gelu;  ///< empty: the model's own
   std::string loss_scale = "dynamic";
-  std::string handicap;  ///< "2%" or "0.02"; empty: none
+  std::string handicap;  ///< "2%", "0.02", or "50%@3" for rank 3 alone; empty: none
   double node_gbps = 200, cross_gbps = 11, node_us = 5, cross_us = 20;
 };
 
@@ -291,11 +291,18 @@ Result<void> finish_schedule(const CLI::App& app, Given& given) {
 
 Result<void> finish_handicap(Given& given) {
   if (given.handicap.empty()) return {};
-  const bool percent = given.handicap.back() == '%';
-  const std::string digits = given.handicap.substr(0, given.handicap.size() - (percent ? 1 : 0));
+  const std::size_t at = given.handicap.find('@');
+  const std::string share = given.handicap.substr(0, at);
+  const bool percent = share.ends_with('%');
+  const std::string digits = share.substr(0, share.size() - (percent ? 1 : 0));
   double number = 0;
-  if (!CLI::detail::lexical_cast(digits, number) || !(number >= 0 && number <= 1000)) {
-    return refuse("--handicap " + given.handicap, "not a share of a step, as 2% or 0.02");
+  std::int64_t& rank = given.options.handicapped_rank;
+  const bool bad_rank =
+      at != std::string::npos &&
+      (!CLI::detail::lexical_cast(given.handicap.substr(at + 1), rank) || rank < 0);
+  if (bad_rank || !CLI::detail::lexical_cast(digits, number) || !(number >= 0 && number <= 1000)) {
+    return refuse("--handicap " + given.handicap,
+                  "not a share of a step, as 2% or 0.02, with @3 of rank 3 alone");
   }
   given.options.handicap = percent ? number / 100 : number;
   return {};

@@ -223,7 +223,8 @@ Result<RunEnd> run(TrainOptions options, const LaunchEnvironment& environment, C
   training_begins();
   return train({options, **backend, **communicator, **source, data, clock,
                 describe(options, environment, **backend, **communicator, **source), log.get(),
-                chief ? &out : nullptr, timings ? &*timings : nullptr, stop_signal, warn});
+                chief ? &out : nullptr, timings ? &*timings : nullptr, stop_signal, warn,
+                environment.world_size > 1 && options.comm != "sim" ? &out : nullptr});
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "workloads/bert/core/nvtx.h"
 #include "workloads/bert/data/batches.h"
 #include "workloads/bert/train/checkpoint.h"
+#include "workloads/bert/train/rank_times.h"
 #include "workloads/bert/train/state_exchange.h"
 
 namespace bert {
@@ -66,6 +67,9 @@ class Trainer {
       parts_.log->begin(parts_.facts, start);
     }
     last_end_ = start.seconds;
+    rank_times_.emplace(name_of_rank(), first, options_.steps, options_.log_style == "tqdm",
+                        parts_.rank_out);
+    rank_times_->begin();
     RunEnd end;
     while (done_ < options_.steps && end.signal == 0) {
       if (auto stepped = next_step(end); !stepped) {
@@ -129,6 +133,7 @@ class Trainer {
     facts.data_s = batches_.take_seconds();
     spin();
     ++done_;
+    rank_times_->step_done(done_);
     end.skipped_steps += facts.skipped ? 1 : 0;
     end.loss_scaling |= facts.loss_scale > 0;
     if (!std::isfinite(facts.loss) && end.first_nan_step == 0) {
@@ -150,8 +155,20 @@ class Trainer {
     if (auto written = write_timing(seconds, now, facts.device_s); !written) {
       return written;
     }
-    end.signal = agreed_signal();
-    return save(end);
+    Result<void> saved;
+    rank_times_->wait([&] {
+      end.signal = agreed_signal();
+      saved = save(end);
+    });
+    return saved;
+  }
+
+  /// "rank=3 node=1:gpu07", the node by its number and the host's name.
+  [[nodiscard]] std::string name_of_rank() const {
+    const int each = parts_.facts.gpus_per_node;
+    const std::string rank = fmt::format("rank={}", communicator_.rank());
+    if (each < 1) return rank + (parts_.facts.host.empty() ? "" : " node=" + parts_.facts.host);
+    return fmt::format("{} node={}:{}", rank, communicator_.rank() / each, parts_.facts.host);
   }
 
   void warn_of_starvation(const RunEnd& end) const {
@@ -169,7 +186,9 @@ class Trainer {
 
   /// Of --handicap: busy for a share of the time since the last step ended.
   void spin() const {
-    if (!(options_.handicap > 0)) {
+    const bool here =
+        options_.handicapped_rank < 0 || options_.handicapped_rank == communicator_.rank();
+    if (!(options_.handicap > 0) || !here) {
       return;
     }
     const double now = parts_.clock.now().seconds;
@@ -360,6 +379,7 @@ class Trainer {
       facts.communication_s += std::max(0.0, result.communication_s);
       facts.exposed_communication_s += std::max(0.0, result.exposed_communication_s);
     }
+    rank_times_->waited(facts.exposed_communication_s);
   }
 
   StepFacts inference_step(std::int64_t number) {
@@ -419,7 +439,7 @@ class Trainer {
       sums[2] = loss.total() / static_cast<double>(communicator_.world_size());
     }
     if (communicator_.reduces()) {
-      communicator_.all_reduce_sum(std::span<double>(sums));
+      rank_times_->wait([&] { communicator_.all_reduce_sum(std::span<double>(sums)); });
     }
     facts.masked_lm = sums[0];
     facts.next_sentence = sums[1];
@@ -483,6 +503,7 @@ class Trainer {
   Backend& backend_;
   Communicator& communicator_;
   std::optional<GradientReducer> reducer_;
+  std::optional<RankTimes> rank_times_;  ///< from the first step on
   bool device_reduces_ = false;
   BatchesAhead batches_;
   std::int64_t done_ = 0;          ///< optimizer steps, over the whole training

@@ -28,6 +28,7 @@ struct TrainerParts {
   TimingsFile* timings = nullptr;   ///< rank 0 only
   std::function<int()> stop_signal = [] { return 0; };
   std::function<void(const std::string&)> warn = [](const std::string&) {};
+  std::ostream* rank_out = nullptr;  ///< where this rank prints its own times; null: nowhere
 };
 
 /// Trains from the resumed step (or 1) to options.steps or a signal. Weights are made equal on all

@@ -1,0 +1,38 @@
+// RankTimeRules: the lines by which the ranks of a job state what a step takes each of them without
+// waiting for the others. bert_train prints them; any trainer may.
+//
+//   rank_time rank=3 node=1:gpu07 steps=11:20 own_s=0.01234
+//
+// `node` may be missing. Lines of one rank go up; steps that go back begin another run.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "parsers/core/line.h"
+#include "parsers/core/rank_times.h"
+
+namespace bertbench {
+
+class RankTimeRules {
+ public:
+  /// On every such line.
+  static constexpr std::string_view kAnchor = "rank_time rank=";
+
+  void see(const Line& line);
+  /// Of the newest run that begins on the lines [begin_line, end_line).
+  [[nodiscard]] RankTimes of(std::int64_t begin_line, std::int64_t end_line) const;
+
+ private:
+  struct Run {
+    std::int64_t line = 0;  ///< of its first
+    RankTimes times;
+  };
+  static constexpr std::size_t kMostRuns = 256;  ///< bounded: a log may go back with each line
+  std::vector<Run> runs_;
+  std::size_t rows_ = 0;  ///< ranks of all runs
+};
+
+}  // namespace bertbench

@@ -1,0 +1,149 @@
+#include "reports/measure/ranks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <vector>
+
+#include "reports/stats/stragglers.h"
+#include "reports/stats/summary.h"
+
+namespace bertbench {
+namespace {
+
+struct Ranks {
+  std::vector<std::int64_t> numbers;
+  std::vector<std::string> nodes;
+  std::vector<std::vector<double>> own;  ///< NaN: unknown
+};
+
+Ranks all_ranks(const RankTimes& times, std::size_t columns) {
+  Ranks out;
+  for (const auto& [rank, row] : times.rows()) {
+    out.numbers.push_back(rank);
+    out.nodes.push_back(row.node);
+    auto& own = out.own.emplace_back(columns, kUnknown);
+    for (std::size_t c = 0; c < row.columns.size(); ++c) {
+      if (row.columns[c].steps > 0) own[c] = row.columns[c].value();
+    }
+  }
+  return out;
+}
+
+/// The columns that are judged: begin, end.
+std::pair<std::size_t, std::size_t> judged_columns(const RankTimes& times, std::size_t columns,
+                                                   const WindowUsed& window) {
+  if (!window.covered || !window.first_step || !window.last_step) {
+    return {std::min<std::size_t>(1, columns), columns};  // the first has what later ones find made
+  }
+  std::size_t begin = 0;
+  while (begin < columns && times.first_step(begin) <= *window.first_step) ++begin;
+  std::size_t end = begin;
+  while (end < columns && times.last_step(end) <= *window.last_step) ++end;
+  return {begin, end};
+}
+
+std::vector<RankRecord::Node> nodes_of(const Ranks& ranks, std::span<const RankSpeed> speeds) {
+  std::map<std::string, std::vector<double>> own;
+  for (std::size_t r = 0; r < speeds.size(); ++r) {
+    if (speeds[r].windows > 0) own[ranks.nodes[r]].push_back(speeds[r].own_s);
+  }
+  std::vector<RankRecord::Node> out;
+  for (auto& [node, seconds] : own) {
+    std::ranges::sort(seconds);
+    out.push_back({node, static_cast<std::int64_t>(seconds.size()), seconds.front(),
+                   median(seconds), seconds.back()});
+  }
+  std::ranges::stable_sort(out, std::greater<>(), &RankRecord::Node::median_s);
+  if (out.size() > RankRecord::kMostRows) out.resize(RankRecord::kMostRows);
+  return out;
+}
+
+/// Four digits: a picture shows no more.
+double short_ratio(double value) {
+  return std::isfinite(value) ? std::round(value * 1e3) / 1e3 : 0;
+}
+
+}  // namespace
+
+std::optional<RankRecord> rank_record(const RankTimes& times, const WindowUsed& window) {
+  std::size_t columns = 0;
+  for (const auto& [rank, row] : times.rows()) columns = std::max(columns, row.columns.size());
+  const auto [begin, end] = judged_columns(times, columns, window);
+  if (times.rows().size() < 2 || begin >= end) return std::nullopt;
+  const Ranks ranks = all_ranks(times, columns);
+  std::vector<std::vector<double>> judged;
+  for (const auto& row : ranks.own) {
+    judged.emplace_back(row.begin() + std::ptrdiff_t(begin), row.begin() + std::ptrdiff_t(end));
+  }
+  const std::vector<RankSpeed> speeds = rank_speeds(judged);
+  std::vector<std::size_t> order;  // of the ranks that are known, slowest first
+  for (std::size_t r = 0; r < speeds.size(); ++r) {
+    if (speeds[r].windows > 0) order.push_back(r);
+  }
+  if (order.size() < 2) return std::nullopt;
+  std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t r) { return speeds[r].ratio; });
+
+  RankRecord out;
+  out.ranks = static_cast<std::int64_t>(order.size());
+  out.first_step = times.first_step(begin);
+  out.last_step = times.last_step(end - 1);
+  std::vector<double> own_s;
+  for (const std::size_t r : order) own_s.push_back(speeds[r].own_s);
+  const auto [low, high] = std::ranges::minmax(own_s);
+  out.spread = (high - low) / median(own_s);
+  const auto rank = [&](std::size_t r) {
+    const RankSpeed& speed = speeds[r];
+    return RankRecord::Rank{ranks.numbers[r],
+                            ranks.nodes[r],
+                            speed.own_s,
+                            speed.ratio,
+                            static_cast<std::int64_t>(speed.windows),
+                            static_cast<std::int64_t>(speed.slow),
+                            static_cast<std::int64_t>(speed.slowest)};
+  };
+  out.slowest = rank(order.front());
+  for (const std::size_t r : order) {
+    if (speeds[r].straggler && out.stragglers.size() < RankRecord::kMostRows) {
+      out.stragglers.push_back(rank(r));
+    }
+  }
+  out.nodes = nodes_of(ranks, speeds);
+  for (std::size_t c = 0; c < columns; ++c) out.steps.push_back(times.last_step(c));
+  std::vector<double> usual;  // of each stretch, over the ranks
+  for (std::size_t c = 0; c < columns; ++c) {
+    std::vector<double> values;
+    for (const auto& row : ranks.own) {
+      if (row[c] > 0) values.push_back(row[c]);
+    }
+    usual.push_back(values.empty() ? kUnknown : median(values));
+  }
+  for (const std::size_t r : order) {
+    if (out.rows.size() == RankRecord::kMostRows) break;
+    auto& row = out.rows.emplace_back();
+    row.rank = ranks.numbers[r];
+    for (std::size_t c = 0; c < columns; ++c) {
+      row.ratio.push_back(short_ratio(ranks.own[r][c] / usual[c]));
+    }
+  }
+  return out;
+}
+
+void describe_ranks(const RunLog& log, Trial& trial) {
+  trial.ranks = rank_record(log.rank_times, trial.window);
+  if (!trial.ranks) {
+    const bool told = std::ranges::any_of(
+        log.records, [](const Record& record) { return record.rank_spread >= 0; });
+    if (told && log.rank_times.empty()) {
+      trial.notices.push_back(make_notice(NoticeCode::ranks_share_step_time, 0));
+    }
+    return;
+  }
+  for (const RankRecord::Rank& rank : trial.ranks->stragglers) {
+    trial.notices.push_back(make_notice(NoticeCode::straggler, 0, rank.rank,
+                                        rank.node.empty() ? "" : " on " + rank.node,
+                                        100 * (rank.ratio - 1), rank.slow, rank.windows));
+  }
+}
+
+}  // namespace bertbench
