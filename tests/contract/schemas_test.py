@@ -283,6 +283,8 @@ class Schemas(unittest.TestCase):
 
     def test_doctor(self):
         self.conforms("doctor", answer("doctor", "--json"))
+        nodes = self.conforms("doctor", answer("doctor", "--launcher", "local", "--nodes", "2", "--json"))
+        self.assertEqual([node["node"] for node in nodes["preflight"]["nodes"]], [0, 1])
 
     def test_telemetry_of_ranks_that_are_nobodys_children(self):
         # A rank is what carries the variable, whoever started it; it ends after the sampler.

@@ -44,7 +44,7 @@ endif()
 
 # Pages of docs/ whose commands run as they stand there. Those with a cluster start a Slurm of their own.
 if(TARGET bertbench AND Python3_Interpreter_FOUND)
-  foreach(page old_logs pull_request questions to_slurm)
+  foreach(page old_logs pull_request questions ranks to_slurm)
     add_test(NAME e2e.${page} COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/e2e/pages_test.py
       $<TARGET_FILE:bertbench> ${PROJECT_SOURCE_DIR} ${page}.md)
     set_tests_properties(e2e.${page} PROPERTIES TIMEOUT 600 LABELS e2e)
@@ -64,6 +64,9 @@ if(TARGET bertbench AND TARGET bert_train AND Python3_Interpreter_FOUND)
   add_test(NAME e2e.goodput COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/e2e/goodput_test.py
     $<TARGET_FILE:bertbench> $<TARGET_FILE:bert_train>)
   set_tests_properties(e2e.goodput PROPERTIES TIMEOUT 600 LABELS e2e)
+  add_test(NAME e2e.slow_ranks COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/e2e/slow_ranks_test.py
+    $<TARGET_FILE:bertbench> $<TARGET_FILE:bert_train>)
+  set_tests_properties(e2e.slow_ranks PROPERTIES TIMEOUT 600 LABELS e2e)
   add_test(NAME e2e.real_gates COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/e2e/real_gates_test.py
     $<TARGET_FILE:bertbench> ${PROJECT_SOURCE_DIR})
   set_tests_properties(e2e.real_gates PROPERTIES TIMEOUT 600 LABELS e2e)

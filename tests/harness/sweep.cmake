@@ -14,7 +14,7 @@ set_target_properties(fault_calls PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BI
 bb_add_test(sweep_test TIMEOUT 120 LOCK fake_trainer LIBS bb::sweep bb::reports bb::parsers bb::core SOURCES
   sweep/attempt_end_test.cpp sweep/attempt_queue_test.cpp sweep/command_test.cpp sweep/config_test.cpp sweep/hooks_test.cpp sweep/faults_test.cpp sweep/forecast_test.cpp sweep/identity_test.cpp sweep/journal_test.cpp
   sweep/log_watch_test.cpp sweep/machine_test.cpp
-  sweep/node_telemetry_test.cpp sweep/phases_test.cpp sweep/plan_test.cpp sweep/process_test.cpp sweep/measured_outcome_test.cpp sweep/resume_test.cpp sweep/secrets_test.cpp sweep/own_logs_test.cpp sweep/run_test.cpp
+  sweep/node_telemetry_test.cpp sweep/phases_test.cpp sweep/plan_test.cpp sweep/preflight_test.cpp sweep/process_test.cpp sweep/measured_outcome_test.cpp sweep/resume_test.cpp sweep/secrets_test.cpp sweep/own_logs_test.cpp sweep/run_test.cpp
   sweep/scaling_test.cpp sweep/seed_lines_test.cpp sweep/templates_test.cpp sweep/variants_test.cpp)
 target_compile_definitions(sweep_test PRIVATE BB_FAKE_TRAINER="$<TARGET_FILE:fake_trainer>")
 add_dependencies(sweep_test fake_trainer)

@@ -1,4 +1,4 @@
-// bertbench doctor: what would spoil a measurement on this machine.
+// bertbench doctor: what would spoil a measurement on this machine, or on the nodes of a launcher.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,10 @@
 #include "harness/cli/help.h"
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
+#include "harness/sweep/execute/preflight.h"
 #include "harness/sweep/observe/environment.h"
+#include "harness/sweep/observe/node_probe.h"
+#include "harness/sweep/process/folder.h"
 #include "parsers/core/text.h"
 #include "reports/output/table.h"
 
@@ -19,7 +22,9 @@ namespace bertbench {
 namespace {
 
 struct Options {
-  std::string path = ".";
+  std::string path = ".", nodes;
+  PreflightOptions preflight;
+  bool node_probe = false;
   OutputOptions output;
 };
 
@@ -87,7 +92,89 @@ void print(Console& console, const std::vector<DoctorFinding>& findings) {
                                             warnings, warnings == 1 ? "" : "s"));
 }
 
+std::string skew_text(const NodeReading& reading) {
+  return fmt::format("{:+.3f} to {:+.3f}", reading.skew_low_s, reading.skew_high_s);
+}
+
+void print(Console& console, const Preflight& preflight) {
+  Table table{{{"node", true},
+               {"host"},
+               {"GEMM, GFLOP/s", true},
+               {"memory, GB/s", true},
+               {"clock, MHz", true},
+               {"clock skew, s", true},
+               {"outlier"}},
+              {}};
+  for (const NodeReading& reading : preflight.readings) {
+    table.rows.push_back(
+        {std::to_string(reading.node), reading.host, fmt::format("{:.2f}", reading.gflops),
+         fmt::format("{:.2f}", reading.copy_gb_s),
+         reading.clock_mhz ? fmt::format("{:.0f}", *reading.clock_mhz) : "", skew_text(reading),
+         fmt::format("{}", fmt::join(reading.outliers, "; "))});
+  }
+  TextTableOptions look;
+  look.paint = [&](std::size_t, std::size_t column, const std::string& text) {
+    return column == 6 ? console.styled(Style::yellow, text) : text;
+  };
+  console.print(text_table(table, look) + "\n");
+  for (const NodeReading& reading : preflight.readings) {
+    for (const std::string& finding : reading.findings) {
+      console.print(escape_for_terminal(fmt::format("node {}: {}", reading.node, finding)) + "\n");
+    }
+  }
+  for (const std::int64_t node : preflight.silent) {
+    console.print(console.styled(Style::yellow, fmt::format("node {}: no answer", node)) + "\n");
+  }
+  if (preflight.emulated) {
+    console.print("the nodes are emulated: they share this machine while they measure\n");
+  }
+  const auto named = std::ranges::count_if(
+      preflight.readings, [](const NodeReading& reading) { return !reading.outliers.empty(); });
+  console.print(fmt::format(
+      "{} of {} nodes answered, {} named (more than {:.0f} % below the median of the others)\n"
+      "GEMM and memory: of one thread; all-reduce between neighbours: not measured\n",
+      preflight.readings.size(), preflight.nodes, named, 100 * kPreflightFloor));
+}
+
+ExitCode run_on_nodes(const Options& options, Console& console) {
+  PreflightOptions how = options.preflight;
+  if (!options.nodes.empty()) {
+    how.nodes = to_int(options.nodes).value_or(0);
+    if (how.nodes < 1 || how.nodes > 100'000) {
+      return console.error({"--nodes", fmt::format("'{}' is not a number of nodes", options.nodes),
+                            "use a whole number of at least 1"});
+    }
+  }
+  const auto preflight = run_preflight(how);
+  if (!preflight) return console.error(preflight.error());
+  const auto json = to_json(*preflight);
+  if (options.path != ".") {
+    auto folder = Folder::make_root(options.path);
+    if (!folder) return console.error(folder.error());
+    if (auto kept = folder->write(kPreflightFile, json_text(json)); !kept) {
+      return console.error(kept.error());
+    }
+  }
+  return answer(
+      console, options.output, ExitCode::good,
+      [&](const std::string&) {
+        return json_text(nlohmann::ordered_json{{"findings", nlohmann::ordered_json::array()},
+                                                {"preflight", json}});
+      },
+      [&] { print(console, *preflight); });
+}
+
 ExitCode run(const Options& options, Console& console) {
+  if (options.node_probe) {
+    console.print(probe_node().dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
+                  "\n");
+    return ExitCode::good;
+  }
+  if (!options.preflight.launcher.empty()) return run_on_nodes(options, console);
+  if (!options.preflight.sets.empty() || !options.nodes.empty()) {
+    return console.error({"doctor", "--set and --nodes are of a preflight",
+                          "name the launcher as well: --launcher ssh"});
+  }
   const std::vector<DoctorFinding> findings = doctor(options.path);
   return answer(
       console, options.output, ExitCode::good,
@@ -97,8 +184,20 @@ ExitCode run(const Options& options, Console& console) {
 
 CommandRun declare(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  line.add_text("--out", options->path, "DIR", "Where a sweep would write, for its free space.")
+  line.add_text("--out", options->path, "DIR",
+                "Where a sweep would write, for its free space; a preflight is kept there as "
+                "preflight.json, and a sweep into DIR reports it.")
       .default_text("the current folder");
+  line.add_text("--launcher", options->preflight.launcher, "NAME",
+                "Preflight: measure every node at once, each started by this launcher.");
+  line.add_text("--nodes", options->nodes, "N", "Nodes of the preflight.")
+      .default_text("the hosts given, or the nodes of the allocation");
+  line.add_list("--set", options->preflight.sets, "KEY=VALUE",
+                "Of a sweep's configuration, for the launcher, as in hosts=[\"a\",\"b\"]; "
+                "repeatable.");
+  line.add_flag("--node-probe", options->node_probe,
+                "Print what a preflight asks of a node: half a second of measuring, one line of "
+                "JSON.");
   add_output(line, options->output, "Write the JSON form to FILE (-: stdout).");
   return [options](Console& console) { return run(*options, console); };
 }
@@ -106,6 +205,8 @@ CommandRun declare(CommandLine& line) {
 constexpr Example kExamples[] = {
     {"bertbench doctor", "Look before a measurement that matters."},
     {"bertbench doctor --json", "The same for a script; `severity` is ok, info or warning."},
+    {"bertbench doctor --launcher ssh --set 'hosts=[\"gpu01\",\"gpu02\"]' --out run",
+     "A preflight of two nodes, kept for the report of a sweep into run."},
 };
 constexpr ExitCodeRow kStatuses[] = {{ExitCode::good, "whatever was found"}, {ExitCode::usage}};
 
@@ -113,10 +214,16 @@ constexpr ExitCodeRow kStatuses[] = {{ExitCode::good, "whatever was found"}, {Ex
 
 extern const Command command_doctor{
     "doctor",
-    "what would spoil a measurement on this machine",
+    "what would spoil a measurement, on this machine or on every node",
     "",
     "Looks at frequency governor, load, cores, clocks, GPUs in use, disk space and launchers, and "
-    "says what to do. It measures and changes nothing; findings do not alter the exit status.",
+    "says what to do. It measures and changes nothing; findings do not alter the exit status.\n"
+    "With --launcher a preflight: bertbench, which every node must have under the same path, "
+    "measures "
+    "a product of matrices and a copy of memory by one thread of each node at the same time, its "
+    "clock "
+    "and how far its wall clock is off; nodes that differ from the others are named. All-reduce "
+    "between nodes is not measured: a sweep of two nodes shows it.",
     kExamples,
     kStatuses,
     declare};

@@ -7,6 +7,7 @@
 
 #include "harness/sweep/execute/job_folder.h"
 #include "harness/sweep/execute/measured_outcome.h"
+#include "harness/sweep/execute/preflight.h"
 #include "harness/sweep/observe/environment.h"
 #include "harness/sweep/plan/template_call.h"
 #include "harness/sweep/process/proc_fs.h"
@@ -112,6 +113,7 @@ Result<OpenSweep> OpenSweep::open(const Plan& plan, const SweepOptions& options,
     return tl::unexpected(done.error());
   }
   if (auto done = sweep.note_environment(config); !done) return tl::unexpected(done.error());
+  sweep.note_preflight();
   return sweep;
 }
 
@@ -171,6 +173,16 @@ Result<void> OpenSweep::note_environment(const std::string& config) {
     }
   }
   return root.write("environment.json", environment.dump(2) + "\n");
+}
+
+void OpenSweep::note_preflight() {
+  if (!root.holds(kPreflightFile)) return;
+  auto summary = preflight_summary(proc::read_file(root.path_of(kPreflightFile)));
+  if (summary.is_null()) return;
+  for (const auto& named : summary["outliers"]) {
+    observer.notice(fmt::format("{} named {}", kPreflightFile, named.get<std::string>()));
+  }
+  environment["preflight"] = std::move(summary);
 }
 
 const std::string& OpenSweep::trainer_id(std::size_t cell) const {

@@ -62,6 +62,8 @@ struct OpenSweep {
   Result<void> replay_journal();
   Result<void> end_earlier_processes(const std::string& boot);
   Result<void> note_environment(const std::string& config);
+  /// What `bertbench doctor --launcher NAME --out DIR` found, for the report.
+  void note_preflight();
 };
 
 /// Digest of the command of a trial: everything but what differs from launch to launch by nature.

@@ -12,8 +12,9 @@ namespace bertbench {
 class SpeedProbe {
  public:
   /// {"gflops": of a product of matrices that fit into the first cache, "copy_gb_s": bytes read and
-  /// written by a copy}. Takes `seconds`, half for each.
-  [[nodiscard]] nlohmann::ordered_json read(double seconds);
+  /// written by a copy}. Takes `seconds`, half for each. After each pass it idles for `handicap`
+  /// times what the pass took: a slow machine, for tests.
+  [[nodiscard]] nlohmann::ordered_json read(double seconds, double handicap = 0);
 
  private:
   std::vector<float> from_, to_;

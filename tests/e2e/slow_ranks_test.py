@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""A rank that is slow in a job of four emulated nodes is named by log, sweep and report; a node that is
+slow is named before. Both are slowed on purpose and by so much that no other load hides it.
+slow_ranks_test.py BERTBENCH BERT_TRAIN"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BERTBENCH, BERT_TRAIN = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+
+
+class Ranks(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="bb-ranks-")
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.variables = {name: value for name, value in os.environ.items()
+                          if name != "RANK" and not name.startswith("SLURM_")}
+
+    def bertbench(self, *words, status=0, **variables):
+        done = subprocess.run([BERTBENCH, *words], cwd=self.folder, env={**self.variables, **variables},
+                              text=True, capture_output=True, check=False)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done
+
+    def read(self, name):
+        with open(os.path.join(self.folder, name), encoding="utf-8") as text:
+            return text.read()
+
+    def sweep(self, *options, nodes=4):
+        return self.bertbench("sweep", "--out", "run", "--grid", f"topology={nodes}n1g",
+                              "--grid", "micro_batch_size=1", "--trials", "1", "--set", "steps=40", "--no-probe",
+                              "--", BERT_TRAIN, "--model", "bert-tiny", "--micro-batch-size", "{micro_batch_size}",
+                              "--sequence-length", "32", "--threads", "1", "--steps", "{steps}", *options)
+
+    def test_a_slow_rank_is_named(self):
+        done = self.sweep("--handicap", "400%@2")
+        (cell,) = json.loads(self.read("run/results.json"))["cells"]
+        (trial,) = cell["trials"]
+        ranks = trial["ranks"]
+        self.assertEqual(ranks["ranks"], 4)
+        self.assertEqual(ranks["slowest"]["rank"], 2)
+        self.assertGreater(ranks["slowest"]["ratio"], 1.5)
+        self.assertEqual([rank["rank"] for rank in ranks["stragglers"]][:1], [2])
+        self.assertTrue(ranks["slowest"]["node"].startswith("2:"))
+        self.assertEqual(len(ranks["nodes"]), 4)
+        self.assertEqual(ranks["nodes"][0]["node"], ranks["slowest"]["node"])
+        self.assertIn("straggler", [notice["code"] for notice in trial["notices"]])
+        self.assertIn("stays slow", done.stderr)
+        self.assertIn("slowest rank", done.stdout)
+        page = self.read("run/report.html")
+        self.assertIn("Ranks and nodes", page)
+        self.assertIn('id="plot-ranks-1"', page)
+
+    def test_a_slow_node_is_named_before_and_the_report_of_a_sweep_says_so(self):
+        # It works a hundredth of the time.
+        done = self.bertbench("doctor", "--launcher", "local", "--nodes", "4", "--out", "run", "--json",
+                              BERTBENCH_PROBE_HANDICAP="9900%@2")
+        preflight = json.loads(done.stdout)["preflight"]
+        self.assertEqual(preflight, json.loads(self.read("run/preflight.json")))
+        self.assertEqual([node["node"] for node in preflight["nodes"]], [0, 1, 2, 3])
+        self.assertEqual(preflight["silent"], [])
+        self.assertTrue(preflight["emulated"])
+        slow = preflight["nodes"][2]
+        self.assertEqual(min(preflight["nodes"], key=lambda node: node["gflops"]), slow)
+        self.assertTrue(any(text.startswith("GEMM") for text in slow["outliers"]), slow)
+        for node in preflight["nodes"]:  # all of them on one clock
+            self.assertLessEqual(node["skew_s"]["low"], 0.001)
+            self.assertGreaterEqual(node["skew_s"]["high"], -0.001)
+        done = self.sweep(nodes=1)
+        self.assertIn("preflight.json named node 2", " ".join(done.stderr.split()))
+        environment = json.loads(self.read("run/results.json"))["environment"]
+        self.assertTrue(any("node 2" in text for text in environment["preflight"]["outliers"]))
+        self.assertRegex(self.read("run/report.html"), "<p class=\"note\">the preflight of [^<]*node 2 ")
+
+    def test_what_a_preflight_needs_is_said(self):
+        done = self.bertbench("doctor", "--nodes", "2", status=2)
+        self.assertIn("--launcher", done.stderr)
+        done = self.bertbench("doctor", "--launcher", "local", "--nodes", "none", status=2)
+        self.assertIn("whole number", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
