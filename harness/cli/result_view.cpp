@@ -97,6 +97,9 @@ void print_single(Console& console, const Cell& cell, const ViewOptions& options
   if (const std::string memory = memory_text(cell.memory, true); !memory.empty()) {
     row("memory", memory + " at most, by " + escape_for_terminal(cell.memory->source));
   }
+  if (const std::string parts = parts_text(parts_of(cell.trials)); !parts.empty()) {
+    row("parts", parts);
+  }
   if (cell.energy_per_sequence_j && cell.power_w) {
     row("energy", fmt::format("{} a sequence at {} of GPU power",
                               energy_text(*cell.energy_per_sequence_j), power_text(*cell.power_w)));
@@ -213,6 +216,9 @@ std::string summary_line(const Cell& cell) {
   if (cell.energy_per_sequence_j && cell.power_w) {
     text += fmt::format(", {} a sequence at {}", energy_text(*cell.energy_per_sequence_j),
                         power_text(*cell.power_w));
+  }
+  if (const std::string parts = parts_text(parts_of(cell.trials)); !parts.empty()) {
+    text += "\n  parts of a step: " + parts;
   }
   return text + "\n";
 }

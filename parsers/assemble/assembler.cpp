@@ -115,6 +115,16 @@ void Assembler::read_clock(Track& of, Step& step) {
   if (of.how.without_evaluations) step.time_s = of.clock.at(step.time_s, step.own_s);
 }
 
+void Assembler::take(Parts parts, std::int64_t line) {
+  if (!parts.times.known()) return;
+  if (parts.times.line == 0) parts.times.line = line;
+  each(parts.track, Of::open, line, [&](RunDraft& draft) {
+    // A line that no handler takes is seen again without the labels before it.
+    const auto& known = draft.log.parts.times();
+    if (known.empty() || known.back().line != parts.times.line) draft.log.parts.add(parts.times);
+  });
+}
+
 void Assembler::take(const Evaluated& evaluated, std::int64_t) {
   track(evaluated.track).clock.see_evaluation();
 }

@@ -143,6 +143,14 @@ struct End {
   std::optional<Outcome> outcome{};
 };
 
+/// What parts of the newest step took, or of the steps since the line before, by the trainer's own
+/// timers: a mean, of one optimizer step. The line is the event's, unless
+/// it is set.
+struct Parts {
+  int track = 0;
+  PartTimes times{};
+};
+
 /// An evaluation ran since the newest step of the track.
 struct Evaluated {
   int track = 0;

@@ -324,6 +324,10 @@ enum class NoticeCode : std::uint16_t {
   loss_curves_apart,
   loss_curves_agree,
   loss_curves_not_compared,
+  part_longer,
+  part_shorter,
+  part_unchanged,
+  part_undecided,
 };
 
 }  // namespace bertbench

@@ -1010,6 +1010,32 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
     {NoticeCode::loss_curves_not_compared, "loss_curves_not_compared",
      "losses are finite; curves are not compared: {why}",
      "Curves say something only of one seed and the same work."},
+    {NoticeCode::part_longer, "part_longer",
+     "{part}: {change} longer, {now:.4g} ms of a step against {before:.4g} ms, n = {n} against "
+     "{n_base}, "
+     "p = {p_holm:.2g} after Holm over all parts, beyond the tolerance of {tolerance} at "
+     "{level:.2g}",
+     "A part of the step takes longer than in the baseline, whatever the whole step does.",
+     "--part-floor where that much is meant."},
+    {NoticeCode::part_shorter, "part_shorter",
+     "{part}: {change} shorter, {now:.4g} ms of a step against {before:.4g} ms, n = {n} against "
+     "{n_base}, "
+     "p = {p_holm:.2g} after Holm over all parts, beyond the tolerance of {tolerance} at "
+     "{level:.2g}",
+     "A part of the step takes less time than in the baseline."},
+    {NoticeCode::part_unchanged, "part_unchanged",
+     "{part}: {change} apart, {now:.4g} ms of a step against {before:.4g} ms, n = {n} against "
+     "{n_base}, "
+     "p = {p_holm:.2g} after Holm over all parts, within the tolerance of {tolerance}, or not "
+     "significant at {level:.2g}",
+     "The change of a part of the step is none that chance does not make."},
+    {NoticeCode::part_undecided, "part_undecided",
+     "{part}: {change} apart, {now:.4g} ms of a step against {before:.4g} ms, n = {n} against "
+     "{n_base}, "
+     "p = {p_holm:.2g} after Holm over all parts, which so few trials cannot decide (tolerance "
+     "{tolerance}, level {level:.2g})",
+     "All parts of all cells share a fifth of alpha, and need more trials than the cells do.",
+     "More trials."},
 });
 
 constexpr bool in_order() {

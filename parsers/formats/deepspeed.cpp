@@ -10,6 +10,9 @@
 //   End-to-End => Latency: 5.26s, TFLOPs: 1.2, Samples/sec: 12.17, ..., Batch Size: 64, Total Seq.
 //   ... Model Parameters: 1.316 B, Latency: 0.53s, TFLOPs: 40.2, Samples/sec: 7.55, Time/seq 0.13s,
 //       Batch Size: 4, Sequence Length: 512                              (steps 1 and 2: one GPU)
+//   time (ms) | fwd: 25341.72 | bwd: 77707.38 | bwd_inner: 75751.84 | bwd_allreduce: 1955.54 |
+//   step:
+//       2218.38                                       (wall_clock_breakdown: of one optimizer step)
 //   steps: 10 loss: 1.2500 iter time (s): 0.500 samples/sec: 512.000       (engine of pipelines)
 //
 // Rates are of all ranks. RunningAvg leaves out the first steps and is cumulative; Curr is the last
@@ -26,6 +29,7 @@
 #include "parsers/lines/argument_text.h"
 #include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"
+#include "parsers/lines/part_timers.h"
 
 namespace bertbench {
 namespace {
@@ -124,6 +128,15 @@ struct Deepspeed {
     emit(at);
     emit(Statement{.track = engine.track, .summary = Stated{timer->running, kSequences}});
     return !beside_megatron;
+  }
+
+  // Of a step whose timer's line, if there is one, came before. Several engines do not name
+  // themselves here.
+  void breakdown(const Line& line, Emit emit) {
+    if (engines.size() < 2) emit(Parts{.track = timer_track(), .times = part_times(line)});
+  }
+  [[nodiscard]] int timer_track() const {
+    return engines.empty() ? int{kProgress} : engines.front().track;
   }
 
   // The mean time of the steps since the line before, and the global batch over it. Where the timer
@@ -354,6 +367,7 @@ struct Deepspeed {
 constexpr Row kRows[] = {
     on<&Deepspeed::end_to_end>("|E2E latency="),
     on<&Deepspeed::timer>("SamplesPerSec="),
+    on<&Deepspeed::breakdown>(kPartTimers),
     on<&Deepspeed::beside_megatron>("elapsed time per iteration ("),
     on<&Deepspeed::beside_megatron>("elapsed_time_per_iteration_ms="),
     on<&Deepspeed::pipe>(" iter time (s): "),

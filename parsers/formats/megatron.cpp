@@ -13,6 +13,10 @@
 //    [<date>][INFO][training:1251] -  iteration=       2/  317892 | consumed_samples=         512 |
 //    ... | elapsed_time_per_iteration_ms=16030.6 | ... | global_batch_size=  256 | lm loss=11.2 |
 //    ... | samples_per_second=15.969 | ...                                (Argonne's fork)
+//   time (ms) | forward-compute: 306.62 | backward-compute: 575.17 | ... | optimizer: 94.69 | ...
+//   (min, max) time across ranks (ms):
+//       forward-compute ................................: (306.62, 310.01)      (core; or one
+//       number)
 //   steps: 1 loss: 12.6706 iter time (s): 20.110 samples/sec: 0.796     (pipeline engine:
 //       the same step)
 //
@@ -28,6 +32,7 @@
 #include "parsers/lines/argument_text.h"
 #include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"
+#include "parsers/lines/part_timers.h"
 
 namespace bertbench {
 namespace {
@@ -75,6 +80,7 @@ struct Megatron {
     const bool begins = std::exchange(ended, false) || at.step < newest;
     had_loss = (had_loss && !begins) || printed;
     newest = at.step;
+    emit_block(emit);
     emit(at);
     if (begins && replicas && world && *replicas != *world) {
       emit.note_here(NoticeCode::replica_of_several_gpus, *world, *replicas);
@@ -91,6 +97,30 @@ struct Megatron {
     engine_rate = rate;
     return true;
   }
+
+  void timers(const Line& line, Emit emit) { emit(Parts{.times = part_times(line)}); }
+
+  // A block of timers, a line each: what the slowest rank took of it.
+  void block_of_timers(const Line& line, Emit emit) {
+    if (block.line == line.number) return;
+    emit_block(emit);
+    block.line = line.number;
+  }
+  void timer_of_block(const Line& line) {
+    if (block.line == 0 || line.number - block.line > kMostTimers) return;
+    if (std::exchange(timer_line, line.number) == line.number) return;  // seen again
+    const auto blank = line.text.find(" ...", line.at);
+    const auto before = line.text.find_last_of(" \t", blank - 1);
+    const auto begin = before == std::string_view::npos ? 0 : before + 1;
+    const auto part = part_of_timer(line.text.substr(begin, blank - begin));
+    Cursor value = Cursor::after(line);
+    double ms = 0, most = 0;
+    if (!part || !value.skip_past(": ")) return;
+    if (!value.read("(", ms, ", ", most, ")") && !value.read(most)) return;
+    if (most > 0 && std::isfinite(most)) block.add(*part, most / 1000);
+  }
+  void emit_block(Emit emit) { emit(Parts{.times = std::exchange(block, {})}); }
+  void finish(Emit emit) { emit_block(emit); }
 
   bool end(const Line&, Emit emit) {
     micro_steps.reset();
@@ -146,13 +176,24 @@ struct Megatron {
   std::int64_t newest = 0;                  ///< iteration
   bool had_loss = false;                    ///< an iteration line of this run had a loss
   bool ended = true;                        ///< the next iteration line begins a run
-  std::int64_t engine_step = -1;            ///< of a "steps:" line, for the next iteration line
+  static constexpr std::int64_t kMostTimers = 64;  ///< lines of a block
+  std::int64_t timer_line = 0;                     ///< the newest of one
+  PartTimes block;                                 ///< of the block of timers that was begun last
+  std::int64_t engine_step = -1;  ///< of a "steps:" line, for the next iteration line
   double engine_rate = kUnknown;
 };
 
 constexpr Row kRows[] = {
     on<&Megatron::iteration>("elapsed time per iteration ("),
     on<&Megatron::iteration>(kElapsedMs),
+    on<&Megatron::timers>(kPartTimers),
+    on<&Megatron::block_of_timers>("time across ranks (ms):"),
+    on<&Megatron::timer_of_block>("forward-compute ...."),
+    on<&Megatron::timer_of_block>("backward-compute ...."),
+    on<&Megatron::timer_of_block>("grads-sync ...."),
+    on<&Megatron::timer_of_block>("grads-all-reduce ...."),
+    on<&Megatron::timer_of_block>("optimizer ...."),
+    on<&Megatron::timer_of_block>("batch-generator ...."),
     on<&Megatron::engine>("samples/sec: "),
     on<&Megatron::end>("[after training is done]"),
     on<&Megatron::exits>("[exiting program a"),

@@ -73,6 +73,20 @@ constexpr Begin run_of(int track, WorkKind work) {
 constexpr Begin kRuns[] = {run_of(kTraining, WorkKind::training),
                            run_of(kInference, WorkKind::inference)};
 
+PartTimes parts_of(const Json& step) {
+  PartTimes out;
+  const auto parts = step.find("parts");
+  if (parts == step.end() || !parts->is_object()) return out;
+  for (std::size_t i = 0; i < kStepParts; ++i) {
+    const auto part = parts->find(kStepPartNames[i]);
+    if (part == parts->end() || !part->is_number()) continue;
+    const double seconds = part->get<double>();
+    if (seconds > 0) out.seconds[i] = static_cast<float>(seconds);
+  }
+  return out;
+}
+
+
 struct Native {
   // Other text may stand before the literal: ranks share a terminal. Null: cut by the end of input.
   template <bool (Native::*take)(const Json&, const Line&, Emit)>
@@ -155,6 +169,7 @@ struct Native {
               .time_s = number(json, "elapsed").value_or(kUnknown),
               .rate = job_rate(number(json, "sequences_per_second")),
               .loss = number(json, "loss")});
+    emit(Parts{.times = parts_of(json)});
     return true;
   }
 

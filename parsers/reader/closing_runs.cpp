@@ -82,6 +82,7 @@ void go_on_with(RunLog& training, RunLog& later, std::size_t from) {
   training.totals = {};  // of a part
   if (later.totals.training_s) training.totals.training_s = later.totals.training_s;
   training.marks.insert(training.marks.end(), later.marks.begin(), later.marks.end());
+  for (const PartTimes& times : later.parts.times()) training.parts.add(times);
 }
 
 /// What was stated of batches and of the end was stated of training.
@@ -94,6 +95,7 @@ void make_evaluation(RunLog& block) {
   block.summary.reset();
   block.first_nan_step.reset();
   block.marks.clear();
+  block.parts.clear();
   const Record& last = block.records.back();
   block.outcome = {Status::completed, last.step, last.line, {}};
 }

@@ -68,7 +68,8 @@ class Packer {
     number(static_cast<std::int64_t>(values.size()));
     for (const T& value : values) put(value);
   }
-  void put(const std::map<std::string, double>& values) {
+  template <class T>
+  void put(const std::map<std::string, T>& values) {
     number(static_cast<std::int64_t>(values.size()));
     for (const auto& [key, value] : values) {
       put(key);
@@ -156,7 +157,8 @@ class Unpacker {
   void take(std::vector<T>& values) {
     for (std::int64_t n = number(); n > 0 && good_; --n) take(values.emplace_back());
   }
-  void take(std::map<std::string, double>& values) {
+  template <class T>
+  void take(std::map<std::string, T>& values) {
     for (std::int64_t n = number(); n > 0 && good_; --n) {
       std::string key;
       take(key);

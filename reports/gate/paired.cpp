@@ -35,13 +35,13 @@ std::string point_of(const Cell& cell) {
                      name(cell.kind));
 }
 
-/// Rates of the trials that count, in the unit of the cell's sample.
-std::map<BlockId, double> halves_of(const Cell& cell, const std::string& unit) {
-  std::map<BlockId, double> out;
+/// The trials that count, in the unit of the cell's sample.
+std::map<BlockId, const Trial*> halves_of(const Cell& cell, const std::string& unit) {
+  std::map<BlockId, const Trial*> out;
   for (const Trial& trial : cell.trials) {
     if (!trial.block || !trial.window.covered || !trial.rate()) continue;
     if (name(trial.unit()) != unit) continue;
-    out[{trial.block->session, trial.trial}] = std::log(*trial.rate());
+    out[{trial.block->session, trial.trial}] = &trial;
   }
   return out;
 }
@@ -50,6 +50,7 @@ std::map<BlockId, double> halves_of(const Cell& cell, const std::string& unit) {
 struct Pairing {
   std::size_t verdict = 0;  // index in GateReport::cells
   LogPairs pairs;
+  PairedTrials trials;
   std::vector<BlockId> blocks;
   PairTest test;
 };
@@ -186,11 +187,12 @@ class PairedGate {
     const auto base = halves_of(partner, out.unit);
     Pairing pairing;
     pairing.verdict = report_.cells.size() - 1;
-    for (const auto& [block, rate] : now) {
+    for (const auto& [block, trial] : now) {
       const auto half = base.find(block);
       if (half == base.end()) continue;
-      pairing.pairs.base.push_back(half->second);
-      pairing.pairs.now.push_back(rate);
+      pairing.pairs.base.push_back(std::log(*half->second->rate()));
+      pairing.pairs.now.push_back(std::log(*trial->rate()));
+      pairing.trials.emplace_back(half->second, trial);
       pairing.blocks.push_back(block);
     }
     const std::size_t alone = now.size() + base.size() - 2 * pairing.blocks.size();
@@ -233,9 +235,13 @@ class PairedGate {
     for (const BlockId& block : one.blocks) shifts.push_back(shared.at(block));
     const std::vector<bool> hit = hit_pairs(one.pairs, shifts);
     std::vector<double> ratios;
+    PairedTrials trials;
     for (std::size_t i = 0; i < hit.size(); ++i) {
-      if (!hit[i]) ratios.push_back(one.pairs.now[i] - one.pairs.base[i]);
+      if (hit[i]) continue;
+      ratios.push_back(one.pairs.now[i] - one.pairs.base[i]);
+      trials.push_back(one.trials[i]);
     }
+    parts_.add(one.verdict, trials, options_.part_floor);
     one.test = test_pairs(ratios, options_.floor);
     CellVerdict& out = report_.cells[one.verdict];
     out.n_new = out.n_base = static_cast<int>(ratios.size());
@@ -253,6 +259,8 @@ class PairedGate {
     }
     const auto shared = shared_shifts(pairings_);
     for (Pairing& one : pairings_) test(one, shared);
+    auto parts = parts_.judge(report_.cells.size(), options_.alpha);
+    for (std::size_t i = 0; i < parts.size(); ++i) report_.cells[i].parts = std::move(parts[i]);
     // Only cells that could be a false alarm count for Holm's correction.
     std::vector<double> slower, faster;
     for (const Pairing& one : pairings_) {
@@ -322,6 +330,7 @@ class PairedGate {
   std::map<std::string, const Cell*> bases_;             // by point
   std::map<std::string, std::set<std::string>> others_;  // variant -> points
   std::vector<Pairing> pairings_;
+  PartTests parts_;
   std::vector<std::size_t> without_pair_;  // verdicts of cells that no pair is of
   GateReport report_;
 };

@@ -214,7 +214,10 @@ class Gate {
     seen_.insert(others.begin(), others.end());
     look_at_speed(cell, others, out);
     const bool comparable = out.verdict != Verdict::not_comparable;
-    if (comparable) out.memory = judge_memory(cell, others, options_.memory_floor);
+    if (comparable) {
+      out.memory = judge_memory(cell, others, options_.memory_floor);
+      parts_.add(report_.cells.size() - 1, cell, others, options_.part_floor);
+    }
     // Of the newest run alone: what a change of the training was accepted for stays in the past.
     out.loss = judge_loss(cell, others.empty() ? nullptr : others.back(),
                           !comparable                 ? SameWork::not_comparable
@@ -344,18 +347,28 @@ class Gate {
       out.p_adjusted = slower_adjusted[i];
       judge(tests_[i], faster_adjusted[i], tests_.size(), options_, out);
     }
-    look_at_shared_shift();
+    const double machine = look_at_shared_shift();
+    auto parts = parts_.judge(report_.cells.size(), options_.alpha);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      for (PartVerdict& part : parts[i]) {
+        const double own = (1 + part.change) * std::exp(machine) - 1;
+        if (part.verdict != Verdict::regression || own > part.tolerance) continue;
+        part.verdict = Verdict::inconclusive;  // the machine became slower by as much
+      }
+      report_.cells[i].parts = std::move(parts[i]);
+    }
   }
 
   /// Cells that are slower together: named, and where the machine's probe lost as well, a
-  /// regression that does not exceed what both lost waits for a rerun.
-  void look_at_shared_shift() {
+  /// regression that does not exceed what both lost waits for a rerun. Gives that loss, as a
+  /// logarithm, 0 or below.
+  double look_at_shared_shift() {
     std::vector<double> changes;
     for (const Tested& test : tests_) {
       changes.push_back(std::log1p(*report_.cells[test.verdict].change));
     }
     const auto shared = shared_shift(changes, result_, runs_);
-    if (!shared || shared->shift > std::log1p(-options_.floor / 2)) return;
+    if (!shared || shared->shift > std::log1p(-options_.floor / 2)) return 0;
     bool flagged = false;
     for (const Tested& test : tests_) {
       CellVerdict& cell = report_.cells[test.verdict];
@@ -369,11 +382,12 @@ class Gate {
           make_notice(NoticeCode::slower_with_the_machine, 0, percent(-std::expm1(shared->shift)),
                       probe_words(*shared), percent(std::max(0.0, -own)), percent(cell.tolerance)));
     }
-    if (!flagged) return;
+    if (!flagged) return shared->of_machine();
     report_.notices.push_back(
         make_notice(NoticeCode::cells_slower_together, 0,
                     std::ranges::count_if(changes, [](double change) { return change < 0; }),
                     shared->cells, percent(-std::expm1(shared->shift)), probe_words(*shared)));
+    return shared->of_machine();
   }
 
   const ResultSet& result_;
@@ -384,6 +398,7 @@ class Gate {
   std::set<std::string> noted_;         // context keys that one side alone knows
   std::vector<Notice> blocked_;         // why no cell is comparable, if so
   std::vector<Tested> tests_;
+  PartTests parts_;
   GateReport report_;
 };
 
@@ -421,6 +436,9 @@ void settle(CellVerdict& cell) {
     reasons.push_back(cell.memory->reason);
   }
   if (cell.loss && cell.loss->verdict == Verdict::regression) reasons.push_back(cell.loss->reason);
+  for (const PartVerdict& part : cell.parts) {
+    if (part.verdict == Verdict::regression) reasons.push_back(part.reason);
+  }
   if (reasons.empty()) return;
   cell.verdict = Verdict::regression;
   const bool first = cell.speed != Verdict::regression;
@@ -453,7 +471,12 @@ GateReport check(const ResultSet& result, const ResultSet& baseline, const GateO
   return check(result, std::span(&baseline, 1), options);
 }
 
-bool CellVerdict::flagged() const {
+bool CellVerdict::part_regressed() const {
+  return std::ranges::any_of(
+      parts, [](const PartVerdict& part) { return part.verdict == Verdict::regression; });
+}
+
+bool CellVerdict::speed_flagged() const {
   return speed == Verdict::regression ||
          (speed == Verdict::inconclusive &&
           std::ranges::find(reasons, NoticeCode::slower_with_the_machine, &Notice::code) !=
@@ -467,6 +490,35 @@ std::vector<std::string> flagged_cells(const GateReport& report) {
   }
   return keys;
 }
+
+namespace {
+
+/// Parts that the rerun found as they were pass; the cell does where nothing else has regressed.
+void confirm_parts(CellVerdict& cell, const CellVerdict& again) {
+  bool cleared = false;
+  for (PartVerdict& part : cell.parts) {
+    if (part.verdict != Verdict::regression) continue;
+    const auto found = std::ranges::find(again.parts, part.part, &PartVerdict::part);
+    if (found == again.parts.end() || found->verdict == Verdict::inconclusive) continue;
+    const bool repeated = found->verdict == Verdict::regression;
+    const auto reason = std::ranges::find(cell.reasons, part.reason);
+    Notice outcome = make_notice(repeated ? NoticeCode::rerun_confirms : NoticeCode::rerun_clears,
+                                 0, text_of(found->reason));
+    if (repeated) {
+      cell.reasons.push_back(std::move(outcome));
+      continue;
+    }
+    cleared = true;
+    part.verdict = Verdict::pass;
+    part.reason = outcome;
+    if (reason != cell.reasons.end()) *reason = std::move(outcome);
+  }
+  const bool other = (cell.memory && cell.memory->verdict == Verdict::regression) ||
+                     (cell.loss && cell.loss->verdict == Verdict::regression);
+  if (cleared && !other && !cell.part_regressed()) cell.verdict = cell.speed;
+}
+
+}  // namespace
 
 GateReport confirm(GateReport first, const ResultSet& rerun, std::span<const ResultSet> runs,
                    const GateOptions& options) {
@@ -486,6 +538,8 @@ GateReport confirm(GateReport first, const ResultSet& rerun, std::span<const Res
     }
     cell.rerun = Rerun{cell.speed,        found->speed,      found->change,
                        found->median_new, found->p_adjusted, found->n_new};
+    confirm_parts(cell, *found);
+    if (!cell.speed_flagged()) continue;
     switch (found->speed) {
       case Verdict::regression:
         cell.speed = cell.verdict = Verdict::regression;

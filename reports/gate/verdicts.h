@@ -10,6 +10,7 @@
 #include "parsers/core/notice.h"
 #include "reports/gate/loss_gate.h"
 #include "reports/gate/memory_gate.h"
+#include "reports/gate/parts_gate.h"
 #include "reports/gate/verdict.h"
 #include "reports/model/result_set.h"
 
@@ -19,6 +20,7 @@ struct GateOptions {
   double floor = 0.02;                 ///< smallest loss of speed that matters, as a fraction
   double alpha = 0.05;                 ///< family-wise error over the cells compared
   double memory_floor = kMemoryFloor;  ///< smallest growth of memory that matters, as a fraction
+  double part_floor = kPartFloor;      ///< likewise of the time of a part of a step
   /// Context keys that may differ ("kernel"), or "all"; "loss": loss curves may.
   std::vector<std::string> allow_context;
   bool allow_missing = false, accept_inconclusive = false;
@@ -39,11 +41,12 @@ struct Rerun {
 struct CellVerdict {
   std::string key;
   WorkKind kind = WorkKind::training;
-  Verdict verdict = Verdict::pass;  ///< of speed, or a regression by memory or loss
+  Verdict verdict = Verdict::pass;  ///< of speed, or a regression by memory, loss or a part
   Verdict speed = Verdict::pass;    ///< what the numbers of this struct are of
   std::optional<MemoryVerdict> memory;
   std::optional<LossVerdict> loss;
-  std::optional<double> change;  ///< median / reference - 1; negative = slower
+  std::vector<PartVerdict> parts;  ///< of a step, where both sides have them
+  std::optional<double> change;    ///< median / reference - 1; negative = slower
   Interval
       interval;  ///< of the Hodges-Lehmann shift, as a fraction like `change`; coverage 0 = none
   double p =
@@ -59,10 +62,14 @@ struct CellVerdict {
   /// Of `confirm` only. The other numbers are those of the first measurement.
   std::optional<Rerun> rerun;
 
-  /// A regression of speed, or one that may be the machine's: what a rerun decides.
-  [[nodiscard]] bool flagged() const;
-  /// A regression of speed at first, which the rerun did not repeat: speed passes.
-  [[nodiscard]] bool cleared() const { return rerun && speed == Verdict::pass; }
+  /// A regression of speed or of a part, or one that may be the machine's: what a rerun decides.
+  [[nodiscard]] bool flagged() const { return speed_flagged() || part_regressed(); }
+  [[nodiscard]] bool speed_flagged() const;
+  [[nodiscard]] bool part_regressed() const;
+  /// A regression at first, which the rerun did not repeat.
+  [[nodiscard]] bool cleared() const {
+    return rerun && speed == Verdict::pass && !part_regressed();
+  }
 };
 
 /// The reasons in one line for people: what changed, by how much, with n and p.
@@ -78,7 +85,7 @@ struct GateReport {
   int exit_status = 0;
 };
 
-/// Sets CellVerdict::speed to what the cell's verdict was until then; memory and loss that
+/// Sets CellVerdict::speed to what the cell's verdict was until then; memory, loss and parts that
 /// regressed make the cell a regression and give their reasons: before those of speed, where that
 /// has not regressed.
 void settle(CellVerdict& cell);
@@ -95,9 +102,9 @@ void settle(CellVerdict& cell);
 [[nodiscard]] GateReport check(const ResultSet& result, std::span<const ResultSet> runs,
                                const GateOptions& options = {});
 
-/// Keys of the cells that are flagged: the regressions of speed that gave numbers or failed, and
-/// what is inconclusive because the machine became slower. Memory and loss repeat where nothing
-/// changed; measuring them again would show nothing new.
+/// Keys of the cells that are flagged: the regressions of speed and parts, and what is inconclusive
+/// because the machine became slower. Memory and loss repeat where nothing changed; measuring them
+/// again would show nothing new.
 [[nodiscard]] std::vector<std::string> flagged_cells(const GateReport& report);
 
 /// Decides again after the flagged cells were measured once more (`rerun`, which may hold more

@@ -467,6 +467,28 @@ std::vector<double> step_seconds(const RunLog& log, const Window& window, const 
   return out;
 }
 
+// Medians of the parts whose lines stand in the window: those of a record are printed with it or
+// after it.
+std::map<std::string, PartRecord> parts_of_window(const RunLog& log, const Window& window) {
+  std::map<std::string, PartRecord> out;
+  if (window.first >= window.last) return out;
+  const std::int64_t begin = log.records[window.first].line;
+  const std::int64_t end = window.last < log.records.size()
+                               ? log.records[window.last].line
+                               : std::numeric_limits<std::int64_t>::max();
+  std::array<std::vector<double>, kStepParts> seconds;
+  for (const PartTimes& times : log.parts.times()) {
+    if (times.line < begin || times.line >= end) continue;
+    for (std::size_t i = 0; i < kStepParts; ++i) {
+      if (!std::isnan(times.seconds[i])) seconds[i].push_back(times.seconds[i]);
+    }
+  }
+  for (std::size_t i = 0; i < kStepParts; ++i) {
+    if (!seconds[i].empty()) out[std::string(kStepPartNames[i])] = {median(seconds[i])};
+  }
+  return out;
+}
+
 void reconcile(const RunLog& log, std::optional<std::int64_t> per_step,
                std::optional<std::int64_t> per_iteration, bool sequences, Trial& trial) {
   Reconciliation out;
@@ -643,6 +665,7 @@ Trial measure_trial(const RunLog& log, const Facts& merged, const MeasureOptions
       const auto times = quantiles(steps, {0.5, 0.9, 0.99});
       trial.step_time = {times[0], times[1], times[2]};
     }
+    trial.parts = parts_of_window(log, window);
   }
   describe_series(log, window, trial, options.summary_only);
   if (!options.summary_only) {

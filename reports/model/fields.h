@@ -84,6 +84,12 @@ void fields(S& s, V& v) {
   v("p99", p99);
 }
 
+template <Of<PartRecord> S, class V>
+void fields(S& s, V& v) {
+  auto& [p50] = s;
+  v("p50", p50);
+}
+
 template <Of<SteadyRecord> S, class V>
 void fields(S& s, V& v) {
   auto& [state, first_step, change] = s;
@@ -249,6 +255,7 @@ void fields(S& s, V& v) {
          sequences_per_second, tokens_per_second, iterations_per_second, estimator, estimators,
          resolution, expected_error, reconciliation, step_time, rate_interval, steady_state,
          periodic, time_parts, ranks, memory, telemetry, energy_j, energy_per_sequence_j, loss,
+         parts,
          simulated, seed, scores, iterations_file, notices] = s;
   v("trial", trial, {.least = 1});
   v("attempt", attempt, {.least = 1});
@@ -278,6 +285,7 @@ void fields(S& s, V& v) {
   v("energy_j", energy_j);
   v("energy_per_sequence_j", energy_per_sequence_j);
   v("loss", loss);
+  v("parts", parts);
   v("simulated", simulated);
   v("seed", seed);
   v("scores", scores);

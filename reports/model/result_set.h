@@ -46,6 +46,11 @@ struct StepTimes {
   double p50 = 0, p90 = 0, p99 = 0;  ///< seconds per optimizer step
 };
 
+/// A part of an optimizer step, by the trainer's own timer (parsers/core/step_parts.h).
+struct PartRecord {
+  double p50 = 0;  ///< seconds: median over the window
+};
+
 /// What change points show of the run's iteration times (reports/stats/steady_state.h).
 struct SteadyRecord {
   Steadiness state = Steadiness::flat;
@@ -180,7 +185,8 @@ struct Trial {
   std::optional<double> energy_j;  ///< of the GPUs, start-up included
   std::optional<double> energy_per_sequence_j;  ///< mean power while training over the rate
   std::optional<LossRecord> loss;
-  bool simulated = false;            ///< see Identity::simulated()
+  std::map<std::string, PartRecord> parts;  ///< by kStepPartNames, where the log has them
+  bool simulated = false;                   ///< see Identity::simulated()
   std::optional<std::int64_t> seed;  ///< of weights, data and dropout, where each trial has its own
   std::map<std::string, double> scores;  ///< RunLog::scores
   std::string iterations_file;

@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 #include <unordered_map>
 
+#include "parsers/core/step_parts.h"
 #include "reports/output/value_text.h"
+#include "reports/stats/summary.h"
 
 namespace bertbench {
 namespace {
@@ -141,6 +144,64 @@ Table stability_table(const CellSource& cells) {
                             std::to_string(spread.n), quality_text(spread.mean),
                             spread.stddev ? quality_text(*spread.stddev) : "",
                             quality_text(spread.min), quality_text(spread.max)});
+    }
+  }
+  return table;
+}
+
+std::vector<CellPart> parts_of(const std::vector<Trial>& trials) {
+  std::vector<double> steps;
+  for (const Trial& trial : trials) {
+    if (trial.step_time && trial.step_time->p50 > 0 && !trial.parts.empty()) {
+      steps.push_back(trial.step_time->p50);
+    }
+  }
+  std::vector<CellPart> out;
+  for (const std::string_view name : kStepPartNames) {
+    std::vector<double> seconds;
+    for (const Trial& trial : trials) {
+      const auto found = trial.parts.find(std::string(name));
+      if (found != trial.parts.end()) seconds.push_back(found->second.p50);
+    }
+    if (seconds.empty()) continue;
+    CellPart part{std::string(name), median(seconds), {}};
+    if (!steps.empty()) part.share = part.seconds / median(steps);
+    out.push_back(std::move(part));
+  }
+  return out;
+}
+
+std::string parts_text(const std::vector<CellPart>& parts) {
+  std::string out;
+  for (const auto& [part, seconds, share] : parts) {
+    if (!out.empty()) out += ", ";
+    out += part + " " + duration_text(seconds);
+    if (share) out += " (" + percent_text(*share, 0) + ")";
+  }
+  return out;
+}
+
+Table parts_table(const ResultSet& set) {
+  std::vector<std::map<std::string, std::string>> rows;
+  std::set<std::string> known;
+  for (const Cell& cell : set.cells) {
+    auto& row = rows.emplace_back();
+    for (const CellPart& part : parts_of(cell.trials)) {
+      row[part.part] = duration_text(part.seconds) +
+                       (part.share ? " (" + percent_text(*part.share, 0) + ")" : "");
+      known.insert(part.part);
+    }
+  }
+  Table table{{{"cell"}}, {}};
+  for (const std::string_view name : kStepPartNames) {
+    if (known.contains(std::string(name))) table.columns.push_back({std::string(name), true});
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].empty()) continue;
+    auto& row = table.rows.emplace_back();
+    row.push_back(key_with_kind(set.cells[i].key, set.cells[i].kind));
+    for (std::size_t c = 1; c < table.columns.size(); ++c) {
+      row.push_back(rows[i][table.columns[c].heading]);
     }
   }
   return table;

@@ -1,6 +1,7 @@
 // The table of cells that people read: one row per cell, every column that can be known.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,20 @@ namespace bertbench {
 /// Cell::stability of every cell that has one, a row each quality: cell, quality, n, mean, standard
 /// deviation (n - 1), least, most. Without rows where no cell has any.
 [[nodiscard]] Table stability_table(const CellSource& cells);
+
+/// A part of a cell's step: its time, and its share of the step where step times are known.
+struct CellPart {
+  std::string part;    ///< one of kStepPartNames
+  double seconds = 0;  ///< median over the trials of Trial::parts
+  std::optional<double> share;
+};
+/// In the order of kStepPartNames; empty where no trial of the cell knows any.
+[[nodiscard]] std::vector<CellPart> parts_of(const std::vector<Trial>& trials);
+/// "forward 12.1 ms (31 %), optimizer 3.2 ms (8 %)"; empty without parts.
+[[nodiscard]] std::string parts_text(const std::vector<CellPart>& parts);
+/// parts_of() each cell of the set, a row each cell, a column each part that any of them has.
+/// Without rows where no cell has any.
+[[nodiscard]] Table parts_table(const ResultSet& set);
 
 /// Headings that stay even when all rows agree: the measured columns.
 [[nodiscard]] std::vector<std::string> cell_table_keep(const Table& table);

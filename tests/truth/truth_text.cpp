@@ -271,7 +271,7 @@ void write(Page& page, const RunLog& run) {
   // decides outcomes and which curves of losses are compared.
   [[maybe_unused]] const auto& [path, format, kind, iteration_unit, rate_unit, facts, records,
                                 records_seen, clock_resolution_s, clock_is_wall, summary, totals,
-                                memory, scores, planned, first_nan_step, outcome, marks, rank_times,
+                                memory, scores, planned, first_nan_step, outcome, marks, rank_times, parts,
                                 notices, first_line, arrivals] = run;
   page.head(fmt::format("{} by {} from line {}", name(kind), format, first_line));
   Fields units;
@@ -296,6 +296,17 @@ void write(Page& page, const RunLog& run) {
     marks_text.push_back(fmt::format("{} line {}", word(mark), line));
   }
   page.list("marks", marks_text, marks_text.size());
+  std::vector<std::string> parts_text;
+  for (const PartTimes& times : parts.times()) {
+    Fields of_line;
+    of_line.put("line", times.line);
+    for (std::size_t i = 0; i < kStepParts; ++i) {
+      const double seconds = times.seconds[i];
+      if (!std::isnan(seconds)) of_line.put(std::string(kStepPartNames[i]).c_str(), seconds);
+    }
+    parts_text.push_back(of_line.text());
+  }
+  page.list("parts", parts_text, 64);
   for (const Notice& notice : notices) page.line("notice", line_of(notice));
   constexpr std::size_t kBlock = 64;
   std::vector<std::string> lines;
@@ -376,6 +387,9 @@ void write_parts(Page& page, const Trial& trial) {
     const auto& [p50, p90, p99] = *trial.step_time;
     page.line("trial step time", Fields().put("p50", p50).put("p90", p90).put("p99", p99));
   }
+  Fields parts;
+  for (const auto& [part, record] : trial.parts) parts.put(part.c_str(), record.p50);
+  page.line("trial parts p50", parts);
   if (trial.steady_state) {
     const auto& [state, first_step, change] = *trial.steady_state;
     Fields out;
@@ -413,7 +427,7 @@ void write(Page& page, const MeasuredLog& measured, const RunLog& run) {
                                 iterations_per_second, estimator, estimators, resolution,
                                 expected_error, reconciliation, step_time, rate_interval,
                                 steady_state, periodic, time_parts, ranks, memory, telemetry,
-                                energy_j, energy_per_sequence_j, loss, simulated, seed, scores,
+                                energy_j, energy_per_sequence_j, loss, parts, simulated, seed, scores,
                                 iterations_file, notices] = whole_trial;
   const auto& [rule, chosen_by, covered, first_step, last_step] = window;
   Fields used;

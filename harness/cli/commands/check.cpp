@@ -62,6 +62,19 @@ void put_parts(const CellVerdict& cell, ordered_json& row) {
     out["reason"] = text_of(memory.reason);
     out["reason_code"] = name(memory.reason.code);
   }
+  for (const PartVerdict& part : cell.parts) {
+    row["parts"][part.part] = {{"verdict", name(part.verdict)},
+                               {"change", part.change},
+                               {"p50_new", part.now},
+                               {"p50_base", part.reference},
+                               {"p", part.p},
+                               {"p_adjusted", part.p_adjusted},
+                               {"tolerance", part.tolerance},
+                               {"n_new", part.n_new},
+                               {"n_base", part.n_base},
+                               {"reason", text_of(part.reason)},
+                               {"reason_code", name(part.reason.code)}};
+  }
   if (!cell.loss) return;
   const LossVerdict& loss = *cell.loss;
   ordered_json& out = row["loss"] = {{"verdict", name(loss.verdict)}};
@@ -208,7 +221,17 @@ std::string loss_text(const CellVerdict& cell) {
   return (cell.loss->now ? "apart" : "NaN") + at;
 }
 
-/// What memory and loss became, where a cell has any.
+/// The parts that changed: "optimizer +5.0 %".
+std::string parts_text(const CellVerdict& cell) {
+  std::string out;
+  for (const PartVerdict& part : cell.parts) {
+    if (part.verdict != Verdict::regression && part.verdict != Verdict::improvement) continue;
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", part.part, change_text(part.change));
+  }
+  return cell.parts.empty() ? "-" : out.empty() ? "equal" : out;
+}
+
+/// What memory, loss and the parts of a step became, where a cell has any.
 void add_parts(Table& table, const GateReport& report) {
   const auto add = [&](const char* title, auto&& has, auto&& text) {
     if (std::ranges::none_of(report.cells, has)) return;
@@ -221,6 +244,8 @@ void add_parts(Table& table, const GateReport& report) {
       "memory", [](const CellVerdict& cell) { return cell.memory.has_value(); }, memory_text);
   add(
       "loss", [](const CellVerdict& cell) { return cell.loss.has_value(); }, loss_text);
+  add(
+      "parts", [](const CellVerdict& cell) { return !cell.parts.empty(); }, parts_text);
 }
 
 void print_table(Console& console, Table table, const GateReport& report) {
@@ -440,6 +465,11 @@ CommandRun declare(CommandLine& line) {
   add_share(line, "--memory-floor", gate.memory_floor,
             "A smaller growth of the peak memory never fails.")
       .default_text("5%");
+  add_share(
+      line, "--part-floor", gate.part_floor,
+      "A part of a step (forward, backward, reduce, optimizer, data) that takes longer by less "
+      "never fails.")
+      .default_text("3%");
   add_share(line, "--alpha", gate.alpha, "Chance of a false alarm, over all cells together.")
       .default_text("0.05");
   line.add_list(
@@ -494,8 +524,9 @@ extern const Command command_check{
     "--floor and the noise of the baseline. A store gives the last 5 runs of this machine that "
     "hold a cell of the result. With --paired the trials of equal number are pairs, judged by an "
     "exact signed-rank test of their ratios. A cell also regresses when its peak memory grows "
-    "beyond --memory-floor, when more of its trials have a loss that is not finite, or when losses "
-    "of one seed leave the tolerance of the precision. Of several statuses the first counts: 4 "
+    "beyond --memory-floor, when a part of its step takes longer by more than --part-floor, when "
+    "more of its trials have a loss that is not finite, or when losses of one seed leave the "
+    "tolerance of the precision. Of several statuses the first counts: 4 "
     "nothing "
     "compared, 1, 4 not comparable, 3, 0.",
     kExamples,

@@ -188,6 +188,13 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
           html::sortable_table(
               {.table = phases, .id = "phases", .noun = "rows", .titles = {}, .failed = {}}));
     }
+    const Table parts = parts_table(set);
+    if (!parts.rows.empty()) {
+      page.body += section(
+          "Parts of a step",
+          html::sortable_table(
+              {.table = parts, .id = "parts", .noun = "cells", .titles = {}, .failed = {}}));
+    }
     page.body += section("Trials", figure_of(plot::trials_figure(set)));
     page.body += section("Throughput over iterations", iterations(set, options.run_folder));
     if (const std::string plot = figure_of(plot::reconciliation_figure(set)); !plot.empty()) {

@@ -196,6 +196,8 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
         << markdown_table(ranks) << "\n"
         << markdown_table(node_table(cells));
   }
+  const Table parts = parts_table(set);
+  if (!parts.rows.empty()) out << "\n## Parts of a step\n\n" << markdown_table(parts);
   comparison(set, options, out);
   out << "\n";
   legend(set, out);

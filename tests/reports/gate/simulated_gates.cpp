@@ -14,6 +14,7 @@
 
 #include "reports/cells/summarize.h"
 #include "reports/gate/verdicts.h"
+#include "tests/reports/gate/parts_model.h"
 #include "tests/reports/gate/share.h"
 
 namespace {
@@ -30,6 +31,8 @@ struct Model {
   double common_sd = 0;  ///< of a shift that all cells of a run share
   double probe_sd = -1;  ///< of the error of the harness's probe of it; below 0: not probed
   double loss = 0.05;
+  double part_cv = 0;         ///< of a part of the step beyond the step's; 0: no parts
+  double optimizer_loss = 0;  ///< above 0: the slowed cell's optimizer alone loses it
 };
 
 struct GridCell {
@@ -38,7 +41,8 @@ struct GridCell {
 
 class Simulator {
  public:
-  Simulator(const Model& model, std::uint64_t seed) : model_(model), random_(seed) {}
+  Simulator(const Model& model, std::uint64_t seed)
+      : model_(model), random_(seed), parts_(model.part_cv, model.optimizer_loss, seed) {}
 
   std::vector<GridCell> draw_grid() {
     std::vector<GridCell> grid;
@@ -67,7 +71,9 @@ class Simulator {
     for (std::size_t c = 0; c < grid.size(); ++c) {
       bertbench::Cell& cell = set.cells.emplace_back();
       cell.identity.model = fmt::format("cell-{}", c);
-      const double loss = static_cast<int>(c) == slowed ? 1 - model_.loss : 1;
+      const bool slower = static_cast<int>(c) == slowed;
+      const bool whole = model_.optimizer_loss == 0;
+      const double loss = slower && whole ? 1 - model_.loss : 1;
       for (int t = 1; t <= model_.trials; ++t) {
         double rate = grid[c].rate * shifts[c] * loss * (1 + grid[c].cv * normal());
         if (uniform(0, 1) < model_.hit_share) rate *= 1 - uniform(model_.hit_low, model_.hit_high);
@@ -77,6 +83,7 @@ class Simulator {
         trial.outcome.status = bertbench::Status::completed;
         trial.estimator = "step_time";
         trial.sequences_per_second = rate;
+        parts_.add(trial, slower && !whole);
       }
     }
     if (model_.probe_sd >= 0) {
@@ -103,6 +110,7 @@ class Simulator {
 
   const Model& model_;
   std::mt19937_64 random_;
+  bertbench::PartsModel parts_;
 };
 
 struct Counts {
@@ -163,6 +171,11 @@ int main(int argc, char** argv) {
   app.add_option("--probe", model.probe_sd,
                  "Sd of the error with which a probe of the machine reads that shift")
       ->check(CLI::Range(0.0, 0.5));
+  app.add_option("--part-cv", model.part_cv, "Of a part beyond the step's; 0: trials have no parts")
+      ->check(CLI::Range(0.0, 0.5));
+  app.add_option("--optimizer-loss", model.optimizer_loss,
+                 "In place of --loss: the slowed cell's optimizer, a tenth of its step, loses it")
+      ->check(CLI::Range(0.0, 0.9));
   app.add_option("--seed", seed, "Of the random numbers");
   app.add_flag("--json", json, "Print the numbers of grids against the store alone, as JSON");
   app.add_flag("--bounds", bounds,

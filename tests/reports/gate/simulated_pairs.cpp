@@ -16,12 +16,14 @@
 
 #include "reports/gate/paired.h"
 #include "reports/stats/normals.h"
+#include "tests/reports/gate/parts_model.h"
 #include "tests/reports/gate/share.h"
 
 namespace {
 
 using bertbench::Normals;
 using bertbench::ResultSet;
+using bertbench::Trial;
 
 struct Model {
   int cells = 24;
@@ -30,6 +32,8 @@ struct Model {
   double drift_sd = 0.02;  ///< of the change from the first block to the last
   double second = 0.003;   ///< the second of a pair is slower by
   double loss = 0.02;
+  double part_cv = 0;         ///< of a part of the step beyond the step's; 0: no parts
+  double optimizer_loss = 0;  ///< above 0: the slowed cell's optimizer alone loses it
 };
 
 /// How noisy a grid is and how often it is measured.
@@ -41,7 +45,10 @@ struct Case {
 class Simulator {
  public:
   Simulator(const Model& model, const Case& what, std::uint64_t seed)
-      : model_(model), case_(what), normal_(seed) {
+      : model_(model),
+        case_(what),
+        normal_(seed),
+        parts_(model.part_cv, model.optimizer_loss, seed) {
     for (int i = 0; i < 2 * model.cells; ++i) {
       bertbench::Cell& cell = grid_.cells.emplace_back();
       cell.identity.model = fmt::format("cell-{}", i / 2);
@@ -77,9 +84,13 @@ class Simulator {
           if (uniform(0, 1) < model_.hit_share) {
             log_rate += std::log1p(-uniform(model_.hit_low, model_.hit_high));
           }
-          if (side == 1 && c == slowed) log_rate += std::log1p(-model_.loss);
+          const bool slower = side == 1 && c == slowed;
+          const bool whole = model_.optimizer_loss == 0;
+          if (slower && whole) log_rate += std::log1p(-model_.loss);
           auto& cell = grid_.cells[static_cast<std::size_t>(2 * c + side)];
-          cell.trials[static_cast<std::size_t>(t)].sequences_per_second = 500 * std::exp(log_rate);
+          Trial& trial = cell.trials[static_cast<std::size_t>(t)];
+          trial.sequences_per_second = 500 * std::exp(log_rate);
+          parts_.add(trial, slower && !whole);
         }
       }
     }
@@ -94,6 +105,7 @@ class Simulator {
   const Model& model_;
   const Case& case_;
   Normals normal_;
+  bertbench::PartsModel parts_;
   ResultSet grid_;
 };
 
@@ -132,6 +144,11 @@ int main(int argc, char** argv) {
   app.add_option("--second", model.second, "Loss by coming second")->check(CLI::Range(0.0, 0.5));
   app.add_option("--block", model.block_sd, "Sd of a block's shift")->check(CLI::Range(0.0, 0.5));
   app.add_option("--cells", model.cells, "Of a grid")->check(CLI::Range(1, 10'000));
+  app.add_option("--part-cv", model.part_cv, "Of a part beyond the step's; 0: trials have no parts")
+      ->check(CLI::Range(0.0, 0.5));
+  app.add_option("--optimizer-loss", model.optimizer_loss,
+                 "In place of --loss: the slowed cell's optimizer, a tenth of its step, loses it")
+      ->check(CLI::Range(0.0, 0.9));
   app.add_option("--seed", seed, "Of the random numbers");
   app.add_flag("--json", json, "With --pairs: print the numbers of grids alone, as JSON");
   app.add_flag("--bounds", bounds,

@@ -84,6 +84,8 @@ class Quadratic : public Backend {
   std::string description() const override { return "quadratic"; }
   std::int64_t peak_bytes() const override { return 64; }
 
+  PartSeconds part_seconds() override { return parts; }
+
   void prefetch(const Batch& batch) override {
     ahead.push_back(batch.first_sequence);
     given_before_update.push_back(updates.size() + 1 == steps.size());
@@ -94,6 +96,7 @@ class Quadratic : public Backend {
   std::vector<bool> reported;
   std::vector<double> rates, factors, norms;
   std::int64_t nan_at = 0;
+  PartSeconds parts;  ///< what it says of each step
 
  private:
   std::vector<Parameter> parameters_;
@@ -260,6 +263,39 @@ TEST(Trainer, TimingsAreTheStepsOfTheLogAndJoinWithoutGaps) {
   }
   // The log's clock stops before its last line is written, timings' after it: two looks apart.
   EXPECT_NEAR(total, lines[3]["end"].get<double>() - 5.001, 0.0021);
+}
+
+std::vector<nlohmann::json> parts_in(const std::string& log) {
+  std::vector<nlohmann::json> out;
+  std::istringstream lines(log);
+  for (std::string line; std::getline(lines, line);) {
+    const auto json = nlohmann::json::parse(line);
+    if (json["type"] == "step") out.push_back(json.value("parts", nlohmann::json::object()));
+  }
+  return out;
+}
+
+TEST(Trainer, PartsOfAStepAreInTheLogWhereTheBackendTimesThem) {
+  Job job;
+  job.backend.parts = {.forward = 0.25, .backward = 0.5, .optimizer = 0.125};
+  ASSERT_TRUE(job.run());
+  const auto parts = parts_in(job.out.str());
+  ASSERT_EQ(parts.size(), 4U);
+  EXPECT_EQ(parts[0]["forward"], 0.25);
+  EXPECT_EQ(parts[0]["backward"], 0.5);
+  EXPECT_EQ(parts[0]["optimizer"], 0.125);
+  EXPECT_GE(parts[0]["data"], 0.0);
+  EXPECT_FALSE(parts[0].contains("reduce")) << "one rank alone";
+}
+
+TEST(Trainer, TheHostTimesTheUpdateOfABackendInItsOwnMemory) {
+  Job job;
+  job.backend.parts = {.forward = 0.25, .backward = 0.5};
+  ASSERT_TRUE(job.run());
+  EXPECT_GE(parts_in(job.out.str())[0]["optimizer"], 0.0);
+  Job untimed;  // of a device that times nothing, update() also waits for what was queued
+  ASSERT_TRUE(untimed.run());
+  EXPECT_FALSE(parts_in(untimed.out.str())[0].contains("optimizer"));
 }
 
 TEST(Trainer, ASignalEndsTheRunAfterTheStepWithAClosingLine) {

@@ -89,6 +89,12 @@ struct UpdateResult {
   double communication_s = -1, exposed_communication_s = -1;
 };
 
+/// What parts of a step took by the clock that computes, in seconds; below 0: not measured.
+struct PartSeconds {
+  double forward = -1, backward = -1;  ///< of all micro-steps together; backward with its recompute
+  double optimizer = -1;               ///< norm, clipping and update, without waiting for ranks
+};
+
 /// torch.optim.clip_grad_norm_'s factor, whose divisor has 1e-6 added.
 [[nodiscard]] inline double clipping_factor(double bound, double norm) {
   return bound > 0 ? std::min(1.0, bound / (norm + 1e-6)) : 1.0;
@@ -177,6 +183,10 @@ class Backend {
                    result.gradient_norm, request.update);
     return result;
   }
+
+  /// Of the work since zero_gradients(); called after update(). Of a next_word model and of spans
+  /// the head's forward counts as backward, as parts of its rows go through both in turn.
+  [[nodiscard]] virtual PartSeconds part_seconds() { return {}; }
 
   /// Losses of the calls since zero_gradients() that answered `pending`, in their order; blocks
   /// until they are known. Called at most once per optimizer step, after update().

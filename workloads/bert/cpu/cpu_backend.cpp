@@ -192,7 +192,11 @@ class CpuBackend final : public Backend {
   }
   /// The zeros are written by the next forward_backward, together with the first sums: most of the
   /// buffer is then written once instead of cleared, read and written.
-  void zero_gradients() override { zeros_pending_ = true; }
+  void zero_gradients() override {
+    zeros_pending_ = true;
+    parts_ = {.forward = 0, .backward = 0};
+  }
+  [[nodiscard]] PartSeconds part_seconds() override { return parts_; }
 
   double gradient_norm() override {
     enter();
@@ -357,6 +361,7 @@ class CpuBackend final : public Backend {
   Buffer fp16_weights_;
   bool weights_changed_ = true;  ///< since take_weights()
   bool zeros_pending_ = false;
+  PartSeconds parts_;  ///< since zero_gradients()
   bool stepped_ = false;
 };
 
@@ -464,11 +469,15 @@ Loss CpuBackend::forward_backward(const Batch& batch, double gradient_scale, boo
   if (zeros_pending_) clear_summed_gradients();
   zeros_pending_ = false;
 
+  const auto begin = std::chrono::steady_clock::now();
   bert::forward(step);
   heads(step, false);
   backward(step, [&](std::int64_t offset, std::int64_t size) {
     if (ready) ready(offset, size);
   });
+  const auto end = std::chrono::steady_clock::now();
+  parts_.forward += std::chrono::duration<double>(step.forward_done - begin).count();
+  parts_.backward += std::chrono::duration<double>(end - step.forward_done).count();
   return loss_of(step);
 }
 

@@ -1,6 +1,8 @@
 // The operations of model/transformer.h on the CPU.
 #pragma once
 
+#include <chrono>
+
 #include "workloads/bert/cpu/context.h"
 #include "workloads/bert/model/activations.h"
 #include "workloads/bert/model/transformer.h"
@@ -16,6 +18,9 @@ struct CpuStep : Context {
   const Batch& batch;
   double gradient_scale = 1;
   double word_losses = 0, sentence_losses = 0;  ///< sums over rows, over sequences
+
+  std::chrono::steady_clock::time_point forward_done{};
+  void end_forward() { forward_done = std::chrono::steady_clock::now(); }
 
   [[nodiscard]] std::int64_t rows() const { return kept->first_rows.back(); }
   [[nodiscard]] std::int64_t sequences() const { return shape.sequences; }

@@ -136,6 +136,7 @@ class CudaBackend final : public Backend {
   void zero_gradients() override {
     zeros_pending_ = true;
     begun_ = false;
+    timed_micro_steps_ = 0;
     known_losses_.clear();
     pending_ = 0;
   }
@@ -167,6 +168,7 @@ class CudaBackend final : public Backend {
   void begin_reduction() override { reduce_next_ = true; }
 
   UpdateResult update(const UpdateRequest& request) override;
+  PartSeconds part_seconds() override;
   std::vector<Loss> pending_losses() override {
     collect_losses();
     pending_ = 0;
@@ -352,6 +354,12 @@ class CudaBackend final : public Backend {
   bool reduce_next_ = false;
   bool reduced_ = false;  ///< this step's gradients were summed over ranks
   bool zeros_pending_ = true;
+  struct MicroStepTimes {
+    Event begun{true}, forward_done{true}, backward_done{true};
+  };
+  std::vector<MicroStepTimes> micro_steps_;  ///< of which the first are of this step
+  std::size_t timed_micro_steps_ = 0;
+  Event update_begun_{true};
   bool begun_ = false;
   bool searched_ = false;
   Event step_begun_{true}, step_done_{true};
@@ -406,6 +414,10 @@ Loss CudaBackend::forward_backward(const Batch& batch, double gradient_scale, bo
   reduced_ = std::exchange(reduce_next_, false) && reduction_.has_value();
   if (reduced_) reduction_->begin(step.gradients, layout_.total);
   std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
+  if (timed_micro_steps_ == micro_steps_.size()) micro_steps_.emplace_back();
+  MicroStepTimes& times = micro_steps_[timed_micro_steps_++];
+  step.forward_done = &times.forward_done;
+  times.begun.record(stream());
   bert::forward(step);
   heads(step, false);
   step.sum_losses();
@@ -413,6 +425,7 @@ Loss CudaBackend::forward_backward(const Batch& batch, double gradient_scale, bo
     if (reduced_) reduction_->ready(offset, size, stream());
     ranges.emplace_back(offset, size);
   });
+  times.backward_done.record(stream());
   if (reduced_) reduction_->end(stream());
   if (ready) {  // called from this thread, so only when the device got there
     wait();
@@ -453,6 +466,7 @@ UpdateResult CudaBackend::update(const UpdateRequest& request) {
   UpdateResult result;
   const double scale = scaler_.scale();
   result.loss_scale = scaler_.on() ? scale : 0;
+  update_begun_.record(stream());
   queue_gradient_norm();
   const double norm = wait_for_norm();
   result.gradient_norm = norm / scale;
@@ -470,6 +484,19 @@ UpdateResult CudaBackend::update(const UpdateRequest& request) {
     result.exposed_communication_s = reduction_->exposed_seconds();
   }
   return result;
+}
+
+/// update() has waited for all that was queued.
+PartSeconds CudaBackend::part_seconds() {
+  if (!begun_) return {};
+  PartSeconds out{
+      .forward = 0, .backward = 0, .optimizer = step_done_.seconds_since(update_begun_)};
+  for (std::size_t i = 0; i < timed_micro_steps_; ++i) {
+    const MicroStepTimes& times = micro_steps_[i];
+    out.forward += times.forward_done.seconds_since(times.begun);
+    out.backward += times.backward_done.seconds_since(times.forward_done);
+  }
+  return out;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "workloads/bert/core/backend.h"
+#include "workloads/bert/cuda/device/runtime.h"
 #include "workloads/bert/cuda/kernels/kernels.h"
 #include "workloads/bert/cuda/products/fp8_linears.h"
 #include "workloads/bert/cuda/products/matmul.h"
@@ -61,7 +62,11 @@ struct Step {
   bool training = false;
   bool accumulate = false;  ///< gradients add to what is there
   std::int64_t optimizer_step = 0;
-  double* losses = nullptr;  ///< [2] sums: of words over rows, next sentence over sequences
+  double* losses = nullptr;       ///< [2] sums: of words over rows, next sentence over sequences
+  Event* forward_done = nullptr;  ///< recorded where backward begins; null: nobody asks
+  void end_forward() const {
+    if (forward_done != nullptr) forward_done->record(stream);
+  }
 
   [[nodiscard]] std::int64_t rows() const { return batch.row_count; }
   [[nodiscard]] std::int64_t sequences() const { return batch.sequences; }

@@ -41,6 +41,15 @@ struct RunFacts : TrainOptions {
   }
 };
 
+/// What parts of a step took on this rank, in seconds; below 0: not measured. What runs at the same
+/// time counts in each.
+struct StepParts {
+  double forward = -1, backward = -1;  ///< of all micro-steps
+  double reduce = -1;                  ///< of gradients over ranks, while nothing else ran
+  double optimizer = -1;
+  double data = -1;  ///< the host makes the batches
+};
+
 /// One optimizer step, the same on every rank.
 struct StepFacts {
   std::int64_t step = 0;  ///< from 1, over the whole training
@@ -50,7 +59,7 @@ struct StepFacts {
   double learning_rate = 0;
   double gradient_norm = 0;  ///< before clipping
   double communication_s = 0, exposed_communication_s = 0;
-  double data_s = 0;      ///< in which this rank made batches
+  StepParts parts;
   double device_s = -1;   ///< of the step by the device's clock; below 0 = not measured
   double loss_scale = 0;  ///< fp16; 0 = none
   bool skipped = false;   ///< a gradient overflowed: no update

@@ -2,7 +2,10 @@
 // {"type": "step"} per logged step, at the end {"type": "summary"}. NaN and infinity, which JSON
 // lacks, are the strings "nan", "inf" and "-inf".
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
 
 #include "workloads/bert/log/interval_style.h"
 #include "workloads/bert/log/text.h"
@@ -93,7 +96,10 @@ class NativeStyle : public IntervalStyle {
     return step == facts_.steps || IntervalStyle::is_due(step);
   }
 
-  void every_step(const StepFacts& f, Stamp) override { skipped_ += f.skipped ? 1 : 0; }
+  void every_step(const StepFacts& f, Stamp) override {
+    skipped_ += f.skipped ? 1 : 0;
+    for (const auto& [name, member] : kParts) parts_s_[name] += f.parts.*member;
+  }
 
   // The clock of the first step starts with its work, not with the header: the trainer calls
   // begin() directly before it.
@@ -115,9 +121,14 @@ class NativeStyle : public IntervalStyle {
                  {"gradient_norm", number(f.gradient_norm)},
                  {"communication_s", number(f.communication_s)},
                  {"exposed_communication_s", number(f.exposed_communication_s)},
-                 {"data_s", number(f.data_s)},
                  {"elapsed", number(now.seconds)},
                  {"time", rfc3339(now.unix_seconds)}});
+    // Of one step, the mean of the interval's; all steps of a run measure the same parts.
+    for (const auto& [name, member] : kParts) {
+      const double mean_s = parts_s_[name] / static_cast<double>(interval_.steps);
+      if (mean_s >= 0) line["parts"][name] = mean_s;
+    }
+    parts_s_.clear();
     if (f.device_s >= 0) line["device_seconds"] = f.device_s;
     if (f.loss_scale > 0) {
       line["loss_scale"] = f.loss_scale;
@@ -188,7 +199,14 @@ class NativeStyle : public IntervalStyle {
     out_ << line.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
   }
 
-  std::int64_t skipped_ = 0;  ///< of the interval
+  static constexpr std::pair<const char*, double StepParts::*> kParts[] = {
+      {"forward", &StepParts::forward},
+      {"backward", &StepParts::backward},
+      {"reduce", &StepParts::reduce},
+      {"optimizer", &StepParts::optimizer},
+      {"data", &StepParts::data}};
+  std::map<std::string_view, double> parts_s_;  ///< sums over the interval
+  std::int64_t skipped_ = 0;                    ///< of the interval
 };
 
 }  // namespace

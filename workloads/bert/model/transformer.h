@@ -221,17 +221,30 @@ void next_sentence_backward(Step& s) {
   s.scatter_first(d_first);
 }
 
+/// Between the last work of forward and the first of backward, for a step that times them.
+template <class Step>
+void end_forward(Step& s) {
+  if constexpr (requires { s.end_forward(); }) s.end_forward();
+}
+
 /// Both heads, forward and unless `forward_only` backward: leaves the gradients at the last layer's
 /// end.
 template <class Step>
 void heads(Step& s, bool forward_only) {
-  if (s.model.objective == Objective::next_word) return next_word(s, forward_only);
+  if (s.model.objective == Objective::next_word) {
+    end_forward(s);
+    return next_word(s, forward_only);
+  }
   if constexpr (requires { s.answer_spans(forward_only); }) {
-    if (s.model.objective == Objective::spans) return s.answer_spans(forward_only);
+    if (s.model.objective == Objective::spans) {
+      end_forward(s);
+      return s.answer_spans(forward_only);
+    }
   }
   masked_words_forward(s);
   next_sentence_forward(s);
   if (forward_only) return;
+  end_forward(s);
   s.fill_zero(s.act.d_output);
   masked_words_backward(s);
   next_sentence_backward(s);

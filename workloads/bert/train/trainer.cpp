@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cmath>
 #include <ostream>
 #include <stdexcept>
@@ -43,6 +44,20 @@ double f1_of(const Prediction& answer, const Prediction& label) {
       std::min(answer.last, label.last) - std::max(answer.first, label.first) + 1;
   if (both <= 0) return 0;
   return 2.0 * both / (answer.last - answer.first + 1 + label.last - label.first + 1);
+}
+
+/// Does the work and adds the seconds that it took to `sum`, by the system's clock: what tests
+/// script is when steps end.
+template <class Work>
+decltype(auto) timed(double& sum, Work&& work) {
+  struct Adds {
+    double& sum;
+    std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
+    ~Adds() {
+      sum += std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+    }
+  } const adds{sum};
+  return work();
 }
 
 class Trainer {
@@ -130,7 +145,8 @@ class Trainer {
   // A step with its log line, its timing and, where one is due, its checkpoint.
   Result<void> next_step(RunEnd& end) {
     StepFacts facts = options_.inference ? inference_step(done_ + 1) : step(done_ + 1);
-    facts.data_s = batches_.take_seconds();
+    const double data_s = batches_.take_seconds();
+    if (!options_.inference) facts.parts.data = data_s;
     spin();
     ++done_;
     rank_times_->step_done(done_);
@@ -149,9 +165,9 @@ class Trainer {
     const double now = parts_.clock.now().seconds;
     const double seconds = now - last_end_;
     last_end_ = now;
-    end.data_s += facts.data_s;
+    end.data_s += data_s;
     end.data_wait_s +=
-        facts.device_s < 0 ? facts.data_s : std::clamp(seconds - facts.device_s, 0.0, facts.data_s);
+        facts.device_s < 0 ? data_s : std::clamp(seconds - facts.device_s, 0.0, data_s);
     if (auto written = write_timing(seconds, now, facts.device_s); !written) {
       return written;
     }
@@ -353,6 +369,7 @@ class Trainer {
       facts.exposed_communication_s = facts.communication_s;
     }
     update(facts);
+    if (communicator_.reduces()) facts.parts.reduce = facts.exposed_communication_s;
     if (std::any_of(losses.begin(), losses.end(), [](const Loss& l) { return l.pending; })) {
       losses = backend_.pending_losses();
     }
@@ -363,9 +380,17 @@ class Trainer {
   void update(StepFacts& facts) {
     const NvtxRange range("update");
     facts.learning_rate = parts_.facts.schedule.learning_rate(facts.step - phase_start_);
-    const UpdateResult result =
-        backend_.update({options_.optimizer, facts.learning_rate, options_.gradient_clipping,
-                         facts.step - skipped_});
+    double update_s = 0;
+    const UpdateResult result = timed(update_s, [&] {
+      return backend_.update({options_.optimizer, facts.learning_rate, options_.gradient_clipping,
+                              facts.step - skipped_});
+    });
+    const PartSeconds parts = backend_.part_seconds();
+    facts.parts.forward = parts.forward;
+    facts.parts.backward = parts.backward;
+    // By the host, update() of a device also waits for what was queued before.
+    const bool by_host = parts.optimizer < 0 && parts.forward >= 0;
+    facts.parts.optimizer = by_host ? update_s : parts.optimizer;
     skipped_ += result.skipped ? 1 : 0;
     facts.gradient_norm = result.gradient_norm;
     facts.skipped = result.skipped;

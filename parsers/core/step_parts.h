@@ -1,0 +1,72 @@
+// StepParts: what a training step is made of, where the trainer times it itself.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string_view>
+#include <vector>
+
+namespace bertbench {
+
+enum class StepPart : std::uint8_t { forward, backward, reduce, optimizer, data };
+inline constexpr std::array<std::string_view, 5> kStepPartNames{"forward", "backward", "reduce",
+                                                                "optimizer", "data"};
+inline constexpr std::size_t kStepParts = kStepPartNames.size();
+
+/// Seconds of one optimizer step, by StepPart; NaN where the line names no such part. They are the
+/// trainer's own and need not add up to the step: Megatron-LM's forward holds its data, and what
+/// runs at the same time counts in both. Single precision, as no timer prints more.
+struct PartTimes {
+  std::int64_t line = 0;  ///< 1-based line of the log
+  std::array<float, kStepParts> seconds = unknown();
+
+  [[nodiscard]] float& of(StepPart part) { return seconds[static_cast<std::size_t>(part)]; }
+  [[nodiscard]] float of(StepPart part) const { return seconds[static_cast<std::size_t>(part)]; }
+  void add(StepPart part, double value) {
+    float& sum = of(part);
+    sum = static_cast<float>(std::isnan(sum) ? value : sum + value);
+  }
+  [[nodiscard]] bool known() const {
+    for (const float value : seconds) {
+      if (!std::isnan(value)) return true;
+    }
+    return false;
+  }
+
+ private:
+  static constexpr std::array<float, kStepParts> unknown() {
+    std::array<float, kStepParts> out{};
+    out.fill(std::numeric_limits<float>::quiet_NaN());
+    return out;
+  }
+};
+
+/// A log's, in order of lines. Beyond this many every second one is left out, again and again: a
+/// median needs no more.
+inline constexpr std::size_t kMostPartTimes = std::size_t{1} << 16;
+
+class PartSeries {
+ public:
+  void add(const PartTimes& times) {
+    if (++offered_ % stride_ != 0) return;
+    if (times_.size() == kMostPartTimes) thin();
+    times_.push_back(times);
+  }
+  [[nodiscard]] const std::vector<PartTimes>& times() const { return times_; }
+  void clear() { *this = {}; }
+
+ private:
+  void thin() {
+    for (std::size_t i = 0; i < times_.size() / 2; ++i) times_[i] = times_[2 * i + 1];
+    times_.resize(times_.size() / 2);
+    stride_ *= 2;
+  }
+
+  std::vector<PartTimes> times_;
+  std::size_t offered_ = 0, stride_ = 1;
+};
+
+}  // namespace bertbench

@@ -1,0 +1,64 @@
+// Parts of a step held against their baseline: 5 % of the optimizer is 0.5 % of a step, which no
+// test of the whole step finds. Pure.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "parsers/core/notice.h"
+#include "reports/gate/verdict.h"
+#include "reports/model/result_set.h"
+
+namespace bertbench {
+
+/// Share of a part's time, on top of which it is a regression. Trials of one program repeat their
+/// parts less exactly than the whole step (docs/gate.md).
+inline constexpr double kPartFloor = 0.03;
+/// Share of alpha at which all parts of all cells are tested together: what a gate fails more often
+/// for judging parts is at most this share of alpha, and the level of the cells stays as it was.
+inline constexpr double kPartAlpha = 0.2;
+/// Share of the step: shorter parts are not judged, what they lose does not matter.
+inline constexpr double kPartOfStep = 0.01;
+
+struct PartVerdict {
+  std::string part;  ///< one of kStepPartNames
+  /// pass, regression, improvement; inconclusive where too few trials can show nothing, which fails
+  /// no gate
+  Verdict verdict = Verdict::pass;
+  double now = 0, reference = 0;  ///< seconds of one optimizer step, medians
+  double change = 0;              ///< of the time; positive = longer
+  double p = 1;                   ///< exact one-sided p of "longer"
+  double p_adjusted = 1;          ///< after Holm over all parts of all cells
+  double tolerance = 0;
+  int n_new = 0, n_base = 0;
+  Notice reason;
+};
+
+/// Trials of a cell that count for a pair; the others of its block were left out.
+using PairedTrials = std::vector<std::pair<const Trial*, const Trial*>>;  // base, now
+
+/// All parts that are compared, for Holm's correction over them.
+class PartTests {
+ public:
+  /// Against the same cell in each run of a baseline, oldest first. `floor` as kPartFloor.
+  void add(std::size_t cell, const Cell& now, std::span<const Cell* const> base, double floor);
+  /// Against the other half of each pair.
+  void add(std::size_t cell, const PairedTrials& pairs, double floor);
+
+  /// Verdicts by the `cell` of add(), in the order of kStepPartNames. `alpha`: of the whole gate.
+  [[nodiscard]] std::vector<std::vector<PartVerdict>> judge(std::size_t cells, double alpha) const;
+
+ private:
+  struct Test {
+    std::size_t cell = 0;
+    PartVerdict verdict;
+    double p_shorter = 1;
+    double smallest_p = 1;
+  };
+  std::vector<Test> tests_;
+};
+
+}  // namespace bertbench
