@@ -105,10 +105,19 @@ class Schemas(unittest.TestCase):
         configs = os.path.join(SOURCE, "configs")
         with open(os.path.join(configs, "dlperf-sim.json")) as text:
             trained = json.loads("".join(line for line in text if not line.strip().startswith("//")))
-        for value in (command, {"command": ["t"]}, trained):
+        bare = {axis: values for axis, values in trained["grid"].items()
+                if axis not in ("sequence_length", "micro_batch_size", "zip")}
+        phases = {**trained, "grid": bare, "zip": [], "phases": [
+            {"sequence_length": 128, "micro_batch_size": 64, "steps": 7},
+            {"sequence_length": 512, "micro_batch_size": 8, "steps": 2, "args": ["--seed", 2]}]}
+        del phases["steps"]
+        strong = {**trained, "zip": [], "scaling": "strong",
+                  "grid": {**bare, "sequence_length": 128, "global_batch_size": [64, 128]}}
+        for value in (command, {"command": ["t"]}, trained, phases, strong):
             self.conforms("sweep", value)
         for wrong in ({**command, "workload": "bert_train"}, {"command": []}, {**trained, "each": "gpu"}, {},
-                      {**trained, "grid": {"topology": "1n1g"}}, {**command, "each": "gpus"}):
+                      {**trained, "grid": {"topology": "1n1g"}}, {**trained, "grid": bare},
+                      {**trained, "scaling": "both"}, {**phases, "phases": phases["phases"][:1]}, {**command, "each": "gpus"}):
             self.refuses("sweep", wrong)
 
     def test_result_sets(self):
