@@ -23,10 +23,13 @@ class Error(RuntimeError):
 
 def program():
     """The path of the program that was installed with this module."""
-    recorded = [file.locate() for file in importlib.metadata.files("bertbench") or [] if file.name == "bertbench"]
     # With `pip install --target` the record names another folder than the program lies in.
-    next_to_it = os.path.join(os.path.dirname(__file__), "bin", "bertbench")
-    for path in [*recorded, next_to_it]:
+    next_to_it = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "bertbench")
+    try:
+        files = importlib.metadata.files("bertbench") or []
+    except importlib.metadata.PackageNotFoundError:
+        files = []
+    for path in [next_to_it, *(file.locate() for file in files if file.name == "bertbench")]:
         if os.access(path, os.X_OK):
             return os.path.realpath(path)
     raise Error(2, "the program is not where it was installed: install the wheel again")
@@ -40,7 +43,7 @@ def read(path, *options):
     if _holds_results(path):
         if options:
             raise Error(2, f"{path} holds results already: options are for logs")
-        return _run("report", path, "--to", "json")
+        return _run("report", "--to", "json", "--", path)
     return _run("extract", "--json", *map(str, options), "--", path)
 
 
@@ -49,7 +52,7 @@ def _holds_results(path):
         return os.path.exists(os.path.join(path, "journal.jsonl"))
     try:
         with open(path, "rb") as file:
-            return b'"schema": "bertbench.result/1"' in file.read(4096)
+            return b'"bertbench.result/1"' in file.read(4096)
     except OSError:
         return False  # the program names what is wrong
 

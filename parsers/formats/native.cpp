@@ -86,7 +86,6 @@ PartTimes parts_of(const Json& step) {
   return out;
 }
 
-
 struct Native {
   // Other text may stand before the literal: ranks share a terminal. Null: cut by the end of input.
   template <bool (Native::*take)(const Json&, const Line&, Emit)>

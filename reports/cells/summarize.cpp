@@ -87,7 +87,7 @@ void summarize_throughput(Cell& cell, std::span<const TrialFigures> trials, bool
   }
 }
 
-// A trial has an energy of a sequence where its GPUs were watched; its power follows.
+// A trial has an energy of a sequence where its GPUs or CPUs were watched; its power follows.
 void summarize_energy(Cell& cell, std::span<const TrialFigures> trials) {
   std::vector<double> energy, power;
   for (const TrialFigures& trial : trials) {

@@ -182,7 +182,7 @@ struct Trial {
   std::optional<RankRecord> ranks;
   std::optional<MemoryRecord> memory;
   JsonBox telemetry;               ///< what the harness saw meanwhile (docs/telemetry.md); or null
-  std::optional<double> energy_j;  ///< of the GPUs, start-up included
+  std::optional<double> energy_j;  ///< of the GPUs, else of the CPUs; start-up included
   std::optional<double> energy_per_sequence_j;  ///< mean power while training over the rate
   std::optional<LossRecord> loss;
   std::map<std::string, PartRecord> parts;  ///< by kStepPartNames, where the log has them

@@ -271,8 +271,8 @@ void write(Page& page, const RunLog& run) {
   // decides outcomes and which curves of losses are compared.
   [[maybe_unused]] const auto& [path, format, kind, iteration_unit, rate_unit, facts, records,
                                 records_seen, clock_resolution_s, clock_is_wall, summary, totals,
-                                memory, scores, planned, first_nan_step, outcome, marks, rank_times, parts,
-                                notices, first_line, arrivals] = run;
+                                memory, scores, planned, first_nan_step, outcome, marks, rank_times,
+                                parts, notices, first_line, arrivals] = run;
   page.head(fmt::format("{} by {} from line {}", name(kind), format, first_line));
   Fields units;
   units.put("iteration", word(iteration_unit)).put("rate", std::string(name(rate_unit)));
@@ -427,8 +427,8 @@ void write(Page& page, const MeasuredLog& measured, const RunLog& run) {
                                 iterations_per_second, estimator, estimators, resolution,
                                 expected_error, reconciliation, step_time, rate_interval,
                                 steady_state, periodic, time_parts, ranks, memory, telemetry,
-                                energy_j, energy_per_sequence_j, loss, parts, simulated, seed, scores,
-                                iterations_file, notices] = whole_trial;
+                                energy_j, energy_per_sequence_j, loss, parts, simulated, seed,
+                                scores, iterations_file, notices] = whole_trial;
   const auto& [rule, chosen_by, covered, first_step, last_step] = window;
   Fields used;
   used.put("rule", rule).put("chosen_by", chosen_by).put("covered", covered);

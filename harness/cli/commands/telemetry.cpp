@@ -54,6 +54,7 @@ Json watch(const Options& options, std::optional<StampedLog> log) {
     how.memory_bytes = machine.memory_limit_bytes;
   }
   how.marker = options.marker;
+  how.on_cpu = options.gpus == 0;
   if (nvml) {
     const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
     how.nvml = nvml.get();
@@ -130,8 +131,8 @@ ExitCode run(const Options& options, Console& console) {
   std::optional<StampedLog> log;
   if (!options.stamped_log.empty()) {
     auto opened = StampedLog::open(options.stamped_log);
-    if (!opened) return console.error(opened.error());
-    log.emplace(std::move(*opened));
+    if (opened) log.emplace(std::move(*opened));
+    if (!opened) console.note(opened.error().message());  // the machine is watched all the same
   }
   const Json seen = watch(options, std::move(log));
   return answer(
@@ -149,7 +150,7 @@ CommandRun declare(CommandLine& line) {
   add_count(
       line, "--gpus", options->gpus, 0,
       "GPUs of this machine that the ranks use: those of CUDA_VISIBLE_DEVICES by number, else "
-      "the first N.");
+      "the first N. With 0 the energy of the CPUs is theirs.");
   line.add_text("--training-mark", options->training_mark, "FILE",
                 "Is there once steps are logged: from then on power counts as training power.");
   line.add_text(

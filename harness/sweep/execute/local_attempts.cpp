@@ -57,6 +57,7 @@ std::unique_ptr<Telemetry> telemetry_of(const OpenSweep& sweep, const PlannedCel
   TelemetryOptions options;
   options.cores = sweep.plan.cores;
   options.memory_bytes = memory;
+  options.on_cpu = cell.cpu_stands_in;
   if (nvml && !cell.cpu_stands_in) {
     options.nvml = nvml;
     const auto& env = cell.env;

@@ -76,10 +76,16 @@ double cpu_seconds() {
 
 Result<StampedLog> StampedLog::open(const std::string& path) {
   const auto at = path.rfind('/');
-  auto folder = Folder::make_root(at == std::string::npos ? "." : path.substr(0, at + 1));
-  if (!folder) return tl::unexpected(folder.error());
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return tl::unexpected(file_error(path, "cannot be read", errno));
+  struct stat info {};
+  auto folder = fstat(fd, &info) == 0 && S_ISREG(info.st_mode)
+                    ? Folder::make_root(at == std::string::npos ? "." : path.substr(0, at + 1))
+                    : fail(path, "is no file", "name a log that is written");
+  if (!folder) {
+    close(fd);
+    return tl::unexpected(folder.error());
+  }
   return StampedLog(std::move(*folder), path.substr(at == std::string::npos ? 0 : at + 1), fd);
 }
 

@@ -93,7 +93,7 @@ Json join_nodes(const std::vector<NodeTelemetry>& nodes) {
   Json cpu = Json::object(), gpus = Json::array(), marks = Json::array(), each = Json::array();
   std::set<std::string> machines;
   double fullest = -1, energy = 0, power = 0;
-  int seen = 0, energy_known = 0, power_known = 0;
+  int seen = 0, energy_known = 0, power_known = 0, cpu_energy_known = 0;
   for (const auto& [node, text] : nodes) {
     Json one = object_of(text);
     if (one.is_null()) {
@@ -105,7 +105,10 @@ Json join_nodes(const std::vector<NodeTelemetry>& nodes) {
     const auto samples = static_cast<std::int64_t>(number(one, "samples"));
     out["samples"] = seen == 1 ? samples : std::min(samples, out["samples"].get<std::int64_t>());
     out["seconds"] = std::max(out["seconds"].get<double>(), number(one, "seconds"));
-    if (one.contains("cpu") && one["cpu"].is_object()) add_numbers(cpu, one["cpu"]);
+    if (one.contains("cpu") && one["cpu"].is_object()) {
+      add_numbers(cpu, one["cpu"]);
+      cpu_energy_known += one["cpu"].contains("energy_j") ? 1 : 0;
+    }
     const double capacity = number(one, "memory_bytes");
     const double full = capacity > 0 ? number(one, "resident_peak_bytes") / capacity : 0;
     if (one.contains("resident_peak_bytes") && full > fullest) {
@@ -127,9 +130,10 @@ Json join_nodes(const std::vector<NodeTelemetry>& nodes) {
   }
   if (nodes.empty()) return nullptr;
   if (seen == 0) return {{"nodes", std::move(each)}};
-  if (!cpu.empty()) out["cpu"] = std::move(cpu);
   // A sum that lacks a node is no sum.
   const bool whole = each.size() == static_cast<std::size_t>(seen);
+  if (!whole || cpu_energy_known != seen) cpu.erase("energy_j");
+  if (!cpu.empty()) out["cpu"] = std::move(cpu);
   if (!gpus.empty()) out["gpus"] = std::move(gpus);
   if (whole && energy_known == seen) out["energy_j"] = energy;
   if (whole && power_known == seen) out["training_power_w"] = power;

@@ -106,15 +106,15 @@ struct Telemetry::Packages {
       counter.last = *now;
     }
     if (!training || counters.empty()) return;
-    last = Clock::now();
-    if (training_begin_j) return;
-    training_begin_j = energy_j;
-    training_begin = last;
+    training_end = {energy_j, Clock::now()};
+    if (!training_begin) training_begin = training_end;
   }
   [[nodiscard]] std::optional<double> training_power_w() const {
-    const double seconds = std::chrono::duration<double>(last - training_begin).count();
-    if (!training_begin_j || !(seconds > 0)) return std::nullopt;
-    return (energy_j - *training_begin_j) / seconds;
+    if (!training_begin) return std::nullopt;
+    const double seconds =
+        std::chrono::duration<double>(training_end.at - training_begin->at).count();
+    if (!(seconds > 0)) return std::nullopt;
+    return (training_end.energy_j - training_begin->energy_j) / seconds;
   }
 
   struct Counter {
@@ -123,8 +123,12 @@ struct Telemetry::Packages {
   };
   std::vector<Counter> counters;
   double energy_j = 0;
-  std::optional<double> training_begin_j;
-  Clock::time_point training_begin, last;
+  struct Reading {
+    double energy_j = 0;
+    Clock::time_point at;
+  };
+  std::optional<Reading> training_begin;
+  Reading training_end;
 };
 
 std::vector<int> gpus_in_use(const Nvml& nvml, std::int64_t gpus_per_node,
@@ -332,7 +336,7 @@ nlohmann::ordered_json Telemetry::finish() {
   packages_->look(false);
   if (!packages_->counters.empty()) {
     out["cpu"]["energy_j"] = packages_->energy_j;
-    if (gpus_.empty()) {
+    if (options_.on_cpu) {
       out["energy_j"] = packages_->energy_j;
       if (const auto power = packages_->training_power_w()) out["training_power_w"] = *power;
     }

@@ -27,6 +27,7 @@ struct TelemetryOptions {
   /// Not empty: the trainers are no children of this process, but those whose variable
   /// BERTBENCH_TRIAL begins so.
   std::string marker;
+  bool on_cpu = false;  ///< the trial is known to use no GPU: its energy is that of the CPUs
   /// Where the kernel has the energy counters of the CPU packages (RAPL), read where it lets us.
   std::string powercap = "/sys/class/powercap";
 };

@@ -203,6 +203,7 @@ TEST(Telemetry, TakesTheEnergyOfTheCpuPackagesWhereThereAreNoGpus) {
   }
   auto options = often();
   options.powercap = folder.path("");
+  options.on_cpu = true;
   Telemetry telemetry(options);
   zone(0, "energy_uj", "3000000");
   zone(1, "energy_uj", "9000000");  // of the whole board: no package
@@ -211,12 +212,18 @@ TEST(Telemetry, TakesTheEnergyOfTheCpuPackagesWhereThereAreNoGpus) {
   zone(0, "energy_uj", "500000");  // its range was over
   zone(2, "energy_uj", "1250000");
   telemetry.sample(true);
+  zone(2, "energy_uj", "4250000");  // after the last look at the training: no power of it
   const auto seen = telemetry.finish();
-  EXPECT_DOUBLE_EQ(seen["energy_j"].get<double>(), 2 + 2.5 + 0.25);
+  EXPECT_DOUBLE_EQ(seen["energy_j"].get<double>(), 2 + 2.5 + 0.25 + 3);
   EXPECT_EQ(seen["cpu"]["energy_j"], seen["energy_j"]);
   EXPECT_GT(seen["training_power_w"], 0.0);
   EXPECT_LE(seen["training_power_w"], 2.75 / 0.025);
 
+  options.on_cpu = false;
+  const auto may_use_gpus = Telemetry(options).finish();
+  EXPECT_TRUE(may_use_gpus["cpu"].contains("energy_j"));
+  EXPECT_FALSE(may_use_gpus.contains("energy_j")) << "a GPU may have used more";
+  options.on_cpu = true;
   options.powercap = folder.path("nothing");
   EXPECT_FALSE(Telemetry(options).finish().contains("energy_j"));
   zone(0, "max_energy_range_uj", "");
