@@ -18,6 +18,7 @@
 #include <optional>
 #include <string_view>
 
+#include "harness/sweep/plan/launcher.h"
 #include "harness/sweep/plan/template_call.h"
 #include "harness/sweep/process/folder.h"
 #include "parsers/core/sha256.h"
@@ -116,7 +117,11 @@ std::vector<std::string> files_below(const fs::path& folder) {
     const auto name = it->path().lexically_relative(folder).generic_string();
     // What a write left half done begins with a dot.
     const bool hidden = it->path().filename().string().starts_with('.');
-    if (!it->is_symlink() && it->is_regular_file() && !hidden && name != kChecksums) {
+    // Weights and moments that a phase left for the next one: gigabytes, and in no result.
+    const auto parent = it->path().parent_path();
+    const bool of_phase = parent.filename() == kPhaseCheckpoint &&
+                          parent.parent_path().filename().string().starts_with("trial_");
+    if (!it->is_symlink() && it->is_regular_file() && !hidden && !of_phase && name != kChecksums) {
       out.push_back(name);
     }
   }

@@ -19,7 +19,8 @@ struct ArchiveContents {
 };
 
 /// `<name of the folder>/...` with all files of the run folder and `checksums.sha256`, as sha256sum
-/// writes it, at the end. Links are left out. The file appears when it is whole.
+/// writes it, at the end. Links, and checkpoints of phases, are
+/// left out. The file appears when it is whole.
 [[nodiscard]] Result<ArchiveContents> write_archive(const std::string& folder,
                                                     const std::string& path);
 

@@ -26,6 +26,7 @@ class ArchiveTest : public CliTest {
     write_file(folder / "run/results.json", read_file(folder / "result.json"));
     write_file(folder / "run" / log_, std::string(100000, 'x') + "\n");
     write_file(folder / "run/empty", "");
+    write_file(folder / "run/cell/trial_1/checkpoint/step_00000007.ckpt", "weights");
     write_file(folder / "run/cell/trial_1/files/secret", "hf_x");
     chmod(path("run/cell/trial_1/files/secret").c_str(), 0600);
     std::filesystem::create_symlink("/etc/passwd", folder / "run/link");
@@ -48,6 +49,7 @@ TEST_F(ArchiveTest, GivesTheSameFolderAndResultsWhenItIsUnpacked) {
     EXPECT_TRUE(read_file(folder / "again" / name) == read_file(folder / "run" / name)) << name;
   }
   EXPECT_FALSE(std::filesystem::exists(folder / "again/link"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "again/cell/trial_1/checkpoint"));
   EXPECT_FALSE(std::filesystem::exists(folder / "again/cell/trial_1/files/secret"));
   EXPECT_EQ(run({"report", path("again"), "--to", "json"}).out,
             run({"report", path("run"), "--to", "json"}).out);
