@@ -1,13 +1,11 @@
-// What results show of ranks and nodes one by one (RankRecord): tables, and the heat map of a
-// trial.
+// What results show of ranks and nodes one by one (RankRecord): tables. The heat map of a trial is
+// plot/rank_maps.h.
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "reports/model/cell_source.h"
 #include "reports/model/result_set.h"
-#include "reports/output/plot/heat.h"
 #include "reports/output/table.h"
 
 namespace bertbench {
@@ -24,9 +22,5 @@ inline constexpr const char* kRankTimesNote =
 /// "the preflight of 2026-11-27T09:00:00Z named node 2 (gpu07): ..."; empty where it named nothing
 /// or there was none (bertbench doctor --launcher).
 [[nodiscard]] std::string preflight_note(const ResultSet& set);
-
-/// Ranks x steps, of the first trial of each cell that names a straggler, else of its first one; at
-/// most plot::kMostMaps.
-[[nodiscard]] plot::HeatMaps rank_maps(const ResultSet& set);
 
 }  // namespace bertbench

@@ -8,6 +8,7 @@
 #include "reports/output/phases.h"
 #include "reports/output/plot/figures.h"
 #include "reports/output/plot/heat.h"
+#include "reports/output/plot/rank_maps.h"
 #include "reports/output/plot/svg.h"
 #include "reports/output/rank_tables.h"
 #include "reports/output/remarks.h"
@@ -119,7 +120,7 @@ std::vector<Picture> pictures_of(const ResultSet& set, const ReportOptions& opti
   for (plot::Figure& figure : all) {
     out.push_back({figure.id, figure.title, plot::svg_file(std::move(figure))});
   }
-  for (const plot::HeatMaps& found : {plot::heat_maps(set), rank_maps(set)}) {
+  for (const plot::HeatMaps& found : {plot::heat_maps(set), plot::rank_maps(set)}) {
     for (const plot::HeatMap& map : found.maps) {
       out.push_back({map.id, map.title + ": " + map.unit, plot::svg_file(map)});
     }

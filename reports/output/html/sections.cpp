@@ -12,6 +12,7 @@
 #include "reports/output/markup.h"
 #include "reports/output/plot/figures.h"
 #include "reports/output/plot/heat.h"
+#include "reports/output/plot/rank_maps.h"
 #include "reports/output/rank_tables.h"
 #include "reports/output/result_checks.h"
 #include "reports/output/value_text.h"
@@ -303,7 +304,7 @@ std::string ranks_section(const ResultSet& set) {
   const SetSource cells(set);
   const Table ranks = rank_table(cells);
   if (ranks.rows.empty()) return {};
-  const plot::HeatMaps maps = rank_maps(set);
+  const plot::HeatMaps maps = plot::rank_maps(set);
   std::string body = small(std::string(kRankTimesNote) + ". Lighter: slower than the other ranks.");
   body +=
       sortable_table({.table = ranks, .id = "ranks", .noun = "cells", .titles = {}, .failed = {}});
