@@ -115,7 +115,7 @@ void Assembler::read_clock(Track& of, Step& step) {
   if (of.how.without_evaluations) step.time_s = of.clock.at(step.time_s, step.own_s);
 }
 
-void Assembler::take(Parts parts, std::int64_t line) {
+void Assembler::take(TimedParts parts, std::int64_t line) {
   if (!parts.times.known()) return;
   if (parts.times.line == 0) parts.times.line = line;
   each(parts.track, Of::open, line, [&](RunDraft& draft) {

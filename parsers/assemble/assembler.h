@@ -29,7 +29,7 @@ class Assembler {
   void take(const Known& known, std::int64_t line);
   void take(Note note, std::int64_t line);
   void take(const End& end, std::int64_t line);
-  void take(Parts parts, std::int64_t line);
+  void take(TimedParts parts, std::int64_t line);
   void take(const Evaluated& evaluated, std::int64_t line);
   void take(const Withdraw& withdraw, std::int64_t line);
   /// Whether a note of this code is already one of all runs.

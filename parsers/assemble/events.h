@@ -146,7 +146,7 @@ struct End {
 /// What parts of the newest step took, or of the steps since the line before, by the trainer's own
 /// timers: a mean, of one optimizer step. The line is the event's, unless
 /// it is set.
-struct Parts {
+struct TimedParts {
   int track = 0;
   PartTimes times{};
 };

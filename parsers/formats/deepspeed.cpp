@@ -133,7 +133,7 @@ struct Deepspeed {
   // Of a step whose timer's line, if there is one, came before. Several engines do not name
   // themselves here.
   void breakdown(const Line& line, Emit emit) {
-    if (engines.size() < 2) emit(Parts{.track = timer_track(), .times = part_times(line)});
+    if (engines.size() < 2) emit(TimedParts{.track = timer_track(), .times = part_times(line)});
   }
   [[nodiscard]] int timer_track() const {
     return engines.empty() ? int{kProgress} : engines.front().track;

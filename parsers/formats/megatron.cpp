@@ -98,7 +98,7 @@ struct Megatron {
     return true;
   }
 
-  void timers(const Line& line, Emit emit) { emit(Parts{.times = part_times(line)}); }
+  void timers(const Line& line, Emit emit) { emit(TimedParts{.times = part_times(line)}); }
 
   // A block of timers, a line each: what the slowest rank took of it.
   void block_of_timers(const Line& line, Emit emit) {
@@ -119,7 +119,7 @@ struct Megatron {
     if (!value.read("(", ms, ", ", most, ")") && !value.read(most)) return;
     if (most > 0 && std::isfinite(most)) block.add(*part, most / 1000);
   }
-  void emit_block(Emit emit) { emit(Parts{.times = std::exchange(block, {})}); }
+  void emit_block(Emit emit) { emit(TimedParts{.times = std::exchange(block, {})}); }
   void finish(Emit emit) { emit_block(emit); }
 
   bool end(const Line&, Emit emit) {

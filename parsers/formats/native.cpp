@@ -168,7 +168,7 @@ struct Native {
               .time_s = number(json, "elapsed").value_or(kUnknown),
               .rate = job_rate(number(json, "sequences_per_second")),
               .loss = number(json, "loss")});
-    emit(Parts{.times = parts_of(json)});
+    emit(TimedParts{.times = parts_of(json)});
     return true;
   }
 
