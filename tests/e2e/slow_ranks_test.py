@@ -77,6 +77,19 @@ class Ranks(unittest.TestCase):
         self.assertTrue(any("node 2" in text for text in environment["preflight"]["outliers"]))
         self.assertRegex(self.read("run/report.html"), "<p class=\"note\">the preflight of [^<]*node 2 ")
 
+    def test_a_node_that_does_not_answer_is_named_with_what_was_printed(self):
+        # Without a bertbench that the launcher may start there is no reading.
+        fake = os.path.join(self.folder, "bin")
+        os.mkdir(fake)
+        with open(os.path.join(fake, "ssh"), "w", encoding="utf-8") as text:
+            text.write("#!/bin/sh\necho 'no route to gpu01' >&2\nexit 255\n")
+        os.chmod(os.path.join(fake, "ssh"), 0o755)
+        done = self.bertbench("doctor", "--launcher", "ssh", "--set", 'hosts=["gpu01"]', "--json",
+                              PATH=fake + ":" + self.variables["PATH"])
+        preflight = json.loads(done.stdout)["preflight"]
+        self.assertEqual(preflight["silent"], [0])
+        self.assertEqual(preflight["unread"], ["exit status 255: no route to gpu01"])
+
     def test_what_a_preflight_needs_is_said(self):
         done = self.bertbench("doctor", "--nodes", "2", status=2)
         self.assertIn("--launcher", done.stderr)

@@ -125,6 +125,9 @@ void print(Console& console, const Preflight& preflight) {
   for (const std::int64_t node : preflight.silent) {
     console.print(console.styled(Style::yellow, fmt::format("node {}: no answer", node)) + "\n");
   }
+  for (const std::string& text : preflight.unread) {
+    console.print(escape_for_terminal("a process gave no answer, " + text) + "\n");
+  }
   if (preflight.emulated) {
     console.print("the nodes are emulated: they share this machine while they measure\n");
   }

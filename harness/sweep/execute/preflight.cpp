@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -111,9 +112,18 @@ class TemporaryFolder {
   std::string path_;
 };
 
-/// Starts all processes at once and waits for them; what each printed, with its times.
-Result<std::vector<NodeReading>> answers(const std::vector<ProcessSpec>& specs,
-                                         const Folder& folder) {
+std::string last_line(const std::string& printed) {
+  constexpr std::size_t kShown = 200;  // bytes
+  std::string_view last;
+  for (const std::string_view line : split(printed, '\n')) {
+    if (!trim(line).empty()) last = trim(line);
+  }
+  return std::string(last.substr(0, kShown));
+}
+
+/// Starts all processes at once and waits for them: the readings that they printed, and what else
+/// there is to say, into `out`.
+Result<void> ask(const std::vector<ProcessSpec>& specs, const Folder& folder, Preflight& out) {
   ProcessGroup group;
   std::vector<double> started_s, ended_s(specs.size(), 0);
   for (std::size_t i = 0; i < specs.size(); ++i) {
@@ -132,18 +142,21 @@ Result<std::vector<NodeReading>> answers(const std::vector<ProcessSpec>& specs,
     }
   }
   group.kill_all();
-  std::vector<NodeReading> out;
   for (std::size_t i = 0; i < specs.size(); ++i) {
     const double end_s = ended_s[i] == 0 ? wall_s() : ended_s[i];
     const auto printed = proc::read_file(folder.path_of(fmt::format("{}.txt", i)));
-    for (NodeReading& one : readings_in(printed, started_s[i], end_s)) {
-      out.push_back(std::move(one));
+    auto readings = readings_in(printed, started_s[i], end_s);
+    if (readings.empty()) {
+      const auto& status = group.members()[i].second;
+      out.unread.push_back(fmt::format("{}: {}", status ? status->str() : "still ran at the end",
+                                       last_line(printed)));
     }
+    std::ranges::move(readings, std::back_inserter(out.readings));
   }
-  std::ranges::stable_sort(out, {}, &NodeReading::node);
-  const auto twice = std::ranges::unique(out, {}, &NodeReading::node);
-  out.erase(twice.begin(), twice.end());
-  return out;
+  std::ranges::stable_sort(out.readings, {}, &NodeReading::node);
+  const auto twice = std::ranges::unique(out.readings, {}, &NodeReading::node);
+  out.readings.erase(twice.begin(), twice.end());
+  return {};
 }
 
 }  // namespace
@@ -208,16 +221,14 @@ Result<Preflight> run_preflight(const PreflightOptions& options) {
                           fmt::format("preflight-{}-{:.0f}", ::getpid(), wall_s())};
   const auto specs = (*launcher)->processes(*plan, plan->trials.front(), place);
   if (!specs) return tl::unexpected(specs.error());
-  auto readings = answers(*specs, *folder);
-  if (!readings) return tl::unexpected(readings.error());
 
   Preflight out;
+  if (auto asked = ask(*specs, *folder, out); !asked) return tl::unexpected(asked.error());
   out.created = utc_now();
   out.launcher = options.launcher;
   const PlannedCell& cell = plan->cells[plan->trials.front().cell];
   out.nodes = cell.topology.nodes;
   out.emulated = cell.emulated && out.nodes > 1;
-  out.readings = std::move(*readings);
   std::set<std::int64_t> known;
   for (const NodeReading& reading : out.readings) known.insert(reading.node);
   for (std::int64_t node = 0; node < out.nodes; ++node) {
@@ -240,11 +251,9 @@ Json to_json(const Preflight& preflight) {
     node["outliers"] = reading.outliers;
     nodes.push_back(std::move(node));
   }
-  return {{"created", preflight.created},
-          {"launcher", preflight.launcher},
-          {"emulated", preflight.emulated},
-          {"nodes", nodes},
-          {"silent", preflight.silent}};
+  return {{"created", preflight.created},   {"launcher", preflight.launcher},
+          {"emulated", preflight.emulated}, {"nodes", nodes},
+          {"silent", preflight.silent},     {"unread", preflight.unread}};
 }
 
 Json preflight_summary(const std::string& text) {

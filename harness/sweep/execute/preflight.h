@@ -40,6 +40,8 @@ struct Preflight {
   std::vector<NodeReading> readings;  ///< of those that answered, by number
   std::vector<std::int64_t> silent;   ///< the others
   bool emulated = false;              ///< the nodes share this machine
+  /// Of processes without a reading: how each ended, and its last line.
+  std::vector<std::string> unread;
 };
 
 /// The line of a probe in what a process printed, from its start to its end by this machine's wall
@@ -56,8 +58,8 @@ struct PreflightOptions {
 /// Errors: what a sweep would refuse as well; a launcher that would queue jobs.
 [[nodiscard]] Result<Preflight> run_preflight(const PreflightOptions& options);
 
-/// {"created", "launcher", "emulated", "nodes": [..], "silent": [..]}; what is not measured has no
-/// key.
+/// {"created", "launcher", "emulated", "nodes": [..], "silent": [..], "unread": [..]}; what is not
+/// measured has no key.
 [[nodiscard]] nlohmann::ordered_json to_json(const Preflight& preflight);
 
 /// For the environment of a result: when, by which launcher, how many nodes answered and what was
