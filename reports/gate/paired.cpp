@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -15,6 +16,7 @@
 #include "reports/model/cell_match.h"
 #include "reports/stats/multiple_testing.h"
 #include "reports/stats/pairs.h"
+#include "reports/stats/stopping.h"
 #include "reports/stats/summary.h"
 
 namespace bertbench {
@@ -52,8 +54,35 @@ struct Pairing {
   LogPairs pairs;
   PairedTrials trials;
   std::vector<BlockId> blocks;
+  int newest = 0;  ///< number of the trial that both variants have reached
   PairTest test;
+  std::size_t left_out = 0;  ///< pairs that were hit
+  PairedTrials counted;      ///< trials of the others
+  /// With a StoppingRule: the look at which the cell ended, and whether it did.
+  std::size_t look = 0;
+  LookOutcome outcome = LookOutcome::goes_on;
+
+  /// The pairs up to that number of a trial.
+  [[nodiscard]] Pairing up_to(int number) const {
+    Pairing out;
+    out.verdict = verdict;
+    out.newest = newest;
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      if (blocks[i].second > number) continue;
+      out.pairs.base.push_back(pairs.base[i]);
+      out.pairs.now.push_back(pairs.now[i]);
+      out.trials.push_back(trials[i]);
+      out.blocks.push_back(blocks[i]);
+    }
+    return out;
+  }
 };
+
+int newest_trial(const Cell& cell) {
+  int out = 0;
+  for (const Trial& trial : cell.trials) out = std::max(out, trial.trial);
+  return out;
+}
 
 /// What all cells gained or lost in each block: the median of their halves, each less the median of
 /// its variant.
@@ -75,7 +104,10 @@ std::map<BlockId, double> shared_shifts(const std::vector<Pairing>& pairings) {
 class PairedGate {
  public:
   PairedGate(const ResultSet& result, std::string base, const GateOptions& options)
-      : result_(result), base_(std::move(base)), options_(options) {
+      : result_(result),
+        base_(std::move(base)),
+        options_(options),
+        rule_(stopping_rule_of(result)) {
     report_.paired = base_;
     for (const Cell& cell : result.cells) {
       const std::string variant = variant_of(cell);
@@ -85,12 +117,7 @@ class PairedGate {
   }
 
   GateReport run() {
-    for (const Cell& cell : result_.cells) {
-      const std::string variant = variant_of(cell);
-      if (!variant.empty() && variant != base_) look_at(cell, variant);
-    }
-    add_missing();
-    test_all();
+    test_pairings();
     for (CellVerdict& cell : report_.cells) settle(cell);
     if (report_.compared == 0) {
       report_.notices.push_back(
@@ -101,7 +128,27 @@ class PairedGate {
     return std::move(report_);
   }
 
+  /// Cells that the first looks of the rule have ended, as the verdicts' keys.
+  std::set<std::string> ended_after(std::size_t looks) {
+    std::set<std::string> out;
+    looks_ = looks;
+    test_pairings();
+    for (const Pairing& one : pairings_) {
+      if (one.outcome != LookOutcome::goes_on) out.insert(report_.cells[one.verdict].key);
+    }
+    return out;
+  }
+
  private:
+  void test_pairings() {
+    for (const Cell& cell : result_.cells) {
+      const std::string variant = variant_of(cell);
+      if (!variant.empty() && variant != base_) look_at(cell, variant);
+    }
+    add_missing();
+    test_all();
+  }
+
   void look_at(const Cell& cell, const std::string& variant) {
     CellVerdict& out = report_.cells.emplace_back();
     out.key = cell.key;
@@ -187,6 +234,7 @@ class PairedGate {
     const auto base = halves_of(partner, out.unit);
     Pairing pairing;
     pairing.verdict = report_.cells.size() - 1;
+    pairing.newest = std::min(newest_trial(cell), newest_trial(partner));
     for (const auto& [block, trial] : now) {
       const auto half = base.find(block);
       if (half == base.end()) continue;
@@ -229,43 +277,89 @@ class PairedGate {
     }
   }
 
-  /// Leaves out the pairs that were hit, and tests the others.
-  void test(Pairing& one, const std::map<BlockId, double>& shared) {
+  /// Leaves out the pairs that were hit, and tests the others: their log ratios are the answer.
+  std::vector<double> test(Pairing& one, const std::map<BlockId, double>& shared) const {
     std::vector<double> shifts;
     for (const BlockId& block : one.blocks) shifts.push_back(shared.at(block));
     const std::vector<bool> hit = hit_pairs(one.pairs, shifts);
     std::vector<double> ratios;
-    PairedTrials trials;
+    one.counted.clear();
     for (std::size_t i = 0; i < hit.size(); ++i) {
       if (hit[i]) continue;
       ratios.push_back(one.pairs.now[i] - one.pairs.base[i]);
-      trials.push_back(one.trials[i]);
+      one.counted.push_back(one.trials[i]);
     }
-    parts_.add(one.verdict, trials, options_.part_floor);
+    one.left_out = hit.size() - ratios.size();
     one.test = test_pairs(ratios, options_.floor);
+    return ratios;
+  }
+
+  /// Goes through the looks of the run's rule as the sweep did: what a cell shows after it ended
+  /// does not count.
+  void test_by_looks(const StoppingRule& rule) {
+    for (std::size_t k = 0; k < std::min(looks_, rule.looks.size()); ++k) {
+      std::vector<Pairing> seen;
+      for (const Pairing& one : pairings_) {
+        const std::size_t look = one.outcome == LookOutcome::goes_on ? k : one.look;
+        seen.push_back(one.up_to(rule.looks[look]));
+      }
+      const auto shared = shared_shifts(seen);
+      for (std::size_t i = 0; i < pairings_.size(); ++i) {
+        Pairing& one = pairings_[i];
+        const bool reached = one.newest >= rule.looks[k] && !seen[i].blocks.empty();
+        if (one.outcome != LookOutcome::goes_on || !reached) continue;
+        const auto ratios = test(seen[i], shared);
+        one.test = seen[i].test;
+        one.left_out = seen[i].left_out;
+        one.counted = seen[i].counted;
+        one.look = k;
+        one.outcome = outcome_at_look(rule, k, ratios, one.test);
+      }
+    }
+    // One that reached no look is shown by what there is.
+    const auto shared = shared_shifts(pairings_);
+    for (Pairing& one : pairings_) {
+      if (one.newest < rule.looks.front()) test(one, shared);
+    }
+  }
+
+  void show(const Pairing& one) {
     CellVerdict& out = report_.cells[one.verdict];
-    out.n_new = out.n_base = static_cast<int>(ratios.size());
-    out.pairs_left_out = static_cast<int>(hit.size() - ratios.size());
+    out.n_new = out.n_base = static_cast<int>(one.counted.size());
+    out.pairs_left_out = static_cast<int>(one.left_out);
     out.change = one.test.change.change;
     if (one.test.change.interval) out.interval = *one.test.change.interval;
     out.p = one.test.p_slower;
+    // When the pairs of a cell end depends on the times of its parts too: no test of them is exact.
+    if (!rule_) parts_.add(one.verdict, one.counted, options_.part_floor);
+  }
+
+  /// What a p value of a cell is worth that was looked at before.
+  [[nodiscard]] double worth(double p, const Pairing& one) const {
+    return rule_ ? std::min(1.0, p / look_weight(rule_->looks, one.look)) : p;
   }
 
   void test_all() {
-    const std::size_t cells = pairings_.size() + without_pair_.size();
+    std::size_t cells = pairings_.size() + without_pair_.size();
+    if (rule_) cells = std::max(cells, static_cast<std::size_t>(rule_->tests));
     for (const std::size_t index : without_pair_) {
       CellVerdict& out = report_.cells[index];
       out.reasons.insert(out.reasons.begin(), too_few(0, options_.alpha, cells));
     }
-    const auto shared = shared_shifts(pairings_);
-    for (Pairing& one : pairings_) test(one, shared);
+    if (rule_) {
+      test_by_looks(*rule_);
+    } else {
+      const auto shared = shared_shifts(pairings_);
+      for (Pairing& one : pairings_) test(one, shared);
+    }
+    for (const Pairing& one : pairings_) show(one);
     auto parts = parts_.judge(report_.cells.size(), options_.alpha);
     for (std::size_t i = 0; i < parts.size(); ++i) report_.cells[i].parts = std::move(parts[i]);
     // Only cells that could be a false alarm count for Holm's correction.
     std::vector<double> slower, faster;
     for (const Pairing& one : pairings_) {
-      if (one.test.could_lose) slower.push_back(one.test.p_slower);
-      if (one.test.could_gain) faster.push_back(one.test.p_faster);
+      if (one.test.could_lose) slower.push_back(worth(one.test.p_slower, one));
+      if (one.test.could_gain) faster.push_back(worth(one.test.p_faster, one));
     }
     const auto slower_adjusted = holm(slower), faster_adjusted = holm(faster);
     std::size_t next_slower = 0, next_faster = 0;
@@ -274,6 +368,19 @@ class PairedGate {
           one.test.could_lose ? slower_adjusted[next_slower++] : 1;
       judge(one, one.test.could_gain ? faster_adjusted[next_faster++] : 1, slower.size(), cells);
     }
+  }
+
+  /// The rule ended the cell before its last look.
+  [[nodiscard]] bool early(const Pairing& one) const {
+    return rule_ && one.look + 1 < rule_->looks.size();
+  }
+
+  /// How the rule of the run ended the cell.
+  [[nodiscard]] std::string look_words(const Pairing& one) const {
+    if (!rule_) return {};
+    const bool refuted = early(one) && one.outcome == LookOutcome::no_loss;
+    return fmt::format(", after {} of at most {}{}", rule_->looks[one.look], rule_->looks.back(),
+                       refuted ? ", which refute a loss of " + percent(rule_->loss) : "");
   }
 
   [[nodiscard]] static Notice too_few(std::size_t n, double level, std::size_t cells) {
@@ -297,14 +404,31 @@ class PairedGate {
     const double planned = options_.alpha / static_cast<double>(cells);
     const double alpha = options_.alpha * share_of_alpha(one.test);
     const double level = alpha / static_cast<double>(std::max<std::size_t>(1, could_lose));
-    const bool cannot_tell = one.test.could_lose && smallest_paired_p(one.test.n) > level;
-    if (smallest_paired_p(measured) > planned || cannot_tell) {
+    const bool cannot_tell =
+        one.test.could_lose && worth(smallest_paired_p(one.test.n), one) > level;
+    const bool refuted = early(one) && one.outcome == LookOutcome::no_loss;
+    if (rule_ && one.outcome == LookOutcome::goes_on) {
+      out.verdict = Verdict::inconclusive;
+      const auto next = std::ranges::upper_bound(rule_->looks, one.newest);
+      const int wanted = next == rule_->looks.end() ? rule_->looks.back() : *next;
+      out.reasons = {
+          make_notice(NoticeCode::too_few_trials, 0, measured, measured,
+                      counted(static_cast<long long>(cells), "cell"),
+                      worth(smallest_paired_p(measured), one), planned,
+                      fmt::format("the run ends its pairs by a rule that looks next after trial "
+                                  "{}: run the sweep on",
+                                  wanted)),
+          numbers(NoticeCode::measured_so_far)};
+    } else if (!refuted && (smallest_paired_p(measured) > planned || cannot_tell)) {
       out.verdict = Verdict::inconclusive;
       out.reasons = {smallest_paired_p(measured) > planned ? too_few(measured, planned, cells)
                                                            : too_few(one.test.n, level, could_lose),
                      numbers(NoticeCode::measured_so_far)};
     } else {
-      const bool beyond = std::abs(change) > out.tolerance;
+      const double floor = rule_
+                               ? std::expm1(look_floor(*rule_, one.look, std::log1p(out.tolerance)))
+                               : out.tolerance;
+      const bool beyond = std::abs(change) > floor;
       const bool slower = change < 0 && beyond && out.p_adjusted <= alpha;
       const bool faster = change > 0 && beyond && p_faster_adjusted <= alpha;
       out.verdict = slower ? Verdict::regression : faster ? Verdict::improvement : Verdict::pass;
@@ -314,8 +438,9 @@ class PairedGate {
                                       : NoticeCode::within_tolerance;
       out.reasons = {numbers(
           why, faster ? one.test.p_faster : out.p, faster ? p_faster_adjusted : out.p_adjusted,
-          fmt::format("tolerance {} (the floor), by pairs{}", percent(out.tolerance),
-                      one.test.guarded ? "" : fmt::format(" at {}", alpha)))};
+          fmt::format("tolerance {} ({}), by pairs{}{}", percent(floor),
+                      early(one) ? "the floor at an early look" : "the floor",
+                      one.test.guarded ? "" : fmt::format(" at {}", alpha), look_words(one)))};
     }
     if (out.pairs_left_out > 0) {
       out.reasons.push_back(
@@ -327,8 +452,10 @@ class PairedGate {
   const ResultSet& result_;
   const std::string base_;
   const GateOptions& options_;
-  std::map<std::string, const Cell*> bases_;             // by point
-  std::map<std::string, std::set<std::string>> others_;  // variant -> points
+  const std::optional<StoppingRule> rule_;                       ///< as the run recorded it
+  std::size_t looks_ = std::numeric_limits<std::size_t>::max();  ///< of its looks, that are taken
+  std::map<std::string, const Cell*> bases_;                     // by point
+  std::map<std::string, std::set<std::string>> others_;          // variant -> points
   std::vector<Pairing> pairings_;
   PartTests parts_;
   std::vector<std::size_t> without_pair_;  // verdicts of cells that no pair is of
@@ -345,6 +472,22 @@ std::vector<std::string> variants_of(const ResultSet& result) {
     out.push_back(variant);
   }
   return out;
+}
+
+std::optional<StoppingRule> stopping_rule_of(const ResultSet& result) {
+  for (const Cell& cell : result.cells) {
+    if (!cell.context->is_object() || !cell.context->contains(kStoppingKey)) continue;
+    if (auto rule = stopping_rule(cell.context->at(kStoppingKey))) return rule;
+  }
+  return std::nullopt;
+}
+
+std::set<std::string> ended_pairs(const ResultSet& so_far, const StoppingRule& rule,
+                                  std::size_t looks) {
+  GateOptions options;
+  options.floor = rule.floor;
+  options.alpha = rule.alpha;
+  return PairedGate(so_far, rule.base, options).ended_after(looks);
 }
 
 GateReport check_paired(const ResultSet& result, const std::string& base,

@@ -1,16 +1,29 @@
 // The gate over pairs (`check --paired`): variants of one run held against each other. Pure.
 #pragma once
 
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "reports/gate/verdicts.h"
+#include "reports/stats/stopping.h"
 
 namespace bertbench {
 
 /// Default of GateOptions::floor for pairs. A loss of 2 % must lie as far above it as no loss lies
 /// below: docs/gate.md has what other values find and fail.
 inline constexpr double kPairedFloor = 0.013;
+
+/// Key of a cell's context under which a sweep with "trials": "auto" records its StoppingRule.
+inline constexpr const char* kStoppingKey = "stopping";
+/// The one of the run; none where it measured a fixed number of pairs.
+[[nodiscard]] std::optional<StoppingRule> stopping_rule_of(const ResultSet& result);
+
+/// Keys of the cells (of the variants other than the base) that the first `looks` of the rule have
+/// ended by the trials so far. `so_far` holds the rule in its cells' context.
+[[nodiscard]] std::set<std::string> ended_pairs(const ResultSet& so_far, const StoppingRule& rule,
+                                                std::size_t looks);
 
 /// Names of the variants that the cells of the result were measured with, in order of appearance.
 [[nodiscard]] std::vector<std::string> variants_of(const ResultSet& result);

@@ -382,6 +382,30 @@ Result<void> check_usage(const Options& options) {
   return {};
 }
 
+// A run whose pairs ended by a rule is judged by that rule alone.
+Result<void> check_stopping_rule(const Options& options, const ResultSet& result) {
+  const auto rule = stopping_rule_of(result);
+  const bool recorded = std::ranges::any_of(result.cells, [](const Cell& cell) {
+    return cell.context->is_object() && cell.context->contains(kStoppingKey);
+  });
+  if (!rule) {
+    if (!recorded) return {};
+    return fail(options.result, "its pairs ended by a rule that this release does not know",
+                "judge it by the release that measured it");
+  }
+  const std::string where = "--paired " + options.paired;
+  if (rule->base != options.paired) {
+    return fail(where,
+                fmt::format("the run ended its pairs by what they show against '{}'", rule->base),
+                "give --paired " + rule->base);
+  }
+  if (options.gate.floor == rule->floor && options.gate.alpha == rule->alpha) return {};
+  return fail(where,
+              fmt::format("the run ended its pairs by a floor of {:g} and alpha {:g}", rule->floor,
+                          rule->alpha),
+              "leave out --floor and --alpha, or measure a fixed number of trials");
+}
+
 // The verdicts of a run with variants, by its pairs.
 Result<GateReport> judge_pairs(const Options& options, const ResultSet& result) {
   const std::vector<std::string> variants = variants_of(result);
@@ -389,6 +413,9 @@ Result<GateReport> judge_pairs(const Options& options, const ResultSet& result) 
     return fail("--paired " + options.paired, "the result has no such variant",
                 variants.empty() ? "measure it by a configuration with \"variants\""
                                  : fmt::format("variants: {}", fmt::join(variants, ", ")));
+  }
+  if (const auto usable = check_stopping_rule(options, result); !usable) {
+    return tl::unexpected(usable.error());
   }
   for (const Cell& cell : result.cells) {
     if (cell.trials.size() <= kMostPairs) continue;

@@ -91,6 +91,12 @@ void print_forecast(Console& console, const Plan& plan, const Forecast& forecast
                                       counted(static_cast<long long>(*pairs.pairs_for_2), "pair"),
                                       100 * pairs.power)
                         : std::string("not even 200 pairs find it in 95 %")));
+  if (pairs.expected) {
+    console.print(fmt::format(
+        "They end early (\"trials\": \"auto\"): a cell takes {:.1f} pairs on average as it was, "
+        "{:.1f} where it\nlost 2 %, {} at most.\n",
+        *pairs.expected, *pairs.expected_with_loss, pairs.pairs));
+  }
 }
 
 Json forecast_json(const Plan& plan, const Forecast& forecast) {
@@ -125,6 +131,10 @@ Json forecast_json(const Plan& plan, const Forecast& forecast) {
     pairs = {{"planned", forecast.pairs->pairs},
              {"power_for_2_percent", forecast.pairs->power_for_2},
              {"power", forecast.pairs->power}};
+    if (forecast.pairs->expected) {
+      pairs["expected"] = *forecast.pairs->expected;
+      pairs["expected_with_loss"] = *forecast.pairs->expected_with_loss;
+    }
     if (forecast.pairs->pairs_for_2) pairs["pairs_for_2_percent"] = *forecast.pairs->pairs_for_2;
   }
   return out;

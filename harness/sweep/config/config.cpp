@@ -507,9 +507,11 @@ std::string config_to_json(const SweepConfig& config) {
                {"order", config.order == Order::interleaved ? "interleaved" : "sequential"}};
   if (config.auto_trials) {
     json["trials"] = "auto";
-    json["trials_min"] = config.trials_min;
     json["trials_max"] = config.trials;
-    json["trials_interval"] = config.trials_interval;
+    if (config.variants.empty()) {  // those of variants end by a rule
+      json["trials_min"] = config.trials_min;
+      json["trials_interval"] = config.trials_interval;
+    }
   }
   if (!config.scaling.empty()) json["scaling"] = config.scaling;
   if (config.record_hostname) json["record_hostname"] = true;

@@ -78,10 +78,11 @@ void read_variants(ConfigReader& in, SweepConfig& config) {
   for (const auto& [name, value] : variants.items()) {
     read_variant(in, name, value, config);
   }
-  if (config.auto_trials) {
-    in.fail_at("/trials", "must be a number in a sweep with variants",
-               "looking after every pair would raise the false alarms of check --paired; "
-               "sweep --plan says how many pairs find 2 %");
+  for (const char* key : {"trials_min", "trials_interval"}) {
+    if (root.contains(key)) {
+      in.fail_at(child_pointer("", key), "is not for a sweep with variants",
+                 "remove it: \"trials\": \"auto\" ends pairs by a rule, after trials_max at most");
+    }
   }
   if (const Axis* batch = config.axis("micro_batch_size")) {
     if (std::ranges::find(batch->values, kLargestBatch) != batch->values.end()) {

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
+#include <utility>
 
 #include "harness/sweep/execute/job_folder.h"
 #include "harness/sweep/execute/measured_outcome.h"
@@ -73,6 +75,24 @@ Result<void> check_programs(const Plan& plan, const Launcher& launcher) {
   return check_format_name(plan.workload.format);
 }
 
+/// Pairs that end by a rule keep its looks: with others, what was seen so far would count twice.
+Result<void> check_same_looks(const Folder& root, const std::string& config) {
+  if (!root.holds("sweep.json")) return {};
+  const auto path = root.path_of("sweep.json");
+  const auto before = nlohmann::json::parse(proc::read_file(path), nullptr, false);
+  const auto now = nlohmann::json::parse(config);
+  if (!before.is_object() || !before.contains("variants") || !now.contains("variants")) return {};
+  const auto number_of_trials = [](const nlohmann::json& of) {
+    return std::pair(of.value("trials", nlohmann::json()),
+                     of.value("trials_max", nlohmann::json()));
+  };
+  const bool by_rule = before.value("trials", nlohmann::json()) == "auto" ||
+                       now.value("trials", nlohmann::json()) == "auto";
+  if (!by_rule || number_of_trials(before) == number_of_trials(now)) return {};
+  return fail(path, "its pairs are measured by another rule than \"trials\" asks for now",
+              "go on with the trials and trials_max that it began with, or use another --out");
+}
+
 }  // namespace
 
 Result<OpenSweep> OpenSweep::open(const Plan& plan, const SweepOptions& options,
@@ -98,6 +118,7 @@ Result<OpenSweep> OpenSweep::open(const Plan& plan, const SweepOptions& options,
   }
   sweep.own_id = program_stamp("/proc/self/exe");
   const auto config = config_to_json(plan.config);
+  if (auto good = check_same_looks(sweep.root, config); !good) return tl::unexpected(good.error());
   if (auto done = sweep.journal.append({{"event", "opened"},
                                         {"run", sweep.earlier.run_id},
                                         {"boot", boot},

@@ -81,6 +81,7 @@ class Sweep {
 
   /// Fills the queue with what is still to be measured.
   void fill_queue() {
+    (void)results_.settled_with(0);  // what the trials of earlier starts have ended
     const auto settled = [&](const WantedAttempt& one) { return results_.settled(one.trial.cell); };
     std::erase_if(wanted_, settled);
     for (auto& wanted : wanted_) queue_.add(std::move(wanted));
@@ -174,9 +175,9 @@ class Sweep {
     } else if (!covered || is_failure(outcome.status)) {
       leave_out_later_phases(open->wanted.trial);
     }
-    if (results_.settled(cell)) {
-      queue_.drop(cell);
-      if (auto done = runner.drop(cell); !done) return done;
+    for (const auto settled : results_.settled_with(cell)) {
+      queue_.drop(settled);
+      if (auto done = runner.drop(settled); !done) return done;
     }
     return results_.write(false);
   }

@@ -12,6 +12,7 @@
 #include "harness/sweep/observe/environment.h"
 #include "reports/cells/cell_flops.h"
 #include "reports/cells/result_builder.h"
+#include "reports/gate/paired.h"
 #include "reports/model/result_io.h"
 #include "reports/output/render.h"
 
@@ -47,14 +48,66 @@ void add_warnings(Cell& cell, const std::vector<Notice>& warnings) {
 
 const Trial& SweepResults::keep(const PlannedTrial& trial, MeasuredAttempt measured) {
   measured.iterations_csv.clear();  // it is in its file
+  int& newest = newest_[trial.cell];
+  newest = std::max(newest, trial.trial);
   auto& kept = kept_[{trial.cell, trial.trial}];
   kept = std::move(measured);
   return kept.trial;
 }
 
+bool SweepResults::hopeless(std::size_t cell) const {
+  bool stands_so = false;
+  for (auto it = kept_.lower_bound({cell, 0}); it != kept_.end() && it->first.first == cell; ++it) {
+    if (it->second.trial.counts()) return false;
+    stands_so = stands_so || stands(it->second.trial.outcome.status);
+  }
+  return stands_so;
+}
+
+/// Takes the looks whose blocks all cells that go on have measured. A pure function of the trials
+/// up to them, whenever it is called: a resumed sweep ends the same cells.
+void SweepResults::look_at_pairs() const {
+  const auto& plan = sweep_.plan;
+  std::set<std::size_t> cells;
+  for (const auto& trial : plan.trials) cells.insert(trial.cell);
+  for (const std::size_t cell : cells) {
+    if (hopeless(cell)) ended_points_.insert(plan.cells[cell].grid_point);
+  }
+  while (looks_ + 1 < rule_->looks.size()) {
+    std::map<std::size_t, std::set<std::string>> going_on;  // keys by point, of the others
+    for (const std::size_t cell : cells) {
+      const auto& planned = plan.cells[cell];
+      if (ended_points_.contains(planned.grid_point)) continue;
+      const auto newest = newest_.find(cell);
+      if (newest == newest_.end() || newest->second < rule_->looks[looks_]) return;
+      const auto variant = planned.identity.axes.find(kVariantAxis);
+      auto& keys = going_on[planned.grid_point];
+      if (variant != planned.identity.axes.end() && variant->second != rule_->base) {
+        keys.insert(planned.key);
+      }
+    }
+    if (going_on.empty()) return;
+    const std::set<std::string> ended = ended_pairs(collect(), *rule_, ++looks_);
+    for (const auto& [point, keys] : going_on) {
+      if (std::ranges::includes(ended, keys)) ended_points_.insert(point);
+    }
+  }
+}
+
+std::vector<std::size_t> SweepResults::settled_with(std::size_t cell) const {
+  if (!rule_) return settled(cell) ? std::vector{cell} : std::vector<std::size_t>{};
+  look_at_pairs();
+  std::vector<std::size_t> out;
+  for (std::size_t i = 0; i < sweep_.plan.cells.size(); ++i) {
+    if (settled(i) && given_out_.insert(i).second) out.push_back(i);
+  }
+  return out;
+}
+
 bool SweepResults::settled(std::size_t cell) const {
   const auto& config = sweep_.plan.config;
   if (!config.auto_trials) return false;
+  if (rule_) return ended_points_.contains(sweep_.plan.cells[cell].grid_point);
   std::vector<double> rates;
   int launches = 0;
   bool hopeless = false;
@@ -114,6 +167,7 @@ ResultSet SweepResults::collect() const {
     if (!planned.threads.empty()) (*cell.context)["threads"] = planned.threads;
     if (planned.variant) (*cell.context)["variant"] = *planned.variant;
     if (!planned.phases.empty()) (*cell.context)["phases"] = planned.phases;
+    if (rule_) (*cell.context)[kStoppingKey] = to_json(*rule_);
     add_warnings(cell, planned.warnings);
     add_warnings(cell, placement_.of(index->second));
   }

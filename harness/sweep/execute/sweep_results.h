@@ -5,23 +5,29 @@
 #include <chrono>
 #include <cstddef>
 #include <map>
+#include <optional>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "harness/sweep/execute/measure_attempt.h"
 #include "harness/sweep/execute/open_sweep.h"
 #include "harness/sweep/execute/placement_labels.h"
+#include "harness/sweep/plan/pair_stopping.h"
 
 namespace bertbench {
 
 class SweepResults {
  public:
   SweepResults(const OpenSweep& sweep, const PlacementLabels& placement)
-      : sweep_(sweep), placement_(placement) {}
+      : sweep_(sweep), placement_(placement), rule_(stopping_rule_for(sweep.plan)) {}
 
   /// The attempt that stands for its trial from now on.
   const Trial& keep(const PlannedTrial& trial, MeasuredAttempt measured);
   /// With trials "auto": the cell has been measured often enough.
   [[nodiscard]] bool settled(std::size_t cell) const;
+  /// The cells that are settled since a trial of `cell` was kept: pairs of several end at one look.
+  [[nodiscard]] std::vector<std::size_t> settled_with(std::size_t cell) const;
   /// results.json as of now. Journal and logs are the truth: unless `always`, the file may lag a
   /// little when writing it gets expensive.
   Result<void> write(bool always);
@@ -31,10 +37,18 @@ class SweepResults {
  private:
   [[nodiscard]] ResultSet collect() const;
   void count_failures(SweepOutcome& out) const;
+  [[nodiscard]] bool hopeless(std::size_t cell) const;
+  void look_at_pairs() const;
 
   const OpenSweep& sweep_;
   const PlacementLabels& placement_;
   std::map<std::pair<std::size_t, int>, MeasuredAttempt> kept_;  // (cell, trial)
+  std::map<std::size_t, int> newest_;                            // number of a cell's newest trial
+  std::optional<StoppingRule> rule_;
+  /// What the looks of rule_ that were taken so far have ended; they are taken when asked for.
+  mutable std::size_t looks_ = 0;
+  mutable std::set<std::size_t> ended_points_;
+  mutable std::set<std::size_t> given_out_;  // cells that settled_with() has named
   std::chrono::steady_clock::time_point written_{};
   double write_cost_s_ = 0;
 };

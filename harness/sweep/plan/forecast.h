@@ -30,6 +30,8 @@ struct PairForecast {
   double power_for_2 = 0;                  ///< with which they find a loss of 2 %
   std::optional<std::size_t> pairs_for_2;  ///< that find it with `power`; none: not 200
   double power = 0.95;
+  /// With trials "auto": pairs that a cell takes on average, as it was and where it lost 2 %.
+  std::optional<double> expected, expected_with_loss;
 };
 
 struct Forecast {

@@ -437,9 +437,10 @@ Result<Plan> make_plan(const SweepConfig& config, const PlanOptions& options) {
   Plan plan;
   plan.config = config;
   override_config(plan.config, options);
-  if (plan.config.auto_trials && !plan.config.variants.empty()) {
-    return fail("--trials auto", "a sweep with variants needs a number of trials",
-                "looking after every pair would raise the false alarms of check --paired");
+  if (plan.config.auto_trials && !plan.config.variants.empty() &&
+      plan.config.order != Order::interleaved) {
+    return fail("order", "must be interleaved where pairs end by \"trials\": \"auto\"",
+                "a look at them needs the same blocks of all cells");
   }
   if (!plan.config.variants.empty() && std::cmp_greater(plan.config.trials, kMostPairs)) {
     return fail("trials", fmt::format("must be at most {} in a sweep with variants", kMostPairs),

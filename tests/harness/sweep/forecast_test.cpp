@@ -59,6 +59,18 @@ TEST(Forecast, SaysHowManyPairsFindTwoPercent) {
   const Forecast fine = forecast(plan, "", {}, 0.003);
   EXPECT_LT(*fine.pairs->pairs_for_2, *coarse.pairs->pairs_for_2);
   EXPECT_FALSE(forecast(plan, "", {}, 0.2).pairs->pairs_for_2);
+  EXPECT_FALSE(coarse.pairs->expected);
+}
+
+TEST(Forecast, SaysHowManyPairsASweepTakesThatEndsThemByItsRule) {
+  const auto plan = test::plan_of(test::small_config(R"(, "variants": {"base": {}, "new": {}})"),
+                                  {"trials=auto", "trials_max=28"});
+  const Forecast quiet = forecast(plan, "", {}, 0.005);
+  ASSERT_TRUE(quiet.pairs && quiet.pairs->expected);
+  EXPECT_EQ(quiet.pairs->pairs, 28);
+  EXPECT_LT(*quiet.pairs->expected, 16);
+  EXPECT_GT(quiet.pairs->power_for_2, 0.95);
+  EXPECT_GT(*forecast(plan, "", {}, 0.014).pairs->expected, *quiet.pairs->expected);
 }
 
 }  // namespace

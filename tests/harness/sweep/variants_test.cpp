@@ -68,13 +68,12 @@ TEST(Variants, WhatCannotBeMeasuredIsNamed) {
     const auto config = parse_config(small_config(two), "test.json", {set});
     return config ? std::string() : config.error().message();
   };
-  EXPECT_THAT(with("trials=auto"), HasSubstr("must be a number in a sweep with variants"));
-  const auto config = parse_config(small_config(two), "test.json", {});
-  PlanOptions adaptive;
-  adaptive.auto_trials = true;
-  adaptive.trainer = BB_FAKE_TRAINER;
-  EXPECT_THAT(make_plan(*config, adaptive).error().message(),
-              HasSubstr("needs a number of trials"));
+  const auto automatic = [&](const std::string& set) {
+    const auto config = parse_config(small_config(two), "test.json", {"trials=auto", set});
+    return config ? make_plan(*config).error().message() : config.error().message();
+  };
+  EXPECT_THAT(automatic("trials_interval=0.02"), HasSubstr("is not for a sweep with variants"));
+  EXPECT_THAT(automatic("order=sequential"), HasSubstr("must be interleaved"));
   const auto many = parse_config(small_config(two), "test.json", {"trials=1001"});
   EXPECT_THAT(make_plan(*many).error().message(), HasSubstr("must be at most 1000"));
   EXPECT_THAT(with("grid.micro_batch_size=[\"max\"]"), HasSubstr("must be numbers in a sweep"));
@@ -213,6 +212,31 @@ TEST(SweepOfVariants, MeasuresPairsThatTheGateJudges) {
   EXPECT_EQ(slower.exit_status, 1) << reason_text(slower.cells[0]);
   EXPECT_EQ(slower.cells[0].n_new, 6);
   EXPECT_EQ(check_paired(*written, "new", options).exit_status, 0);
+}
+
+TEST(SweepOfVariants, PairsEndByTheRuleThatTheRunRecordsAndAResumeEndsThemAlike) {
+  ScratchFolder temp;
+  Recorder first, second;
+  const std::vector<std::string> sets{"trials=auto", "trials_max=28"};
+  const auto outcome = run_sweep(slow_plan(sets), quick(temp.path("run")), first);
+  ASSERT_TRUE(outcome) << outcome.error().message();
+  EXPECT_EQ(outcome->exit_status, 0);
+  for (const Cell& cell : outcome->result.cells) {
+    EXPECT_EQ(cell.trials.size(), 14U) << "10 % show at the first look";
+    EXPECT_EQ((*cell.context)[kStoppingKey]["looks"], nlohmann::json({14, 18, 21, 25, 28}));
+  }
+  GateOptions options;
+  options.floor = kPairedFloor;
+  const auto report = check_paired(outcome->result, "base", options);
+  EXPECT_EQ(report.exit_status, 1);
+  EXPECT_THAT(reason_text(report.cells[0]), HasSubstr("after 14 of at most 28"));
+  ASSERT_TRUE(run_sweep(slow_plan(sets), quick(temp.path("run")), second));
+  EXPECT_THAT(second.started, IsEmpty());
+  for (const auto& other : {slow_plan({"trials=30"}), slow_plan({"trials=auto"})}) {
+    const auto refused = run_sweep(other, quick(temp.path("run")), second);
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().message(), HasSubstr("by another rule"));
+  }
 }
 
 TEST(SweepOfVariants, LaunchesNothingWhenAllPairsAreWhole) {

@@ -12,6 +12,7 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "reports/gate/paired.h"
@@ -33,6 +34,7 @@ struct Model {
   double second = 0.003;   ///< the second of a pair is slower by
   double loss = 0.02;
   double part_cv = 0;         ///< of a part of the step beyond the step's; 0: no parts
+  bool ends_early = false;    ///< pairs end by the rule of "trials": "auto"
   double optimizer_loss = 0;  ///< above 0: the slowed cell's optimizer alone loses it
 };
 
@@ -54,6 +56,13 @@ class Simulator {
       cell.identity.model = fmt::format("cell-{}", i / 2);
       cell.identity.axes[bertbench::kVariantAxis] = i % 2 == 0 ? "base" : "new";
       cell.key = cell.identity.key();
+      if (model.ends_early) {
+        (*cell.context)[bertbench::kStoppingKey] =
+            to_json(bertbench::StoppingRule{.rule = bertbench::kStoppingRule,
+                                            .base = "base",
+                                            .looks = bertbench::stopping_looks(what.pairs),
+                                            .tests = model.cells});
+      }
       for (int t = 1; t <= what.pairs; ++t) {
         bertbench::Trial& trial = cell.trials.emplace_back();
         trial.trial = t;
@@ -109,16 +118,28 @@ class Simulator {
   ResultSet grid_;
 };
 
+struct Counts {
+  int grids = 0;     ///< that fail, or in which the slowed cell is found
+  double pairs = 0;  ///< of a cell on average, of slowed grids of the slowed one
+};
+
 /// Clean grids: any regression counts. Slowed grids: only the slowed cell's.
-int simulate(const Model& model, const Case& what, const bertbench::GateOptions& options, bool slow,
-             int grids, std::uint64_t seed) {
+Counts simulate(const Model& model, const Case& what, const bertbench::GateOptions& options,
+                bool slow, int grids, std::uint64_t seed) {
   Simulator draw(model, what, seed);
-  int count = 0;
+  Counts count;
   for (int g = 0; g < grids; ++g) {
     const int slowed = slow ? draw.draw_cell() : -1;
     const auto report = bertbench::check_paired(draw.draw(slowed), "base", options);
     const auto& judged = report.cells[static_cast<std::size_t>(std::max(0, slowed))];
-    count += slow ? judged.verdict == bertbench::Verdict::regression : report.exit_status == 1;
+    count.grids +=
+        slow ? judged.verdict == bertbench::Verdict::regression : report.exit_status == 1;
+    double pairs = judged.n_new + judged.pairs_left_out;
+    for (const auto& cell : report.cells) {
+      if (slow) break;
+      if (&cell != &judged) pairs += cell.n_new + cell.pairs_left_out;
+    }
+    count.pairs += pairs / static_cast<double>(slow ? 1 : report.cells.size()) / grids;
   }
   return count;
 }
@@ -149,6 +170,8 @@ int main(int argc, char** argv) {
   app.add_option("--optimizer-loss", model.optimizer_loss,
                  "In place of --loss: the slowed cell's optimizer, a tenth of its step, loses it")
       ->check(CLI::Range(0.0, 0.9));
+  app.add_flag("--auto", model.ends_early,
+               "Pairs end by the rule of a sweep with trials auto, after --pairs at most");
   app.add_option("--seed", seed, "Of the random numbers");
   app.add_flag("--json", json, "With --pairs: print the numbers of grids alone, as JSON");
   app.add_flag("--bounds", bounds,
@@ -159,8 +182,8 @@ int main(int argc, char** argv) {
     const Case one{cv, cv, std::max(1, pairs)};
     fmt::print(R"({{"paired": {{"clean": {}, "found": {}}}}})"
                "\n",
-               simulate(model, one, options, false, grids, seed),
-               simulate(model, one, options, true, grids, seed + 1));
+               simulate(model, one, options, false, grids, seed).grids,
+               simulate(model, one, options, true, grids, seed + 1).grids);
     return 0;
   }
   fmt::print(
@@ -172,18 +195,19 @@ int main(int argc, char** argv) {
       grids, grids, model.cells, 100 * model.hit_share, 100 * model.hit_low, 100 * model.hit_high,
       100 * model.grid_sd, 100 * model.block_sd, 100 * model.drift_sd, 100 * model.second,
       100 * model.loss, 100 * options.floor, options.alpha, seed);
-  fmt::print("{:16} {:6} {:28} {:28}\n", "cv of a trial", "pairs", "clean grid fails",
-             "slowed cell found");
+  fmt::print("{:16} {:6} {:28} {:28} {}\n", "cv of a trial", "pairs", "clean grid fails",
+             "slowed cell found", model.ends_early ? "pairs taken: clean, slowed" : "");
   std::vector<Case> cases{{0.005, 0.005, 10}, {0.01, 0.01, 18}, {0.014, 0.014, 28}};
   if (pairs > 0) cases = {{cv, cv, pairs}};
   bool met = true;
   for (const Case& one : cases) {
-    const int clean = simulate(model, one, options, false, grids, seed);
-    const int found = simulate(model, one, options, true, grids, seed + 1);
-    fmt::print("{:16} {:<6} {:28} {:28}\n", fmt::format("{:.1f} %", 100 * one.cv_low), one.pairs,
-               bertbench::share_text(clean, grids), bertbench::share_text(found, grids));
+    const Counts clean = simulate(model, one, options, false, grids, seed);
+    const Counts found = simulate(model, one, options, true, grids, seed + 1);
+    fmt::print("{:16} {:<6} {:28} {:28} {}\n", fmt::format("{:.1f} %", 100 * one.cv_low), one.pairs,
+               bertbench::share_text(clean.grids, grids), bertbench::share_text(found.grids, grids),
+               model.ends_early ? fmt::format("{:.1f}, {:.1f}", clean.pairs, found.pairs) : "");
     std::fflush(stdout);
-    met = met && clean <= 0.01 * grids && found >= 0.95 * grids;
+    met = met && clean.grids <= 0.01 * grids && found.grids >= 0.95 * grids;
   }
   if (pairs > 0) return 0;
   fmt::print("\nbounds (clean at most 1 %, found at least 95 %): {}\n", met ? "met" : "NOT met");
