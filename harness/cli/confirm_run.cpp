@@ -47,8 +47,8 @@ std::string fresh_folder(const std::string& result) {
 }  // namespace
 
 Result<GateReport> confirm_by_rerun(GateReport first, const std::string& result,
-                                    std::span<const ResultSet> runs, const GateOptions& gate,
-                                    const ConfirmOptions& options, Console& console) {
+                                    const Decide& decide, const ConfirmOptions& options,
+                                    Console& console) {
   const auto flagged = flagged_cells(first);
   if (flagged.empty()) {
     console.status("nothing to confirm: no cell is a regression");
@@ -60,11 +60,19 @@ Result<GateReport> confirm_by_rerun(GateReport first, const std::string& result,
   how.trainer = options.trainer;
   auto plan = make_plan(*config, how);
   if (!plan) return tl::unexpected(plan.error());
-  std::set<std::string> wanted(flagged.begin(), flagged.end()), held;
+  const std::set<std::string> wanted(flagged.begin(), flagged.end());
+  std::set<std::string> held;
+  std::set<std::size_t> points;  // of pairs both halves are measured again
+  for (const PlannedTrial& trial : plan->trials) {
+    const PlannedCell& cell = plan->cells[trial.cell];
+    if (!wanted.contains(cell.key)) continue;
+    held.insert(cell.key);
+    points.insert(cell.grid_point);
+  }
+  const bool pairs = !first.paired.empty();
   std::erase_if(plan->trials, [&](const PlannedTrial& trial) {
-    const std::string& key = plan->cells[trial.cell].key;
-    if (wanted.contains(key)) held.insert(key);
-    return !wanted.contains(key);
+    const PlannedCell& cell = plan->cells[trial.cell];
+    return !(pairs ? points.contains(cell.grid_point) : wanted.contains(cell.key));
   });
   for (const std::string& key : wanted) {
     if (!held.contains(key)) {
@@ -89,7 +97,7 @@ Result<GateReport> confirm_by_rerun(GateReport first, const std::string& result,
   if (outcome->interrupted) {
     return fail("--confirm", "was interrupted before it could decide", "run the same check again");
   }
-  return confirm(std::move(first), outcome->result, runs, gate);
+  return decide(std::move(first), outcome->result);
 }
 
 }  // namespace bertbench

@@ -1,7 +1,7 @@
 // check --confirm: measures the flagged cells once more, then decides.
 #pragma once
 
-#include <span>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,12 +17,15 @@ struct ConfirmOptions {
   std::vector<std::string> set;  ///< as in sweep
 };
 
+/// What the rerun makes of the first verdicts (`confirm`, `confirm_paired`).
+using Decide = std::function<GateReport(GateReport first, const ResultSet& rerun)>;
+
 /// Runs the cells of `first` that are regressions with the configuration, in a run folder that no
-/// sweep has used, and gives the report that `confirm` makes of it. Cells that the configuration
+/// sweep has used, and gives the report that `decide` makes of it. Of a report of pairs the base is
+/// run with them, variant by variant as in the sweep. Cells that the configuration
 /// does not hold keep their verdict, with a notice. Without a regression nothing is run.
 [[nodiscard]] Result<GateReport> confirm_by_rerun(GateReport first, const std::string& result,
-                                                  std::span<const ResultSet> runs,
-                                                  const GateOptions& gate,
+                                                  const Decide& decide,
                                                   const ConfirmOptions& options, Console& console);
 
 }  // namespace bertbench

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "parsers/core/text.h"
+#include "reports/gate/confirm.h"
 #include "reports/gate/verdict_words.h"
 #include "reports/model/cell_match.h"
 #include "reports/stats/multiple_testing.h"
@@ -493,6 +494,13 @@ std::set<std::string> ended_pairs(const ResultSet& so_far, const StoppingRule& r
 GateReport check_paired(const ResultSet& result, const std::string& base,
                         const GateOptions& options) {
   return PairedGate(result, base, options).run();
+}
+
+GateReport confirm_paired(GateReport first, const ResultSet& rerun, const std::string& base,
+                          const GateOptions& options) {
+  if (flagged_cells(first).empty()) return first;
+  const GateReport second = check_paired(rerun, base, options);
+  return confirmed_by(std::move(first), second, options);
 }
 
 }  // namespace bertbench

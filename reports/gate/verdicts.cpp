@@ -9,6 +9,7 @@
 #include <set>
 
 #include "parsers/core/text.h"
+#include "reports/gate/confirm.h"
 #include "reports/gate/shared_shift.h"
 #include "reports/gate/verdict_words.h"
 #include "reports/model/cell_match.h"
@@ -528,7 +529,10 @@ GateReport confirm(GateReport first, const ResultSet& rerun, std::span<const Res
   std::erase_if(again.cells, [&](const Cell& cell) {
     return std::ranges::find(flagged, cell.key) == flagged.end();
   });
-  const GateReport second = check(again, runs, options);
+  return confirmed_by(std::move(first), check(again, runs, options), options);
+}
+
+GateReport confirmed_by(GateReport first, const GateReport& second, const GateOptions& options) {
   for (CellVerdict& cell : first.cells) {
     if (!cell.flagged()) continue;
     const auto found = std::ranges::find(second.cells, cell.key, &CellVerdict::key);

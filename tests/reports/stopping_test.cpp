@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "reports/gate/confirm.h"
 #include "reports/gate/paired.h"
 #include "reports/stats/normals.h"
 #include "tests/reports/samples.h"
@@ -119,6 +120,21 @@ TEST(StoppedPairs, ASweepEndsTheCellsThatTheGateSeesEnded) {
   EXPECT_EQ(ended.size(), 2U);  // all but the slower one
   EXPECT_FALSE(ended.contains(result.cells.back().key));
   EXPECT_TRUE(ended_pairs(run(13, 0.98, 0.002, rule), rule, 1).empty());
+}
+
+TEST(ConfirmPaired, OnlyWhatTheSecondPairsRepeatIsARegression) {
+  GateOptions options;
+  options.floor = kPairedFloor;
+  ResultSet slow = run(12, 0.97, 0.002, rule_of(12)), usual = run(12, 1, 0.002, rule_of(12));
+  const GateReport first = check_paired(slow, "base", options);
+  ASSERT_EQ(flagged_cells(first), std::vector<std::string>{first.cells[2].key});
+  const GateReport repeated = confirm_paired(first, slow, "base", options);
+  EXPECT_EQ(repeated.exit_status, 1);
+  EXPECT_EQ(repeated.cells[2].rerun->verdict, Verdict::regression);
+  const GateReport cleared = confirm_paired(first, usual, "base", options);
+  EXPECT_EQ(cleared.exit_status, 0);
+  EXPECT_TRUE(cleared.cells[2].cleared());
+  EXPECT_FALSE(cleared.cells[0].rerun);
 }
 
 TEST(StoppingPower, CleanCellsTakeFewerPairsThanAtMost) {

@@ -27,6 +27,7 @@
 #ifdef BB_HAVE_STORE
 #include "reports/store/store.h"
 #endif
+#include "reports/gate/confirm.h"
 #include "reports/gate/paired.h"
 #include "reports/gate/verdicts.h"
 #include "reports/output/table.h"
@@ -376,9 +377,6 @@ Result<void> check_usage(const Options& options) {
     return fail("--paired", "holds variants of one run against each other, without --baseline",
                 "give one of the two");
   }
-  if (!options.confirm.config.empty()) {
-    return fail("--confirm", "does not go with --paired", "run the sweep again, with more trials");
-  }
   return {};
 }
 
@@ -438,9 +436,18 @@ ExitCode conclude(const Options& options, const GateReport& report, Console& con
 ExitCode run_paired(const Options& options, Console& console) {
   const auto result = read_result_set(options.result);
   if (!result) return console.error(result.error(), ExitCode::nothing_read);
-  const auto report = judge_pairs(options, *result);
+  auto report = judge_pairs(options, *result);
   if (!report) return console.error(report.error());
   for (const Notice& notice : report->notices) console.note("check", notice);
+  if (!options.confirm.config.empty()) {
+    report = confirm_by_rerun(
+        std::move(*report), options.result,
+        [&](GateReport first, const ResultSet& rerun) {
+          return confirm_paired(std::move(first), rerun, options.paired, options.gate);
+        },
+        options.confirm, console);
+    if (!report) return console.error(report.error());
+  }
   return conclude(options, *report, console);
 }
 
@@ -469,8 +476,12 @@ ExitCode run(Options options, Console& console) {
   GateReport report = check(*result, *runs, options.gate);
   for (const Notice& notice : report.notices) console.note("check", notice);
   if (!options.confirm.config.empty()) {
-    auto confirmed = confirm_by_rerun(std::move(report), options.result, *runs, options.gate,
-                                      options.confirm, console);
+    auto confirmed = confirm_by_rerun(
+        std::move(report), options.result,
+        [&](GateReport first, const ResultSet& rerun) {
+          return confirm(std::move(first), rerun, *runs, options.gate);
+        },
+        options.confirm, console);
     if (!confirmed) return console.error(confirmed.error());
     report = std::move(*confirmed);
   }

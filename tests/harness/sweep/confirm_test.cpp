@@ -142,5 +142,40 @@ TEST_F(ConfirmTest, TrialsIsANumberOrAuto) {
   EXPECT_EQ(run({"sweep", grid, "--dry-run", "--trials", "auto"}).status, 0);
 }
 
+/// Two cells of two variants, 7 pairs; `seconds`: of a step of "new".
+std::string paired_config(const ScratchFolder& folder, const std::string& name,
+                          const std::string& seconds) {
+  const std::string path = folder.path(name);
+  write(path, fmt::format(R"({{"name": "pairs", "workload": "bert_train",
+ "grid": {{"topology": ["1n1g"], "model": ["bert-tiny"], "micro_batch_size": [4, 8],
+          "sequence_length": [64]}},
+ "variants": {{"base": {{}}, "new": {{"env": {{"FAKE_SECONDS": "{}"}}}}}},
+ "trials": 7, "steps": 20, "window": "steps:10:20", "timeout_s": 60,
+ "stall_timeout_s": 30, "retries": 0}})",
+                          seconds));
+  return path;
+}
+
+TEST(ConfirmPairs, MeasuresBothHalvesOfTheFlaggedCellsAgain) {
+  const ScratchFolder folder;
+  const SpeedOfTheMachine machine(kUsual);
+  const std::string slow = paired_config(folder, "slow.json", kSlow);
+  const std::string usual = paired_config(folder, "usual.json", kUsual);
+  ASSERT_EQ(run({"sweep", slow, "--out", folder.path("run"), "--trainer", BB_FAKE_TRAINER}).status,
+            0);
+  const auto check = [&](const std::string& config) {
+    return run({"check", folder.path("run"), "--paired", "base", "--confirm", config, "--trainer",
+                BB_FAKE_TRAINER, "--json"});
+  };
+  const Ran repeated = check(slow);
+  EXPECT_EQ(repeated.status, 1) << repeated.err;
+  const json cell = json::parse(repeated.out)["cells"][0];
+  EXPECT_EQ(cell["rerun"]["verdict"], "regression");
+  EXPECT_EQ(cell["rerun"]["n_new"], 7);
+  const Ran cleared = check(usual);
+  EXPECT_EQ(cleared.status, 0) << cleared.err;
+  EXPECT_EQ(json::parse(cleared.out)["cells"][0]["rerun"]["verdict"], "pass");
+}
+
 }  // namespace
 }  // namespace bertbench::test
