@@ -25,7 +25,10 @@ struct PartTimes {
 
   [[nodiscard]] float& of(StepPart part) { return seconds[static_cast<std::size_t>(part)]; }
   [[nodiscard]] float of(StepPart part) const { return seconds[static_cast<std::size_t>(part)]; }
+  /// A part that the line prints in pieces is their sum. Values that no step takes are not taken.
   void add(StepPart part, double value) {
+    constexpr double kLongestPart_s = 1e6;
+    if (!(value >= 0 && value <= kLongestPart_s)) return;
     float& sum = of(part);
     sum = static_cast<float>(std::isnan(sum) ? value : sum + value);
   }

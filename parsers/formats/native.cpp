@@ -81,7 +81,7 @@ PartTimes parts_of(const Json& step) {
     const auto part = parts->find(kStepPartNames[i]);
     if (part == parts->end() || !part->is_number()) continue;
     const double seconds = part->get<double>();
-    if (seconds > 0) out.seconds[i] = static_cast<float>(seconds);
+    if (seconds > 0) out.add(static_cast<StepPart>(i), seconds);
   }
   return out;
 }

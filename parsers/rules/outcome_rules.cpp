@@ -101,6 +101,9 @@ bool is_job(std::string_view text) {
 // train.py") or a job's number.
 bool is_shell_message(std::string_view text, std::string_view word) {
   if (trim(text) == word || text.find("srun: error") != std::string_view::npos) return true;
+  // Words of other languages end a line, of a bar too (quoted/mmcv.killed_in_chinese): in a
+  // sentence they are followed by more.
+  if (static_cast<unsigned char>(word.front()) >= 0x80) return trim(text).ends_with(word);
   const auto at = text.find(word);
   if (at == std::string_view::npos) return false;
   const std::string_view number = text.substr(at + word.size());  // "Killed: 9" of macOS

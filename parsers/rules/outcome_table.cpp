@@ -237,8 +237,8 @@ constexpr OutcomeRule kRules[] = {
     // The shell's own messages (quoted/outcome_table.tells_how_runs_end.8 and .9).
     {"Terminated", "", "", Status::killed, kSignal, Reading::shell},
     {"Killed", "", "", Status::killed, kSignal, Reading::shell},
-    {"已杀死", "", "", Status::killed, kSignal},    // the same of a shell that speaks Chinese
-    {"強制終了", "", "", Status::killed, kSignal},  // or Japanese
+    {"已杀死", "", "", Status::killed, kSignal, Reading::shell},    // of a shell in Chinese
+    {"強制終了", "", "", Status::killed, kSignal, Reading::shell},  // or in Japanese
     {"Hangup", "", "", Status::killed, kSignal, Reading::shell},
     {"Aborted", "", "", Status::error, kSignal, Reading::shell},
 };

@@ -41,7 +41,8 @@ void fill(Trial& trial, const Program& program, Normals& normal) {
   trial.sequences_per_second = 8 / step;
 }
 
-ResultSet run(std::size_t trials, const Program& program, std::uint64_t seed, int cells = 4) {
+ResultSet measured_run(std::size_t trials, const Program& program, std::uint64_t seed,
+                       int cells = 4) {
   Normals normal(seed);
   std::vector<Cell> out;
   for (int c = 1; c <= cells; ++c) {
@@ -54,14 +55,14 @@ ResultSet run(std::size_t trials, const Program& program, std::uint64_t seed, in
 
 std::vector<ResultSet> store() {
   std::vector<ResultSet> out;
-  for (std::uint64_t seed = 1; seed <= 5; ++seed) out.push_back(run(7, {}, seed));
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) out.push_back(measured_run(7, {}, seed));
   return out;
 }
 
 /// `now` next to `base`, pair by pair.
 ResultSet pairs(std::size_t count, const Program& program) {
-  ResultSet out = run(count, {}, 11);
-  const ResultSet now = run(count, program, 12);
+  ResultSet out = measured_run(count, {}, 11);
+  const ResultSet now = measured_run(count, program, 12);
   for (Cell& cell : out.cells) cell.identity.axes[kVariantAxis] = "base";
   for (Cell cell : now.cells) {
     cell.identity.axes[kVariantAxis] = "new";
@@ -88,7 +89,7 @@ const PartVerdict& part(const CellVerdict& cell, std::string_view name) {
 
 TEST(PartsGate, FivePercentOfTheOptimizerAreFoundInHalfAPercentOfTheStep) {
   const auto runs = store();
-  const GateReport report = check(run(7, {.optimizer = 1.05}, 9), runs);
+  const GateReport report = check(measured_run(7, {.optimizer = 1.05}, 9), runs);
   EXPECT_EQ(report.exit_status, 1);
   const CellVerdict& cell = report.cells.back();
   EXPECT_EQ(cell.verdict, Verdict::regression);
@@ -112,15 +113,15 @@ TEST(PartsGate, PairsFindThemToo) {
 
 TEST(PartsGate, TwoPercentOfAPartAreBelowTheFloor) {
   const auto runs = store();
-  EXPECT_EQ(check(run(7, {.optimizer = 1.02}, 9), runs).exit_status, 0);
+  EXPECT_EQ(check(measured_run(7, {.optimizer = 1.02}, 9), runs).exit_status, 0);
   GateOptions lower;
   lower.part_floor = 0.01;
-  EXPECT_EQ(check(run(7, {.optimizer = 1.02}, 9), runs, lower).exit_status, 1);
+  EXPECT_EQ(check(measured_run(7, {.optimizer = 1.02}, 9), runs, lower).exit_status, 1);
 }
 
 TEST(PartsGate, AFasterPartIsAnImprovementThatFailsNothing) {
   const auto runs = store();
-  const GateReport report = check(run(7, {.optimizer = 0.9}, 9), runs);
+  const GateReport report = check(measured_run(7, {.optimizer = 0.9}, 9), runs);
   EXPECT_EQ(report.exit_status, 0);
   EXPECT_EQ(part(report.cells.back(), "optimizer").verdict, Verdict::improvement);
 }
@@ -135,17 +136,18 @@ TEST(PartsGate, TooFewTrialsForThePartsFailNothing) {
 
 TEST(PartsGate, WhatIsLessThanAPercentOfTheStepIsNotJudged) {
   std::vector<ResultSet> runs;
-  for (std::uint64_t seed = 1; seed <= 5; ++seed) runs.push_back(run(7, {.data = 0.0003}, seed));
-  EXPECT_EQ(check(run(7, {.data = 0.0006}, 9), runs).exit_status, 0);
+  for (std::uint64_t seed = 1; seed <= 5; ++seed)
+    runs.push_back(measured_run(7, {.data = 0.0003}, seed));
+  EXPECT_EQ(check(measured_run(7, {.data = 0.0006}, 9), runs).exit_status, 0);
   // A loader that begins to take 5 % of the step is.
-  const GateReport report = check(run(7, {.data = 0.005}, 9), runs);
+  const GateReport report = check(measured_run(7, {.data = 0.005}, 9), runs);
   EXPECT_EQ(report.exit_status, 1);
   EXPECT_EQ(part(report.cells.back(), "data").verdict, Verdict::regression);
 }
 
 TEST(PartsGate, WhatTheMachineLostIsNoPartsOwn) {
   auto runs = store();
-  ResultSet now = run(7, {.machine = 1.06}, 9);
+  ResultSet now = measured_run(7, {.machine = 1.06}, 9);
   const auto probe = [](ResultSet& set, double speed) {
     for (Cell& cell : set.cells) {
       *cell.trials[0].telemetry = {{"probe", {{"before", {{"gflops", speed}}}}}};
@@ -160,19 +162,19 @@ TEST(PartsGate, WhatTheMachineLostIsNoPartsOwn) {
 
 TEST(PartsGate, ARerunClearsAPartThatItDoesNotRepeat) {
   const auto runs = store();
-  const GateReport first = check(run(7, {.optimizer = 1.05}, 9), runs);
+  const GateReport first = check(measured_run(7, {.optimizer = 1.05}, 9), runs);
   ASSERT_EQ(flagged_cells(first), std::vector<std::string>{first.cells.back().key});
-  const GateReport cleared = confirm(first, run(7, {}, 21), runs);
+  const GateReport cleared = confirm(first, measured_run(7, {}, 21), runs);
   EXPECT_EQ(cleared.exit_status, 0);
   EXPECT_TRUE(cleared.cells.back().cleared());
   EXPECT_EQ(cleared.cells.back().reasons.front().code, NoticeCode::rerun_clears);
-  const GateReport repeated = confirm(first, run(7, {.optimizer = 1.05}, 22), runs);
+  const GateReport repeated = confirm(first, measured_run(7, {.optimizer = 1.05}, 22), runs);
   EXPECT_EQ(repeated.exit_status, 1);
   EXPECT_EQ(repeated.cells.back().reasons.back().code, NoticeCode::rerun_confirms);
 }
 
 TEST(PartsTable, HasAColumnForEachPartWithItsShare) {
-  const ResultSet set = run(3, {.data = 0.002}, 1, 2);
+  const ResultSet set = measured_run(3, {.data = 0.002}, 1, 2);
   const Table table = parts_table(set);
   ASSERT_EQ(table.columns.size(), 5U);
   EXPECT_EQ(table.columns[3].heading, "optimizer");

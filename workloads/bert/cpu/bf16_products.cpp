@@ -45,6 +45,9 @@ dnnl::matmul::primitive_desc describe(const Bf16Shape& shape, const dnnl::engine
 
 }  // namespace
 
+// Products that are kept ready; see gemm.cpp.
+constexpr std::size_t kProductsHeld = 256;
+
 struct Bf16Products::Cache {
   int threads;
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
@@ -54,6 +57,7 @@ struct Bf16Products::Cache {
 
   Bf16Product& product(const Bf16Shape& shape) {
     if (const auto found = products.find(shape); found != products.end()) return found->second;
+    if (products.size() >= kProductsHeld) products.clear();
     // A primitive is planned for as many threads as OpenMP would give it now.
     const int before = omp_get_max_threads();
     omp_set_num_threads(threads);

@@ -27,6 +27,10 @@ void check(dnnl_status_t status, std::int64_t m, std::int64_t n, std::int64_t k)
 
 }  // namespace
 
+// Products that are kept ready. A training has some 20; with --unpadded nearly every batch has
+// another number of rows, and without a bound they would pile up.
+constexpr std::size_t kProductsHeld = 256;
+
 struct Gemm::Cache {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
@@ -35,6 +39,7 @@ struct Gemm::Cache {
   Product& product(std::int64_t m, std::int64_t n, std::int64_t k, bool with_bias) {
     const auto key = std::make_tuple(m, n, k, with_bias);
     if (const auto found = products.find(key); found != products.end()) return found->second;
+    if (products.size() >= kProductsHeld) products.clear();
     using dnnl::memory;
     constexpr auto kFloat = memory::data_type::f32;
     const memory::desc input({m, k}, kFloat, memory::format_tag::ab);

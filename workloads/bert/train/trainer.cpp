@@ -390,7 +390,8 @@ class Trainer {
     facts.parts.backward = parts.backward;
     // By the host, update() of a device also waits for what was queued before.
     const bool by_host = parts.optimizer < 0 && parts.forward >= 0;
-    facts.parts.optimizer = by_host ? update_s : parts.optimizer;
+    const double waited_s = std::max(0.0, result.exposed_communication_s);
+    facts.parts.optimizer = by_host ? update_s - waited_s : parts.optimizer;
     skipped_ += result.skipped ? 1 : 0;
     facts.gradient_norm = result.gradient_norm;
     facts.skipped = result.skipped;
