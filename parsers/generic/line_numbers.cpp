@@ -228,12 +228,14 @@ Unit unit_at(std::string_view text) {
     next = 0;
   }
   const auto time = seconds_in(first);
-  // "sec/100 iters"
-  double of_how_many = 1;
+  // "sec/100 iters". Digits that no iteration follows are the next number: "41s/410s".
   if (const std::size_t digits = text.find_first_not_of("0123456789", next);
       time && next != 0 && digits != std::string_view::npos && digits > next) {
-    of_how_many = to_double(text.substr(next, digits - next)).value_or(1);
-    next = digits + (text[digits] == ' ' ? 1 : 0);
+    const double of_how_many = to_double(text.substr(next, digits - next)).value_or(0);
+    const std::size_t word = digits + (text[digits] == ' ' ? 1 : 0);
+    if (of_how_many > 0 && among(kIterations, word_at(text, word, second))) {
+      return {Meaning::per_iteration, {}, *time / of_how_many, word + second.size()};
+    }
   }
   const bool two = next != 0 && !word_at(text, next, second).empty();
   if (!two) {
@@ -244,11 +246,8 @@ Unit unit_at(std::string_view text) {
     return time ? Unit{Meaning::duration, RateUnit::unknown, *time, after_first} : Unit{};
   }
   const std::size_t end = next + second.size();
-  if (time && of_how_many > 0 && among(kIterations, second)) {
-    return {Meaning::per_iteration, {}, *time / of_how_many, end};
-  }
-  if (time && of_how_many == 1 && among(kEpochs, second))
-    return {Meaning::duration, {}, *time, end, true};
+  if (time && among(kIterations, second)) return {Meaning::per_iteration, {}, *time, end};
+  if (time && among(kEpochs, second)) return {Meaning::duration, {}, *time, end, true};
   const auto work = work_unit(first);
   if (work && among(kSeconds, second)) return {Meaning::rate, *work, 1, end};
   return {};
