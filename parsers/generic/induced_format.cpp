@@ -419,20 +419,39 @@ std::optional<Json> rule_of(const LineShape& shape, std::vector<Taken> taken,
 /// log, as the first of them may stand after the lines that are looked at.
 Json interruptions() {
   constexpr std::pair<std::string_view, std::string_view> kLines[] = {
-      {"alid", "Validation"}, {"VALID", "VALIDATION"}, {"valu", "an evaluation"},
-      {"VALU", "EVALUATION"}, {"eval", "eval loss"},   {"Eval", "Eval loss"},
-      {"EVAL", "EVAL"},       {"val ", "val loss"},    {"val_", "val_loss"},
-      {"Val ", "Val loss"},   {"Val_", "Val_loss"},    {"VAL ", "VAL loss"},
-      {"test", "test loss"},  {"Test", "Test loss"},   {"TEST", "TEST"},
-      {"验证", "验证"},       {"测试", "测试"},        {"測試", "測試"},
-      {"評価", "評価"},       {"検証", "検証"},        {"검증", "검증"},
+      {"alid", "Validation"},    {"VALID", "VALIDATION"},  {"valu", "an evaluation"},
+      {"VALU", "EVALUATION"},    {"eval", "eval loss"},    {"Eval", "Eval loss"},
+      {"EVAL", "EVAL"},          {"val ", "val loss"},     {"val_", "val_loss: 0.3"},
+      {"Val ", "Val loss"},      {"Val_", "Val_loss=1"},   {"VAL ", "VAL loss"},
+      {"val/", "val/acc: 0.3"},  {"val.", "val.acc: 0.3"}, {"val]", "[val] step 10"},
+      {"Val]", "[Val] step 10"}, {"val:", "val: 0.3"},     {"Val:", "Val: 0.3"},
+      {"test", "test loss"},     {"Test", "Test loss"},    {"TEST", "TEST"},
+      {"验证", "验证"},          {"测试", "测试"},         {"測試", "測試"},
+      {"評価", "評価"},          {"検証", "検証"},         {"검증", "검증"},
       {"테스트", "테스트"}};
+  const std::string named = "(?:val|valid|validation|eval|evaluation|test|tests|testing)";
   Json rule;
   rule["literal"] = Json::array();
-  // The words by themselves: "latest", "invalid" and "value" are others.
   rule["pattern"] =
-      "(?i)(?:^|[^a-z])(?:val|valid|validation|validating|validate|eval|evaluation|evaluating|"
-      "evaluate|test|tests|testing)(?:[^a-z]|$)|验证|测试|測試|評価|検証|검증|테스트";
+      // A word by itself, or with marks around it: "--- test ---". In "runs/test/a.pt", "test.json"
+      // and "bert-test-2" it is a part of a path or name; "latest" and "invalid" are other words.
+      R"x((?i)(?:^|[^a-z_./-]|(?:^|[^a-z0-9_./-])[-_.]+))x"
+      R"x((?:val|validation|validating|validate|eval|evaluation|evaluating|evaluate|test|testing))x"
+      R"x((?:[^a-z_./-]|[-_.]+(?:[^a-z0-9_./-]|$)|$))x"
+      // "[valid]", "Valid: ", but not "a valid UTF-8 line".
+      R"x(|(?:^|[^a-z_./-])(?:valid|tests)['")\]]*[ \t]*[:=|\[\]])x"
+      // A score or a counter after the word or a name with it: "val_loss 0.3", "test_iter [1/9]".
+      R"x(|(?:^|[^a-z./-]))x" +
+      named +
+      R"x((?:[_-][a-z0-9_-]*)?(?:[^a-z0-9_./-].*)?)x"
+      R"x((?:[:= ][-+]?\d*\.\d|[^0-9][:=] ?[-+]?\d|\d ?/ ?\d|\bnan\b))x"
+      // A score after a name that looks like a path: "eval/loss: 2.3", "val.top1 : 1.2".
+      R"x(|(?:^|[^a-z]))x" +
+      named +
+      R"x([_/.-][a-z0-9_/.-]*['"]?[ \t]*[:=][ \t]*[-+]?\d*\.\d)x"
+      // The name of a logger: "d2.evaluation.evaluator".
+      R"x(|[a-z0-9]\.evaluation\.[a-z])x"
+      "|验证|测试|測試|評価|検証|검증|테스트";
   rule["interrupts"] = true;
   rule["example"] = Json::array();
   for (const auto& [literal, example] : kLines) {
