@@ -373,13 +373,16 @@ class Decision {
         if (between_.empty()) between_ = steps_up(values);
         continue;
       }
-      constexpr int kFallsThatShow = 4;  // a time left
+      constexpr int kFallsThatShow = 4;
       const Growth change = growth(values, {});
-      if (change.down >= kFallsThatShow && change.up == 0) continue;
+      const bool falls = change.down >= kFallsThatShow && change.up == 0;
+      // A time left falls as well, and as a mean does where it is reckoned from one.
+      if (falls && of == Meaning::duration) continue;
       if (is_mean_so_far(values)) {
         if (between_.empty()) out_.times.mean_so_far = i;
         continue;
       }
+      if (falls) continue;  // a mean that too few lines show
       const auto kind = kind_of(i, values);
       if (!kind || (best && kind->gap >= best->gap)) continue;
       best = kind;
