@@ -645,10 +645,32 @@ class Reader {
     // "loss 5.38 it/s 4.20": no rate is the value of a loss.
     if (unit.meaning == Meaning::rate && is_of_learning(label)) return {};
     if (unit.length == 0 || rest[0] != ' ' || unit.length >= rest.size()) return unit;
-    const char mark = rest[unit.length];
-    if (mark != '=' && mark != ':') return unit;
-    const std::size_t next = rest.find_first_not_of(' ', unit.length + 1);
-    return next != std::string_view::npos && is_digit(rest[next]) ? Unit{} : unit;
+    return is_label(unit.length) ? Unit{} : unit;
+  }
+
+  /// The `length` bytes after the number are the label of the next one: " tok/s=37486".
+  [[nodiscard]] bool is_label(std::size_t length) const {
+    const std::string_view rest = line_.substr(at_);
+    const std::size_t mark = rest.find_first_not_of(' ', length);
+    if (mark == std::string_view::npos || (rest[mark] != '=' && rest[mark] != ':')) return false;
+    const std::size_t next = rest.find_first_not_of(' ', mark + 1);
+    return next != std::string_view::npos && is_digit(rest[next]);
+  }
+
+  /// "3200/60000 samples" and "7862/7840 tok/s;" count no iterations. In "50/391 images/s 812" and
+  /// "50/391 tokens_seen 4096" the word begins the label of the next number.
+  [[nodiscard]] bool counts_data() const {
+    const std::string_view rest = line_.substr(at_);
+    std::string thing;
+    const std::size_t blank = rest.starts_with(' ') ? 1 : 0;
+    const auto work = work_unit(word_at(rest, blank, thing));
+    if (!work || *work == RateUnit::iterations_per_second) return false;
+    if (const Unit unit = unit_at(rest); unit.meaning == Meaning::rate) {
+      const std::size_t next = rest.find_first_not_of(" :=", unit.length);
+      return next == std::string_view::npos || !is_digit(rest[next]);
+    }
+    const std::size_t end = blank + thing.size();
+    return !is_label(end) && !rest.substr(end).starts_with('_');
   }
 
   /// The first that fits: a unit of rates, a word that counts, a time, a loss, a place.
@@ -764,10 +786,7 @@ class Reader {
 
   /// "[50/391]", "(50/391)", "50/391", and the "[50]" of "Epoch: [44][50]".
   void take_place(LineNumber& found, const Label& label, std::string_view text) const {
-    std::string thing;  // "3200/60000 samples"
-    const std::size_t blank = line_.substr(at_).starts_with(' ') ? 1 : 0;
-    const auto unit = work_unit(word_at(line_, at_ + blank, thing));
-    if (unit && *unit != RateUnit::iterations_per_second) return;
+    if (counts_data()) return;
     const auto open = text.find_last_of("[(");
     const bool bracket = open != std::string_view::npos;
     const bool named = among(kProgress, label.last());
