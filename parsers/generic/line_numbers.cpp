@@ -41,10 +41,13 @@ constexpr auto kEvaluations = std::to_array<std::string_view>(
 constexpr std::array<std::string_view, 10> kPlans = {"best", "size",   "per",   "max", "every",
                                                      "last", "warmup", "early", "min", "patience"};
 constexpr auto kOtherTimes = std::to_array<std::string_view>(
-    {"eta",      "remaining", "remain", "left",   "data",    "load",    "loading",   "estimated",
-     "expected", "est",       "save",   "saving", "finish",  "forward", "backward",  "fwd",
-     "bwd",      "sampling",  "reset",  "io",     "compute", "comm",    "optimizer", "sync",
-     "剩余",     "预计",      "残り",   "남은",   "restante"});
+    {"eta",       "remaining", "remain", "left",     "data",   "load",   "loading",
+     "estimated", "expected",  "est",    "save",     "saving", "finish", "forward",
+     "backward",  "fwd",       "bwd",    "sampling", "reset",  "io",     "剩余",
+     "预计",      "残り",      "남은",   "restante"});
+// Parts of a step where they name the time itself; elsewhere they have a value of their own, as in
+// "optimizer AdamW time 0.5s".
+constexpr std::array<std::string_view, 4> kStepParts = {"compute", "comm", "optimizer", "sync"};
 constexpr std::array<std::string_view, 4> kBeginnings = {"starting", "start", "begin", "beginning"};
 // Before a place: "[Train 10/1882]".
 constexpr std::array<std::string_view, 4> kProgress = {"train", "training", "trained", "progress"};
@@ -251,6 +254,23 @@ Unit unit_at(std::string_view text) {
   const auto work = work_unit(first);
   if (work && among(kSeconds, second)) return {Meaning::rate, *work, 1, end};
   return {};
+}
+
+/// The time that a label names is of a part of a step: "comm_ms", "optimizer step took",
+/// "compute_loss_time".
+bool names_part(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t blank = text.find_last_of(" \t");
+    const Label last(blank == std::string_view::npos ? text : text.substr(blank + 1));
+    if (last.has(kStepParts)) return true;
+    if (std::ranges::any_of(last.all(), [](std::string_view word) {
+          return !among(kTimes, word) && !among(kIterations, word) && !seconds_in(word);
+        })) {
+      return false;
+    }
+    text = text.substr(0, blank == std::string_view::npos ? 0 : blank);
+  }
+  return false;
 }
 
 /// Of a label: "steps/s", "tok_per_sec", "step_time_ms", "Time (mins)", "dt".
@@ -699,7 +719,7 @@ class Reader {
       found.names_total = label.words[0] == "global" || label.words[0] == "total";
       found.begins = label.has(kBeginnings);
     } else if (time || after.meaning != Meaning::other || named.meaning != Meaning::other) {
-      take_time(found, label, named, after, time);
+      take_time(found, label, text, named, after, time);
     } else if (names_loss(label)) {
       found.meaning = Meaning::loss;
     } else {
@@ -747,8 +767,8 @@ class Reader {
     }
   }
 
-  void take_time(LineNumber& found, const Label& label, const Unit& named, const Unit& after,
-                 bool by_layout) const {
+  void take_time(LineNumber& found, const Label& label, std::string_view text, const Unit& named,
+                 const Unit& after, bool by_layout) const {
     found.meaning = Meaning::other;
     // "time to learn 1 sample = 0.3ms": the 1 is no time.
     std::string thing;
@@ -758,8 +778,8 @@ class Reader {
       return;
     }
     const std::string_view then = line_.substr(std::min(line_.size(), at_ + after.length));
-    if (label.has(kOtherTimes) || then.starts_with(" left") || then.starts_with(" remaining") ||
-        std::isnan(found.value)) {
+    if (label.has(kOtherTimes) || names_part(text) || then.starts_with(" left") ||
+        then.starts_with(" remaining") || std::isnan(found.value)) {
       return;
     }
     if (found.value > 1e9 && found.value < 1e10) {  // seconds since 1970
