@@ -72,7 +72,7 @@ Result<GateReport> confirm_by_rerun(GateReport first, const std::string& result,
   const bool pairs = !first.paired.empty();
   std::erase_if(plan->trials, [&](const PlannedTrial& trial) {
     const PlannedCell& cell = plan->cells[trial.cell];
-    return !(pairs ? points.contains(cell.grid_point) : wanted.contains(cell.key));
+    return !(pairs ? points.contains(cell.grid_point) : needed_for(cell, wanted));
   });
   for (const std::string& key : wanted) {
     if (!held.contains(key)) {

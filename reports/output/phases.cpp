@@ -6,6 +6,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <ranges>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,8 +21,11 @@ struct Phase {
   std::optional<double> steps, sequences, seconds;
 };
 
-/// By number of trial, then of phase from 0.
-using Training = std::map<int, std::map<std::size_t, Phase>>;
+/// Of one run.
+struct Trainings {
+  std::set<std::size_t> phases;  // numbers from 0 of the cells that it has
+  std::map<int, std::map<std::size_t, Phase>> by_trial{};  // by number of trial, then of phase
+};
 
 std::vector<std::string> phases_of(const Cell& cell) {
   std::vector<std::string> keys;
@@ -71,18 +76,25 @@ Table phases_table(const CellSource& cells) {
                {"sequences/s", true},
                {"of time", true}},
               {}};
-  std::map<std::vector<std::string>, Training> trainings;
+  std::map<std::vector<std::string>, std::vector<Trainings>> trainings;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const Cell cell = cells.cell(i);
     const auto keys = phases_of(cell);
-    const auto number = std::ranges::find(keys, cell.key) - keys.begin();
-    if (number == std::ssize(keys)) continue;
+    // The key of the cell may be numbered: results of several runs hold equal cells.
+    const auto found = std::ranges::find(keys, cell.identity.key());
+    if (found == keys.end()) continue;
+    const auto number = static_cast<std::size_t>(found - keys.begin());
+    // Cells of a run follow each other, so a phase that is there already is of the next run.
+    auto& runs = trainings[keys];
+    if (runs.empty() || runs.back().phases.contains(number)) runs.emplace_back();
+    runs.back().phases.insert(number);
     cells.each_trial(i, [&](const Trial& trial) {
-      trainings[keys][trial.trial][static_cast<std::size_t>(number)] = phase_of(cell, trial);
+      runs.back().by_trial[trial.trial][number] = phase_of(cell, trial);
     });
   }
-  for (const auto& [keys, training] : trainings) {
-    for (const auto& [trial, phases] : training) {
+  for (const auto& [keys, runs] : trainings) {
+    for (const auto& [trial, phases] :
+         runs | std::views::transform(&Trainings::by_trial) | std::views::join) {
       Phase all{"", 0.0, 0.0, 0.0};
       const auto add = [](std::optional<double>& sum, const std::optional<double>& part) {
         sum = sum && part ? std::optional(*sum + *part) : std::nullopt;

@@ -23,8 +23,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <initializer_list>
 #include <string>
+#include <system_error>
 
 namespace {
 
@@ -160,7 +162,7 @@ void misbehave(const std::string& mode, long step) {
 /// What of bert_train's command line matters here.
 struct Options {
   std::string model = "?", precision = "fp32", batch = "1", accumulation = "1", length = "1";
-  std::string timings, expected_world = "0";
+  std::string timings, expected_world = "0", checkpoint, resume;
   long steps = 10;
 };
 
@@ -175,6 +177,8 @@ Options read_options(int argc, char** argv) {
     if (name == "--sequence-length") o.length = value;
     if (name == "--steps") o.steps = std::atol(value.c_str());
     if (name == "--timings") o.timings = value;
+    if (name == "--checkpoint") o.checkpoint = value;
+    if (name == "--resume") o.resume = value;
     if (name == "--expect-world-size") o.expected_world = value;
   }
   return o;
@@ -228,6 +232,13 @@ std::string summary_line(long steps, double seconds, long global_batch) {
   return line;
 }
 
+void write_checkpoint(const std::string& folder, long step) {
+  std::filesystem::create_directories(folder);
+  char name[32];
+  std::snprintf(name, sizeof name, "/step_%08ld.ckpt", step);
+  if (std::FILE* out = std::fopen((folder + name).c_str(), "w")) std::fclose(out);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -240,6 +251,13 @@ int main(int argc, char** argv) {
   if (options.expected_world != world) {
     std::fprintf(stderr, "fake_trainer: expected world %s, found %s\n",
                  options.expected_world.c_str(), world.c_str());
+    return 2;
+  }
+  if (std::error_code none;
+      !options.resume.empty() && std::filesystem::directory_iterator(options.resume, none) ==
+                                     std::filesystem::directory_iterator()) {
+    std::fprintf(stderr, "fake_trainer: --resume %s: no step_*.ckpt there\n",
+                 options.resume.c_str());
     return 2;
   }
   if (const auto note = env("FAKE_NOTE", ""); !note.empty()) note_start(note, rank, world);
@@ -288,6 +306,7 @@ int main(int argc, char** argv) {
   if (truth) std::fclose(truth);
   // A rank whose peer is stuck waits for it, as in an all-reduce.
   if (!speaks && (mode == "hang" || mode == "ignore_term")) hang();
+  if (speaks && !options.checkpoint.empty()) write_checkpoint(options.checkpoint, options.steps);
   if (speaks) put(summary_line(options.steps, seconds, global));
   return 0;
 }

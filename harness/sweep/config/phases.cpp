@@ -116,11 +116,27 @@ void check_phases(ConfigReader& in, const SweepConfig& config) {
                  "leave it out");
     }
   };
+  const OptionValues in_args = given_options(config.args);
+  const auto check_once = [&](const std::string& at, const std::string& option) {
+    const bool in_seed = option == "seed" && !config.seed.empty();
+    if (!in_seed && !in_args.contains(option)) return;
+    in.fail_at(
+        at,
+        fmt::format("{} is given by the sweep's '{}' as well", option, in_seed ? "seed" : "args"),
+        "keep one of them");
+  };
   check_args("/args", config.args);
   for (std::size_t i = 0; i < config.phases.size(); ++i) {
     const Phase& phase = config.phases[i];
     const std::string at = child_pointer("/phases", std::to_string(i));
     check_args(child_pointer(at, "args"), phase.args);
+    for (const auto& [axis, value] : phase.axes) check_once(child_pointer(at, axis), axis);
+    for (const auto& [option, value] : given_options(phase.args)) {
+      check_once(child_pointer(at, "args"), option);
+      if (!phase.axes.contains(option)) continue;
+      in.fail_at(child_pointer(at, "args"),
+                 fmt::format("{} is an axis of the phase as well", option), "keep one of them");
+    }
     for (const char* option : kHandedOn) {
       if (!phase.axes.contains(option) && !config.axis(option)) continue;
       in.fail_at(at, fmt::format("{} is set by the harness for each phase", option),

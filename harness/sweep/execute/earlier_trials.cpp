@@ -7,12 +7,14 @@
 #include <cerrno>
 #include <filesystem>
 #include <map>
+#include <ranges>
 #include <set>
 #include <utility>
 
 #include "harness/sweep/execute/job_folder.h"
 #include "harness/sweep/execute/measured_outcome.h"
 #include "harness/sweep/observe/telemetry.h"
+#include "harness/sweep/plan/launcher.h"
 #include "harness/sweep/plan/template_call.h"
 #include "harness/sweep/process/proc_fs.h"
 #include "parsers/core/crc32c.h"
@@ -143,7 +145,11 @@ Result<Reviewed> review(const OpenSweep& sweep, const PlannedTrial& trial,
   const auto status = result.outcome.status;
   const bool final = attempt.finished && read->legible &&
                      (status == Status::out_of_memory || status == Status::nan);
-  out.settles = covered || final;
+  // A phase that was ended early left a checkpoint of another step than its last, or none: the next
+  // phase cannot go on from there, whatever the window covers.
+  const bool whole =
+      covered && (!sweep.plan.cells[trial.cell].has_later_phase() || status == Status::completed);
+  out.settles = whole || final;
   if (!out.settles) return out;
   if (attempt.finished && !known) {
     const auto file = sweep.root.path_of(folder + "/outcome.json");
@@ -226,6 +232,13 @@ std::vector<EarlierTrial> trials_to_report(const OpenSweep& sweep) {
   return out;
 }
 
+bool holds_checkpoint(const OpenSweep& sweep, const PlannedTrial& trial) {
+  const LaunchPlace place{sweep.root.path_of(sweep.attempt_path(trial, 1)), 0, ""};
+  std::error_code ec;
+  const auto folder = phase_checkpoint(sweep.plan, trial.cell, trial.trial, place);
+  return std::filesystem::directory_iterator(folder, ec) != std::filesystem::directory_iterator();
+}
+
 /// Measures the halves anew whose partners are still to be launched, or ran in another session.
 void reopen_broken_pairs(const OpenSweep& sweep, std::vector<EarlierTrial>& trials) {
   std::map<std::pair<std::size_t, int>, std::vector<EarlierTrial*>> blocks;
@@ -257,19 +270,44 @@ void reopen_broken_pairs(const OpenSweep& sweep, std::vector<EarlierTrial>& tria
   }
 }
 
-/// Runs phases anew that went on from one that is still to be run.
-void reopen_later_phases(const OpenSweep& sweep, std::vector<EarlierTrial>& trials) {
+/// What of the phases must be run again, as each goes on from the checkpoint of the one before.
+void review_phases(const OpenSweep& sweep, std::vector<EarlierTrial>& trials) {
+  const auto& plan = sweep.plan;
   std::map<std::pair<std::size_t, int>, EarlierTrial*> by_trial;
   for (auto& one : trials) {
     if (one.wanted) by_trial[{one.trial.cell, one.trial.trial}] = &one;
   }
-  // In the order of the cells, so that a phase that is reopened reopens the next one.
+  const auto phase_before = [&](const EarlierTrial& one) -> EarlierTrial* {
+    if (plan.cells[one.trial.cell].phase < 2) return nullptr;
+    const auto found = by_trial.find({one.trial.cell - 1, one.trial.trial});
+    return found == by_trial.end() ? nullptr : found->second;
+  };
+  const auto failed = [](const EarlierTrial& one) {
+    return one.settled && one.measured && is_failure(one.measured->trial.outcome.status);
+  };
+  const auto run_anew = [](EarlierTrial& one) {
+    one.settled = false;
+    one.measured.reset();
+  };
+  // From the last phase to the first: one that is to be run needs the checkpoint before it.
+  for (auto& [id, one] : by_trial | std::views::reverse) {
+    EarlierTrial* before = phase_before(*one);
+    if (!before || one->settled || !one->job.empty()) continue;
+    if (!before->settled || failed(*before) || holds_checkpoint(sweep, before->trial)) continue;
+    run_anew(*before);
+    sweep.observer.notice(fmt::format("{} trial {}: its checkpoint is gone, so it is run anew",
+                                      plan.cells[before->trial.cell].key, before->trial.trial));
+  }
+  // From the first to the last: one that went on from what is run anew is run anew, and one whose
+  // phase before it fails each time is not run.
   for (auto& [id, one] : by_trial) {
-    const auto before = by_trial.find({id.first - 1, id.second});
-    if (sweep.plan.cells[id.first].phase < 2 || before == by_trial.end()) continue;
-    if (before->second->settled || !one->settled) continue;
-    one->settled = false;
-    one->measured.reset();
+    const EarlierTrial* before = phase_before(*one);
+    if (!before) continue;
+    if (failed(*before) || !before->wanted) {
+      one->wanted = false;
+    } else if (!before->settled && one->settled) {
+      run_anew(*one);
+    }
   }
 }
 
@@ -280,7 +318,9 @@ Result<std::vector<EarlierTrial>> review_earlier_trials(const OpenSweep& sweep) 
   auto trials = trials_to_report(sweep);
   std::vector<std::vector<std::size_t>> by_cell(plan.cells.size());
   for (std::size_t i = 0; i < trials.size(); ++i) by_cell[trials[i].trial.cell].push_back(i);
-  const bool differ = plan.config.seed_per_trial() || plan.workload.placeholders.contains("trial");
+  // Phases name the folder of their trial's checkpoint.
+  const bool differ = plan.config.seed_per_trial() || !plan.config.phases.empty() ||
+                      plan.workload.placeholders.contains("trial");
   std::vector<Result<void>> done(trials.size());
   for_each_index(by_cell.size(), 16, [&](std::size_t cell) {
     std::optional<std::string> command;
@@ -293,7 +333,7 @@ Result<std::vector<EarlierTrial>> review_earlier_trials(const OpenSweep& sweep) 
     if (!one) return tl::unexpected(one.error());
   }
   if (!plan.config.variants.empty()) reopen_broken_pairs(sweep, trials);
-  if (!plan.config.phases.empty()) reopen_later_phases(sweep, trials);
+  if (!plan.config.phases.empty()) review_phases(sweep, trials);
   return trials;
 }
 

@@ -150,7 +150,10 @@ class Sweep {
     if (!measured) return tl::unexpected(measured.error());
     const auto outcome = measured->trial.outcome;
     const bool covered = measured->trial.window.covered;
-    if (end.cause == EndCause::stopped && !covered) {
+    // The next phase goes on from where this one ends, so it must have ended by itself.
+    const bool later_phase = open->cell.has_later_phase();
+    const bool whole = covered && (!later_phase || outcome.status == Status::completed);
+    if (end.cause == EndCause::stopped && !whole) {
       // Not the trial's fault: it has no end in the journal and is launched again on resume.
       sweep_.observer.trial_finished(open->progress, measured->trial);
       return {};
@@ -162,7 +165,9 @@ class Sweep {
     open->progress.step = end.last_step().value_or(open->progress.step);
     const auto& trial = results_.keep(open->wanted.trial, std::move(*measured));
     sweep_.observer.trial_finished(open->progress, trial);
-    if (!covered && open->wanted.attempt < open->wanted.last_attempt &&
+    // A queue's job has begun the next phase already: both are run again by the next start.
+    const bool at_once = !later_phase || !sweep_.launcher.queue();
+    if (!whole && at_once && open->wanted.attempt < open->wanted.last_attempt &&
         end.cause != EndCause::log_limit && worth_retrying(outcome, end.exit)) {
       auto next = open->wanted;
       next.earlier.push_back(
@@ -172,7 +177,7 @@ class Sweep {
       ++next.attempt;
       next.again = true;
       queue_.put_first(std::move(next));
-    } else if (!covered || is_failure(outcome.status)) {
+    } else if (!whole) {
       leave_out_later_phases(open->wanted.trial);
     }
     for (const auto settled : results_.settled_with(cell)) {

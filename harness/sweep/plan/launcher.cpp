@@ -57,7 +57,7 @@ Result<std::vector<std::string>> trainer_words(const Plan& plan, const PlannedTr
     add("resume", phase_checkpoint(plan, trial.cell - 1, trial.trial, place));
     words.emplace_back("--new-phase");
   }
-  if (cell.phase > 0 && cell.phase < static_cast<int>(cell.phases.size())) {
+  if (cell.has_later_phase()) {
     add("checkpoint", phase_checkpoint(plan, trial.cell, trial.trial, place));
   }
   return words;

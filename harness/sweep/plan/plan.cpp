@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <ranges>
 #include <set>
 #include <span>
 #include <utility>
@@ -310,7 +311,8 @@ Result<std::vector<PlannedCell>> expand(const SweepConfig& config, const Workloa
   return cells;
 }
 
-/// --only key=v1,v2 over all cells; returns which cells stay.
+/// --only key=v1,v2 over all cells; returns which cells stay. Of phases the earlier ones stay as
+/// well: without the checkpoint of phase 1, phase 2 cannot be run.
 Result<std::vector<bool>> select(const std::vector<PlannedCell>& cells,
                                  const std::vector<std::string>& only) {
   std::vector<bool> keep(cells.size(), true);
@@ -348,6 +350,11 @@ Result<std::vector<bool>> select(const std::vector<PlannedCell>& cells,
       if (!wanted.contains(value_of(cells[i]))) keep[i] = false;
     }
   }
+  std::set<std::string> kept;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (keep[i]) kept.insert(cells[i].key);
+  }
+  for (std::size_t i = 0; i < cells.size(); ++i) keep[i] = needed_for(cells[i], kept);
   return keep;
 }
 
@@ -496,6 +503,12 @@ Result<Plan> make_plan(const SweepConfig& config, const PlanOptions& options) {
   if (!missing) return tl::unexpected(missing.error());
   plan.missing = std::move(*missing);
   return plan;
+}
+
+bool needed_for(const PlannedCell& cell, const std::set<std::string>& keys) {
+  if (keys.contains(cell.key)) return true;
+  const auto later = cell.phases | std::views::drop(cell.phase);
+  return std::ranges::any_of(later, [&](const auto& key) { return keys.contains(key); });
 }
 
 void set_micro_batch(Plan& plan, std::size_t index, std::int64_t micro_batch_size) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,10 @@ struct PlannedCell {
   int phase = 0;
   /// Keys of all phases of its point, where it is one: the context key "phases" of the result.
   std::vector<std::string> phases;
+  /// Another phase goes on from the checkpoint of this one.
+  [[nodiscard]] bool has_later_phase() const {
+    return static_cast<std::size_t>(phase) < phases.size();
+  }
   std::int64_t steps = 0;         ///< where the trainer is to end, those of earlier phases included
   std::vector<std::string> args;  ///< of the configuration and of the variant
   std::map<std::string, std::string> env;  ///< the same
@@ -73,9 +78,13 @@ struct Plan {
 };
 
 /// Product of the axes, first axis slowest, zipped groups as one axis at the place of their first
-/// member; then excludes, then --only. Errors: unknown launcher or template, an --only that names
-/// no axis or matches no cell, a grid that is empty after excludes.
+/// member; then excludes, then --only, which keeps the phases before each one that it names.
+/// Errors: unknown launcher or template, an --only that names no axis or matches no cell, a grid
+/// that is empty after excludes.
 Result<Plan> make_plan(const SweepConfig& config, const PlanOptions& options = {});
+
+/// One of `keys` is the cell's, or that of a later phase, which goes on from the cell's checkpoint.
+bool needed_for(const PlannedCell& cell, const std::set<std::string>& keys);
 
 /// Gives the cell another micro batch: its identity, key, folder and point. The key must stay
 /// unique in the plan.

@@ -98,6 +98,24 @@ TEST_F(ConfirmTest, OnlyFlaggedCellsAreMeasuredAgain) {
   EXPECT_THAT(used.err, HasSubstr("holds a sweep already"));
 }
 
+// Phase 2 goes on from the checkpoint of phase 1, which is as fast as ever.
+TEST_F(ConfirmTest, APhaseIsMeasuredAgainWithTheOneBeforeIt) {
+  write(grid, R"({"name": "gate", "grid": {"topology": ["1n1g"], "model": ["bert-tiny"]},
+ "phases": [{"sequence_length": 64, "micro_batch_size": 4, "steps": 20},
+            {"sequence_length": 128, "micro_batch_size": 2, "steps": 20}],
+ "trials": 6, "window": "10:20", "timeout_s": 60, "stall_timeout_s": 30, "retries": 0})");
+  for (const char* name : {"base", "slow"}) std::filesystem::remove_all(folder.path(name));
+  measure(kUsual, "base");
+  measure(kSlow, "slow");
+  json result = json::parse(read(folder.path("slow/results.json")));
+  result["cells"][0] = json::parse(read(folder.path("base/results.json")))["cells"][0];
+  write(folder.path("slow/results.json"), result.dump());
+  const Ran ran = check({"--confirm", grid, "--confirm-out", folder.path("again")});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("confirming 1 flagged cell"));
+  EXPECT_EQ(json::parse(read(folder.path("again/results.json")))["cells"].size(), 2U);
+}
+
 TEST_F(ConfirmTest, WithoutARegressionNothingIsRun) {
   const Ran ran = run({"check", folder.path("base"), "--baseline", folder.path("base"), "--confirm",
                        grid, "--trainer", BB_FAKE_TRAINER});

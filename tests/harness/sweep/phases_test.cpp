@@ -3,10 +3,19 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <filesystem>
+#include <functional>
+#include <iterator>
 
 #include "harness/sweep/plan/launcher.h"
+#include "reports/cells/summarize.h"
+#include "reports/model/cell_source.h"
 #include "reports/model/result_io.h"
 #include "reports/output/phases.h"
 #include "tests/harness/sweep/support.h"
@@ -109,6 +118,45 @@ TEST(Phases, WhatCannotBeRunIsNamed) {
               HasSubstr("must be a number"));
 }
 
+TEST(Phases, AnOptionIsGivenOnce) {
+  const auto phases = [](const std::string& of_second) {
+    return R"("phases": [{"sequence_length": 64, "micro_batch_size": 4, "steps": 20},
+        {"sequence_length": 64, "micro_batch_size": 4, "steps": 2, )" +
+           of_second + "}]";
+  };
+  const std::string rate = R"(, "args": ["--learning-rate", "1e-3"])";
+  EXPECT_EQ(why_not(phases(R"("learning_rate": "2e-3")")), "");
+  EXPECT_EQ(why_not(phases(R"("args": ["--warmup-steps", "3"])") + rate), "");
+  EXPECT_THAT(
+      why_not(phases(R"("learning_rate": "2e-3")") + rate),
+      AllOf(HasSubstr("test.json"), HasSubstr("phases[1].learning_rate"),
+            HasSubstr("is given by the sweep's 'args' as well"), HasSubstr("keep one of them")));
+  EXPECT_THAT(why_not(phases(R"("args": ["--learning-rate=2e-3"])") + rate),
+              HasSubstr("learning_rate is given by the sweep's 'args' as well"));
+  EXPECT_THAT(why_not(phases(R"("learning_rate": "2e-3", "args": ["--learning-rate", "1e-3"])")),
+              HasSubstr("learning_rate is an axis of the phase as well"));
+  EXPECT_THAT(
+      why_not(phases(R"("args": ["--learning-rate", "1e-3"])"), R"(, "learning_rate": ["2e-3"])"),
+      HasSubstr("is an axis of this grid as well"));
+  EXPECT_THAT(why_not(phases(R"("seed": 3)") + R"(, "seed": 4)"),
+              HasSubstr("seed is given by the sweep's 'seed' as well"));
+}
+
+TEST(Phases, AreSelectedWithThoseBeforeThem) {
+  PlanOptions options;
+  const auto cells = [&] {
+    std::vector<std::size_t> out;
+    for (const auto& trial : plan_of(config_of(kTwo), {}, options).trials) {
+      out.push_back(trial.cell);
+    }
+    return out;
+  };
+  options.only = {"phase=2"};
+  EXPECT_THAT(cells(), ElementsAre(0, 1, 0, 1));
+  options.only = {"phase=1"};
+  EXPECT_THAT(cells(), ElementsAre(0, 0));
+}
+
 TEST(Phases, AFailedPhaseLeavesTheLaterOnesOut) {
   const ScratchFolder temp;
   const auto plan = plan_of(config_of(kTwo), {"trials=1", "env.FAKE=exit:1"});
@@ -131,6 +179,138 @@ TEST(Phases, APhaseIsRunAnewWithTheOneBeforeIt) {
   std::filesystem::remove_all(temp.path("run/" + plan.cells[0].folder));
   ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), second));
   EXPECT_EQ(second.started.size(), 2u);
+}
+
+TEST(Phases, OfSeveralTrialsNoneIsRunAnew) {
+  const ScratchFolder temp;
+  const auto plan = plan_of(config_of(kTwo));
+  Recorder first, second;
+  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), first));
+  ASSERT_EQ(first.started.size(), 4u);
+  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), second));
+  EXPECT_THAT(second.started, IsEmpty());
+}
+
+/// One trial whose first start hangs in phase 1 when its window is covered, with step 14 of 20.
+Plan plan_that_hangs_once(const ScratchFolder& temp, const std::string& mode = "hang") {
+  return plan_of(config_of(kTwo), {"trials=1", "env.FAKE=" + mode, "env.FAKE_AT=15",
+                                   "env.FAKE_ONCE=" + temp.path("once")});
+}
+
+struct AtStep14 : Recorder {
+  void trial_progress(const TrialProgress& p) override {
+    if (p.step >= 14) act();
+  }
+  std::function<void()> act;
+};
+
+void expect_both_phases_are_run(const Plan& plan, const ScratchFolder& temp) {
+  Recorder seen;
+  const auto outcome = run_sweep(plan, quick(temp.path("run")), seen);
+  ASSERT_TRUE(outcome) << outcome.error().message();
+  EXPECT_THAT(seen.started, ElementsAre(plan.cells[0].key + "#1", plan.cells[1].key + "#1"));
+  EXPECT_EQ(outcome->exit_status, 0);
+}
+
+// Its checkpoint, if it left one, is of another step than its last.
+TEST(Phases, APhaseThatWasInterruptedIsRunAnewThoughItsWindowIsCovered) {
+  const ScratchFolder temp;
+  const auto plan = plan_that_hangs_once(temp);
+  std::atomic<bool> stop{false};
+  AtStep14 first;
+  first.act = [&] { stop = true; };
+  auto options = quick(temp.path("run"));
+  options.stop = &stop;
+  const auto stopped = run_sweep(plan, options, first);
+  ASSERT_TRUE(stopped);
+  EXPECT_TRUE(stopped->interrupted);
+  expect_both_phases_are_run(plan, temp);
+}
+
+TEST(Phases, APhaseWhoseHarnessWasKilledIsRunAnewThoughItsWindowIsCovered) {
+  const ScratchFolder temp;
+  const auto plan = plan_that_hangs_once(temp);
+  const pid_t harness = fork();
+  if (harness == 0) {
+    AtStep14 first;
+    first.act = [] { kill(getpid(), SIGKILL); };
+    (void)run_sweep(plan, quick(temp.path("run")), first);
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(harness, &status, 0);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  expect_both_phases_are_run(plan, temp);
+}
+
+TEST(Phases, APhaseThatFailsAfterItsWindowIsTriedAgain) {
+  const ScratchFolder temp;
+  auto plan = plan_that_hangs_once(temp, "exit:1");
+  Recorder none, seen;
+  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), none));
+  EXPECT_EQ(none.started.size(), 1u) << "no retries";
+  expect_both_phases_are_run(plan, temp);
+  std::filesystem::remove(temp.path("once"));
+  plan.config.retries = 1;
+  const auto outcome = run_sweep(plan, quick(temp.path("again")), seen);
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(seen.started.size(), 3u);
+  EXPECT_EQ(outcome->exit_status, 0);
+}
+
+TEST(Phases, AfterAPhaseThatIsOutOfMemoryNoneIsRunByALaterStart) {
+  const ScratchFolder temp;
+  const auto plan = plan_of(config_of(kTwo), {"trials=1", "env.FAKE=oom_exit"});
+  Recorder first, second;
+  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), first));
+  EXPECT_EQ(first.started.size(), 1u);
+  const auto outcome = run_sweep(plan, quick(temp.path("run")), second);
+  ASSERT_TRUE(outcome);
+  EXPECT_THAT(second.started, IsEmpty());
+  EXPECT_EQ(outcome->exit_status, 1);
+}
+
+TEST(Phases, APhaseIsRunAnewWhereTheNextOneNeedsACheckpointThatIsGone) {
+  for (const bool gone : {false, true}) {
+    const ScratchFolder temp;
+    PlanOptions first_alone;
+    first_alone.only = {"phase=1"};
+    Recorder first, second;
+    const auto plan = plan_of(config_of(kTwo), {"trials=1"});
+    ASSERT_TRUE(run_sweep(plan_of(config_of(kTwo), {"trials=1"}, first_alone),
+                          quick(temp.path("run")), first));
+    if (gone) {
+      std::filesystem::remove_all(
+          temp.path("run/" + plan.cells[0].folder + "/trial_1/" + kPhaseCheckpoint));
+    }
+    const auto outcome = run_sweep(plan, quick(temp.path("run")), second);
+    ASSERT_TRUE(outcome);
+    EXPECT_EQ(second.started.size(), gone ? 2u : 1u);
+    EXPECT_EQ(outcome->exit_status, 0);
+  }
+}
+
+// Log and key are the same in both runs.
+TEST(Phases, OfTwoRunsAreSummedByRun) {
+  const ScratchFolder temp;
+  const auto plan = plan_of(config_of(kTwo), {"trials=1"});
+  ResultSet both;
+  SummaryOptions options;
+  for (const char* run : {"run", "other"}) {
+    Recorder seen;
+    const auto outcome = run_sweep(plan, quick(temp.path(run)), seen);
+    ASSERT_TRUE(outcome);
+    if (!both.cells.empty()) options.run_begins.push_back(both.cells.size());
+    std::ranges::copy(outcome->result.cells, std::back_inserter(both.cells));
+  }
+  (void)summarize(both, options);
+  std::vector<std::string> rows;
+  for (const auto& row : phases_table(SetSource(both)).rows) {
+    rows.push_back(row[1] + " " + row[2] + " " + row[3]);
+  }
+  const auto &one = plan.cells[0].key, &two = plan.cells[1].key;
+  EXPECT_THAT(rows, ElementsAre("1 " + one + " 20", "2 " + two + " 30", "together  50",
+                                "1 " + one + "#2 20", "2 " + two + "#2 30", "together  50"));
 }
 
 // What phase 1 does is part of what phase 2's numbers rest on.

@@ -205,6 +205,29 @@ TEST(SweepPlan, GivesSlurmItsFurtherOptionsAndTheContainer) {
   EXPECT_FALSE((*find_launcher("slurm"))->processes(plan, plan.trials[0], {"/run,1/t", 1, ""}));
 }
 
+// A phase leaves its checkpoint next to its attempts, and the next one finds it there.
+TEST(SweepPlan, AContainerHoldsTheCheckpointsOfPhases) {
+  PlanOptions options;
+  options.launcher = "slurm";
+  const auto plan = plan_of(R"({"grid": {"topology": "1n1g", "model": "bert-tiny"},
+      "phases": [{"sequence_length": 64, "micro_batch_size": 4, "steps": 20},
+                 {"sequence_length": 128, "micro_batch_size": 2, "steps": 10}],
+      "trials": 1, "slurm": {"container": {"image": "/i.sqsh"}}})",
+                            {}, options);
+  const auto mounts_of = [&](std::size_t trial, const std::string& attempt) {
+    const LaunchPlace place{"/run/" + plan.cells[plan.trials[trial].cell].folder + attempt, 1, ""};
+    return (*find_launcher("slurm"))->processes(plan, plan.trials[trial], place)->front().argv;
+  };
+  const auto one = "/run/" + plan.cells[0].folder + "/trial_1";
+  const auto two = "/run/" + plan.cells[1].folder + "/trial_1";
+  const auto twice = [](const std::string& path) { return path + ":" + path; };
+  EXPECT_THAT(mounts_of(0, "/trial_1"), Contains("--container-mounts=" + twice(one)));
+  EXPECT_THAT(mounts_of(0, "/trial_1/attempt_2"),
+              Contains("--container-mounts=" + twice(one + "/attempt_2") + "," + twice(one)));
+  EXPECT_THAT(mounts_of(1, "/trial_1"),
+              Contains("--container-mounts=" + twice(two) + "," + twice(one)));
+}
+
 TEST(SweepPlan, DryRunKeepsHostileTextOnOneLineAndQuoted) {
   const auto lines = *dry_run(
       plan_of(small_config(), {"grid.model=[\"$(touch pwned)\"]", "grid.data=a\nb;'c"}), "run");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <filesystem>
 
 #include "harness/sweep/launch/slurm_jobs.h"
 #include "harness/sweep/observe/node_telemetry.h"
@@ -75,19 +76,39 @@ std::vector<std::string> sampler_words(const Plan& plan, const PlannedTrial& tri
   return words;
 }
 
-/// The options of pyxis. The folder of the attempt is there under its own path; variables of the
+/// The folder of the attempt, and those of the trials in which a phase leaves its checkpoint and
+/// finds that of the phase before it: the checkpoint's own folder is not there before it is
+/// written.
+std::vector<std::string> folders_of(const Plan& plan, const PlannedTrial& trial,
+                                    const LaunchPlace& place) {
+  std::vector<std::string> out{place.directory};
+  const auto add = [&](std::size_t cell) {
+    const std::filesystem::path checkpoint = phase_checkpoint(plan, cell, trial.trial, place);
+    const std::string folder = checkpoint.parent_path().string();
+    if (folder != place.directory) out.push_back(folder);
+  };
+  const auto& cell = plan.cells[trial.cell];
+  if (cell.has_later_phase()) add(trial.cell);
+  if (cell.phase > 1) add(trial.cell - 1);
+  return out;
+}
+
+/// The options of pyxis. The folders of the trial are there under their own paths; variables of the
 /// cell win over those of the image.
-Result<std::vector<std::string>> container_options(const SlurmOptions::Container& container,
+Result<std::vector<std::string>> container_options(const Plan& plan, const PlannedTrial& trial,
                                                    const LaunchPlace& place,
                                                    const TrainerCall& call) {
+  const auto& container = plan.config.slurm.container;
   std::vector<std::string> out;
   if (container.image.empty()) return out;
-  if (place.directory.find_first_of(",:") != std::string::npos) {
-    return fail(place.directory, "pyxis mounts no path that holds a comma or a colon",
-                "choose another --out");
-  }
   auto mounts = container.mounts;
-  mounts.push_back(place.directory + ":" + place.directory);
+  for (const auto& folder : folders_of(plan, trial, place)) {
+    if (folder.find_first_of(",:") != std::string::npos) {
+      return fail(folder, "pyxis mounts no path that holds a comma or a colon",
+                  "choose another --out");
+    }
+    mounts.push_back(folder + ":" + folder);
+  }
   out.push_back("--container-image=" + container.image);
   out.push_back(fmt::format("--container-mounts={}", fmt::join(mounts, ",")));
   if (!container.workdir.empty()) out.push_back("--container-workdir=" + container.workdir);
@@ -116,7 +137,7 @@ Result<std::vector<ProcessSpec>> processes(const Plan& plan, const PlannedTrial&
     one.argv.push_back(fmt::format("--cpus-per-task={}", options.cpus_per_task));
   }
   one.argv.insert(one.argv.end(), options.args.begin(), options.args.end());
-  const auto container = container_options(options.container, place, *call);
+  const auto container = container_options(plan, trial, place, *call);
   if (!container) return tl::unexpected(container.error());
   one.argv.insert(one.argv.end(), container->begin(), container->end());
   one.argv.insert(one.argv.end(), {"sh", "-c", std::string(kPlace) + std::string(rank_supervisor()),
