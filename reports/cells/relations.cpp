@@ -82,23 +82,28 @@ struct Base {
 };
 
 /// The base of a cell among those of its family: the same identity at the base's topology (weak
-/// scaling; not where `strong_only`), else a cell of that topology with the same global batch
-/// (strong scaling). Logs that
-/// were not joined may be of different machines: where two of them fit alike, neither is the base.
-Base base_of(const CellFigures& cell, Cells cells, std::span<const std::uint32_t> bases,
-             bool strong_only) {
+/// scaling; not of a `strong` cell), else a cell of that topology with the same global batch
+/// (strong scaling), cut into the same micro batches where there is one. Logs that were not joined
+/// may be of different machines: where two of them fit alike, neither is the base.
+Base base_of(const CellFigures& cell, Cells cells, std::span<const std::uint32_t> bases) {
   Base weak, strong;
+  const auto cut_alike = [&](std::uint32_t i) {
+    return cells[i].identity->micro_batch_size == cell.identity->micro_batch_size;
+  };
   for (const std::uint32_t i : bases) {
     const CellFigures& other = cells[i];
     if (cell.identity == other.identity ||
-        (!strong_only && same_but_world(*cell.identity, *other.identity))) {
+        (!cell.strong && same_but_world(*cell.identity, *other.identity))) {
       if (weak.index) return {weak.index, i};
       weak.index = i;
     } else if (cell.global_batch && other.global_batch == cell.global_batch) {
       // Several ways to cut one batch are of one machine, unless they are twins.
       const bool twin = strong.index && *cells[*strong.index].key == *other.key;
-      if (twin) strong.other = i;
-      if (!twin) strong = {i, std::nullopt};
+      if (twin) {
+        strong.other = i;
+      } else if (!strong.index || cut_alike(i) || !cut_alike(*strong.index)) {
+        strong = {i, std::nullopt};
+      }
     }
   }
   return weak.index ? weak : strong;
@@ -156,8 +161,7 @@ void speedups(Cells cells, const SummaryOptions& options, std::vector<Notice>& n
     for (const std::uint32_t i : family) {
       if (!cells[i].has_rate()) continue;
       const Base base =
-          base_of(cells[i], cells, options.run_begins.empty() ? bases : of_its_run(cells[i]),
-                  options.strong_scaling);
+          base_of(cells[i], cells, options.run_begins.empty() ? bases : of_its_run(cells[i]));
       if (base.other) {
         if (!is_base_world(cells[i]) && undecided++ == 0) such = base;
       } else if (base.index) {
@@ -276,6 +280,7 @@ Relations relate(Cells cells, const SummaryOptions& options) {
   for (CellFigures& cell : cells) {
     cell.speedup = cell.efficiency = cell.precision_speedup = kUnknown;
     cell.scaling = "";
+    cell.strong = cell.strong || options.strong_scaling;
   }
   speedups(cells, options, out.notices);
   precision_speedups(cells);
@@ -292,7 +297,8 @@ void put_relations(Cell& cell, const CellFigures& figures, std::span<const CellF
     cell.speedup = Ratio{figures.speedup, all[figures.base].unique_key()};
   }
   if (!std::isnan(figures.efficiency)) cell.scaling_efficiency = figures.efficiency;
-  cell.scaling = std::string(figures.scaling);
+  // Of a strong sweep each cell says so, as it may be summarized again with other results.
+  cell.scaling = figures.scaling.empty() && figures.strong ? "strong" : figures.scaling;
   if (!std::isnan(figures.precision_speedup)) {
     cell.precision_speedup =
         Ratio{figures.precision_speedup, all[figures.precision_base].unique_key()};

@@ -23,6 +23,7 @@ struct CellFigures {
   std::optional<std::int64_t> world, global_batch;  ///< as of the cell
   double rate = kUnknown;                           ///< median in sequences/s, above 0, else NaN
   std::size_t run = 0;  ///< which of several, see SummaryOptions::run_begins
+  bool strong = false;  ///< its speedup is over the same global batch alone
 
   // What relate() finds.
   std::uint32_t twin = 1;  ///< the how many-th cell of its key this is
@@ -43,7 +44,8 @@ struct Relations {
   std::vector<std::pair<std::size_t, Notice>> warnings;  ///< of cells by their index
 };
 
-/// `cells` in the order of the result. Only `compat_dlperf` and `base` of the options count.
+/// `cells` in the order of the result. `run_begins` of the options is in
+/// `run` already, and `flops_formula` does not count.
 [[nodiscard]] Relations relate(std::span<CellFigures> cells, const SummaryOptions& options);
 
 /// Writes into a cell that was summarized what relate() found for it; its FLOPs with it, by

@@ -187,6 +187,7 @@ std::vector<Notice> summarize(ResultSet& results, const SummaryOptions& options)
     its.world = cell.world_size();
     its.global_batch = cell.global_batch_size();
     its.rate = rate_of(cell);
+    its.strong = cell.scaling == "strong";
     const auto later = std::ranges::upper_bound(options.run_begins, figures.size() - 1);
     its.run = static_cast<std::size_t>(later - options.run_begins.begin());
   }

@@ -141,6 +141,37 @@ TEST(Summarize, TheBaseIsOneOfTheSameRunWhereThatHasOne) {
   EXPECT_NEAR(results.cells[2].speedup->value, 0.8, 1e-12);
 }
 
+// Bases and jobs of a strong sweep in two run folders; cell 1 would be a base of weak scaling.
+TEST(Summarize, CellsOfAStrongSweepStayStrongNextToOtherResults) {
+  const SummaryOptions strong{false, "", {}, true};
+  ResultSet results =
+      result_set({cell(identity(1, 1, 64), {100}), cell(identity(1, 1, 32), {90})}, strong);
+  const ResultSet larger = result_set({cell(identity(1, 2, 32), {180})}, strong);
+  EXPECT_EQ(larger.cells[0].scaling, "strong") << "though it has no speedup";
+  results.cells.push_back(larger.cells[0]);
+  EXPECT_TRUE(summarize(results, {false, "", {2}}).empty());
+  ASSERT_TRUE(results.cells[2].speedup);
+  EXPECT_EQ(results.cells[2].speedup->base, results.cells[0].key);
+  EXPECT_EQ(results.cells[2].scaling, "strong");
+}
+
+// Micro batches of 4 and 8, each divided into 64 sequences on one and two GPUs.
+TEST(Summarize, OfSeveralWaysToCutABatchTheBaseIsThatOfTheSameMicroBatch) {
+  const auto cut = [](std::int64_t gpus, std::int64_t micro, double rate) {
+    Cell out = cell(identity(1, gpus, micro), {rate});
+    out.identity.gradient_accumulation_steps = 64 / gpus / micro;
+    return out;
+  };
+  for (const bool other_order : {false, true}) {
+    const std::int64_t first = other_order ? 8 : 4, second = other_order ? 4 : 8;
+    const ResultSet results = result_set(
+        {cut(1, first, 90), cut(1, second, 100), cut(2, first, 170), cut(2, second, 180)},
+        {false, "", {}, true});
+    EXPECT_EQ(results.cells[2].speedup->base, results.cells[0].key);
+    EXPECT_EQ(results.cells[3].speedup->base, results.cells[1].key);
+  }
+}
+
 TEST(Summarize, OfTwoLogsOfTheSameGlobalBatchNeitherIsTheBase) {
   const auto speedup = [](std::int64_t second) {
     return result_set({cell(identity(1, 1, 64), {100}), cell(identity(1, 1, second), {90}),
