@@ -117,11 +117,7 @@ std::vector<std::string> files_below(const fs::path& folder) {
     const auto name = it->path().lexically_relative(folder).generic_string();
     // What a write left half done begins with a dot.
     const bool hidden = it->path().filename().string().starts_with('.');
-    // Weights and moments that a phase left for the next one: gigabytes, and in no result.
-    const auto parent = it->path().parent_path();
-    const bool of_phase = parent.filename() == kPhaseCheckpoint &&
-                          parent.parent_path().filename().string().starts_with("trial_");
-    if (!it->is_symlink() && it->is_regular_file() && !hidden && !of_phase && name != kChecksums) {
+    if (!it->is_symlink() && it->is_regular_file() && !hidden && name != kChecksums) {
       out.push_back(name);
     }
   }
@@ -134,6 +130,13 @@ bool may_hold_secrets(const fs::path& name, mode_t mode) {
   const auto file = name.filename();
   const bool of_launch = file == "launch.env" || file == "launch.argv";
   return (mode & 0044U) == 0 && (of_launch || name.parent_path().filename() == kFilesFolder);
+}
+
+/// Weights and moments that a phase left for the next one: gigabytes, and in no result.
+bool is_phase_checkpoint(const fs::path& name) {
+  const auto folder = name.parent_path();
+  return folder.filename() == kPhaseCheckpoint &&
+         folder.parent_path().filename().string().starts_with("trial_");
 }
 
 /// One file, its line for the checksums, or an error.
@@ -295,6 +298,10 @@ Result<ArchiveContents> write_archive(const std::string& folder, const std::stri
     ZstdFile out(file.fd);
     std::string sums;
     for (const auto& name : files_below(root)) {
+      if (is_phase_checkpoint(name)) {
+        contents.checkpoints.push_back(name);
+        continue;
+      }
       const auto line = add_file(out, top, root, name, contents);
       if (!line) return tl::unexpected(line.error());
       sums += *line;

@@ -14,13 +14,14 @@ namespace bertbench {
 
 struct ArchiveContents {
   std::size_t files = 0;
-  std::uint64_t bytes = 0;            ///< of the files as they lie in the folder
-  std::vector<std::string> left_out;  ///< files for the trainer alone, which may hold secrets
+  std::uint64_t bytes = 0;               ///< of the files as they lie in the folder
+  std::vector<std::string> left_out;     ///< files for the trainer alone, which may hold secrets
+  std::vector<std::string> checkpoints;  ///< of phases, left out as well
 };
 
 /// `<name of the folder>/...` with all files of the run folder and `checksums.sha256`, as sha256sum
-/// writes it, at the end. Links, and checkpoints of phases, are
-/// left out. The file appears when it is whole.
+/// writes it, at the end. Links are left out, and what `left_out` and
+/// `checkpoints` name. The file appears when it is whole.
 [[nodiscard]] Result<ArchiveContents> write_archive(const std::string& folder,
                                                     const std::string& path);
 

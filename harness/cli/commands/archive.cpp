@@ -42,6 +42,9 @@ ExitCode run(const Options& options, Console& console) {
     console.note(
         fmt::format("{} is for the trainer alone, as it may hold a secret, and is left out", name));
   }
+  for (const auto& name : done->checkpoints) {
+    console.note(fmt::format("{} is the checkpoint of a phase and is left out", name));
+  }
   console.print(escape_for_terminal(fmt::format("{}: {}\n", path, contents_text(*done))));
   return ExitCode::good;
 }
@@ -75,8 +78,7 @@ extern const Command command_archive{
     "Packs logs, configuration, environment, journal and results of a sweep with the SHA-256 of "
     "each file; an unpacked folder gives the same results and can be resumed. The file is a tar "
     "file compressed by zstd, so tar and sha256sum read it as well. Files for the trainer alone, "
-    "which "
-    "may hold secrets, and links are left out.",
+    "which may hold secrets, checkpoints of phases and links are left out.",
     kExamples,
     kStatuses,
     declare};

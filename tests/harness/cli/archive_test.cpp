@@ -42,6 +42,7 @@ TEST_F(ArchiveTest, GivesTheSameFolderAndResultsWhenItIsUnpacked) {
   ASSERT_EQ(packed.status, 0) << packed.err;
   EXPECT_THAT(packed.out, HasSubstr("4 files"));
   EXPECT_THAT(packed.err, HasSubstr("files/secret is for the trainer alone"));
+  EXPECT_THAT(packed.err, HasSubstr("step_00000007.ckpt is the checkpoint of a phase"));
   const Ran unpacked = run({"archive", path("run.tar.zst"), "--unpack", path("again")});
   ASSERT_EQ(unpacked.status, 0) << unpacked.err;
   for (const std::string& name :
