@@ -26,8 +26,8 @@ ExitCode run(const Options& options, Console& console) {
   if (!options.unpack.empty()) {
     const auto done = unpack_archive(options.source, options.unpack);
     if (!done) return console.error(done.error(), ExitCode::nothing_read);
-    console.print(escape_for_terminal(
-        fmt::format("{}: {}, checksums are right\n", options.unpack, contents_text(*done))));
+    console.print(fmt::format("{}: {}, checksums are right\n", escape_for_terminal(options.unpack),
+                              contents_text(*done)));
     return ExitCode::good;
   }
   auto path = options.output;
@@ -45,7 +45,7 @@ ExitCode run(const Options& options, Console& console) {
   for (const auto& name : done->checkpoints) {
     console.note(fmt::format("{} is the checkpoint of a phase and is left out", name));
   }
-  console.print(escape_for_terminal(fmt::format("{}: {}\n", path, contents_text(*done))));
+  console.print(fmt::format("{}: {}\n", escape_for_terminal(path), contents_text(*done)));
   return ExitCode::good;
 }
 

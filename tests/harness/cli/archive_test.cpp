@@ -40,11 +40,12 @@ class ArchiveTest : public CliTest {
 TEST_F(ArchiveTest, GivesTheSameFolderAndResultsWhenItIsUnpacked) {
   const Ran packed = pack();
   ASSERT_EQ(packed.status, 0) << packed.err;
-  EXPECT_THAT(packed.out, HasSubstr("4 files"));
+  EXPECT_THAT(packed.out, HasSubstr("4 files, 0.1 MB\n"));
   EXPECT_THAT(packed.err, HasSubstr("files/secret is for the trainer alone"));
   EXPECT_THAT(packed.err, HasSubstr("step_00000007.ckpt is the checkpoint of a phase"));
   const Ran unpacked = run({"archive", path("run.tar.zst"), "--unpack", path("again")});
   ASSERT_EQ(unpacked.status, 0) << unpacked.err;
+  EXPECT_THAT(unpacked.out, HasSubstr("checksums are right\n"));
   for (const std::string& name :
        {std::string("journal.jsonl"), std::string("results.json"), log_, std::string("empty")}) {
     EXPECT_TRUE(read_file(folder / "again" / name) == read_file(folder / "run" / name)) << name;
