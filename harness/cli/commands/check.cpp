@@ -222,14 +222,25 @@ std::string loss_text(const CellVerdict& cell) {
   return (cell.loss->now ? "apart" : "NaN") + at;
 }
 
-/// The parts that changed: "optimizer +5.0 %".
+/// The parts that changed: "optimizer +5.0 %". Of those that cannot be decided the one that changed
+/// most: "undecided (data +4.0 %)".
 std::string parts_text(const CellVerdict& cell) {
-  std::string out;
+  if (cell.parts.empty()) return "-";
+  std::vector<std::string> out;
+  const PartVerdict* undecided = nullptr;
   for (const PartVerdict& part : cell.parts) {
-    if (part.verdict != Verdict::regression && part.verdict != Verdict::improvement) continue;
-    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", part.part, change_text(part.change));
+    if (part.verdict == Verdict::regression || part.verdict == Verdict::improvement) {
+      out.push_back(part.part + " " + change_text(part.change));
+    } else if (part.verdict == Verdict::inconclusive &&
+               (undecided == nullptr || std::abs(part.change) > std::abs(undecided->change))) {
+      undecided = &part;
+    }
   }
-  return cell.parts.empty() ? "-" : out.empty() ? "equal" : out;
+  if (undecided != nullptr) {
+    out.push_back(
+        fmt::format("undecided ({} {})", undecided->part, change_text(undecided->change)));
+  }
+  return out.empty() ? "equal" : fmt::format("{}", fmt::join(out, ", "));
 }
 
 /// What memory, loss and the parts of a step became, where a cell has any.
@@ -380,6 +391,9 @@ Result<void> check_usage(const Options& options) {
   return {};
 }
 
+// Fractions that differ by less are one: "1.3%" is 1.3 / 100, which is not the double 0.013.
+constexpr double kSameShare = 1e-12;
+
 // A run whose pairs ended by a rule is judged by that rule alone.
 Result<void> check_stopping_rule(const Options& options, const ResultSet& result) {
   const auto rule = stopping_rule_of(result);
@@ -397,7 +411,8 @@ Result<void> check_stopping_rule(const Options& options, const ResultSet& result
                 fmt::format("the run ended its pairs by what they show against '{}'", rule->base),
                 "give --paired " + rule->base);
   }
-  if (options.gate.floor == rule->floor && options.gate.alpha == rule->alpha) return {};
+  const auto same = [](double a, double b) { return std::abs(a - b) < kSameShare; };
+  if (same(options.gate.floor, rule->floor) && same(options.gate.alpha, rule->alpha)) return {};
   return fail(where,
               fmt::format("the run ended its pairs by a floor of {:g} and alpha {:g}", rule->floor,
                           rule->alpha),

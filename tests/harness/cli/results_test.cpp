@@ -230,6 +230,42 @@ TEST_F(ResultsTest, CheckShowsMemoryAndLossInEveryForm) {
             0);
 }
 
+TEST_F(ResultsTest, CheckNamesPartsThatTooFewTrialsCannotDecide) {
+  // Of two cells with three parts each, 4 against 4 trials cannot decide any.
+  ResultSet base = results(1, 4), now = results(1, 4);
+  for (ResultSet* set : {&base, &now}) {
+    for (Cell& cell : set->cells) {
+      for (Trial& trial : cell.trials) {
+        trial.parts["forward"] = {0.03};
+        trial.parts["backward"] = {0.06};
+        trial.parts["optimizer"] = {set == &base ? 0.010 : 0.011};
+      }
+    }
+  }
+  const Ran ran =
+      run({"check", store("after.json", now), "--baseline", store("before.json", base)});
+  EXPECT_THAT(ran.out, HasSubstr("undecided (optimizer +10.0 %)"));
+  EXPECT_THAT(ran.out, testing::Not(HasSubstr("equal")));
+}
+
+TEST_F(ResultsTest, CheckTakesTheFloorOfTheRunsRuleInAnyForm) {
+  ResultSet set = variants();
+  for (Cell& cell : set.cells) {
+    (*cell.context)["stopping"] = {{"rule", "haybittle_peto_signed_rank/1"},
+                                   {"base", "base"},
+                                   {"looks", {8}},
+                                   {"tests", 2},
+                                   {"alpha", 0.05},
+                                   {"floor", 0.013},
+                                   {"loss", 0.02}};
+  }
+  const std::string stopped = store("stopped.json", set);
+  for (const char* floor : {"1.3%", "0.013"}) {
+    EXPECT_NE(run({"check", stopped, "--paired", "base", "--floor", floor}).status, 2) << floor;
+  }
+  EXPECT_EQ(run({"check", stopped, "--paired", "base", "--floor", "1.4%"}).status, 2);
+}
+
 TEST_F(ResultsTest, CheckByPairsSaysWhatItCannotDo) {
   const std::string both = store("both.json", variants());
   const std::string plain = store("plain.json", results());
