@@ -29,10 +29,14 @@ constexpr std::string_view kBlocking[] = {"machine",
                                           "gpus",
                                           "driver",
                                           "cuda_driver"};
-// Names the place or the moment and not the speed.
-constexpr std::string_view kVolatile[] = {"time",     "date", "created", "captured",
-                                          "hostname", "host", "pid",     "user",
-                                          "path",     "git",  "command", "configuration"};
+// Names the place or the moment and not the speed. "preflight": what a check of the machine found
+// before the sweep, with its date and outliers.
+constexpr std::string_view kVolatile[] = {
+    "time", "date", "created", "captured", "hostname",      "host",     "pid",
+    "user", "path", "git",     "command",  "configuration", "preflight"};
+// Of a cell: how many trials were measured, and not of what. Another most of pairs or another grid
+// gives another rule.
+constexpr std::string_view kOfTheLength = "stopping";
 // Words in the names of values that change from minute to minute ("mhz", "load_1min").
 constexpr std::string_view kVolatileParts[] = {
     "mhz", "free", "available", "temperature", "utilization", "used", "power", "uptime", "load"};
@@ -181,6 +185,7 @@ std::vector<ContextDifference> context_differences(const Cell& a, const Cell& b)
   std::vector<ContextDifference> out;
   const Json &mine = *a.context, &others = *b.context;
   for (const auto& [key, value] : mine.items()) {
+    if (key == kOfTheLength) continue;
     const auto other = others.find(key);
     if (other == others.end()) {
       out.push_back({key, text_of(value), "", false});
@@ -195,7 +200,7 @@ std::vector<ContextDifference> context_differences(const Cell& a, const Cell& b)
     }
   }
   for (const auto& [key, value] : others.items()) {
-    if (!mine.contains(key)) out.push_back({key, "", text_of(value), false});
+    if (key != kOfTheLength && !mine.contains(key)) out.push_back({key, "", text_of(value), false});
   }
   return out;
 }

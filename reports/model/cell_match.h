@@ -48,7 +48,8 @@ struct ContextDifference {
 [[nodiscard]] std::vector<ContextDifference> context_differences(const nlohmann::ordered_json& a,
                                                                  const nlohmann::ordered_json& b);
 /// The same of what two cells' numbers rest on (Cell::context): every difference that is known on
-/// both sides is blocking. Of lists of words those that the other side has not.
+/// both sides is blocking. Of lists of words those that the other side has not. The rule by which a
+/// sweep ended its pairs ("stopping") is no difference.
 [[nodiscard]] std::vector<ContextDifference> context_differences(const Cell& a, const Cell& b);
 
 }  // namespace bertbench

@@ -296,6 +296,21 @@ TEST(Check, AnotherCommitOrLoadOfTheSameMachineIsNoNotice) {
   EXPECT_EQ(check(now, base).exit_status, 4);
 }
 
+TEST(Check, WhatACheckBeforeTheSweepFoundIsNoOtherMachine) {
+  ResultSet now = grid(), base = grid();
+  *now.environment = {{"preflight", {{"created", "2026-01-02"}, {"outliers", {"a"}}}}};
+  *base.environment = {{"preflight", {{"created", "2026-01-01"}, {"outliers", {}}}}};
+  EXPECT_TRUE(check(now, base).notices.empty());
+}
+
+TEST(Check, AnotherRuleForTheNumberOfTrialsIsNoOtherContext) {
+  ResultSet now = grid(), base = grid();
+  for (Cell& one : now.cells) *one.context = {{"stopping", {{"tests", 4}}}};
+  EXPECT_TRUE(check(now, base).notices.empty());
+  for (Cell& one : base.cells) *one.context = {{"stopping", {{"tests", 8}}}};
+  EXPECT_EQ(check(now, base).exit_status, 0);
+}
+
 TEST(Check, AnotherEstimatorOrWindowIsNotComparable) {
   ResultSet now = grid();
   for (Trial& trial : now.cells[0].trials) trial.estimator = "printed";
