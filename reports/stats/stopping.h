@@ -31,7 +31,7 @@ struct StoppingRule {
 /// None where the value is no rule of this design.
 [[nodiscard]] std::optional<StoppingRule> stopping_rule(const nlohmann::ordered_json& json);
 
-/// Names the design. Another one gets another name: results of either can then be told apart.
+/// Names the design. Another one gets another name: results of either can then be distinguished.
 inline constexpr const char* kStoppingRule = "haybittle_peto_signed_rank/1";
 
 /// Looks for at most `most` pairs (2 or more): at a half, five, six and seven eighths, and at all.

@@ -49,8 +49,9 @@ Character character_at(std::string_view text, std::size_t at) {
     if ((byte(at + i) & 0xc0) != 0x80) return {};
     code = code << 6 | (byte(at + i) & 0x3fU);
   }
-  constexpr std::uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
-  if (code < kLeast[bytes] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) return {};
+  constexpr std::uint32_t kSmallestByBytes[] = {0, 0, 0x80, 0x800, 0x10000};
+  if (code < kSmallestByBytes[bytes] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+    return {};
   return {code, bytes};
 }
 
