@@ -4,6 +4,16 @@
 
 namespace bertbench {
 
+bool stands(Status status) { return status == Status::out_of_memory || status == Status::nan; }
+
+bool begins_hopeless(const std::function<const Trial*(int)>& decided) {
+  for (int number = 1;; ++number) {
+    const Trial* trial = decided(number);
+    if (trial == nullptr || trial->window.covered) return false;
+    if (stands(trial->outcome.status)) return true;
+  }
+}
+
 bool enough_trials(std::span<const double> rates, int launches, bool hopeless,
                    const AdaptiveRule& rule) {
   if (launches >= rule.most) return true;

@@ -1,10 +1,21 @@
 // Adaptive trials: when a cell has been measured often enough. Pure.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 
+#include "reports/model/result_set.h"
+
 namespace bertbench {
+
+/// An end of a trial that a further launch would meet again: out of memory, NaN.
+[[nodiscard]] bool stands(Status status);
+
+/// The first trials of a cell end so before any gives a number. `decided`: the trial of a number,
+/// from 1; null where it has not ended or will be tried again, and after the last. By number and
+/// not by time: a resumed sweep finds the same.
+[[nodiscard]] bool begins_hopeless(const std::function<const Trial*(int)>& decided);
 
 struct AdaptiveRule {
   int least = 6;           ///< trials that give a number, before the interval is looked at

@@ -11,6 +11,7 @@
 #include <set>
 #include <utility>
 
+#include "harness/sweep/execute/adaptive.h"
 #include "harness/sweep/execute/job_folder.h"
 #include "harness/sweep/execute/measured_outcome.h"
 #include "harness/sweep/observe/telemetry.h"
@@ -239,11 +240,35 @@ bool holds_checkpoint(const OpenSweep& sweep, const PlannedTrial& trial) {
   return std::filesystem::directory_iterator(folder, ec) != std::filesystem::directory_iterator();
 }
 
+/// With trials "auto": cells whose first trials end in a way that no launch mends. The sweep
+/// dropped them and went on without.
+std::set<std::size_t> dropped_cells(const OpenSweep& sweep,
+                                    const std::vector<EarlierTrial>& trials) {
+  std::set<std::size_t> out;
+  if (!sweep.plan.config.auto_trials) return out;
+  std::map<std::pair<std::size_t, int>, const Trial*> decided;
+  std::set<std::size_t> cells;
+  for (const auto& one : trials) {
+    cells.insert(one.trial.cell);
+    if (!one.settled || !one.measured) continue;
+    decided.emplace(std::pair{one.trial.cell, one.trial.trial}, &one.measured->trial);
+  }
+  for (const std::size_t cell : cells) {
+    const bool hopeless = begins_hopeless([&](int number) {
+      const auto it = decided.find({cell, number});
+      return it == decided.end() ? nullptr : it->second;
+    });
+    if (hopeless) out.insert(cell);
+  }
+  return out;
+}
+
 /// Measures the halves anew whose partners are still to be launched, or ran in another session.
 void reopen_broken_pairs(const OpenSweep& sweep, std::vector<EarlierTrial>& trials) {
   std::map<std::pair<std::size_t, int>, std::vector<EarlierTrial*>> blocks;
+  const auto dropped = dropped_cells(sweep, trials);
   for (auto& one : trials) {
-    if (!one.wanted) continue;
+    if (!one.wanted || (!one.settled && dropped.contains(one.trial.cell))) continue;
     blocks[{sweep.plan.cells[one.trial.cell].grid_point, one.trial.trial}].push_back(&one);
   }
   std::size_t reopened = 0;

@@ -44,6 +44,8 @@ class Sweep {
   }
 
  private:
+  using Retry = SweepResults::Retry;
+
   void take_over(EarlierTrial& earlier) {
     const auto& trial = earlier.trial;
     if (earlier.command_changed) {
@@ -52,9 +54,11 @@ class Sweep {
                       sweep_.plan.cells[trial.cell].key, trial.trial));
     }
     if (earlier.settled && earlier.seconds > 0) queue_.took(trial.cell, earlier.seconds);
-    if (earlier.measured) results_.keep(trial, std::move(*earlier.measured));
-    if (!earlier.nodes.empty()) placement_.add(trial.cell, earlier.nodes);
     const bool launched = earlier.wanted && !earlier.settled;
+    if (earlier.measured) {
+      results_.keep(trial, std::move(*earlier.measured), launched ? Retry::pending : Retry::none);
+    }
+    if (!earlier.nodes.empty()) placement_.add(trial.cell, earlier.nodes);
     if (!launched && !earlier.job.empty()) jobs_.spared.insert(earlier.job);
     if (!launched) return;
     WantedAttempt wanted{trial, earlier.next_attempt,
@@ -163,12 +167,14 @@ class Sweep {
     if (covered) queue_.took(cell, end.seconds);
     open->progress.elapsed_s = end.seconds;
     open->progress.step = end.last_step().value_or(open->progress.step);
-    const auto& trial = results_.keep(open->wanted.trial, std::move(*measured));
-    sweep_.observer.trial_finished(open->progress, trial);
     // A queue's job has begun the next phase already: both are run again by the next start.
     const bool at_once = !later_phase || !sweep_.launcher.queue();
-    if (!whole && at_once && open->wanted.attempt < open->wanted.last_attempt &&
-        end.cause != EndCause::log_limit && worth_retrying(outcome, end.exit)) {
+    const bool again = !whole && at_once && open->wanted.attempt < open->wanted.last_attempt &&
+                       end.cause != EndCause::log_limit && worth_retrying(outcome, end.exit);
+    const auto& trial = results_.keep(open->wanted.trial, std::move(*measured),
+                                      again ? Retry::pending : Retry::none);
+    sweep_.observer.trial_finished(open->progress, trial);
+    if (again) {
       auto next = open->wanted;
       next.earlier.push_back(
           make_notice(NoticeCode::attempt_before, 0, next.attempt,

@@ -24,9 +24,6 @@ using Clock = std::chrono::steady_clock;
 // The file is written anew when it is this many times as old as it takes to write it.
 constexpr double kAgePerCost = 20;
 
-/// Neither is mended by a further launch.
-bool stands(Status status) { return status == Status::out_of_memory || status == Status::nan; }
-
 /// The GPU of all that are in `environment`, where they have one name.
 std::string gpu_of_machine(const nlohmann::ordered_json& environment) {
   std::set<std::string> names;
@@ -46,44 +43,58 @@ void add_warnings(Cell& cell, const std::vector<Notice>& warnings) {
 
 }  // namespace
 
-const Trial& SweepResults::keep(const PlannedTrial& trial, MeasuredAttempt measured) {
+const Trial& SweepResults::keep(const PlannedTrial& trial, MeasuredAttempt measured, Retry retry) {
   measured.iterations_csv.clear();  // it is in its file
-  int& newest = newest_[trial.cell];
-  newest = std::max(newest, trial.trial);
-  auto& kept = kept_[{trial.cell, trial.trial}];
+  const std::pair id{trial.cell, trial.trial};
+  retry == Retry::pending ? void(pending_.insert(id)) : void(pending_.erase(id));
+  auto& kept = kept_[id];
   kept = std::move(measured);
   return kept.trial;
 }
 
+const Trial* SweepResults::decided(std::size_t cell, int trial) const {
+  const auto it = kept_.find({cell, trial});
+  return it == kept_.end() || pending_.contains(it->first) ? nullptr : &it->second.trial;
+}
+
 bool SweepResults::hopeless(std::size_t cell) const {
-  bool stands_so = false;
-  for (auto it = kept_.lower_bound({cell, 0}); it != kept_.end() && it->first.first == cell; ++it) {
-    if (it->second.trial.counts()) return false;
-    stands_so = stands_so || stands(it->second.trial.outcome.status);
-  }
-  return stands_so;
+  return begins_hopeless([&](int number) { return decided(cell, number); });
 }
 
 /// Takes the looks whose blocks all cells that go on have measured. A pure function of the trials
 /// up to them, whenever it is called: a resumed sweep ends the same cells.
 void SweepResults::look_at_pairs() const {
   const auto& plan = sweep_.plan;
-  std::set<std::size_t> cells;
-  for (const auto& trial : plan.trials) cells.insert(trial.cell);
-  for (const std::size_t cell : cells) {
-    if (hopeless(cell)) ended_points_.insert(plan.cells[cell].grid_point);
+  std::map<std::size_t, std::set<std::size_t>> points;  // cells of this start, by point
+  for (const auto& trial : plan.trials) {
+    points[plan.cells[trial.cell].grid_point].insert(trial.cell);
+  }
+  const auto is_base = [&](std::size_t cell) {
+    return plan.cells[cell].identity.axes.at(kVariantAxis) == rule_->base;
+  };
+  for (const auto& [point, cells] : points) {
+    std::size_t others = 0, lost = 0;
+    bool base_lost = false;
+    for (const std::size_t cell : cells) {
+      const bool gone = hopeless(cell);
+      base_lost = base_lost || (gone && is_base(cell));
+      if (is_base(cell)) continue;
+      ++others;
+      lost += gone ? 1 : 0;
+    }
+    if (base_lost || (others > 0 && lost == others)) ended_points_.insert(point);
   }
   while (looks_ + 1 < rule_->looks.size()) {
     std::map<std::size_t, std::set<std::string>> going_on;  // keys by point, of the others
-    for (const std::size_t cell : cells) {
-      const auto& planned = plan.cells[cell];
-      if (ended_points_.contains(planned.grid_point)) continue;
-      const auto newest = newest_.find(cell);
-      if (newest == newest_.end() || newest->second < rule_->looks[looks_]) return;
-      const auto variant = planned.identity.axes.find(kVariantAxis);
-      auto& keys = going_on[planned.grid_point];
-      if (variant != planned.identity.axes.end() && variant->second != rule_->base) {
-        keys.insert(planned.key);
+    for (const auto& [point, cells] : points) {
+      if (ended_points_.contains(point)) continue;
+      auto& keys = going_on[point];
+      for (const std::size_t cell : cells) {
+        if (hopeless(cell)) continue;
+        for (int number = 1; number <= rule_->looks[looks_]; ++number) {
+          if (decided(cell, number) == nullptr) return;
+        }
+        if (!is_base(cell)) keys.insert(plan.cells[cell].key);
       }
     }
     if (going_on.empty()) return;
@@ -107,7 +118,7 @@ std::vector<std::size_t> SweepResults::settled_with(std::size_t cell) const {
 bool SweepResults::settled(std::size_t cell) const {
   const auto& config = sweep_.plan.config;
   if (!config.auto_trials) return false;
-  if (rule_) return ended_points_.contains(sweep_.plan.cells[cell].grid_point);
+  if (rule_) return ended_points_.contains(sweep_.plan.cells[cell].grid_point) || hopeless(cell);
   std::vector<double> rates;
   int launches = 0;
   bool hopeless = false;

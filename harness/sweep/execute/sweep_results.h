@@ -22,8 +22,10 @@ class SweepResults {
   SweepResults(const OpenSweep& sweep, const PlacementLabels& placement)
       : sweep_(sweep), placement_(placement), rule_(stopping_rule_for(sweep.plan)) {}
 
+  /// Whether another attempt of the trial is to be launched.
+  enum class Retry { none, pending };
   /// The attempt that stands for its trial from now on.
-  const Trial& keep(const PlannedTrial& trial, MeasuredAttempt measured);
+  const Trial& keep(const PlannedTrial& trial, MeasuredAttempt measured, Retry retry);
   /// With trials "auto": the cell has been measured often enough.
   [[nodiscard]] bool settled(std::size_t cell) const;
   /// The cells that are settled since a trial of `cell` was kept: pairs of several end at one look.
@@ -37,13 +39,16 @@ class SweepResults {
  private:
   [[nodiscard]] ResultSet collect() const;
   void count_failures(SweepOutcome& out) const;
+  /// Null where the trial is not kept or will be tried again.
+  [[nodiscard]] const Trial* decided(std::size_t cell, int trial) const;
+  /// With rule_: the cell can give no number, so it takes part in no pair.
   [[nodiscard]] bool hopeless(std::size_t cell) const;
   void look_at_pairs() const;
 
   const OpenSweep& sweep_;
   const PlacementLabels& placement_;
   std::map<std::pair<std::size_t, int>, MeasuredAttempt> kept_;  // (cell, trial)
-  std::map<std::size_t, int> newest_;                            // number of a cell's newest trial
+  std::set<std::pair<std::size_t, int>> pending_;  // those of kept_ that are to be tried again
   std::optional<StoppingRule> rule_;
   /// What the looks of rule_ that were taken so far have ended; they are taken when asked for.
   mutable std::size_t looks_ = 0;

@@ -11,7 +11,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "harness/sweep/execute/open_sweep.h"
+#include "harness/sweep/execute/placement_labels.h"
 #include "harness/sweep/execute/runner.h"
+#include "harness/sweep/execute/sweep_results.h"
 #include "harness/sweep/plan/launcher.h"
 #include "harness/sweep/plan/template_call.h"
 #include "reports/gate/paired.h"
@@ -237,6 +240,106 @@ TEST(SweepOfVariants, PairsEndByTheRuleThatTheRunRecordsAndAResumeEndsThemAlike)
     ASSERT_FALSE(refused);
     EXPECT_THAT(refused.error().message(), HasSubstr("by another rule"));
   }
+}
+
+/// "lost" is out of memory in every trial; "new" takes 10 % more time than "base".
+Plan plan_with_a_lost_variant() {
+  return plan_of(small_config(R"(, "variants": {"base": {}, "lost": {"env": {"FAKE": "oom_exit"}},
+                                 "new": {"env": {"FAKE_SECONDS": "0.011"}}})"),
+                 {"trials=auto", "trials_max=28", "env.FAKE_SECONDS=0.01"});
+}
+
+std::map<std::string, std::size_t> trials_by_variant(const ResultSet& result) {
+  std::map<std::string, std::size_t> out;
+  for (const Cell& cell : result.cells) {
+    out[cell.identity.axes.at(kVariantAxis)] = cell.trials.size();
+  }
+  return out;
+}
+
+TEST(SweepOfVariants, AVariantThatIsOutOfMemoryEndsNoPairsOfTheOthers) {
+  ScratchFolder temp;
+  const auto plan = plan_with_a_lost_variant();
+  Recorder first, second;
+  const auto outcome = run_sweep(plan, quick(temp.path("run")), first);
+  ASSERT_TRUE(outcome) << outcome.error().message();
+  const std::map<std::string, std::size_t> wanted{{"base", 14}, {"lost", 1}, {"new", 14}};
+  EXPECT_EQ(trials_by_variant(outcome->result), wanted);
+  const auto again = run_sweep(plan, quick(temp.path("run")), second);
+  ASSERT_TRUE(again) << again.error().message();
+  EXPECT_THAT(second.started, IsEmpty());
+  EXPECT_EQ(trials_by_variant(again->result), wanted);
+}
+
+TEST(SweepOfVariants, AResumeKeepsThePairsThatALostVariantHasNoPartIn) {
+  ScratchFolder temp;
+  std::atomic<bool> stop{false};
+  struct Stopper : Recorder {
+    std::atomic<bool>* stop = nullptr;
+    void trial_finished(const TrialProgress& p, const Trial& t) override {
+      Recorder::trial_finished(p, t);
+      if (finished.size() == 7) *stop = true;  // three blocks: of three, two and two trials
+    }
+  } first;
+  first.stop = &stop;
+  Recorder second;
+  const auto plan = plan_with_a_lost_variant();
+  auto options = quick(temp.path("run"));
+  options.stop = &stop;
+  ASSERT_TRUE(run_sweep(plan, options, first));
+  const auto outcome = run_sweep(plan, quick(temp.path("run")), second);
+  ASSERT_TRUE(outcome) << outcome.error().message();
+  EXPECT_EQ(second.started.size(), 22U) << "eleven blocks of two";
+}
+
+TEST(SweepOfVariants, WithoutItsBaseAPointEnds) {
+  ScratchFolder temp;
+  Recorder seen;
+  const auto plan =
+      plan_of(small_config(R"(, "variants": {"base": {"env": {"FAKE": "oom_exit"}}, "new": {}})"),
+              {"trials=auto", "trials_max=28"});
+  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), seen));
+  EXPECT_LE(seen.started.size(), 2U);
+}
+
+TEST(SweepOfVariants, ALookWaitsForEveryTrialUpToItAndForRetries) {
+  ScratchFolder temp;
+  Recorder seen;
+  const auto plan = slow_plan({"trials=auto", "trials_max=28"});
+  const auto options = quick(temp.path("run"));
+  const auto launcher = find_launcher("local");
+  ASSERT_TRUE(launcher);
+  const StopSignals signals(false);
+  const auto sweep = OpenSweep::open(plan, options, seen, **launcher, signals);
+  ASSERT_TRUE(sweep) << sweep.error().message();
+  const PlacementLabels placement(*sweep);
+  SweepResults results(*sweep, placement);
+  const auto keep = [&](const PlannedTrial& planned, SweepResults::Retry retry) {
+    MeasuredAttempt measured;
+    measured.trial.trial = planned.trial;
+    measured.trial.block = BlockPlace{1, planned.position};
+    if (retry == SweepResults::Retry::none) {
+      measured.trial.outcome.status = Status::completed;
+      measured.trial.window = {"steps:10:20", "config", true, 10, 20};
+      measured.trial.sequences_per_second = planned.cell == 0 ? 100.0 : 90.0;
+      measured.trial.estimator = "step_time";
+    }
+    results.keep(planned, std::move(measured), retry);
+    return results.settled_with(planned.cell).size();
+  };
+  // Of two jobs the one with trial 13 of the second cell takes longest.
+  const PlannedTrial* late = nullptr;
+  for (const PlannedTrial& planned : plan.trials) {
+    if (planned.trial > 14) continue;
+    if (planned.trial == 13 && planned.cell == 1) {
+      late = &planned;
+    } else {
+      EXPECT_EQ(keep(planned, SweepResults::Retry::none), 0U) << planned.trial;
+    }
+  }
+  ASSERT_NE(late, nullptr);
+  EXPECT_EQ(keep(*late, SweepResults::Retry::pending), 0U);
+  EXPECT_EQ(keep(*late, SweepResults::Retry::none), 2U);
 }
 
 TEST(SweepOfVariants, LaunchesNothingWhenAllPairsAreWhole) {
