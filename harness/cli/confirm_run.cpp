@@ -9,6 +9,7 @@
 #include "harness/cli/number_text.h"
 #include "harness/sweep/config/config.h"
 #include "harness/sweep/execute/runner.h"
+#include "harness/sweep/plan/pair_stopping.h"
 #include "harness/sweep/plan/plan.h"
 #include "parsers/core/text.h"
 
@@ -69,10 +70,14 @@ Result<GateReport> confirm_by_rerun(GateReport first, const std::string& result,
     held.insert(cell.key);
     points.insert(cell.grid_point);
   }
-  const bool pairs = !first.paired.empty();
+  const auto is_base_of_flagged = [&](const PlannedCell& cell) {
+    const auto variant = cell.identity.axes.find(kVariantAxis);
+    return !first.paired.empty() && points.contains(cell.grid_point) &&
+           variant != cell.identity.axes.end() && variant->second == first.paired;
+  };
   std::erase_if(plan->trials, [&](const PlannedTrial& trial) {
     const PlannedCell& cell = plan->cells[trial.cell];
-    return !(pairs ? points.contains(cell.grid_point) : needed_for(cell, wanted));
+    return !needed_for(cell, wanted) && !is_base_of_flagged(cell);
   });
   for (const std::string& key : wanted) {
     if (!held.contains(key)) {
@@ -80,6 +85,9 @@ Result<GateReport> confirm_by_rerun(GateReport first, const std::string& result,
     }
   }
   if (plan->trials.empty()) return first;
+  if (const auto rule = stopping_rule_for(*plan); rule && options.fits) {
+    if (const auto fits = options.fits(*rule); !fits) return tl::unexpected(fits.error());
+  }
   SweepOptions sweep;
   sweep.probe_s = kProbe_s;
   sweep.out = options.out.empty() ? fresh_folder(result) : options.out;

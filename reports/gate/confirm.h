@@ -8,7 +8,8 @@
 namespace bertbench {
 
 /// As confirm() of verdicts.h, of pairs: `rerun` holds both variants of each flagged cell, measured
-/// in turn once more, and is judged against `base` as the first was, with Holm over its cells.
+/// in turn once more. The flagged cells alone are judged against `base` as at first, with Holm over
+/// them.
 [[nodiscard]] GateReport confirm_paired(GateReport first, const ResultSet& rerun,
                                         const std::string& base, const GateOptions& options);
 

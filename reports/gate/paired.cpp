@@ -498,9 +498,13 @@ GateReport check_paired(const ResultSet& result, const std::string& base,
 
 GateReport confirm_paired(GateReport first, const ResultSet& rerun, const std::string& base,
                           const GateOptions& options) {
-  if (flagged_cells(first).empty()) return first;
-  const GateReport second = check_paired(rerun, base, options);
-  return confirmed_by(std::move(first), second, options);
+  const auto flagged = flagged_cells(first);
+  if (flagged.empty()) return first;
+  ResultSet again = rerun;
+  std::erase_if(again.cells, [&](const Cell& cell) {
+    return variant_of(cell) != base && std::ranges::find(flagged, cell.key) == flagged.end();
+  });
+  return confirmed_by(std::move(first), check_paired(again, base, options), options);
 }
 
 }  // namespace bertbench

@@ -500,7 +500,13 @@ void confirm_parts(CellVerdict& cell, const CellVerdict& again) {
   for (PartVerdict& part : cell.parts) {
     if (part.verdict != Verdict::regression) continue;
     const auto found = std::ranges::find(again.parts, part.part, &PartVerdict::part);
-    if (found == again.parts.end() || found->verdict == Verdict::inconclusive) continue;
+    if (found == again.parts.end() || found->verdict == Verdict::inconclusive) {
+      cell.reasons.push_back(make_notice(
+          NoticeCode::rerun_undecided, 0, name(Verdict::inconclusive),
+          found == again.parts.end() ? "no times of '" + part.part + "' that can be compared"
+                                     : text_of(found->reason)));
+      continue;
+    }
     const bool repeated = found->verdict == Verdict::regression;
     const auto reason = std::ranges::find(cell.reasons, part.reason);
     Notice outcome = make_notice(repeated ? NoticeCode::rerun_confirms : NoticeCode::rerun_clears,

@@ -173,6 +173,22 @@ TEST(PartsGate, ARerunClearsAPartThatItDoesNotRepeat) {
   EXPECT_EQ(repeated.cells.back().reasons.back().code, NoticeCode::rerun_confirms);
 }
 
+TEST(PartsGate, ARerunThatCannotTellOfAPartSaysSo) {
+  const auto runs = store();
+  const GateReport first = check(run(7, {.optimizer = 1.05}, 9), runs);
+  ResultSet without = run(7, {}, 21);
+  for (Cell& cell : without.cells) {
+    for (Trial& trial : cell.trials) trial.parts.clear();
+  }
+  for (const ResultSet& rerun : {without, run(1, {.optimizer = 1.05}, 22)}) {
+    const GateReport again = confirm(first, rerun, runs);
+    EXPECT_EQ(again.exit_status, 1);
+    const auto& reasons = again.cells.back().reasons;
+    EXPECT_NE(std::ranges::find(reasons, NoticeCode::rerun_undecided, &Notice::code), reasons.end())
+        << reason_text(again.cells.back());
+  }
+}
+
 TEST(PartsTable, HasAColumnForEachPartWithItsShare) {
   const ResultSet set = measured_run(3, {.data = 0.002}, 1, 2);
   const Table table = parts_table(set);

@@ -137,6 +137,32 @@ TEST(ConfirmPaired, OnlyWhatTheSecondPairsRepeatIsARegression) {
   EXPECT_FALSE(cleared.cells[0].rerun);
 }
 
+/// As run(), of a fixed number of pairs, with "other" that is as fast as "base" next to "new".
+ResultSet three_variants(int pairs) {
+  ResultSet out = run(pairs, 0.97, 0.002, rule_of(pairs));
+  for (Cell cell : run(pairs, 1, 0.002, rule_of(pairs)).cells) {
+    if (cell.identity.axes[kVariantAxis] != "new") continue;
+    cell.identity.axes[kVariantAxis] = "other";
+    cell.key = cell.identity.key();
+    out.cells.push_back(std::move(cell));
+  }
+  for (Cell& cell : out.cells) cell.context = {};
+  return out;
+}
+
+TEST(ConfirmPaired, OfThreeVariantsTheFlaggedOneAloneIsJudgedAgain) {
+  GateOptions options;
+  options.floor = kPairedFloor;
+  const GateReport first = check_paired(three_variants(12), "base", options);
+  ASSERT_EQ(flagged_cells(first).size(), 1U);
+  // Six pairs decide one cell, and not six.
+  const GateReport again = confirm_paired(first, three_variants(6), "base", options);
+  const auto flagged =
+      std::ranges::find_if(again.cells, [](const auto& one) { return one.rerun.has_value(); });
+  ASSERT_NE(flagged, again.cells.end());
+  EXPECT_EQ(flagged->rerun->verdict, Verdict::regression) << reason_text(*flagged);
+}
+
 TEST(StoppingPower, CleanCellsTakeFewerPairsThanAtMost) {
   const StoppingPower quiet = stopping_power(rule_of(28, 24), 0.005, 0, 200);
   EXPECT_LT(quiet.pairs, 16);

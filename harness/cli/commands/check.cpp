@@ -394,29 +394,30 @@ Result<void> check_usage(const Options& options) {
 // Fractions that differ by less are one: "1.3%" is 1.3 / 100, which is not the double 0.013.
 constexpr double kSameShare = 1e-12;
 
-// A run whose pairs ended by a rule is judged by that rule alone.
+// A run whose pairs end by a rule is judged by that rule alone.
+Result<void> fits_rule(const Options& options, const StoppingRule& rule) {
+  const std::string where = "--paired " + options.paired;
+  if (rule.base != options.paired) {
+    return fail(where,
+                fmt::format("the run ends its pairs by what they show against '{}'", rule.base),
+                "give --paired " + rule.base);
+  }
+  const auto same = [](double a, double b) { return std::abs(a - b) < kSameShare; };
+  if (same(options.gate.floor, rule.floor) && same(options.gate.alpha, rule.alpha)) return {};
+  return fail(where,
+              fmt::format("the run ends its pairs by a floor of {:g} and alpha {:g}", rule.floor,
+                          rule.alpha),
+              "leave out --floor and --alpha, or measure a fixed number of trials");
+}
+
 Result<void> check_stopping_rule(const Options& options, const ResultSet& result) {
-  const auto rule = stopping_rule_of(result);
+  if (const auto rule = stopping_rule_of(result)) return fits_rule(options, *rule);
   const bool recorded = std::ranges::any_of(result.cells, [](const Cell& cell) {
     return cell.context->is_object() && cell.context->contains(kStoppingKey);
   });
-  if (!rule) {
-    if (!recorded) return {};
-    return fail(options.result, "its pairs ended by a rule that this release does not know",
-                "judge it by the release that measured it");
-  }
-  const std::string where = "--paired " + options.paired;
-  if (rule->base != options.paired) {
-    return fail(where,
-                fmt::format("the run ended its pairs by what they show against '{}'", rule->base),
-                "give --paired " + rule->base);
-  }
-  const auto same = [](double a, double b) { return std::abs(a - b) < kSameShare; };
-  if (same(options.gate.floor, rule->floor) && same(options.gate.alpha, rule->alpha)) return {};
-  return fail(where,
-              fmt::format("the run ended its pairs by a floor of {:g} and alpha {:g}", rule->floor,
-                          rule->alpha),
-              "leave out --floor and --alpha, or measure a fixed number of trials");
+  if (!recorded) return {};
+  return fail(options.result, "its pairs ended by a rule that this release does not know",
+              "judge it by the release that measured it");
 }
 
 // The verdicts of a run with variants, by its pairs.
@@ -455,12 +456,18 @@ ExitCode run_paired(const Options& options, Console& console) {
   if (!report) return console.error(report.error());
   for (const Notice& notice : report->notices) console.note("check", notice);
   if (!options.confirm.config.empty()) {
+    ConfirmOptions confirm = options.confirm;
+    confirm.fits = [&](const StoppingRule& rule) -> Result<void> {
+      auto fits = fits_rule(options, rule);
+      if (!fits) fits.error().where = "--confirm " + confirm.config;
+      return fits;
+    };
     report = confirm_by_rerun(
         std::move(*report), options.result,
         [&](GateReport first, const ResultSet& rerun) {
           return confirm_paired(std::move(first), rerun, options.paired, options.gate);
         },
-        options.confirm, console);
+        confirm, console);
     if (!report) return console.error(report.error());
   }
   return conclude(options, *report, console);

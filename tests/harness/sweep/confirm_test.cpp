@@ -195,5 +195,38 @@ TEST(ConfirmPairs, MeasuresBothHalvesOfTheFlaggedCellsAgain) {
   EXPECT_EQ(json::parse(cleared.out)["cells"][0]["rerun"]["verdict"], "pass");
 }
 
+TEST(ConfirmPairs, ARerunThatEndsByAnotherRuleIsRefusedBeforeItIsMeasured) {
+  const ScratchFolder folder;
+  const SpeedOfTheMachine machine(kUsual);
+  const std::string slow = paired_config(folder, "slow.json", kSlow);
+  ASSERT_EQ(run({"sweep", slow, "--out", folder.path("run"), "--trainer", BB_FAKE_TRAINER}).status,
+            0);
+  const Ran refused = run({"check", folder.path("run"), "--paired", "base", "--floor", "2%",
+                           "--confirm", slow, "--confirm-set", "trials=auto", "--confirm-out",
+                           folder.path("again"), "--trainer", BB_FAKE_TRAINER});
+  EXPECT_EQ(refused.status, 2) << refused.err;
+  EXPECT_THAT(refused.err, HasSubstr("ends its pairs by a floor of 0.013 and alpha 0.05"));
+  EXPECT_FALSE(std::filesystem::exists(folder.path("again")));
+}
+
+TEST(ConfirmPairs, MeasuresNoVariantThatIsNotFlagged) {
+  const ScratchFolder folder;
+  const SpeedOfTheMachine machine(kUsual);
+  const std::string path = folder.path("three.json");
+  write(path, small_config(R"(, "variants": {"base": {}, "same": {},
+                              "new": {"env": {"FAKE_SECONDS": "0.011"}}})"));
+  ASSERT_EQ(run({"sweep", path, "--trials", "8", "--out", folder.path("run"), "--trainer",
+                 BB_FAKE_TRAINER})
+                .status,
+            0);
+  const Ran ran =
+      run({"check", folder.path("run"), "--paired", "base", "--confirm", path, "--confirm-set",
+           "trials=8", "--confirm-out", folder.path("again"), "--trainer", BB_FAKE_TRAINER});
+  EXPECT_EQ(ran.status, 1) << ran.err;
+  const json again = json::parse(read(folder.path("again/results.json")));
+  EXPECT_EQ(again["cells"].size(), 2U);
+  EXPECT_THAT(again["cells"][1]["key"].get<std::string>(), HasSubstr("variant=new"));
+}
+
 }  // namespace
 }  // namespace bertbench::test
