@@ -6,9 +6,11 @@ slow_ranks_test.py BERTBENCH BERT_TRAIN"""
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 BERTBENCH, BERT_TRAIN = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
@@ -89,6 +91,29 @@ class Ranks(unittest.TestCase):
         preflight = json.loads(done.stdout)["preflight"]
         self.assertEqual(preflight["silent"], [0])
         self.assertEqual(preflight["unread"], ["exit status 255: no route to gpu01"])
+
+    def test_a_signal_ends_a_preflight_and_what_it_started(self):
+        # Stands for a launcher that takes a moment to end what it started elsewhere.
+        fake, places = os.path.join(self.folder, "bin"), os.path.join(self.folder, "tmp")
+        os.mkdir(fake)
+        os.mkdir(places)
+        with open(os.path.join(fake, "ssh"), "w", encoding="utf-8") as text:
+            text.write(f"#!/bin/sh\ntouch {self.folder}/started\ncat > /dev/null\nsleep 0.1\n"
+                       f"touch {self.folder}/ended\n")
+        os.chmod(os.path.join(fake, "ssh"), 0o755)
+        with subprocess.Popen([BERTBENCH, "doctor", "--launcher", "ssh", "--set", 'hosts=["gpu01"]', "--out", "run"],
+                              cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              env={**self.variables, "TMPDIR": places,
+                                   "PATH": fake + ":" + self.variables["PATH"]}) as doctor:
+            while doctor.poll() is None and not os.path.exists(os.path.join(self.folder, "started")):
+                time.sleep(0.01)
+            doctor.send_signal(signal.SIGINT)
+            _, said = doctor.communicate()
+        self.assertEqual(doctor.returncode, 130, said)
+        self.assertIn("interrupted", said)
+        self.assertTrue(os.path.exists(os.path.join(self.folder, "ended")), "it was not given time to end")
+        self.assertEqual(os.listdir(places), [])
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "run")))
 
     def test_what_a_preflight_needs_is_said(self):
         done = self.bertbench("doctor", "--nodes", "2", status=2)

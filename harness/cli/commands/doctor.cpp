@@ -150,6 +150,10 @@ ExitCode run_on_nodes(const Options& options, Console& console) {
   }
   const auto preflight = run_preflight(how);
   if (!preflight) return console.error(preflight.error());
+  if (preflight->interrupted) {
+    console.status("interrupted; no preflight was kept");
+    return ExitCode::interrupted;
+  }
   const auto json = to_json(*preflight);
   if (options.path != ".") {
     auto folder = Folder::make_root(options.path);
@@ -211,7 +215,10 @@ constexpr Example kExamples[] = {
     {"bertbench doctor --launcher ssh --set 'hosts=[\"gpu01\",\"gpu02\"]' --out run",
      "A preflight of two nodes, kept for the report of a sweep into run."},
 };
-constexpr ExitCodeRow kStatuses[] = {{ExitCode::good, "whatever was found"}, {ExitCode::usage}};
+constexpr ExitCodeRow kStatuses[] = {
+    {ExitCode::good, "whatever was found"},
+    {ExitCode::usage},
+    {ExitCode::interrupted, "a preflight was ended by a signal; nothing was kept"}};
 
 }  // namespace
 

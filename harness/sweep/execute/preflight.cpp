@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <iterator>
@@ -18,6 +19,7 @@
 #include "harness/sweep/process/folder.h"
 #include "harness/sweep/process/proc_fs.h"
 #include "harness/sweep/process/process.h"
+#include "harness/sweep/process/stop_signals.h"
 #include "parsers/core/median.h"
 #include "parsers/core/text.h"
 
@@ -26,7 +28,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+using Clock = std::chrono::steady_clock;
+
 constexpr double kLongest_s = 120;  // of a node that answers; a probe takes half a second
+constexpr double kGrace_s = 5;      // in which a launcher ends what it started on other nodes
 
 double wall_s() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -122,8 +127,9 @@ std::string last_line(const std::string& printed) {
 }
 
 /// Starts all processes at once and waits for them: the readings that they printed, and what else
-/// there is to say, into `out`.
-Result<void> ask(const std::vector<ProcessSpec>& specs, const Folder& folder, Preflight& out) {
+/// there is to say, into `out`. A signal, or kLongest_s, ends them.
+Result<void> ask(const std::vector<ProcessSpec>& specs, const Folder& folder,
+                 const StopSignals& signals, Preflight& out) {
   ProcessGroup group;
   std::vector<double> started_s, ended_s(specs.size(), 0);
   for (std::size_t i = 0; i < specs.size(); ++i) {
@@ -134,20 +140,34 @@ Result<void> ask(const std::vector<ProcessSpec>& specs, const Folder& folder, Pr
     ::close(*log);
     if (!started) return tl::unexpected(started.error());
   }
-  const double give_up_s = wall_s() + kLongest_s;
-  while (group.running() && wall_s() < give_up_s) {
-    group.wait(std::chrono::milliseconds(500));
+  const auto seconds_since = [](Clock::time_point begin) {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+  };
+  const auto begin = Clock::now();
+  std::optional<Clock::time_point> ending;
+  auto members = group.members();  // before they were asked to end; kill_all() forgets them
+  while (group.running()) {
+    group.wait(std::chrono::milliseconds(500), signals.wake_fd());
+    signals.drain();
     for (std::size_t i = 0; i < specs.size(); ++i) {
       if (group.members()[i].second && ended_s[i] == 0) ended_s[i] = wall_s();
     }
+    if (!ending) members = group.members();
+    if (ending) {
+      if (seconds_since(*ending) > kGrace_s || signals.count() > 1) break;
+    } else if (signals.count() > 0 || seconds_since(begin) > kLongest_s) {
+      ending = Clock::now();
+      group.signal(SIGTERM);
+    }
   }
+  out.interrupted = signals.count() > 0;
   group.kill_all();
   for (std::size_t i = 0; i < specs.size(); ++i) {
     const double end_s = ended_s[i] == 0 ? wall_s() : ended_s[i];
     const auto printed = proc::read_file(folder.path_of(fmt::format("{}.txt", i)));
     auto readings = readings_in(printed, started_s[i], end_s);
     if (readings.empty()) {
-      const auto& status = group.members()[i].second;
+      const auto& status = members[i].second;
       out.unread.push_back(fmt::format("{}: {}", status ? status->str() : "still ran at the end",
                                        last_line(printed)));
     }
@@ -214,6 +234,7 @@ Result<Preflight> run_preflight(const PreflightOptions& options) {
     if (auto good = (*launcher)->check(*plan); !good) return tl::unexpected(good.error());
   }
   prepare_to_run_processes();
+  const StopSignals signals(true);  // before the folder, which goes while they are still held
   const TemporaryFolder temporary;
   auto folder = Folder::make_root(temporary.path());
   if (!folder) return tl::unexpected(folder.error());
@@ -223,7 +244,7 @@ Result<Preflight> run_preflight(const PreflightOptions& options) {
   if (!specs) return tl::unexpected(specs.error());
 
   Preflight out;
-  if (auto asked = ask(*specs, *folder, out); !asked) return tl::unexpected(asked.error());
+  if (auto asked = ask(*specs, *folder, signals, out); !asked) return tl::unexpected(asked.error());
   out.created = utc_now();
   out.launcher = options.launcher;
   const PlannedCell& cell = plan->cells[plan->trials.front().cell];

@@ -40,6 +40,7 @@ struct Preflight {
   std::vector<NodeReading> readings;  ///< of those that answered, by number
   std::vector<std::int64_t> silent;   ///< the others
   bool emulated = false;              ///< the nodes share this machine
+  bool interrupted = false;  ///< by SIGINT, SIGTERM or SIGHUP: what is missing was not waited for
   /// Of processes without a reading: how each ended, and its last line.
   std::vector<std::string> unread;
 };
@@ -55,7 +56,8 @@ struct PreflightOptions {
   std::vector<std::string> sets;  ///< as --set of a sweep: hosts, ssh, slurm ...
   std::int64_t nodes = 0;         ///< 0: as many as there are hosts, or nodes of the allocation
 };
-/// Errors: what a sweep would refuse as well; a launcher that would queue jobs.
+/// Errors: what a sweep would refuse as well; a launcher that would queue jobs. Holds SIGINT,
+/// SIGTERM and SIGHUP meanwhile: they end the processes and the waiting.
 [[nodiscard]] Result<Preflight> run_preflight(const PreflightOptions& options);
 
 /// {"created", "launcher", "emulated", "nodes": [..], "silent": [..], "unread": [..]}; what is not
