@@ -310,7 +310,7 @@ std::vector<RunLog> close_runs(RunBuilder& builder, const LineRules& rules,
     leave_out_memory(out.back());
     if (out.back().kind == WorkKind::training) {
       rules.marks.nonfinite().add_notices(out.back(), first ? 0 : begin, end);
-      out.back().rank_times = rules.marks.rank_times().of(first ? 0 : begin, end);
+      out.back().rank_times = rules.marks.rank_times().of(first ? 0 : out.back().first_line, end);
     }
   }
   part_evaluations(out, rules.marks);

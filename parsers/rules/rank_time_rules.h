@@ -3,7 +3,8 @@
 //
 //   rank_time rank=3 node=1:gpu07 steps=11:20 own_s=0.01234
 //
-// `node` may be missing. Lines of one rank go up; steps that go back begin another run.
+// `node` may be missing. Lines of one rank go up; steps that go back begin another run. Where a run
+// that was resumed goes on in the same log, its lines are its own.
 #pragma once
 
 #include <cstddef>
@@ -22,17 +23,21 @@ class RankTimeRules {
   static constexpr std::string_view kAnchor = "rank_time rank=";
 
   void see(const Line& line);
-  /// Of the newest run that begins on the lines [begin_line, end_line).
+  /// The stretches that the lines [begin_line, end_line) are the first to state: of the run that
+  /// has most of them there, the newest of equals.
   [[nodiscard]] RankTimes of(std::int64_t begin_line, std::int64_t end_line) const;
 
  private:
   struct Run {
-    std::int64_t line = 0;  ///< of its first
     RankTimes times;
+    std::vector<std::int64_t> lines;  ///< of each column, the first that reached it; these go up
+    std::int64_t width = 0;           ///< steps of a column that `lines` goes by
+    void place(std::int64_t last_step, std::int64_t line);
   };
   static constexpr std::size_t kMostRuns = 256;  ///< bounded: a log may go back with each line
   std::vector<Run> runs_;
-  std::size_t rows_ = 0;  ///< ranks of all runs
+  std::size_t rows_ = 0;  ///< ranks of all runs: RankTimes::kMostRanks at most
+  bool full_ = false;     ///< a run found no place
 };
 
 }  // namespace bertbench
