@@ -7,6 +7,8 @@
 #include <map>
 #include <utility>
 
+#include "parsers/core/rank_stretches.h"
+
 namespace bertbench {
 namespace {
 
@@ -77,6 +79,14 @@ void append_records(RunLog& out, RunLog& part, const StepRange& begin, const Ste
       records.push_back(record);
     }
   }
+}
+
+/// Appends the ranks' own times of a restart after step `steps.first` of `out`; a log that numbers
+/// them anew from 1 is left out.
+void append_rank_times(RunLog& out, const RunLog& part, const StepRange& steps) {
+  const RankTimes& more = part.rank_times;
+  if (more.empty() || more.first_step(0) <= steps.first) return;
+  add_stretches(out.rank_times, more, 0, RankTimes::kMostColumns);
 }
 
 std::string steps_text(const RunLog& log, const StepRange& steps) {
@@ -235,7 +245,9 @@ RunLog join_restarts(std::vector<RunLog> parts) {
   bool summary = out.summary.has_value();
   for (std::size_t i = 1; i < parts.size(); ++i) {
     RunLog& part = parts[i];
-    append_records(out, part, begin, *optimizer_step_range(part));
+    const StepRange steps = *optimizer_step_range(part);
+    append_records(out, part, begin, steps);
+    append_rank_times(out, part, steps);
     summary = summary || part.summary;
     out.clock_resolution_s = std::max(out.clock_resolution_s, part.clock_resolution_s);
     out.records_seen += part.records_seen;

@@ -138,6 +138,36 @@ TEST(Restarts, TotalsAddUpOnlyWhereEveryPartStatesThem) {
   EXPECT_THAT(notices_of(run), HasSubstr("closing rates are of one part each"));
 }
 
+RunLog with_rank_times(RunLog log, std::int64_t first, std::int64_t last) {
+  for (std::int64_t step = first + 1; step <= last; step += 10) {
+    for (const std::int64_t rank : {0, 1}) log.rank_times.add(rank, "n", step, step + 9, 0.5);
+  }
+  return log;
+}
+
+TEST(Restarts, TimesOfRanksGoOnWithTheSteps) {
+  const RunLog run = join_restarts(
+      {with_rank_times(part("a", 0, 100), 0, 100), with_rank_times(part("b", 80, 200), 80, 200)});
+  ASSERT_THAT(run.rank_times.rows(), SizeIs(2));
+  const auto& row = run.rank_times.rows().at(1);
+  EXPECT_EQ(row.last_step, 200);
+  ASSERT_THAT(row.columns, SizeIs(20));
+  for (const auto& column : row.columns) EXPECT_EQ(column.steps, 10) << "each step once";
+}
+
+TEST(Restarts, TimesOfRanksThatAreNumberedAnewAreLeftOut) {
+  const RunLog run = join_restarts(
+      {with_rank_times(part("a", 0, 100), 0, 100), with_rank_times(part("b", 80, 200), 0, 120)});
+  EXPECT_EQ(run.rank_times.rows().at(0).last_step, 100);
+}
+
+TEST(Restarts, ARestartAloneMayStateTheTimesOfItsRanks) {
+  const RunLog run =
+      join_restarts({part("a", 0, 100), with_rank_times(part("b", 80, 200), 80, 200)});
+  EXPECT_EQ(run.rank_times.first_step(0), 81);
+  EXPECT_EQ(run.rank_times.rows().at(0).last_step, 200);
+}
+
 // NVIDIA's bars count micro-steps from 0 in each log; the optimizer steps go on.
 TEST(Restarts, MicroStepsGoOnWhereTheCheckpointWas) {
   RunLog logs[2];
