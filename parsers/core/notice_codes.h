@@ -325,6 +325,7 @@ enum class NoticeCode : std::uint16_t {
   loss_curves_agree,
   loss_curves_not_compared,
   part_longer,
+  part_slower_with_the_machine,
   part_shorter,
   part_unchanged,
   part_undecided,

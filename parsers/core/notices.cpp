@@ -1017,6 +1017,13 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "{level:.2g}",
      "A part of the step takes longer than in the baseline, whatever the whole step does.",
      "--part-floor where that much is meant."},
+    {NoticeCode::part_slower_with_the_machine, "part_slower_with_the_machine",
+     "{part}: {change} longer, {now:.4g} ms of a step against {before:.4g} ms, and the machine "
+     "became slower: beyond what it lost the part takes {own} longer, within its tolerance of "
+     "{tolerance}",
+     "A part that takes longer by no more than the machine explains; its numbers are left as they "
+     "were measured.",
+     "Measure again: --confirm, or variants in turn (--paired)."},
     {NoticeCode::part_shorter, "part_shorter",
      "{part}: {change} shorter, {now:.4g} ms of a step against {before:.4g} ms, n = {n} against "
      "{n_base}, "

@@ -26,7 +26,7 @@ inline constexpr double kPartOfStep = 0.01;
 struct PartVerdict {
   std::string part;  ///< one of kStepPartNames
   /// pass, regression, improvement; inconclusive where too few trials can show nothing, which fails
-  /// no gate
+  /// no gate, or where the machine may be what became slower (may_be_the_machines())
   Verdict verdict = Verdict::pass;
   double now = 0, reference = 0;  ///< seconds of one optimizer step, medians
   double change = 0;              ///< of the time; positive = longer
@@ -35,6 +35,12 @@ struct PartVerdict {
   double tolerance = 0;
   int n_new = 0, n_base = 0;
   Notice reason;
+
+  /// Longer by no more than the machine became slower: a rerun decides.
+  [[nodiscard]] bool may_be_the_machines() const {
+    return verdict == Verdict::inconclusive &&
+           reason.code == NoticeCode::part_slower_with_the_machine;
+  }
 };
 
 /// Trials of a cell that count for a pair; the others of its block were left out.

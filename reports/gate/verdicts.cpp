@@ -354,7 +354,10 @@ class Gate {
       for (PartVerdict& part : parts[i]) {
         const double own = (1 + part.change) * std::exp(machine) - 1;
         if (part.verdict != Verdict::regression || own > part.tolerance) continue;
-        part.verdict = Verdict::inconclusive;  // the machine became slower by as much
+        part.verdict = Verdict::inconclusive;
+        part.reason = make_notice(NoticeCode::part_slower_with_the_machine, 0, part.part,
+                                  percent(part.change), 1e3 * part.now, 1e3 * part.reference,
+                                  percent(std::max(0.0, own)), percent(part.tolerance));
       }
       report_.cells[i].parts = std::move(parts[i]);
     }
@@ -430,21 +433,45 @@ std::string_view name(Verdict verdict) {
   return "pass";
 }
 
+namespace {
+
+bool passes(Verdict verdict) { return verdict == Verdict::pass || verdict == Verdict::improvement; }
+
+/// What speed, memory, loss and the parts make of the cell together.
+Verdict verdict_of_all(const CellVerdict& cell) {
+  const auto regressed = [](const PartVerdict& part) {
+    return part.verdict == Verdict::regression;
+  };
+  if ((cell.memory && cell.memory->verdict == Verdict::regression) ||
+      (cell.loss && cell.loss->verdict == Verdict::regression) ||
+      std::ranges::any_of(cell.parts, regressed)) {
+    return Verdict::regression;
+  }
+  return passes(cell.speed) && cell.part_flagged() ? Verdict::inconclusive : cell.speed;
+}
+
+}  // namespace
+
 void settle(CellVerdict& cell) {
   cell.speed = cell.verdict;
-  std::vector<Notice> reasons;
+  std::vector<Notice> regressed, waiting;
   if (cell.memory && cell.memory->verdict == Verdict::regression) {
-    reasons.push_back(cell.memory->reason);
+    regressed.push_back(cell.memory->reason);
   }
-  if (cell.loss && cell.loss->verdict == Verdict::regression) reasons.push_back(cell.loss->reason);
+  if (cell.loss && cell.loss->verdict == Verdict::regression) {
+    regressed.push_back(cell.loss->reason);
+  }
   for (const PartVerdict& part : cell.parts) {
-    if (part.verdict == Verdict::regression) reasons.push_back(part.reason);
+    if (part.verdict == Verdict::regression) regressed.push_back(part.reason);
+    if (part.may_be_the_machines()) waiting.push_back(part.reason);
   }
-  if (reasons.empty()) return;
-  cell.verdict = Verdict::regression;
-  const bool first = cell.speed != Verdict::regression;
-  cell.reasons.insert(first ? cell.reasons.begin() : cell.reasons.end(), reasons.begin(),
-                      reasons.end());
+  cell.verdict = verdict_of_all(cell);
+  const auto add = [&](const std::vector<Notice>& reasons, bool first) {
+    cell.reasons.insert(first ? cell.reasons.begin() : cell.reasons.end(), reasons.begin(),
+                        reasons.end());
+  };
+  add(waiting, passes(cell.speed));
+  add(regressed, cell.speed != Verdict::regression);
 }
 
 std::string reason_text(const CellVerdict& cell) {
@@ -472,9 +499,10 @@ GateReport check(const ResultSet& result, const ResultSet& baseline, const GateO
   return check(result, std::span(&baseline, 1), options);
 }
 
-bool CellVerdict::part_regressed() const {
-  return std::ranges::any_of(
-      parts, [](const PartVerdict& part) { return part.verdict == Verdict::regression; });
+bool CellVerdict::part_flagged() const {
+  return std::ranges::any_of(parts, [](const PartVerdict& part) {
+    return part.verdict == Verdict::regression || part.may_be_the_machines();
+  });
 }
 
 bool CellVerdict::speed_flagged() const {
@@ -494,11 +522,11 @@ std::vector<std::string> flagged_cells(const GateReport& report) {
 
 namespace {
 
-/// Parts that the rerun found as they were pass; the cell does where nothing else has regressed.
+/// Parts that the rerun found as they were pass, those that it found longer are regressions; the
+/// cell is what all its parts make of it.
 void confirm_parts(CellVerdict& cell, const CellVerdict& again) {
-  bool cleared = false;
   for (PartVerdict& part : cell.parts) {
-    if (part.verdict != Verdict::regression) continue;
+    if (part.verdict != Verdict::regression && !part.may_be_the_machines()) continue;
     const auto found = std::ranges::find(again.parts, part.part, &PartVerdict::part);
     if (found == again.parts.end() || found->verdict == Verdict::inconclusive) {
       cell.reasons.push_back(make_notice(
@@ -512,17 +540,15 @@ void confirm_parts(CellVerdict& cell, const CellVerdict& again) {
     Notice outcome = make_notice(repeated ? NoticeCode::rerun_confirms : NoticeCode::rerun_clears,
                                  0, text_of(found->reason));
     if (repeated) {
+      part.verdict = Verdict::regression;
       cell.reasons.push_back(std::move(outcome));
       continue;
     }
-    cleared = true;
     part.verdict = Verdict::pass;
     part.reason = outcome;
     if (reason != cell.reasons.end()) *reason = std::move(outcome);
   }
-  const bool other = (cell.memory && cell.memory->verdict == Verdict::regression) ||
-                     (cell.loss && cell.loss->verdict == Verdict::regression);
-  if (cleared && !other && !cell.part_regressed()) cell.verdict = cell.speed;
+  cell.verdict = verdict_of_all(cell);
 }
 
 }  // namespace

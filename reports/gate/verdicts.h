@@ -41,8 +41,10 @@ struct Rerun {
 struct CellVerdict {
   std::string key;
   WorkKind kind = WorkKind::training;
-  Verdict verdict = Verdict::pass;  ///< of speed, or a regression by memory, loss or a part
-  Verdict speed = Verdict::pass;    ///< what the numbers of this struct are of
+  /// Of speed; a regression by memory, loss or a part; inconclusive where a part may be the
+  /// machine's
+  Verdict verdict = Verdict::pass;
+  Verdict speed = Verdict::pass;  ///< what the numbers of this struct are of
   std::optional<MemoryVerdict> memory;
   std::optional<LossVerdict> loss;
   std::vector<PartVerdict> parts;  ///< of a step, where both sides have them
@@ -63,13 +65,11 @@ struct CellVerdict {
   std::optional<Rerun> rerun;
 
   /// A regression of speed or of a part, or one that may be the machine's: what a rerun decides.
-  [[nodiscard]] bool flagged() const { return speed_flagged() || part_regressed(); }
+  [[nodiscard]] bool flagged() const { return speed_flagged() || part_flagged(); }
   [[nodiscard]] bool speed_flagged() const;
-  [[nodiscard]] bool part_regressed() const;
+  [[nodiscard]] bool part_flagged() const;
   /// A regression at first, which the rerun did not repeat.
-  [[nodiscard]] bool cleared() const {
-    return rerun && speed == Verdict::pass && !part_regressed();
-  }
+  [[nodiscard]] bool cleared() const { return rerun && speed == Verdict::pass && !part_flagged(); }
 };
 
 /// The reasons in one line for people: what changed, by how much, with n and p.
@@ -86,8 +86,8 @@ struct GateReport {
 };
 
 /// Sets CellVerdict::speed to what the cell's verdict was until then; memory, loss and parts that
-/// regressed make the cell a regression and give their reasons: before those of speed, where that
-/// has not regressed.
+/// regressed make the cell a regression, and parts that may be the machine's make one that passes
+/// inconclusive. They give their reasons: before those of speed, where that decided less.
 void settle(CellVerdict& cell);
 
 /// The rule of GateReport::exit_status over its cells.
