@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t kEnd = std::numeric_limits<std::int64_t>::max();
 
 /// The rules with a count of their lines.
-struct Log {
+struct RankLog {
   RankTimeRules rules;
   std::int64_t line = 0;
 
@@ -42,7 +42,7 @@ std::pair<std::int64_t, std::int64_t> steps_of(const RankTimes& times, std::int6
 using Steps = std::pair<std::int64_t, std::int64_t>;
 
 TEST(RankTimeRules, ATimeThatNoStepTakesIsADamagedNumber) {
-  Log log;
+  RankLog log;
   for (const char* own_s : {"1e-305", "1e-10", "1e7", "-1", "nan", "inf"}) log.say(0, 1, 1, own_s);
   EXPECT_TRUE(log.rules.of(0, kEnd).empty());
   log.say(0, 1, 1, "0");
@@ -52,7 +52,7 @@ TEST(RankTimeRules, ATimeThatNoStepTakesIsADamagedNumber) {
 }
 
 TEST(RankTimeRules, ARunThatGoesOnInTheSameLogHasItsOwnStretches) {
-  Log log;
+  RankLog log;
   log.run(1, 10);
   const std::int64_t resumed = log.line + 1;
   log.run(11, 20);
@@ -65,7 +65,7 @@ TEST(RankTimeRules, ARunThatGoesOnInTheSameLogHasItsOwnStretches) {
 }
 
 TEST(RankTimeRules, StretchesThatWereJoinedStayWithTheirRun) {
-  Log log;
+  RankLog log;
   log.run(1, 96);
   const std::int64_t resumed = log.line + 1;
   log.run(97, 200);  // columns of four steps by now
@@ -74,7 +74,7 @@ TEST(RankTimeRules, StretchesThatWereJoinedStayWithTheirRun) {
 }
 
 TEST(RankTimeRules, StepsThatGoBackAreOfAnotherRun) {
-  Log log;
+  RankLog log;
   log.run(1, 10);
   const std::int64_t again = log.line + 1;
   log.run(1, 5);
@@ -85,7 +85,7 @@ TEST(RankTimeRules, StepsThatGoBackAreOfAnotherRun) {
 }
 
 TEST(RankTimeRules, RanksBeyondTheBoundAreLeftOutAndTheOthersGoOn) {
-  Log log;
+  RankLog log;
   const auto most = static_cast<std::int64_t>(RankTimes::kMostRanks);
   for (std::int64_t step = 1; step <= 3; ++step) {
     for (std::int64_t rank = 0; rank < most + 10; ++rank) log.say(rank, step, step, "0.5");

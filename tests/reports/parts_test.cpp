@@ -176,7 +176,7 @@ TEST(PartsGate, APartThatMayBeTheMachinesWaitsForARerun) {
   std::vector<ResultSet> runs = store();
   for (ResultSet& one : runs) one = probed(one, 50);
   const Program slower{.optimizer = 1.025, .machine = 1.015};
-  const GateReport first = check(probed(run(7, slower, 9), 50 / 1.015), runs);
+  const GateReport first = check(probed(measured_run(7, slower, 9), 50 / 1.015), runs);
   const CellVerdict& cell = first.cells.back();
   EXPECT_EQ(cell.speed, Verdict::pass);
   EXPECT_EQ(cell.verdict, Verdict::inconclusive) << reason_text(cell);
@@ -184,10 +184,11 @@ TEST(PartsGate, APartThatMayBeTheMachinesWaitsForARerun) {
   EXPECT_EQ(first.exit_status, 3);
   ASSERT_EQ(flagged_cells(first), std::vector<std::string>{cell.key});
 
-  const GateReport cleared = confirm(first, probed(run(7, {}, 21), 50), runs);
+  const GateReport cleared = confirm(first, probed(measured_run(7, {}, 21), 50), runs);
   EXPECT_EQ(cleared.exit_status, 0) << reason_text(cleared.cells.back());
   EXPECT_TRUE(cleared.cells.back().cleared());
-  const GateReport repeated = confirm(first, probed(run(7, {.optimizer = 1.05}, 22), 50), runs);
+  const GateReport repeated =
+      confirm(first, probed(measured_run(7, {.optimizer = 1.05}, 22), 50), runs);
   EXPECT_EQ(repeated.exit_status, 1) << reason_text(repeated.cells.back());
   EXPECT_EQ(repeated.cells.back().verdict, Verdict::regression);
 }
@@ -207,12 +208,12 @@ TEST(PartsGate, ARerunClearsAPartThatItDoesNotRepeat) {
 
 TEST(PartsGate, ARerunThatCannotTellOfAPartSaysSo) {
   const auto runs = store();
-  const GateReport first = check(run(7, {.optimizer = 1.05}, 9), runs);
-  ResultSet without = run(7, {}, 21);
+  const GateReport first = check(measured_run(7, {.optimizer = 1.05}, 9), runs);
+  ResultSet without = measured_run(7, {}, 21);
   for (Cell& cell : without.cells) {
     for (Trial& trial : cell.trials) trial.parts.clear();
   }
-  for (const ResultSet& rerun : {without, run(1, {.optimizer = 1.05}, 22)}) {
+  for (const ResultSet& rerun : {without, measured_run(1, {.optimizer = 1.05}, 22)}) {
     const GateReport again = confirm(first, rerun, runs);
     EXPECT_EQ(again.exit_status, 1);
     const auto& reasons = again.cells.back().reasons;
