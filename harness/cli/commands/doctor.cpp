@@ -224,7 +224,7 @@ constexpr ExitCodeRow kStatuses[] = {
 
 extern const Command command_doctor{
     "doctor",
-    "what would spoil a measurement, on this machine or on every node",
+    "what would spoil a measurement, here or on every node",
     "",
     "Looks at frequency governor, load, cores, clocks, GPUs in use, disk space and launchers, and "
     "says what to do. It measures and changes nothing; findings do not alter the exit status.\n"
