@@ -48,9 +48,21 @@ double step_seconds(const Cell& cell) {
   return out.empty() ? 0 : median(out);
 }
 
-/// Long enough on either side: what grows from nothing to a share that matters is judged.
-bool matters(const PartVerdict& part, double step_now, double step_base) {
-  return part.now >= kPartOfStep * step_now || part.reference >= kPartOfStep * step_base;
+/// A part and the steps that hold it, in seconds.
+struct PartOfStep {
+  double part = 0, step = 0;
+  [[nodiscard]] bool matters() const { return part >= kPartOfStep * step; }
+};
+
+/// Nothing where the part is short on either side: what grows to a share that matters is judged.
+std::optional<PartVerdict> begin_verdict(std::string_view name, PartOfStep now,
+                                         PartOfStep reference) {
+  if (!now.matters() && !reference.matters()) return std::nullopt;
+  PartVerdict out;
+  out.part = name;
+  out.now = now.part;
+  out.reference = reference.part;
+  return out;
 }
 
 }  // namespace
@@ -68,13 +80,11 @@ void PartTests::add(std::size_t cell, const Cell& now, std::span<const Cell* con
       steps.push_back(step_seconds(*run));
     }
     if (mine.empty() || pooled.empty()) continue;
-    Test test;
-    test.cell = cell;
+    auto verdict = begin_verdict(name, {median(mine), step_seconds(now)},
+                                 {median(medians), median(steps)});
+    if (!verdict) continue;
+    Test test{.cell = cell, .verdict = std::move(*verdict)};
     PartVerdict& out = test.verdict;
-    out.part = name;
-    out.now = median(mine);
-    out.reference = median(medians);
-    if (!matters(out, step_seconds(now), median(steps))) continue;
     out.change = out.now / out.reference - 1;
     out.tolerance = std::max(floor, gate_noise(pooled, medians, out.reference));
     out.n_new = static_cast<int>(mine.size());
@@ -100,13 +110,11 @@ void PartTests::add(std::size_t cell, const PairedTrials& pairs, double floor) {
       step_base.push_back(step_seconds(*before));
     }
     if (ratios.empty()) continue;
-    Test test;
-    test.cell = cell;
+    auto verdict = begin_verdict(name, {median(now), median(step_now)},
+                                 {median(base), median(step_base)});
+    if (!verdict) continue;
+    Test test{.cell = cell, .verdict = std::move(*verdict)};
     PartVerdict& out = test.verdict;
-    out.part = name;
-    out.now = median(now);
-    out.reference = median(base);
-    if (!matters(out, median(step_now), median(step_base))) continue;
     out.change = std::expm1(hodges_lehmann(ratios));
     out.tolerance = floor;
     out.n_new = out.n_base = static_cast<int>(ratios.size());

@@ -578,7 +578,7 @@ std::string MllogSamples::origin(Source from) const {
     case Source::end:
       return "stated at the end";
     case Source::steps:
-      return "of the steps that are told, times the batch,";
+      return "of the steps that are printed, times the batch,";
     case Source::share:
       return "at the last evaluation (its share of train_samples)";
     case Source::epochs:

@@ -11,9 +11,6 @@
 namespace bertbench {
 namespace {
 
-using test::quick;
-using test::Recorder;
-using test::ScratchFolder;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;

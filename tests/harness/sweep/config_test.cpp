@@ -9,7 +9,6 @@
 
 namespace bertbench {
 namespace {
-using test::small_config;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;

@@ -11,11 +11,6 @@
 
 namespace bertbench {
 namespace {
-using test::plan_of;
-using test::quick;
-using test::Recorder;
-using test::ScratchFolder;
-using test::small_config;
 using ::testing::HasSubstr;
 
 void expect_nothing_left_running() {

@@ -8,11 +8,6 @@
 namespace bertbench {
 namespace {
 
-using test::plan_of;
-using test::quick;
-using test::Recorder;
-using test::ScratchFolder;
-using test::small_config;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;

@@ -12,8 +12,6 @@
 namespace bertbench {
 namespace {
 using nlohmann::ordered_json;
-using test::plan_of;
-using test::small_config;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;

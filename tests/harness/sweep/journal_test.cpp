@@ -14,7 +14,6 @@
 
 namespace bertbench {
 namespace {
-using test::ScratchFolder;
 using ::testing::HasSubstr;
 
 Journal open_in(const ScratchFolder& temp) {

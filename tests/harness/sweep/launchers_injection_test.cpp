@@ -20,7 +20,6 @@ namespace bertbench {
 namespace {
 
 namespace fs = std::filesystem;
-using test::ScratchFolder;
 
 /// --set arguments that put a text into each string of a config. {} is the text as JSON.
 const std::vector<std::string> kPlaces{"name={}",

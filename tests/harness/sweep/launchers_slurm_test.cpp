@@ -15,8 +15,6 @@ namespace bertbench {
 namespace {
 
 using test::Actor;
-using test::quick;
-using test::small_config;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 

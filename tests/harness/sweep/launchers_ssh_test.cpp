@@ -10,8 +10,6 @@ extern const Launcher launcher_ssh;
 
 namespace {
 
-using test::quick;
-using test::small_config;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 

@@ -12,12 +12,7 @@
 namespace bertbench {
 namespace {
 using Json = nlohmann::ordered_json;
-using test::plan_of;
-using test::quick;
 using test::read;
-using test::Recorder;
-using test::ScratchFolder;
-using test::small_config;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;

@@ -22,10 +22,6 @@
 
 namespace bertbench {
 namespace {
-using test::plan_of;
-using test::quick;
-using test::Recorder;
-using test::ScratchFolder;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;

@@ -13,8 +13,6 @@
 
 namespace bertbench {
 namespace {
-using test::plan_of;
-using test::small_config;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;

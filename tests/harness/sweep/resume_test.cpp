@@ -15,11 +15,6 @@
 
 namespace bertbench {
 namespace {
-using test::plan_of;
-using test::quick;
-using test::Recorder;
-using test::ScratchFolder;
-using test::small_config;
 using ::testing::HasSubstr;
 
 using Files = std::map<std::string, std::string>;

@@ -9,11 +9,6 @@
 
 namespace bertbench {
 namespace {
-using test::plan_of;
-using test::quick;
-using test::Recorder;
-using test::ScratchFolder;
-using test::small_config;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 

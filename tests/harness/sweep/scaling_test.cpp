@@ -9,7 +9,6 @@
 
 namespace bertbench {
 namespace {
-using test::plan_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 

@@ -77,3 +77,12 @@ inline SweepOptions quick(const std::string& out) {
 }
 
 }  // namespace bertbench::test
+
+// What nearly every test of sweeps names.
+namespace bertbench {
+using test::plan_of;
+using test::quick;
+using test::Recorder;
+using test::ScratchFolder;
+using test::small_config;
+}  // namespace bertbench

@@ -10,26 +10,23 @@ void advance(Value*& values, std::int64_t by) {
   if (values != nullptr) values += by;
 }
 
-/// The rows of one sequence, which begin at `row`, as those of sequence 0.
-NormForward of_sequence(NormForward norm, std::int64_t row, std::int64_t sequence) {
-  const std::int64_t by = row * norm.width;
+void advance_own(NormForward& norm, std::int64_t by) {
   advance(norm.input, by);
   advance(norm.residual, by);
-  advance(norm.sum, by);
   advance(norm.output, by);
-  advance(norm.mean, row);
-  advance(norm.rstd, row);
-  advance(norm.before, sequence);
-  advance(norm.after, sequence);
-  return norm;
 }
-NormBackward of_sequence(NormBackward norm, std::int64_t row, std::int64_t sequence) {
-  const std::int64_t by = row * norm.width;
+void advance_own(NormBackward& norm, std::int64_t by) {
   advance(norm.d_output, by);
-  advance(norm.sum, by);
   advance(norm.d_bypass, by);
   advance(norm.d_sum, by);
   advance(norm.d_input, by);
+}
+
+/// The rows of one sequence, which begin at `row`, as those of sequence 0.
+template <class Norm>
+Norm of_sequence(Norm norm, std::int64_t row, std::int64_t sequence) {
+  advance_own(norm, row * norm.width);
+  advance(norm.sum, row * norm.width);
   advance(norm.mean, row);
   advance(norm.rstd, row);
   advance(norm.before, sequence);
