@@ -55,7 +55,7 @@ std::optional<double> runtime_of_table(const Line& line) {
 
 // {'train_runtime': 273.0148, 'train_samples_per_second': 3.663, 'train_steps_per_second': 0.007}
 // and, in a table, "train_runtime            = 0:14:31.66".
-bool ClosingLines::see_trainer(const Line& line) {
+bool ClosingLines::read_trainer(const Line& line) {
   if (has(line, "'train_runtime':")) {
     const auto runtime = number_after(line, "'train_runtime':");
     const auto samples = number_after(line, "'train_samples_per_second':");
@@ -116,7 +116,7 @@ void ClosingLines::call_steps(std::int64_t line) {
 // "num_samples: 24, ..., avg_duration: 12.5, avg_throughput: 15.363", then with fewer digits
 // "Throughput: 15.36 samples/sec, TFLOPS per GPU by Megatron: 101.20, ..." of Colossal-AI's
 // evaluator (quoted/colossalai.takes_the_evaluators_throughput_with_all_its_digits).
-bool ClosingLines::see_evaluator(const Line& line) {
+bool ClosingLines::read_evaluator(const Line& line) {
   const bool exact = has(line, "num_samples: ") && has(line, "avg_duration: ");
   if (!exact && !has(line, " samples/sec, TFLOPS per GPU")) return false;
   const auto rate = number_after(line, exact ? "avg_throughput: " : "Throughput: ");
@@ -141,7 +141,7 @@ bool ClosingLines::unlike(const Line& line) const {
 
 bool ClosingLines::see(const Line& line) {
   bool known = false;
-  if (!training_s_ && checks_.see_dict(line)) return false;
+  if (!training_s_ && checks_.read_dict(line)) return false;
   if (has(line, "training throughput")) {
     Cursor cursor(line);
     cursor.skip_past("training throughput");
@@ -169,9 +169,9 @@ bool ClosingLines::see(const Line& line) {
     }
   } else if (has(line, "train_runtime") || has(line, "train_samples_per_second") ||
              has(line, "train_steps_per_second ")) {
-    known = see_trainer(line);
+    known = read_trainer(line);
   } else if (has(line, "avg_throughput: ") || has(line, " samples/sec, TFLOPS per GPU")) {
-    known = see_evaluator(line);
+    known = read_evaluator(line);
   } else if (const auto value = shell_time(line)) {
     shell_s_ = *value;
     line_ = line.number;

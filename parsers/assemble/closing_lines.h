@@ -34,8 +34,8 @@ class ClosingLines {
   void give_to(RunDraft& run);
 
  private:
-  bool see_trainer(const Line& line);
-  bool see_evaluator(const Line& line);
+  bool read_trainer(const Line& line);
+  bool read_evaluator(const Line& line);
   void call_steps(std::int64_t line);  ///< the summary counts steps
 
   std::optional<Stated> summary_;

@@ -8,7 +8,7 @@
 
 namespace bertbench {
 
-void TfUpdates::see_left_out(std::int64_t updates) {
+void TfUpdates::read_left_out(std::int64_t updates) {
   if (!left_out_ && updates >= 0) left_out_ = updates;
 }
 
@@ -31,7 +31,7 @@ void TfUpdates::put_waiting(RunDraft& run, std::int64_t stride) {
   waiting_.reset();
 }
 
-void TfUpdates::see_step(const TfDleLine& read, const Line& line, RunDraft& run) {
+void TfUpdates::read_step(const TfDleLine& read, const Line& line, RunDraft& run) {
   const bool first = printed_ < 0;
   Sample sample;
   sample.step = *read.iteration;

@@ -11,7 +11,7 @@
 
 namespace bertbench {
 
-bool TrainerChecks::see_dict(const Line& line) {
+bool TrainerChecks::read_dict(const Line& line) {
   const std::string_view text = trim(line.text);
   if (!text.starts_with("{'") || text.find("'train_") != std::string_view::npos) return false;
   const auto seconds = number_after(line, "_runtime':");
@@ -23,7 +23,7 @@ bool TrainerChecks::see_dict(const Line& line) {
   return true;
 }
 
-bool TrainerChecks::see_member(const Line& line) {
+bool TrainerChecks::read_member(const Line& line) {
   if (line.text.starts_with("\"epoch\": ")) {
     epochs_ = number_after(line, "\"epoch\":");
     // transformers before 5 rounds it to two digits after the point.

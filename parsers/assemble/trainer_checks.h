@@ -17,9 +17,9 @@ class RunDraft;
 class TrainerChecks {
  public:
   /// True when the line is the dict of an evaluation. One from before the training has no epoch.
-  bool see_dict(const Line& line);
+  bool read_dict(const Line& line);
   /// True when the line, which begins with a key, is a member that is kept here.
-  bool see_member(const Line& line);
+  bool read_member(const Line& line);
   /// The runtime was stated: evaluations from here on are not within it. In files without a history
   /// (`timely` false) none is known to be.
   void end_session(bool timely);

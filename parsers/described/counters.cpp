@@ -116,9 +116,9 @@ void CounterFacts::apply(Facts& facts) const {
   }
 }
 
-void PausedClock::see_evaluation() {
+void PausedClock::read_evaluation() {
   evaluated_ = true;
-  clock_.see_evaluation();
+  clock_.read_evaluation();
 }
 
 void PausedClock::next(std::int64_t step) {

@@ -73,7 +73,7 @@ bool DescribedParser::take(const DescribedRule& rule, const Line& line, RunBuild
     plans_[static_cast<std::size_t>(rule.kind)] = {};
     began_s_ = kUnknown;
   }
-  if (rule.interrupts) track(WorkKind::training).clock.see_evaluation();
+  if (rule.interrupts) track(WorkKind::training).clock.read_evaluation();
   take_settings(rule);
   bool taken = false;
   if (values_.has(Field::step) && !rule.outcome) {
@@ -254,7 +254,7 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
   Track& of = track(rule.kind);
   of.fallback = rule.fallback;
   if (rule.counts_from == CountsFrom::first && of.counter.leaves_unknown_steps(printed)) {
-    of.clock.see_evaluation();
+    of.clock.read_evaluation();
   }
   of.counter.move_to(printed);
   of.clock.next(sample.step);

@@ -226,7 +226,7 @@ struct Deepspeed {
   }
 
   // The sequences of all ranks since the beginning.
-  void see_samples(std::int64_t step, std::int64_t samples) {
+  void read_samples(std::int64_t step, std::int64_t samples) {
     if (samples < 1 || batch < 0 || newest.samples < 1) return;
     const std::int64_t steps = step - newest.step, more = samples - newest.samples;
     if (steps < 1) return;
@@ -239,7 +239,7 @@ struct Deepspeed {
     Step at{.track = kProgress, .loss = number_after(line, ", loss=")};
     if (!Cursor::after(line).read(at.step) || !at.loss) return false;
     const auto samples = count_after(line, ", sample_count=");
-    if (samples) see_samples(at.step, *samples);
+    if (samples) read_samples(at.step, *samples);
     newest = {at.step, samples.value_or(0), line.number, *at.loss};
     for (const Engine& engine : engines) {  // as bert_train printed it before
       if (engine.counter != at.step) continue;

@@ -113,7 +113,7 @@ std::optional<PythonValue> literal(std::string_view text) {
 }  // namespace
 
 void NotebookSettings::see(std::string_view line, std::int64_t number) {
-  see_options(line);
+  read_options(line);
   if (!quotes_.empty()) {
     const auto end = line.find(quotes_);
     if (end == std::string_view::npos) return;
@@ -132,7 +132,7 @@ void NotebookSettings::see(std::string_view line, std::int64_t number) {
   if (statement_.empty()) {
     const bool indented = !line.empty() && (line[0] == ' ' || line[0] == '\t');
     if (trim(line).empty()) return;
-    if (!class_.empty() && indented && see_field(line)) return;
+    if (!class_.empty() && indented && read_field(line)) return;
     class_.clear();
     begin_ = number;
   }
@@ -141,7 +141,7 @@ void NotebookSettings::see(std::string_view line, std::int64_t number) {
   const int open = open_brackets(statement_);
   if (open > 0 && statement_.size() < kMaxStatement) return;
   const std::string whole = std::exchange(statement_, {});
-  if (open == 0 && whole.size() < kMaxStatement) see_statement(whole, begin_);
+  if (open == 0 && whole.size() < kMaxStatement) read_statement(whole, begin_);
 }
 
 std::optional<NotebookRun> NotebookSettings::take_run() {
@@ -149,7 +149,7 @@ std::optional<NotebookRun> NotebookSettings::take_run() {
 }
 
 // "--per_device_train_batch_size {config.batch_size}" of a command's text.
-void NotebookSettings::see_options(std::string_view line) {
+void NotebookSettings::read_options(std::string_view line) {
   for (std::size_t at = 0; (at = line.find("--", at)) != std::string_view::npos;) {
     at += 2;
     std::size_t end = at;
@@ -168,7 +168,7 @@ void NotebookSettings::see_options(std::string_view line) {
 }
 
 // "bf16: bool = False". False ends the fields: a method, or another class.
-bool NotebookSettings::see_field(std::string_view line) {
+bool NotebookSettings::read_field(std::string_view line) {
   const auto colon = line.find(':');
   if (colon == std::string_view::npos) return false;
   const std::string_view name = trim(line.substr(0, colon));
@@ -183,7 +183,7 @@ bool NotebookSettings::see_field(std::string_view line) {
   return true;
 }
 
-void NotebookSettings::see_statement(std::string_view text, std::int64_t number) {
+void NotebookSettings::read_statement(std::string_view text, std::int64_t number) {
   const bool decorated = std::exchange(decorated_, text.starts_with(kMark));
   if (decorated && text.starts_with("class ")) {
     text.remove_prefix(6);
@@ -218,7 +218,7 @@ void NotebookSettings::see_statement(std::string_view text, std::int64_t number)
   }
 }
 
-bool NotebookSettings::see_environment(std::string_view target, std::string_view value) {
+bool NotebookSettings::read_environment(std::string_view target, std::string_view value) {
   constexpr std::string_view kEnvironment = "os.environ[";
   if (!target.starts_with(kEnvironment) || !target.ends_with(']')) return false;
   target.remove_prefix(kEnvironment.size());
@@ -235,7 +235,7 @@ bool NotebookSettings::see_environment(std::string_view target, std::string_view
 }
 
 void NotebookSettings::assign(std::string_view target, std::string_view value) {
-  if (see_environment(target, value)) return;
+  if (read_environment(target, value)) return;
   if (const auto dot = target.find('.'); dot != std::string_view::npos) {
     const auto object = objects_.find(std::string(target.substr(0, dot)));
     const std::string_view field = target.substr(dot + 1);

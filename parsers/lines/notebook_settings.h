@@ -61,10 +61,10 @@ class NotebookSettings {
     std::optional<PythonValue> value;  ///< its default, if it is a literal
   };
 
-  void see_statement(std::string_view text, std::int64_t number);
-  bool see_field(std::string_view line);
-  void see_options(std::string_view line);
-  bool see_environment(std::string_view target, std::string_view value);
+  void read_statement(std::string_view text, std::int64_t number);
+  bool read_field(std::string_view line);
+  void read_options(std::string_view line);
+  bool read_environment(std::string_view target, std::string_view value);
   void assign(std::string_view target, std::string_view value);
   void construct(const std::string& variable, const std::vector<Field>& fields,
                  std::string_view arguments);

@@ -35,7 +35,7 @@ std::optional<TfMessage> tf_message(std::string_view line) {
 
 bool TfTurns::see(const TfMessage& message, int rank, double steps_per_second) {
   constexpr std::size_t kMessagesHeld = 64;
-  see_rate(message, steps_per_second);
+  read_rate(message, steps_per_second);
   const std::int64_t who = rank >= 0 ? -1 - std::int64_t{rank} : message.thread;
   if (who != 0 && who != newest_) {
     if (std::ranges::find(seen_, who) != seen_.end()) {
@@ -48,7 +48,7 @@ bool TfTurns::see(const TfMessage& message, int rank, double steps_per_second) {
   return taken_ == 0 || taken_ == who;
 }
 
-void TfTurns::see_rate(const TfMessage& message, double steps_per_second) {
+void TfTurns::read_rate(const TfMessage& message, double steps_per_second) {
   if (std::isnan(message.time_s) || std::isnan(steps_per_second)) return;
   const double steps = (message.time_s - time_s_) * steps_per_second;
   if (steps >= 0 && steps < 0.25 && steps_per_second != rate_) crowded_ = true;

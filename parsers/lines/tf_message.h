@@ -44,7 +44,7 @@ class TfTurns {
   [[nodiscard]] bool several() const { return taken_ != 0 || crowded_; }
 
  private:
-  void see_rate(const TfMessage& message, double steps_per_second);
+  void read_rate(const TfMessage& message, double steps_per_second);
 
   std::vector<std::int64_t> seen_;  ///< threads, and ranks as negative numbers
   std::int64_t newest_ = 0, taken_ = 0;

@@ -60,7 +60,7 @@ std::optional<std::string_view> half_precision(std::string_view name) {
 
 }  // namespace
 
-void FactRules::see_command(const Line& line) {
+void FactRules::read_command(const Line& line) {
   const auto put = [&](Key key, std::optional<std::int64_t> value) {
     if (value) state(line, key, std::to_string(*value));
   };
@@ -111,12 +111,12 @@ void FactRules::see_command(const Line& line) {
       put(Key::gpus_per_node, each);
     }
   }
-  see_announcement(line);
+  read_announcement(line);
   if (has_switch(line, "--fp16")) state(line, Key::precision, "fp16");
   if (has_switch(line, "--bf16")) state(line, Key::precision, "bf16");
 }
 
-void FactRules::see_announcement(const Line& line) {
+void FactRules::read_announcement(const Line& line) {
   const auto world = [&](std::string_view what) {
     Cursor cursor(line);
     if (!cursor.skip_past(what)) return;

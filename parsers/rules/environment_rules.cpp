@@ -209,14 +209,14 @@ void EnvironmentRules::see(const Line& line) {
     if (line.text.find("Could not load") != std::string_view::npos) continue;
     state(line, rule.key, std::move(value), rule.axis);
   }
-  see_gpu(line);
+  read_gpu(line);
 }
 
 // "GPU 3: NVIDIA A100-SXM4-80GB (UUID: ...)" of nvidia-smi -L and torch's collect_env, "GPU 0,1:
 // ..." of mmcv, "|   0  Tesla V100-SXM2...  On   | 0000..." of nvidia-smi, "name: Tesla
 // V100-SXM2-32GB major: 7" and "physical GPU (device: 0, name: ..." of TensorFlow, "rank   0: ...;
 // name = ..." of fairseq, "Running on device_name=NVIDIA H200 with ..." of modded-nanogpt.
-void EnvironmentRules::see_gpu(const Line& line) {
+void EnvironmentRules::read_gpu(const Line& line) {
   std::string_view text = trim(line.text);
   std::string_view name;
   std::optional<std::int64_t> last;  // index of the last GPU on the line
@@ -259,13 +259,13 @@ void EnvironmentRules::see_gpu(const Line& line) {
   }
   if (!is_gpu_name(name)) return;
   state(line, "gpu", std::string(name), false);
-  if (last && *last >= 0 && *last < 1024) see_gpu_index(line, *last);
+  if (last && *last >= 0 && *last < 1024) read_gpu_index(line, *last);
 }
 
 // GPUs are listed from 0 on: one node's, or all workers' (fairseq,
 // quoted/facts.gpus_are_counted_as_they_are_listed). A list more than 1000 lines later is another
 // one.
-void EnvironmentRules::see_gpu_index(const Line& line, std::int64_t index) {
+void EnvironmentRules::read_gpu_index(const Line& line, std::int64_t index) {
   if (index + 1 <= gpus_ && line.number - gpu_line_ < 1000) return;  // the same GPUs again
   gpus_ = index + 1;
   gpu_line_ = line.number;

@@ -33,8 +33,8 @@ class EnvironmentRules {
     bool axis = false;
   };
   void state(const Line& line, std::string_view key, std::string value, bool axis);
-  void see_gpu(const Line& line);
-  void see_gpu_index(const Line& line, std::int64_t index);
+  void read_gpu(const Line& line);
+  void read_gpu_index(const Line& line, std::int64_t index);
 
   std::vector<Statement> statements_;
   std::int64_t gpus_ = 0, gpu_line_ = 0;  ///< of the list of GPUs that was seen last

@@ -139,16 +139,16 @@ void FactRules::see(const Line& line) {
   if (memory_.see(line)) return;
   scores_.see(line);
   environment_.see(line);
-  see_launcher(line);
-  see_framework(line);
-  see_bert_train(line);
-  see_dll_parameter(line);
-  if (!evaluating_) see_arguments(line);
+  read_launcher(line);
+  read_framework(line);
+  read_bert_train(line);
+  read_dll_parameter(line);
+  if (!evaluating_) read_arguments(line);
 }
 
 // The command line that bert_train prints in styles which have no header of their own, and the
 // lines that it adds to NVIDIA's.
-void FactRules::see_bert_train(const Line& line) {
+void FactRules::read_bert_train(const Line& line) {
   const auto program = line.text.find("bert_train ");
   if (program != std::string_view::npos &&
       (line.text.starts_with("+ ") || line.text.find("command = ") < program)) {
@@ -216,7 +216,7 @@ void FactRules::state_options(const Line& line, std::string_view command) {
 // Arguments in DLLogger's lines, for the formats whose records stand next to them: bars, and those
 // of TensorFlow (corpus nvidia-dle-tensorflow/resnet50_v100_amp_gpu8.log;
 // quoted/facts.takes_the_arguments_of_dllogger).
-void FactRules::see_dll_parameter(const Line& line) {
+void FactRules::read_dll_parameter(const Line& line) {
   if (!has(line, " - PARAMETER ")) return;
   const auto batch = number_after(line, "PARAMETER batch_size_per_gpu :");
   if (batch && *batch >= 1 && *batch < 1e9) {
@@ -228,7 +228,7 @@ void FactRules::see_dll_parameter(const Line& line) {
 // gluon-cv's scripts of segmentation and depth print "Namespace(..., batch_size=16, ...,
 // ctx=[gpu(0), gpu(1)], ...)": their loader's batch is divided among these GPUs, and each is one
 // step (corpus mxnet/gluoncv_deeplab_nan_restart.log).
-void FactRules::see_contexts(const Line& line) {
+void FactRules::read_contexts(const Line& line) {
   Cursor cursor(line);
   if (!cursor.skip_past("ctx=[gpu(")) return;
   const auto batch = argument(line.text, "batch_size");
@@ -269,7 +269,7 @@ std::string_view model_name(std::string_view text, std::string_view option) {
 // An option that is for BERT or for any model, by hub name or path. With a configuration file, as
 // NVIDIA's scripts have, --bert_model chooses the vocabulary alone (LambdaLabs' runs of bert-base
 // print bert-large-uncased): the model is known where the file's folder names it.
-void FactRules::see_model(const Line& line) {
+void FactRules::read_model(const Line& line) {
   for (const std::string_view file : {"config_file", "bert_config_path"}) {
     if (model_name(line.text, file).empty()) continue;
     if (has(line, "/bert_base/bert_config.json")) state(line, Key::model, "bert-base");
@@ -289,10 +289,10 @@ void FactRules::see_model(const Line& line) {
   }
 }
 
-void FactRules::see_arguments(const Line& line) {
-  see_contexts(line);
+void FactRules::read_arguments(const Line& line) {
+  read_contexts(line);
   const bool shell = line.text.starts_with("+ ");
-  if (!shell) see_model(line);
+  if (!shell) read_model(line);
   const auto take = [&](Key key, std::string_view name) {
     if (const auto value = argument(line.text, name); value && count(*value)) {
       state(line, key, std::to_string(*count(*value)));
@@ -301,7 +301,7 @@ void FactRules::see_arguments(const Line& line) {
   // DeepSpeed's configuration calls the global batch train_batch_size (corpus
   // deepspeed/dschat_step2_dpo_opt350m.log).
   const bool deepspeed = has(line, "\"train_batch_size\"") || has(line, "train_batch_size ...");
-  see_nvidia_options(line);
+  read_nvidia_options(line);
   // In NVIDIA's BERT for TensorFlow, which prints an option a line, it is of one micro-step of one
   // GPU (corpus nvidia-dle-tensorflow/paddleperf_v100_fp16_gpu8.log).
   const bool option = has(line, "  train_batch_size: ") && tf_message(line.text);
@@ -315,7 +315,7 @@ void FactRules::see_arguments(const Line& line) {
   take(Key::sequence_length, "max_seq_length");
   take(Key::sequence_length, "max_seq_len");
   take(Key::sequence_length, "max_len");  // gluon-nlp's fine-tuning
-  see_megatron_command(line);
+  read_megatron_command(line);
   if (has(line, " ....")) {  // Megatron's list of arguments
     take(Key::sequence_length, "seq_length");
     take(Key::global_batch, "global_batch_size");
@@ -359,7 +359,7 @@ void FactRules::see_arguments(const Line& line) {
   after(Key::global_batch, "distributed & accumulation)");
   after(Key::accumulation, "Gradient Accumulation steps");
   after(Key::planned, "Total optimization steps");
-  see_precision(line);
+  read_precision(line);
   // Megatron-LM: "params_dtype .... torch.float16" and "using torch.float16 for parameters ...".
   Cursor type(line);
   if ((type.skip_past("params_dtype ....") && type.skip_past(" torch.")) ||
@@ -384,7 +384,7 @@ void FactRules::see_arguments(const Line& line) {
 
 // "INFO:tensorflow:  num_accumulation_steps: 4": options as NVIDIA's scripts for TensorFlow print
 // them. The shape of the model stands in the name of the released configuration's folder.
-void FactRules::see_nvidia_options(const Line& line) {
+void FactRules::read_nvidia_options(const Line& line) {
   if (has(line, "  num_accumulation_steps: ")) {
     const auto steps = size_after(line, "  num_accumulation_steps: ");
     if (steps) state(line, Key::accumulation, std::to_string(*steps));
@@ -400,7 +400,7 @@ void FactRules::see_nvidia_options(const Line& line) {
 
 // Options of Megatron-LM's (quoted/facts.an_argument_vector_tells_the_options_of_megatron). Where
 // one replica of the model takes several GPUs, the micro batch is not that of one of them.
-void FactRules::see_megatron_command(const Line& line) {
+void FactRules::read_megatron_command(const Line& line) {
   const auto option = [&](std::string_view name) -> std::optional<std::int64_t> {
     const auto value = argument(line.text, name);
     return value ? count(*value) : std::nullopt;
@@ -415,7 +415,7 @@ void FactRules::see_megatron_command(const Line& line) {
   take(Key::global_batch, "--global-batch-size");
 }
 
-void FactRules::see_framework(const Line& line) {
+void FactRules::read_framework(const Line& line) {
   if (has(line, "torch.distributed")) state(line, Key::framework, "pytorch");
   Cursor cuda(line);
   // TensorFlow's dynamic loader: "Successfully opened dynamic library libcudart.so.11.0".

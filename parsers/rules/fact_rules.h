@@ -80,25 +80,25 @@ class FactRules {
   /// Those of other launches are left out.
   [[nodiscard]] Stated stated_of(const RunDraft& run, std::int64_t before_line,
                                  std::int64_t end_line) const;
-  void see_arguments(const Line& line);
-  void see_contexts(const Line& line);
-  void see_model(const Line& line);
-  void see_megatron_command(const Line& line);
-  void see_engine_batch(const Line& line);
-  void see_communicator(const Line& line);
-  void see_bert_train(const Line& line);
-  void see_dll_parameter(const Line& line);
-  void see_launcher(const Line& line);
-  void see_process(const Line& line);
-  void see_estimator(const Line& line);
-  void see_environment(const Line& line);
-  void see_nvidia_options(const Line& line);
-  void see_torch_launch(const Line& line);
-  void see_paddle_launch(const Line& line);
-  void see_command(const Line& line);
-  void see_announcement(const Line& line);
-  void see_precision(const Line& line);
-  void see_framework(const Line& line);
+  void read_arguments(const Line& line);
+  void read_contexts(const Line& line);
+  void read_model(const Line& line);
+  void read_megatron_command(const Line& line);
+  void read_engine_batch(const Line& line);
+  void read_communicator(const Line& line);
+  void read_bert_train(const Line& line);
+  void read_dll_parameter(const Line& line);
+  void read_launcher(const Line& line);
+  void read_process(const Line& line);
+  void read_estimator(const Line& line);
+  void read_environment(const Line& line);
+  void read_nvidia_options(const Line& line);
+  void read_torch_launch(const Line& line);
+  void read_paddle_launch(const Line& line);
+  void read_command(const Line& line);
+  void read_announcement(const Line& line);
+  void read_precision(const Line& line);
+  void read_framework(const Line& line);
 
   std::vector<Statement> statements_;
   std::vector<OptionStatement> options_;  ///< of bert_train, in order

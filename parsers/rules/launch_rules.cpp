@@ -51,7 +51,7 @@ std::optional<std::string_view> node_argument(std::string_view text) {
 // (quoted/facts.a_precision_is_a_switch_of_its_own_name_only.3). DeepSpeed's switch of bf16 shows
 // nothing without that of fp16, which stands in another place of its list
 // (quoted/deepspeed.ends_where_the_banners_total_is_reached).
-void FactRules::see_precision(const Line& line) {
+void FactRules::read_precision(const Line& line) {
   bool off = has(line, "16-bits training: False") &&
              !(has(line, "Process rank: ") && dated_since_bf16(line));
   if (has(line, "16-bits training: True") || has(line, "fp16 activated!")) {
@@ -83,7 +83,7 @@ void FactRules::see_precision(const Line& line) {
 
 // paddle.distributed.launch prints a table of what it sets, and since 2.3 its settings, one a line
 // (quoted/several_runs.of_paddle_have_the_cards_of_their_command_line).
-void FactRules::see_paddle_launch(const Line& line) {
+void FactRules::read_paddle_launch(const Line& line) {
   Cursor cursor(line);
   if (cursor.skip_past("PADDLE_TRAINERS_NUM ")) {
     cursor.blanks();
@@ -111,7 +111,7 @@ void FactRules::see_paddle_launch(const Line& line) {
 // "comm 0x7f4c rank 0 nranks 32 cudaDev 0 ... - Init COMPLETE" of NCCL (corpus
 // megatron/bigscience_megds3d_old_nccl_info.log). A communicator with a device of its node beyond
 // its ranks is of some ranks only (quoted/facts.communicators_of_one_size_tell_the_world.3).
-void FactRules::see_communicator(const Line& line) {
+void FactRules::read_communicator(const Line& line) {
   Cursor cursor(line);
   if (!cursor.skip_past("NCCL INFO comm ") || !cursor.skip_past(" nranks ")) return;
   const auto ranks = cursor.integer();
@@ -133,7 +133,7 @@ std::optional<FactRules::Statement> FactRules::one_communicator(std::int64_t end
 }
 
 // DeepSpeed's launcher: "cmd = ... train.py --batchsize 128", "nnodes=1, num_local_procs=16".
-void FactRules::see_engine_batch(const Line& line) {
+void FactRules::read_engine_batch(const Line& line) {
   if (has(line, "deepspeed.launcher")) {
     for (const std::string_view name : {"--batch_size", "--batch-size", "--batchsize"}) {
       const auto value = argument(line.text, name);
@@ -154,7 +154,7 @@ void FactRules::see_engine_batch(const Line& line) {
 // "--nnodes=$NODES" and "--nnodes=1:4" have no number. A script that was printed has the options of
 // a command on lines of their own
 // (quoted/facts.command_lines_of_launchers_tell_world_and_precision.18 to .29).
-void FactRules::see_torch_launch(const Line& line) {
+void FactRules::read_torch_launch(const Line& line) {
   constexpr std::int64_t kCommand = 8;  // lines that a command may take
   const auto nodes = node_argument(line.text);
   const bool number = nodes && count(*nodes);
@@ -180,7 +180,7 @@ void FactRules::see_torch_launch(const Line& line) {
 
 // "environ({'LANG': 'C.UTF-8', 'OMPI_COMM_WORLD_SIZE': '2', ...})": Python's print of what Open
 // MPI, Horovod, MPICH, Intel MPI or torchrun set for its ranks.
-void FactRules::see_environment(const Line& line) {
+void FactRules::read_environment(const Line& line) {
   if (!has(line, "environ({")) return;
   const auto first =
       [&](std::initializer_list<std::string_view> names) -> std::optional<std::int64_t> {
@@ -202,10 +202,10 @@ void FactRules::see_environment(const Line& line) {
   }
 }
 
-void FactRules::see_launcher(const Line& line) {
-  see_environment(line);
-  see_communicator(line);
-  see_engine_batch(line);
+void FactRules::read_launcher(const Line& line) {
+  read_environment(line);
+  read_communicator(line);
+  read_engine_batch(line);
   // Slurm's srun; tasks of one a node do other work, such as clearing caches (MLPerf logs of
   // NVIDIA, corpus mlperf/v0.7_nvidia_dgx2h_n32_result1.log).
   const auto tasks = argument(line.text, "--ntasks");
@@ -263,16 +263,16 @@ void FactRules::see_launcher(const Line& line) {
       state(line, Key::micro_batch, std::to_string(*n));
     }
   }
-  see_torch_launch(line);
-  see_paddle_launch(line);
-  see_command(line);
-  see_process(line);
-  see_estimator(line);
+  read_torch_launch(line);
+  read_paddle_launch(line);
+  read_command(line);
+  read_process(line);
+  read_estimator(line);
 }
 
 // The configuration of TensorFlow's Estimator: workers, how they are distributed, a TPU's. Horovod
 // is not in it.
-void FactRules::see_estimator(const Line& line) {
+void FactRules::read_estimator(const Line& line) {
   Cursor workers(line);
   if (workers.skip_past("'_num_worker_replicas': ")) {
     if (const auto n = workers.integer(); n && *n >= 1) {
@@ -289,7 +289,7 @@ void FactRules::see_estimator(const Line& line) {
 // "device: cuda n_gpu: 4, distributed training: False" of the Hugging Face scripts and NVIDIA's:
 // one process drives them all and divides its batch among them. The scripts of 2018 print no colons
 // (quoted/facts.one_process_divides_its_batch_among_its_gpus).
-void FactRules::see_process(const Line& line) {
+void FactRules::read_process(const Line& line) {
   if (!has(line, "distributed training: False") && !has(line, "distributed training False")) return;
   Cursor cursor(line);
   if (!cursor.skip_past("n_gpu")) return;

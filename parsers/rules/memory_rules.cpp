@@ -77,7 +77,7 @@ bool MemoryRules::see(const Line& line) {
     state(found);
     return true;
   }
-  return see_trainer(line) || see_nvidia_smi(line);
+  return read_trainer(line) || read_nvidia_smi(line);
 }
 
 void MemoryRules::state(const Statement& statement) {
@@ -89,7 +89,7 @@ void MemoryRules::state(const Statement& statement) {
 
 // The Trainer's closing dict states all in one line, which holds the rates as well; its table and
 // files have a line a key, by the alphabet, so that train_..._peaked_delta is the last one of them.
-bool MemoryRules::see_trainer(const Line& line) {
+bool MemoryRules::read_trainer(const Line& line) {
   if (line.text.find(kTrainer) == std::string_view::npos) return false;
   const auto take = [&](std::string_view key, std::optional<double>& to) {
     const auto bytes = bytes_of(line, key);
@@ -117,7 +117,7 @@ bool MemoryRules::see_trainer(const Line& line) {
   return (known || last) && line.text.find("_runtime") == std::string_view::npos;
 }
 
-bool MemoryRules::see_nvidia_smi(const Line& line) {
+bool MemoryRules::read_nvidia_smi(const Line& line) {
   const auto unit = line.text.find(kNvidiaSmi);
   if (unit == std::string_view::npos || line.text.find('|') > unit) return false;
   std::size_t begin = unit;

@@ -50,8 +50,8 @@ class MemoryRules {
     bool moment = false;  ///< nvidia-smi's
   };
   void state(const Statement& statement);
-  bool see_trainer(const Line& line);
-  bool see_nvidia_smi(const Line& line);
+  bool read_trainer(const Line& line);
+  bool read_nvidia_smi(const Line& line);
 
   /// What the Trainer printed since the last whole statement, in bytes.
   struct Stages {

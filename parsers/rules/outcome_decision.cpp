@@ -84,7 +84,7 @@ std::int64_t OutcomeRules::grace_line(const RunDraft& run) {
 
 // Several launches in one file, as nohup and Paddle's workerlog.0 append them, none of which came
 // to a step: where the last that failed begins
-// (quoted/outcome_rules.tell_the_last_of_several_launches_that_came_to_no_step).
+// (quoted/outcome_rules.report_the_last_of_several_launches_that_came_to_no_step).
 std::int64_t OutcomeRules::last_failed_launch(std::int64_t begin_line,
                                               std::int64_t end_line) const {
   for (auto launch = launches_.rbegin(); launch != launches_.rend(); ++launch) {

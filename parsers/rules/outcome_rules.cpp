@@ -22,7 +22,7 @@ constexpr std::string_view kRootCause = "Root Cause (first observed";  // torchr
 constexpr std::string_view kRankCode = "exitcode  : ";                 // of a rank in it
 // The first lines of a launch: of nohup, DeepSpeed's runner, torchrun, Paddle's process on its
 // device (its workerlog.0 holds one launch after the other); and the line with which argparse ends
-// one (quoted/outcome_rules.tell_the_arguments_that_no_launch_took).
+// one (quoted/outcome_rules.report_the_arguments_that_no_launch_took).
 constexpr std::string_view kNohup = "nohup: ignoring input";
 constexpr std::string_view kRunner = "[runner.py:";
 constexpr std::string_view kTorchrun = "Setting OMP_NUM_THREADS environment variable";
@@ -240,7 +240,7 @@ void OutcomeRules::add(std::int64_t line, Status status, int strength, std::stri
   signs_.push_back(make_sign(line, status, strength, text));
 }
 
-OutcomeRules::Part OutcomeRules::see_traceback(const Line& line, std::string_view& exception) {
+OutcomeRules::Part OutcomeRules::read_traceback(const Line& line, std::string_view& exception) {
   constexpr std::int64_t kNext = 2;  // lines: another rank may print in between
   const auto holds = [&](std::string_view what) { return has_text(line.text, what); };
   if (holds(kIgnored) || holds(kAtExit) || holds(kThread)) {
@@ -267,7 +267,7 @@ OutcomeRules::Part OutcomeRules::see_traceback(const Line& line, std::string_vie
 }
 
 // The last exception of CPython's chain ended the process; the one that it came from is reported
-// with it (quoted/outcome_rules.tell_the_last_exception_of_a_chain_and_where_it_came_from).
+// with it (quoted/outcome_rules.report_the_last_exception_of_a_chain_and_where_it_came_from).
 bool OutcomeRules::continues_chain(const Line& line, std::string_view exception) {
   constexpr std::int64_t kReach = 200;  // lines of the traceback in between
   if (!std::exchange(chained_, false)) return false;
@@ -308,7 +308,7 @@ bool OutcomeRules::killed_after_failure(const Line& line) {
          has_text(line.text, kKill);
 }
 
-void OutcomeRules::see_launch(const Line& line) {
+void OutcomeRules::read_launch(const Line& line) {
   constexpr std::size_t kLaunchesHeld = 256;  // bounds the memory
   const auto holds = [&](std::string_view words) {
     return words.starts_with("SLURM_") ? names_job(line.text, words) : has_text(line.text, words);
@@ -320,7 +320,7 @@ void OutcomeRules::see_launch(const Line& line) {
 }
 
 void OutcomeRules::see(const Line& line) {
-  see_launch(line);
+  read_launch(line);
   const auto table = outcome_table();
   any_row(line, [&](std::uint32_t row, std::size_t) {
     const std::size_t word = row - table.size();  // huge of a row in the table
@@ -328,7 +328,7 @@ void OutcomeRules::see(const Line& line) {
   });
   const bool follows_failure = killed_after_failure(line);
   std::string_view exception;
-  const Part part = see_traceback(line, exception);
+  const Part part = read_traceback(line, exception);
   if (part == Part::ignored) return;
   const bool named = any_row(line, [&](std::uint32_t row, std::size_t at) {
     if (row >= table.size()) return false;

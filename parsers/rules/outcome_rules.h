@@ -66,14 +66,14 @@ class OutcomeRules {
   static Sign make_sign(std::int64_t line, Status status, int strength, std::string_view text);
   enum class Part { other, exception, of_thread, ignored };  ///< what a line is of a traceback
   void add(std::int64_t line, Status status, int strength, std::string_view text);
-  Part see_traceback(const Line& line, std::string_view& exception);
+  Part read_traceback(const Line& line, std::string_view& exception);
   bool continues_chain(const Line& line, std::string_view exception);
   bool killed_after_failure(const Line& line);
   struct Launch {
     std::int64_t line = 0;
     bool one = false;  ///< of a job: one line, not one of each node
   };
-  void see_launch(const Line& line);
+  void read_launch(const Line& line);
   [[nodiscard]] std::optional<std::int64_t> stated_end(const Sign* failure, std::int64_t begin_line,
                                                        std::int64_t end_line) const;
   [[nodiscard]] std::int64_t last_failed_launch(std::int64_t begin_line,

@@ -80,8 +80,8 @@ void PartTests::add(std::size_t cell, const Cell& now, std::span<const Cell* con
       steps.push_back(step_seconds(*run));
     }
     if (mine.empty() || pooled.empty()) continue;
-    auto verdict = begin_verdict(name, {median(mine), step_seconds(now)},
-                                 {median(medians), median(steps)});
+    auto verdict =
+        begin_verdict(name, {median(mine), step_seconds(now)}, {median(medians), median(steps)});
     if (!verdict) continue;
     Test test{.cell = cell, .verdict = std::move(*verdict)};
     PartVerdict& out = test.verdict;
@@ -110,8 +110,8 @@ void PartTests::add(std::size_t cell, const PairedTrials& pairs, double floor) {
       step_base.push_back(step_seconds(*before));
     }
     if (ratios.empty()) continue;
-    auto verdict = begin_verdict(name, {median(now), median(step_now)},
-                                 {median(base), median(step_base)});
+    auto verdict =
+        begin_verdict(name, {median(now), median(step_now)}, {median(base), median(step_base)});
     if (!verdict) continue;
     Test test{.cell = cell, .verdict = std::move(*verdict)};
     PartVerdict& out = test.verdict;

@@ -150,7 +150,7 @@ class Gate {
     add_missing();
     test_all();
     for (CellVerdict& cell : report_.cells) settle(cell);
-    if (report_.compared == 0) say_why_nothing_was_compared();
+    if (report_.compared == 0) note_why_nothing_was_compared();
     report_.exit_status = gate_exit_status(report_, options_);
     return std::move(report_);
   }
@@ -316,7 +316,7 @@ class Gate {
     }
   }
 
-  void say_why_nothing_was_compared() {
+  void note_why_nothing_was_compared() {
     const bool empty_baseline =
         std::ranges::all_of(runs_, [](const ResultSet* run) { return run->cells.empty(); });
     std::string why = "no cell has a number on both sides";

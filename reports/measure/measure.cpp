@@ -49,7 +49,7 @@ const Estimate* find_like(std::span<const Estimate> estimates, std::string_view 
 
 // A bar of tqdm smooths its rates, and a mean of rates is above work over time: what the bar's own
 // clock states is reported where it is far from them.
-void say_clock_of_bar(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
+void note_clock_of_bar(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
   constexpr double kClockGap = 0.05;    // share of the rate
   constexpr double kOtherSteps = 0.02;  // the clock's marks lie inside the window
   const Estimate* clock = find_like(estimates, "counter_clock", chosen);
@@ -63,7 +63,7 @@ void say_clock_of_bar(std::span<const Estimate> estimates, const Estimate& chose
 // The clock of a tqdm bar was taken and its printed rates are out of what that allows: they are
 // those of the newest steps, not of the window (corpus
 // nvidia-dle-pytorch/lambda_8x2080ti_squad_base_fp16.log).
-void say_rates_of_bar(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
+void note_rates_of_bar(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
   constexpr double kClosingRateGap = 0.05, kErrorsApart = 2;  // share; expected errors
   if (!chosen.whole_seconds) return;
   const Estimate* bar = find_like(estimates, "printed_last", chosen);
@@ -78,7 +78,7 @@ void say_rates_of_bar(std::span<const Estimate> estimates, const Estimate& chose
 // printed ones (NVIDIA's ResNet, corpus nvidia-dle-pytorch/resnet50_v100_amp_gpu8.log: compute_ips
 // and total_ips). Times may rightly differ from it by evaluation and saving; twice as much is
 // mostly another batch, world size or accumulation.
-void say_closing_rate(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
+void note_closing_rate(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
   constexpr double kStatedRateGap = 0.05;  // share of the rate
   constexpr double kApart = 2;             // times
   const Estimate* closing = find_like(estimates, "log_summary", chosen);
@@ -105,7 +105,7 @@ void say_closing_rate(std::span<const Estimate> estimates, const Estimate& chose
 // Times that the log states are one thing, what its clock shows another: a timer that was not
 // reset, or steps that the counter leaves out (mmcv with long first steps, corpus
 // mmseg/hrnet_c32_fp16_mpirun.log; quoted/mindspore.tells_the_time_of_a_sink_by_the_stamps).
-void say_other_clock(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
+void note_other_clock(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
   constexpr double kApart = 1.5;          // times
   constexpr double kCoarsestClock = 0.1;  // resolution, as a share of the rate
   const Estimate* clock = find_like(estimates, "counter_clock", chosen);
@@ -121,7 +121,7 @@ void say_other_clock(std::span<const Estimate> estimates, const Estimate& chosen
 
 // The clock holds what lies between the lines, the rates on them do not: Mask R-CNN's, in
 // parsers/samples/maskrcnn.
-void say_printed_rates(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
+void note_printed_rates(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
   constexpr double kEvaluationGap = 0.05;  // share of the rate
   constexpr double kOtherSteps = 0.02;     // the clock's marks lie inside the window
   const Estimate* printed = find_like(estimates, "printed", chosen);
@@ -135,8 +135,8 @@ void say_printed_rates(std::span<const Estimate> estimates, const Estimate& chos
 // One step that took much longer than its line states, or a counter that jumped between two lines,
 // is in the times of all steps and hardly in the mean of the rates
 // (quoted/tf.reads_a_rate_without_a_step_by_its_clock).
-void say_rates_beside_times(std::span<const Estimate> estimates, const Estimate& chosen,
-                            Trial& trial) {
+void note_rates_next_to_times(std::span<const Estimate> estimates, const Estimate& chosen,
+                              Trial& trial) {
   constexpr double kApart = 1.5;  // times
   const Estimate* printed = find_like(estimates, "printed", chosen);
   if (printed == nullptr) return;
@@ -149,7 +149,7 @@ void say_rates_beside_times(std::span<const Estimate> estimates, const Estimate&
 
 // Compares what the log states with the time at which its lines came, which no log can falsify:
 // trainers that a sweep or --follow watches.
-void say_arrival(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
+void note_arrival(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
   constexpr double kGap = 0.05, kErrorsApart = 3;  // share; expected errors
   const Estimate* arrival = find_like(estimates, "arrival", chosen);
   if (arrival == nullptr || arrival->misleads) return;
@@ -179,26 +179,26 @@ void report_clock_jump(const RunLog& log, const Window& window, Trial& trial) {
 
 // Adds notices to `trial` where the log's clock or its own closing rate is far from `chosen`,
 // which is one of `estimates` (all in one unit). `records`: in the window.
-void say_other_rates(std::span<const Estimate> estimates, const Estimate& chosen,
-                     std::size_t records, Trial& trial) {
+void note_other_rates(std::span<const Estimate> estimates, const Estimate& chosen,
+                      std::size_t records, Trial& trial) {
   // Of fewer records, single steps make the difference: notices would be about those.
   constexpr std::size_t kRecordsForAVerdict = 4;
   if (chosen.name == "step_time" && records >= kRecordsForAVerdict) {
-    say_other_clock(estimates, chosen, trial);
-    say_rates_beside_times(estimates, chosen, trial);
+    note_other_clock(estimates, chosen, trial);
+    note_rates_next_to_times(estimates, chosen, trial);
   }
-  if (chosen.name.starts_with("printed")) say_clock_of_bar(estimates, chosen, trial);
-  if (chosen.name == "counter_clock") say_rates_of_bar(estimates, chosen, trial);
+  if (chosen.name.starts_with("printed")) note_clock_of_bar(estimates, chosen, trial);
+  if (chosen.name == "counter_clock") note_rates_of_bar(estimates, chosen, trial);
   if (chosen.name == "counter_clock" && records >= kRecordsForAVerdict) {
-    say_printed_rates(estimates, chosen, trial);
+    note_printed_rates(estimates, chosen, trial);
   }
   // Tokens of 100,000 GPUs at a million a second each.
   constexpr double kMostPerSecond = 1e11;
   if (chosen.rate > kMostPerSecond) {
     trial.notices.push_back(make_notice(NoticeCode::rate_implausible, 0, rate_with_unit(chosen)));
   }
-  say_closing_rate(estimates, chosen, trial);
-  say_arrival(estimates, chosen, trial);
+  note_closing_rate(estimates, chosen, trial);
+  note_arrival(estimates, chosen, trial);
 }
 
 struct Conversion {
@@ -424,7 +424,7 @@ void choose_rate(const RunLog& log, const Window& window, const Estimates& estim
   if (chosen->name == "log_summary" && window.size() > 0) {
     add(make_notice(NoticeCode::closing_rate_of_run, 0));
   }
-  say_other_rates(estimates.list, *chosen, window.size(), trial);
+  note_other_rates(estimates.list, *chosen, window.size(), trial);
   if (chosen->name == "counter_clock") report_clock_jump(log, window, trial);
   if (chosen->name == "printed_mean") add(mean_of_rates_misleads(records, log.rate_unit));
 }

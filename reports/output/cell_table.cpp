@@ -19,10 +19,10 @@ std::string integer(const std::optional<std::int64_t>& value) {
   return value ? std::to_string(*value) : std::string();
 }
 
-std::string rate_cell(const Cell& cell, bool say_unit) {
+std::string rate_cell(const Cell& cell, bool note_unit) {
   if (!cell.throughput.median) return std::string(no_rate_text(cell));
   std::string text = number_text(*cell.throughput.median);
-  if (say_unit) text += " " + cell.throughput.unit;
+  if (note_unit) text += " " + cell.throughput.unit;
   return text;
 }
 
@@ -79,7 +79,7 @@ Table cell_table(const ResultSet& set) {
   table.columns.push_back({"scaling"});
   table.columns.push_back({"failures"});
 
-  const bool say_unit = !one_unit(set);
+  const bool note_unit = !one_unit(set);
   const bool several_sources = memory_sources(set).size() > 1;
   for (const Cell& cell : set.cells) {
     const Identity& id = cell.identity;
@@ -100,7 +100,7 @@ Table cell_table(const ResultSet& set) {
     }
     row.emplace_back(cell.emulated ? "yes" : "");
     row.push_back(std::to_string(cell.throughput.n));
-    row.push_back(rate_cell(cell, say_unit));
+    row.push_back(rate_cell(cell, note_unit));
     row.push_back(interval_cell(cell));
     row.push_back(maybe(cell.throughput.cv, [](double v) { return percent_text(v, 2); }));
     row.push_back(maybe(cell.speedup, [](const Ratio& r) { return ratio_text(r.value); }));

@@ -50,7 +50,7 @@ class Script : public DlperfScript {
   [[nodiscard]] double iterations() const { return static_cast<double>(train() - warmup()); }
 
   /// A mean of rates is never below work over time.
-  void tell_work_over_time(double mean, std::span<const double> rates) {
+  void report_work_over_time(double mean, std::span<const double> rates) {
     double seconds = 0;
     for (const double rate : rates) seconds += 1 / rate;
     const double right = static_cast<double>(rates.size()) / seconds;
@@ -106,7 +106,7 @@ class Mxnet final : public Script {
                       "{:.2f}",
                       from, warmup(), asked.empty() ? 0.0 : numpy_mean(asked)));
     }
-    tell_work_over_time(mean, used);
+    report_work_over_time(mean, used);
     return out_;
   }
 
@@ -222,7 +222,7 @@ class NgcTensorflow final : public Script {
       note(fmt::format("the log ends early: the mean is over {} lines instead of {}", used.size(),
                        want));
     }
-    tell_work_over_time(mean, used);
+    report_work_over_time(mean, used);
     return out_;
   }
 
@@ -266,7 +266,7 @@ class Paddle final : public Script {
     if (used.size() < static_cast<std::size_t>(train() - warmup())) {
       note(fmt::format("the log ends early: the mean is over {} lines", used.size()));
     }
-    tell_work_over_time(mean, used);
+    report_work_over_time(mean, used);
     return out_;
   }
 

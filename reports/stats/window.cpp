@@ -102,7 +102,7 @@ std::string times_as_long(const SlowFirst& first) {
 }
 
 // MSER-5 leaves out five records or none: among so many that differ a slow first one may stay.
-void say_slow_first(const SlowFirst& first, Window& window) {
+void note_slow_first(const SlowFirst& first, Window& window) {
   constexpr double kWorthAWord = 0.02;
   if (!(first.share > kWorthAWord)) return;
   window.notices.push_back(make_notice(NoticeCode::warmup_in_window, 0, times_as_long(first),
@@ -172,7 +172,7 @@ void apply_automatic(const RunLog& log, std::size_t usable, Window& window) {
     return;
   }
   window.first = *cut;
-  if (*cut == 0 && first) say_slow_first(*first, window);
+  if (*cut == 0 && first) note_slow_first(*first, window);
   window.rule = "auto (mser-5: " + std::to_string(*cut) + ":" + std::to_string(usable) + ")";
 }
 
@@ -191,7 +191,7 @@ std::size_t index_after(const RunLog& log, std::int64_t count) {
   return index;
 }
 
-void say_too_short(std::int64_t total, Window& window) {
+void note_too_short(std::int64_t total, Window& window) {
   window.notices.push_back(make_notice(NoticeCode::too_few_records, 0,
                                        quantity(static_cast<std::size_t>(total), "record"),
                                        window.rule));
@@ -202,7 +202,7 @@ void apply_records(const RunLog& log, const WindowRule& rule, Window& window) {
   window.first = index_after(log, rule.begin);
   window.last = index_after(log, rule.end);
   window.covered = rule.end <= total;
-  if (!window.covered) say_too_short(total, window);
+  if (!window.covered) note_too_short(total, window);
 }
 
 void apply_last(const RunLog& log, const WindowRule& rule, Window& window) {
@@ -210,7 +210,7 @@ void apply_last(const RunLog& log, const WindowRule& rule, Window& window) {
   window.first = index_after(log, std::max<std::int64_t>(0, total - rule.begin));
   window.last = log.records.size();
   window.covered = rule.begin <= total;
-  if (!window.covered) say_too_short(total, window);
+  if (!window.covered) note_too_short(total, window);
 }
 
 // Steps A < n <= B. A record stands for the steps between two printed counters; those that lie

@@ -19,7 +19,7 @@ RunDraft& DllRun::run(const Line& line, RunBuilder& out) {
   return run;
 }
 
-void DllRun::see_convnet(std::int64_t batch, std::int64_t world, std::int64_t optimizer_batch) {
+void DllRun::read_convnet(std::int64_t batch, std::int64_t world, std::int64_t optimizer_batch) {
   if (batch < 1 || batch >= 1'000'000 || world < 1 || world >= 1'000'000) return;
   micro_batch_ = batch;
   world_ = world;
@@ -77,7 +77,7 @@ DllRun::Count DllRun::count(const DllStep& step) const {
   return out;
 }
 
-void DllRun::see_step(const DllStep& step, const Line& line, RunBuilder& out) {
+void DllRun::read_step(const DllStep& step, const Line& line, RunBuilder& out) {
   if (!(step.iteration >= 0 && step.iteration < 1e15)) return;
   const bool next_epoch = begins_epoch(step);
   // An update that is taken back counts as skipped: where that count goes on the run does.
@@ -117,7 +117,7 @@ void DllRun::see_step(const DllStep& step, const Line& line, RunBuilder& out) {
   time_s_ = step.time_s;
 }
 
-void DllRun::see_closing(const DllClosing& closing, const Line& line, RunBuilder& out) {
+void DllRun::read_closing(const DllClosing& closing, const Line& line, RunBuilder& out) {
   RunDraft& draft = run(line, out);
   if (closing.rate) {
     draft.log.summary = Stated{*closing.rate, RateUnit::sequences_per_second, line.number};

@@ -34,15 +34,15 @@ class DllRun {
  public:
   /// The iteration's number stands still while the loss scaler skips updates, yet those steps take
   /// their full time: the counter of a record is the applied and the skipped updates together.
-  void see_step(const DllStep& step, const Line& line, RunBuilder& out);
-  void see_closing(const DllClosing& closing, const Line& line, RunBuilder& out);
+  void read_step(const DllStep& step, const Line& line, RunBuilder& out);
+  void read_closing(const DllClosing& closing, const Line& line, RunBuilder& out);
   /// Where the lines stand for several iterations each, so does the first of a run.
   static void finish(RunBuilder& out);
-  void see_micro_batch(std::int64_t sequences) { micro_batch_ = sequences; }
+  void read_micro_batch(std::int64_t sequences) { micro_batch_ = sequences; }
   /// ConvNets' arguments: the batch of one GPU, and that of an update of the weights, of which an
   /// iteration may be a part (-1: is all).
-  void see_convnet(std::int64_t batch, std::int64_t world, std::int64_t optimizer_batch);
-  /// What see_convnet found, for a run that may have no records.
+  void read_convnet(std::int64_t batch, std::int64_t world, std::int64_t optimizer_batch);
+  /// What read_convnet found, for a run that may have no records.
   void fill_convnet(Facts& facts) const;
 
  private:

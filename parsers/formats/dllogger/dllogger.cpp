@@ -73,15 +73,15 @@ class DlloggerParser final : public LineParser {
   }
 
  private:
-  bool see_parameter(const Line& said);
+  bool read_parameter(const Line& said);
   void fill_arguments(Facts& facts) const;
   void fill_open(RunBuilder& out);
   void fill_mxnet(Facts& facts) const;
-  bool see_closing(const Line& said, RunBuilder& out);
-  static bool see_epoch(const Line& said, RunBuilder& out);
-  static bool see_benchmark(const Line& said, RunBuilder& out);
-  static bool see_image_epoch(const Line& said, RunBuilder& out);
-  bool see_speech(const Line& said, double time_s, RunBuilder& out);
+  bool read_closing(const Line& said, RunBuilder& out);
+  static bool read_epoch(const Line& said, RunBuilder& out);
+  static bool read_benchmark(const Line& said, RunBuilder& out);
+  static bool read_image_epoch(const Line& said, RunBuilder& out);
+  bool read_speech(const Line& said, double time_s, RunBuilder& out);
 
   DllRun run_;
   const RunDraft* filled_ = nullptr;  ///< the arguments before it
@@ -108,16 +108,16 @@ bool DlloggerParser::parse(const Line& line, RunBuilder& out) {
   if (!time || dash == std::string_view::npos) return false;
   Line said = line;
   said.text = line.text.substr(dash + 3);
-  if (see_epoch(said, out) || (!iterations_ && see_image_epoch(said, out))) {
+  if (read_epoch(said, out) || (!iterations_ && read_image_epoch(said, out))) {
     fill_open(out);
     return true;
   }
-  if (see_benchmark(said, out)) return true;
+  if (read_benchmark(said, out)) return true;
   if (has(said.text, "throughput_train") || has(said.text, "train_throughput")) return false;
-  if (said.text.starts_with("PARAMETER ")) return see_parameter(said);
-  if (see_speech(said, *time, out)) return true;
+  if (said.text.starts_with("PARAMETER ")) return read_parameter(said);
+  if (read_speech(said, *time, out)) return true;
   const auto iteration = iteration_of(said);
-  if (!iteration) return see_closing(said, out);
+  if (!iteration) return read_closing(said, out);
   if (has(said.text, "alidation") || has(said.text, "valuation")) return true;
   DllStep step;
   step.iteration = *iteration;
@@ -132,7 +132,7 @@ bool DlloggerParser::parse(const Line& line, RunBuilder& out) {
   }
   if (!step.loss) return false;  // no training iteration, or cut by the end of input
   step.rate = image_rate(said).value_or(kUnknown);
-  run_.see_step(step, line, out);
+  run_.read_step(step, line, out);
   if (mxnet_) fill_mxnet(out.run(WorkKind::training, line.number).log.facts);
   fill_open(out);
   iterations_ = true;
@@ -147,7 +147,7 @@ void close_ended(std::int64_t step, RunBuilder& out) {
 }
 
 // Four lines an iteration: its number over all epochs, loss, items/s (no sequences) and time.
-bool DlloggerParser::see_speech(const Line& said, double time_s, RunBuilder& out) {
+bool DlloggerParser::read_speech(const Line& said, double time_s, RunBuilder& out) {
   Cursor cursor(said);
   if (cursor.literal("() run_time : ")) {
     RunDraft* run = out.open(WorkKind::training);
@@ -219,7 +219,7 @@ void put_epoch(std::int64_t epoch, double rate, std::optional<double> loss, cons
 }
 
 // NCF, a record an epoch; after the last one stands "() best_train_throughput : ... ".
-bool DlloggerParser::see_epoch(const Line& said, RunBuilder& out) {
+bool DlloggerParser::read_epoch(const Line& said, RunBuilder& out) {
   Cursor cursor(said);
   if (cursor.literal("() best_train_throughput : ")) {
     RunDraft* run = out.open(WorkKind::training);
@@ -255,7 +255,7 @@ bool DlloggerParser::see_epoch(const Line& said, RunBuilder& out) {
 }
 
 // nnU-Net's benchmark: images/s of all GPUs, after the whole run.
-bool DlloggerParser::see_benchmark(const Line& said, RunBuilder& out) {
+bool DlloggerParser::read_benchmark(const Line& said, RunBuilder& out) {
   Cursor cursor(said);
   if (!cursor.literal("() throughput_")) return false;
   const bool training = cursor.literal("train : ");
@@ -271,7 +271,7 @@ bool DlloggerParser::see_benchmark(const Line& said, RunBuilder& out) {
 
 // ConvNets where only epochs are shown, as they are without --verbose: "Epoch: 0  train.loss : 6.06
 // None train.compute_ips : 5816.83 images/s train.total_ips : 5793.51 images/s".
-bool DlloggerParser::see_image_epoch(const Line& said, RunBuilder& out) {
+bool DlloggerParser::read_image_epoch(const Line& said, RunBuilder& out) {
   Cursor cursor(said);
   if (!cursor.literal("Epoch: ")) return false;
   const auto epoch = cursor.integer();
@@ -310,7 +310,7 @@ void DlloggerParser::fill_mxnet(Facts& facts) const {
 }
 
 // A log that fails before its first step holds nothing else.
-bool DlloggerParser::see_parameter(const Line& said) {
+bool DlloggerParser::read_parameter(const Line& said) {
   speech_ = speech_ || has(said.text, " model_name : Tacotron2") ||
             has(said.text, " model_name : WaveGlow");
   if (const auto world = size_after(said, " world_size :")) world_ = world;
@@ -319,7 +319,7 @@ bool DlloggerParser::see_parameter(const Line& said) {
   const auto update = number_after(said, " optimizer_batch_size :");
   if (speech_ && batch) batch_ = batch;
   if (has(said.text, " arch :") && batch && update && std::abs(*update) < 1e9) {
-    run_.see_convnet(*batch, world_.value_or(0), static_cast<std::int64_t>(*update));
+    run_.read_convnet(*batch, world_.value_or(0), static_cast<std::int64_t>(*update));
   }
   if (has(said.text, " negative_samples :")) {  // NCF
     if (batch) whole_ = batch;
@@ -339,7 +339,7 @@ bool DlloggerParser::see_parameter(const Line& said) {
     }
   }
   const bool stated = number_after(said, "batch_size_per_gpu :").has_value();
-  if (const auto each = size_after(said, "batch_size_per_gpu :")) run_.see_micro_batch(*each);
+  if (const auto each = size_after(said, "batch_size_per_gpu :")) run_.read_micro_batch(*each);
   return stated || has(said.text, "Config :") || has(said.text, "train_start :") ||
          has(said.text, "SEED :") || has(said.text, "batch_size :");
 }
@@ -353,7 +353,7 @@ void part_runs(WorkKind kind, double rate, RunBuilder& out) {
   }
 }
 
-bool DlloggerParser::see_closing(const Line& said, RunBuilder& out) {
+bool DlloggerParser::read_closing(const Line& said, RunBuilder& out) {
   // SQuAD's prediction: of its own kind, whatever was trained before.
   if (const auto rate = number_after(said, "inference_sequences_per_second :")) {
     part_runs(WorkKind::inference, *rate, out);
@@ -385,7 +385,7 @@ bool DlloggerParser::see_closing(const Line& said, RunBuilder& out) {
   }
   if (!closing.rate && !closing.wall_s && !(ssd && closing.training_s)) return false;
   if (closing.rate) part_runs(WorkKind::training, *closing.rate, out);
-  run_.see_closing(closing, said, out);
+  run_.read_closing(closing, said, out);
   return true;
 }
 

@@ -50,19 +50,19 @@ class DlloggerJsonParser final : public LineParser {
   }
 
  private:
-  void see_parameters(const Json& data);
+  void read_parameters(const Json& data);
   void fill_arguments(Facts& facts) const {
     run_.fill_convnet(facts);
     if (amp_) facts.precision.set("fp16", FactSource::log);
   }
-  void see_usual(DllStep& usual, const Line& line, RunBuilder& out);
-  bool see_speech(const Json& step, const Json& json, const Json& data, const Line& line,
-                  RunBuilder& out);
-  void see_iteration(double iteration, const Json& json, const Json& data, const Line& line,
-                     RunBuilder& out);
-  bool see_update(double iteration, const Json& json, const Json& data, const Line& line,
-                  RunBuilder& out);
-  void see_closing(const Json& data, const Line& line, RunBuilder& out);
+  void read_usual(DllStep& usual, const Line& line, RunBuilder& out);
+  bool read_speech(const Json& step, const Json& json, const Json& data, const Line& line,
+                   RunBuilder& out);
+  void read_iteration(double iteration, const Json& json, const Json& data, const Line& line,
+                      RunBuilder& out);
+  bool read_update(double iteration, const Json& json, const Json& data, const Line& line,
+                   RunBuilder& out);
+  void read_closing(const Json& data, const Line& line, RunBuilder& out);
   bool of_an_epoch(double iteration, const Line& line, std::optional<double>& epoch);
   DllRun run_;
   DllLineReader reader_;
@@ -103,7 +103,7 @@ bool DlloggerJsonParser::parse(const Line& line, RunBuilder& out) {
   DllStep usual;
   if (!tensorflow_ && reader_.read(line.text.substr(at + 5), usual) &&
       (usual.loss || find_text(line.text, kTrained) == std::string_view::npos)) {
-    see_usual(usual, line, out);
+    read_usual(usual, line, out);
     return true;
   }
   const Json json = parse_json_line(line.text.substr(at + 5));
@@ -112,27 +112,27 @@ bool DlloggerJsonParser::parse(const Line& line, RunBuilder& out) {
   const auto data = json.find("data");
   if (step == json.end() || data == json.end() || !data->is_object()) return false;
   if (step->is_string()) {
-    see_parameters(*data);
+    read_parameters(*data);
     return true;
   }
   if (step->is_array() && step->empty()) {
-    see_closing(*data, line, out);
+    read_closing(*data, line, out);
     return true;
   }
   if (step->is_number()) {
-    see_iteration(step->get<double>(), json, *data, line, out);
+    read_iteration(step->get<double>(), json, *data, line, out);
     return true;
   }
   if (!step->is_array() || step->empty() || !step->back().is_number()) return true;
-  if (step->size() == 3) return see_speech(*step, json, *data, line, out);
+  if (step->size() == 3) return read_speech(*step, json, *data, line, out);
   if (step->size() > 3) return true;
   if (step->size() == 1 && pairs_) return true;
   pairs_ = pairs_ || step->size() == 2;
-  see_iteration(step->back().get<double>(), json, *data, line, out);
+  read_iteration(step->back().get<double>(), json, *data, line, out);
   return true;
 }
 
-void DlloggerJsonParser::see_closing(const Json& data, const Line& line, RunBuilder& out) {
+void DlloggerJsonParser::read_closing(const Json& data, const Line& line, RunBuilder& out) {
   DllClosing closing;
   closing.rate = number(data, "training_sequences_per_second");
   closing.wall_s = number(data, "e2e_train_time");
@@ -150,7 +150,7 @@ void DlloggerJsonParser::see_closing(const Json& data, const Line& line, RunBuil
   }
   if (!closing.rate && !closing.wall_s) return;
   if (!tensorflow_) {
-    run_.see_closing(closing, line, out);
+    run_.read_closing(closing, line, out);
     return;
   }
   RunDraft& run = out.run(WorkKind::training, line.number);
@@ -160,8 +160,8 @@ void DlloggerJsonParser::see_closing(const Json& data, const Line& line, RunBuil
 }
 
 // An iteration of BERT for TensorFlow.
-bool DlloggerJsonParser::see_update(double iteration, const Json& json, const Json& data,
-                                    const Line& line, RunBuilder& out) {
+bool DlloggerJsonParser::read_update(double iteration, const Json& json, const Json& data,
+                                     const Line& line, RunBuilder& out) {
   const auto rate = number(data, "throughput_train");
   if (!rate || !(*rate >= 0) || !data.contains("mlm_loss")) return false;
   if (!(iteration >= 0 && iteration < 1e12)) return true;
@@ -179,32 +179,32 @@ bool DlloggerJsonParser::see_update(double iteration, const Json& json, const Js
     updates_.end(open);
     out.close(WorkKind::training);
   }
-  updates_.see_head();
+  updates_.read_head();
   RunDraft& run = out.run(WorkKind::training, line.number);
   run.log.iteration_unit = IterationUnit::optimizer_step;
   run.log.clock_resolution_s = 1e-6;
   run.log.clock_is_wall = true;
-  updates_.see_step(read, line, run);
+  updates_.read_step(read, line, run);
   return true;
 }
 
 // BERT states the batch of one GPU in a line of its own, ConvNets all arguments in one.
-void DlloggerJsonParser::see_parameters(const Json& data) {
+void DlloggerJsonParser::read_parameters(const Json& data) {
   const auto size = [&](const char* key) -> std::int64_t {
     const double value = number(data, key).value_or(0);
     return std::abs(value) < 1e9 ? static_cast<std::int64_t>(value) : 0;  // a NaN is not less
   };
-  if (const auto batch = size("batch_size_per_gpu"); batch >= 1) run_.see_micro_batch(batch);
+  if (const auto batch = size("batch_size_per_gpu"); batch >= 1) run_.read_micro_batch(batch);
   if (!data.contains("arch") || !data.contains("optimizer_batch_size")) return;
-  run_.see_convnet(size("batch_size"), size("world_size"), size("optimizer_batch_size"));
+  run_.read_convnet(size("batch_size"), size("world_size"), size("optimizer_batch_size"));
   const auto amp = data.find("amp");
   amp_ = amp != data.end() && amp->is_boolean() && amp->get<bool>();
 }
 
 // Three numbers are an evaluation's, but FastPitch's are epoch, iteration and iterations of an
 // epoch: "step": [1, 2, 40], "data": {"train_loss": 31.5, ..., "train_took": 5.5}.
-bool DlloggerJsonParser::see_speech(const Json& step, const Json& json, const Json& data,
-                                    const Line& line, RunBuilder& out) {
+bool DlloggerJsonParser::read_speech(const Json& step, const Json& json, const Json& data,
+                                     const Line& line, RunBuilder& out) {
   if (!number(data, "train_took") || !step[0].is_number() || !step[1].is_number()) return true;
   pairs_ = true;
   DllStep said;
@@ -212,19 +212,19 @@ bool DlloggerJsonParser::see_speech(const Json& step, const Json& json, const Js
   said.iteration = step[1].get<double>();
   said.loss = number(data, "train_loss");
   said.time_s = number(json, "timestamp").value_or(kUnknown);
-  if (said.loss) run_.see_step(said, line, out);
+  if (said.loss) run_.read_step(said, line, out);
   return true;
 }
 
-void DlloggerJsonParser::see_usual(DllStep& usual, const Line& line, RunBuilder& out) {
+void DlloggerJsonParser::read_usual(DllStep& usual, const Line& line, RunBuilder& out) {
   if (!usual.loss || of_an_epoch(usual.iteration, line, usual.epoch)) return;
   newest_ = usual.iteration;
-  run_.see_step(usual, line, out);
+  run_.read_step(usual, line, out);
 }
 
-void DlloggerJsonParser::see_iteration(double iteration, const Json& json, const Json& data,
-                                       const Line& line, RunBuilder& out) {
-  if (see_update(iteration, json, data, line, out)) return;
+void DlloggerJsonParser::read_iteration(double iteration, const Json& json, const Json& data,
+                                        const Line& line, RunBuilder& out) {
+  if (read_update(iteration, json, data, line, out)) return;
   DllStep step;
   step.iteration = iteration;
   step.skipped = number(data, "skipped_steps");
@@ -234,7 +234,7 @@ void DlloggerJsonParser::see_iteration(double iteration, const Json& json, const
     if (!step.loss) step.loss = number(data, key);
   }
   step.rate = number(data, "train.total_ips").value_or(kUnknown);
-  if (step.loss) run_.see_step(step, line, out);
+  if (step.loss) run_.read_step(step, line, out);
 }
 
 std::unique_ptr<LineParser> make() { return std::make_unique<DlloggerJsonParser>(); }

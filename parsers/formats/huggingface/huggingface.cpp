@@ -282,9 +282,9 @@ void EvaluationsBetween::conclude(RunDraft& run) {
 class TrainerFiles {
  public:
   /// A member on a line of its own: "\"loss\": 0.46,". True when it is one that is known.
-  bool see_member(const Line& line, TrainerEvaluations& evaluations, RunBuilder& out);
+  bool read_member(const Line& line, TrainerEvaluations& evaluations, RunBuilder& out);
   /// A file, or a dict, without line breaks: member by member, as if each stood on a line.
-  bool see_compact(const Line& line, TrainerEvaluations& evaluations, RunBuilder& out);
+  bool read_compact(const Line& line, TrainerEvaluations& evaluations, RunBuilder& out);
   /// An overlong line comes in parts, of which only the first has the opening brace.
   [[nodiscard]] bool goes_on(const Line& line) const { return line.number == compact_line_; }
 
@@ -294,8 +294,8 @@ class TrainerFiles {
   void conclude(RunDraft& draft) const;
 
  private:
-  bool see_rate(const Line& line, RunBuilder& out);
-  bool see_entry(const Line& line, RunBuilder& out);
+  bool read_rate(const Line& line, RunBuilder& out);
+  bool read_entry(const Line& line, RunBuilder& out);
   void fill_old_rate(RunDraft& draft) const;
 
   bool history_ = false;
@@ -316,7 +316,8 @@ RunDraft& run(const Line& line, RunBuilder& out) {
   return draft;
 }
 
-bool TrainerFiles::see_compact(const Line& line, TrainerEvaluations& evaluations, RunBuilder& out) {
+bool TrainerFiles::read_compact(const Line& line, TrainerEvaluations& evaluations,
+                                RunBuilder& out) {
   const bool state = line.text.find("\"log_history\": [") != std::string_view::npos;
   const bool results = line.text.find("_runtime\": ") != std::string_view::npos;
   const bool dict = line.number != compact_line_ && loss_of_line(line).has_value();
@@ -333,12 +334,12 @@ bool TrainerFiles::see_compact(const Line& line, TrainerEvaluations& evaluations
     Line member = line;
     member.text = line.text.substr(quote, end - quote);
     member.terminator = comma == std::string_view::npos ? line.terminator : '\n';
-    known |= see_member(member, evaluations, out);
+    known |= read_member(member, evaluations, out);
   }
   return known;
 }
 
-bool TrainerFiles::see_member(const Line& line, TrainerEvaluations& evaluations, RunBuilder& out) {
+bool TrainerFiles::read_member(const Line& line, TrainerEvaluations& evaluations, RunBuilder& out) {
   const auto is = [&](std::string_view key) { return line.text.starts_with(key); };
   if (is("\"log_history\": [")) {
     history_ = true;
@@ -358,11 +359,11 @@ bool TrainerFiles::see_member(const Line& line, TrainerEvaluations& evaluations,
     return runtime_.has_value();
   }
   if (evaluations.see(line, out)) return true;
-  if (checks_.see_member(line)) return history_;  // what is not taken comes again, unindented
-  return see_rate(line, out) || see_entry(line, out);
+  if (checks_.read_member(line)) return history_;  // what is not taken comes again, unindented
+  return read_rate(line, out) || read_entry(line, out);
 }
 
-bool TrainerFiles::see_rate(const Line& line, RunBuilder& out) {
+bool TrainerFiles::read_rate(const Line& line, RunBuilder& out) {
   if (line.text.starts_with("\"train_steps_per_second\": ")) {
     steps_rate_ = number_after(line, "\"train_steps_per_second\":");
     return steps_rate_.has_value();
@@ -375,7 +376,7 @@ bool TrainerFiles::see_rate(const Line& line, RunBuilder& out) {
 }
 
 // The loss of an entry of the history, or its step.
-bool TrainerFiles::see_entry(const Line& line, RunBuilder& out) {
+bool TrainerFiles::read_entry(const Line& line, RunBuilder& out) {
   if (!history_ && line.number != dict_line_) return false;
   if (line.text.starts_with("\"loss\": ")) {
     loss_ = number_after(line, "\"loss\":");
@@ -555,13 +556,13 @@ class HuggingfaceParser final : public LineParser {
   void finish(RunBuilder& out) override;
 
  private:
-  bool see_console(const Line& line, RunBuilder& out);
-  bool see_dict(const Line& line, RunBuilder& out);
-  bool see_progress(const TrainerProgress& at, const Line& line, RunBuilder& out);
-  bool see_total(const Line& line);
+  bool read_console(const Line& line, RunBuilder& out);
+  bool read_dict(const Line& line, RunBuilder& out);
+  bool read_progress(const TrainerProgress& at, const Line& line, RunBuilder& out);
+  bool read_total(const Line& line);
   void end_run(RunBuilder& out);
   [[nodiscard]] double steps_per_epoch() const;
-  void see_end(const Line& line);
+  void read_end(const Line& line);
   void conclude(RunBuilder& out);
   void conclude_console(RunDraft& draft);
   RunDraft& run(const Line& line, RunBuilder& out);
@@ -603,17 +604,17 @@ bool HuggingfaceParser::parse(const Line& line, RunBuilder& out) {
     const auto at = TrainerProgress::read(line);
     // ms-swift adds its keys to an evaluation and to the closing line as well.
     if (at && (at->loss || text.starts_with("{\"current_steps")))
-      return see_progress(*at, line, out);
+      return read_progress(*at, line, out);
     between_.see(line);
   }
   if (text.starts_with('{') ? text.starts_with("{\"") : files_.goes_on(line)) {
-    return files_.see_compact(line, evaluations_, out);
+    return files_.read_compact(line, evaluations_, out);
   }
-  if (!text.starts_with('"')) return see_console(line, out);
+  if (!text.starts_with('"')) return read_console(line, out);
   Line member = line;
   member.text = text;
   member.literals = {};
-  return files_.see_member(member, evaluations_, out);
+  return files_.read_member(member, evaluations_, out);
 }
 
 void HuggingfaceParser::end_run(RunBuilder& out) {
@@ -625,7 +626,7 @@ void HuggingfaceParser::end_run(RunBuilder& out) {
 }
 
 // Totals that the Trainer prints when it begins.
-bool HuggingfaceParser::see_total(const Line& line) {
+bool HuggingfaceParser::read_total(const Line& line) {
   const auto take = [&](std::string_view key, std::optional<double>& total) {
     if (line.text.find(key) == std::string_view::npos) return false;
     if (!total) total = trainer_total(line, key);  // evaluations print their examples as well
@@ -651,10 +652,10 @@ double HuggingfaceParser::steps_per_epoch() const {
 }
 
 // The epoch says which step it is, where the log has both totals; else dicts are counted.
-bool HuggingfaceParser::see_dict(const Line& line, RunBuilder& out) {
+bool HuggingfaceParser::read_dict(const Line& line, RunBuilder& out) {
   const auto loss = number_after(line, "{'loss':");
   if (!loss) return false;
-  if (const auto at = TrainerProgress::read(line)) return see_progress(*at, line, out);
+  if (const auto at = TrainerProgress::read(line)) return read_progress(*at, line, out);
   if (line.text == last_dict_) return true;  // each process prints it
   last_dict_ = std::string(line.text);
   const auto epoch = number_after(line, "'epoch':");
@@ -683,7 +684,8 @@ bool HuggingfaceParser::see_dict(const Line& line, RunBuilder& out) {
   return true;
 }
 
-bool HuggingfaceParser::see_progress(const TrainerProgress& at, const Line& line, RunBuilder& out) {
+bool HuggingfaceParser::read_progress(const TrainerProgress& at, const Line& line,
+                                      RunBuilder& out) {
   if (line.text == last_dict_) return true;  // each process prints it
   last_dict_ = std::string(line.text);
   RunDraft* open = out.open(WorkKind::training);
@@ -724,12 +726,12 @@ bool counts_before_dict(std::string_view text) {
          !has(text, "'epoch':") && !has(text, "'learning_rate':");
 }
 
-bool HuggingfaceParser::see_console(const Line& line, RunBuilder& out) {
+bool HuggingfaceParser::read_console(const Line& line, RunBuilder& out) {
   if (line.text.find("{'loss':") != std::string_view::npos) {
     if (counts_before_dict(line.text)) return false;
     // tf-models prints the statistics of its run like that.
     return line.text.find("'step_timestamp_log'") == std::string_view::npos &&
-           line.text.find("steps_per_second: ") == std::string_view::npos && see_dict(line, out);
+           line.text.find("steps_per_second: ") == std::string_view::npos && read_dict(line, out);
   }
   if (line.text.find("***** Running training") != std::string_view::npos) {
     epochs_ = steps_ = per_epoch_ = examples_ = batch_ = resumed_at_ = std::nullopt;
@@ -738,10 +740,10 @@ bool HuggingfaceParser::see_console(const Line& line, RunBuilder& out) {
     return false;  // NVIDIA's scripts say so as well
   }
   if (banner_.see(line)) return true;
-  if (see_total(line)) return false;
+  if (read_total(line)) return false;
   // Trainings without a loss between their statements.
   if (closing_.unlike(line)) end_run(out);
-  if (line.text.find("'train_runtime':") != std::string_view::npos) see_end(line);
+  if (line.text.find("'train_runtime':") != std::string_view::npos) read_end(line);
   const bool evaluated = evaluations_.see(line, out);
   if (evaluated) between_.see(line);
   if (!closing_.see(line)) return evaluated;
@@ -750,7 +752,7 @@ bool HuggingfaceParser::see_console(const Line& line, RunBuilder& out) {
 }
 
 // The next run's totals may follow before this one is concluded.
-void HuggingfaceParser::see_end(const Line& line) {
+void HuggingfaceParser::read_end(const Line& line) {
   const auto epoch = number_after(line, "'epoch':");
   const auto runtime = number_after(line, "'train_runtime':");
   const auto steps_rate = number_after(line, "'train_steps_per_second':");

@@ -79,7 +79,7 @@ struct MllogSetting {
   /// GPUs that share the batch evenly.
   [[nodiscard]] std::optional<double> processes() const;
   [[nodiscard]] static bool names_precision(std::string_view key);
-  void see_precision(std::string_view name);
+  void read_precision(std::string_view name);
   [[nodiscard]] Facts facts() const;
   [[nodiscard]] bool is_ssd() const { return benchmark == "ssd" || benchmark == "retinanet"; }
 };
@@ -111,7 +111,7 @@ bool MllogSetting::names_precision(std::string_view key) {
          key == "lowest_numerical_precision_in_linear";
 }
 
-void MllogSetting::see_precision(std::string_view name) {
+void MllogSetting::read_precision(std::string_view name) {
   static constexpr std::string_view kNames[] = {"fp32", "tf32", "bf16", "fp16", "fp8"};
   const bool known = std::ranges::find(kNames, name) != std::end(kNames);
   precision = known ? name : std::string_view();
@@ -167,15 +167,15 @@ Facts MllogSetting::facts() const {
 /// whole epochs; its tracked throughput is what is left where none of them counts samples.
 class MllogSamples {
  public:
-  void see_evaluation(const nlohmann::json& metadata, std::int64_t line);
+  void read_evaluation(const nlohmann::json& metadata, std::int64_t line);
   /// epoch_start, epoch_stop, block_start, block_stop, between run_start and run_stop.
-  void see_epoch(const std::string& key, const nlohmann::json& metadata, double time_ms);
+  void read_epoch(const std::string& key, const nlohmann::json& metadata, double time_ms);
   /// train_samples, stated while the run goes on.
-  void see_end(std::optional<double> samples, std::int64_t line);
+  void read_end(std::optional<double> samples, std::int64_t line);
   /// The value of tracked_stats; only a throughput is kept of it.
-  void see_tracked(const nlohmann::json& value, std::int64_t line);
+  void read_tracked(const nlohmann::json& value, std::int64_t line);
   /// The rate that BERT's script closes with.
-  void see_script_rate(std::optional<double> rate, std::int64_t line);
+  void read_script_rate(std::optional<double> rate, std::int64_t line);
 
   /// Reports the samples of the open run and its rate, with notices that state where they are from.
   /// `seconds`: its official time, run_stop minus run_start; `stop_line`: where run_stop stands;
@@ -270,7 +270,7 @@ double middle_of(std::vector<double> values) {
 
 bool is_whole(double number) { return number == std::floor(number); }
 
-void MllogSamples::see_evaluation(const nlohmann::json& metadata, std::int64_t line) {
+void MllogSamples::read_evaluation(const nlohmann::json& metadata, std::int64_t line) {
   const auto count = number(metadata, "samples_count");
   counted_ = count.has_value();
   if (const auto samples = count ? count : number(metadata, "epoch_num")) {
@@ -327,8 +327,8 @@ double MllogSamples::Epochs::whole() const {
   return end_ - first_ - static_cast<double>(ended_early());
 }
 
-void MllogSamples::see_epoch(const std::string& key, const nlohmann::json& metadata,
-                             double time_ms) {
+void MllogSamples::read_epoch(const std::string& key, const nlohmann::json& metadata,
+                              double time_ms) {
   const bool block = key.starts_with("block");
   Epochs& epochs = block ? blocks_ : epochs_;
   const auto named = number(metadata, block ? "first_epoch_num" : "epoch_num");
@@ -344,12 +344,12 @@ void MllogSamples::see_epoch(const std::string& key, const nlohmann::json& metad
   }
 }
 
-void MllogSamples::see_end(std::optional<double> samples, std::int64_t line) {
+void MllogSamples::read_end(std::optional<double> samples, std::int64_t line) {
   end_ = samples;
   end_line_ = line;
 }
 
-void MllogSamples::see_tracked(const nlohmann::json& value, std::int64_t line) {
+void MllogSamples::read_tracked(const nlohmann::json& value, std::int64_t line) {
   const auto rate = number(value, "throughput");
   if (!rate || !(*rate > 0)) return;
   constexpr std::size_t kThroughputsHeld = 100'000;
@@ -358,7 +358,7 @@ void MllogSamples::see_tracked(const nlohmann::json& value, std::int64_t line) {
   throughput_line_ = line;
 }
 
-void MllogSamples::see_script_rate(std::optional<double> rate, std::int64_t line) {
+void MllogSamples::read_script_rate(std::optional<double> rate, std::int64_t line) {
   script_rate_ = rate;
   script_line_ = line;
 }
@@ -714,14 +714,14 @@ struct Mlperf {
     if (key == "run_start") {
       start(time_ms, line, emit);
     } else if (key == "eval_accuracy") {
-      samples.see_evaluation(of("metadata"), line.number);
+      samples.read_evaluation(of("metadata"), line.number);
       stated(line, emit);
     } else if (begins_a_part(key) && !running) {
       goes_on = true;
     } else if (key.ends_with("_start") || (key.ends_with("_stop") && key != "run_stop")) {
-      samples.see_epoch(key, of("metadata"), time_ms);
+      samples.read_epoch(key, of("metadata"), time_ms);
     } else if (key == "tracked_stats") {
-      samples.see_tracked(of("value"), line.number);
+      samples.read_tracked(of("value"), line.number);
       stated(line, emit);
     } else if (key == "run_stop") {
       stop(of("metadata"), time_ms, line, emit);
@@ -772,7 +772,7 @@ struct Mlperf {
     if (const auto member = MllogSetting::number_of(key)) {
       setting.*member = size;
     } else if (MllogSetting::names_precision(key) && value.is_string()) {
-      setting.see_precision(value.get<std::string>());
+      setting.read_precision(value.get<std::string>());
     } else if (key == "submission_benchmark" && value.is_string()) {
       setting.benchmark = value.get<std::string>();
     } else if (key == "global_batch_size") {
@@ -791,7 +791,7 @@ struct Mlperf {
       }
       setting.varied = setting.varied || (setting.data_set && setting.data_set != size);
       setting.data_set = size;
-      if (running) samples.see_end(setting.data_set, line.number);
+      if (running) samples.read_end(setting.data_set, line.number);
     }
   }
 
@@ -855,7 +855,7 @@ struct Mlperf {
   void script_rate(const Line& line) {
     Cursor cursor = Cursor::after(line);
     cursor.literal("tensor([");
-    samples.see_script_rate(cursor.number(), line.number);
+    samples.read_script_rate(cursor.number(), line.number);
   }
 
   // Statements on a run may follow its run_stop: it is concluded when the next one starts. Some
@@ -881,7 +881,7 @@ struct Mlperf {
                                     {make_notice(NoticeCode::cut_before_run_stop, 0)}}});
       }
     }
-    if (after_stop && !goes_on) samples.see_end(after_stop, after_stop_line);
+    if (after_stop && !goes_on) samples.read_end(after_stop, after_stop_line);
     if (!running) conclude(emit);
     if (setting.global_batch && setting.in_tokens()) {
       emit.note(NoticeCode::batch_in_tokens, "transformer", *setting.global_batch);

@@ -48,22 +48,22 @@ class GluonnlpParser final : public LineParser {
   void finish(RunBuilder& out) override;
 
  private:
-  bool see_pretraining(const Line& line, RunBuilder& out);
-  bool see_evaluation(const Line& line, RunBuilder& out);
-  bool see_trained(const Line& line, RunBuilder& out);
+  bool read_pretraining(const Line& line, RunBuilder& out);
+  bool read_evaluation(const Line& line, RunBuilder& out);
+  bool read_trained(const Line& line, RunBuilder& out);
   void end_pretraining(RunBuilder& out);
-  void see_tokens(const GluonStep& step, std::int64_t iterations);
+  void read_tokens(const GluonStep& step, std::int64_t iterations);
   void fill_workers(RunDraft& run) const;
   void put_evaluation(const GluonStep& step, const Line& line, RunBuilder& out);
   [[nodiscard]] auto evaluating(int rank) { return std::ranges::find(evaluating_, rank); }
-  bool see_batch(const Line& line, RunBuilder& out);
-  RateUnit see_rate(const Line& line, const GluonBatch& at, bool opens, Sample& sample);
-  bool see_step_line(const Line& line, RunBuilder& out);
-  bool see_prediction(const Line& line, RunBuilder& out);
-  bool see_segmentation(const Line& line, RunBuilder& out);
-  bool see_epoch_cost(const Line& line, RunBuilder& out);
-  bool see_end(const Line& line, RunBuilder& out) const;
-  bool see_arguments(const Line& line, RunBuilder& out);
+  bool read_batch(const Line& line, RunBuilder& out);
+  RateUnit read_rate(const Line& line, const GluonBatch& at, bool opens, Sample& sample);
+  bool read_step_line(const Line& line, RunBuilder& out);
+  bool read_prediction(const Line& line, RunBuilder& out);
+  bool read_segmentation(const Line& line, RunBuilder& out);
+  bool read_epoch_cost(const Line& line, RunBuilder& out);
+  bool read_end(const Line& line, RunBuilder& out) const;
+  bool read_arguments(const Line& line, RunBuilder& out);
   std::int64_t counter(std::int64_t epoch, std::int64_t batch, std::int64_t total, RunBuilder& out);
   RunDraft& put(Sample sample, IterationUnit unit, RateUnit rate, RunBuilder& out);
 
@@ -170,7 +170,7 @@ void GluonnlpParser::put_evaluation(const GluonStep& step, const Line& line, Run
 }
 
 // "Running evaluation ... ", its steps, "Eval mlm_loss=6.070 ...", "Eval cost=1.8s".
-bool GluonnlpParser::see_evaluation(const Line& line, RunBuilder& out) {
+bool GluonnlpParser::read_evaluation(const Line& line, RunBuilder& out) {
   const auto has = [&](std::string_view words) {
     return find_text(line.text, words) != std::string_view::npos;
   };
@@ -196,7 +196,7 @@ bool GluonnlpParser::see_evaluation(const Line& line, RunBuilder& out) {
 
 // Lines that show how far a training came after its last line, and its whole time with saving and
 // the evaluations within it: "[step 10] Saving model params to ...", "Train cost=47.5s".
-bool GluonnlpParser::see_trained(const Line& line, RunBuilder& out) {
+bool GluonnlpParser::read_trained(const Line& line, RunBuilder& out) {
   RunDraft* const run = out.open(WorkKind::training);
   if (run == nullptr || run->log.iteration_unit != IterationUnit::optimizer_step) return false;
   if (const auto saved = gluon_saving(line)) {
@@ -213,7 +213,7 @@ bool GluonnlpParser::see_trained(const Line& line, RunBuilder& out) {
 
 // With Horovod tokens/s are of the worker that prints, to the nearest 100. Synthetic data has no
 // padding: the batch of all workers bounds how many of them there may be.
-void GluonnlpParser::see_tokens(const GluonStep& step, std::int64_t iterations) {
+void GluonnlpParser::read_tokens(const GluonStep& step, std::int64_t iterations) {
   constexpr double kRounding = 50;  // tokens/s
   if (!args_.one_worker || !args_.synthetic || !args_.all || args_.world || iterations < 1 ||
       !(step.seconds > 0)) {
@@ -266,7 +266,7 @@ void GluonnlpParser::end_pretraining(RunBuilder& out) {
   totals.optimizer_steps = totals.iterations = *totals.last_optimizer_step - begin;
 }
 
-bool GluonnlpParser::see_pretraining(const Line& line, RunBuilder& out) {
+bool GluonnlpParser::read_pretraining(const Line& line, RunBuilder& out) {
   const auto read = gluon_step(line);
   if (!read) return false;
   if (const auto at = evaluating(line.rank); at != evaluating_.end()) {
@@ -295,7 +295,7 @@ bool GluonnlpParser::see_pretraining(const Line& line, RunBuilder& out) {
   sample.loss = read->loss;
   RunDraft& draft = put(sample, IterationUnit::optimizer_step, RateUnit::tokens_per_second, out);
   draft.log.planned = args_.steps;
-  see_tokens(*read, draft.last()->iterations);
+  read_tokens(*read, draft.last()->iterations);
   if (first && args_.start) draft.log.totals.first_optimizer_step = begin;
   if (!std::isnan(sample.time_s)) draft.log.clock_resolution_s = stamp.resolution_s;
   draft.log.clock_is_wall = !std::isnan(sample.time_s);
@@ -308,7 +308,7 @@ bool GluonnlpParser::see_pretraining(const Line& line, RunBuilder& out) {
 }
 
 // Fine-tuning and translation. A batch is a micro-step; the clock is the stamp.
-bool GluonnlpParser::see_batch(const Line& line, RunBuilder& out) {
+bool GluonnlpParser::read_batch(const Line& line, RunBuilder& out) {
   const auto at = gluon_batch(line);
   if (!at) return false;
   // Without an epoch's name: its batches begin again.
@@ -328,7 +328,7 @@ bool GluonnlpParser::see_batch(const Line& line, RunBuilder& out) {
   sample.loss = at->loss;
   const GluonStamp stamp = gluon_stamp(line.text);
   sample.time_s = clock_.at(stamp);
-  const RateUnit unit = see_rate(line, *at, opens, sample);
+  const RateUnit unit = read_rate(line, *at, opens, sample);
   tokens_ = tokens_ || unit == RateUnit::tokens_per_second;
   // With bucketing by tokens a batch has no fixed number of sequences.
   if (unit == RateUnit::tokens_per_second) args_.batch.reset();
@@ -342,7 +342,7 @@ bool GluonnlpParser::see_batch(const Line& line, RunBuilder& out) {
 
 // The scripts of gluon-nlp 1.0: "Step: 50/7387, Loss span..." and "[step 100], Loss mlm/nsp=...",
 // counted from 1. A step is an optimizer step, its time that of the interval.
-bool GluonnlpParser::see_step_line(const Line& line, RunBuilder& out) {
+bool GluonnlpParser::read_step_line(const Line& line, RunBuilder& out) {
   Cursor cursor(line);
   const bool fine_tuning = cursor.skip_past(" Step: ");
   if (!fine_tuning && !cursor.skip_past("[step ")) return false;
@@ -380,8 +380,8 @@ bool GluonnlpParser::see_step_line(const Line& line, RunBuilder& out) {
 }
 
 // The rate that a line prints, and with it the time that its batches took.
-RateUnit GluonnlpParser::see_rate(const Line& line, const GluonBatch& at, bool opens,
-                                  Sample& sample) {
+RateUnit GluonnlpParser::read_rate(const Line& line, const GluonBatch& at, bool opens,
+                                   Sample& sample) {
   if (at.squad) {
     const auto rate = number_after(line, at.from_one ? "Throughput=" : "Thoughput=");
     sample.rate = rate.value_or(kUnknown);
@@ -407,7 +407,7 @@ RateUnit GluonnlpParser::see_rate(const Line& line, const GluonBatch& at, bool o
   return RateUnit::tokens_per_second;
 }
 
-bool GluonnlpParser::see_prediction(const Line& line, RunBuilder& out) {
+bool GluonnlpParser::read_prediction(const Line& line, RunBuilder& out) {
   if (find_text(line.text, "Time cost=") == std::string_view::npos) return false;
   auto rate = number_after(line, {", throughput=", ", Thoughput="});
   if (!rate) return false;
@@ -432,7 +432,7 @@ bool GluonnlpParser::see_prediction(const Line& line, RunBuilder& out) {
 }
 
 // "Time cost=415.1s" after an epoch whose lines have no time: batches, evaluation and saving.
-bool GluonnlpParser::see_epoch_cost(const Line& line, RunBuilder& out) {
+bool GluonnlpParser::read_epoch_cost(const Line& line, RunBuilder& out) {
   const auto seconds = number_after(line, "Time cost=");
   RunDraft* run = out.open(WorkKind::training);
   if (!seconds || !(*seconds > 0 && *seconds < 1e9) || run == nullptr || run->last() == nullptr ||
@@ -465,7 +465,7 @@ bool GluonnlpParser::see_epoch_cost(const Line& line, RunBuilder& out) {
   return true;
 }
 
-bool GluonnlpParser::see_segmentation(const Line& line, RunBuilder& out) {
+bool GluonnlpParser::read_segmentation(const Line& line, RunBuilder& out) {
   const auto at = gluon_segmentation(line);
   if (!at) return false;
   Sample sample;
@@ -484,7 +484,7 @@ bool GluonnlpParser::see_segmentation(const Line& line, RunBuilder& out) {
 }
 
 // What stands after the batches of an epoch, or of all.
-bool GluonnlpParser::see_end(const Line& line, RunBuilder& out) const {
+bool GluonnlpParser::read_end(const Line& line, RunBuilder& out) const {
   RunDraft* run = out.open(WorkKind::training);
   if (run == nullptr) return false;
   const auto epoch = gluon_validated(line);
@@ -497,7 +497,7 @@ bool GluonnlpParser::see_end(const Line& line, RunBuilder& out) const {
   return true;
 }
 
-bool GluonnlpParser::see_arguments(const Line& line, RunBuilder& out) {
+bool GluonnlpParser::read_arguments(const Line& line, RunBuilder& out) {
   if (find_text(line.text, "Namespace(") == std::string_view::npos &&
       find_text(line.text, kGluonDict) == std::string_view::npos) {
     return false;
@@ -516,12 +516,12 @@ bool GluonnlpParser::see_arguments(const Line& line, RunBuilder& out) {
 }
 
 bool GluonnlpParser::parse(const Line& line, RunBuilder& out) {
-  if (see_arguments(line, out)) return false;
+  if (read_arguments(line, out)) return false;
   if (const auto workers = gluon_workers(line)) {
     args_.world = *workers * args_.devices;
     return false;
   }
-  if (see_evaluation(line, out)) return true;
+  if (read_evaluation(line, out)) return true;
   if (find_text(line.text, "tart predict") != std::string_view::npos) {
     predicting_ = true;
     // The first script for SQuAD prints no more of training, and no time of the prediction.
@@ -530,9 +530,9 @@ bool GluonnlpParser::parse(const Line& line, RunBuilder& out) {
     return false;
   }
   clock_.saved(line);
-  return see_pretraining(line, out) || see_trained(line, out) || see_step_line(line, out) ||
-         see_batch(line, out) || see_prediction(line, out) || see_epoch_cost(line, out) ||
-         see_end(line, out) || see_segmentation(line, out);
+  return read_pretraining(line, out) || read_trained(line, out) || read_step_line(line, out) ||
+         read_batch(line, out) || read_prediction(line, out) || read_epoch_cost(line, out) ||
+         read_end(line, out) || read_segmentation(line, out);
 }
 
 void GluonnlpParser::finish(RunBuilder& out) {

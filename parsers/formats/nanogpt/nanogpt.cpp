@@ -173,11 +173,11 @@ struct TokenBatch {
   void add_to(Facts& facts) const;
 
  private:
-  void see_product(const Line& line);
-  void see_setting(const Line& line);
-  void see_nanogpt(const Line& line);
-  void see_nanochat(const Line& line);
-  void see_source(const Line& line);
+  void read_product(const Line& line);
+  void read_setting(const Line& line);
+  void read_nanogpt(const Line& line);
+  void read_nanochat(const Line& line);
+  void read_source(const Line& line);
 
   std::optional<std::int64_t> sequences_;      ///< of one step of the job, as the source says
   std::optional<std::int64_t> loader_length_;  ///< of a loader whose batch is stated in tokens
@@ -216,7 +216,7 @@ std::optional<std::int64_t> setting_of_source(const Line& line, std::string_view
   return cursor.literal("#") ? value : std::nullopt;
 }
 
-void TokenBatch::see_product(const Line& line) {
+void TokenBatch::read_product(const Line& line) {
   Cursor cursor(line);
   if (!cursor.literal("batch_size B=")) return;
   const auto sequences = cursor.integer();
@@ -236,7 +236,7 @@ void TokenBatch::see_product(const Line& line) {
   tokens = total;
 }
 
-void TokenBatch::see_setting(const Line& line) {
+void TokenBatch::read_setting(const Line& line) {
   const auto count = [&](std::string_view key) -> std::optional<std::int64_t> {
     const auto value = number_after(line, key);
     if (!value || !(*value >= 1 && *value < 1e12)) return std::nullopt;
@@ -254,7 +254,7 @@ void TokenBatch::see_setting(const Line& line) {
 }
 
 // The file of settings is printed first, then what the command line sets over it, then the tokens.
-void TokenBatch::see_nanogpt(const Line& line) {
+void TokenBatch::read_nanogpt(const Line& line) {
   constexpr std::int64_t kTokenLimit = 1'000'000'000'000;
   Cursor cursor(line);
   if (cursor.literal(kTokensOfIteration)) {
@@ -270,7 +270,7 @@ void TokenBatch::see_nanogpt(const Line& line) {
 }
 
 // The processes are what the batch holds of them, each with as many backward passes a step.
-void TokenBatch::see_nanochat(const Line& line) {
+void TokenBatch::read_nanochat(const Line& line) {
   constexpr std::int64_t kSequenceLimit = 1'000'000'000;
   Cursor cursor(line);
   if (cursor.literal(kTokensOfRank)) {
@@ -300,7 +300,7 @@ void TokenBatch::see_nanochat(const Line& line) {
 //   train_seq_len = 48*1024 # FlexAttention sequence length
 //   assert world_size == 8 # this code is designed for 8xH100
 //   train_loader = distributed_data_generator(args.train_files, world_size * args.train_seq_len,...
-void TokenBatch::see_source(const Line& line) {
+void TokenBatch::read_source(const Line& line) {
   if (const auto all = setting_of_source(line, "batch_size", kBatchOfAll)) {
     sequences_ = all;
     source_line = line.number;
@@ -341,12 +341,12 @@ void TokenBatch::see(const Line& line) {
   if (line.text.starts_with("train_batch_tokens:") ||
       (line.text.starts_with("iterations:") &&
        line.text.find(" train_batch_tokens:") != std::string_view::npos)) {
-    see_setting(line);
+    read_setting(line);
   }
-  see_product(line);
-  see_nanogpt(line);
-  see_nanochat(line);
-  see_source(line);
+  read_product(line);
+  read_nanogpt(line);
+  read_nanochat(line);
+  read_source(line);
 }
 
 void TokenBatch::add_to(Facts& facts) const {

@@ -42,9 +42,9 @@ class PaddlenlpParser final : public LineParser {
   void finish(RunBuilder& out) override;
 
  private:
-  bool see_interval(const Line& line, RunBuilder& out);
-  void see_rate(const Line& line, double steps_rate, RunLog& log, Sample& sample);
-  bool see_end(const Line& line, RunBuilder& out);
+  bool read_interval(const Line& line, RunBuilder& out);
+  void read_rate(const Line& line, double steps_rate, RunLog& log, Sample& sample);
+  bool read_end(const Line& line, RunBuilder& out);
   void without_evaluation(Sample& sample);
 
   TrainerBanner banner_{TrainerBanner::Of::paddlenlp};
@@ -89,7 +89,7 @@ void PaddlenlpParser::without_evaluation(Sample& sample) {
   }
 }
 
-bool PaddlenlpParser::see_interval(const Line& line, RunBuilder& out) {
+bool PaddlenlpParser::read_interval(const Line& line, RunBuilder& out) {
   const auto step = number_after(line, "global_step:");
   const auto seconds = number_after(line, "interval_runtime:");
   const auto steps_rate = number_after(line, "interval_steps_per_second:");
@@ -127,7 +127,7 @@ bool PaddlenlpParser::see_interval(const Line& line, RunBuilder& out) {
   draft.log.iteration_unit = IterationUnit::optimizer_step;
   draft.log.clock_is_wall = true;
   draft.log.clock_resolution_s = 1e-3;
-  see_rate(line, *steps_rate, draft.log, sample);
+  read_rate(line, *steps_rate, draft.log, sample);
   without_evaluation(sample);
   draft.add(sample);
   return true;
@@ -135,7 +135,7 @@ bool PaddlenlpParser::see_interval(const Line& line, RunBuilder& out) {
 
 // The printed rate of samples is of all cards in new releases, of one in old ones; the batch that
 // follows from it decides once for the whole log.
-void PaddlenlpParser::see_rate(const Line& line, double steps_rate, RunLog& log, Sample& sample) {
+void PaddlenlpParser::read_rate(const Line& line, double steps_rate, RunLog& log, Sample& sample) {
   const auto samples = number_after(line, "interval_samples_per_second:");
   const double per_second = static_cast<double>(sample.iterations) / sample.seconds;
   const bool of_all = samples && is_new(line);
@@ -158,7 +158,7 @@ void PaddlenlpParser::see_rate(const Line& line, double steps_rate, RunLog& log,
   }
 }
 
-bool PaddlenlpParser::see_end(const Line& line, RunBuilder& out) {
+bool PaddlenlpParser::read_end(const Line& line, RunBuilder& out) {
   if (const auto seconds = number_after(line, "eval_runtime:")) {
     const auto samples = number_after(line, "eval_samples_per_second:");
     if (!samples) return false;
@@ -191,7 +191,7 @@ bool PaddlenlpParser::parse(const Line& line, RunBuilder& out) {
     if (value && *value >= 1 && *value < 1'000'000'000'000) batch_ = static_cast<double>(*value);
     return false;
   }
-  return banner_.see(line) || see_interval(line, out) || see_end(line, out);
+  return banner_.see(line) || read_interval(line, out) || read_end(line, out);
 }
 
 void PaddlenlpParser::finish(RunBuilder& out) {

@@ -132,9 +132,9 @@ class TfRates {
  public:
   using DraftAt = std::function<RunDraft&(std::int64_t line)>;
 
-  void see_steps(const TfMessage& message, double rate, double time_s, std::int64_t line,
-                 std::int64_t end_byte, const DraftAt& draft);
-  void see_examples(double rate);
+  void read_steps(const TfMessage& message, double rate, double time_s, std::int64_t line,
+                  std::int64_t end_byte, const DraftAt& draft);
+  void read_examples(double rate);
   /// The run has ended: what waits is put, and the next line begins anew.
   void end(const DraftAt& draft);
   /// examples/sec over global_step/sec: TPUEstimator prints the product of its batch, the global
@@ -159,8 +159,8 @@ class TfRates {
   bool rated_ = false;
 };
 
-void TfRates::see_steps(const TfMessage& message, double rate, double time_s, std::int64_t line,
-                        std::int64_t end_byte, const DraftAt& draft) {
+void TfRates::read_steps(const TfMessage& message, double rate, double time_s, std::int64_t line,
+                         std::int64_t end_byte, const DraftAt& draft) {
   if (waiting_.set && waiting_.text == message.text && !waiting_.twice &&
       waiting_.absl != message.absl) {
     waiting_.twice = true;  // the same message from the other logger
@@ -178,7 +178,7 @@ void TfRates::see_steps(const TfMessage& message, double rate, double time_s, st
   waiting_.end_byte = end_byte;
 }
 
-void TfRates::see_examples(double rate) {
+void TfRates::read_examples(double rate) {
   if (!waiting_.set) return;
   waiting_.examples = rate;
   if (!(waiting_.rate > 0) || !(rate > 0)) return;
@@ -292,17 +292,17 @@ class TfParser final : public LineParser {
   void finish(RunBuilder& out) override;
 
  private:
-  bool see_message(const TfMessage& message, const Line& line, RunBuilder& out);
-  bool see_counts(const TfMessage& message, const Line& said, RunBuilder& out);
-  bool see_dle(const Line& line, RunBuilder& out);
+  bool read_message(const TfMessage& message, const Line& line, RunBuilder& out);
+  bool read_counts(const TfMessage& message, const Line& said, RunBuilder& out);
+  bool read_dle(const Line& line, RunBuilder& out);
   bool put_dle(const TfDleLine& read, const Line& line, RunBuilder& out);
-  bool see_script(const Line& line, RunBuilder& out);
-  bool see_average(std::string_view text, const Line& said, RunBuilder& out);
-  bool see_total(const Line& said, RunBuilder& out);
-  void see_final_loss(const Line& said, RunBuilder& out);
-  bool see_performance(std::string_view text, const Line& said, RunBuilder& out);
-  void see_loss_step(const TfMessage& message, const Line& line, RunBuilder& out);
-  void see_examples_rate(double rate, const Line& line);
+  bool read_script(const Line& line, RunBuilder& out);
+  bool read_average(std::string_view text, const Line& said, RunBuilder& out);
+  bool read_total(const Line& said, RunBuilder& out);
+  void read_final_loss(const Line& said, RunBuilder& out);
+  bool read_performance(std::string_view text, const Line& said, RunBuilder& out);
+  void read_loss_step(const TfMessage& message, const Line& line, RunBuilder& out);
+  void read_examples_rate(double rate, const Line& line);
   [[nodiscard]] TfRates::DraftAt rate_draft(RunBuilder& out);
   void end_run(RunBuilder& out);
 
@@ -335,23 +335,23 @@ bool TfParser::parse(const Line& line, RunBuilder& out) {
   if (line.text.find("throughput_train : ") != std::string_view::npos ||
       line.text.find("train_throughput : ") != std::string_view::npos ||
       line.text.find(") total_ips : ") != std::string_view::npos) {
-    return see_dle(line, out);
+    return read_dle(line, out);
   }
-  if (see_script(line, out)) return true;
+  if (read_script(line, out)) return true;
   if (line.text.starts_with(kLeftOut)) {
     Cursor cursor(line);
     cursor.literal(kLeftOut);
     cursor.blanks();
-    if (const auto updates = cursor.integer()) updates_.see_left_out(*updates);
+    if (const auto updates = cursor.integer()) updates_.read_left_out(*updates);
     return false;
   }
   if (const auto first = tf_first_dle_line(line)) return put_dle(*first, line, out);
   if (line.text.find(kHorovod) != std::string_view::npos) horovod_ = true;
   const auto message = tf_message(line.text);
-  return message && see_message(*message, line, out);
+  return message && read_message(*message, line, out);
 }
 
-bool TfParser::see_message(const TfMessage& message, const Line& line, RunBuilder& out) {
+bool TfParser::read_message(const TfMessage& message, const Line& line, RunBuilder& out) {
   Line said = line;
   said.text = message.text;
   said.literals = {};
@@ -364,40 +364,40 @@ bool TfParser::see_message(const TfMessage& message, const Line& line, RunBuilde
     if (!evaluating_) one_process_ = !horovod_;
     return true;
   }
-  if (see_counts(message, said, out)) return false;
+  if (read_counts(message, said, out)) return false;
   if (starts("global_step/sec: ")) {
     const auto rate = number_after(said, "global_step/sec: ");
     const bool taken = turns_.see(message, line.rank, rate.value_or(kUnknown));
     if (rate && taken) {
       step_rate_ = *rate;
-      rates_.see_steps(message, *rate, clock_.unwrapped(message.time_s), line.number, line.end_byte,
-                       rate_draft(out));
+      rates_.read_steps(message, *rate, clock_.unwrapped(message.time_s), line.number,
+                        line.end_byte, rate_draft(out));
     }
     return rate.has_value();
   }
   if (starts("examples/sec: ")) {
     const auto rate = number_after(said, "examples/sec: ");
-    if (rate && turns_.see(message, line.rank)) see_examples_rate(*rate, line);
+    if (rate && turns_.see(message, line.rank)) read_examples_rate(*rate, line);
     return rate.has_value();
   }
   if (message.text.find(", step = ") != std::string_view::npos) {
     // Without "step =" a loss is an evaluation's.
     if (!starts("loss = ")) return false;
-    see_loss_step(message, said, out);
+    read_loss_step(message, said, out);
     return true;
   }
-  if (starts("Throughput Average (sentences/sec)")) return see_average(message.text, said, out);
+  if (starts("Throughput Average (sentences/sec)")) return read_average(message.text, said, out);
   const std::string_view words = without_rank(message.text);
-  if (see_performance(words, said, out)) return true;
-  if (words.starts_with("Total Training Time = ")) return see_total(said, out);
+  if (read_performance(words, said, out)) return true;
+  if (words.starts_with("Total Training Time = ")) return read_total(said, out);
   if (starts("Loss for final step")) {
-    see_final_loss(said, out);
+    read_final_loss(said, out);
     return true;
   }
   if (starts("Total Training Time W/O")) {
     const auto steady = number_after(said, "Sentences = ");
     if (steady && *steady >= 0 && *steady < 1e15) {
-      updates_.see_sentences(std::llround(*steady), true);
+      updates_.read_sentences(std::llround(*steady), true);
     }
     return true;
   }
@@ -405,7 +405,7 @@ bool TfParser::see_message(const TfMessage& message, const Line& line, RunBuilde
 }
 
 // Lines that show how many updates were done, and which launch a line is of. None is a record.
-bool TfParser::see_counts(const TfMessage& message, const Line& said, RunBuilder& out) {
+bool TfParser::read_counts(const TfMessage& message, const Line& said, RunBuilder& out) {
   if (message.text.starts_with(kOptions)) {
     // Before the next launch's first words.
     const RunDraft* statements = series_.statements();
@@ -416,18 +416,18 @@ bool TfParser::see_counts(const TfMessage& message, const Line& said, RunBuilder
   }
   if (message.text.starts_with(kPlanned)) {
     const auto steps = size_after(said, kPlanned);
-    if (steps) updates_.see_planned(*steps);
+    if (steps) updates_.read_planned(*steps);
     return true;
   }
   for (const std::string_view key : {kBatch, kMicroSteps}) {
     if (!message.text.starts_with(key)) continue;
     const auto size = size_after(said, key);
-    if (size && key == kMicroSteps) updates_.see_accumulation(*size);
-    if (size && key == kBatch && !evaluating_) updates_.see_batch(*size);
+    if (size && key == kMicroSteps) updates_.read_accumulation(*size);
+    if (size && key == kBatch && !evaluating_) updates_.read_batch(*size);
     return true;
   }
   if (const auto restored = tf_restored(message.text)) {
-    if (!evaluating_ && !series_.begun()) updates_.see_restored(*restored);
+    if (!evaluating_ && !series_.begun()) updates_.read_restored(*restored);
     return true;
   }
   if (!message.text.starts_with(kSaving)) return false;
@@ -435,13 +435,13 @@ bool TfParser::see_counts(const TfMessage& message, const Line& said, RunBuilder
   cursor.literal(kSaving);
   const auto updates = cursor.integer();
   if (!evaluating_ && updates && *updates >= 0 && *updates < 1'000'000'000'000) {
-    updates_.see_saved(*updates);
+    updates_.read_saved(*updates);
   }
   return true;
 }
 
 // "Throughput Average (sentences/sec) with overhead = 50.1" holds start-up: the one without counts.
-bool TfParser::see_average(std::string_view text, const Line& said, RunBuilder& out) {
+bool TfParser::read_average(std::string_view text, const Line& said, RunBuilder& out) {
   const bool overhead = text.find("with overhead") != std::string_view::npos;
   const auto value = number_after(said, "= ");
   if (!value) return false;
@@ -459,19 +459,19 @@ bool TfParser::see_average(std::string_view text, const Line& said, RunBuilder& 
 }
 
 // "Total Training Time = 123.4 for Sentences = 87599"
-bool TfParser::see_total(const Line& said, RunBuilder& out) {
+bool TfParser::read_total(const Line& said, RunBuilder& out) {
   const auto seconds = number_after(said, "Total Training Time = ");
   auto sentences = number_after(said, {"Sentences = ", "Sentences processed = "});
   if (seconds && sentences && *sentences >= 0 && *sentences < 1e15) {
     auto& run = series_.statements(said.number, out);
     run.log.totals.training_s = *seconds;
     run.log.totals.sequences = std::llround(*sentences);
-    updates_.see_sentences(std::llround(*sentences), false);
+    updates_.read_sentences(std::llround(*sentences), false);
   }
   return seconds.has_value();
 }
 
-void TfParser::see_final_loss(const Line& said, RunBuilder& out) {
+void TfParser::read_final_loss(const Line& said, RunBuilder& out) {
   series_.statements(said.number, out).ended_well = true;
   const auto loss = number_after(said, ": ");
   if (!loss || std::isfinite(*loss)) return;
@@ -479,7 +479,7 @@ void TfParser::see_final_loss(const Line& said, RunBuilder& out) {
 }
 
 // "0 Training Performance = 61.3378 sentences/sec" after SQuAD, in the releases before June 2019.
-bool TfParser::see_performance(std::string_view text, const Line& said, RunBuilder& out) {
+bool TfParser::read_performance(std::string_view text, const Line& said, RunBuilder& out) {
   const bool training = text.starts_with("Training Performance = ");
   if (!training && !text.starts_with("Inference Performance = ")) return false;
   const auto rate = number_after(said, " Performance = ");
@@ -497,7 +497,7 @@ bool TfParser::see_performance(std::string_view text, const Line& said, RunBuild
 // "Single GPU mixed precision training performance: 71.11968 img/s": what the script of SSD makes
 // of the last quarter of global_step/sec, times the batches of all GPUs (the words before it stay
 // as they are where a user changed their number).
-bool TfParser::see_script(const Line& line, RunBuilder& out) {
+bool TfParser::read_script(const Line& line, RunBuilder& out) {
   const auto rate = number_after(line, " precision training performance: ");
   if (!rate || !(*rate > 0) || !line.text.ends_with(" img/s")) return false;
   RunDraft& run = series_.statements(line.number, out);
@@ -508,7 +508,7 @@ bool TfParser::see_script(const Line& line, RunBuilder& out) {
 }
 
 // "loss = 11.079672, step = 32 (1271.735 sec)": the seconds are those since the loss line before.
-void TfParser::see_loss_step(const TfMessage& message, const Line& said, RunBuilder& out) {
+void TfParser::read_loss_step(const TfMessage& message, const Line& said, RunBuilder& out) {
   const auto read = tf_loss_step(said);
   if (!read) return;
   Sample sample;
@@ -555,10 +555,10 @@ void TfParser::see_loss_step(const TfMessage& message, const Line& said, RunBuil
 
 // On a TPU the loss line stands before the rates of its interval: they are its own where
 // global_step/sec is what the loss line's seconds say.
-void TfParser::see_examples_rate(double rate, const Line& line) {
+void TfParser::read_examples_rate(double rate, const Line& line) {
   constexpr double kRateRatioGap = 1e-3;
   step_examples_ = rate;
-  rates_.see_examples(rate);
+  rates_.read_examples(rate);
   RunDraft* run = series_.find(Series::loss_step);
   if (run == nullptr) return;
   const double steps = step_rate_ * headless_s_;  // whole: of the same interval
@@ -577,7 +577,7 @@ void TfParser::see_examples_rate(double rate, const Line& line) {
 
 // The iteration's number stands still while the loss scaler skips updates: such a line is a record
 // all the same, as the step was computed.
-bool TfParser::see_dle(const Line& line, RunBuilder& out) {
+bool TfParser::read_dle(const Line& line, RunBuilder& out) {
   const auto read = tf_dle_line(line);
   if (!read) return false;
   if (!read->iteration) {
@@ -596,7 +596,7 @@ bool TfParser::put_dle(const TfDleLine& read, const Line& line, RunBuilder& out)
   if (dle_ranks_.is_copy(line.rank, updates_.stands_still(*read.iteration))) return true;
   if (updates_.begins_anew(*read.iteration)) end_run(out);
   samples_ = read.sample;
-  updates_.see_step(read, line, series_.at(Series::dle, line.number, out));
+  updates_.read_step(read, line, series_.at(Series::dle, line.number, out));
   return true;
 }
 

@@ -45,7 +45,7 @@ class BarLeaps {
   };
   /// A line that states at which step the run goes on: the Trainer's "Continuing training from
   /// global step 50".
-  void see_resumed(std::string_view text);
+  void read_resumed(std::string_view text);
   /// A redraw beyond 0; `fresh` if it is the first one of a bar that was drawn at 0 before.
   void see(bool fresh, const TqdmBar& bar, RunDraft* draft, std::int64_t line, First& first);
   /// Takes what holds a leap out of the runs, with a notice; a total counts from where they begin.
@@ -63,7 +63,7 @@ class BarLeaps {
   std::int64_t resumed_at_ = 0;  ///< of the run whose bar did not come yet
 };
 
-void BarLeaps::see_resumed(std::string_view text) {
+void BarLeaps::read_resumed(std::string_view text) {
   Cursor cursor(text, false);
   if (cursor.skip_past("global step ")) resumed_at_ = cursor.grouped_integer().value_or(0);
 }
@@ -261,7 +261,7 @@ class StepLines {
     std::optional<double> loss;  ///< absent where the line was cut by the end of input
   };
   std::optional<Said> read(const Line& line);
-  void see_samples(std::int64_t step, std::int64_t samples);
+  void read_samples(std::int64_t step, std::int64_t samples);
   [[nodiscard]] std::optional<std::int64_t> per_step() const;
 
   std::int64_t joined_up_to_ = 0;     ///< counter at the last such line
@@ -275,7 +275,7 @@ class StepLines {
 };
 
 // bing_bert counts the sequences of all ranks.
-void StepLines::see_samples(std::int64_t step, std::int64_t samples) {
+void StepLines::read_samples(std::int64_t step, std::int64_t samples) {
   constexpr std::int64_t kSampleLimit = 1'000'000'000'000;  // more is a damaged number
   if (step <= last_step_ || samples < 1 || samples > kSampleLimit || batch_ < 0) return;
   const std::int64_t more = samples - samples_, steps = step - last_step_;
@@ -294,7 +294,7 @@ std::optional<StepLines::Said> StepLines::read(const Line& line) {
     if (!step || *step < 1 || !cursor.literal(", loss=")) return std::nullopt;
     const auto loss = cursor.number();
     if (cursor.skip_past(", sample_count=")) {
-      if (const auto samples = cursor.integer()) see_samples(*step, *samples);
+      if (const auto samples = cursor.integer()) read_samples(*step, *samples);
     }
     return Said{*step, loss};
   }
@@ -527,7 +527,7 @@ class TqdmParser final : public LineParser {
     Track* track = nullptr;
   };
 
-  bool see_bars(const Line& line, RunBuilder& out);
+  bool read_bars(const Line& line, RunBuilder& out);
   const Known& known_for(const TqdmBar& bar, int rank);
   struct Outer {
     std::int64_t done = 0, total = 0;
@@ -535,7 +535,7 @@ class TqdmParser final : public LineParser {
     bool seen = false;
   };
 
-  void see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out);
+  void read_bar(const TqdmBar& bar, const Line& line, RunBuilder& out);
   bool start_over(const Known& known, const TqdmBar& bar, RunBuilder& out);
   void settle_closing(std::int64_t line);
   void end_session(std::int64_t line);
@@ -544,7 +544,7 @@ class TqdmParser final : public LineParser {
   void next_generation(Track& track, BarRole role, RunBuilder& out);
   RunDraft& draft_for(Track& track, BarRole role, const TqdmBar& bar, const Line& line,
                       RunBuilder& out);
-  bool see_loss(const Line& line);
+  bool read_loss(const Line& line);
   void read_epoch(std::string_view text);
   [[nodiscard]] std::string_view after_bars(std::string_view text) const;
   void name_by_epoch(BarName& name, const TqdmBar& bar);
@@ -585,9 +585,9 @@ class TqdmParser final : public LineParser {
 constexpr std::size_t kMaxTracks = 4096;  // hostile input: a new description on every line
 
 // A redraw and nothing else is nearly every line.
-bool TqdmParser::see_bars(const Line& line, RunBuilder& out) {
+bool TqdmParser::read_bars(const Line& line, RunBuilder& out) {
   decided_ = true;
-  for (const TqdmBar& bar : bars_) see_bar(bar, line, out);
+  for (const TqdmBar& bar : bars_) read_bar(bar, line, out);
   settled_ = bars_.size() == 1 && bars_[0].done > 0 && decided_;  // bars drawn at 0 are counted
   if (bars_.empty()) return false;
   // Bars of fairseq: its format reads the sentences of an update from them.
@@ -602,26 +602,26 @@ bool TqdmParser::parse(const Line& line, RunBuilder& out) {
   if (any(kEpochLine) && bars_.empty()) read_epoch(line.text);
   if (any(kEpochLine)) {
     if (const auto result = epoch_result(after_bars(line.text))) {
-      unnamed_.see_epoch_result(result->loss, result->epochs, line.number);
+      unnamed_.read_epoch_result(result->loss, result->epochs, line.number);
     }
   }
-  if (!any(kOthers)) return see_bars(line, out);
+  if (!any(kOthers)) return read_bars(line, out);
   settled_ = false;
   if (any(kFailures)) failed_at_ = line.number;
   progress_lines_ |= any(kProgress);
   if (any(kTimer)) ++timer_lines_;
-  if (any(kResumed)) leaps_.see_resumed(line.text);
+  if (any(kResumed)) leaps_.read_resumed(line.text);
   if (any(kPlan)) planned_steps_ = size_after(line, "Total optimization steps =");
   const bool step_line = any(kStepLine);
   const auto step = step_line ? line.text.find("Step:") : std::string_view::npos;
   const bool step_first = step != std::string_view::npos && !bars_.empty() && step < bars_[0].begin;
   bool known = false;
   if (step_first) known = steps_.see(line, newest_);
-  for (const TqdmBar& bar : bars_) see_bar(bar, line, out);
+  for (const TqdmBar& bar : bars_) read_bar(bar, line, out);
   known |= !bars_.empty();
   if (!step_first && step_line) known |= steps_.see(line, newest_);
   trainer_evidence_ |= any(kTrainer) && says_trainer(line);
-  known |= any(kLosses) && see_loss(line);
+  known |= any(kLosses) && read_loss(line);
   if (any(kStopped) && newest_ != nullptr) newest_->ended_well = true;
   if (any(kClosing) && closing_.unlike(line)) end_session(line.number);
   if (any(kClosing) && closing_.see(line)) {
@@ -659,7 +659,7 @@ void TqdmParser::name_by_epoch(BarName& name, const TqdmBar& bar) {
   name.epochs = epoch_.of->epochs;
 }
 
-bool TqdmParser::see_loss(const Line& line) {
+bool TqdmParser::read_loss(const Line& line) {
   const auto loss = loss_of_line(line);
   if (!loss) return false;
   if (newest_ != nullptr) newest_->set_loss(*loss, line.number);
@@ -802,7 +802,7 @@ bool TqdmParser::of_last_epoch(const BarName& name) {
   return name.epoch >= name.epochs - (first_epoch_ == 1 ? 0 : 1);
 }
 
-void TqdmParser::see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out) {
+void TqdmParser::read_bar(const TqdmBar& bar, const Line& line, RunBuilder& out) {
   const Known& known = known_for(bar, line.rank);
   const BarRole role = known.name.role;
   // Examples without a name are those that a data set is made of (Hugging Face's datasets), unless
@@ -812,7 +812,8 @@ void TqdmParser::see_bar(const TqdmBar& bar, const Line& line, RunBuilder& out) 
     outer_ = {bar.done, bar.total, bar.elapsed_s, bar.seconds_per_iteration, true};
     return;
   }
-  if (role == BarRole::other || known.track == nullptr) return unnamed_.see_other(bar, line.number);
+  if (role == BarRole::other || known.track == nullptr)
+    return unnamed_.read_other(bar, line.number);
   Track& track = *known.track;
   track.first_step |= takes_first_step(bar, line.text);
   if (start_over(known, bar, out)) return;

@@ -77,7 +77,7 @@ bool UnnamedBars::update(const RunDraft& draft, const TqdmBar& bar, std::int64_t
   return true;
 }
 
-void UnnamedBars::see_epoch_result(bool loss, std::int64_t epochs, std::int64_t line) {
+void UnnamedBars::read_epoch_result(bool loss, std::int64_t epochs, std::int64_t line) {
   constexpr std::int64_t kOtherLines = 3;  // lines: a blank one, a rule, "saved"
   if (epochs > 0) epochs_ = epochs;
   const auto since = std::span(bars_).subspan(before_result_);
@@ -89,7 +89,7 @@ void UnnamedBars::see_epoch_result(bool loss, std::int64_t epochs, std::int64_t 
   std::ranges::max_element(since, {}, &Bar::elapsed_s)->of_epoch = true;
 }
 
-void UnnamedBars::see_other(const TqdmBar& bar, std::int64_t line) {
+void UnnamedBars::read_other(const TqdmBar& bar, std::int64_t line) {
   if (!(bar.elapsed_s > longest_other_.elapsed_s)) return;
   longest_other_.elapsed_s = bar.elapsed_s;
   longest_other_.line = line;
