@@ -101,7 +101,7 @@ void print_single(Console& console, const Cell& cell, const ViewOptions& options
     row("parts", parts);
   }
   if (cell.energy_per_sequence_j && cell.power_w) {
-    row("energy", fmt::format("{} a sequence at {} of GPU power",
+    row("energy", fmt::format("{} a sequence at {} while it trains",
                               energy_text(*cell.energy_per_sequence_j), power_text(*cell.power_w)));
   }
 }

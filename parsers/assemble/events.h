@@ -143,9 +143,8 @@ struct End {
   std::optional<Outcome> outcome{};
 };
 
-/// What parts of the newest step took, or of the steps since the line before, by the trainer's own
-/// timers: a mean, of one optimizer step. The line is the event's, unless
-/// it is set.
+/// What the parts of the newest step took, by the trainer's own timers; of several steps since the
+/// line before, the mean. The line is the event's unless times.line is set.
 struct TimedParts {
   int track = 0;
   PartTimes times{};

@@ -524,7 +524,8 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "total_time is {steps} steps, as the sweep asked for, over the {seconds:.1f} s that the "
      "trainer ran, start-up included: its log counts no steps",
      "No line of the log has a counter, a time or a rate.",
-     "Let the trainer print its step; `bertbench list formats --explain LOG` says what is near."},
+     "Let the trainer print its step; `bertbench list formats --explain LOG` lists the formats "
+     "that come near."},
     {NoticeCode::no_rate, "no_rate", "the log gives no rate{but}",
      "No estimator of the window has a rate."},
     {NoticeCode::counter_clock_uncertain, "counter_clock_uncertain",
@@ -990,7 +991,7 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "The trials need less memory than the baseline's."},
     {NoticeCode::memory_within_floor, "memory_within_floor",
      "peak memory changed by {change}: {now:.1f} MiB against {before:.1f} MiB ({source}), within "
-     "the floor of {floor} or the 32 MiB that looks at a process may miss",
+     "the floor of {floor} or the 32 MiB by which samples of a process may miss its peak",
      "The change of memory does not exceed --memory-floor."},
     {NoticeCode::memory_sources_differ, "memory_sources_differ",
      "peak memory is from {now} now, from {before} in the baseline: not compared",
@@ -1012,11 +1013,10 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "Curves say something only of one seed and the same work."},
     {NoticeCode::part_longer, "part_longer",
      "{part}: {change} longer, {now:.4g} ms of a step against {before:.4g} ms, n = {n} against "
-     "{n_base}, "
-     "p = {p_holm:.2g} after Holm over all parts, beyond the tolerance of {tolerance} at "
+     "{n_base}, p = {p_holm:.2g} after Holm over all parts, beyond the tolerance of {tolerance} at "
      "{level:.2g}",
      "A part of the step takes longer than in the baseline, whatever the whole step does.",
-     "--part-floor where that much is meant."},
+     "Set --part-floor where such a change is intended."},
     {NoticeCode::part_slower_with_the_machine, "part_slower_with_the_machine",
      "{part}: {change} longer, {now:.4g} ms of a step against {before:.4g} ms, and the machine "
      "became slower: beyond what it lost the part takes {own} longer, within its tolerance of "
@@ -1026,20 +1026,19 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "Measure again: --confirm, or variants in turn (--paired)."},
     {NoticeCode::part_shorter, "part_shorter",
      "{part}: {change} shorter, {now:.4g} ms of a step against {before:.4g} ms, n = {n} against "
-     "{n_base}, "
-     "p = {p_holm:.2g} after Holm over all parts, beyond the tolerance of {tolerance} at "
+     "{n_base}, p = {p_holm:.2g} after Holm over all parts, beyond the tolerance of {tolerance} at "
      "{level:.2g}",
      "A part of the step takes less time than in the baseline."},
     {NoticeCode::part_unchanged, "part_unchanged",
      "{part}: {change} apart, {now:.4g} ms of a step against {before:.4g} ms, n = {n} against "
-     "{n_base}, "
-     "p = {p_holm:.2g} after Holm over all parts, within the tolerance of {tolerance}, or not "
+     "{n_base}, p = {p_holm:.2g} after Holm over all parts, within the tolerance of {tolerance}, "
+     "or not "
      "significant at {level:.2g}",
-     "The change of a part of the step is none that chance does not make."},
+     "The part may have changed by chance alone."},
     {NoticeCode::part_undecided, "part_undecided",
      "{part}: {change} apart, {now:.4g} ms of a step against {before:.4g} ms, n = {n} against "
-     "{n_base}, "
-     "p = {p_holm:.2g} after Holm over all parts, which so few trials cannot decide (tolerance "
+     "{n_base}, p = {p_holm:.2g} after Holm over all parts, which so few trials cannot decide "
+     "(tolerance "
      "{tolerance}, level {level:.2g})",
      "All parts of all cells share a fifth of alpha, and need more trials than the cells do.",
      "More trials."},

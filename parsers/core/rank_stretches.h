@@ -1,5 +1,5 @@
-// Some stretches of RankTimes as, or after, others: of one of the runs in a log, of the logs of one
-// run.
+// Copies stretches of one RankTimes to another: those of one run in a log, or of the logs of a
+// restarted run.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// StepParts: what a training step is made of, where the trainer times it itself.
+// StepPart: the parts of a training step, and what the trainer's own timers give for each.
 #pragma once
 
 #include <array>
@@ -25,7 +25,8 @@ struct PartTimes {
 
   [[nodiscard]] float& of(StepPart part) { return seconds[static_cast<std::size_t>(part)]; }
   [[nodiscard]] float of(StepPart part) const { return seconds[static_cast<std::size_t>(part)]; }
-  /// A part that the line prints in pieces is their sum. Values that no step takes are not taken.
+  /// A part that the line prints in pieces is their sum. Negative values, those above
+  /// kLongestPart_s and NaN are ignored.
   void add(StepPart part, double value) {
     constexpr double kLongestPart_s = 1e6;
     if (!(value >= 0 && value <= kLongestPart_s)) return;

@@ -11,8 +11,7 @@
 //   ... Model Parameters: 1.316 B, Latency: 0.53s, TFLOPs: 40.2, Samples/sec: 7.55, Time/seq 0.13s,
 //       Batch Size: 4, Sequence Length: 512                              (steps 1 and 2: one GPU)
 //   time (ms) | fwd: 25341.72 | bwd: 77707.38 | bwd_inner: 75751.84 | bwd_allreduce: 1955.54 |
-//   step:
-//       2218.38                                       (wall_clock_breakdown: of one optimizer step)
+//       step: 2218.38                                 (wall_clock_breakdown: of one optimizer step)
 //   steps: 10 loss: 1.2500 iter time (s): 0.500 samples/sec: 512.000       (engine of pipelines)
 //
 // Rates are of all ranks. RunningAvg leaves out the first steps and is cumulative; Curr is the last
@@ -130,8 +129,8 @@ struct Deepspeed {
     return !beside_megatron;
   }
 
-  // Of a step whose timer's line, if there is one, came before. Several engines do not name
-  // themselves here.
+  // The timer's line of the step, if there is one, came before. With several engines the line does
+  // not name its own.
   void breakdown(const Line& line, Emit emit) {
     if (engines.size() < 2) emit(TimedParts{.track = timer_track(), .times = part_times(line)});
   }

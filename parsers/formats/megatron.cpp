@@ -14,9 +14,8 @@
 //    ... | elapsed_time_per_iteration_ms=16030.6 | ... | global_batch_size=  256 | lm loss=11.2 |
 //    ... | samples_per_second=15.969 | ...                                (Argonne's fork)
 //   time (ms) | forward-compute: 306.62 | backward-compute: 575.17 | ... | optimizer: 94.69 | ...
-//   (min, max) time across ranks (ms):
-//       forward-compute ................................: (306.62, 310.01)      (core; or one
-//       number)
+//   (min, max) time across ranks (ms):                             (core; or one number)
+//       forward-compute ................................: (306.62, 310.01)
 //   steps: 1 loss: 12.6706 iter time (s): 20.110 samples/sec: 0.796     (pipeline engine:
 //       the same step)
 //
@@ -117,7 +116,7 @@ struct Megatron {
     double ms = 0, most = 0;
     if (!part || !value.skip_past(": ")) return;
     if (!value.read("(", ms, ", ", most, ")") && !value.read(most)) return;
-    if (most > 0 && std::isfinite(most)) block.add(*part, most / 1000);
+    if (most > 0) block.add(*part, most / 1000);
   }
   void emit_block(Emit emit) { emit(TimedParts{.times = std::exchange(block, {})}); }
   void finish(Emit emit) { emit_block(emit); }

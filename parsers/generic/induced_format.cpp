@@ -475,10 +475,13 @@ class Induction {
       if (!meaning) continue;
       if (comes_in_other_units(shape)) {
         ShapeTimes& times = meaning->times;
-        times.seconds.reset(), times.seconds_per_iteration.reset(), times.rate.reset();
+        times.seconds.reset();
+        times.seconds_per_iteration.reset();
+        times.rate.reset();
         meaning->time_is_ambiguous = !times.any();
-      } else if (meaning->time_is_ambiguous && !meaning->times.any())
+      } else if (meaning->time_is_ambiguous && !meaning->times.any()) {
         settle_by_epochs(shape, *meaning);
+      }
       if (is_training(shape, *meaning)) candidates.push_back({&shape, *meaning});
     }
     std::ranges::stable_sort(

@@ -45,9 +45,9 @@ constexpr auto kOtherTimes = std::to_array<std::string_view>(
      "estimated", "expected",  "est",    "save",     "saving", "finish", "forward",
      "backward",  "fwd",       "bwd",    "sampling", "reset",  "io",     "剩余",
      "预计",      "残り",      "남은",   "restante"});
-// Parts of a step where they name the time itself; elsewhere they have a value of their own, as in
-// "optimizer AdamW time 0.5s".
-constexpr std::array<std::string_view, 4> kStepParts = {"compute", "comm", "optimizer", "sync"};
+// Words for parts of a step. They count only in the name of the time itself: in "optimizer AdamW
+// time 0.5s" the time is of the step.
+constexpr std::array<std::string_view, 4> kPartWords = {"compute", "comm", "optimizer", "sync"};
 constexpr std::array<std::string_view, 4> kBeginnings = {"starting", "start", "begin", "beginning"};
 // Before a place: "[Train 10/1882]".
 constexpr std::array<std::string_view, 4> kProgress = {"train", "training", "trained", "progress"};
@@ -262,7 +262,7 @@ bool names_part(std::string_view text) {
   while (!text.empty()) {
     const std::size_t blank = text.find_last_of(" \t");
     const Label last(blank == std::string_view::npos ? text : text.substr(blank + 1));
-    if (last.has(kStepParts)) return true;
+    if (last.has(kPartWords)) return true;
     if (std::ranges::any_of(last.all(), [](std::string_view word) {
           return !among(kTimes, word) && !among(kIterations, word) && !seconds_in(word);
         })) {

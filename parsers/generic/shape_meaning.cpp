@@ -217,11 +217,11 @@ class Decision {
   void count_iterations() {
     const Values steps = values_of(shape_, out_.step);
     advance_ = steps_up(steps);
-    stands_.resize(n_);
+    same_step_.resize(n_);
     for (std::size_t i = 1; i < n_; ++i) {
       const bool next_epoch = out_.epoch && epochs_[i] > epochs_[i - 1];
       if (next_epoch) advance_[i] = kNone;
-      stands_[i] = !next_epoch && steps[i] == steps[i - 1];
+      same_step_[i] = !next_epoch && steps[i] == steps[i - 1];
     }
     stride_ = known_median(advance_);
   }
@@ -268,8 +268,8 @@ class Decision {
       // Also where it begins again, as after an evaluation: then it has the time of one interval.
       const double begun = values[k] / (each * advance_[k]);
       // Where the counter stands still, another process prints a clock that is near to the same.
-      constexpr double kOfOtherProcess = 0.5;
-      const bool other_time = stands_[k] && values[k] < kOfOtherProcess * values[k - 1];
+      constexpr double kOtherProcessClock = 0.5;  // share of the time before: a clock of its own
+      const bool other_time = same_step_[k] && values[k] < kOtherProcessClock * values[k - 1];
       const bool restarts =
           (std::isnan(advance_[k]) && !other_time) || (begun > 0.7 && begun < 1.3);
       if (values[k] >= values[k - 1]) {
@@ -309,11 +309,13 @@ class Decision {
     return values[0] > kMostOfSteps * each * std::max(1.0, line.at(out_.step).value);
   }
 
-  /// A time per iteration that is the mean of all since the counter began: it comes nearer to
-  /// where it ends as 1/steps does, which a slow begin alone does not.
+  /// A time per iteration that is the mean of all since the counter began: what a slow start adds
+  /// to it falls as 1 / steps; times of single steps do not fall so.
   [[nodiscard]] bool is_mean_so_far(const Values& values) const {
     constexpr std::size_t kLinesThatShow = 8;
-    constexpr double kDrift = 1.15, kSameWay = 0.75, kExplained = 0.95;
+    constexpr double kDrift = 1.15;      // first value over the last, or the inverse; less is noise
+    constexpr double kSameWay = 0.75;    // share of lines that move in the drift's direction
+    constexpr double kExplained = 0.95;  // r squared of a line through the values over 1 / steps
     const Values steps = values_of(shape_, out_.step);
     std::size_t n = 1;
     while (n < n_ && advance_[n] > 0 && (epochs_.empty() || epochs_[n] == epochs_[0])) ++n;
@@ -489,9 +491,9 @@ class Decision {
   const LineShape& shape_;
   std::size_t n_;
   ShapeMeaning out_;
-  Values epochs_;             ///< of each line; empty without
-  Values advance_;            ///< iterations since the line before
-  std::vector<bool> stands_;  ///< the counter is that of the line before
+  Values epochs_;                ///< of each line; empty without
+  Values advance_;               ///< iterations since the line before
+  std::vector<bool> same_step_;  ///< the counter is that of the line before
   Values between_;  ///< seconds since the line before, by stamps or elapsed time; empty without
   double stride_ = kNone;  ///< median of advance_
 };

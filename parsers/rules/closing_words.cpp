@@ -242,6 +242,12 @@ bool names_a_part(Words words) {
   return false;
 }
 
+// In scripts without blanks words stand anywhere in a text.
+bool holds_any(std::string_view text, Words words) {
+  return std::ranges::any_of(words,
+                             [&](auto word) { return text.find(word) != std::string_view::npos; });
+}
+
 // Nothing but a reason, a time or a result may follow, unlike "Finished training it 640/128028 of
 // epoch 0, 68.9 ms/it" of DLRM, "training complete for epoch 3".
 bool ends_there(Words rest) {
@@ -383,10 +389,6 @@ bool read_script(std::string_view line, std::string_view ending) {
                                          "率", "度", "したら", "する", "후"};
   constexpr std::string_view kMarks[] = {"。", "，", "！", "：", "；", "（", "）", "、", ":", ",",
                                          ".",  "!",  "|",  "(",  ")",  "[",  "]",  "=",  "-"};
-  const auto has_any = [](std::string_view text, Words words) {
-    return std::ranges::any_of(
-        words, [&](auto word) { return text.find(word) != std::string_view::npos; });
-  };
   // In its own clause alone: "数据加载完成，训练完成" ends the training in its second.
   const auto ends_training = [&](std::size_t at) {
     std::string_view before = line.substr(0, at), rest = line.substr(at + ending.size());
@@ -396,11 +398,11 @@ bool read_script(std::string_view line, std::string_view ending) {
       }
       rest = rest.substr(0, rest.find(mark));
     }
-    if (has_any(before, kOthers) || has_any(rest, kOthers)) return false;
+    if (holds_any(before, kOthers) || holds_any(rest, kOthers)) return false;
     const bool when = !rest.starts_with("时间") && !rest.starts_with("時間");
     const auto begins_rest = [&](std::string_view word) { return rest.starts_with(word); };
     if (when && std::ranges::any_of(kAfter, begins_rest)) return false;
-    return std::ranges::any_of(kOfTraining, begins_rest) || has_any(before, kOfTraining);
+    return std::ranges::any_of(kOfTraining, begins_rest) || holds_any(before, kOfTraining);
   };
   for (auto at = line.find(ending); at != std::string_view::npos;
        at = line.find(ending, at + ending.size())) {
@@ -418,13 +420,9 @@ bool read_kept(std::string_view line) {
   constexpr std::string_view kOnTheWay[] = {"最佳", "最好",      "最优", "最優", "ベスト", "检查点",
                                             "best", "Best",      "轮",   "第",   "epoch",  "Epoch",
                                             "step", "heckpoint", "开始", "间隔"};
-  const auto has_any = [&](Words words) {
-    return std::ranges::any_of(
-        words, [&](auto word) { return line.find(word) != std::string_view::npos; });
-  };
-  if (has_any(kOnTheWay)) return false;
-  if (line.find("保存") != std::string_view::npos) return has_any(kModels);
-  return has_any(kScores) && line.find_first_of("0123456789") != std::string_view::npos;
+  if (holds_any(line, kOnTheWay)) return false;
+  if (line.find("保存") != std::string_view::npos) return holds_any(line, kModels);
+  return holds_any(line, kScores) && line.find_first_of("0123456789") != std::string_view::npos;
 }
 
 // "Saved model to out.pt", "Final weights saved", "Training curves saved to curves.png", but not

@@ -3,8 +3,8 @@
 //
 //   rank_time rank=3 node=1:gpu07 steps=11:20 own_s=0.01234
 //
-// `node` may be missing. Lines of one rank go up; steps that go back begin another run. Where a run
-// that was resumed goes on in the same log, its lines are its own.
+// `node` may be missing. The steps of a rank increase from line to line; steps that go back begin
+// another run. of() divides the lines of a run that was resumed in the same log.
 #pragma once
 
 #include <cstddef>

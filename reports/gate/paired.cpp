@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "parsers/core/text.h"
-#include "reports/gate/confirm.h"
 #include "reports/gate/verdict_words.h"
 #include "reports/model/cell_match.h"
 #include "reports/stats/multiple_testing.h"
@@ -376,12 +375,15 @@ class PairedGate {
     return rule_ && one.look + 1 < rule_->looks.size();
   }
 
+  /// An early look refuted the rule's loss.
+  [[nodiscard]] bool refuted(const Pairing& one) const {
+    return early(one) && one.outcome == LookOutcome::no_loss;
+  }
   /// How the rule of the run ended the cell.
   [[nodiscard]] std::string look_words(const Pairing& one) const {
     if (!rule_) return {};
-    const bool refuted = early(one) && one.outcome == LookOutcome::no_loss;
     return fmt::format(", after {} of at most {}{}", rule_->looks[one.look], rule_->looks.back(),
-                       refuted ? ", which refute a loss of " + percent(rule_->loss) : "");
+                       refuted(one) ? ", which refute a loss of " + percent(rule_->loss) : "");
   }
 
   [[nodiscard]] static Notice too_few(std::size_t n, double level, std::size_t cells) {
@@ -407,7 +409,6 @@ class PairedGate {
     const double level = alpha / static_cast<double>(std::max<std::size_t>(1, could_lose));
     const bool cannot_tell =
         one.test.could_lose && worth(smallest_paired_p(one.test.n), one) > level;
-    const bool refuted = early(one) && one.outcome == LookOutcome::no_loss;
     if (rule_ && one.outcome == LookOutcome::goes_on) {
       out.verdict = Verdict::inconclusive;
       const auto next = std::ranges::upper_bound(rule_->looks, one.newest);
@@ -420,7 +421,7 @@ class PairedGate {
                                   "{}: run the sweep on",
                                   wanted)),
           numbers(NoticeCode::measured_so_far)};
-    } else if (!refuted && (smallest_paired_p(measured) > planned || cannot_tell)) {
+    } else if (!refuted(one) && (smallest_paired_p(measured) > planned || cannot_tell)) {
       out.verdict = Verdict::inconclusive;
       out.reasons = {smallest_paired_p(measured) > planned ? too_few(measured, planned, cells)
                                                            : too_few(one.test.n, level, could_lose),

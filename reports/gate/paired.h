@@ -38,4 +38,10 @@ inline constexpr const char* kStoppingKey = "stopping";
 [[nodiscard]] GateReport check_paired(const ResultSet& result, const std::string& base,
                                       const GateOptions& options);
 
+/// As confirm() of verdicts.h, of pairs: `rerun` holds both variants of each flagged cell, measured
+/// in turn once more. The flagged cells alone are judged against `base` as at first, with Holm over
+/// them.
+[[nodiscard]] GateReport confirm_paired(GateReport first, const ResultSet& rerun,
+                                        const std::string& base, const GateOptions& options);
+
 }  // namespace bertbench

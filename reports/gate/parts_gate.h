@@ -3,9 +3,9 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "parsers/core/notice.h"
@@ -41,10 +41,15 @@ struct PartVerdict {
     return verdict == Verdict::inconclusive &&
            reason.code == NoticeCode::part_slower_with_the_machine;
   }
+  /// A regression, or one that may be the machine's: what a rerun decides.
+  [[nodiscard]] bool flagged() const {
+    return verdict == Verdict::regression || may_be_the_machines();
+  }
 };
 
-/// Trials of a cell that count for a pair; the others of its block were left out.
-using PairedTrials = std::vector<std::pair<const Trial*, const Trial*>>;  // base, now
+/// The two trials of each pair that counts: of the base, then of the variant. Pairs left out as hit
+/// are not among them.
+using PairedTrials = std::vector<std::pair<const Trial*, const Trial*>>;
 
 /// All parts that are compared, for Holm's correction over them.
 class PartTests {

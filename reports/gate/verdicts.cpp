@@ -9,7 +9,6 @@
 #include <set>
 
 #include "parsers/core/text.h"
-#include "reports/gate/confirm.h"
 #include "reports/gate/shared_shift.h"
 #include "reports/gate/verdict_words.h"
 #include "reports/model/cell_match.h"
@@ -499,11 +498,7 @@ GateReport check(const ResultSet& result, const ResultSet& baseline, const GateO
   return check(result, std::span(&baseline, 1), options);
 }
 
-bool CellVerdict::part_flagged() const {
-  return std::ranges::any_of(parts, [](const PartVerdict& part) {
-    return part.verdict == Verdict::regression || part.may_be_the_machines();
-  });
-}
+bool CellVerdict::part_flagged() const { return std::ranges::any_of(parts, &PartVerdict::flagged); }
 
 bool CellVerdict::speed_flagged() const {
   return speed == Verdict::regression ||
@@ -526,7 +521,7 @@ namespace {
 /// cell is what all its parts make of it.
 void confirm_parts(CellVerdict& cell, const CellVerdict& again) {
   for (PartVerdict& part : cell.parts) {
-    if (part.verdict != Verdict::regression && !part.may_be_the_machines()) continue;
+    if (!part.flagged()) continue;
     const auto found = std::ranges::find(again.parts, part.part, &PartVerdict::part);
     if (found == again.parts.end() || found->verdict == Verdict::inconclusive) {
       cell.reasons.push_back(make_notice(

@@ -113,5 +113,8 @@ void settle(CellVerdict& cell);
 /// says so; a rerun without an answer changes nothing.
 [[nodiscard]] GateReport confirm(GateReport first, const ResultSet& rerun,
                                  std::span<const ResultSet> runs, const GateOptions& options = {});
+/// The first verdicts after a rerun of the flagged cells was judged to be `second`.
+[[nodiscard]] GateReport confirmed_by(GateReport first, const GateReport& second,
+                                      const GateOptions& options);
 
 }  // namespace bertbench

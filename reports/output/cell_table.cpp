@@ -171,12 +171,20 @@ std::vector<CellPart> parts_of(const std::vector<Trial>& trials) {
   return out;
 }
 
+namespace {
+
+std::string time_and_share(const CellPart& part) {
+  return duration_text(part.seconds) +
+         (part.share ? " (" + percent_text(*part.share, 0) + ")" : "");
+}
+
+}  // namespace
+
 std::string parts_text(const std::vector<CellPart>& parts) {
   std::string out;
-  for (const auto& [part, seconds, share] : parts) {
+  for (const CellPart& part : parts) {
     if (!out.empty()) out += ", ";
-    out += part + " " + duration_text(seconds);
-    if (share) out += " (" + percent_text(*share, 0) + ")";
+    out += part.part + " " + time_and_share(part);
   }
   return out;
 }
@@ -187,8 +195,7 @@ Table parts_table(const ResultSet& set) {
   for (const Cell& cell : set.cells) {
     auto& row = rows.emplace_back();
     for (const CellPart& part : parts_of(cell.trials)) {
-      row[part.part] = duration_text(part.seconds) +
-                       (part.share ? " (" + percent_text(*part.share, 0) + ")" : "");
+      row[part.part] = time_and_share(part);
       known.insert(part.part);
     }
   }

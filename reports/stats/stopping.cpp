@@ -20,9 +20,9 @@ constexpr double kNoLossLevel = 0.0002;
 }  // namespace
 
 nlohmann::ordered_json to_json(const StoppingRule& rule) {
-  const auto& [name, base, looks, tests, alpha, floor, loss] = rule;
-  return {{"rule", name},   {"base", base},   {"looks", looks}, {"tests", tests},
-          {"alpha", alpha}, {"floor", floor}, {"loss", loss}};
+  const auto& [base, looks, tests, alpha, floor, loss] = rule;
+  return {{"rule", kStoppingRule}, {"base", base},   {"looks", looks}, {"tests", tests},
+          {"alpha", alpha},        {"floor", floor}, {"loss", loss}};
 }
 
 std::optional<StoppingRule> stopping_rule(const nlohmann::ordered_json& json) {
@@ -31,7 +31,6 @@ std::optional<StoppingRule> stopping_rule(const nlohmann::ordered_json& json) {
   }
   StoppingRule out;
   try {
-    out.rule = kStoppingRule;
     json.at("base").get_to(out.base);
     json.at("looks").get_to(out.looks);
     json.at("tests").get_to(out.tests);

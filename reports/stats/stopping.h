@@ -18,14 +18,17 @@
 
 namespace bertbench {
 
+/// Loss of speed that a sweep with pairs is to find, as a fraction: above the floor of pairs, so
+/// that a gate can fail for it.
+inline constexpr double kLossOfPairs = 0.02;
+
 /// As a sweep with "trials": "auto" records it in its results; `check --paired` applies it.
 struct StoppingRule {
-  std::string rule;                    ///< kStoppingRule
   std::string base;                    ///< the variant that the others are held against
   std::vector<int> looks;              ///< numbers of the trials after which a cell may end, rising
   int tests = 1;                       ///< cells that are compared
   double alpha = 0.05, floor = 0.013;  ///< as of the gate
-  double loss = 0.02;                  ///< which a cell that ends early as unchanged does not have
+  double loss = kLossOfPairs;          ///< which a cell that ends early as unchanged does not have
 };
 [[nodiscard]] nlohmann::ordered_json to_json(const StoppingRule& rule);
 /// None where the value is no rule of this design.
@@ -51,7 +54,8 @@ enum class LookOutcome { goes_on, slower, no_loss };
 [[nodiscard]] LookOutcome outcome_at_look(const StoppingRule& rule, std::size_t k,
                                           std::span<const double> log_ratios, const PairTest& test);
 
-/// Of sweeps that stop by the rule, simulated as paired_power() does.
+/// Of sweeps that stop by the rule, simulated as paired_power() does. `noise`: sd of a trial, as a
+/// fraction of its rate; `loss` as a fraction.
 struct StoppingPower {
   double found = 0;  ///< share of cells with the loss that are regressions at the end
   double pairs = 0;  ///< on average until a cell ends

@@ -227,7 +227,7 @@ class ReportInBrowser(unittest.TestCase):
 
     def test_energy_is_told_where_it_was_measured(self):
         self.open("grid")
-        self.assertIn("3.571 J a sequence at 6400.0 W of GPU power",
+        self.assertIn("3.571 J a sequence at 6400.0 W while it trains",
                       self.browser.run("document.querySelector('.cards').textContent"))
         self.assertEqual(self.column("energy/sequence")[0], "4.082 J")
         self.open("quickstart")

@@ -16,7 +16,8 @@ struct RankLog {
   RankTimeRules rules;
   std::int64_t line = 0;
 
-  void say(std::int64_t rank, std::int64_t first, std::int64_t last, const std::string& own_s) {
+  void add_line(std::int64_t rank, std::int64_t first, std::int64_t last,
+                const std::string& own_s) {
     const auto text =
         fmt::format("rank_time rank={} steps={}:{} own_s={}", rank, first, last, own_s);
     Line out;
@@ -27,7 +28,7 @@ struct RankLog {
   /// Two ranks, steps first .. last in stretches of one.
   void run(std::int64_t first, std::int64_t last) {
     for (std::int64_t step = first; step <= last; ++step) {
-      for (const std::int64_t rank : {0, 1}) say(rank, step, step, "0.5");
+      for (const std::int64_t rank : {0, 1}) add_line(rank, step, step, "0.5");
     }
   }
 };
@@ -43,11 +44,12 @@ using Steps = std::pair<std::int64_t, std::int64_t>;
 
 TEST(RankTimeRules, ATimeThatNoStepTakesIsADamagedNumber) {
   RankLog log;
-  for (const char* own_s : {"1e-305", "1e-10", "1e7", "-1", "nan", "inf"}) log.say(0, 1, 1, own_s);
+  for (const char* own_s : {"1e-305", "1e-10", "1e7", "-1", "nan", "inf"})
+    log.add_line(0, 1, 1, own_s);
   EXPECT_TRUE(log.rules.of(0, kEnd).empty());
-  log.say(0, 1, 1, "0");
-  log.say(0, 2, 2, "1e-9");
-  log.say(0, 3, 3, "1e6");
+  log.add_line(0, 1, 1, "0");
+  log.add_line(0, 2, 2, "1e-9");
+  log.add_line(0, 3, 3, "1e6");
   EXPECT_EQ(steps_of(log.rules.of(0, kEnd), 0), (Steps{1, 3}));
 }
 
@@ -88,7 +90,7 @@ TEST(RankTimeRules, RanksBeyondTheBoundAreLeftOutAndTheOthersGoOn) {
   RankLog log;
   const auto most = static_cast<std::int64_t>(RankTimes::kMostRanks);
   for (std::int64_t step = 1; step <= 3; ++step) {
-    for (std::int64_t rank = 0; rank < most + 10; ++rank) log.say(rank, step, step, "0.5");
+    for (std::int64_t rank = 0; rank < most + 10; ++rank) log.add_line(rank, step, step, "0.5");
   }
   const RankTimes times = log.rules.of(0, kEnd);
   EXPECT_EQ(times.rows().size(), RankTimes::kMostRanks);
@@ -96,7 +98,7 @@ TEST(RankTimeRules, RanksBeyondTheBoundAreLeftOutAndTheOthersGoOn) {
     EXPECT_EQ(steps_of(times, rank), (Steps{1, 3})) << rank;
   }
   // Nor is a run that found no place taken for the one before it.
-  for (std::int64_t step = 1; step <= 5; ++step) log.say(0, step, step, "0.5");
+  for (std::int64_t step = 1; step <= 5; ++step) log.add_line(0, step, step, "0.5");
   EXPECT_EQ(steps_of(log.rules.of(0, kEnd), 0), (Steps{1, 3}));
 }
 

@@ -5,7 +5,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "reports/gate/confirm.h"
 #include "reports/gate/paired.h"
 #include "reports/stats/normals.h"
 #include "tests/reports/samples.h"
@@ -17,7 +16,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 StoppingRule rule_of(int most, int tests = 3) {
-  return {.rule = kStoppingRule, .base = "base", .looks = stopping_looks(most), .tests = tests};
+  return {.base = "base", .looks = stopping_looks(most), .tests = tests};
 }
 
 /// Three cells of two variants, of which `now` is `factor` times `base` in the last, give or take

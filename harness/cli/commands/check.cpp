@@ -27,7 +27,6 @@
 #ifdef BB_HAVE_STORE
 #include "reports/store/store.h"
 #endif
-#include "reports/gate/confirm.h"
 #include "reports/gate/paired.h"
 #include "reports/gate/verdicts.h"
 #include "reports/output/table.h"
@@ -49,7 +48,7 @@ struct Options {
   OutputOptions output;
 };
 
-void put_parts(const CellVerdict& cell, ordered_json& row) {
+void put_other_verdicts(const CellVerdict& cell, ordered_json& row) {
   row["speed"] = {{"verdict", name(cell.speed)}};
   if (cell.memory) {
     const MemoryVerdict& memory = *cell.memory;
@@ -112,7 +111,7 @@ ordered_json to_json(const Options& options, const GateReport& report) {
     if (cell.median_new || cell.reference) row["unit"] = cell.unit;
     row["reason"] = reason_text(cell);
     row["reason_code"] = name(cell.reasons.front().code);
-    put_parts(cell, row);
+    put_other_verdicts(cell, row);
     if (cell.rerun) {
       ordered_json& rerun = row["rerun"] = {{"verdict", name(cell.rerun->verdict)}};
       if (cell.rerun->change) rerun["change"] = *cell.rerun->change;
@@ -222,8 +221,8 @@ std::string loss_text(const CellVerdict& cell) {
   return (cell.loss->now ? "apart" : "NaN") + at;
 }
 
-/// The parts that changed: "optimizer +5.0 %". Of those that cannot be decided the one that changed
-/// most: "undecided (data +4.0 %)".
+/// The parts that changed: "optimizer +5.0 %". Of those that changed beyond their tolerance and
+/// cannot be decided the one that changed most: "undecided (data +4.0 %)".
 std::string parts_text(const CellVerdict& cell) {
   if (cell.parts.empty()) return "-";
   std::vector<std::string> out;
@@ -231,7 +230,7 @@ std::string parts_text(const CellVerdict& cell) {
   for (const PartVerdict& part : cell.parts) {
     if (part.verdict == Verdict::regression || part.verdict == Verdict::improvement) {
       out.push_back(part.part + " " + change_text(part.change));
-    } else if (part.verdict == Verdict::inconclusive &&
+    } else if (part.verdict == Verdict::inconclusive && std::abs(part.change) > part.tolerance &&
                (undecided == nullptr || std::abs(part.change) > std::abs(undecided->change))) {
       undecided = &part;
     }
@@ -244,7 +243,7 @@ std::string parts_text(const CellVerdict& cell) {
 }
 
 /// What memory, loss and the parts of a step became, where a cell has any.
-void add_parts(Table& table, const GateReport& report) {
+void add_other_columns(Table& table, const GateReport& report) {
   const auto add = [&](const char* title, auto&& has, auto&& text) {
     if (std::ranges::none_of(report.cells, has)) return;
     table.columns.push_back({title, true});
@@ -261,7 +260,7 @@ void add_parts(Table& table, const GateReport& report) {
 }
 
 void print_table(Console& console, Table table, const GateReport& report) {
-  add_parts(table, report);
+  add_other_columns(table, report);
   TextTableOptions look;
   look.most_columns = console.most_columns();
   look.paint = [&](std::size_t row, std::size_t column, const std::string& text) {

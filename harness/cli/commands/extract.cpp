@@ -252,7 +252,7 @@ Result<void> IterationsCsv::write(const ResultSet& set, std::ostream& out) {
 
 // What `extract` was asked for.
 
-struct ExtractOptions {
+struct Options {
   std::vector<std::string> paths;
   std::string format = "auto", format_file;
   Facts facts;
@@ -267,7 +267,7 @@ struct ExtractOptions {
 };
 
 // Names that are not known, and options that exclude each other. `user_format` may be null.
-Result<void> check_options(const ExtractOptions& options, const DescribedFormat* user_format) {
+Result<void> check_options(const Options& options, const DescribedFormat* user_format) {
   if (auto known = check_format_name(options.format, user_format); !known) return known;
   if (options.follow && !options.shard_text.empty()) {
     return fail("--follow", "cannot be joined with --shard", "follow the logs that matter");
@@ -306,7 +306,7 @@ Result<void> check_options(const ExtractOptions& options, const DescribedFormat*
 }
 
 // What decides a result besides its logs: shards merge only if these are equal.
-std::map<std::string, std::string> deciding(const ExtractOptions& options) {
+std::map<std::string, std::string> deciding(const Options& options) {
   std::map<std::string, std::string> out = facts_as_options(options.facts);
   const auto put = [&](const char* key, const std::string& value) {
     if (!value.empty()) out[key] = value;
@@ -422,7 +422,6 @@ void apply_dlperf(ResultSet& results, const std::optional<WindowRule>& window,
 
 constexpr std::size_t kMostErrorsOfAFolder = 5;
 
-using Options = ExtractOptions;
 using UserFormatPointer = std::shared_ptr<const DescribedFormat>;
 
 /// One thread parses what all have found, and each brings blocks of memory.

@@ -8,7 +8,6 @@
 #include <array>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <nlohmann/json_fwd.hpp>
 #include <set>
 
 #include "harness/cli/command.h"
@@ -93,8 +92,6 @@ void print_plan(Console& console, const PlanReckoning& plan) {
                   "calculated\n  time, {:.2f} % of the measured.\n",
                   100 * *plan.overhead, 100 * *plan.overhead_of_measured));
 }
-
-using nlohmann::ordered_json;
 
 struct Options {
   std::vector<std::string> logs;

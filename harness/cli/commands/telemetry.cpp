@@ -150,7 +150,7 @@ CommandRun declare(CommandLine& line) {
   add_count(
       line, "--gpus", options->gpus, 0,
       "GPUs of this machine that the ranks use: those of CUDA_VISIBLE_DEVICES by number, else "
-      "the first N. With 0 the energy of the CPUs is theirs.");
+      "the first N. With 0 the ranks' energy is that of the CPU packages.");
   line.add_text("--training-mark", options->training_mark, "FILE",
                 "Is there once steps are logged: from then on power counts as training power.");
   line.add_text(

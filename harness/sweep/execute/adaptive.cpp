@@ -4,13 +4,15 @@
 
 namespace bertbench {
 
-bool stands(Status status) { return status == Status::out_of_memory || status == Status::nan; }
+bool repeats_if_launched_again(Status status) {
+  return status == Status::out_of_memory || status == Status::nan;
+}
 
 bool begins_hopeless(const std::function<const Trial*(int)>& decided) {
   for (int number = 1;; ++number) {
     const Trial* trial = decided(number);
     if (trial == nullptr || trial->window.covered) return false;
-    if (stands(trial->outcome.status)) return true;
+    if (repeats_if_launched_again(trial->outcome.status)) return true;
   }
 }
 

@@ -9,8 +9,8 @@
 
 namespace bertbench {
 
-/// An end of a trial that a further launch would meet again: out of memory, NaN.
-[[nodiscard]] bool stands(Status status);
+/// The end of a trial that every further launch would meet again: out of memory, NaN.
+[[nodiscard]] bool repeats_if_launched_again(Status status);
 
 /// The first trials of a cell end so before any gives a number. `decided`: the trial of a number,
 /// from 1; null where it has not ended or will be tried again, and after the last. By number and

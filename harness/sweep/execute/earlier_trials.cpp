@@ -144,8 +144,7 @@ Result<Reviewed> review(const OpenSweep& sweep, const PlannedTrial& trial,
   conceal_in(result, sweep.plan.config.secrets);
   result.block = attempt.block;
   const auto status = result.outcome.status;
-  const bool final = attempt.finished && read->legible &&
-                     (status == Status::out_of_memory || status == Status::nan);
+  const bool final = attempt.finished && read->legible && repeats_if_launched_again(status);
   // A phase that was ended early left a checkpoint of another step than its last, or none: the next
   // phase cannot go on from there, whatever the window covers.
   const bool whole =

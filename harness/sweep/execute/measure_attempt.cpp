@@ -37,7 +37,9 @@ void add_steps_over_run_time(const Plan& plan, const PlannedCell& cell, double s
   const bool ended = status == Status::completed || status == Status::no_data;  // exit status 0
   const bool counted = trial.iterations.seen > 0 || !trial.estimators.empty();
   if (!ended || counted || !batch || !(seconds > 0) || !plan.config.asks_for_steps()) return;
-  const std::int64_t steps = plan.config.steps;
+  const auto& config = plan.config;
+  const std::int64_t steps =
+      cell.phase > 0 ? config.phases[static_cast<std::size_t>(cell.phase) - 1].steps : config.steps;
   trial.estimators["total_time"] =
       static_cast<double>(steps) * static_cast<double>(*batch) / seconds;
   trial.notices.push_back(make_notice(NoticeCode::steps_over_run_time, 0, steps, seconds));

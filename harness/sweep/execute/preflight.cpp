@@ -13,7 +13,9 @@
 #include <set>
 
 #include "harness/sweep/config/config.h"
+#include "harness/sweep/execute/attempt_runner.h"
 #include "harness/sweep/journal/journal.h"
+#include "harness/sweep/observe/node_probe.h"
 #include "harness/sweep/plan/launcher.h"
 #include "harness/sweep/plan/plan.h"
 #include "harness/sweep/process/folder.h"
@@ -32,10 +34,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kLongest_s = 120;  // of a node that answers; a probe takes half a second
 constexpr double kGrace_s = 5;      // in which a launcher ends what it started on other nodes
-
-double wall_s() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 std::optional<NodeReading> reading_of(const Json& json, double started_s, double ended_s) {
   const auto number = [&](const char* key) {
@@ -140,9 +138,6 @@ Result<void> ask(const std::vector<ProcessSpec>& specs, const Folder& folder,
     ::close(*log);
     if (!started) return tl::unexpected(started.error());
   }
-  const auto seconds_since = [](Clock::time_point begin) {
-    return std::chrono::duration<double>(Clock::now() - begin).count();
-  };
   const auto begin = Clock::now();
   std::optional<Clock::time_point> ending;
   auto members = group.members();  // before they were asked to end; kill_all() forgets them

@@ -63,7 +63,7 @@ bool SweepResults::hopeless(std::size_t cell) const {
 
 /// Takes the looks whose blocks all cells that go on have measured. A pure function of the trials
 /// up to them, whenever it is called: a resumed sweep ends the same cells.
-void SweepResults::look_at_pairs() const {
+void SweepResults::look_at_pairs() {
   const auto& plan = sweep_.plan;
   std::map<std::size_t, std::set<std::size_t>> points;  // cells of this start, by point
   for (const auto& trial : plan.trials) {
@@ -105,7 +105,7 @@ void SweepResults::look_at_pairs() const {
   }
 }
 
-std::vector<std::size_t> SweepResults::settled_with(std::size_t cell) const {
+std::vector<std::size_t> SweepResults::settled_with(std::size_t cell) {
   if (!rule_) return settled(cell) ? std::vector{cell} : std::vector<std::size_t>{};
   look_at_pairs();
   std::vector<std::size_t> out;
@@ -126,7 +126,7 @@ bool SweepResults::settled(std::size_t cell) const {
     const Trial& trial = it->second.trial;
     ++launches;
     if (trial.counts()) rates.push_back(*trial.sequences_per_second);
-    hopeless = hopeless || stands(trial.outcome.status);
+    hopeless = hopeless || repeats_if_launched_again(trial.outcome.status);
   }
   return enough_trials(rates, launches, hopeless,
                        {config.trials_min, config.trials, config.trials_interval});
@@ -201,7 +201,7 @@ void SweepResults::count_failures(SweepOutcome& out) const {
     const bool ran = it != kept_.end();
     if (!ran && settled(trial.cell)) continue;  // not needed any more
     if (ran && it->second.trial.window.covered) continue;
-    const bool final = ran && stands(it->second.trial.outcome.status);
+    const bool final = ran && repeats_if_launched_again(it->second.trial.outcome.status);
     if (!final) ++out.open_trials;
     if (!ran && out.interrupted) continue;  // not begun or cut short: no failure of its own
     ++out.failed_trials;

@@ -29,7 +29,7 @@ class SweepResults {
   /// With trials "auto": the cell has been measured often enough.
   [[nodiscard]] bool settled(std::size_t cell) const;
   /// The cells that are settled since a trial of `cell` was kept: pairs of several end at one look.
-  [[nodiscard]] std::vector<std::size_t> settled_with(std::size_t cell) const;
+  [[nodiscard]] std::vector<std::size_t> settled_with(std::size_t cell);
   /// results.json as of now. Journal and logs are the truth: unless `always`, the file may lag a
   /// little when writing it gets expensive.
   Result<void> write(bool always);
@@ -43,7 +43,7 @@ class SweepResults {
   [[nodiscard]] const Trial* decided(std::size_t cell, int trial) const;
   /// With rule_: the cell can give no number, so it takes part in no pair.
   [[nodiscard]] bool hopeless(std::size_t cell) const;
-  void look_at_pairs() const;
+  void look_at_pairs();
 
   const OpenSweep& sweep_;
   const PlacementLabels& placement_;
@@ -51,9 +51,9 @@ class SweepResults {
   std::set<std::pair<std::size_t, int>> pending_;  // those of kept_ that are to be tried again
   std::optional<StoppingRule> rule_;
   /// What the looks of rule_ that were taken so far have ended; they are taken when asked for.
-  mutable std::size_t looks_ = 0;
-  mutable std::set<std::size_t> ended_points_;
-  mutable std::set<std::size_t> given_out_;  // cells that settled_with() has named
+  std::size_t looks_ = 0;
+  std::set<std::size_t> ended_points_;
+  std::set<std::size_t> given_out_;  // cells that settled_with() has named
   std::chrono::steady_clock::time_point written_{};
   double write_cost_s_ = 0;
 };

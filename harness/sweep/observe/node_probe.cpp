@@ -21,10 +21,6 @@ namespace {
 constexpr int kReadings = 5;
 constexpr double kReading_s = 0.1;
 
-double wall_s() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
 std::int64_t node_number() {
   for (const char* name : {"NODE_RANK", "SLURM_NODEID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"}) {
     if (const char* value = std::getenv(name)) {
@@ -48,14 +44,17 @@ std::optional<double> clock_mhz() {
   const std::string cpuinfo = proc::read_file("/proc/cpuinfo");
   for (const std::string_view line : split(cpuinfo, '\n')) {
     if (!line.starts_with("cpu MHz")) continue;
-    const std::string value(line.substr(line.find(':') + 1));
-    const double mhz = std::atof(value.c_str());
+    const double mhz = to_double(trim(line.substr(line.find(':') + 1))).value_or(0);
     if (mhz > most.value_or(0)) most = mhz;
   }
   return most;
 }
 
 }  // namespace
+
+double wall_s() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
 
 nlohmann::ordered_json probe_node() {
   const double begin_s = wall_s();

@@ -13,4 +13,7 @@ namespace bertbench {
 /// as it works: for whoever proves a preflight.
 nlohmann::ordered_json probe_node();
 
+/// Seconds since 1970 UTC by this machine's wall clock.
+double wall_s();
+
 }  // namespace bertbench

@@ -108,18 +108,18 @@ PairForecast pairs_of(const Forecast& forecast, const Plan& plan) {
                         .noise = forecast.noise};
   PairForecast out;
   out.pairs = plan.config.trials;
-  if (auto rule = stopping_rule_for(plan)) {
-    rule->looks = stopping_looks(pairs);
-    const StoppingPower clean = stopping_power(*rule, forecast.noise, 0);
-    const StoppingPower slower = stopping_power(*rule, forecast.noise, rule->loss);
-    out.power_for_2 = slower.found;
-    out.expected = clean.pairs;
-    out.expected_with_loss = slower.pairs;
-    out.pairs_for_2 = pairs_for_loss(model, rule->loss, out.power);
+  out.pairs_for_2 = pairs_for_loss(model, kLossOfPairs, out.power);
+  auto rule = stopping_rule_for(plan);
+  if (!rule) {
+    out.power_for_2 = paired_power(model, kLossOfPairs);
     return out;
   }
-  out.power_for_2 = paired_power(model, 0.02);
-  out.pairs_for_2 = pairs_for_loss(model, 0.02, out.power);
+  rule->looks = stopping_looks(pairs);
+  const StoppingPower clean = stopping_power(*rule, forecast.noise, 0);
+  const StoppingPower slower = stopping_power(*rule, forecast.noise, rule->loss);
+  out.power_for_2 = slower.found;
+  out.expected = clean.pairs;
+  out.expected_with_loss = slower.pairs;
   return out;
 }
 

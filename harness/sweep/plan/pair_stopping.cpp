@@ -15,13 +15,11 @@ std::optional<StoppingRule> stopping_rule_for(const Plan& plan) {
   for (const auto& trial : plan.trials) {
     if (plan.cells[trial.cell].identity.axes.at(kVariantAxis) != base) others.insert(trial.cell);
   }
-  return StoppingRule{.rule = kStoppingRule,
-                      .base = base,
+  return StoppingRule{.base = base,
                       .looks = stopping_looks(config.trials),
                       .tests = std::max(1, static_cast<int>(others.size())),
                       .alpha = GateOptions{}.alpha,
-                      .floor = kPairedFloor,
-                      .loss = 0.02};
+                      .floor = kPairedFloor};
 }
 
 }  // namespace bertbench

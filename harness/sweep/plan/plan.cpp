@@ -50,8 +50,9 @@ std::vector<Loop> loops_of(const SweepConfig& config) {
 }
 
 /// Adds what every cell has: topology from nodes and GPUs or back, and the defaults. What a foreign
-/// command computes in is not known. `divided`: whether a global batch could be.
-Topology complete(Point& point, const Workload& workload, Result<void>& divided) {
+/// command computes in is not known. An error where the global batch cannot be divided; the point
+/// is complete all the same, as it may be excluded.
+Result<Topology> complete(Point& point, const Workload& workload) {
   Topology topology;
   if (const auto it = point.find("topology"); it != point.end()) {
     topology = parse_topology(it->second).value_or(Topology{});
@@ -63,8 +64,9 @@ Topology complete(Point& point, const Workload& workload, Result<void>& divided)
   point["nodes"] = std::to_string(topology.nodes);
   point["gpus_per_node"] = std::to_string(topology.gpus_per_node);
   if (!workload.is_command) point.try_emplace("precision", "fp32");
-  divided = divide_global_batch(point, topology);
+  const auto divided = divide_global_batch(point, topology);
   point.try_emplace("gradient_accumulation_steps", "1");
+  if (!divided) return tl::unexpected(divided.error());
   return topology;
 }
 
@@ -76,14 +78,16 @@ bool matches(const Point& point, const Exclude& exclude) {
   });
 }
 
+/// What the cell's phase adds; null where it is of none.
+const Phase* phase_of(const PlannedCell& cell, const SweepConfig& config) {
+  return cell.phase > 0 ? &config.phases[static_cast<std::size_t>(cell.phase) - 1] : nullptr;
+}
+
 /// What the trainer is given as options: the cell's axes and what "args" adds to them.
 OptionValues options_of(const PlannedCell& cell, const Point& point, const SweepConfig& config) {
   OptionValues given = given_options(config.args);
-  if (cell.phase > 0) {
-    for (const auto& [name, value] :
-         given_options(config.phases[static_cast<std::size_t>(cell.phase) - 1].args)) {
-      given[name] = value;
-    }
+  if (const Phase* phase = phase_of(cell, config)) {
+    for (const auto& [name, value] : given_options(phase->args)) given[name] = value;
   }
   for (const auto& [name, value] : point) given[name] = value;
   given["steps"] = std::to_string(cell.steps);
@@ -217,9 +221,8 @@ Result<void> check_size(const SweepConfig& config, const std::vector<Loop>& loop
 void give_command(PlannedCell& cell, const SweepConfig& config, const Variant& variant) {
   cell.args = config.args;
   cell.args.insert(cell.args.end(), variant.args.begin(), variant.args.end());
-  if (cell.phase > 0) {
-    const auto& own = config.phases[static_cast<std::size_t>(cell.phase) - 1].args;
-    cell.args.insert(cell.args.end(), own.begin(), own.end());
+  if (const Phase* phase = phase_of(cell, config)) {
+    cell.args.insert(cell.args.end(), phase->args.begin(), phase->args.end());
   }
   cell.env = variant.env;
   cell.env.insert(config.env.begin(), config.env.end());
@@ -270,9 +273,9 @@ Result<std::vector<PlannedCell>> expand(const SweepConfig& config, const Workloa
       one.point = point;
       one.steps = config.steps;
       if (!config.phases.empty()) enter_phase(one, config, member);
-      Result<void> divided_here;
-      one.topology = complete(one.point, workload, divided_here);
-      if (divided) divided = std::move(divided_here);
+      const auto topology = complete(one.point, workload);
+      if (topology) one.topology = *topology;
+      if (!topology && divided) divided = tl::unexpected(topology.error());
       excluded = excluded || std::ranges::any_of(config.exclude, [&](const auto& entry) {
                    return matches(one.point, entry);
                  });

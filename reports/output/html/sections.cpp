@@ -102,7 +102,7 @@ std::string how_fast(const ResultSet& set, const std::vector<std::string>& names
                     (best->memory->source.empty() ? "" : " (" + best->memory->source + ")"));
   }
   if (best->energy_per_sequence_j && best->power_w) {
-    lines.push_back(fmt::format("{} a sequence at {} of GPU power",
+    lines.push_back(fmt::format("{} a sequence at {} while it trains",
                                 energy_text(*best->energy_per_sequence_j),
                                 power_text(*best->power_w)));
   }

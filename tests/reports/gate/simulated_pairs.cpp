@@ -57,11 +57,8 @@ class Simulator {
       cell.identity.axes[bertbench::kVariantAxis] = i % 2 == 0 ? "base" : "new";
       cell.key = cell.identity.key();
       if (model.ends_early) {
-        (*cell.context)[bertbench::kStoppingKey] =
-            to_json(bertbench::StoppingRule{.rule = bertbench::kStoppingRule,
-                                            .base = "base",
-                                            .looks = bertbench::stopping_looks(what.pairs),
-                                            .tests = model.cells});
+        (*cell.context)[bertbench::kStoppingKey] = to_json(bertbench::StoppingRule{
+            .base = "base", .looks = bertbench::stopping_looks(what.pairs), .tests = model.cells});
       }
       for (int t = 1; t <= what.pairs; ++t) {
         bertbench::Trial& trial = cell.trials.emplace_back();

@@ -166,7 +166,6 @@ TEST(TextData, WhatIsNoTextIsNamed) {
   EXPECT_THAT(why(std::string("ELF\0\1", 5)), HasSubstr("neither a token file"));
 }
 
-/// Positions of the words of row 0 in a batch, by its unmasked tokens.
 TEST(WholeWordMasking, MasksAllPiecesOfAWordButOfOneAtMost) {
   std::string text;
   for (int i = 0; i < 200; ++i) text += i % 3 == 0 ? "abcabcabc " : i % 3 == 1 ? "xy " : "q ";

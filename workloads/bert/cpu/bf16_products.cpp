@@ -5,11 +5,10 @@
 
 #include <algorithm>
 #include <map>
-#include <new>
 #include <oneapi/dnnl/dnnl.hpp>
-#include <stdexcept>
-#include <string>
 #include <vector>
+
+#include "workloads/bert/cpu/onednn_products.h"
 
 namespace bert {
 namespace {
@@ -44,9 +43,6 @@ dnnl::matmul::primitive_desc describe(const Bf16Shape& shape, const dnnl::engine
 }
 
 }  // namespace
-
-// Products that are kept ready; see gemm.cpp.
-constexpr std::size_t kProductsHeld = 256;
 
 struct Bf16Products::Cache {
   int threads;
@@ -96,13 +92,9 @@ void Bf16Products::multiply(const Bf16Shape& shape, const Bf16* a, const Bf16* b
                                        {DNNL_ARG_DST, product.c.get()},
                                        {DNNL_ARG_SCRATCHPAD, product.scratch.get()},
                                        {DNNL_ARG_BIAS, product.bias.get(true)}};
-  const dnnl_status_t status = dnnl_primitive_execute(product.primitive.get(), cache_->stream.get(),
-                                                      shape.with_bias ? 5 : 4, arguments);
-  if (status == dnnl_out_of_memory) throw std::bad_alloc();
-  if (status != dnnl_success) {
-    throw std::runtime_error("oneDNN refused a product in bf16 (status " + std::to_string(status) +
-                             ")");
-  }
+  check_product(dnnl_primitive_execute(product.primitive.get(), cache_->stream.get(),
+                                       shape.with_bias ? 5 : 4, arguments),
+                shape.m, shape.n, shape.k);
   cache_->stream.wait();
 }
 

@@ -28,9 +28,11 @@ struct StepShape {
 
 /// What a step fills anew, in memory that is asked for once.
 struct StepScratch {
-  std::vector<DropoutKey> keys;           ///< [B] of the site that is computed
-  std::vector<double> losses;             ///< of rows or of sequences
-  std::vector<double> answer_logits;      ///< see CpuStep::answer_spans(), next_sentence()
+  std::vector<DropoutKey> keys;  ///< [B] of the site that is computed
+  std::vector<double> losses;    ///< of rows or of sequences
+  /// Of the fine-tuned heads: [B, s, 2] for the first and the last token, or [B, 2] for the
+  /// classes.
+  std::vector<double> answer_logits;
   std::vector<float> d_classifiers;       ///< [B, 2, h + 1]
   std::vector<std::int32_t> order;        ///< [T] rows by token
   std::vector<std::int64_t> word_starts;  ///< in `order`, and its end
@@ -51,7 +53,7 @@ struct Context {
   Gemm& gemm;
   int threads = 1;
 
-  StepScratch* kept = nullptr;
+  StepScratch* kept = nullptr;  ///< never null while a step is computed
   bool unpadded = false;        ///< rows are tokens that are no padding
   Bf16Linears* bf16 = nullptr;  ///< products in bf16; null: in fp32 by `gemm`
   bool fp16 = false;            ///< what a GPU stores in fp16 is rounded to it

@@ -129,7 +129,7 @@ class CpuBackend final : public Backend {
                        std::to_string(options.micro_batch_size) + " and sequence length " +
                        std::to_string(options.sequence_length),
                    options.memory_limit_bytes);
-    before_ = resident_bytes();
+    resident_before_ = resident_bytes();
     omp_set_num_threads(options.threads);
     weights_ = Buffer(layout_.total);
     if (!options.inference) {
@@ -243,15 +243,16 @@ class CpuBackend final : public Backend {
   /// What the process had before, the plan, and what oneDNN keeps: it met the measured peaks of
   /// bert-tiny to bert-base within 3 % (docs/cpu.md).
   [[nodiscard]] std::int64_t predicted_peak_bytes() const override {
-    if (before_ == 0) return 0;
-    return before_ + planned_bytes() - kUnplanned + library_bytes(options_.model, precision_);
+    if (resident_before_ == 0) return 0;
+    return resident_before_ + planned_bytes() - kUnplanned +
+           library_bytes(options_.model, precision_);
   }
   [[nodiscard]] std::int64_t measured_peak_bytes() const override {
     return stepped_ ? resident_peak_bytes() : 0;
   }
   [[nodiscard]] std::int64_t peak_bytes() const override {
     // After a step every page has been touched, so the system's figure is the whole truth.
-    const std::int64_t measured = stepped_ ? resident_peak_bytes() : 0;
+    const std::int64_t measured = measured_peak_bytes();
     return measured > 0 ? measured : planned_bytes();
   }
 
@@ -264,9 +265,7 @@ class CpuBackend final : public Backend {
         options_.inference ? 4 * layout_.total : 8 * layout_.total + 8 * share().size;
     return state + activations_->bytes() + precision_bytes() + kUnplanned;
   }
-  [[nodiscard]] Optimizer::Share share() const {
-    return optimizer_.share(shares_ > 1 ? options_.rank : 0);
-  }
+  [[nodiscard]] Optimizer::Share share() const { return optimizer_.share(); }
   [[nodiscard]] bool is_shared(StateArray array) const {
     return shares_ > 1 &&
            (array == StateArray::first_moments || array == StateArray::second_moments);
@@ -356,8 +355,8 @@ class CpuBackend final : public Backend {
   LossScaler scaler_;
   int shares_;  ///< ranks that share the moments among them (ZeRO-1)
   Communicator* communicator_ = nullptr;
-  std::int64_t before_ = 0;  ///< bytes that were resident before anything was asked for; 0: unknown
-  double exchange_s_ = 0;    ///< of the last update, with other ranks
+  std::int64_t resident_before_ = 0;  ///< bytes, before anything was asked for; 0: unknown
+  double exchange_s_ = 0;             ///< of the last update, with other ranks
   Gemm gemm_;
   std::optional<Bf16Linears> bf16_;
   Optimizer optimizer_;

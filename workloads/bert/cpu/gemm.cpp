@@ -3,11 +3,10 @@
 #include <oneapi/dnnl/dnnl.h>
 
 #include <map>
-#include <new>
 #include <oneapi/dnnl/dnnl.hpp>
-#include <stdexcept>
-#include <string>
 #include <tuple>
+
+#include "workloads/bert/cpu/onednn_products.h"
 
 namespace bert {
 namespace {
@@ -17,19 +16,7 @@ struct Product {
   dnnl::memory input, weight, bias, output;
 };
 
-void check(dnnl_status_t status, std::int64_t m, std::int64_t n, std::int64_t k) {
-  if (status == dnnl_success) return;
-  if (status == dnnl_out_of_memory) throw std::bad_alloc();
-  throw std::runtime_error("oneDNN refused a product of " + std::to_string(m) + " x " +
-                           std::to_string(n) + " x " + std::to_string(k) + " (status " +
-                           std::to_string(status) + ")");
-}
-
 }  // namespace
-
-// Products that are kept ready. A training has some 20; with --unpadded nearly every batch has
-// another number of rows, and without a bound they would pile up.
-constexpr std::size_t kProductsHeld = 256;
 
 struct Gemm::Cache {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
@@ -72,9 +59,9 @@ void Gemm::forward(std::int64_t m, std::int64_t n, std::int64_t k, const float* 
                                        {DNNL_ARG_WEIGHTS, product.weight.get()},
                                        {DNNL_ARG_DST, product.output.get()},
                                        {DNNL_ARG_BIAS, product.bias.get()}};
-  check(dnnl_primitive_execute(product.primitive.get(), cache_->stream.get(),
-                               bias != nullptr ? 4 : 3, arguments),
-        m, n, k);
+  check_product(dnnl_primitive_execute(product.primitive.get(), cache_->stream.get(),
+                                       bias != nullptr ? 4 : 3, arguments),
+                m, n, k);
   cache_->stream.wait();
 }
 
@@ -93,7 +80,7 @@ void sgemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, s
            float beta, float* c, std::int64_t ldc) {
   const dnnl_status_t status = dnnl_sgemm(transpose_a ? 'T' : 'N', transpose_b ? 'T' : 'N', m, n, k,
                                           alpha, a, lda, b, ldb, beta, c, ldc);
-  check(status, m, n, k);
+  check_product(status, m, n, k);
 }
 
 }  // namespace bert

@@ -55,7 +55,7 @@ void Optimizer::step(const OptimizerOptions& options, double learning_rate, doub
                      double norm, std::int64_t update, const float* gradients, float* weights,
                      float* first, float* second, const Sum& sum) {
   const AdamConstants common = adam_constants(options, gradient_factor, norm, update);
-  const std::int64_t own = share(rank_).begin;
+  const std::int64_t own = share().begin;
   const auto range_of = [&](const Chunk& chunk) {
     AdamRange range{common};
     range.size = chunk.size;

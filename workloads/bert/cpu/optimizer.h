@@ -24,6 +24,7 @@ class Optimizer {
     std::int64_t begin = 0, size = 0;
   };
   [[nodiscard]] Share share(int rank) const;
+  [[nodiscard]] Share share() const { return share(rank_); }  ///< this rank's
 
   /// Adds up over all ranks, in place; not called where one rank has all.
   using Sum = std::function<void(std::span<double>)>;
@@ -42,7 +43,7 @@ class Optimizer {
     std::size_t parameter;
     std::int64_t begin, size;
   };
-  /// Its chunks.
+  /// First chunk of the rank, and the one after its last.
   [[nodiscard]] std::pair<std::int64_t, std::int64_t> chunks_of(int rank) const;
 
   std::vector<Parameter> parameters_;

@@ -70,9 +70,6 @@ struct CpuStep : Context {
   /// one; the loss of a sequence is the mean of the two.
   void answer_spans(bool forward_only);
 
-  /// Logits of the fine-tuned heads are in kept->answer_logits: [B, s, 2] for the first and the
-  /// last token, or [B, 2] for the classes.
-
  private:
   [[nodiscard]] const DropoutKey* keys_of(const NormStep<float>& step) const;
   [[nodiscard]] NormForward forward_of(const NormStep<float>& step, const DropoutKey* keys) const;

@@ -118,10 +118,10 @@ class ExampleSource final : public SequenceSource {
       one.label = item.label;
       if (spans_ && !find_answer(item, known->second, options, one)) examples_.pop_back();
     }
-    left_out_ = text.items.size() - examples_.size();
+    const std::size_t left_out = text.items.size() - examples_.size();
     description_ = fmt::format("{}, {} {}, {}", options.source, examples_.size(),
                                spans_ ? "questions" : "sentences", vocabulary_text);
-    if (left_out_ > 0) description_ += fmt::format(", {} left out", left_out_);
+    if (left_out > 0) description_ += fmt::format(", {} left out", left_out);
   }
 
   [[nodiscard]] std::size_t size() const { return examples_.size(); }
@@ -169,12 +169,12 @@ class ExampleSource final : public SequenceSource {
     return examples_.size() - std::max<std::size_t>(1, examples_.size() / kHeldOutShare);
   }
 
+  /// Sequences in [kHeldOut, kOtherSequence) are those held out, in turn; any other is drawn from
+  /// the rest.
   [[nodiscard]] std::size_t number_of(std::uint64_t index) const {
     const auto held = static_cast<std::uint64_t>(kHeldOut);
-    const bool other = index >= kOtherSequence;
-    const std::uint64_t own = other ? index - kOtherSequence : index;
-    if (own >= held && !other) {
-      return trained() + static_cast<std::size_t>((own - held) % (examples_.size() - trained()));
+    if (index >= held && index < kOtherSequence) {
+      return trained() + static_cast<std::size_t>((index - held) % (examples_.size() - trained()));
     }
     KeyedRandom random(seed_, kExampleStream, index);
     return static_cast<std::size_t>(random.below(static_cast<std::int64_t>(trained())));
@@ -197,7 +197,6 @@ class ExampleSource final : public SequenceSource {
   std::uint64_t seed_;
   bool spans_;
   std::vector<Example> examples_;
-  std::size_t left_out_ = 0;
   std::string description_;
 };
 

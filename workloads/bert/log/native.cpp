@@ -1,10 +1,10 @@
 // native: one JSON object per line. First {"type": "header"} with every fact of the run, then a
 // {"type": "step"} per logged step, at the end {"type": "summary"}. NaN and infinity, which JSON
 // lacks, are the strings "nan", "inf" and "-inf".
+#include <array>
 #include <cmath>
-#include <map>
+#include <iterator>
 #include <nlohmann/json.hpp>
-#include <string_view>
 #include <utility>
 
 #include "workloads/bert/log/interval_style.h"
@@ -98,7 +98,7 @@ class NativeStyle : public IntervalStyle {
 
   void every_step(const StepFacts& f, Stamp) override {
     skipped_ += f.skipped ? 1 : 0;
-    for (const auto& [name, member] : kParts) parts_s_[name] += f.parts.*member;
+    for (std::size_t i = 0; i < parts_s_.size(); ++i) parts_s_[i] += f.parts.*kParts[i].second;
   }
 
   // The clock of the first step starts with its work, not with the header: the trainer calls
@@ -124,11 +124,11 @@ class NativeStyle : public IntervalStyle {
                  {"elapsed", number(now.seconds)},
                  {"time", rfc3339(now.unix_seconds)}});
     // Of one step, the mean of the interval's; all steps of a run measure the same parts.
-    for (const auto& [name, member] : kParts) {
-      const double mean_s = parts_s_[name] / static_cast<double>(interval_.steps);
-      if (mean_s >= 0) line["parts"][name] = mean_s;
+    for (std::size_t i = 0; i < parts_s_.size(); ++i) {
+      const double mean_s = parts_s_[i] / static_cast<double>(interval_.steps);
+      if (mean_s >= 0) line["parts"][kParts[i].first] = mean_s;
     }
-    parts_s_.clear();
+    parts_s_ = {};
     if (f.device_s >= 0) line["device_seconds"] = f.device_s;
     if (f.loss_scale > 0) {
       line["loss_scale"] = f.loss_scale;
@@ -205,8 +205,8 @@ class NativeStyle : public IntervalStyle {
       {"reduce", &StepParts::reduce},
       {"optimizer", &StepParts::optimizer},
       {"data", &StepParts::data}};
-  std::map<std::string_view, double> parts_s_;  ///< sums over the interval
-  std::int64_t skipped_ = 0;                    ///< of the interval
+  std::array<double, std::size(kParts)> parts_s_{};  ///< sums over the interval, as kParts
+  std::int64_t skipped_ = 0;                         ///< of the interval
 };
 
 }  // namespace

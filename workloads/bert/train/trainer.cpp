@@ -46,20 +46,6 @@ double f1_of(const Prediction& answer, const Prediction& label) {
   return 2.0 * both / (answer.last - answer.first + 1 + label.last - label.first + 1);
 }
 
-/// Does the work and adds the seconds that it took to `sum`, by the system's clock: what tests
-/// script is when steps end.
-template <class Work>
-decltype(auto) timed(double& sum, Work&& work) {
-  struct Adds {
-    double& sum;
-    std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
-    ~Adds() {
-      sum += std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-    }
-  } const adds{sum};
-  return work();
-}
-
 class Trainer {
  public:
   explicit Trainer(TrainerParts parts)
@@ -188,15 +174,15 @@ class Trainer {
   }
 
   void warn_of_starvation(const RunEnd& end) const {
-    constexpr double kShareWorthAWord = 0.1;  // of the time of training
-    constexpr double kLeast_s = 1;            // of training: less measures no rate
-    if (communicator_.rank() != 0 || end.training_s < kLeast_s ||
-        end.data_wait_s < kShareWorthAWord * end.training_s) {
+    constexpr double kShareToWarnOf = 0.1;     // of the time of training
+    constexpr double kShortestTraining_s = 1;  // a shorter one measures no rate
+    if (communicator_.rank() != 0 || end.training_s < kShortestTraining_s ||
+        end.data_wait_s < kShareToWarnOf * end.training_s) {
       return;
     }
     parts_.warn(fmt::format(
-        "nothing was computed in {:.0f} % of the time, while batches were made: a rate of such a "
-        "run is that of its data; a token file is read faster than text",
+        "nothing was computed in {:.0f} % of the time, while batches were made: the rate is that "
+        "of the data; a token file is read faster than text",
         100 * end.data_wait_s / end.training_s));
   }
 
@@ -380,11 +366,13 @@ class Trainer {
   void update(StepFacts& facts) {
     const NvtxRange range("update");
     facts.learning_rate = parts_.facts.schedule.learning_rate(facts.step - phase_start_);
-    double update_s = 0;
-    const UpdateResult result = timed(update_s, [&] {
-      return backend_.update({options_.optimizer, facts.learning_rate, options_.gradient_clipping,
-                              facts.step - skipped_});
-    });
+    // By the system's clock: tests script parts_.clock.
+    const auto begun = std::chrono::steady_clock::now();
+    const UpdateResult result =
+        backend_.update({options_.optimizer, facts.learning_rate, options_.gradient_clipping,
+                         facts.step - skipped_});
+    const double update_s =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
     const PartSeconds parts = backend_.part_seconds();
     facts.parts.forward = parts.forward;
     facts.parts.backward = parts.backward;
