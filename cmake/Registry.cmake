@@ -3,7 +3,7 @@
 # The list of plug-ins of one kind. Adds formats/<name>.cpp style sources (SOURCE_DIR, default
 # "formats") to <target>, or formats/<folder>/<name>.cpp for a name "<folder>/<name>",
 # and generates <kind>_table.cpp with
-#   extern const <type> <kind>_<name>;  and  std::span<const <type>* const> all_<kind>s();
+#   extern const <type> <kind>_<name>::entry;  and  std::span<const <type>* const> all_<kind>s();
 # in list order, then those of MADE, whose sources the caller adds. An array of addresses is used,
 # not self-registration: the linker drops unreferenced objects of static libraries, and their order
 # would be unknown.
@@ -20,11 +20,9 @@ function(bb_registry target)
     if(NOT name IN_LIST ARG_MADE)
       set(source ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_SOURCE_DIR}/${file}.cpp)
       target_sources(${target} PRIVATE ${source})
-      # Plug-ins of one kind have functions of equal names.
-      set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     endif()
-    string(APPEND externs "extern const ${ARG_TYPE} ${ARG_KIND}_${ident};\n")
-    string(APPEND entries "    &${ARG_KIND}_${ident},\n")
+    string(APPEND externs "namespace ${ARG_KIND}_${ident} {\nextern const ${ARG_TYPE} entry;\n}\n")
+    string(APPEND entries "    &${ARG_KIND}_${ident}::entry,\n")
   endforeach()
   set(file ${CMAKE_CURRENT_BINARY_DIR}/${ARG_KIND}_table.cpp)
   file(CONFIGURE OUTPUT ${file} @ONLY CONTENT

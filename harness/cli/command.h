@@ -1,6 +1,6 @@
-// Command: one subcommand. harness/cli/commands/<name>.cpp defines one
-// `extern const Command command_<name>;` and harness/cli/CMakeLists.txt lists its name; dispatch,
-// help, docs/cli.md and tests are derived from that list.
+// Command: one subcommand. harness/cli/commands/<name>.cpp defines
+// `extern const Command entry;` in namespace command_<name>, and harness/cli/CMakeLists.txt lists
+// its name; dispatch, help, docs/cli.md and tests are derived from that list.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
 // A step of the build (parsers/CMakeLists.txt): embed_formats JSON... > CPP checks the built-in
-// descriptions and makes their `extern const Format format_<name>`. Literals, titles and references
+// descriptions and makes their `format_<name>::entry`. Literals, titles and references
 // are constants; the rules are read when the first line of a format comes.
 #include <fmt/format.h>
 
@@ -39,16 +39,16 @@ std::string cpp_of(const Description& format, const std::string& text) {
   std::ranges::replace(name, '-', '_');
   for (const std::string& literal : format.literals) literals += cpp_text(literal) + ", ";
   return fmt::format(R"(
-namespace of_{0} {{
+namespace format_{0} {{
 constexpr std::string_view kLiterals[] = {{{1}}};
 std::unique_ptr<LineParser> make() {{
   static const DescribedFormat format({2});
   return format.make();
 }}
-}}  // namespace of_{0}
-extern const Format format_{0};
-const Format format_{0} = {{.name = {3}, .title = {4}, .reference = {5}, .anchors = of_{0}::kLiterals,
-    .make = of_{0}::make, .yields = {6}}};
+extern const Format entry;
+const Format entry = {{.name = {3}, .title = {4}, .reference = {5}, .anchors = kLiterals,
+    .make = make, .yields = {6}}};
+}}  // namespace format_{0}
 )",
                      name, literals, cpp_text(compact(text)), cpp_text(format.name),
                      cpp_text(format.title), cpp_text(format.reference), format.yields);

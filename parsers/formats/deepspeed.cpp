@@ -30,7 +30,7 @@
 #include "parsers/lines/cursor.h"
 #include "parsers/lines/part_timers.h"
 
-namespace bertbench {
+namespace bertbench::format_deepspeed {
 namespace {
 
 constexpr RateUnit kSequences = RateUnit::sequences_per_second;
@@ -403,8 +403,8 @@ constexpr Begin kRuns[] = {
 
 }  // namespace
 
-extern const Format format_deepspeed;
-const Format format_deepspeed = {
+extern const Format entry;
+const Format entry = {
     .name = "deepspeed",
     .title = "DeepSpeed's throughput timer, old and new; DeepSpeed-Chat's end-to-end lines",
     .reference =
@@ -414,4 +414,4 @@ const Format format_deepspeed = {
     .state = kStateOf<Deepspeed>,
     .runs = kRuns};
 
-}  // namespace bertbench
+}  // namespace bertbench::format_deepspeed

@@ -1,6 +1,7 @@
 // Format: the interface of one log format. parsers/formats/<name>.cpp, or
-// parsers/formats/<family>/<name>.cpp, defines one `extern const Format format_<name>;` and
-// parsers/CMakeLists.txt lists its name; help, tests and docs are derived from that list.
+// parsers/formats/<family>/<name>.cpp, defines `extern const Format entry;` in namespace
+// format_<name>, and parsers/CMakeLists.txt lists its name; help, tests and docs are derived from
+// that list.
 //
 // A format is a table: literal -> handler. A handler gets the lines that hold its literal, reports
 // what they state as events (parsers/assemble/events.h) and keeps what it must know later in the

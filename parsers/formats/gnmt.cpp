@@ -19,7 +19,7 @@
 #include "parsers/lines/argument_text.h"
 #include "parsers/lines/cursor.h"
 
-namespace bertbench {
+namespace bertbench::format_gnmt {
 namespace {
 
 constexpr RateUnit kTokens = RateUnit::tokens_per_second;
@@ -247,16 +247,15 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-extern const Format format_gnmt;
-const Format format_gnmt = {
-    .name = "gnmt",
-    .title = "NVIDIA GNMT, Transformer and Transformer-XL for PyTorch",
-    .reference =
-        "https://github.com/NVIDIA/DeepLearningExamples PyTorch/Translation; "
-        "PyTorch/LanguageModeling/Transformer-XL",
-    .framework = "pytorch",
-    .rows = kRows,
-    .state = kStateOf<Gnmt>,
-    .runs = kRuns};
+extern const Format entry;
+const Format entry = {.name = "gnmt",
+                      .title = "NVIDIA GNMT, Transformer and Transformer-XL for PyTorch",
+                      .reference =
+                          "https://github.com/NVIDIA/DeepLearningExamples PyTorch/Translation; "
+                          "PyTorch/LanguageModeling/Transformer-XL",
+                      .framework = "pytorch",
+                      .rows = kRows,
+                      .state = kStateOf<Gnmt>,
+                      .runs = kRuns};
 
-}  // namespace bertbench
+}  // namespace bertbench::format_gnmt

@@ -26,7 +26,7 @@
 #include "parsers/lines/argument_text.h"
 #include "parsers/lines/cursor.h"
 
-namespace bertbench {
+namespace bertbench::format_google_benchmark {
 namespace {
 
 /// Bytes of a name or message; what is longer is damaged.
@@ -282,12 +282,11 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-extern const Format format_google_benchmark;
-const Format format_google_benchmark = {
-    .name = "google-benchmark",
-    .title = "Google Benchmark programs, JSON and console",
-    .reference = "https://github.com/google/benchmark src/json_reporter.cc",
-    .rows = kRows,
-    .state = kStateOf<GoogleBenchmark>};
+extern const Format entry;
+const Format entry = {.name = "google-benchmark",
+                      .title = "Google Benchmark programs, JSON and console",
+                      .reference = "https://github.com/google/benchmark src/json_reporter.cc",
+                      .rows = kRows,
+                      .state = kStateOf<GoogleBenchmark>};
 
-}  // namespace bertbench
+}  // namespace bertbench::format_google_benchmark

@@ -26,7 +26,7 @@
 #include "parsers/lines/argument_text.h"
 #include "parsers/lines/cursor.h"
 
-namespace bertbench {
+namespace bertbench::format_lightning {
 namespace {
 
 /// Where the columns are; npos = not there.
@@ -348,17 +348,16 @@ constexpr Begin kRuns[] = {Lightning::kTableRun, Lightning::kRichRun, Lightning:
 
 }  // namespace
 
-extern const Format format_lightning;
-const Format format_lightning = {
-    .name = "lightning",
-    .title = "PyTorch Lightning: metrics.csv and the Rich progress bar",
-    .reference =
-        "https://github.com/Lightning-AI/pytorch-lightning "
-        "src/lightning/fabric/loggers/csv_logs.py, "
-        "src/lightning/pytorch/callbacks/progress/rich_progress.py",
-    .framework = "pytorch",
-    .rows = kRows,
-    .state = kStateOf<Lightning>,
-    .runs = kRuns};
+extern const Format entry;
+const Format entry = {.name = "lightning",
+                      .title = "PyTorch Lightning: metrics.csv and the Rich progress bar",
+                      .reference =
+                          "https://github.com/Lightning-AI/pytorch-lightning "
+                          "src/lightning/fabric/loggers/csv_logs.py, "
+                          "src/lightning/pytorch/callbacks/progress/rich_progress.py",
+                      .framework = "pytorch",
+                      .rows = kRows,
+                      .state = kStateOf<Lightning>,
+                      .runs = kRuns};
 
-}  // namespace bertbench
+}  // namespace bertbench::format_lightning

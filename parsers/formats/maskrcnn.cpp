@@ -26,7 +26,7 @@
 #include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"
 
-namespace bertbench {
+namespace bertbench::format_maskrcnn {
 namespace {
 
 // "[11/01 11:27:04 d2..." names no year.
@@ -190,8 +190,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-extern const Format format_maskrcnn;
-const Format format_maskrcnn = {
+extern const Format entry;
+const Format entry = {
     .name = "maskrcnn",
     .title = "Mask R-CNN (maskrcnn_benchmark) and SSD of NVIDIA's examples for PyTorch, Detectron2",
     .reference =
@@ -202,4 +202,4 @@ const Format format_maskrcnn = {
     .state = kStateOf<Maskrcnn>,
     .runs = kRuns};
 
-}  // namespace bertbench
+}  // namespace bertbench::format_maskrcnn

@@ -33,7 +33,7 @@
 #include "parsers/lines/cursor.h"
 #include "parsers/lines/part_timers.h"
 
-namespace bertbench {
+namespace bertbench::format_megatron {
 namespace {
 
 constexpr std::string_view kElapsedMs = "elapsed_time_per_iteration_ms=";
@@ -212,8 +212,8 @@ constexpr Begin kRuns[] = {{.unit = IterationUnit::optimizer_step,
 
 }  // namespace
 
-extern const Format format_megatron;
-const Format format_megatron = {
+extern const Format entry;
+const Format entry = {
     .name = "megatron",
     .title = "Megatron-LM and Megatron-DeepSpeed",
     .reference = "https://github.com/NVIDIA/Megatron-LM megatron/training (training_log)",
@@ -222,4 +222,4 @@ const Format format_megatron = {
     .state = kStateOf<Megatron>,
     .runs = kRuns};
 
-}  // namespace bertbench
+}  // namespace bertbench::format_megatron

@@ -21,7 +21,7 @@
 #include "parsers/lines/cursor.h"
 #include "parsers/lines/line_cleaner.h"
 
-namespace bertbench {
+namespace bertbench::format_mmcv {
 namespace {
 
 // " time: 0.3", ", loss: 2.7": a key after a blank, not the end of "data_time" or "loss_bbox".
@@ -194,16 +194,15 @@ constexpr Begin kRuns[] = {{.unit = IterationUnit::micro_step,
 
 }  // namespace
 
-extern const Format format_mmcv;
-const Format format_mmcv = {
-    .name = "mmcv",
-    .title = "OpenMMLab: mmcv and mmengine, text and JSON",
-    .reference =
-        "https://github.com/open-mmlab/mmcv (1.x) mmcv/runner/hooks/logger; "
-        "https://github.com/open-mmlab/mmengine mmengine/runner/log_processor.py",
-    .framework = "pytorch",
-    .rows = kRows,
-    .state = kStateOf<Mmcv>,
-    .runs = kRuns};
+extern const Format entry;
+const Format entry = {.name = "mmcv",
+                      .title = "OpenMMLab: mmcv and mmengine, text and JSON",
+                      .reference =
+                          "https://github.com/open-mmlab/mmcv (1.x) mmcv/runner/hooks/logger; "
+                          "https://github.com/open-mmlab/mmengine mmengine/runner/log_processor.py",
+                      .framework = "pytorch",
+                      .rows = kRows,
+                      .state = kStateOf<Mmcv>,
+                      .runs = kRuns};
 
-}  // namespace bertbench
+}  // namespace bertbench::format_mmcv

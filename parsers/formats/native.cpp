@@ -14,7 +14,7 @@
 #include "parsers/formats/format.h"
 #include "parsers/lines/json_line.h"
 
-namespace bertbench {
+namespace bertbench::format_native {
 namespace {
 
 using Json = nlohmann::json;
@@ -228,13 +228,13 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-extern const Format format_native;
-const Format format_native = {.name = "native",
-                              .title = "bert_train's own log, one JSON object per line",
-                              .reference = "workloads/bert/log/native.cpp",
-                              .framework = "bert_train",
-                              .rows = kRows,
-                              .state = kStateOf<Native>,
-                              .runs = kRuns};
+extern const Format entry;
+const Format entry = {.name = "native",
+                      .title = "bert_train's own log, one JSON object per line",
+                      .reference = "workloads/bert/log/native.cpp",
+                      .framework = "bert_train",
+                      .rows = kRows,
+                      .state = kStateOf<Native>,
+                      .runs = kRuns};
 
-}  // namespace bertbench
+}  // namespace bertbench::format_native

@@ -28,7 +28,7 @@
 #include "parsers/lines/argument_text.h"
 #include "parsers/lines/cursor.h"
 
-namespace bertbench {
+namespace bertbench::format_nccl_tests {
 namespace {
 
 std::vector<std::string_view> words(std::string_view text) {
@@ -222,12 +222,12 @@ constexpr Begin kRuns[] = {{.work = WorkKind::inference, .own_facts = true}};
 
 }  // namespace
 
-extern const Format format_nccl_tests;
-const Format format_nccl_tests = {.name = "nccl-tests",
-                                  .title = "NVIDIA nccl-tests, AMD rccl-tests: bus bandwidth",
-                                  .reference = "https://github.com/NVIDIA/nccl-tests src/common.cu",
-                                  .rows = kRows,
-                                  .state = kStateOf<NcclTests>,
-                                  .runs = kRuns};
+extern const Format entry;
+const Format entry = {.name = "nccl-tests",
+                      .title = "NVIDIA nccl-tests, AMD rccl-tests: bus bandwidth",
+                      .reference = "https://github.com/NVIDIA/nccl-tests src/common.cu",
+                      .rows = kRows,
+                      .state = kStateOf<NcclTests>,
+                      .runs = kRuns};
 
-}  // namespace bertbench
+}  // namespace bertbench::format_nccl_tests

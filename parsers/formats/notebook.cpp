@@ -22,7 +22,7 @@
 #include "parsers/lines/cursor.h"
 #include "parsers/lines/notebook_settings.h"
 
-namespace bertbench {
+namespace bertbench::format_notebook {
 namespace {
 
 /// Options of the Trainer's scripts, and the names that such notebooks give to their settings.
@@ -189,8 +189,8 @@ constexpr Begin kRuns[] = {Notebook::kRun};
 
 }  // namespace
 
-extern const Format format_notebook;
-const Format format_notebook = {
+extern const Format entry;
+const Format entry = {
     .name = "notebook",
     .title = "what a notebook of Hugging Face benchmarks prints of its runs",
     .reference = "https://github.com/mli/transformers-benchmarks transformers.ipynb",
@@ -199,4 +199,4 @@ const Format format_notebook = {
     .state = kStateOf<Notebook>,
     .runs = kRuns};
 
-}  // namespace bertbench
+}  // namespace bertbench::format_notebook

@@ -22,7 +22,7 @@
 #include "parsers/lines/argument_text.h"
 #include "parsers/lines/cursor.h"
 
-namespace bertbench {
+namespace bertbench::format_pytorch {
 namespace {
 
 constexpr std::int64_t kMaxEpochs = 1'000'000, kMaxBatches = 1'000'000'000;
@@ -287,8 +287,8 @@ constexpr Begin kRuns[] = {Pytorch::kRun};
 
 }  // namespace
 
-extern const Format format_pytorch;
-const Format format_pytorch = {
+extern const Format entry;
+const Format entry = {
     .name = "pytorch",
     .title =
         "PyTorch example style: examples/imagenet, Swin, torchvision MetricLogger, timm, Kaggle",
@@ -300,4 +300,4 @@ const Format format_pytorch = {
     .state = kStateOf<Pytorch>,
     .runs = kRuns};
 
-}  // namespace bertbench
+}  // namespace bertbench::format_pytorch

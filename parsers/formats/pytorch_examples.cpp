@@ -21,7 +21,7 @@
 #include "parsers/lines/argument_text.h"
 #include "parsers/lines/cursor.h"
 
-namespace bertbench {
+namespace bertbench::format_pytorch_examples {
 namespace {
 
 constexpr std::int64_t kMaxEpochs = 1'000'000, kMaxBatches = 1'000'000'000;
@@ -170,8 +170,8 @@ constexpr Begin kRuns[] = {PytorchExamples::kBatchRun};
 
 }  // namespace
 
-extern const Format format_pytorch_examples;
-const Format format_pytorch_examples = {
+extern const Format entry;
+const Format entry = {
     .name = "pytorch-examples",
     .title = "PyTorch examples without meters: word_language_model, mnist",
     .reference = "https://github.com/pytorch/examples word_language_model/main.py, mnist/main.py",
@@ -180,4 +180,4 @@ const Format format_pytorch_examples = {
     .state = kStateOf<PytorchExamples>,
     .runs = kRuns};
 
-}  // namespace bertbench
+}  // namespace bertbench::format_pytorch_examples

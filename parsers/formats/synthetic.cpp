@@ -25,7 +25,7 @@
 #include "parsers/lines/argument_text.h"
 #include "parsers/lines/cursor.h"
 
-namespace bertbench {
+namespace bertbench::format_synthetic {
 namespace {
 
 constexpr RateUnit kSequences = RateUnit::sequences_per_second;
@@ -151,8 +151,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-extern const Format format_synthetic;
-const Format format_synthetic = {
+extern const Format entry;
+const Format entry = {
     .name = "synthetic",
     .title = "tf_cnn_benchmarks and Horovod's benchmarks on synthetic data: images/sec",
     .reference =
@@ -162,4 +162,4 @@ const Format format_synthetic = {
     .state = kStateOf<Synthetic>,
     .runs = kRuns};
 
-}  // namespace bertbench
+}  // namespace bertbench::format_synthetic

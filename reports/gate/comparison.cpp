@@ -32,8 +32,8 @@ CellComparison compare_cells(const Cell& cell_a, const Cell& cell_b) {
   CellComparison out;
   out.key = cell_a.key;
   out.kind = cell_a.kind;
-  const Sample a = sample_of(cell_a);
-  const Sample b = sample_of(cell_b);
+  const CellSample a = sample_of(cell_a);
+  const CellSample b = sample_of(cell_b);
   out.unit = a.values.empty() ? b.unit : a.unit;
   out.n_a = static_cast<int>(a.values.size());
   out.n_b = static_cast<int>(b.values.size());
@@ -79,7 +79,7 @@ CellComparison only_in(const Cell& cell, bool in_a, const CellIndex& other) {
   CellComparison out;
   out.key = cell.key;
   out.kind = cell.kind;
-  const Sample sample = sample_of(cell);
+  const CellSample sample = sample_of(cell);
   out.unit = sample.unit;
   (in_a ? out.n_a : out.n_b) = static_cast<int>(sample.values.size());
   if (!sample.values.empty()) {

@@ -186,7 +186,7 @@ class PairedGate {
   }
 
   void look_at_speed(const Cell& cell, const Cell& partner, CellVerdict& out) {
-    const Sample now = sample_of(cell), base = sample_of(partner);
+    const CellSample now = sample_of(cell), base = sample_of(partner);
     out.unit = base.values.empty() ? now.unit : base.unit;
     if (base.values.empty()) {
       out.verdict = now.values.empty() ? Verdict::pass : Verdict::new_cell;
@@ -215,7 +215,8 @@ class PairedGate {
     pair_up(cell, partner, out);
   }
 
-  [[nodiscard]] std::vector<Notice> differences(const Sample& now, const Sample& base) const {
+  [[nodiscard]] std::vector<Notice> differences(const CellSample& now,
+                                                const CellSample& base) const {
     std::vector<Notice> out;
     const auto differ = [&](const std::string& key, const std::string& a, const std::string& b) {
       if (a == b || allowed(options_, key)) return;
@@ -261,7 +262,7 @@ class PairedGate {
     for (const auto& [variant, points] : others_) {
       for (const Cell& cell : result_.cells) {
         if (variant_of(cell) != base_ || points.contains(point_of(cell))) continue;
-        const Sample sample = sample_of(cell);
+        const CellSample sample = sample_of(cell);
         CellVerdict& out = report_.cells.emplace_back();
         Identity identity = cell.identity;
         identity.axes[kVariantAxis] = variant;

@@ -33,7 +33,7 @@ struct Baseline {
 // A cell that has numbers on both sides and a context that allows to compare them.
 struct Tested {
   std::size_t verdict = 0;  // index in GateReport::cells
-  Sample now;
+  CellSample now;
   Baseline base;
   double p_slower = 1, p_faster = 1;
 };
@@ -75,8 +75,9 @@ std::vector<Notice> compare_environments(const ResultSet& result, const ResultSe
 }
 
 // What the numbers of the two cells rest on.
-std::vector<Notice> compare_samples(const Cell& now_cell, const Sample& now, const Cell& base_cell,
-                                    const Sample& base, const GateOptions& options) {
+std::vector<Notice> compare_samples(const Cell& now_cell, const CellSample& now,
+                                    const Cell& base_cell, const CellSample& base,
+                                    const GateOptions& options) {
   std::vector<Notice> forbidden;
   const auto differ = [&](const std::string& key, const std::string& a, const std::string& b) {
     if (a == b || allowed(options, key)) return;
@@ -192,7 +193,7 @@ class Gate {
                                     Tested& test) const {
     std::vector<Notice> context;
     for (auto other = others.rbegin(); other != others.rend(); ++other) {
-      const Sample sample = sample_of(**other);
+      const CellSample sample = sample_of(**other);
       if (sample.values.empty()) continue;
       if (!test.now.values.empty()) {
         const std::vector<Notice> differs =
@@ -303,7 +304,7 @@ class Gate {
     if (runs_.empty()) return;
     for (const Cell& cell : runs_.back()->cells) {
       if (seen_.contains(&cell)) continue;
-      const Sample sample = sample_of(cell);
+      const CellSample sample = sample_of(cell);
       CellVerdict& out = report_.cells.emplace_back();
       out.key = cell.key;
       out.kind = cell.kind;

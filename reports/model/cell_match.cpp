@@ -104,8 +104,8 @@ const Cell* CellIndex::find(const Cell& cell) const {
   return keyed == by_key_.end() ? nullptr : keyed->second;
 }
 
-Sample sample_of(const Cell& cell) {
-  Sample out;
+CellSample sample_of(const Cell& cell) {
+  CellSample out;
   // A trial may lack the facts that the others have: rates of the most specific unit there is.
   std::map<RateUnit, std::vector<double>> values;
   std::set<std::string> estimators;

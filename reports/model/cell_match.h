@@ -31,13 +31,13 @@ class CellIndex {
 };
 
 /// Values of the trials that count, in one unit, with what they rest on.
-struct Sample {
+struct CellSample {
   std::vector<double> values;
   std::string unit;  ///< "sequences/s", else "tokens/s" or "iterations/s" when only that is known
   std::string estimator;  ///< of all trials, or a list "printed, step_time"
   std::string window;     ///< rule without the numbers that `auto` found
 };
-[[nodiscard]] Sample sample_of(const Cell& cell);
+[[nodiscard]] CellSample sample_of(const Cell& cell);
 
 /// One difference of context. Hardware and system (cpu, gpu, driver, kernel ...) make results
 /// incomparable; versions of software (compiler, libraries ...) are reported as a notice.

@@ -1,5 +1,6 @@
-// Report: the interface of one output format. reports/output/formats/<name>.cpp defines one
-// `extern const Report report_<name>;` and reports/CMakeLists.txt lists its name.
+// Report: the interface of one output format. reports/output/formats/<name>.cpp defines
+// `extern const Report entry;` in namespace report_<name>, and reports/output/output.cmake lists
+// its name.
 #pragma once
 
 #include <ostream>

@@ -44,7 +44,7 @@ std::vector<Trend> trends(std::span<const std::pair<StoredRun, ResultSet>> runs)
   std::map<const Trend*, const ResultSet*> newest;
   for (const auto& [stored, results] : runs) {
     for (const Cell& cell : results.cells) {
-      const Sample sample = sample_of(cell);
+      const CellSample sample = sample_of(cell);
       if (sample.values.empty()) continue;
       Trend& trend = by_cell[{cell.key, cell.kind, stored.machine, sample.unit}];
       trend.key = cell.key;

@@ -68,6 +68,9 @@ add_library(bert_driver STATIC
   log/tqdm_bar.cpp
 )
 add_dependencies(bert_driver bb_git_commit)
+bb_unity(bert_driver)
+# Read once a start: what the templates of its options cost to compile is not worth -O2.
+set_source_files_properties(train/options.cpp PROPERTIES COMPILE_OPTIONS "${bb_quick_to_compile}")
 target_link_libraries(bert_driver
   PUBLIC bert_core bert_rendezvous tl::expected
   PRIVATE fmt::fmt nlohmann_json::nlohmann_json CLI11::CLI11 Threads::Threads ${CMAKE_DL_LIBS}

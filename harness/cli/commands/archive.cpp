@@ -10,7 +10,7 @@
 #include "harness/cli/run_archive.h"
 #include "parsers/core/text.h"
 
-namespace bertbench {
+namespace bertbench::command_archive {
 namespace {
 
 struct Options {
@@ -71,7 +71,7 @@ constexpr ExitCodeRow kStatuses[] = {
 
 }  // namespace
 
-extern const Command command_archive{
+extern const Command entry{
     "archive",
     "a run folder in one checked file, and back",
     "DIR-OR-FILE",
@@ -83,4 +83,4 @@ extern const Command command_archive{
     kStatuses,
     declare};
 
-}  // namespace bertbench
+}  // namespace bertbench::command_archive

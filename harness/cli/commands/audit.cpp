@@ -20,7 +20,7 @@
 #include "reports/output/table.h"
 #include "reports/stats/flops.h"
 
-namespace bertbench {
+namespace bertbench::command_audit {
 namespace {
 
 using audit::AuditOptions;
@@ -248,7 +248,7 @@ constexpr ExitCodeRow kStatuses[] = {
 
 }  // namespace
 
-extern const Command command_audit{
+extern const Command entry{
     "audit",
     "recompute the derived columns of published tables",
     "TABLE...",
@@ -266,4 +266,4 @@ extern const Command command_audit{
     kStatuses,
     declare};
 
-}  // namespace bertbench
+}  // namespace bertbench::command_audit

@@ -32,7 +32,7 @@
 #include "reports/output/table.h"
 #include "reports/stats/pairs.h"
 
-namespace bertbench {
+namespace bertbench::command_check {
 namespace {
 
 using nlohmann::ordered_json;
@@ -574,7 +574,7 @@ constexpr ExitCodeRow kStatuses[] = {
 
 }  // namespace
 
-extern const Command command_check{
+extern const Command entry{
     "check",
     "has anything become slower? verdicts and an exit status",
     "RESULT {--baseline FILE | --paired VARIANT}",
@@ -592,4 +592,4 @@ extern const Command command_check{
     kStatuses,
     declare};
 
-}  // namespace bertbench
+}  // namespace bertbench::command_check

@@ -23,7 +23,7 @@
 #include "reports/output/value_text.h"
 #include "reports/studies/published/compared_rows.h"
 
-namespace bertbench {
+namespace bertbench::command_compare {
 namespace {
 
 using nlohmann::ordered_json;
@@ -440,7 +440,7 @@ constexpr ExitCodeRow kStatuses[] = {
 
 }  // namespace
 
-extern const Command command_compare{
+extern const Command entry{
     "compare",
     "two results side by side, or one and published values",
     "A B | A --published NAME",
@@ -452,4 +452,4 @@ extern const Command command_compare{
     kStatuses,
     declare};
 
-}  // namespace bertbench
+}  // namespace bertbench::command_compare

@@ -11,7 +11,7 @@
 #include "parsers/core/text.h"
 #include "reports/model/version.h"
 
-namespace bertbench {
+namespace bertbench::command_completion {
 namespace {
 
 /// An option with its spellings: "-o", "--output" and the type of its value, "" for a flag.
@@ -209,7 +209,7 @@ constexpr ExitCodeRow kStatuses[] = {{ExitCode::good}, {ExitCode::usage}};
 
 }  // namespace
 
-extern const Command command_completion{
+extern const Command entry{
     "completion",
     "completion for bash, zsh and fish; the manual page",
     "SHELL",
@@ -219,4 +219,4 @@ extern const Command command_completion{
     kStatuses,
     declare};
 
-}  // namespace bertbench
+}  // namespace bertbench::command_completion

@@ -14,7 +14,7 @@
 #include "reports/output/render.h"
 #include "reports/studies/convergence/study_report.h"
 
-namespace bertbench {
+namespace bertbench::command_convergence {
 namespace {
 
 struct Options {
@@ -122,7 +122,7 @@ constexpr ExitCodeRow kStatuses[] = {
 
 }  // namespace
 
-extern const Command command_convergence{
+extern const Command entry{
     "convergence",
     "SQuAD scores at checkpoints: table, CSV and plots",
     "PATH...",
@@ -135,4 +135,4 @@ extern const Command command_convergence{
     kStatuses,
     declare};
 
-}  // namespace bertbench
+}  // namespace bertbench::command_convergence

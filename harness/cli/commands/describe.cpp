@@ -14,7 +14,7 @@
 #include "parsers/input/input.h"
 #include "parsers/reader/second_look.h"
 
-namespace bertbench {
+namespace bertbench::command_describe {
 namespace {
 
 struct Options {
@@ -62,7 +62,7 @@ constexpr ExitCodeRow kStatuses[] = {
 
 }  // namespace
 
-extern const Command command_describe{
+extern const Command entry{
     "describe",
     "write a format file for a log that no format knows",
     "LOG",
@@ -72,4 +72,4 @@ extern const Command command_describe{
     kStatuses,
     declare};
 
-}  // namespace bertbench
+}  // namespace bertbench::command_describe

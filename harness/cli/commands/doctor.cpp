@@ -18,7 +18,7 @@
 #include "parsers/core/text.h"
 #include "reports/output/table.h"
 
-namespace bertbench {
+namespace bertbench::command_doctor {
 namespace {
 
 struct Options {
@@ -222,7 +222,7 @@ constexpr ExitCodeRow kStatuses[] = {
 
 }  // namespace
 
-extern const Command command_doctor{
+extern const Command entry{
     "doctor",
     "what would spoil a measurement, here or on every node",
     "",
@@ -238,4 +238,4 @@ extern const Command command_doctor{
     kStatuses,
     declare};
 
-}  // namespace bertbench
+}  // namespace bertbench::command_doctor

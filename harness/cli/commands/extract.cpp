@@ -54,7 +54,7 @@
 #include "reports/output/iterations.h"
 #include "reports/stats/flops.h"
 
-namespace bertbench {
+namespace bertbench::command_extract {
 namespace {
 
 // One run over several logs: `extract` finds the restarts among the logs that it has measured.
@@ -779,7 +779,7 @@ constexpr ExitCodeRow kStatuses[] = {
 
 }  // namespace
 
-extern const Command command_extract{
+extern const Command entry{
     "extract",
     "training throughput from logs of any known format",
     "PATH...",
@@ -792,4 +792,4 @@ extern const Command command_extract{
     kStatuses,
     declare};
 
-}  // namespace bertbench
+}  // namespace bertbench::command_extract

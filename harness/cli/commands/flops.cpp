@@ -15,7 +15,7 @@
 #include "parsers/core/text.h"
 #include "reports/output/table.h"
 
-namespace bertbench {
+namespace bertbench::command_flops {
 namespace {
 
 struct Options {
@@ -106,7 +106,7 @@ constexpr ExitCodeRow kStatuses[] = {{ExitCode::good}, {ExitCode::usage}};
 
 }  // namespace
 
-extern const Command command_flops{
+extern const Command entry{
     "flops",
     "FLOPs of one training sequence, by every formula in use",
     "--model NAME --sequence-length N",
@@ -116,4 +116,4 @@ extern const Command command_flops{
     kStatuses,
     declare};
 
-}  // namespace bertbench
+}  // namespace bertbench::command_flops

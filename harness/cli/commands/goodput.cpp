@@ -14,7 +14,7 @@
 #include "reports/studies/goodput/goodput_report.h"
 #include "reports/studies/goodput/read_jobs.h"
 
-namespace bertbench {
+namespace bertbench::command_goodput {
 namespace {
 
 struct Options {
@@ -84,7 +84,7 @@ constexpr ExitCodeRow kStatuses[] = {
 
 }  // namespace
 
-extern const Command command_goodput{
+extern const Command entry{
     "goodput",
     "where the wall time of a training went over its restarts",
     "PATH...",
@@ -97,4 +97,4 @@ extern const Command command_goodput{
     kStatuses,
     declare};
 
-}  // namespace bertbench
+}  // namespace bertbench::command_goodput

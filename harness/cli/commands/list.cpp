@@ -20,7 +20,7 @@
 #include "reports/stats/hardware.h"
 #include "reports/studies/published/published.h"
 
-namespace bertbench {
+namespace bertbench::command_list {
 namespace {
 
 using nlohmann::ordered_json;
@@ -270,10 +270,10 @@ constexpr ExitCodeRow kStatuses[] = {{ExitCode::good},
 
 }  // namespace
 
-extern const Command command_list{
+extern const Command entry{
     "list",    "formats, reports, launchers, models, GPUs, notices and more",
     "KIND",    "Names printed here are what the options of the other commands take.",
     kExamples, kStatuses,
     declare};
 
-}  // namespace bertbench
+}  // namespace bertbench::command_list

@@ -9,7 +9,7 @@
 #include "reports/cells/partial.h"
 #include "reports/model/result_io.h"
 
-namespace bertbench {
+namespace bertbench::command_merge {
 namespace {
 
 struct Options {
@@ -69,7 +69,7 @@ constexpr ExitCodeRow kStatuses[] = {
 
 }  // namespace
 
-extern const Command command_merge{
+extern const Command entry{
     "merge",
     "join the parts of `extract --shard` into one result",
     "RESULT...",
@@ -79,4 +79,4 @@ extern const Command command_merge{
     kStatuses,
     declare};
 
-}  // namespace bertbench
+}  // namespace bertbench::command_merge

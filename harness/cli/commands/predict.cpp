@@ -16,7 +16,7 @@
 #include "reports/model/result_io.h"
 #include "reports/output/table.h"
 
-namespace bertbench {
+namespace bertbench::command_predict {
 namespace {
 
 using nlohmann::ordered_json;
@@ -155,7 +155,7 @@ constexpr ExitCodeRow kStatuses[] = {{ExitCode::good},
 
 }  // namespace
 
-extern const Command command_predict{
+extern const Command entry{
     "predict",
     "throughput of larger jobs, by a model of the measured ones",
     "RESULT --topologies LIST",
@@ -167,4 +167,4 @@ extern const Command command_predict{
     kStatuses,
     declare};
 
-}  // namespace bertbench
+}  // namespace bertbench::command_predict

@@ -24,7 +24,7 @@
 #include "reports/output/table.h"
 #include "reports/studies/reconcile/training_plan.h"
 
-namespace bertbench {
+namespace bertbench::command_reconcile {
 namespace {
 
 // The answer of `reconcile --plan`.
@@ -349,7 +349,7 @@ constexpr ExitCodeRow kStatuses[] = {{ExitCode::good},
 
 }  // namespace
 
-extern const Command command_reconcile{
+extern const Command entry{
     "reconcile",
     "a log's rates next to total work over total time",
     "LOG...",
@@ -361,4 +361,4 @@ extern const Command command_reconcile{
     kStatuses,
     declare};
 
-}  // namespace bertbench
+}  // namespace bertbench::command_reconcile

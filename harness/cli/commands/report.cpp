@@ -15,7 +15,7 @@
 #include "reports/model/result_io.h"
 #include "reports/output/render.h"
 
-namespace bertbench {
+namespace bertbench::command_report {
 namespace {
 
 namespace fs = std::filesystem;
@@ -161,7 +161,7 @@ constexpr ExitCodeRow kStatuses[] = {{ExitCode::good}, {ExitCode::usage}, {ExitC
 
 }  // namespace
 
-extern const Command command_report{
+extern const Command entry{
     "report",
     "render results as Markdown, HTML, CSV, JSON",
     "RESULT...",
@@ -171,4 +171,4 @@ extern const Command command_report{
     kStatuses,
     declare};
 
-}  // namespace bertbench
+}  // namespace bertbench::command_report

@@ -21,7 +21,7 @@
 #include "reports/stats/change_points.h"
 #include "reports/store/trend.h"
 
-namespace bertbench {
+namespace bertbench::command_store {
 namespace {
 
 using nlohmann::ordered_json;
@@ -244,7 +244,7 @@ constexpr ExitCodeRow kStatuses[] = {
 
 }  // namespace
 
-extern const Command command_store{
+extern const Command entry{
     "store",
     "a history of results in one SQLite file",
     "ACTION [OPERAND...] --db FILE",
@@ -255,4 +255,4 @@ extern const Command command_store{
     kStatuses,
     declare};
 
-}  // namespace bertbench
+}  // namespace bertbench::command_store

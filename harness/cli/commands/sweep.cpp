@@ -22,7 +22,7 @@
 #include "reports/model/result_io.h"
 #include "reports/output/table.h"
 
-namespace bertbench {
+namespace bertbench::command_sweep {
 namespace {
 
 // sweep --plan: a forecast for people and as JSON.
@@ -411,7 +411,7 @@ constexpr ExitCodeRow kStatuses[] = {{ExitCode::good},
 
 }  // namespace
 
-extern const Command command_sweep{
+extern const Command entry{
     "sweep",
     "run a grid of training jobs, measure each, write a report",
     "CONFIG --out DIR\n       bertbench sweep [options] --out DIR -- PROGRAM ARG...",
@@ -430,4 +430,4 @@ extern const Command command_sweep{
     kStatuses,
     declare};
 
-}  // namespace bertbench
+}  // namespace bertbench::command_sweep

@@ -24,7 +24,7 @@
 #include "reports/output/table.h"
 #include "reports/output/value_text.h"
 
-namespace bertbench {
+namespace bertbench::command_telemetry {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -168,7 +168,7 @@ constexpr ExitCodeRow kStatuses[] = {{ExitCode::good, "whatever was seen"}, {Exi
 
 }  // namespace
 
-extern const Command command_telemetry{
+extern const Command entry{
     "telemetry",
     "what this machine does while ranks run on it",
     "",
@@ -181,4 +181,4 @@ extern const Command command_telemetry{
     kStatuses,
     declare};
 
-}  // namespace bertbench
+}  // namespace bertbench::command_telemetry

@@ -1,6 +1,6 @@
 // Launcher: from one planned trial to the processes that make it up. launchers/<name>.cpp defines
-// one `extern const Launcher launcher_<name>;` and CMakeLists.txt lists its name; help, tests and
-// docs are derived from that list.
+// `extern const Launcher entry;` in namespace launcher_<name>, and CMakeLists.txt lists its name;
+// help, tests and docs are derived from that list.
 #pragma once
 
 #include <map>

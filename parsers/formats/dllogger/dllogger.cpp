@@ -24,7 +24,7 @@
 #include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"
 
-namespace bertbench {
+namespace bertbench::format_dllogger {
 namespace {
 
 constexpr std::string_view kAnchors[] = {"DLL 20", "  IMS_PER_BATCH: "};
@@ -393,11 +393,10 @@ std::unique_ptr<LineParser> make() { return std::make_unique<DlloggerParser>(); 
 
 }  // namespace
 
-extern const Format format_dllogger;
-const Format format_dllogger = {
-    "dllogger", "NVIDIA DLLogger, text: DeepLearningExamples for PyTorch",
-    "https://github.com/NVIDIA/dllogger (StdOutBackend); DeepLearningExamples "
-    "PyTorch/LanguageModeling/BERT/run_pretraining.py",
-    kAnchors, make};
+extern const Format entry;
+const Format entry = {"dllogger", "NVIDIA DLLogger, text: DeepLearningExamples for PyTorch",
+                      "https://github.com/NVIDIA/dllogger (StdOutBackend); DeepLearningExamples "
+                      "PyTorch/LanguageModeling/BERT/run_pretraining.py",
+                      kAnchors, make};
 
-}  // namespace bertbench
+}  // namespace bertbench::format_dllogger

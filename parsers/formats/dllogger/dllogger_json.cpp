@@ -19,7 +19,7 @@
 #include "parsers/lines/json_line.h"
 #include "parsers/scan/byte_search.h"
 
-namespace bertbench {
+namespace bertbench::format_dllogger_json {
 namespace {
 
 using Json = nlohmann::json;
@@ -241,9 +241,8 @@ std::unique_ptr<LineParser> make() { return std::make_unique<DlloggerJsonParser>
 
 }  // namespace
 
-extern const Format format_dllogger_json;
-const Format format_dllogger_json = {"dllogger-json", "NVIDIA DLLogger, JSON: DeepLearningExamples",
-                                     "https://github.com/NVIDIA/dllogger (JSONStreamBackend)",
-                                     kAnchors, make};
+extern const Format entry;
+const Format entry = {"dllogger-json", "NVIDIA DLLogger, JSON: DeepLearningExamples",
+                      "https://github.com/NVIDIA/dllogger (JSONStreamBackend)", kAnchors, make};
 
-}  // namespace bertbench
+}  // namespace bertbench::format_dllogger_json

@@ -23,7 +23,7 @@
 #include "parsers/formats/format.h"
 #include "parsers/lines/cursor.h"
 
-namespace bertbench {
+namespace bertbench::format_nvlog {
 namespace {
 
 constexpr RateUnit kSequences = RateUnit::sequences_per_second;
@@ -124,14 +124,14 @@ constexpr Begin kRuns[] = {{.clock = {1e-6, true}, .after_end = AfterEnd::anothe
 
 }  // namespace
 
-extern const Format format_nvlog;
-const Format format_nvlog = {.name = "nvlog",
-                             .title = "NVIDIA NVLOG lines: ResNet for TensorFlow, Tacotron 2, NCF",
-                             .reference =
-                                 "https://github.com/NVIDIA/DeepLearningExamples of 2018 to 2021, "
-                                 "dllogger/logger.py",
-                             .rows = kRows,
-                             .state = kStateOf<Nvlog>,
-                             .runs = kRuns};
+extern const Format entry;
+const Format entry = {.name = "nvlog",
+                      .title = "NVIDIA NVLOG lines: ResNet for TensorFlow, Tacotron 2, NCF",
+                      .reference =
+                          "https://github.com/NVIDIA/DeepLearningExamples of 2018 to 2021, "
+                          "dllogger/logger.py",
+                      .rows = kRows,
+                      .state = kStateOf<Nvlog>,
+                      .runs = kRuns};
 
-}  // namespace bertbench
+}  // namespace bertbench::format_nvlog

@@ -33,7 +33,7 @@
 #include "parsers/lines/cursor.h"
 #include "parsers/lines/line_cleaner.h"
 
-namespace bertbench {
+namespace bertbench::format_fairseq {
 namespace {
 
 // The progress lines of fairseq: what its keys mean.
@@ -384,8 +384,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-extern const Format format_fairseq;
-const Format format_fairseq = {
+extern const Format entry;
+const Format entry = {
     .name = "fairseq",
     .title = "fairseq: simple and JSON progress lines",
     .reference =
@@ -395,4 +395,4 @@ const Format format_fairseq = {
     .rows = kRows,
     .state = kStateOf<Fairseq>};
 
-}  // namespace bertbench
+}  // namespace bertbench::format_fairseq

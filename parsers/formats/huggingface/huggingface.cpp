@@ -30,7 +30,7 @@
 #include "parsers/formats/format.h"
 #include "parsers/lines/cursor.h"
 
-namespace bertbench {
+namespace bertbench::format_huggingface {
 namespace {
 
 // TrainerEvaluations: the rates of evaluation and prediction that the Hugging Face Trainer states.
@@ -812,12 +812,12 @@ std::unique_ptr<LineParser> make() { return std::make_unique<HuggingfaceParser>(
 
 }  // namespace
 
-extern const Format format_huggingface;
-const Format format_huggingface = {
+extern const Format entry;
+const Format entry = {
     "huggingface",
     "Hugging Face Trainer: console dicts and table, trainer_state.json, train_results.json",
     "https://github.com/huggingface/transformers src/transformers/trainer_callback.py, "
     "trainer_utils.py (speed_metrics)",
     kAnchors, make};
 
-}  // namespace bertbench
+}  // namespace bertbench::format_huggingface

@@ -28,7 +28,7 @@
 #include "parsers/lines/cursor.h"
 #include "parsers/lines/decimal.h"
 
-namespace bertbench {
+namespace bertbench::format_keras {
 namespace {
 
 // KerasBar: one drawing of the progress bar of Keras, drawn as above.
@@ -419,14 +419,13 @@ constexpr Begin kRuns[] = {
 
 }  // namespace
 
-extern const Format format_keras;
-const Format format_keras = {
-    .name = "keras",
-    .title = "Keras progress bars of fit(), every release",
-    .reference = "https://github.com/keras-team/keras keras/src/utils/progbar.py",
-    .framework = "keras",
-    .rows = kRows,
-    .state = kStateOf<Keras>,
-    .runs = kRuns};
+extern const Format entry;
+const Format entry = {.name = "keras",
+                      .title = "Keras progress bars of fit(), every release",
+                      .reference = "https://github.com/keras-team/keras keras/src/utils/progbar.py",
+                      .framework = "keras",
+                      .rows = kRows,
+                      .state = kStateOf<Keras>,
+                      .runs = kRuns};
 
-}  // namespace bertbench
+}  // namespace bertbench::format_keras

@@ -41,7 +41,7 @@
 #include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"
 
-namespace bertbench {
+namespace bertbench::format_mindspore {
 namespace {
 
 constexpr std::int64_t kMostMindspore = 1'000'000'000;  ///< epochs or steps: products fit
@@ -395,8 +395,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-extern const Format format_mindspore;
-const Format format_mindspore = {
+extern const Format entry;
+const Format entry = {
     .name = "mindspore",
     .title = "MindSpore LossMonitor and TimeMonitor, MindFormers",
     .reference =
@@ -407,4 +407,4 @@ const Format format_mindspore = {
     .state = kStateOf<Mindspore>,
     .runs = kRuns};
 
-}  // namespace bertbench
+}  // namespace bertbench::format_mindspore

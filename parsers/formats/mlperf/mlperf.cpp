@@ -48,7 +48,7 @@
 #include "parsers/lines/cursor.h"
 #include "parsers/lines/json_line.h"
 
-namespace bertbench {
+namespace bertbench::format_mlperf {
 namespace {
 
 // MllogSetting: what an MLPerf log states of its batch, its processes and its benchmark.
@@ -928,12 +928,12 @@ constexpr Begin kRuns[] = {Mlperf::kRun};
 
 }  // namespace
 
-extern const Format format_mlperf;
-const Format format_mlperf = {.name = "mlperf",
-                              .title = "MLPerf training, :::MLLOG lines",
-                              .reference = "https://github.com/mlcommons/logging (mllog)",
-                              .rows = kRows,
-                              .state = kStateOf<Mlperf>,
-                              .runs = kRuns};
+extern const Format entry;
+const Format entry = {.name = "mlperf",
+                      .title = "MLPerf training, :::MLLOG lines",
+                      .reference = "https://github.com/mlcommons/logging (mllog)",
+                      .rows = kRows,
+                      .state = kStateOf<Mlperf>,
+                      .runs = kRuns};
 
-}  // namespace bertbench
+}  // namespace bertbench::format_mlperf

@@ -30,7 +30,7 @@
 #include "parsers/lines/cursor.h"
 #include "parsers/scan/byte_search.h"
 
-namespace bertbench {
+namespace bertbench::format_gluonnlp {
 namespace {
 
 constexpr std::string_view kAllTrained = "Total training time is ";  ///< gluon-cv's depth
@@ -562,10 +562,10 @@ std::unique_ptr<LineParser> make() { return std::make_unique<GluonnlpParser>(); 
 
 }  // namespace
 
-extern const Format format_gluonnlp;
-const Format format_gluonnlp = {
+extern const Format entry;
+const Format entry = {
     "gluonnlp", "MXNet gluon-nlp (pre-training, fine-tuning, translation), gluon-cv segmentation",
     "https://github.com/dmlc/gluon-nlp scripts/bert (run_pretraining.py, finetune_*.py)", kAnchors,
     make};
 
-}  // namespace bertbench
+}  // namespace bertbench::format_gluonnlp

@@ -30,7 +30,7 @@
 #include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"
 
-namespace bertbench {
+namespace bertbench::format_speedometer {
 namespace {
 
 // Where a line of MXNet's Speedometer, or of a script that prints like it, stands in the training.
@@ -407,8 +407,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-extern const Format format_speedometer;
-const Format format_speedometer = {
+extern const Format entry;
+const Format entry = {
     .name = "speedometer",
     .title = "MXNet Speedometer, gluon-cv: Speed: 1067.63 samples/sec",
     .reference = "https://github.com/apache/mxnet python/mxnet/callback.py; gluon-cv scripts",
@@ -416,4 +416,4 @@ const Format format_speedometer = {
     .state = kStateOf<Speedometer>,
     .runs = kRuns};
 
-}  // namespace bertbench
+}  // namespace bertbench::format_speedometer

@@ -34,7 +34,7 @@
 #include "parsers/lines/argument_text.h"
 #include "parsers/lines/cursor.h"
 
-namespace bertbench {
+namespace bertbench::format_nanogpt {
 namespace {
 
 // Step lines of trainers after the manner of llm.c: the time of the line's own step, and tokens/s.
@@ -695,8 +695,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-extern const Format format_nanogpt;
-const Format format_nanogpt = {
+extern const Format entry;
+const Format entry = {
     .name = "nanogpt",
     .title = "nanoGPT, llm.c, modded-nanogpt",
     .reference =
@@ -706,4 +706,4 @@ const Format format_nanogpt = {
     .state = kStateOf<Nanogpt>,
     .runs = kRuns};
 
-}  // namespace bertbench
+}  // namespace bertbench::format_nanogpt

@@ -37,7 +37,7 @@
 #include "parsers/lines/cursor.h"
 #include "parsers/scan/byte_search.h"
 
-namespace bertbench {
+namespace bertbench::format_paddle {
 namespace {
 
 // Lines of Paddle's scripts that name their speed in steps/s, each script in its own way.
@@ -432,15 +432,15 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-extern const Format format_paddle;
-const Format format_paddle = {.name = "paddle",
-                              .title = "PaddlePaddle, PaddleNLP: ips of one card, steps/s",
-                              .reference =
-                                  "https://github.com/PaddlePaddle/PaddleNLP "
-                                  "examples/language_model/bert/static/run_pretrain.py",
-                              .framework = "paddle",
-                              .rows = kRows,
-                              .state = kStateOf<Paddle>,
-                              .runs = kRuns};
+extern const Format entry;
+const Format entry = {.name = "paddle",
+                      .title = "PaddlePaddle, PaddleNLP: ips of one card, steps/s",
+                      .reference =
+                          "https://github.com/PaddlePaddle/PaddleNLP "
+                          "examples/language_model/bert/static/run_pretrain.py",
+                      .framework = "paddle",
+                      .rows = kRows,
+                      .state = kStateOf<Paddle>,
+                      .runs = kRuns};
 
-}  // namespace bertbench
+}  // namespace bertbench::format_paddle

@@ -19,7 +19,7 @@
 #include "parsers/formats/format.h"
 #include "parsers/lines/cursor.h"
 
-namespace bertbench {
+namespace bertbench::format_paddle_hapi {
 namespace {
 
 constexpr Begin kRuns[] = {{.unit = IterationUnit::micro_step,
@@ -126,8 +126,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-extern const Format format_paddle_hapi;
-const Format format_paddle_hapi = {
+extern const Format entry;
+const Format entry = {
     .name = "paddle-hapi",
     .title = "PaddlePaddle: paddle.Model.fit",
     .reference = "https://github.com/PaddlePaddle/Paddle python/paddle/hapi/progressbar.py",
@@ -136,4 +136,4 @@ const Format format_paddle_hapi = {
     .state = kStateOf<PaddleHapi>,
     .runs = kRuns};
 
-}  // namespace bertbench
+}  // namespace bertbench::format_paddle_hapi

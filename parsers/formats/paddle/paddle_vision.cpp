@@ -55,7 +55,7 @@
 #include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"
 
-namespace bertbench {
+namespace bertbench::format_paddle_vision {
 namespace {
 
 // The counters and stamps of PaddlePaddle's vision suites.
@@ -498,8 +498,8 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-extern const Format format_paddle_vision;
-const Format format_paddle_vision = {
+extern const Format entry;
+const Format entry = {
     .name = "paddle-vision",
     .title =
         "PaddleClas, PaddleOCR, PaddleDetection, PaddleSeg, PLSC, PaddleRec: batch_cost and ips",
@@ -511,4 +511,4 @@ const Format format_paddle_vision = {
     .state = kStateOf<PaddleVision>,
     .runs = kRuns};
 
-}  // namespace bertbench
+}  // namespace bertbench::format_paddle_vision

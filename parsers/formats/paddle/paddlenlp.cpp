@@ -29,7 +29,7 @@
 #include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"
 
-namespace bertbench {
+namespace bertbench::format_paddlenlp {
 namespace {
 
 constexpr std::string_view kAnchors[] = {
@@ -221,9 +221,9 @@ std::unique_ptr<LineParser> make() { return std::make_unique<PaddlenlpParser>();
 
 }  // namespace
 
-extern const Format format_paddlenlp;
-const Format format_paddlenlp = {
-    "paddlenlp", "PaddleNLP Trainer: interval_samples_per_second",
-    "https://github.com/PaddlePaddle/PaddleNLP paddlenlp/trainer/trainer.py", kAnchors, make};
+extern const Format entry;
+const Format entry = {"paddlenlp", "PaddleNLP Trainer: interval_samples_per_second",
+                      "https://github.com/PaddlePaddle/PaddleNLP paddlenlp/trainer/trainer.py",
+                      kAnchors, make};
 
-}  // namespace bertbench
+}  // namespace bertbench::format_paddlenlp

@@ -18,7 +18,7 @@
 #include "parsers/lines/cursor.h"
 #include "parsers/lines/tf_message.h"
 
-namespace bertbench {
+namespace bertbench::format_tf {
 namespace {
 
 // TfSeries: the lines of one TensorFlow run come in up to three series; the best becomes its
@@ -636,12 +636,12 @@ std::unique_ptr<LineParser> make() { return std::make_unique<TfParser>(); }
 
 }  // namespace
 
-extern const Format format_tf;
-const Format format_tf = {
+extern const Format entry;
+const Format entry = {
     "tf",
     "TensorFlow Estimator and TPUEstimator, NVIDIA BERT for TensorFlow, bert_train --log-style tf",
     "tensorflow/python/training/basic_session_run_hooks.py; tpu_estimator.py; NVIDIA "
     "DeepLearningExamples TensorFlow/LanguageModeling/BERT",
     kAnchors, make};
 
-}  // namespace bertbench
+}  // namespace bertbench::format_tf

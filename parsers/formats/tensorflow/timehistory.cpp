@@ -23,7 +23,7 @@
 #include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"
 
-namespace bertbench {
+namespace bertbench::format_timehistory {
 namespace {
 
 // Seconds of an unnamed year. The stamp stands before it, or after the name of a host.
@@ -276,8 +276,8 @@ constexpr Begin kRuns[] = {TimeHistory::kTrainingRun,
 
 }  // namespace
 
-extern const Format format_timehistory;
-const Format format_timehistory = {
+extern const Format entry;
+const Format entry = {
     .name = "timehistory",
     .title = "TensorFlow model garden: TimeHistory, BenchmarkMetric, Train Step, orbit",
     .reference =
@@ -288,4 +288,4 @@ const Format format_timehistory = {
     .state = kStateOf<TimeHistory>,
     .runs = kRuns};
 
-}  // namespace bertbench
+}  // namespace bertbench::format_timehistory

@@ -25,7 +25,7 @@
 #include "parsers/formats/tqdm/unnamed_bars.h"
 #include "parsers/lines/cursor.h"
 
-namespace bertbench {
+namespace bertbench::format_tqdm {
 namespace {
 
 // BarLeaps: bars of resumed runs, which leap from 0 to where the run goes on.
@@ -976,8 +976,8 @@ std::size_t redraw_end(const Line& line) {
 
 }  // namespace
 
-extern const Format format_tqdm;
-const Format format_tqdm = {
+extern const Format entry;
+const Format entry = {
     "tqdm",
     "tqdm progress bars: NVIDIA BERT for PyTorch, Hugging Face Trainer, bert_train --log-style "
     "tqdm",
@@ -987,4 +987,4 @@ const Format format_tqdm = {
     make,
     redraw_end};
 
-}  // namespace bertbench
+}  // namespace bertbench::format_tqdm

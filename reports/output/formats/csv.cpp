@@ -7,7 +7,7 @@
 #include "reports/output/report.h"
 #include "reports/output/value_text.h"
 
-namespace bertbench {
+namespace bertbench::report_csv {
 
 namespace {
 
@@ -68,9 +68,9 @@ void write(const CellSource& cells, const ReportOptions&, const TextSink& out) {
 
 }  // namespace
 
-extern const Report report_csv;
-const Report report_csv{"csv",   "one row per cell, for spreadsheets and data frames",
-                        ".csv",  &render_cells<write>,
-                        nullptr, &write};
+extern const Report entry;
+const Report entry{"csv",   "one row per cell, for spreadsheets and data frames",
+                   ".csv",  &render_cells<write>,
+                   nullptr, &write};
 
-}  // namespace bertbench
+}  // namespace bertbench::report_csv

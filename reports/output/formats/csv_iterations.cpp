@@ -8,7 +8,7 @@
 #include "reports/output/iterations_file.h"
 #include "reports/output/report.h"
 
-namespace bertbench {
+namespace bertbench::report_csv_iterations {
 namespace {
 
 std::string number(double value) { return std::isfinite(value) ? shortest(value) : std::string(); }
@@ -52,9 +52,8 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
 
 }  // namespace
 
-extern const Report report_csv_iterations;
-const Report report_csv_iterations{"csv-iterations",
-                                   "one row per iteration of a run folder, with the cell's facts",
-                                   ".iterations.csv", &render};
+extern const Report entry;
+const Report entry{"csv-iterations", "one row per iteration of a run folder, with the cell's facts",
+                   ".iterations.csv", &render};
 
-}  // namespace bertbench
+}  // namespace bertbench::report_csv_iterations

@@ -6,7 +6,7 @@
 #include "reports/output/csv.h"
 #include "reports/output/report.h"
 
-namespace bertbench {
+namespace bertbench::report_csv_trials {
 namespace {
 
 void each_row(const CellSource& cells,
@@ -43,8 +43,8 @@ void write(const CellSource& cells, const ReportOptions&, const TextSink& out) {
 
 }  // namespace
 
-extern const Report report_csv_trials;
-const Report report_csv_trials{
-    "csv-trials", "one row per trial", ".trials.csv", &render_cells<write>, nullptr, &write};
+extern const Report entry;
+const Report entry{"csv-trials", "one row per trial", ".trials.csv", &render_cells<write>, nullptr,
+                   &write};
 
-}  // namespace bertbench
+}  // namespace bertbench::report_csv_trials

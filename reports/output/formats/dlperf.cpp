@@ -5,7 +5,7 @@
 
 #include "reports/output/report.h"
 
-namespace bertbench {
+namespace bertbench::report_dlperf {
 namespace {
 
 std::string quoted(const std::string& text) {
@@ -39,8 +39,8 @@ Result<void> render(const ResultSet& set, const ReportOptions&, std::ostream& ou
 
 }  // namespace
 
-extern const Report report_dlperf;
-const Report report_dlperf{"dlperf", "result JSON as DLPerf's extract scripts save it",
-                           ".dlperf.json", &render};
+extern const Report entry;
+const Report entry{"dlperf", "result JSON as DLPerf's extract scripts save it", ".dlperf.json",
+                   &render};
 
-}  // namespace bertbench
+}  // namespace bertbench::report_dlperf

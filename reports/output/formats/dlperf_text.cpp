@@ -5,7 +5,7 @@
 #include "reports/output/report.h"
 #include "reports/output/table.h"
 
-namespace bertbench {
+namespace bertbench::report_dlperf_text {
 namespace {
 
 /// A Python string literal. Control characters are escaped as a terminal needs it.
@@ -66,8 +66,7 @@ Result<void> render(const ResultSet& set, const ReportOptions&, std::ostream& ou
 
 }  // namespace
 
-extern const Report report_dlperf_text;
-const Report report_dlperf_text{"dlperf-text", "what DLPerf's extract scripts print", ".dlperf.txt",
-                                &render};
+extern const Report entry;
+const Report entry{"dlperf-text", "what DLPerf's extract scripts print", ".dlperf.txt", &render};
 
-}  // namespace bertbench
+}  // namespace bertbench::report_dlperf_text

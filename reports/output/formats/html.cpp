@@ -15,7 +15,7 @@
 #include "reports/output/report.h"
 #include "reports/output/value_text.h"
 
-namespace bertbench {
+namespace bertbench::report_html {
 namespace {
 
 using html::section;
@@ -220,8 +220,8 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
 
 }  // namespace
 
-extern const Report report_html;
-const Report report_html{"html", "one self-contained page with plots, for people to look at",
-                         ".html", &render};
+extern const Report entry;
+const Report entry{"html", "one self-contained page with plots, for people to look at", ".html",
+                   &render};
 
-}  // namespace bertbench
+}  // namespace bertbench::report_html

@@ -2,7 +2,7 @@
 #include "reports/output/markup.h"
 #include "reports/output/report.h"
 
-namespace bertbench {
+namespace bertbench::report_json {
 namespace {
 
 void write(const CellSource& cells, const ReportOptions&, const TextSink& out) {
@@ -11,9 +11,9 @@ void write(const CellSource& cells, const ReportOptions&, const TextSink& out) {
 
 }  // namespace
 
-extern const Report report_json;
-const Report report_json{"json",  "everything, bertbench.result/1, for programs",
-                         ".json", &render_cells<write>,
-                         nullptr, &write};
+extern const Report entry;
+const Report entry{"json",  "everything, bertbench.result/1, for programs",
+                   ".json", &render_cells<write>,
+                   nullptr, &write};
 
-}  // namespace bertbench
+}  // namespace bertbench::report_json

@@ -8,7 +8,7 @@
 #include "reports/output/report.h"
 #include "reports/output/value_text.h"
 
-namespace bertbench {
+namespace bertbench::report_junit {
 namespace {
 
 std::string message(const Outcome& outcome) {
@@ -89,8 +89,7 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
 
 }  // namespace
 
-extern const Report report_junit;
-const Report report_junit{"junit", "one test case per trial, for CI systems", ".junit.xml",
-                          &render};
+extern const Report entry;
+const Report entry{"junit", "one test case per trial, for CI systems", ".junit.xml", &render};
 
-}  // namespace bertbench
+}  // namespace bertbench::report_junit

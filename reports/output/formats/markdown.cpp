@@ -15,7 +15,7 @@
 #include "reports/output/report.h"
 #include "reports/output/value_text.h"
 
-namespace bertbench {
+namespace bertbench::report_markdown {
 namespace {
 
 void list_counts(const char* what, const std::map<std::string, int>& counts, std::ostream& out) {
@@ -219,8 +219,8 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
 
 }  // namespace
 
-extern const Report report_markdown;
-const Report report_markdown{"markdown", "a table for a README or an issue: only what varies",
-                             ".md", &render, &companions};
+extern const Report entry;
+const Report entry{"markdown", "a table for a README or an issue: only what varies", ".md", &render,
+                   &companions};
 
-}  // namespace bertbench
+}  // namespace bertbench::report_markdown

@@ -6,7 +6,7 @@
 #include "parsers/core/text.h"
 #include "reports/output/report.h"
 
-namespace bertbench {
+namespace bertbench::report_prometheus {
 namespace {
 
 /// A label value of the exposition format: backslash, quote and line feed escaped; what a terminal
@@ -124,8 +124,7 @@ Result<void> render(const ResultSet& set, const ReportOptions&, std::ostream& ou
 
 }  // namespace
 
-extern const Report report_prometheus;
-const Report report_prometheus{"prometheus", "gauges for node_exporter's textfile collector",
-                               ".prom", &render};
+extern const Report entry;
+const Report entry{"prometheus", "gauges for node_exporter's textfile collector", ".prom", &render};
 
-}  // namespace bertbench
+}  // namespace bertbench::report_prometheus

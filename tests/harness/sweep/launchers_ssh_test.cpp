@@ -6,7 +6,9 @@
 
 namespace bertbench {
 
-extern const Launcher launcher_ssh;
+namespace launcher_ssh {
+extern const Launcher entry;
+}  // namespace launcher_ssh
 
 namespace {
 
@@ -39,7 +41,7 @@ TEST_F(SshLauncher, LetsNoTextBecomeACommandOverThere) { expect_text_stays_text(
 TEST_F(SshLauncher, GivesSecretsByStdinAndNotByWords) {
   const auto secret = plan(
       {R"(env.FAKE_TOKEN="pq '$(touch pwned)'\n=+.\nend")", "env.FAKE_DUMP=" + temp_.path("dump")});
-  const auto spec = launcher_ssh.processes(secret, secret.trials[0], {"d", 1, "m"});
+  const auto spec = launcher_ssh::entry.processes(secret, secret.trials[0], {"d", 1, "m"});
   ASSERT_TRUE(spec);
   EXPECT_THAT(spec->front().input, Contains("FAKE_TOKEN=<secret:FAKE_TOKEN>"));
   for (const auto& word : secret.config.secrets.reveal(spec->front()).argv) {

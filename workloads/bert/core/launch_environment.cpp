@@ -27,7 +27,7 @@ struct VariableSet {
   const char* local_size;
 };
 
-constexpr VariableSet kSets[] = {
+constexpr VariableSet kVariableSets[] = {
     {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"},
     {"openmpi", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
      "OMPI_COMM_WORLD_LOCAL_SIZE"},
@@ -161,7 +161,7 @@ Result<LaunchEnvironment> with_master(LaunchEnvironment env, const GetVariable& 
 
 Result<LaunchEnvironment> read_launch_environment(const GetVariable& get) {
   const Reader reader(get);
-  for (const VariableSet& set : kSets) {
+  for (const VariableSet& set : kVariableSets) {
     bool found = false;
     auto env = reader.read(set, found);
     if (!env) {

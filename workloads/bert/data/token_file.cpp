@@ -189,8 +189,8 @@ class TokenFile : public SequenceSource {
   void choose_held_out() {
     train_end_ = header_.tokens;
     if (!hold_out_) return;
-    constexpr std::uint64_t kHeldOutShare = 10;  // one document of so many
-    const std::uint64_t held = std::max<std::uint64_t>(1, header_.documents / kHeldOutShare);
+    constexpr std::uint64_t kDocumentsPerHeldOut = 10;  // one document of so many
+    const std::uint64_t held = std::max<std::uint64_t>(1, header_.documents / kDocumentsPerHeldOut);
     train_end_ = document_start(header_.documents - held);
   }
   [[nodiscard]] std::uint64_t position(KeyedRandom& random, std::uint64_t index) const {

@@ -2,7 +2,7 @@
 // than one node is emulated: ranks of one machine that are given different node numbers.
 #include "harness/sweep/plan/trainer_call.h"
 
-namespace bertbench {
+namespace bertbench::launcher_local {
 namespace {
 
 Result<std::vector<ProcessSpec>> processes(const Plan& plan, const PlannedTrial& trial,
@@ -27,7 +27,7 @@ Result<std::vector<ProcessSpec>> processes(const Plan& plan, const PlannedTrial&
 
 }  // namespace
 
-extern const Launcher launcher_local;
-const Launcher launcher_local{"local", "ranks as processes of this machine", "", true, processes};
+extern const Launcher entry;
+const Launcher entry{"local", "ranks as processes of this machine", "", true, processes};
 
-}  // namespace bertbench
+}  // namespace bertbench::launcher_local

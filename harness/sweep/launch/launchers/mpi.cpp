@@ -12,7 +12,7 @@
 #include "harness/sweep/plan/trainer_call.h"
 #include "harness/sweep/process/program.h"
 
-namespace bertbench {
+namespace bertbench::launcher_mpi {
 namespace {
 
 /// Debian installs both side by side, each under a name of its own.
@@ -156,9 +156,9 @@ std::string name_exit(const ExitStatus& exit) {
 
 }  // namespace
 
-extern const Launcher launcher_mpi;
-const Launcher launcher_mpi{
+extern const Launcher entry;
+const Launcher entry{
     "mpi",    "mpirun of Open MPI or MPICH over the hosts", "mpirun", true, processes, check,
     name_exit};
 
-}  // namespace bertbench
+}  // namespace bertbench::launcher_mpi

@@ -12,7 +12,7 @@
 #include "harness/sweep/process/rank_supervisor.h"
 #include "parsers/core/text.h"
 
-namespace bertbench {
+namespace bertbench::launcher_slurm {
 namespace {
 
 // From Slurm's variables to torchrun's, then the supervisor of a rank. $1 processes of a node, $2
@@ -181,17 +181,17 @@ Result<void> check(const Plan& plan) {
 
 }  // namespace
 
-extern const Launcher launcher_slurm;
-const Launcher launcher_slurm{"slurm",
-                              "srun in an allocation, else jobs by sbatch",
-                              "srun",
-                              true,
-                              processes,
-                              check,
-                              nullptr,
-                              &slurm_batch,
-                              end_slurm_steps,
-                              read_slurm_nodes,
-                              true};
+extern const Launcher entry;
+const Launcher entry{"slurm",
+                     "srun in an allocation, else jobs by sbatch",
+                     "srun",
+                     true,
+                     processes,
+                     check,
+                     nullptr,
+                     &slurm_batch,
+                     end_slurm_steps,
+                     read_slurm_nodes,
+                     true};
 
-}  // namespace bertbench
+}  // namespace bertbench::launcher_slurm

@@ -9,7 +9,7 @@
 #include "harness/sweep/plan/trainer_call.h"
 #include "harness/sweep/process/rank_supervisor.h"
 
-namespace bertbench {
+namespace bertbench::launcher_ssh {
 namespace {
 
 /// One word for any POSIX shell. Not shell_quote(), whose $'...' is not known to all of them.
@@ -124,12 +124,12 @@ std::string name_exit(const ExitStatus& exit) {
 
 }  // namespace
 
-extern const Launcher launcher_ssh;
-const Launcher launcher_ssh{"ssh",     "ranks over ssh, hosts in turn",
-                            "ssh",     true,
-                            processes, check,
-                            name_exit, nullptr,
-                            nullptr,   nullptr,
-                            true,      samplers};
+extern const Launcher entry;
+const Launcher entry{"ssh",     "ranks over ssh, hosts in turn",
+                     "ssh",     true,
+                     processes, check,
+                     name_exit, nullptr,
+                     nullptr,   nullptr,
+                     true,      samplers};
 
-}  // namespace bertbench
+}  // namespace bertbench::launcher_ssh
