@@ -297,7 +297,7 @@ void put_relations(Cell& cell, const CellFigures& figures, std::span<const CellF
     cell.speedup = Ratio{figures.speedup, all[figures.base].unique_key()};
   }
   if (!std::isnan(figures.efficiency)) cell.scaling_efficiency = figures.efficiency;
-  // Of a strong sweep each cell says so, as it may be summarized again with other results.
+  // Each cell of a strong sweep keeps that word: it may be summarized again with other results.
   cell.scaling = figures.scaling.empty() && figures.strong ? "strong" : figures.scaling;
   if (!std::isnan(figures.precision_speedup)) {
     cell.precision_speedup =

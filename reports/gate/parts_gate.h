@@ -14,8 +14,8 @@
 
 namespace bertbench {
 
-/// Share of a part's time, on top of which it is a regression. Trials of one program repeat their
-/// parts less exactly than the whole step (docs/gate.md).
+/// The least loss that is a regression, as a share of the part's time. It is above the floor of a
+/// whole step because trials of one program repeat their parts less exactly (docs/gate.md).
 inline constexpr double kPartFloor = 0.03;
 /// Share of alpha at which all parts of all cells are tested together: what a gate fails more often
 /// for judging parts is at most this share of alpha, and the level of the cells stays as it was.

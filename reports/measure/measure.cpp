@@ -84,11 +84,11 @@ void note_closing_rate(std::span<const Estimate> estimates, const Estimate& chos
   const Estimate* closing = find_like(estimates, "log_summary", chosen);
   if (closing == nullptr || closing->rate == chosen.rate) return;
   // The reader has reported it where it knows the sequences of the log's steps.
-  const auto is_told = [](const Notice& notice) {
+  const auto is_reported = [](const Notice& notice) {
     return notice.code == NoticeCode::closing_rate_contradicted ||
            notice.code == NoticeCode::closing_rate_of_best_epoch;
   };
-  if (std::ranges::any_of(trial.notices, is_told)) return;
+  if (std::ranges::any_of(trial.notices, is_reported)) return;
   const double ratio = closing->rate / chosen.rate;
   if (chosen.name.starts_with("printed")) {
     if (std::abs(ratio - 1) < kStatedRateGap) return;

@@ -34,9 +34,9 @@ constexpr std::string_view kBlocking[] = {"machine",
 constexpr std::string_view kVolatile[] = {
     "time", "date", "created", "captured", "hostname",      "host",     "pid",
     "user", "path", "git",     "command",  "configuration", "preflight"};
-// Of a cell: how many trials were measured, and not of what. Another most of pairs or another grid
-// gives another rule.
-constexpr std::string_view kOfTheLength = "stopping";
+// The rule that ended the trials of a cell, which another trials_max or another grid changes. It is
+// about how many trials there are, not about what they measured, so cells may differ in it.
+constexpr std::string_view kStoppingRule = "stopping";
 // Words in the names of values that change from minute to minute ("mhz", "load_1min").
 constexpr std::string_view kVolatileParts[] = {
     "mhz", "free", "available", "temperature", "utilization", "used", "power", "uptime", "load"};
@@ -185,7 +185,7 @@ std::vector<ContextDifference> context_differences(const Cell& a, const Cell& b)
   std::vector<ContextDifference> out;
   const Json &mine = *a.context, &others = *b.context;
   for (const auto& [key, value] : mine.items()) {
-    if (key == kOfTheLength) continue;
+    if (key == kStoppingRule) continue;
     const auto other = others.find(key);
     if (other == others.end()) {
       out.push_back({key, text_of(value), "", false});
@@ -200,7 +200,8 @@ std::vector<ContextDifference> context_differences(const Cell& a, const Cell& b)
     }
   }
   for (const auto& [key, value] : others.items()) {
-    if (key != kOfTheLength && !mine.contains(key)) out.push_back({key, "", text_of(value), false});
+    if (key != kStoppingRule && !mine.contains(key))
+      out.push_back({key, "", text_of(value), false});
   }
   return out;
 }

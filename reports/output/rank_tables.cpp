@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "parsers/core/median.h"
-#include "reports/output/cell_table.h"
 #include "reports/output/value_text.h"
 
 namespace bertbench {

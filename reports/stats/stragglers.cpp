@@ -8,6 +8,9 @@
 namespace bertbench {
 namespace {
 
+/// Stretches beyond the fewest, so that one in which other ranks were disturbed hides no straggler.
+constexpr std::size_t kSpareWindows = 5;
+
 /// Median of a sorted sample without its element at `left_out`; two elements at least.
 double median_without(std::span<const double> sorted, std::size_t left_out) {
   const auto at = [&](std::size_t i) { return sorted[i < left_out ? i : i + 1]; };
@@ -48,13 +51,12 @@ std::size_t fewest_windows(std::size_t ranks) {
   return n;
 }
 
-std::size_t windows_needed(std::size_t ranks) { return fewest_windows(ranks) + 5; }
-
 std::vector<RankSpeed> rank_speeds(std::span<const std::vector<double>> all) {
   std::vector<RankSpeed> out(all.size());
   if (all.empty()) return out;
   std::vector<std::vector<double>> own;
-  for (const auto& row : all) own.push_back(joined(row, windows_needed(all.size())));
+  for (const auto& row : all)
+    own.push_back(joined(row, fewest_windows(all.size()) + kSpareWindows));
   std::vector<std::vector<double>> seconds(own.size()), ratios(own.size());
   for (std::size_t w = 0; w < own[0].size(); ++w) {
     std::vector<double> sorted;

@@ -29,8 +29,8 @@ struct RankSpeed {
 };
 
 /// `own[r][w]`: seconds of a step of rank r in stretch w; NaN where it is unknown. All rows are of
-/// equal length. Neighbouring stretches are joined (their mean) down to windows_needed(ranks): what
-/// disturbs a rank for a while then fills few of them.
+/// equal length. Neighbouring stretches are joined (their mean) down to fewest_windows(ranks) and a
+/// few more: what disturbs a rank for a while then fills few of them.
 [[nodiscard]] std::vector<RankSpeed> rank_speeds(std::span<const std::vector<double>> own);
 
 /// P(Bin(n, 1/2) >= k).
@@ -38,7 +38,5 @@ struct RankSpeed {
 
 /// The fewest stretches in which one of so many ranks can be named: all of them slow.
 [[nodiscard]] std::size_t fewest_windows(std::size_t ranks);
-/// Some more, so that one in which the others were disturbed hides no straggler.
-[[nodiscard]] std::size_t windows_needed(std::size_t ranks);
 
 }  // namespace bertbench

@@ -18,20 +18,20 @@ struct Workload;
 /// Name of the axis that numbers the phases of a point of the grid, from 1.
 inline constexpr const char* kPhaseAxis = "phase";
 
-/// On top of what the grid says of all.
+/// What a phase has above the grid and the configuration.
 struct Phase {
   std::map<std::string, std::string> axes;  ///< axis -> value
   std::vector<std::string> args;            ///< appended to the configuration's
   std::int64_t steps = 0;                   ///< optimizer steps of this phase
 };
 
-/// "phases" into the config. Before the grid is read.
+/// Reads "phases" into `config`. To be called before the grid is read.
 void read_phases(ConfigReader& in, const Workload& workload, SweepConfig& config);
-/// What of the rest does not go with them goes to the reader. Last.
+/// Reports to `in` each key that cannot be used together with phases. To be called last.
 void check_phases(ConfigReader& in, const SweepConfig& config);
-/// Every phase gives this axis.
+/// True when there are phases and every one of them gives this axis.
 bool phases_give(const SweepConfig& config, const std::string& axis);
-/// The same back, where there are phases.
+/// Writes "phases" into `json`, where there are any.
 void add_phases(const SweepConfig& config, Json& json);
 
 }  // namespace bertbench

@@ -11,23 +11,23 @@
 
 namespace bertbench {
 
-/// A node is named when a rate of it is more than this below the median of the others': as for
-/// ranks (reports/stats/stragglers.h), less is what equal machines differ by.
+/// A node is an outlier when one of its rates is more than this share below the median of the other
+/// nodes. Equal machines differ by less, as equal ranks do (reports/stats/stragglers.h).
 inline constexpr double kPreflightFloor = 0.10;
-/// Seconds by which a node's wall clock surely differs from this machine's before that is named:
+/// Seconds by which a node's wall clock must surely differ from this machine's to be an outlier:
 /// more than time servers leave, and enough to put log lines in a wrong order.
 inline constexpr double kPreflightSkew_s = 0.5;
-/// What a run folder keeps of it.
+/// Name of the file of a run folder that keeps a preflight.
 inline constexpr const char* kPreflightFile = "preflight.json";
 
-/// What one node said (observe/node_probe.h).
+/// What the probe of one node measured (observe/node_probe.h).
 struct NodeReading {
   std::int64_t node = 0;
   std::string host;
   double gflops = 0, copy_gb_s = 0;  ///< of one thread
   std::optional<double> clock_mhz;
-  /// Its wall clock less this machine's lies between these, seconds: by when its process was
-  /// started and ended here, so the width is what starting and ending it took.
+  /// The node's wall clock minus this machine's, seconds, lies between these. They are as far apart
+  /// as starting and ending the node's process took.
   double skew_low_s = 0, skew_high_s = 0;
   std::vector<std::string> findings;  ///< what its own doctor warns of
   std::vector<std::string> outliers;  ///< set by name_outliers()
@@ -36,36 +36,37 @@ struct NodeReading {
 struct Preflight {
   std::string created;  ///< RFC 3339, UTC
   std::string launcher;
-  std::int64_t nodes = 0;             ///< that were asked
-  std::vector<NodeReading> readings;  ///< of those that answered, by number
-  std::vector<std::int64_t> silent;   ///< the others
-  bool emulated = false;              ///< the nodes share this machine
-  bool interrupted = false;  ///< by SIGINT, SIGTERM or SIGHUP: what is missing was not waited for
-  /// Of processes without a reading: how each ended, and its last line.
+  std::int64_t nodes = 0;             ///< that were started
+  std::vector<NodeReading> readings;  ///< of the nodes that answered, in the order of their numbers
+  std::vector<std::int64_t> silent;   ///< numbers of the nodes that did not answer
+  bool emulated = false;              ///< the nodes are processes of this machine
+  bool interrupted = false;  ///< by SIGINT, SIGTERM or SIGHUP, before all nodes had answered
+  /// How each process without a reading ended, with its last line.
   std::vector<std::string> unread;
 };
 
-/// The line of a probe in what a process printed, from its start to its end by this machine's wall
-/// clock. Nothing where there is none.
+/// Readings of the probes' lines in what a process printed. `started_s` and `ended_s` are the start
+/// and end of that process by this machine's wall clock. Empty where no line is a probe's.
 [[nodiscard]] std::vector<NodeReading> readings_in(const std::string& printed, double started_s,
                                                    double ended_s);
+/// Sets `outliers` of each reading, from the readings of the other nodes.
 void name_outliers(std::vector<NodeReading>& readings);
 
 struct PreflightOptions {
   std::string launcher;
-  std::vector<std::string> sets;  ///< as --set of a sweep: hosts, ssh, slurm ...
+  std::vector<std::string> sets;  ///< as --set of a sweep: hosts, ssh, slurm and so on
   std::int64_t nodes = 0;         ///< 0: as many as there are hosts, or nodes of the allocation
 };
-/// Errors: what a sweep would refuse as well; a launcher that would queue jobs. Holds SIGINT,
-/// SIGTERM and SIGHUP meanwhile: they end the processes and the waiting.
+/// Errors: whatever a sweep would refuse as well, and a launcher that queues jobs. While it runs,
+/// SIGINT, SIGTERM and SIGHUP end the processes and the waiting, not this program.
 [[nodiscard]] Result<Preflight> run_preflight(const PreflightOptions& options);
 
-/// {"created", "launcher", "emulated", "nodes": [..], "silent": [..], "unread": [..]}; what is not
-/// measured has no key.
+/// {"created", "launcher", "emulated", "nodes": [..], "silent": [..], "unread": [..]}. A value that
+/// was not measured has no key.
 [[nodiscard]] nlohmann::ordered_json to_json(const Preflight& preflight);
 
-/// For the environment of a result: when, by which launcher, how many nodes answered and what was
-/// named. Null where the text is no preflight's.
+/// For the environment of a result: when and by which launcher it was made, how many nodes answered
+/// and which are outliers. Null where `text` is not that of a preflight file.
 [[nodiscard]] nlohmann::ordered_json preflight_summary(const std::string& text);
 
 }  // namespace bertbench

@@ -174,27 +174,16 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
     page.body += section("Cells", cells_table(shown, set));
     page.body += html::heat_section(set);
     page.body += html::ranks_section(set);
-    const Table stability = stability_table(SetSource(set));
-    if (!stability.rows.empty()) {
+    const auto add_table = [&](const char* heading, const Table& table, const char* id,
+                               const char* noun) {
+      if (table.rows.empty()) return;
       page.body += section(
-          "Stability",
-          html::sortable_table(
-              {.table = stability, .id = "stability", .noun = "rows", .titles = {}, .failed = {}}));
-    }
-    const Table phases = phases_table(SetSource(set));
-    if (!phases.rows.empty()) {
-      page.body += section(
-          "Phases",
-          html::sortable_table(
-              {.table = phases, .id = "phases", .noun = "rows", .titles = {}, .failed = {}}));
-    }
-    const Table parts = parts_table(set);
-    if (!parts.rows.empty()) {
-      page.body += section(
-          "Parts of a step",
-          html::sortable_table(
-              {.table = parts, .id = "parts", .noun = "cells", .titles = {}, .failed = {}}));
-    }
+          heading, html::sortable_table(
+                       {.table = table, .id = id, .noun = noun, .titles = {}, .failed = {}}));
+    };
+    add_table("Stability", stability_table(SetSource(set)), "stability", "rows");
+    add_table("Phases", phases_table(SetSource(set)), "phases", "rows");
+    add_table("Parts of a step", parts_table(set), "parts", "cells");
     page.body += section("Trials", figure_of(plot::trials_figure(set)));
     page.body += section("Throughput over iterations", iterations(set, options.run_folder));
     if (const std::string plot = figure_of(plot::reconciliation_figure(set)); !plot.empty()) {

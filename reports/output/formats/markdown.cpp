@@ -186,11 +186,11 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
   if (!constants.empty()) out << "\n\n";
   out << markdown_table(shown);
   plots(set, options, out);
-  const Table stability = stability_table(SetSource(set));
-  if (!stability.rows.empty()) out << "\n## Stability\n\n" << markdown_table(stability);
-  const Table phases = phases_table(SetSource(set));
-  if (!phases.rows.empty()) out << "\n## Phases\n\n" << markdown_table(phases);
   const SetSource cells(set);
+  const Table stability = stability_table(cells);
+  if (!stability.rows.empty()) out << "\n## Stability\n\n" << markdown_table(stability);
+  const Table phases = phases_table(cells);
+  if (!phases.rows.empty()) out << "\n## Phases\n\n" << markdown_table(phases);
   if (const Table ranks = rank_table(cells); !ranks.rows.empty()) {
     out << "\n## Ranks and nodes\n\n"
         << kRankTimesNote << "\n\n"

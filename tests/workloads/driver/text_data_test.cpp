@@ -8,6 +8,7 @@
 #include "workloads/bert/data/batches.h"
 #include "workloads/bert/data/examples.h"
 #include "workloads/bert/data/text_file.h"
+#include "workloads/bert/data/token_file.h"
 #include "workloads/bert/data/word_piece.h"
 
 namespace bert {

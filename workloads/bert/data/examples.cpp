@@ -78,13 +78,6 @@ std::vector<std::string_view> cells_of(std::string_view line) {
   }
 }
 
-std::string_view take_line(std::string_view& text) {
-  const std::size_t end = std::min(text.find('\n'), text.size());
-  const std::string_view line = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return line;
-}
-
 /// Column of the first of the names that is there; -1: none is.
 std::ptrdiff_t column(const std::vector<std::string_view>& head,
                       std::initializer_list<std::string_view> names) {

@@ -61,37 +61,7 @@ std::string vocabulary_text(const DataOptions& options, const WordPiece& words) 
                      options.vocabulary_file.empty() ? ", learnt" : "");
 }
 
-void append(std::string& out, std::uint64_t value, std::size_t bytes) {
-  for (std::size_t i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i) & 0xff);
-}
-
 }  // namespace
-
-std::string token_file_of(std::string_view text, const WordPiece& words) {
-  std::vector<std::int32_t> tokens;
-  std::vector<std::uint64_t> starts{0};
-  const auto end_document = [&] {
-    if (tokens.size() > starts.back()) starts.push_back(tokens.size());
-  };
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
-    const auto pieces = words.pieces(line);
-    if (pieces.empty()) end_document();
-    for (const Piece& piece : pieces) tokens.push_back(piece.token);
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  end_document();
-  if (tokens.empty()) return "";
-  std::string out = "BERTTOK1";
-  append(out, 4, 4);
-  append(out, static_cast<std::uint64_t>(words.size()), 4);
-  append(out, starts.size() - 1, 8);
-  append(out, tokens.size(), 8);
-  for (const std::uint64_t start : starts) append(out, start, 8);
-  for (const std::int32_t token : tokens) append(out, static_cast<std::uint64_t>(token), 4);
-  return out;
-}
 
 Result<std::unique_ptr<SequenceSource>> open_text(const DataOptions& options) {
   auto text = whole_text(options.source);

@@ -15,7 +15,4 @@ namespace bert {
 /// sequences. An error names the file, what is wrong with it, where, and what to do.
 [[nodiscard]] Result<std::unique_ptr<SequenceSource>> open_text(const DataOptions& options);
 
-/// The bytes of a token file of this text, whose documents end at blank lines. Empty: no words.
-[[nodiscard]] std::string token_file_of(std::string_view text, const WordPiece& words);
-
 }  // namespace bert

@@ -21,7 +21,7 @@ constexpr std::uint64_t kFileStream = 4;
 constexpr char kMagic[9] = "BERTTOK1";
 
 struct Header {
-  char magic[8];
+  char magic[8] = {};
   std::uint32_t token_bytes;  // 2 or 4
   std::uint32_t vocabulary;
   std::uint64_t documents;
@@ -256,6 +256,34 @@ Result<std::unique_ptr<SequenceSource>> open_token_file(const DataOptions& optio
     file->set_words(std::move(*words));
   }
   return file;
+}
+
+std::string token_file_of(std::string_view text, const WordPiece& words) {
+  std::vector<std::int32_t> tokens;
+  std::vector<std::uint64_t> starts{0};
+  const auto end_document = [&] {
+    if (tokens.size() > starts.back()) starts.push_back(tokens.size());
+  };
+  while (!text.empty()) {
+    const auto pieces = words.pieces(take_line(text));
+    if (pieces.empty()) end_document();
+    for (const Piece& piece : pieces) tokens.push_back(piece.token);
+  }
+  end_document();
+  if (tokens.empty()) return "";
+  Header header = {.token_bytes = sizeof tokens[0],
+                   .vocabulary = static_cast<std::uint32_t>(words.size()),
+                   .documents = starts.size() - 1,
+                   .tokens = tokens.size()};
+  std::memcpy(header.magic, kMagic, sizeof header.magic);
+  std::string out;
+  const auto append = [&](const void* bytes, std::size_t size) {
+    out.append(static_cast<const char*>(bytes), size);
+  };
+  append(&header, sizeof header);
+  append(starts.data(), starts.size() * sizeof starts[0]);
+  append(tokens.data(), tokens.size() * sizeof tokens[0]);
+  return out;
 }
 
 Result<std::unique_ptr<SequenceSource>> open_token_bytes(std::string bytes,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "workloads/bert/data/sequence_source.h"
 #include "workloads/bert/data/word_piece.h"
@@ -16,7 +17,10 @@ namespace bert {
 /// error names the file, what is wrong with it and how one is made.
 [[nodiscard]] Result<std::unique_ptr<SequenceSource>> open_token_file(const DataOptions& options);
 
-/// The same of bytes that are in memory, made of options.source by `words`.
+/// The bytes of a token file of this text, whose documents end at blank lines. Empty: no words.
+[[nodiscard]] std::string token_file_of(std::string_view text, const WordPiece& words);
+
+/// The same as open_token_file() of bytes in memory, which `words` made of options.source.
 [[nodiscard]] Result<std::unique_ptr<SequenceSource>> open_token_bytes(
     std::string bytes, const DataOptions& options, WordPiece words,
     const std::string& vocabulary_text);

@@ -221,6 +221,13 @@ class Learner {
 
 }  // namespace
 
+std::string_view take_line(std::string_view& text) {
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return line;
+}
+
 void WordPiece::number_tokens() {
   numbers_.clear();
   longest_ = 0;

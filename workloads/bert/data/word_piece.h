@@ -14,6 +14,9 @@
 
 namespace bert {
 
+/// Takes the first line off `text`, with its line feed, and returns it without.
+[[nodiscard]] std::string_view take_line(std::string_view& text);
+
 /// A piece of a text and the bytes that it stands for.
 struct Piece {
   std::int32_t token = 0;

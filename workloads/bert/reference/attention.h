@@ -11,7 +11,7 @@ namespace bert::reference {
 struct AttentionShape {
   Index sequences, length, heads, size;
   const std::int32_t* lengths;
-  const std::vector<DropoutKey>* keys;  ///< one per sequence, or empty
+  std::vector<DropoutKey> keys;  ///< one per sequence, or empty
   Mask mask;
 
   /// Keys 0 .. n - 1 that query i of sequence b sees.
@@ -25,8 +25,8 @@ struct AttentionShape {
   }
   template <typename Real>
   [[nodiscard]] Real factor(Index b, Index head, Index i, Index j) const {
-    if (keys->empty()) return 1;
-    return dropout_factor<Real>((*keys)[static_cast<std::size_t>(b)],
+    if (keys.empty()) return 1;
+    return dropout_factor<Real>(keys[static_cast<std::size_t>(b)],
                                 (head * length + i) * length + j);
   }
 };

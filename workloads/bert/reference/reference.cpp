@@ -2,10 +2,7 @@
 
 #include <limits>
 
-#include "workloads/bert/model/parameters.h"
-#include "workloads/bert/reference/attention.h"
 #include "workloads/bert/reference/gpt2.h"
-#include "workloads/bert/reference/operations.h"
 
 namespace bert {
 namespace {
@@ -15,260 +12,210 @@ using reference::Matrix;
 using reference::Normalized;
 
 template <typename Real>
-class Network {
+class Bert {
  public:
-  Network(const ModelConfig& model, const Batch& batch, std::span<const Real> weights,
-          const ReferenceDropout& dropout)
-      : model_(model), batch_(batch), layout_(model), w_(weights.data()), dropout_(dropout) {
-    step_.gradients.resize(static_cast<std::size_t>(layout_.total));
-    g_ = step_.gradients.data();
-  }
+  Bert(const ModelConfig& model, const Batch& batch, std::span<const Real> weights,
+       const ReferenceDropout& dropout)
+      : net_(model, batch, weights, dropout) {}
 
   ReferenceStep<Real> run(bool backward) {
     embed();
-    for (Index i = 0; i < model_.layers; ++i) layer_forward(i);
+    for (Index i = 0; i < net_.model.layers; ++i) layer_forward(i);
     d_ = Matrix<Real>(x_.rows, x_.columns);
-    if (model_.objective == Objective::spans) {
+    if (net_.model.objective == Objective::spans) {
       answer_spans();
     } else {
       masked_lm();
       next_sentence();
     }
     if (backward) {
-      for (Index i = model_.layers; i-- > 0;) layer_backward(i);
+      for (Index i = net_.model.layers; i-- > 0;) layer_backward(i);
       embed_backward();
     }
-    return std::move(step_);
+    return std::move(net_.step);
   }
 
  private:
   struct Layer {
     Matrix<Real> input, qkv, probabilities, context, wide, activated;
     Normalized<Real> middle, output;
-    std::vector<DropoutKey> attention_keys, attention_output_keys, output_keys;
   };
 
-  std::vector<DropoutKey> keys(std::uint32_t site, double probability) const {
-    return reference::dropout_keys(dropout_, batch_, site, probability);
-  }
-
-  reference::AttentionShape attention_shape(const Layer& layer) const {
-    return {batch_.sequences,      batch_.sequence_length, model_.heads, model_.head_size(),
-            batch_.lengths.data(), &layer.attention_keys,  model_.mask};
-  }
-
   void embed() {
-    const Index h = model_.hidden;
-    Matrix<Real> sum(batch_.sequences * batch_.sequence_length, h);
+    const Index h = net_.model.hidden;
+    const ParameterLayout& layout = net_.layout;
+    Matrix<Real> sum(net_.batch.sequences * net_.batch.sequence_length, h);
     for (Index i = 0; i < sum.rows; ++i) {
       const auto at = static_cast<std::size_t>(i);
       for (Index j = 0; j < h; ++j) {
-        sum.at(i, j) = w_[layout_.word_embeddings + batch_.tokens[at] * h + j] +
-                       w_[layout_.position_embeddings + (i % batch_.sequence_length) * h + j] +
-                       w_[layout_.segment_embeddings + batch_.segments[at] * h + j];
+        sum.at(i, j) =
+            net_.w[layout.word_embeddings + net_.batch.tokens[at] * h + j] +
+            net_.w[layout.position_embeddings + (i % net_.batch.sequence_length) * h + j] +
+            net_.w[layout.segment_embeddings + net_.batch.segments[at] * h + j];
       }
     }
-    embedding_ = reference::layer_norm(sum, w_ + layout_.embedding_norm.weight,
-                                       w_ + layout_.embedding_norm.bias, model_.layer_norm_epsilon);
-    embedding_keys_ = keys(DropoutSite::kEmbeddings, model_.hidden_dropout);
+    embedding_ = net_.norm(sum, layout.embedding_norm);
     x_ = embedding_.output;
-    reference::apply_dropout(x_, batch_.sequence_length, embedding_keys_);
+    net_.drop(x_, DropoutSite::kEmbeddings);
   }
 
   void embed_backward() {
-    const Index h = model_.hidden;
-    reference::apply_dropout(d_, batch_.sequence_length, embedding_keys_);
-    const Matrix<Real> d_sum = reference::layer_norm_backward(
-        d_, embedding_, w_ + layout_.embedding_norm.weight, g_ + layout_.embedding_norm.weight,
-        g_ + layout_.embedding_norm.bias);
+    const Index h = net_.model.hidden;
+    const ParameterLayout& layout = net_.layout;
+    net_.drop(d_, DropoutSite::kEmbeddings);
+    const Matrix<Real> d_sum = net_.norm_backward(d_, embedding_, layout.embedding_norm);
     for (Index i = 0; i < d_sum.rows; ++i) {
       const auto at = static_cast<std::size_t>(i);
       for (Index j = 0; j < h; ++j) {
         const Real d = d_sum.at(i, j);
-        g_[layout_.word_embeddings + batch_.tokens[at] * h + j] += d;
-        g_[layout_.position_embeddings + (i % batch_.sequence_length) * h + j] += d;
-        g_[layout_.segment_embeddings + batch_.segments[at] * h + j] += d;
+        net_.g[layout.word_embeddings + net_.batch.tokens[at] * h + j] += d;
+        net_.g[layout.position_embeddings + (i % net_.batch.sequence_length) * h + j] += d;
+        net_.g[layout.segment_embeddings + net_.batch.segments[at] * h + j] += d;
       }
     }
   }
 
   void layer_forward(Index index) {
-    const LayerOffsets& at = layout_.layers[static_cast<std::size_t>(index)];
+    const LayerOffsets& at = net_.layer(index);
     Layer layer;
-    layer.attention_keys = keys(DropoutSite::attention(index), model_.attention_dropout);
-    layer.attention_output_keys = keys(DropoutSite::attention_output(index), model_.hidden_dropout);
-    layer.output_keys = keys(DropoutSite::output(index), model_.hidden_dropout);
     layer.input = x_;
-    layer.qkv = reference::linear(x_, 3 * model_.hidden, w_ + at.qkv.weight, w_ + at.qkv.bias);
-    layer.context = reference::attention(attention_shape(layer), layer.qkv, layer.probabilities);
-    Matrix<Real> sum =
-        reference::linear(layer.context, model_.hidden, w_ + at.attention_output.weight,
-                          w_ + at.attention_output.bias);
-    reference::apply_dropout(sum, batch_.sequence_length, layer.attention_output_keys);
-    reference::add_to(sum, x_);
-    layer.middle = reference::layer_norm(sum, w_ + at.attention_norm.weight,
-                                         w_ + at.attention_norm.bias, model_.layer_norm_epsilon);
-    layer.wide = reference::linear(layer.middle.output, model_.intermediate,
-                                   w_ + at.intermediate.weight, w_ + at.intermediate.bias);
+    layer.qkv = net_.linear(x_, at.qkv);
+    layer.context = attention(net_.attention_of(index), layer.qkv, layer.probabilities);
+    Matrix<Real> sum = net_.linear(layer.context, at.attention_output);
+    net_.drop(sum, DropoutSite::attention_output(index));
+    add_to(sum, x_);
+    layer.middle = net_.norm(sum, at.attention_norm);
+    layer.wide = net_.linear(layer.middle.output, at.intermediate);
     layer.activated = layer.wide;
-    for (Real& x : layer.activated.values) x = reference::gelu(model_.gelu, x);
-    sum = reference::linear(layer.activated, model_.hidden, w_ + at.output.weight,
-                            w_ + at.output.bias);
-    reference::apply_dropout(sum, batch_.sequence_length, layer.output_keys);
-    reference::add_to(sum, layer.middle.output);
-    layer.output = reference::layer_norm(sum, w_ + at.output_norm.weight, w_ + at.output_norm.bias,
-                                         model_.layer_norm_epsilon);
+    net_.gelu(layer.activated);
+    sum = net_.linear(layer.activated, at.output);
+    net_.drop(sum, DropoutSite::output(index));
+    add_to(sum, layer.middle.output);
+    layer.output = net_.norm(sum, at.output_norm);
     x_ = layer.output.output;
     layers_.push_back(std::move(layer));
   }
 
   void layer_backward(Index index) {
-    const LayerOffsets& at = layout_.layers[static_cast<std::size_t>(index)];
+    const LayerOffsets& at = net_.layer(index);
     const Layer& layer = layers_[static_cast<std::size_t>(index)];
-    Matrix<Real> d_middle =
-        reference::layer_norm_backward(d_, layer.output, w_ + at.output_norm.weight,
-                                       g_ + at.output_norm.weight, g_ + at.output_norm.bias);
+    Matrix<Real> d_middle = net_.norm_backward(d_, layer.output, at.output_norm);
     Matrix<Real> branch = d_middle;
-    reference::apply_dropout(branch, batch_.sequence_length, layer.output_keys);
-    Matrix<Real> d_wide = reference::linear_backward(branch, layer.activated, w_ + at.output.weight,
-                                                     g_ + at.output.weight, g_ + at.output.bias);
-    for (std::size_t i = 0; i < d_wide.values.size(); ++i) {
-      d_wide.values[i] *= reference::gelu_slope(model_.gelu, layer.wide.values[i]);
-    }
-    reference::add_to(d_middle, reference::linear_backward(
-                                    d_wide, layer.middle.output, w_ + at.intermediate.weight,
-                                    g_ + at.intermediate.weight, g_ + at.intermediate.bias));
-    d_ = reference::layer_norm_backward(d_middle, layer.middle, w_ + at.attention_norm.weight,
-                                        g_ + at.attention_norm.weight, g_ + at.attention_norm.bias);
+    net_.drop(branch, DropoutSite::output(index));
+    Matrix<Real> d_wide = net_.linear_backward(branch, layer.activated, at.output);
+    net_.gelu_backward(d_wide, layer.wide);
+    add_to(d_middle, net_.linear_backward(d_wide, layer.middle.output, at.intermediate));
+    d_ = net_.norm_backward(d_middle, layer.middle, at.attention_norm);
     branch = d_;
-    reference::apply_dropout(branch, batch_.sequence_length, layer.attention_output_keys);
-    const Matrix<Real> d_context =
-        reference::linear_backward(branch, layer.context, w_ + at.attention_output.weight,
-                                   g_ + at.attention_output.weight, g_ + at.attention_output.bias);
-    const Matrix<Real> d_qkv = reference::attention_backward(attention_shape(layer), layer.qkv,
-                                                             layer.probabilities, d_context);
-    reference::add_to(d_, reference::linear_backward(d_qkv, layer.input, w_ + at.qkv.weight,
-                                                     g_ + at.qkv.weight, g_ + at.qkv.bias));
+    net_.drop(branch, DropoutSite::attention_output(index));
+    const Matrix<Real> d_context = net_.linear_backward(branch, layer.context, at.attention_output);
+    const Matrix<Real> d_qkv =
+        attention_backward(net_.attention_of(index), layer.qkv, layer.probabilities, d_context);
+    add_to(d_, net_.linear_backward(d_qkv, layer.input, at.qkv));
   }
 
   void masked_lm() {
-    const Index h = model_.hidden;
-    Matrix<Real> rows(static_cast<Index>(batch_.masked.size()), h);
+    const ParameterLayout& layout = net_.layout;
+    const std::vector<std::int32_t>& masked = net_.batch.masked;
+    Matrix<Real> rows(static_cast<Index>(masked.size()), net_.model.hidden);
     for (Index i = 0; i < rows.rows; ++i) {
-      for (Index j = 0; j < h; ++j) {
-        rows.at(i, j) = x_.at(batch_.masked[static_cast<std::size_t>(i)], j);
+      for (Index j = 0; j < rows.columns; ++j) {
+        rows.at(i, j) = x_.at(masked[static_cast<std::size_t>(i)], j);
       }
     }
-    const Matrix<Real> transformed =
-        reference::linear(rows, h, w_ + layout_.transform.weight, w_ + layout_.transform.bias);
+    const Matrix<Real> transformed = net_.linear(rows, layout.transform);
     Matrix<Real> activated = transformed;
-    for (Real& x : activated.values) x = reference::gelu(model_.gelu, x);
-    const Normalized<Real> norm =
-        reference::layer_norm(activated, w_ + layout_.transform_norm.weight,
-                              w_ + layout_.transform_norm.bias, model_.layer_norm_epsilon);
-    Matrix<Real> logits = reference::linear(
-        norm.output, model_.vocabulary, w_ + layout_.word_embeddings, w_ + layout_.decoder.bias);
-    step_.masked_lm = reference::cross_entropy(logits, batch_.labels);
-    const Matrix<Real> d_norm =
-        reference::linear_backward(logits, norm.output, w_ + layout_.word_embeddings,
-                                   g_ + layout_.word_embeddings, g_ + layout_.decoder.bias);
-    Matrix<Real> d = reference::layer_norm_backward(
-        d_norm, norm, w_ + layout_.transform_norm.weight, g_ + layout_.transform_norm.weight,
-        g_ + layout_.transform_norm.bias);
-    for (std::size_t i = 0; i < d.values.size(); ++i) {
-      d.values[i] *= reference::gelu_slope(model_.gelu, transformed.values[i]);
-    }
-    const Matrix<Real> d_rows =
-        reference::linear_backward(d, rows, w_ + layout_.transform.weight,
-                                   g_ + layout_.transform.weight, g_ + layout_.transform.bias);
+    net_.gelu(activated);
+    const Normalized<Real> norm = net_.norm(activated, layout.transform_norm);
+    Matrix<Real> logits = net_.linear(norm.output, layout.decoder);
+    net_.step.masked_lm = cross_entropy(logits, net_.batch.labels);
+    Matrix<Real> d = net_.norm_backward(net_.linear_backward(logits, norm.output, layout.decoder),
+                                        norm, layout.transform_norm);
+    net_.gelu_backward(d, transformed);
+    const Matrix<Real> d_rows = net_.linear_backward(d, rows, layout.transform);
     for (Index i = 0; i < rows.rows; ++i) {
-      for (Index j = 0; j < h; ++j) {
-        d_.at(batch_.masked[static_cast<std::size_t>(i)], j) += d_rows.at(i, j);
+      for (Index j = 0; j < rows.columns; ++j) {
+        d_.at(masked[static_cast<std::size_t>(i)], j) += d_rows.at(i, j);
       }
     }
   }
 
   void next_sentence() {
-    const Index h = model_.hidden;
-    Matrix<Real> first(batch_.sequences, h);
-    for (Index b = 0; b < batch_.sequences; ++b) {
-      for (Index j = 0; j < h; ++j) first.at(b, j) = x_.at(b * batch_.sequence_length, j);
+    const Batch& batch = net_.batch;
+    const ParameterLayout& layout = net_.layout;
+    Matrix<Real> first(batch.sequences, net_.model.hidden);
+    for (Index b = 0; b < batch.sequences; ++b) {
+      for (Index j = 0; j < first.columns; ++j)
+        first.at(b, j) = x_.at(b * batch.sequence_length, j);
     }
-    Matrix<Real> pooled =
-        reference::linear(first, h, w_ + layout_.pooler.weight, w_ + layout_.pooler.bias);
+    Matrix<Real> pooled = net_.linear(first, layout.pooler);
     for (Real& x : pooled.values) x = std::tanh(x);
-    Matrix<Real> logits = reference::linear(pooled, Index{2}, w_ + layout_.next_sentence.weight,
-                                            w_ + layout_.next_sentence.bias);
-    step_.next_sentence = reference::cross_entropy(logits, batch_.next_sentence);
-    Matrix<Real> d = reference::linear_backward(logits, pooled, w_ + layout_.next_sentence.weight,
-                                                g_ + layout_.next_sentence.weight,
-                                                g_ + layout_.next_sentence.bias);
+    Matrix<Real> logits = net_.linear(pooled, layout.next_sentence);
+    net_.step.next_sentence = cross_entropy(logits, batch.next_sentence);
+    Matrix<Real> d = net_.linear_backward(logits, pooled, layout.next_sentence);
     for (std::size_t i = 0; i < d.values.size(); ++i) {
       d.values[i] *= 1 - pooled.values[i] * pooled.values[i];
     }
-    const Matrix<Real> d_first = reference::linear_backward(
-        d, first, w_ + layout_.pooler.weight, g_ + layout_.pooler.weight, g_ + layout_.pooler.bias);
-    for (Index b = 0; b < batch_.sequences; ++b) {
-      for (Index j = 0; j < h; ++j) d_.at(b * batch_.sequence_length, j) += d_first.at(b, j);
+    const Matrix<Real> d_first = net_.linear_backward(d, first, layout.pooler);
+    for (Index b = 0; b < batch.sequences; ++b) {
+      for (Index j = 0; j < first.columns; ++j) {
+        d_.at(b * batch.sequence_length, j) += d_first.at(b, j);
+      }
     }
   }
 
   /// A row of logits for the first and one for the last token of each sequence.
   void answer_spans() {
-    const Index s = batch_.sequence_length;
-    const Matrix<Real> scores = reference::linear(x_, Index{2}, w_ + layout_.next_sentence.weight,
-                                                  w_ + layout_.next_sentence.bias);
-    Matrix<Real> logits(2 * batch_.sequences, s);
+    const Index s = net_.batch.sequence_length;
+    const LinearOffsets& head = net_.layout.next_sentence;
+    const Matrix<Real> scores = net_.linear(x_, head);
+    Matrix<Real> logits(2 * net_.batch.sequences, s);
     for (Index row = 0; row < logits.rows; ++row) {
       const Index b = row / 2;
       for (Index t = 0; t < s; ++t) {
-        logits.at(row, t) = t < batch_.lengths[static_cast<std::size_t>(b)]
+        logits.at(row, t) = t < net_.batch.lengths[static_cast<std::size_t>(b)]
                                 ? scores.at(b * s + t, row % 2)
                                 : -std::numeric_limits<Real>::infinity();
       }
     }
-    step_.next_sentence = reference::cross_entropy(logits, batch_.spans);
+    net_.step.next_sentence = cross_entropy(logits, net_.batch.spans);
     Matrix<Real> d_scores(x_.rows, 2);
     for (Index row = 0; row < logits.rows; ++row) {
       for (Index t = 0; t < s; ++t) d_scores.at(row / 2 * s + t, row % 2) = logits.at(row, t);
     }
-    d_ = reference::linear_backward(d_scores, x_, w_ + layout_.next_sentence.weight,
-                                    g_ + layout_.next_sentence.weight,
-                                    g_ + layout_.next_sentence.bias);
+    d_ = net_.linear_backward(d_scores, x_, head);
   }
 
-  const ModelConfig& model_;
-  const Batch& batch_;
-  ParameterLayout layout_;
-  const Real* w_;
-  Real* g_ = nullptr;
-  ReferenceDropout dropout_;
-  ReferenceStep<Real> step_;
+  reference::Network<Real> net_;
   Normalized<Real> embedding_;
-  std::vector<DropoutKey> embedding_keys_;
   std::vector<Layer> layers_;
   Matrix<Real> x_;  ///< hidden states on the way up
   Matrix<Real> d_;  ///< their gradient on the way down
 };
+
+/// The network that `model` is, on one batch.
+template <typename Real>
+ReferenceStep<Real> run_network(const ModelConfig& model, const Batch& batch,
+                                std::span<const Real> weights, const ReferenceDropout& dropout,
+                                bool backward) {
+  if (model.objective == Objective::next_word) {
+    return reference::Gpt2<Real>(model, batch, weights, dropout).run(backward);
+  }
+  return Bert<Real>(model, batch, weights, dropout).run(backward);
+}
 
 }  // namespace
 
 template <typename Real>
 ReferenceStep<Real> reference_step(const ModelConfig& model, const Batch& batch,
                                    std::span<const Real> weights, const ReferenceDropout& dropout) {
-  if (model.objective == Objective::next_word) {
-    return reference::Gpt2<Real>(model, batch, weights, dropout).run(true);
-  }
-  return Network<Real>(model, batch, weights, dropout).run(true);
+  return run_network(model, batch, weights, dropout, true);
 }
 
 template <typename Real>
 double reference_loss(const ModelConfig& model, const Batch& batch, std::span<const Real> weights,
                       const ReferenceDropout& dropout) {
-  const ReferenceStep<Real> step =
-      model.objective == Objective::next_word
-          ? reference::Gpt2<Real>(model, batch, weights, dropout).run(false)
-          : Network<Real>(model, batch, weights, dropout).run(false);
+  const ReferenceStep<Real> step = run_network(model, batch, weights, dropout, false);
   return step.masked_lm + step.next_sentence;
 }
 
