@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "parsers/core/text.h"
 
@@ -21,6 +22,14 @@ const char* kind_of(const Json& value) {
 int line_at_byte(std::string_view text, std::size_t byte) {
   const auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(byte, text.size()));
   return 1 + static_cast<int>(std::count(text.begin(), end, '\n'));
+}
+
+const Json kNothing = Json::object();
+
+/// Empty where there is none.
+const Json& member(const Json& object, const std::string& key) {
+  const auto found = object.find(key);
+  return found == object.end() ? kNothing : *found;
 }
 
 constexpr int kMaxDepth = 64;
@@ -75,9 +84,10 @@ std::string path_of(const std::string& pointer) {
 
 Result<ConfigReader> ConfigReader::open(const std::string& text, const std::string& source,
                                         const std::vector<std::string>& sets,
-                                        const std::string& what) {
+                                        const std::string& what, const Json* schema) {
   ConfigReader reader;
   reader.source_ = source;
+  reader.schema_ = schema;
   if (trim(text).empty()) return fail(source, "is empty", what + " is a JSON object");
   if (const int line = too_deep(text)) {
     return fail(fmt::format("{}:{}", source, line),
@@ -179,18 +189,62 @@ void ConfigReader::check_keys(const Json& object, const std::string& pointer,
   }
 }
 
+void ConfigReader::check_keys(const Json& object, const std::string& pointer,
+                              const std::string& what) {
+  std::vector<std::string> known;
+  for (const auto& [key, schema] : member(rule(pointer, "properties"), "properties").items()) {
+    known.push_back(key);
+  }
+  check_keys(object, pointer, known, what);
+}
+
+const Json* ConfigReader::section(const Json& object, const std::string& pointer, const char* key) {
+  if (!object.contains(key)) return nullptr;
+  const std::string here = child_pointer(pointer, key);
+  const auto& value = object[key];
+  if (!value.is_object()) {
+    fail_at(here, fmt::format("must be an object, not {}", kind_of(value)));
+    return nullptr;
+  }
+  check_keys(value, here);
+  return &value;
+}
+
+const Json& ConfigReader::rule(const std::string& pointer, const char* keyword) const {
+  const Json* at = schema_ == nullptr ? &kNothing : schema_;
+  for (const auto piece : split(pointer, '/')) {
+    if (piece.empty()) continue;
+    const Json& named = member(member(*at, "properties"), std::string(piece));
+    const char* const others = at->contains("items") ? "items" : "additionalProperties";
+    at = named.empty() ? &member(*at, others) : &named;
+    if (at->contains("$ref")) {
+      at = &schema_->at(Json::json_pointer(at->at("$ref").get<std::string>().substr(1)));
+    }
+  }
+  if (at->contains(keyword)) return *at;
+  for (const Json& branch : member(*at, "oneOf")) {
+    if (branch.contains(keyword)) return branch;
+  }
+  return kNothing;
+}
+
 void ConfigReader::text(const Json& object, const std::string& pointer, const char* key,
                         std::string& out) {
   if (!object.contains(key)) return;
   const auto& value = object[key];
+  const std::string here = child_pointer(pointer, key);
   if (!value.is_string()) {
-    fail_at(child_pointer(pointer, key), fmt::format("must be text, not {}", kind_of(value)));
+    fail_at(here, fmt::format("must be text, not {}", kind_of(value)));
     return;
   }
   out = value.get<std::string>();
   if (out.find('\0') != std::string::npos) {
-    fail_at(child_pointer(pointer, key), "holds a NUL byte", "no program can be given one");
+    fail_at(here, "holds a NUL byte", "no program can be given one");
   }
+  const Json& words = member(rule(here, "enum"), "enum");
+  if (words.empty() || std::ranges::find(words, value) != words.end()) return;
+  fail_at(here, fmt::format("'{}' is not one of {}", out,
+                            fmt::join(words.get<std::vector<std::string>>(), ", ")));
 }
 
 void ConfigReader::integer(const Json& object, const std::string& pointer, const char* key,
@@ -212,6 +266,14 @@ void ConfigReader::integer(const Json& object, const std::string& pointer, const
   out = number;
 }
 
+void ConfigReader::integer(const Json& object, const std::string& pointer, const char* key,
+                           std::int64_t& out) {
+  using Limits = std::numeric_limits<std::int64_t>;
+  const Json& limits = rule(child_pointer(pointer, key), "minimum");
+  integer(object, pointer, key, out, limits.value("minimum", Limits::min()),
+          limits.value("maximum", Limits::max()));
+}
+
 void ConfigReader::seconds(const Json& object, const std::string& pointer, const char* key,
                            double& out) {
   if (!object.contains(key)) return;
@@ -222,6 +284,17 @@ void ConfigReader::seconds(const Json& object, const std::string& pointer, const
     return;
   }
   out = value.get<double>();
+}
+
+void ConfigReader::flag(const Json& object, const std::string& pointer, const char* key,
+                        bool& out) {
+  if (!object.contains(key)) return;
+  const auto& value = object[key];
+  if (value.is_boolean()) {
+    out = value.get<bool>();
+    return;
+  }
+  fail_at(child_pointer(pointer, key), "must be true or false, not " + value.dump());
 }
 
 std::optional<std::string> ConfigReader::scalar(const Json& value, const std::string& pointer) {

@@ -27,10 +27,12 @@ struct Override {
 class ConfigReader {
  public:
   /// Parses `text` (comments allowed; at most 64 levels) and applies the sets. `what` names the
-  /// thing in errors: "a sweep". An empty `source` is text that no file holds.
+  /// thing in errors: "a sweep". An empty `source` is text that no file holds. `schema` outlives
+  /// the reader; null: keys and limits are given to the calls below.
   static Result<ConfigReader> open(const std::string& text, const std::string& source,
                                    const std::vector<std::string>& sets,
-                                   const std::string& what = "a sweep");
+                                   const std::string& what = "a sweep",
+                                   const Json* schema = nullptr);
   Result<void> apply(const Override& given);
 
   [[nodiscard]] const Json& root() const { return root_; }
@@ -41,12 +43,21 @@ class ConfigReader {
   /// Every key of the object must be in `known`.
   void check_keys(const Json& object, const std::string& pointer,
                   const std::vector<std::string>& known, const std::string& what);
+  /// Every key of the object must be one of the schema's "properties".
+  void check_keys(const Json& object, const std::string& pointer, const std::string& what = "key");
+  /// The member, an object whose keys the schema knows; null (and an error) for anything else, null
+  /// where it is missing.
+  const Json* section(const Json& object, const std::string& pointer, const char* key);
 
   // Reads of members of an object; a missing member leaves `out` as it is.
+  /// One of the schema's "enum", where it has one.
   void text(const Json& object, const std::string& pointer, const char* key, std::string& out);
   void integer(const Json& object, const std::string& pointer, const char* key, std::int64_t& out,
                std::int64_t low, std::int64_t high);
+  /// Within the schema's "minimum" and "maximum".
+  void integer(const Json& object, const std::string& pointer, const char* key, std::int64_t& out);
   void seconds(const Json& object, const std::string& pointer, const char* key, double& out);
+  void flag(const Json& object, const std::string& pointer, const char* key, bool& out);
   /// A list of text, or nothing.
   void texts(const Json& object, const std::string& pointer, const char* key,
              std::vector<std::string>& out);
@@ -58,7 +69,11 @@ class ConfigReader {
 
  private:
   Result<void> apply_set(const std::string& set);
+  /// The schema of what stands at `pointer`, or the one of its "oneOf", that has `keyword`; empty
+  /// where none has.
+  [[nodiscard]] const Json& rule(const std::string& pointer, const char* keyword) const;
   std::string source_;
+  const Json* schema_ = nullptr;
   Json root_;
   JsonLines lines_;
   std::map<std::string, std::string> set_pointers_;  // pointer -> "--set a.b", "--grid a"

@@ -73,10 +73,9 @@ class DescriptionReader {
   }
 
   bool is_set(const Json& object, const std::string& pointer, const char* key) {
-    if (!object.contains(key)) return false;
-    const Json& value = object[key];
-    if (!value.is_boolean()) in_.fail_at(child_pointer(pointer, key), "must be true or false");
-    return value == true;
+    bool set = false;
+    in_.flag(object, pointer, key, set);
+    return set;
   }
 
   std::optional<IterationUnit> iteration_of(const Json& object, const std::string& pointer) {

@@ -56,11 +56,7 @@ void check_weak(ConfigReader& in, const SweepConfig& config) {
 }  // namespace
 
 void read_scaling(ConfigReader& in, SweepConfig& config) {
-  if (!in.root().contains("scaling")) return;
-  in.text(in.root(), "", "scaling", config.scaling);
-  if (in.error() || config.scaling == "weak" || config.scaling == "strong") return;
-  in.fail_at("/scaling", fmt::format("'{}' is not one of weak, strong", config.scaling),
-             "weak keeps the sequences of one GPU, strong those of the whole job");
+  if (in.root().contains("scaling")) in.text(in.root(), "", "scaling", config.scaling);
 }
 
 void check_scaling(ConfigReader& in, const SweepConfig& config) {

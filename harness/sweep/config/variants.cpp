@@ -44,7 +44,7 @@ void read_variant(ConfigReader& in, const std::string& name, const Json& value,
                R"(as {"args": ["--gelu", "tanh"]}; {} changes nothing)");
     return;
   }
-  in.check_keys(value, at, {"args", "env", "trainer"}, "key of a variant");
+  in.check_keys(value, at, "key of a variant");
   Variant variant;
   variant.name = name;
   in.texts(value, at, "args", variant.args);
@@ -68,7 +68,7 @@ void read_variants(ConfigReader& in, SweepConfig& config) {
     }
     return;
   }
-  in.integer(root, "", "order_seed", config.order_seed, 0, std::int64_t{1} << 53);
+  in.integer(root, "", "order_seed", config.order_seed);
   const auto& variants = root["variants"];
   if (!variants.is_object() || variants.size() < 2) {
     in.fail_at("/variants", "must be an object of two or more variants",

@@ -262,6 +262,39 @@ TEST(SweepConfig, TheSchemaNamesTheSameKeys) {
   }
 }
 
+/// For each member with words or limits, by its path, a value that the schema forbids.
+void forbidden(const nlohmann::json& schema, const nlohmann::json& of, const std::string& path,
+               std::vector<std::string>& sets) {
+  for (const auto& [key, member] : of["properties"].items()) {
+    nlohmann::json rule = member;
+    if (key == "grid" || key == "each") continue;  // tested with axes and with commands
+    if (rule.contains("$ref")) {
+      rule = schema.at(nlohmann::json::json_pointer(std::string(rule["$ref"]).substr(1)));
+    }
+    if (rule.contains("properties")) forbidden(schema, rule, path + key + ".", sets);
+    if (rule.contains("enum")) sets.push_back(path + key + "=nonsense");
+    for (const auto& [limit, beyond] :
+         {std::pair("minimum", -1), std::pair("exclusiveMinimum", 0), std::pair("maximum", 1)}) {
+      if (!rule.contains(limit)) continue;
+      sets.push_back(path + key + "=" + std::to_string(rule[limit].get<std::int64_t>() + beyond));
+    }
+  }
+}
+
+TEST(SweepConfig, RefusesWhatTheSchemaForbids) {
+  std::vector<std::string> sets;
+  const auto schema =
+      nlohmann::json::parse(test::read(BB_SOURCE_DIR "/configs/schema/sweep.schema.json"));
+  forbidden(schema, schema, "", sets);
+  EXPECT_GT(sets.size(), 25U);
+  for (const std::string& set : sets) {
+    EXPECT_THAT(
+        error_of(small_config(R"(, "variants": {"base": {}, "new": {}})"), {"trials=auto", set}),
+        testing::MatchesRegex("--set " + set.substr(0, set.find('=')) +
+                              ": (must be |'nonsense' is not one of ).*"));
+  }
+}
+
 TEST(SweepConfig, EveryShippedConfigCanBePlanned) {
   int seen = 0;
   for (const auto& entry : std::filesystem::directory_iterator(BB_SOURCE_DIR "/configs")) {
