@@ -12,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "harness/cli/opened_run.h"
 #include "parsers/core/parallel.h"
 #include "parsers/core/text.h"
 
@@ -163,6 +164,14 @@ Inputs find_inputs(const std::vector<std::string>& paths) {
   Inputs inputs;
   for (const std::string& path : paths) {
     std::error_code error;
+    if (is_archive(path)) {
+      inputs.errors.push_back(
+          {path, "is an archive: its logs are read from a folder",
+           fmt::format("run bertbench archive {} --unpack DIR, and name DIR; report, compare and "
+                       "check read the archive",
+                       path)});
+      continue;
+    }
     if (path == "-" || !fs::is_directory(path, error)) {
       // Reading it gives the right error.
       inputs.logs.push_back({path, true, path == "-" ? 0 : size_of(path), 0});

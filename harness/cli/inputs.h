@@ -20,7 +20,7 @@ struct Input {
 
 struct Inputs {
   std::vector<Input> logs;            ///< in the order given; below a folder sorted by path
-  std::vector<Error> errors;          ///< paths that do not exist, folders without a log
+  std::vector<Error> errors;          ///< paths that do not exist, folders without a log, archives
   std::vector<std::string> left_out;  ///< whole sentences: logs below a folder that are copies
 };
 

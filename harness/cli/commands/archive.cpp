@@ -76,7 +76,8 @@ extern const Command entry{
     "a run folder in one checked file, and back",
     "DIR-OR-FILE",
     "Packs logs, configuration, environment, journal and results of a sweep with the SHA-256 of "
-    "each file; an unpacked folder gives the same results and can be resumed. The file is a tar "
+    "each file; report, check, compare, predict and store add read the archive as they read the "
+    "folder, and an unpacked folder gives the same results and can be resumed. The file is a tar "
     "file compressed by zstd, so tar and sha256sum read it as well. Files for the trainer alone, "
     "which may hold secrets, checkpoints of phases and links are left out.",
     kExamples,

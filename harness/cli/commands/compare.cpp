@@ -12,6 +12,7 @@
 #include "harness/cli/cell_groups.h"
 #include "harness/cli/command.h"
 #include "harness/cli/console.h"
+#include "harness/cli/opened_run.h"
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
 #include "parsers/core/text.h"
@@ -328,7 +329,7 @@ ExitCode run_published(const Options& options, Console& console) {
   }
   const auto page = published_values(options.published, "--published");
   if (!page) return console.error(page.error());
-  const auto ours = read_result_set(options.a);
+  const auto ours = read_results(options.a);
   if (!ours) return console.error(ours.error(), ExitCode::nothing_read);
   const PublishedComparison found = compare_with_published(*ours, *page);
   const bool any = found.compared() > 0;
@@ -361,9 +362,11 @@ ExitCode write_report(const Options& options, const ResultSet& a, const ResultSe
   if (options.to != "html" && options.to != "markdown") {
     return console.error({"--to " + options.to, "shows one result only", "use html or markdown"});
   }
+  const auto run = OpenedRun::open(options.b);
+  if (!run) return console.error(run.error(), ExitCode::nothing_read);
   ReportOptions how;
   how.title = fmt::format("{} against {}", options.b, options.a);
-  how.run_folder = run_folder_of(options.b);
+  how.run_folder = run_folder_of(run->path());
   how.baseline = &a;
   how.baseline_name = options.a;
   how.result_name = options.b;
@@ -387,9 +390,9 @@ ExitCode run(const Options& options, Console& console) {
     return console.error(
         {"compare", "B is required", "name a second result, or published values: --published"});
   }
-  const auto a = read_result_set(options.a);
+  const auto a = read_results(options.a);
   if (!a) return console.error(a.error(), ExitCode::nothing_read);
-  const auto b = read_result_set(options.b);
+  const auto b = read_results(options.b);
   if (!b) return console.error(b.error(), ExitCode::nothing_read);
   const std::vector<CellComparison> cells = compare(*a, *b, options.alpha);
   const bool any = std::any_of(cells.begin(), cells.end(), [](const CellComparison& cell) {

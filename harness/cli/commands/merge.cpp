@@ -3,6 +3,7 @@
 
 #include "harness/cli/command.h"
 #include "harness/cli/console.h"
+#include "harness/cli/opened_run.h"
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
 #include "harness/cli/result_view.h"
@@ -21,7 +22,7 @@ struct Options {
 ExitCode run(const Options& options, Console& console) {
   std::vector<NamedShard> shards;
   for (const std::string& path : options.parts) {
-    auto results = read_result_set(path, Parts::taken);
+    auto results = read_results(path, Parts::taken);
     if (!results) return console.error(results.error(), ExitCode::nothing_read);
     auto shard = read_shard(std::move(*results), path);
     if (!shard) return console.error(shard.error());

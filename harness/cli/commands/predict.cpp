@@ -10,6 +10,7 @@
 #include "harness/cli/command.h"
 #include "harness/cli/console.h"
 #include "harness/cli/number_text.h"
+#include "harness/cli/opened_run.h"
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
 #include "parsers/core/text.h"
@@ -119,7 +120,7 @@ ExitCode run(const Options& options, Console& console) {
     }
     topologies.push_back(*topology);
   }
-  const auto results = read_result_set(options.result);
+  const auto results = read_results(options.result);
   if (!results) return console.error(results.error(), ExitCode::nothing_read);
   const auto groups = predict(*results, topologies);
   const bool any =
@@ -137,7 +138,8 @@ ExitCode run(const Options& options, Console& console) {
 
 CommandRun declare(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  line.add_argument("RESULT", options->result, "What was measured: a result file or run folder.");
+  line.add_argument("RESULT", options->result,
+                    "What was measured: a result file, a run folder or its archive.");
   line.add_text("--topologies", options->topologies, "LIST",
                 "What to predict, for example 8n8g,16n8g.")
       .required();

@@ -7,6 +7,7 @@
 
 #include "harness/cli/command.h"
 #include "harness/cli/console.h"
+#include "harness/cli/opened_run.h"
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
 #include "parsers/core/text.h"
@@ -72,15 +73,17 @@ std::string default_title(const std::vector<std::string>& results) {
   return "BERT training throughput: " + path.filename().string();
 }
 
-Result<void> write(const Options& options, const std::vector<const Report*>& reports,
-                   const ResultSet& set, const ResultSet* baseline, Console& console) {
+/// `results`: the paths of the options, archives as the folders into which they are unpacked.
+Result<void> write(const Options& options, const std::vector<std::string>& results,
+                   const std::vector<const Report*>& reports, const ResultSet& set,
+                   const ResultSet* baseline, Console& console) {
   ReportOptions how;
-  how.title = options.title.empty() ? default_title(options.results) : options.title;
+  how.title = options.title.empty() ? default_title(results) : options.title;
   how.baseline = baseline;
   how.baseline_name = options.baseline;
   how.result_name = options.results.front();
   how.alpha = options.alpha;
-  how.run_folder = run_folder_of(options.results.front());
+  how.run_folder = run_folder_of(results.front());
   if (options.path.empty() || options.path == "-") {
     if (reports.size() > 1) {
       return fail("--to", fmt::format("{} reports do not fit on one stdout", reports.size()),
@@ -110,23 +113,33 @@ ExitCode run(const Options& options, Console& console) {
   if (options.to.empty() && !options.json && !fs::is_directory(options.path, unknown)) {
     note_of_ending(console, options.path, "Markdown");
   }
-  auto set = read_all(options.results, console);
+  std::vector<OpenedRun> runs;
+  std::vector<std::string> results;
+  for (const std::string& path : options.results) {
+    auto run = OpenedRun::open(path);
+    if (!run) return console.error(run.error(), ExitCode::nothing_read);
+    results.push_back(run->path());
+    runs.push_back(std::move(*run));
+  }
+  auto set = read_all(results, console);
   if (!set) return console.error(set.error(), ExitCode::nothing_read);
   apply_assumptions(*set, {options.peak, options.sequences, options.flops_formula});
   std::optional<ResultSet> baseline;
   if (!options.baseline.empty()) {
-    auto read = read_result_set(options.baseline);
+    auto read = read_results(options.baseline);
     if (!read) return console.error(read.error(), ExitCode::nothing_read);
     baseline = std::move(*read);
   }
-  const auto written = write(options, *reports, *set, baseline ? &*baseline : nullptr, console);
+  const auto written =
+      write(options, results, *reports, *set, baseline ? &*baseline : nullptr, console);
   return written ? ExitCode::good : console.error(written.error());
 }
 
 CommandRun declare(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  line.add_arguments("RESULT", options->results,
-                     "Result files or run folders; the cells of several make one report.");
+  line.add_arguments(
+      "RESULT", options->results,
+      "Result files, run folders or their archives; the cells of several make one report.");
   std::vector<std::string> names;
   for (const Report* report : all_reports()) names.emplace_back(report->name);
   line.add_text(

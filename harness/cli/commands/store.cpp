@@ -11,6 +11,7 @@
 #include "harness/cli/command.h"
 #include "harness/cli/console.h"
 #include "harness/cli/number_text.h"
+#include "harness/cli/opened_run.h"
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
 #include "harness/cli/result_view.h"
@@ -44,7 +45,7 @@ ordered_json to_json(const StoredRun& run) {
 ExitCode add(const Options& options, Console& console) {
   std::vector<ResultSet> results;  // all are read before any is stored
   for (const std::string& path : options.operands) {
-    auto result = read_result_set(path);
+    auto result = read_results(path);
     if (!result) return console.error(result.error(), ExitCode::nothing_read);
     results.push_back(std::move(*result));
   }

@@ -10,6 +10,7 @@
 #include "harness/cli/command.h"
 #include "harness/cli/console.h"
 #include "harness/cli/number_text.h"
+#include "harness/cli/opened_run.h"
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
 #include "harness/cli/progress.h"
@@ -259,7 +260,7 @@ ExitCode show_plan(const Options& options, const Plan& plan, Console& console) {
 ExitCode show_forecast(const Options& options, const Plan& plan, Console& console) {
   std::vector<ResultSet> history;
   for (const std::string& path : options.history) {
-    auto results = read_result_set(path);
+    auto results = read_results(path);
     if (!results) return console.error(results.error(), ExitCode::nothing_read);
     history.push_back(std::move(*results));
   }

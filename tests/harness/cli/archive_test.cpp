@@ -59,6 +59,51 @@ TEST_F(ArchiveTest, GivesTheSameFolderAndResultsWhenItIsUnpacked) {
       << "never into a folder that is there";
 }
 
+TEST_F(ArchiveTest, CommandsReadResultsOfItAsOfTheFolder) {
+  ASSERT_EQ(pack().status, 0);
+  const std::string packed = path("run.tar.zst"), folder_of_run = path("run");
+  std::filesystem::create_directory(folder / "tmp");
+  const char* before = getenv("TMPDIR");
+  const std::string kept = before != nullptr ? before : "";
+  setenv("TMPDIR", path("tmp").c_str(), 1);
+  for (const char* format : {"json", "csv", "markdown", "html"}) {
+    const Ran of_archive = run({"report", packed, "--to", format});
+    EXPECT_EQ(of_archive.status, 0) << of_archive.err;
+    const Ran of_folder = run({"report", folder_of_run, "--to", format});
+    // A page names the result that it shows.
+    std::string text = of_archive.out;
+    for (std::size_t at = 0; (at = text.find(packed, at)) != text.npos;) {
+      text.replace(at, packed.size(), folder_of_run);
+    }
+    EXPECT_EQ(text, of_folder.out) << format;
+  }
+  EXPECT_THAT(run({"report", packed, "--to", "html"}).out, HasSubstr("throughput: run"));
+  const Ran checked = run({"check", packed, "--baseline", packed});
+  EXPECT_EQ(checked.status, run({"check", folder_of_run, "--baseline", folder_of_run}).status);
+  EXPECT_THAT(checked.out, HasSubstr("1 cell compared"));
+  EXPECT_THAT(run({"compare", packed, folder_of_run}).out, HasSubstr("1 cell compared"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder / "tmp")) << "what was unpacked goes";
+
+  const auto whole = read_file(folder / "run.tar.zst");
+  write_file(folder / "cut.tar.zst", whole.substr(0, whole.size() / 2));
+  const Ran cut = run({"report", path("cut.tar.zst")});
+  EXPECT_EQ(cut.status, 5);
+  EXPECT_THAT(cut.err, HasSubstr("cut.tar.zst"));
+  EXPECT_EQ(run({"report", path("none.tar.zst")}).status, 5);
+  EXPECT_TRUE(std::filesystem::is_empty(folder / "tmp"));
+  kept.empty() ? unsetenv("TMPDIR") : setenv("TMPDIR", kept.c_str(), 1);
+}
+
+TEST_F(ArchiveTest, WhatReadsLogsNamesTheCommandThatUnpacks) {
+  ASSERT_EQ(pack().status, 0);
+  for (const char* command : {"extract", "reconcile", "goodput"}) {
+    const Ran ran = run({command, path("run.tar.zst")});
+    EXPECT_EQ(ran.status, 5) << command << ran.out;
+    EXPECT_THAT(ran.err, HasSubstr("bertbench archive " + path("run.tar.zst") + " --unpack DIR"))
+        << command;
+  }
+}
+
 TEST_F(ArchiveTest, IsReadByTarAndSha256sum) {
   ASSERT_EQ(pack().status, 0);
   if (std::system("command -v tar zstd sha256sum >/dev/null") != 0) GTEST_SKIP();

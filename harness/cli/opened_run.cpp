@@ -1,0 +1,44 @@
+#include "harness/cli/opened_run.h"
+
+#include <filesystem>
+#include <string_view>
+
+#include "harness/cli/run_archive.h"
+
+namespace bertbench {
+namespace {
+
+constexpr std::string_view kArchiveEnding = ".tar.zst";
+
+}  // namespace
+
+bool is_archive(const std::string& path) {
+  std::error_code ignored;
+  return path.ends_with(kArchiveEnding) && !std::filesystem::is_directory(path, ignored);
+}
+
+Result<OpenedRun> OpenedRun::open(const std::string& path) {
+  OpenedRun out;
+  out.path_ = path;
+  if (!is_archive(path)) return out;
+  out.folder_.emplace("bertbench");
+  if (out.folder_->path().empty()) {
+    return fail(path, "cannot be unpacked: no temporary folder can be made", "set TMPDIR");
+  }
+  // By the archive's name, which reports take for their title.
+  std::string name = std::filesystem::path(path).filename().string();
+  name.resize(name.size() - kArchiveEnding.size());
+  out.path_ = out.folder_->path() + "/" + (name.empty() ? "run" : name);
+  if (auto done = unpack_archive(path, out.path_); !done) return tl::unexpected(done.error());
+  return out;
+}
+
+Result<ResultSet> read_results(const std::string& path, Parts parts) {
+  const auto run = OpenedRun::open(path);
+  if (!run) return tl::unexpected(run.error());
+  auto results = read_result_set(run->path(), parts);
+  if (!results && run->path() != path) results.error().where = path;
+  return results;
+}
+
+}  // namespace bertbench

@@ -1,0 +1,32 @@
+// What a command reads results from: a result file, a run folder, or the archive of one.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "harness/sweep/process/temporary_folder.h"
+#include "parsers/core/error.h"
+#include "reports/model/result_io.h"
+#include "reports/model/result_set.h"
+
+namespace bertbench {
+
+/// A file that `bertbench archive` wrote, by its name.
+[[nodiscard]] bool is_archive(const std::string& path);
+
+/// An archive lies unpacked in a temporary folder as long as this lives; any other path is itself.
+class OpenedRun {
+ public:
+  /// Errors: an archive that is damaged, or cannot be unpacked.
+  static Result<OpenedRun> open(const std::string& path);
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  std::optional<TemporaryFolder> folder_;
+};
+
+/// read_result_set() of reports/model/result_io.h, of archives as well.
+[[nodiscard]] Result<ResultSet> read_results(const std::string& path, Parts parts = Parts::refused);
+
+}  // namespace bertbench
