@@ -17,6 +17,7 @@
 #include "harness/cli/confirm_run.h"
 #include "harness/cli/console.h"
 #include "harness/cli/number_text.h"
+#include "harness/cli/opened_run.h"
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
 #include "parsers/core/text.h"
@@ -449,7 +450,7 @@ ExitCode conclude(const Options& options, const GateReport& report, Console& con
 }
 
 ExitCode run_paired(const Options& options, Console& console) {
-  const auto result = read_result_set(options.result);
+  const auto result = read_results(options.result);
   if (!result) return console.error(result.error(), ExitCode::nothing_read);
   auto report = judge_pairs(options, *result);
   if (!report) return console.error(report.error());
@@ -482,8 +483,8 @@ ExitCode run(Options options, Console& console) {
   // Two large files are read side by side.
   std::future<Result<ResultSet>> file =
       std::async(baseline_is_store(options) ? std::launch::deferred : std::launch::async,
-                 [&options] { return read_result_set(options.baseline); });
-  const auto result = read_result_set(options.result);
+                 [&options] { return read_results(options.baseline); });
+  const auto result = read_results(options.result);
   if (!result) return console.error(result.error(), ExitCode::nothing_read);
   const auto runs =
       baseline_runs(options, *result, baseline_is_store(options) ? ResultSet{} : file.get());
@@ -513,7 +514,7 @@ CommandRun declare(CommandLine& line) {
   auto options = std::make_shared<Options>();
   GateOptions& gate = options->gate;
   line.add_argument("RESULT", options->result,
-                    "What was measured now: a result file or run folder.");
+                    "What was measured now: a result file, a run folder or its archive.");
   line.add_text("--baseline", options->baseline, "FILE-OR-DB",
                 "What it is held against: a result file, a run folder or a store.");
   line.add_text("--paired", options->paired, "VARIANT",
