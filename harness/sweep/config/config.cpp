@@ -252,12 +252,16 @@ void read_hosts(ConfigReader& in, const std::string& source, SweepConfig& config
     config.slots = std::move(hosts->slots);
     return;
   }
-  in.texts(in.root(), "", "hosts", config.hosts);
-  for (std::size_t i = 0; i < config.hosts.size(); ++i) {
-    if (auto good = check_host(config.hosts[i]); !good) {
+  std::vector<std::string> given;
+  in.texts(in.root(), "", "hosts", given);
+  Hostfile hosts;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (auto good = add_host(trim(given[i]), hosts); !good) {
       in.fail_at(child_pointer("/hosts", std::to_string(i)), good.error().what, good.error().hint);
     }
   }
+  config.hosts = std::move(hosts.hosts);
+  config.slots = std::move(hosts.slots);
 }
 
 /// "trials": a number, or "auto" with trials_min, trials_max and trials_interval.
@@ -473,7 +477,7 @@ std::string config_to_json(const SweepConfig& config) {
                {"exclude", exclude},
                {"args", config.args},
                {"env", config.env},
-               {"hosts", config.hosts},
+               {"hosts", host_texts({config.hosts, config.slots})},
                {"trials", config.trials},
                {"steps", config.steps},
                {"window", config.window.str()},

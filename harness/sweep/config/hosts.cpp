@@ -18,28 +18,42 @@ Result<void> check_host(const std::string& host) {
   return fail("", fmt::format("'{}' is no host name", host), "use a name, an address or user@host");
 }
 
+Result<void> add_host(std::string_view text, Hostfile& out) {
+  const std::string host(text.substr(0, text.find_first_of(" \t")));
+  if (auto good = check_host(host); !good) return good;
+  out.hosts.push_back(host);
+  const auto option = trim(text.substr(host.size()));
+  if (option.empty()) return {};
+  const auto slots = option.starts_with("slots=") ? to_int(option.substr(6)) : std::nullopt;
+  if (!slots || *slots < 1) {
+    return fail("", fmt::format("'{}' is not understood", option),
+                "write one host a line; slots=N may follow, N ranks at most");
+  }
+  out.slots[host] += *slots;
+  return {};
+}
+
+std::vector<std::string> host_texts(const Hostfile& hosts) {
+  std::vector<std::string> out;
+  auto slots = hosts.slots;
+  for (const std::string& host : hosts.hosts) {
+    const auto has = slots.extract(host);
+    out.push_back(has ? fmt::format("{} slots={}", host, has.mapped()) : host);
+  }
+  return out;
+}
+
 Result<Hostfile> read_hostfile(const std::string& path) {
   std::ifstream in(path);
   if (!in) return fail(path, "cannot read the hostfile", "name a file with one host a line");
   Hostfile out;
   std::string line;
   for (int number = 1; std::getline(in, line); ++number) {
-    auto text = trim(std::string_view(line).substr(0, line.find('#')));
+    const auto text = trim(std::string_view(line).substr(0, line.find('#')));
     if (text.empty()) continue;
-    const std::string host(text.substr(0, text.find_first_of(" \t")));
-    const auto where = fmt::format("{}:{}", path, number);
-    if (auto good = check_host(host); !good) {
-      return fail(where, good.error().what, good.error().hint);
+    if (auto good = add_host(text, out); !good) {
+      return fail(fmt::format("{}:{}", path, number), good.error().what, good.error().hint);
     }
-    out.hosts.push_back(host);
-    const auto option = trim(text.substr(host.size()));
-    if (option.empty()) continue;
-    const auto slots = option.starts_with("slots=") ? to_int(option.substr(6)) : std::nullopt;
-    if (!slots || *slots < 1) {
-      return fail(where, fmt::format("'{}' is not understood", option),
-                  "write one host a line; slots=N may follow, N ranks at most");
-    }
-    out.slots[host] += *slots;
   }
   if (out.hosts.empty()) return fail(path, "holds no host", "write one host a line");
   return out;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "parsers/core/error.h"
@@ -18,8 +19,12 @@ struct Hostfile {
   std::vector<std::string> hosts;             ///< in the order of the lines
   std::map<std::string, std::int64_t> slots;  ///< ranks that a host takes, where its line says so
 };
-/// One host a line, first word; '#' begins a comment. "slots=8", as Open MPI writes it, may follow,
-/// and nothing else.
+/// A name, and "slots=8" where the host takes that many ranks, as Open MPI writes it; nothing else.
+/// Of a host that stands there several times the slots are added.
+Result<void> add_host(std::string_view text, Hostfile& out);
+/// What add_host() reads back to the same: all slots of a host stand where it stands first.
+[[nodiscard]] std::vector<std::string> host_texts(const Hostfile& hosts);
+/// One host a line, as for add_host(); '#' begins a comment.
 Result<Hostfile> read_hostfile(const std::string& path);
 
 /// A machine and how many nodes of a topology fall on it.

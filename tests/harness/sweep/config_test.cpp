@@ -209,6 +209,11 @@ TEST(SweepConfig, ReadsAHostfileBesideTheConfig) {
   nine.grid[0].values = {"1n9g"};
   ASSERT_TRUE(make_plan(nine)) << "local does not use the hosts";
   EXPECT_THAT(make_plan(nine, ssh).error().message(), HasSubstr("1n9g needs 9 slots of node1"));
+  // The run folder keeps what the hostfile said: a resume by its sweep.json has no hostfile.
+  const auto again = parse_config(config_to_json(*config), "run/sweep.json", {});
+  ASSERT_TRUE(again) << again.error().message();
+  EXPECT_EQ(again->hosts, config->hosts);
+  EXPECT_EQ(again->slots, config->slots);
   nine.grid[0].values = {"2n8g"};
   EXPECT_TRUE(make_plan(nine, ssh)) << "node2 has no number";
   // Seen: what followed the name was ignored without a word.
@@ -219,6 +224,14 @@ TEST(SweepConfig, ReadsAHostfileBesideTheConfig) {
     EXPECT_THAT(odd.error().message(),
                 HasSubstr(std::string("'") + option + "' is not understood"));
   }
+  test::write(folder.path("hosts.txt"), "node1 slots=2\nnode2\nnode1 slots=3\n");
+  const auto twice = load_config(folder.path("c.json"));
+  ASSERT_TRUE(twice) << twice.error().message();
+  EXPECT_THAT(twice->slots, ElementsAre(Pair("node1", 5)));
+  const auto same = parse_config(config_to_json(*twice), "run/sweep.json", {});
+  ASSERT_TRUE(same) << same.error().message();
+  EXPECT_EQ(same->hosts, twice->hosts);
+  EXPECT_EQ(same->slots, twice->slots);
   test::write(folder.path("hosts.txt"), "node1\n-oProxyCommand=touch pwned\n");
   const auto bad = load_config(folder.path("c.json"));
   ASSERT_FALSE(bad);
