@@ -56,8 +56,8 @@ struct Pairing {
   std::vector<BlockId> blocks;
   int newest = 0;  ///< number of the trial that both variants have reached
   PairTest test;
-  std::size_t left_out = 0;  ///< pairs that were hit
-  PairedTrials counted;      ///< trials of the others
+  std::vector<JudgedPair> judged;
+  PairedTrials counted;  ///< trials of the pairs that were not left out
   /// With a StoppingRule: the look at which the cell ended, and whether it did.
   std::size_t look = 0;
   LookOutcome outcome = LookOutcome::goes_on;
@@ -284,13 +284,15 @@ class PairedGate {
     for (const BlockId& block : one.blocks) shifts.push_back(shared.at(block));
     const std::vector<bool> hit = hit_pairs(one.pairs, shifts);
     std::vector<double> ratios;
+    one.judged.clear();
     one.counted.clear();
     for (std::size_t i = 0; i < hit.size(); ++i) {
+      const auto [base, now] = one.trials[i];
+      one.judged.push_back({now->trial, *base->rate(), *now->rate(), hit[i]});
       if (hit[i]) continue;
       ratios.push_back(one.pairs.now[i] - one.pairs.base[i]);
       one.counted.push_back(one.trials[i]);
     }
-    one.left_out = hit.size() - ratios.size();
     one.test = test_pairs(ratios, options_.floor);
     return ratios;
   }
@@ -311,7 +313,7 @@ class PairedGate {
         if (one.outcome != LookOutcome::goes_on || !reached) continue;
         const auto ratios = test(seen[i], shared);
         one.test = seen[i].test;
-        one.left_out = seen[i].left_out;
+        one.judged = seen[i].judged;
         one.counted = seen[i].counted;
         one.look = k;
         one.outcome = outcome_at_look(rule, k, ratios, one.test);
@@ -327,7 +329,8 @@ class PairedGate {
   void show(const Pairing& one) {
     CellVerdict& out = report_.cells[one.verdict];
     out.n_new = out.n_base = static_cast<int>(one.counted.size());
-    out.pairs_left_out = static_cast<int>(one.left_out);
+    out.pairs = one.judged;
+    out.pairs_left_out = static_cast<int>(one.judged.size() - one.counted.size());
     out.change = one.test.change.change;
     if (one.test.change.interval) out.interval = *one.test.change.interval;
     out.p = one.test.p_slower;
@@ -483,6 +486,13 @@ std::optional<StoppingRule> stopping_rule_of(const ResultSet& result) {
     if (auto rule = stopping_rule(cell.context->at(kStoppingKey))) return rule;
   }
   return std::nullopt;
+}
+
+bool has_unknown_stopping_rule(const ResultSet& result) {
+  if (stopping_rule_of(result)) return false;
+  return std::ranges::any_of(result.cells, [](const Cell& cell) {
+    return cell.context->is_object() && cell.context->contains(kStoppingKey);
+  });
 }
 
 std::set<std::string> ended_pairs(const ResultSet& so_far, const StoppingRule& rule,

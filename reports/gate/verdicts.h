@@ -1,6 +1,7 @@
 // Verdicts: the gate (`check`). Pure.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -29,6 +30,13 @@ struct GateOptions {
 /// A difference in this key of the context is allowed.
 [[nodiscard]] bool allowed(const GateOptions& options, const std::string& key);
 
+/// Names of the nodes that a flagged cell was measured on at first and again; empty: not known.
+struct RerunNodes {
+  std::vector<std::string> first, again;
+  /// Both are known and have none in common.
+  [[nodiscard]] bool elsewhere() const;
+};
+
 /// What measuring a flagged cell again gave.
 struct Rerun {
   Verdict first = Verdict::regression;  ///< of speed, before the rerun
@@ -36,6 +44,14 @@ struct Rerun {
   std::optional<double> change, median_new;  ///< as in CellVerdict
   double p_adjusted = 1;
   int n_new = 0;
+  RerunNodes nodes = {};
+};
+
+/// Two trials of one number, as rates in the unit of their cell.
+struct JudgedPair {
+  int trial = 0;  ///< the number of both
+  double base = 0, now = 0;
+  bool left_out = false;  ///< one of them was hit (reports/stats/pairs.h)
 };
 
 struct CellVerdict {
@@ -53,11 +69,12 @@ struct CellVerdict {
       interval;  ///< of the Hodges-Lehmann shift, as a fraction like `change`; coverage 0 = none
   double p =
       1;  ///< exact one-sided p of "slower", not adjusted: Mann-Whitney, of pairs signed rank
-  double p_adjusted = 1;      ///< the same after Holm over the cells compared
-  int n_new = 0, n_base = 0;  ///< trials that count; of pairs both are the pairs that count
-  std::string variant;        ///< of pairs: the one that is judged
-  int pairs_left_out = 0;     ///< of which one half was hit (reports/stats/pairs.h)
-  double tolerance = 0;       ///< the loss that had to be exceeded, as a fraction
+  double p_adjusted = 1;          ///< the same after Holm over the cells compared
+  int n_new = 0, n_base = 0;      ///< trials that count; of pairs both are the pairs that count
+  std::string variant;            ///< of pairs: the one that is judged
+  int pairs_left_out = 0;         ///< of which one half was hit
+  std::vector<JudgedPair> pairs;  ///< those that were tested, and those left out
+  double tolerance = 0;           ///< the loss that had to be exceeded, as a fraction
   std::optional<double> median_new, reference;
   std::string unit;             ///< of both: name(RateUnit)
   std::vector<Notice> reasons;  ///< never empty: what decided, then what else is to be known
@@ -79,7 +96,8 @@ struct GateReport {
   std::vector<CellVerdict> cells;  ///< in the order of the result, then missing ones
   std::vector<Notice> notices;
   std::string paired;  ///< the variant that the others are held against; empty: not of pairs
-  int compared = 0;    ///< cells with a number in the baseline that the result holds too
+  std::map<std::string, RerunNodes> rerun_nodes;  ///< by cell; set before `confirm` decides
+  int compared = 0;  ///< cells with a number in the baseline that the result holds too
   /// The first that holds: 4 nothing compared; 1 a regression, or a missing cell without
   /// allow_missing; 4 a cell not comparable; 3 an inconclusive cell; 0.
   int exit_status = 0;

@@ -12,7 +12,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from cdp import Chromium  # noqa: E402
-from results import grid_result, long_names, run_folder  # noqa: E402
+from results import grid_result, long_names, pairs_result, run_folder  # noqa: E402
 
 BERTBENCH, SOURCE = sys.argv[1], sys.argv[2]
 SHOTS = sys.argv[4] if len(sys.argv) > 4 and sys.argv[3] == "--screenshots" else None
@@ -45,6 +45,9 @@ class ReportInBrowser(unittest.TestCase):
         cls.pages["run"] = render(cls.folder, "run", "report", run)
         cls.pages["grid"] = render(cls.folder, "grid", "report", grid_result(cls.folder))
         cls.pages["long"] = render(cls.folder, "long", "report", long_names(cls.folder))
+        for points in (1, 8, 40):
+            cls.pages[f"pairs-{points}"] = render(
+                cls.folder, f"pairs-{points}", "report", pairs_result(cls.folder, points))
         faster = os.path.join(cls.folder, "faster.json")
         with open(os.path.join(RESULTS, "dlperf_mxnet.json")) as source, open(faster, "w") as out:
             result = json.load(source)
@@ -111,6 +114,8 @@ class ReportInBrowser(unittest.TestCase):
                     "compared": {"plot-comparison", "plot-throughput"},
                     "run": {"plot-iterations-1", "plot-iterations-2", "plot-iterations-3",
                             "plot-reconciliation", "plot-throughput", "plot-efficiency"},
+                    "pairs-1": {"plot-pairs-1"}, "pairs-8": {f"plot-pairs-{i}" for i in range(1, 9)},
+                    "pairs-40": {f"plot-pairs-{i}" for i in range(1, 41)},
                     "trend": {"plot-trend-1", "plot-trend-6"},
                     "convergence": {"plot-phase1", "plot-phase2", "plot-hours"},
                     "quickstart": {"plot-throughput"}, "empty": set()}

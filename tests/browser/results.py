@@ -1,7 +1,9 @@
 """Result sets for the pages that report_test.py opens, written into a folder of the test."""
 
 import json
+import math
 import os
+import random
 
 
 def run_folder(folder):
@@ -88,6 +90,36 @@ def long_names(folder):
                           "throughput": {"unit": "sequences/s", "n": 3, "median": 100.0 * gpus + 2,
                                          "mean": 100.0 * gpus + 2, "cv": 0.01}})
     path = os.path.join(folder, "long.json")
+    with open(path, "w") as out:
+        json.dump({"schema": "bertbench.result/1", "tool": {"version": "1", "commit": "x"}, "cells": cells}, out)
+    return path
+
+
+def pairs_result(folder, points):
+    """A run with variants: 18 pairs a cell, one of which was hit; every fourth cell is 3 % slower."""
+    draw = random.Random(1)
+    cells = []
+    for point in range(points):
+        shared = [draw.gauss(0, 0.01) for _ in range(18)]
+        for variant in ("base", "new"):
+            trials = []
+            for i, shift in enumerate(shared):
+                rate = 100.0 * (1 + point) * math.exp(shift + draw.gauss(0, 0.006))
+                if variant == "new":
+                    rate *= (0.97 if point % 4 == 0 else 1) * (0.9 if i == 5 else 1)
+                trials.append({"trial": i + 1, "attempt": 1, "log": "log.txt", "outcome": {"status": "completed"},
+                               "window": {"rule": "all", "chosen_by": "user", "covered": True},
+                               "sequences_per_second": rate, "estimator": "step_time",
+                               "block": {"session": 1, "position": 1 + (i + (variant == "new")) % 2}})
+            rates = sorted(trial["sequences_per_second"] for trial in trials)
+            cells.append({"key": f"bert.fp32.s128.b{8 + point}.a1.1n1g+variant={variant}", "trials": trials,
+                          "identity": {"framework": "x", "model": "bert", "precision": "fp32",
+                                       "sequence_length": 128, "micro_batch_size": 8 + point,
+                                       "gradient_accumulation_steps": 1, "nodes": 1, "gpus_per_node": 1,
+                                       "variant": variant},
+                          "throughput": {"unit": "sequences/s", "n": 18, "median": (rates[8] + rates[9]) / 2,
+                                         "mean": sum(rates) / 18, "cv": 0.012}})
+    path = os.path.join(folder, f"pairs-{points}.json")
     with open(path, "w") as out:
         json.dump({"schema": "bertbench.result/1", "tool": {"version": "1", "commit": "x"}, "cells": cells}, out)
     return path

@@ -4,12 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "parsers/core/text.h"
+#include "reports/gate/paired.h"
 #include "reports/output/gate_reports.h"
 #include "reports/output/markup.h"
 #include "reports/output/plot/figures.h"
+#include "reports/output/plot/pair_figures.h"
 #include "reports/output/plot/svg.h"
 #include "tests/reports/result_files.h"
 #include "tests/reports/samples.h"
@@ -60,16 +63,19 @@ const std::vector<Attack>& attacks() {
 /// A set with two topologies, so that plots are drawn, and the text in every field that holds text.
 ResultSet attacked(const std::string& text) {
   std::vector<Cell> cells;
-  for (const std::int64_t gpus : {1, 2, 8}) {
+  for (const std::int64_t number : {1, 2, 8, -1, -2, -8}) {  // below 0: of the other variant
+    const std::int64_t gpus = std::abs(number);
     Identity identity = samples::identity(1, gpus);
     identity.model = text;
     identity.framework = text;
     identity.precision = text;
-    identity.axes = {{"optimizer", text}, {text, "1"}};
+    identity.axes = {
+        {"optimizer", text}, {text, "1"}, {kVariantAxis, number > 0 ? text : text + "2"}};
     const auto rate = static_cast<double>(gpus) * 100;
     Cell cell = samples::cell(identity, {rate, rate * 1.01, rate * 0.99, rate, rate, rate});
     cell.gpu = text;
     for (Trial& trial : cell.trials) {
+      trial.block = BlockPlace{1, 1};
       trial.log = text;
       trial.format = text;
       trial.estimator = text;
@@ -160,6 +166,17 @@ TEST_P(HostileText, HtmlHasTheElementsOfTheHarmlessPageAndNoOther) {
   }
 }
 
+TEST_P(HostileText, NamesOfVariantsStayTextInThePlotsOfPairs) {
+  const ResultSet bad = set();
+  const auto found = plot::pair_figures(check_paired(bad, attack().text, {}), bad);
+  ASSERT_EQ(found.figures.size(), 3U);
+  for (const plot::Figure& figure : found.figures) {
+    const std::string svg = plot::svg_file(figure);
+    EXPECT_EQ(xml::parse("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" + svg).error, "");
+    expect_printable(svg, "svg");
+  }
+}
+
 TEST_P(HostileText, MarkdownHoldsNoMarkup) {
   const ResultSet bad = set(), good = harmless();
   const std::string text = rendered("markdown", bad, &bad),
@@ -239,12 +256,13 @@ TEST_P(HostileText, OutputsOfTheGateForgeNothing) {
         << line;
   }
   EXPECT_EQ(lines, static_cast<std::size_t>(std::count(commands.begin(), commands.end(), '\n')));
-  EXPECT_EQ(count_of(commands, "\n::error") + (commands.starts_with("::error") ? 1 : 0), 3U);
+  EXPECT_EQ(count_of(commands, "\n::error") + (commands.starts_with("::error") ? 1 : 0),
+            set().cells.size());
   expect_printable(commands, "annotations");
   const auto junit = xml::parse(gate_junit(report, {}, attack().text));
   EXPECT_EQ(junit.error, "");
-  EXPECT_EQ(junit.named("testcase").size(), 3U);
-  EXPECT_EQ(junit.named("failure").size(), 3U);
+  EXPECT_EQ(junit.named("testcase").size(), set().cells.size());
+  EXPECT_EQ(junit.named("failure").size(), set().cells.size());
   const std::string page = gate_markdown(report, attack().text);
   expect_printable(page, "summary");
   for (const char* part : {"<script", "<img", "](http", "`code`"}) {

@@ -7,7 +7,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "reports/gate/paired.h"
 #include "reports/output/plot/figures.h"
+#include "reports/output/plot/pair_figures.h"
 #include "reports/output/plot/svg.h"
 #include "tests/reports/samples.h"
 #include "tests/scratch_folder.h"
@@ -30,6 +32,70 @@ const Series& named(const Figure& figure, const std::string& name) {
   const auto found = std::ranges::find(figure.series, name, &Series::name);
   EXPECT_NE(found, figure.series.end()) << name;
   return *found;
+}
+
+/// Both variants of `cells` cells with ten pairs; the last cell of "new" is 5 % slower, and one
+/// trial of it was hit.
+ResultSet paired_set(int cells) {
+  std::vector<Cell> out;
+  for (int c = 1; c <= cells; ++c) {
+    for (const char* variant : {"base", "new"}) {
+      Identity identity = samples::identity(1, c);
+      identity.axes[kVariantAxis] = variant;
+      const double factor = *variant == 'n' && c == cells ? 0.95 : 1;
+      std::vector<double> rates;
+      for (int i = 0; i < 10; ++i) {
+        rates.push_back(100 * c * factor * (1 + 0.001 * ((i * (*variant == 'n' ? 3 : 7)) % 10)));
+      }
+      if (factor < 1) rates[4] *= 0.8;
+      out.push_back(samples::cell(identity, rates));
+      for (Trial& trial : out.back().trials) trial.block = BlockPlace{1, 1};
+    }
+  }
+  return samples::result_set(std::move(out));
+}
+
+TEST(PairFigures, JoinTheHalvesOfEachPairAndShowTheRatioAndTheVerdict) {
+  const ResultSet set = paired_set(2);
+  GateOptions options;
+  options.floor = kPairedFloor;
+  const PairFigures found = pair_figures(check_paired(set, "base", options), set);
+  ASSERT_THAT(found.figures, SizeIs(2));
+  EXPECT_EQ(found.cells, 2U);
+  EXPECT_THAT(found.figures[0].title, HasSubstr("pass, ratio 1.000 ("));
+  const Figure& slower = found.figures[1];
+  EXPECT_THAT(slower.title, HasSubstr("1n2g"));
+  EXPECT_THAT(slower.title, HasSubstr("regression, ratio 0.9"));
+  EXPECT_THAT(slower.x.names, ElementsAre("base", "new"));
+  EXPECT_EQ(slower.y.label, "sequences/s");
+  ASSERT_THAT(slower.series, SizeIs(3));
+  EXPECT_EQ(slower.series[0].mark, Mark::slopes);
+  EXPECT_THAT(slower.series[0].points, SizeIs(18));  // nine pairs that count
+  ASSERT_THAT(slower.series[1].points, SizeIs(2));   // and one that was hit
+  EXPECT_THAT(slower.series[1].points[0].tip, HasSubstr("trial 5"));
+  EXPECT_THAT(slower.series[1].points[0].tip, HasSubstr("left out"));
+  ASSERT_THAT(slower.series[2].points, SizeIs(2));
+  EXPECT_NEAR(slower.series[2].points[1].y / slower.series[2].points[0].y, 0.95, 0.005);
+  ASSERT_TRUE(slower.series[2].points[1].interval);
+  EXPECT_GT(slower.y.low, slower.series[1].points[1].y);  // its line leaves the plot
+
+  const std::string svg = inline_svg(slower);
+  EXPECT_THAT(svg, HasSubstr(">base</text>"));
+  EXPECT_THAT(svg, HasSubstr(">new</text>"));
+  std::size_t lines = 0;
+  const std::size_t thin = svg.find("line thin");
+  for (std::size_t at = svg.find(" d=", thin); svg[at] != '/'; ++at)
+    lines += svg[at] == 'L' ? 1 : 0;
+  EXPECT_EQ(lines, 9U);
+}
+
+TEST(PairFigures, ShowTheLargestChangesOfManyCells) {
+  const ResultSet set = paired_set(41);
+  const PairFigures found = pair_figures(check_paired(set, "base", {}), set);
+  EXPECT_EQ(found.cells, 41U);
+  ASSERT_THAT(found.figures, SizeIs(40));
+  EXPECT_THAT(found.figures[0].title, HasSubstr("1n41g"));
+  EXPECT_EQ(found.figures[0].id, "pairs-1");
 }
 
 TEST(Ticks, AreRoundNumbersThatCoverTheRange) {

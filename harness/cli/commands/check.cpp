@@ -412,10 +412,7 @@ Result<void> fits_rule(const Options& options, const StoppingRule& rule) {
 
 Result<void> check_stopping_rule(const Options& options, const ResultSet& result) {
   if (const auto rule = stopping_rule_of(result)) return fits_rule(options, *rule);
-  const bool recorded = std::ranges::any_of(result.cells, [](const Cell& cell) {
-    return cell.context->is_object() && cell.context->contains(kStoppingKey);
-  });
-  if (!recorded) return {};
+  if (!has_unknown_stopping_rule(result)) return {};
   return fail(options.result, "its pairs ended by a rule that this release does not know",
               "judge it by the release that measured it");
 }

@@ -170,6 +170,7 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
     if (options.baseline != nullptr) {
       page.body += html::comparison_section(*options.baseline, set, options);
     }
+    page.body += html::pairs_section(set);
     page.body += section("Scaling", scaling(set));
     page.body += section("Cells", cells_table(shown, set));
     page.body += html::heat_section(set);

@@ -7,11 +7,13 @@
 #include <tuple>
 
 #include "parsers/core/text.h"
+#include "reports/gate/paired.h"
 #include "reports/output/cell_table.h"
 #include "reports/output/comparison_table.h"
 #include "reports/output/markup.h"
 #include "reports/output/plot/figures.h"
 #include "reports/output/plot/heat.h"
+#include "reports/output/plot/pair_figures.h"
 #include "reports/output/plot/rank_maps.h"
 #include "reports/output/rank_tables.h"
 #include "reports/output/result_checks.h"
@@ -285,6 +287,81 @@ std::string side_by_side(const plot::HeatMaps& found) {
 }
 
 }  // namespace
+
+namespace {
+
+Table pairs_table(const GateReport& report) {
+  Table table{{{"verdict"},
+               {"cell"},
+               {report.paired, true},
+               {"variant", true},
+               {"unit"},
+               {"ratio", true},
+               {"interval", true},
+               {"pairs", true},
+               {"p slower", true}},
+              {}};
+  for (const CellVerdict& cell : report.cells) {
+    const auto rate = [](const std::optional<double>& value) {
+      return value ? number_text(*value) : std::string("-");
+    };
+    const Interval& interval = cell.interval;
+    table.rows.push_back(
+        {std::string(name(cell.speed)), key_with_kind(cell.key, cell.kind), rate(cell.reference),
+         rate(cell.median_new), cell.unit,
+         cell.change ? fmt::format("{:.4f}", 1 + *cell.change) : "-",
+         interval.coverage > 0
+             ? fmt::format("{:.4f} to {:.4f}", 1 + interval.low, 1 + interval.high)
+             : "-",
+         fmt::format("{}", cell.n_new) +
+             (cell.pairs_left_out > 0 ? fmt::format(" (+{})", cell.pairs_left_out) : ""),
+         cell.change ? fmt::format("{:.2g}", cell.p_adjusted) : "-"});
+  }
+  return table;
+}
+
+}  // namespace
+
+std::string pairs_section(const ResultSet& set) {
+  const std::vector<std::string> variants = variants_of(set);
+  const bool too_many = std::ranges::any_of(
+      set.cells, [](const Cell& cell) { return cell.trials.size() > kMostPairs; });
+  if (variants.size() < 2 || too_many || has_unknown_stopping_rule(set)) return {};
+  const std::optional<StoppingRule> rule = stopping_rule_of(set);
+  GateOptions options;
+  options.floor = rule ? rule->floor : kPairedFloor;
+  if (rule) options.alpha = rule->alpha;
+  const GateReport report = check_paired(set, rule ? rule->base : variants.front(), options);
+  if (report.compared == 0) return {};
+  std::string body = small(fmt::format(
+      "Each variant against '{}' as check --paired judges it: floor {:.3g} %, alpha {}. Ratio: "
+      "median of "
+      "the pairs' ratios with its interval; pairs: those that count (+ those left out, as one "
+      "half was hit); p: exact one-sided signed rank, after Holm. Memory, loss and parts of a step "
+      "are "
+      "not in these verdicts.",
+      report.paired, 100 * options.floor, options.alpha));
+  const Table table = pairs_table(report);
+  SortableTable what{table, "pairs", "cells", {}, {}};
+  for (const CellVerdict& cell : report.cells) {
+    what.titles.push_back(reason_text(cell));
+    what.failed.push_back(cell.speed == Verdict::regression);
+  }
+  body += sortable_table(what);
+  const plot::PairFigures found = plot::pair_figures(report, set);
+  body += small(
+      "A thin line a pair, purple where it was left out; the thick line is the ratio, from the "
+      "median "
+      "of the base, with its interval.");
+  body += "<div class=\"panels\">";
+  for (const plot::Figure& figure : found.figures) body += figure_element(figure);
+  body += "</div>\n";
+  if (found.figures.size() < found.cells) {
+    body += small(
+        fmt::format("The {} largest changes of {} cells.", found.figures.size(), found.cells));
+  }
+  return section("Pairs", body);
+}
 
 std::string heat_section(const ResultSet& set) {
   const plot::HeatMaps found = plot::heat_maps(set);

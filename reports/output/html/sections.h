@@ -29,6 +29,10 @@ struct SortableTable {
 [[nodiscard]] std::string comparison_section(const ResultSet& baseline, const ResultSet& set,
                                              const ReportOptions& options);
 
+/// Of a run with variants: its pairs held against their base by the gate's defaults, as a table and
+/// a plot a cell.
+[[nodiscard]] std::string pairs_section(const ResultSet& set);
+
 /// Batch against topology, the per-GPU rate as shade, where both vary.
 [[nodiscard]] std::string heat_section(const ResultSet& set);
 

@@ -15,9 +15,10 @@ struct Axis {
   std::string label;
   double low = 0, high = 1;  ///< range shown; log2 needs low > 0
   Scale scale = Scale::linear;
-  std::vector<double> ticks;      ///< empty: chosen by nice_ticks
-  bool percent = false;           ///< tick labels as percentages of a fraction
-  std::vector<std::string> rows;  ///< y only: row i is named at y = i, first on top
+  std::vector<double> ticks;            ///< empty: chosen by nice_ticks
+  bool percent = false;                 ///< tick labels as percentages of a fraction
+  std::vector<std::string> rows;        ///< y only: row i is named at y = i, first on top
+  std::vector<std::string> names = {};  ///< x only: of the ticks, in place of their numbers
 };
 
 struct Point {
@@ -35,6 +36,7 @@ enum class Mark {
   faint_points,  ///< single trials, drawn under their median
   bars,          ///< from 0; along x where the y axis has rows
   spans,         ///< the interval of each point as a bar along x; the y axis has rows
+  slopes,        ///< each two points in turn are the ends of a line
 };
 
 struct Series {

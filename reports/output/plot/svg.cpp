@@ -14,6 +14,7 @@ namespace bertbench::plot {
 namespace {
 
 constexpr double kRowMargin = 16, kRowLetter = 6.3;  // of the names of rows, at 11 px
+constexpr std::size_t kMostOfTickName = 18;          // columns
 
 /// A name without its middle where it has more than `most` columns: its end (the topology) shows
 /// rows apart as its beginning does.
@@ -94,6 +95,17 @@ std::string path_of(const Frame& frame, const Series& series, const char* css) {
                                  title_of(series.name));
 }
 
+/// A line from the first to the second of each two points.
+std::string slopes_of(const Frame& frame, const Series& series) {
+  std::string d;
+  for (std::size_t i = 0; i + 1 < series.points.size(); i += 2) {
+    const Point &from = series.points[i], &to = series.points[i + 1];
+    d += fmt::format("M{:.1f} {:.1f}L{:.1f} {:.1f}", frame.px(from.x), frame.py(from.y),
+                     frame.px(to.x), frame.py(to.y));
+  }
+  return d.empty() ? d : fmt::format("<path class=\"line thin\" d=\"{}\"/>\n", d);
+}
+
 std::string interval_of(const Frame& frame, const Point& point) {
   if (!point.interval) return {};
   const auto [low, high] = *point.interval;
@@ -145,7 +157,8 @@ std::string marks(const Frame& frame, const Series& series) {
   if (series.mark == Mark::dashed) return path_of(frame, series, " dashed");
   std::string out;
   if (series.mark == Mark::line_and_points) out += path_of(frame, series, "");
-  const bool faint = series.mark == Mark::faint_points;
+  if (series.mark == Mark::slopes) out += slopes_of(frame, series);
+  const bool faint = series.mark == Mark::faint_points || series.mark == Mark::slopes;
   for (const Point& point : series.points) {
     if (series.mark == Mark::spans) {
       out += span(frame, point);
@@ -180,12 +193,15 @@ std::string axes(const Frame& frame) {
                             static_cast<std::size_t>((frame.left - kRowMargin) / kRowLetter)))
             : tick_text(tick, figure.y.percent));
   }
-  for (const double tick : figure.x.ticks) {
+  for (std::size_t i = 0; i < figure.x.ticks.size(); ++i) {
+    const double tick = figure.x.ticks[i];
+    const bool named = i < figure.x.names.size();
     out += fmt::format(
         "<path class=\"grid\" d=\"M{:.1f} {}V{}\"/><text class=\"tick\" x=\"{:.1f}\" y=\"{}\" "
         "text-anchor=\"middle\">{}</text>\n",
         frame.px(tick), frame.top, frame.bottom, frame.px(tick), frame.bottom + 16,
-        tick_text(tick, figure.x.percent));
+        named ? escape_markup(shortened(figure.x.names[i], kMostOfTickName))
+              : tick_text(tick, figure.x.percent));
   }
   out += fmt::format("<path class=\"axis\" d=\"M{} {}V{}H{}\"/>\n", frame.left, frame.top,
                      frame.bottom, frame.right);
