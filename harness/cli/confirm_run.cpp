@@ -1,16 +1,22 @@
 #include "harness/cli/confirm_run.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "harness/cli/number_text.h"
 #include "harness/sweep/config/config.h"
+#include "harness/sweep/config/hosts.h"
 #include "harness/sweep/execute/runner.h"
 #include "harness/sweep/plan/pair_stopping.h"
+#include "harness/sweep/plan/placement.h"
 #include "harness/sweep/plan/plan.h"
+#include "harness/sweep/process/folder.h"
 #include "parsers/core/text.h"
 
 namespace bertbench {
@@ -45,18 +51,116 @@ std::string fresh_folder(const std::string& result) {
   }
 }
 
+/// The hosts that the configuration of a run gave a cell of so many nodes; none where its launcher
+/// takes none.
+std::vector<std::string> configured_hosts(const std::string& run_folder, std::int64_t nodes) {
+  const auto text = read_text((fs::path(run_folder) / "sweep.json").string());
+  const auto json = nlohmann::json::parse(text.value_or(""), nullptr, false);
+  std::vector<std::string> out;
+  if (!json.is_object()) return out;
+  const auto launcher = json.find("launcher"), hosts = json.find("hosts");
+  const bool takes_hosts =
+      launcher != json.end() && (*launcher == "ssh" || *launcher == "mpi") && hosts != json.end();
+  if (!takes_hosts || !hosts->is_array()) return out;
+  for (const auto& host : *hosts) {
+    if (std::ssize(out) < nodes && host.is_string()) out.push_back(host.get<std::string>());
+  }
+  return out;
+}
+
+/// Names of the nodes that a cell of this run folder was measured on, each once, sorted: those that
+/// Slurm gave its trials (a file next to each log), else those of the configuration. Empty where
+/// they are not known. What a file says is no more than names.
+std::vector<std::string> nodes_of(const Cell& cell, const std::string& run_folder) {
+  std::vector<std::string> out;
+  for (const Trial& trial : cell.trials) {
+    const fs::path log = fs::path(run_folder) / trial.log;
+    const auto text = read_text((log.parent_path() / "nodes").string());
+    for (const NodePlace& place : parse_nodes(text.value_or(""))) out.push_back(place.node);
+  }
+  if (out.empty()) out = configured_hosts(run_folder, cell.identity.nodes.value_or(1));
+  std::erase_if(out, [](const std::string& name) { return !check_host(name); });
+  std::ranges::sort(out);
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+/// --confirm-hosts and --confirm-elsewhere. `used`: nodes that the flagged cells ran on.
+Result<void> place_rerun(SweepConfig& config, std::vector<std::string> used,
+                         const ConfirmOptions& options) {
+  if (!options.hosts.empty()) {
+    if (config.launcher != "ssh" && config.launcher != "mpi") {
+      return fail("--confirm-hosts", fmt::format("launcher {} takes no hosts", config.launcher),
+                  config.launcher == "slurm" ? "give --confirm-elsewhere: Slurm chooses the nodes"
+                                             : "ssh and mpi do (--confirm-set launcher=ssh)");
+    }
+    std::error_code ignored;
+    Hostfile named;
+    if (fs::is_regular_file(options.hosts, ignored)) {
+      auto file = read_hostfile(options.hosts);
+      if (!file) return tl::unexpected(file.error());
+      named = std::move(*file);
+    } else {
+      for (const auto host : split(options.hosts, ',')) named.hosts.emplace_back(trim(host));
+      for (const std::string& host : named.hosts) {
+        if (auto good = check_host(host); !good) {
+          good.error().where = "--confirm-hosts";
+          return good;
+        }
+      }
+    }
+    config.hosts = std::move(named.hosts);
+    config.slots = std::move(named.slots);
+  }
+  if (!options.elsewhere) return {};
+  if (config.launcher != "slurm") {
+    return fail("--confirm-elsewhere",
+                fmt::format("asks Slurm for other nodes; the launcher is {}", config.launcher),
+                "name them: --confirm-hosts");
+  }
+  if (std::getenv("SLURM_JOB_ID") != nullptr) {
+    return fail("--confirm-elsewhere", "this allocation has no other nodes",
+                "run the check outside an allocation");
+  }
+  if (used.empty()) {
+    return fail("--confirm-elsewhere", "the nodes of the flagged cells are not known",
+                "give the run folder as RESULT, as the sweep left it");
+  }
+  std::ranges::sort(used);
+  used.erase(std::unique(used.begin(), used.end()), used.end());
+  auto& args = config.slurm.args;
+  const auto excluded =
+      std::ranges::find_if(args, [](const auto& arg) { return arg.starts_with("--exclude="); });
+  if (excluded == args.end()) {
+    args.push_back(fmt::format("--exclude={}", fmt::join(used, ",")));
+  } else {
+    *excluded += fmt::format(",{}", fmt::join(used, ","));
+  }
+  return {};
+}
+
 }  // namespace
 
-Result<GateReport> confirm_by_rerun(GateReport first, const std::string& result,
-                                    const Decide& decide, const ConfirmOptions& options,
-                                    Console& console) {
+Result<GateReport> confirm_by_rerun(GateReport first, const ResultSet& measured,
+                                    const std::string& result, const Decide& decide,
+                                    const ConfirmOptions& options, Console& console) {
   const auto flagged = flagged_cells(first);
   if (flagged.empty()) {
     console.status("nothing to confirm: no cell is a regression");
     return first;
   }
-  const auto config = load_config(options.config, options.set);
+  auto config = load_config(options.config, options.set);
   if (!config) return tl::unexpected(config.error());
+  std::vector<std::string> used;  // nodes of the flagged cells
+  for (const Cell& cell : measured.cells) {
+    if (std::ranges::find(flagged, cell.key) == flagged.end()) continue;
+    auto nodes = nodes_of(cell, result);
+    used.insert(used.end(), nodes.begin(), nodes.end());
+    first.rerun_nodes[cell.key].first = std::move(nodes);
+  }
+  if (const auto moved = place_rerun(*config, std::move(used), options); !moved) {
+    return tl::unexpected(moved.error());
+  }
   PlanOptions how;
   how.trainer = options.trainer;
   auto plan = make_plan(*config, how);
@@ -104,6 +208,10 @@ Result<GateReport> confirm_by_rerun(GateReport first, const std::string& result,
   if (!outcome) return tl::unexpected(outcome.error());
   if (outcome->interrupted) {
     return fail("--confirm", "was interrupted before it could decide", "run the same check again");
+  }
+  for (const Cell& cell : outcome->result.cells) {
+    const auto nodes = first.rerun_nodes.find(cell.key);
+    if (nodes != first.rerun_nodes.end()) nodes->second.again = nodes_of(cell, sweep.out);
   }
   return decide(std::move(first), outcome->result);
 }

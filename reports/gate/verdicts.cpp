@@ -1,6 +1,7 @@
 #include "reports/gate/verdicts.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -508,6 +509,11 @@ bool CellVerdict::speed_flagged() const {
               reasons.end());
 }
 
+bool RerunNodes::elsewhere() const {
+  return !first.empty() && !again.empty() &&
+         std::ranges::find_first_of(first, again) == first.end();
+}
+
 std::vector<std::string> flagged_cells(const GateReport& report) {
   std::vector<std::string> keys;
   for (const CellVerdict& cell : report.cells) {
@@ -517,6 +523,16 @@ std::vector<std::string> flagged_cells(const GateReport& report) {
 }
 
 namespace {
+
+/// Of a rerun elsewhere: what a node does differs from what a program does.
+std::string place_words(const RerunNodes& nodes, bool repeated) {
+  if (!nodes.elsewhere()) return {};
+  return fmt::format(" on {}{}{}{}", fmt::join(nodes.again, ", "),
+                     repeated ? ", at first on " : ": only ", fmt::join(nodes.first, ", "),
+                     repeated                  ? ""
+                     : nodes.first.size() == 1 ? " shows it"
+                                               : " show it");
+}
 
 /// Parts that the rerun found as they were pass, those that it found longer are regressions; the
 /// cell is what all its parts make of it.
@@ -533,8 +549,9 @@ void confirm_parts(CellVerdict& cell, const CellVerdict& again) {
     }
     const bool repeated = found->verdict == Verdict::regression;
     const auto reason = std::ranges::find(cell.reasons, part.reason);
-    Notice outcome = make_notice(repeated ? NoticeCode::rerun_confirms : NoticeCode::rerun_clears,
-                                 0, text_of(found->reason));
+    Notice outcome =
+        make_notice(repeated ? NoticeCode::rerun_confirms : NoticeCode::rerun_clears, 0,
+                    place_words(cell.rerun->nodes, repeated), text_of(found->reason));
     if (repeated) {
       part.verdict = Verdict::regression;
       cell.reasons.push_back(std::move(outcome));
@@ -570,17 +587,22 @@ GateReport confirmed_by(GateReport first, const GateReport& second, const GateOp
     }
     cell.rerun = Rerun{cell.speed,        found->speed,      found->change,
                        found->median_new, found->p_adjusted, found->n_new};
+    if (const auto nodes = first.rerun_nodes.find(cell.key); nodes != first.rerun_nodes.end()) {
+      cell.rerun->nodes = nodes->second;
+    }
+    const std::string place = place_words(cell.rerun->nodes, found->speed == Verdict::regression);
     confirm_parts(cell, *found);
     if (!cell.speed_flagged()) continue;
     switch (found->speed) {
       case Verdict::regression:
         cell.speed = cell.verdict = Verdict::regression;
-        cell.reasons.push_back(make_notice(NoticeCode::rerun_confirms, 0, reason_text(*found)));
+        cell.reasons.push_back(
+            make_notice(NoticeCode::rerun_confirms, 0, place, reason_text(*found)));
         break;
       case Verdict::pass:
       case Verdict::improvement:
         cell.verdict = Verdict::pass;
-        cell.reasons = {make_notice(NoticeCode::rerun_clears, 0, reason_text(*found)),
+        cell.reasons = {make_notice(NoticeCode::rerun_clears, 0, place, reason_text(*found)),
                         make_notice(NoticeCode::at_first, 0, reason_text(cell))};
         settle(cell);
         break;

@@ -20,14 +20,14 @@ target_compile_definitions(sweep_test PRIVATE BB_FAKE_TRAINER="$<TARGET_FILE:fak
 add_dependencies(sweep_test fake_trainer)
 
 # Launchers with the programs they call: each test says what is missing and skips.
-bb_add_test(launchers_test SERIAL TIMEOUT 300 LIBS bb::sweep bb::reports bb::parsers bb::core SOURCES
+bb_add_test(launchers_test SERIAL TIMEOUT 300 LIBS bb::cli bb::sweep bb::reports bb::parsers bb::core SOURCES
   sweep/launchers_mpi_test.cpp sweep/launchers_ssh_test.cpp sweep/ssh_server.cpp)
 target_compile_definitions(launchers_test PRIVATE BB_FAKE_TRAINER="$<TARGET_FILE:fake_trainer>")
 add_dependencies(launchers_test fake_trainer)
 
 # A Slurm of emulated nodes, started and stopped by the tests themselves; scripts/test --all. Daemons
 # wait more than they compute: other tests run next to it, but no other emulated cluster.
-bb_add_test(slurm_test WHOLE LOCK cluster COST 300 TIMEOUT 1200 LABELS slurm LIBS bb::sweep bb::reports bb::parsers bb::core
+bb_add_test(slurm_test WHOLE LOCK cluster COST 300 TIMEOUT 1200 LABELS slurm LIBS bb::cli bb::sweep bb::reports bb::parsers bb::core
   fmt::fmt
   SOURCES sweep/launchers_injection_test.cpp sweep/launchers_slurm_test.cpp
     sweep/slurm_cluster.cpp sweep/ssh_server.cpp sweep/whole_main.cpp)

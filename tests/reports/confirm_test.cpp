@@ -51,6 +51,34 @@ TEST(Confirm, WhatTheRerunDoesNotRepeatPassesWithBothMeasurementsKept) {
   EXPECT_EQ(cleared.rerun->n_new, 7);
 }
 
+TEST(Confirm, ARerunElsewhereNamesTheNodesThatAloneShowTheLoss) {
+  const std::vector<ResultSet> runs{two_cells(100, 200)};
+  GateReport first = check(two_cells(90, 180), runs);
+  for (const CellVerdict& cell : first.cells) {
+    first.rerun_nodes[cell.key] = {.first = {"node3"}, .again = {"node7", "node8"}};
+  }
+  const GateReport report = confirm(first, two_cells(90, 200), runs);
+  EXPECT_THAT(reason_text(report.cells[0]),
+              HasSubstr("confirmed by a rerun on node7, node8, at first on node3: "));
+  EXPECT_THAT(reason_text(report.cells[1]),
+              HasSubstr("not confirmed by a rerun on node7, node8: only node3 shows it ("));
+  EXPECT_EQ(report.cells[1].verdict, Verdict::pass);
+  EXPECT_TRUE(report.cells[1].rerun->nodes.elsewhere());
+}
+
+TEST(Confirm, OnTheSameOrOnUnknownNodesNothingIsSaidOfThem) {
+  const std::vector<ResultSet> runs{two_cells(100, 200)};
+  for (const RerunNodes& nodes :
+       {RerunNodes{{"a", "b"}, {"b", "c"}}, RerunNodes{{}, {"c"}}, RerunNodes{{"a"}, {}}}) {
+    EXPECT_FALSE(nodes.elsewhere());
+    GateReport first = check(two_cells(90, 180), runs);
+    for (const CellVerdict& cell : first.cells) first.rerun_nodes[cell.key] = nodes;
+    const GateReport report = confirm(first, two_cells(90, 200), runs);
+    EXPECT_THAT(reason_text(report.cells[0]), HasSubstr("confirmed by a rerun: "));
+    EXPECT_THAT(reason_text(report.cells[1]), HasSubstr("not confirmed by a rerun ("));
+  }
+}
+
 TEST(Confirm, ACellThatWasNeverFlaggedHasNoRerun) {
   const std::vector<ResultSet> runs{two_cells(100, 200)};
   const GateReport report = confirm(check(two_cells(90, 200), runs), two_cells(100, 200), runs);

@@ -119,6 +119,9 @@ ordered_json to_json(const Options& options, const GateReport& report) {
       if (cell.rerun->median_new) rerun["median_new"] = *cell.rerun->median_new;
       rerun["p_adjusted"] = cell.rerun->p_adjusted;
       rerun["n_new"] = cell.rerun->n_new;
+      const RerunNodes& nodes = cell.rerun->nodes;
+      if (!nodes.again.empty()) rerun["nodes"] = nodes.again;
+      if (!nodes.first.empty()) rerun["first_nodes"] = nodes.first;
     }
     rows.push_back(std::move(row));
   }
@@ -379,6 +382,15 @@ Result<std::vector<ResultSet>> baseline_runs(const Options& options, const Resul
 
 // Why the options do not go together, or nothing.
 Result<void> check_usage(const Options& options) {
+  const ConfirmOptions& confirm = options.confirm;
+  if (confirm.config.empty() && (confirm.elsewhere || !confirm.hosts.empty())) {
+    return fail(confirm.elsewhere ? "--confirm-elsewhere" : "--confirm-hosts",
+                "says where --confirm measures", "give --confirm CONFIG");
+  }
+  if (confirm.elsewhere && !confirm.hosts.empty()) {
+    return fail("--confirm-elsewhere", "Slurm chooses the nodes, --confirm-hosts names them",
+                "give one of the two");
+  }
   if (options.paired.empty()) {
     if (!options.baseline.empty()) return {};
     return fail("check", "there is nothing to hold the result against",
@@ -460,7 +472,7 @@ ExitCode run_paired(const Options& options, Console& console) {
       return fits;
     };
     report = confirm_by_rerun(
-        std::move(*report), options.result,
+        std::move(*report), *result, options.result,
         [&](GateReport first, const ResultSet& rerun) {
           return confirm_paired(std::move(first), rerun, options.paired, options.gate);
         },
@@ -496,7 +508,7 @@ ExitCode run(Options options, Console& console) {
   for (const Notice& notice : report.notices) console.note("check", notice);
   if (!options.confirm.config.empty()) {
     auto confirmed = confirm_by_rerun(
-        std::move(report), options.result,
+        std::move(report), *result, options.result,
         [&](GateReport first, const ResultSet& rerun) {
           return confirm(std::move(first), rerun, *runs, options.gate);
         },
@@ -548,6 +560,10 @@ CommandRun declare(CommandLine& line) {
   line.add_text("--confirm-out", confirm.out, "DIR", "Run folder of that, not used before.")
       .default_text("next to the result");
   line.add_list("--confirm-set", confirm.set, "KEY=VALUE", "As sweep --set; repeatable.");
+  line.add_text("--confirm-hosts", confirm.hosts, "HOSTS",
+                "Measure again on these: names with commas, or a hostfile; of ssh and mpi.");
+  line.add_flag("--confirm-elsewhere", confirm.elsewhere,
+                "Measure again on nodes of Slurm that the flagged cells did not run on.");
   line.add_text("--trainer", confirm.trainer, "PATH", "The bert_train of --confirm.")
       .default_text("next to bertbench, else on PATH");
   add_output(line, options->output, "Write the JSON form to FILE (-: stdout).");

@@ -131,6 +131,30 @@ TEST_F(ConfirmTest, AConfigurationWithoutTheCellLeavesTheVerdict) {
   EXPECT_THAT(ran.err, HasSubstr("it is not rerun"));
 }
 
+TEST_F(ConfirmTest, WhereToMeasureAgainIsRefusedWhereItCannotBe) {
+  struct Refused {
+    std::vector<std::string> words;
+    const char* why;
+  };
+  for (const Refused& one : std::vector<Refused>{
+           {{"--confirm-hosts", "node7"}, "give --confirm CONFIG"},
+           {{"--confirm-elsewhere"}, "give --confirm CONFIG"},
+           {{"--confirm", grid, "--confirm-hosts", "a", "--confirm-elsewhere"}, "one of the two"},
+           {{"--confirm", grid, "--confirm-hosts", "node7"}, "launcher local takes no hosts"},
+           {{"--confirm", grid, "--confirm-elsewhere"}, "asks Slurm for other nodes"},
+           {{"--confirm", grid, "--confirm-set", "launcher=slurm", "--confirm-hosts", "node7"},
+            "give --confirm-elsewhere"},
+           {{"--confirm", grid, "--confirm-set", "launcher=ssh", "--confirm-hosts", "node7,-x"},
+            "'-x' is no host name"},
+           {{"--confirm", grid, "--confirm-set", "launcher=slurm", "--confirm-elsewhere"},
+            "the nodes of the flagged cells are not known"}}) {
+    const Ran ran = check(one.words);
+    EXPECT_EQ(ran.status, 2) << ran.err;
+    EXPECT_THAT(ran.err, HasSubstr(one.why));
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder.path("slow/confirm-1")));
+}
+
 TEST_F(ConfirmTest, ThePlanTellsDurationNoiseAndLosses) {
   const Ran before = run({"sweep", grid, "--plan", "--trainer", BB_FAKE_TRAINER});
   EXPECT_EQ(before.status, 0) << before.err;

@@ -8,6 +8,8 @@
 
 #include "harness/sweep/launch/slurm_jobs.h"
 #include "harness/sweep/plan/launcher.h"
+#include "tests/harness/cli/cli_fixture.h"
+#include "tests/harness/sweep/faster_baseline.h"
 #include "tests/harness/sweep/launchers_fixture.h"
 #include "tests/harness/sweep/slurm_cluster.h"
 
@@ -99,6 +101,25 @@ TEST_F(SlurmLauncher, RunsOnTheNodeThatAnOptionNames) {
   ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->exit_status, 0);
   EXPECT_THAT(test::read(attempt("1n1g", "nodes")), HasSubstr("node3"));
+}
+
+TEST_F(SlurmLauncher, AConfirmationElsewhereLeavesOutTheNodesOfTheFlaggedCells) {
+  const auto first =
+      sweep(plan({R"(grid.topology=["1n1g"])", R"(slurm.args=["--nodelist=node3"])", "trials=6"}));
+  ASSERT_TRUE(first);
+  test::write_faster_baseline(temp_.path("run"), temp_.path("base.json"), 1.3);
+  test::write(temp_.path("grid.json"), test::small_config());
+  const auto checked =
+      test::run({"check", temp_.path("run"), "--baseline", temp_.path("base.json"), "--confirm",
+                 temp_.path("grid.json"), "--confirm-set", "launcher=slurm", "--confirm-set",
+                 "trials=6", "--confirm-set", R"(grid.topology=["1n1g"])", "--confirm-elsewhere",
+                 "--confirm-out", temp_.path("again"), "--trainer", BB_FAKE_TRAINER, "--json"});
+  EXPECT_EQ(checked.status, 1) << checked.err;
+  const auto rerun = nlohmann::json::parse(checked.out)["cells"][0]["rerun"];
+  EXPECT_EQ(rerun["first_nodes"], nlohmann::json({"node3"}));
+  ASSERT_EQ(rerun["nodes"].size(), 1U) << checked.out;
+  EXPECT_NE(rerun["nodes"][0], "node3");
+  EXPECT_THAT(checked.out, HasSubstr(", at first on node3: "));
 }
 
 // No pyxis here: srun refuses its options, which is then the trial's outcome.

@@ -1,6 +1,8 @@
 // Launcher ssh with the real ssh against an sshd that the test starts on loopback.
 #include "harness/sweep/plan/launcher.h"
 #include "harness/sweep/process/process.h"
+#include "tests/harness/cli/cli_fixture.h"
+#include "tests/harness/sweep/faster_baseline.h"
 #include "tests/harness/sweep/launchers_fixture.h"
 #include "tests/harness/sweep/ssh_server.h"
 
@@ -34,6 +36,34 @@ TEST_F(SshLauncher, GivesRanksTheirPlaceOverFourHosts) {
   EXPECT_EQ(cell.trials.at(0).outcome.status, Status::completed);
   EXPECT_EQ(cell.trials.at(0).iterations.seen, 20);
   EXPECT_THAT(texts_of(cell.warnings), Contains(HasSubstr("nodes are emulated")));
+}
+
+TEST_F(SshLauncher, AConfirmationRunsOnTheHostsThatItIsGiven) {
+  const auto first = sweep(plan({"hosts=[\"127.0.0.1\"]", "trials=6"}, "1n1g"));
+  ASSERT_TRUE(first);
+  test::write_faster_baseline(temp_.path("run"), temp_.path("base.json"), 1.3);
+  test::write(temp_.path("grid.json"), test::small_config());
+  test::write(temp_.path("hosts"), "127.0.0.2\n");
+  int number = 0;
+  for (const std::string& hosts : {std::string("127.0.0.2"), temp_.path("hosts")}) {
+    const auto checked =
+        test::run({"check",           temp_.path("run"),
+                   "--baseline",      temp_.path("base.json"),
+                   "--confirm",       temp_.path("grid.json"),
+                   "--confirm-set",   "launcher=ssh",
+                   "--confirm-set",   "trials=6",
+                   "--confirm-set",   R"(grid.topology=["1n1g"])",
+                   "--confirm-set",   "ssh={\"config_file\": \"" + server_.client_config() + "\"}",
+                   "--confirm-hosts", hosts,
+                   "--confirm-out",   temp_.path("again-" + std::to_string(++number)),
+                   "--trainer",       BB_FAKE_TRAINER,
+                   "--json"});
+    EXPECT_EQ(checked.status, 1) << checked.err;
+    const auto rerun = nlohmann::json::parse(checked.out)["cells"][0]["rerun"];
+    EXPECT_EQ(rerun["verdict"], "regression");
+    EXPECT_EQ(rerun["first_nodes"], nlohmann::json({"127.0.0.1"}));
+    EXPECT_EQ(rerun["nodes"], nlohmann::json({"127.0.0.2"}));
+  }
 }
 
 TEST_F(SshLauncher, LetsNoTextBecomeACommandOverThere) { expect_text_stays_text(); }
