@@ -445,7 +445,7 @@ Verdict verdict_of_all(const CellVerdict& cell) {
   };
   if ((cell.memory && cell.memory->verdict == Verdict::regression) ||
       (cell.loss && cell.loss->verdict == Verdict::regression) ||
-      std::ranges::any_of(cell.parts, regressed)) {
+      (cell.parts_count() && std::ranges::any_of(cell.parts, regressed))) {
     return Verdict::regression;
   }
   return passes(cell.speed) && cell.part_flagged() ? Verdict::inconclusive : cell.speed;
@@ -455,7 +455,7 @@ Verdict verdict_of_all(const CellVerdict& cell) {
 
 void settle(CellVerdict& cell) {
   cell.speed = cell.verdict;
-  std::vector<Notice> regressed, waiting;
+  std::vector<Notice> regressed, waiting, moved;
   if (cell.memory && cell.memory->verdict == Verdict::regression) {
     regressed.push_back(cell.memory->reason);
   }
@@ -463,8 +463,11 @@ void settle(CellVerdict& cell) {
     regressed.push_back(cell.loss->reason);
   }
   for (const PartVerdict& part : cell.parts) {
-    if (part.verdict == Verdict::regression) regressed.push_back(part.reason);
-    if (part.may_be_the_machines()) waiting.push_back(part.reason);
+    if (!part.flagged()) continue;
+    auto& reasons = !cell.parts_count()                   ? moved
+                    : part.verdict == Verdict::regression ? regressed
+                                                          : waiting;
+    reasons.push_back(part.reason);
   }
   cell.verdict = verdict_of_all(cell);
   const auto add = [&](const std::vector<Notice>& reasons, bool first) {
@@ -473,6 +476,7 @@ void settle(CellVerdict& cell) {
   };
   add(waiting, passes(cell.speed));
   add(regressed, cell.speed != Verdict::regression);
+  add(moved, false);
 }
 
 std::string reason_text(const CellVerdict& cell) {
@@ -500,7 +504,9 @@ GateReport check(const ResultSet& result, const ResultSet& baseline, const GateO
   return check(result, std::span(&baseline, 1), options);
 }
 
-bool CellVerdict::part_flagged() const { return std::ranges::any_of(parts, &PartVerdict::flagged); }
+bool CellVerdict::part_flagged() const {
+  return parts_count() && std::ranges::any_of(parts, &PartVerdict::flagged);
+}
 
 bool CellVerdict::speed_flagged() const {
   return speed == Verdict::regression ||

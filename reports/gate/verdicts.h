@@ -85,6 +85,9 @@ struct CellVerdict {
   [[nodiscard]] bool flagged() const { return speed_flagged() || part_flagged(); }
   [[nodiscard]] bool speed_flagged() const;
   [[nodiscard]] bool part_flagged() const;
+  /// A part that is longer in a step that is shorter is time that moved, as when two parts become
+  /// one, or waits less elsewhere: it is reported and fails nothing.
+  [[nodiscard]] bool parts_count() const { return speed != Verdict::improvement; }
   /// A regression at first, which the rerun did not repeat.
   [[nodiscard]] bool cleared() const { return rerun && speed == Verdict::pass && !part_flagged(); }
 };

@@ -23,6 +23,7 @@ constexpr double kStep = 0.1;  // seconds
 /// What a program's steps are made of: of 0.1 s, give or take 0.2 % of each part.
 struct Program {
   double optimizer = 1;  ///< times its usual 10 % of the step
+  double backward = 1;   ///< times its usual 60 %
   double data = 0;       ///< seconds
   double machine = 1;    ///< times everything
 };
@@ -32,7 +33,7 @@ void fill(Trial& trial, const Program& program, Normals& normal) {
     return program.machine * seconds * (1 + 0.002 * normal());
   };
   trial.parts["forward"] = {noisy(0.3 * kStep)};
-  trial.parts["backward"] = {noisy(0.6 * kStep)};
+  trial.parts["backward"] = {noisy(0.6 * kStep * program.backward)};
   trial.parts["optimizer"] = {noisy(0.1 * kStep * program.optimizer)};
   if (program.data > 0) trial.parts["data"] = {noisy(program.data)};
   double step = 0;
@@ -124,6 +125,18 @@ TEST(PartsGate, AFasterPartIsAnImprovementThatFailsNothing) {
   const GateReport report = check(measured_run(7, {.optimizer = 0.9}, 9), runs);
   EXPECT_EQ(report.exit_status, 0);
   EXPECT_EQ(part(report.cells.back(), "optimizer").verdict, Verdict::improvement);
+}
+
+// The optimizer inside backward, say, or a step that no longer waits for its data.
+TEST(PartsGate, InAFasterStepTimeThatMovedFailsNothingAndIsNamed) {
+  const auto runs = store();
+  const GateReport report = check(measured_run(7, {.optimizer = 1.2, .backward = 0.8}, 9), runs);
+  EXPECT_EQ(report.exit_status, 0);
+  const CellVerdict& cell = report.cells.back();
+  EXPECT_EQ(cell.verdict, Verdict::improvement);
+  EXPECT_FALSE(cell.flagged());
+  EXPECT_EQ(part(cell, "optimizer").verdict, Verdict::regression);
+  EXPECT_EQ(cell.reasons.back().code, NoticeCode::part_longer);
 }
 
 TEST(PartsGate, TooFewTrialsForThePartsFailNothing) {
