@@ -22,16 +22,12 @@ std::int64_t count_of(const std::string& option, const std::string& text, std::i
 }
 
 double share_of(const std::string& option, std::string_view text) {
-  std::string_view number = trim(text);
-  const bool percent = !number.empty() && number.back() == '%';
-  if (percent) number = trim(number.substr(0, number.size() - 1));
-  const auto value = to_double(number);
-  const double share = value ? *value / (percent ? 100 : 1) : -1;
-  if (!(share >= 0 && share < 1)) {
+  const auto share = to_share(text);
+  if (!share) {
     throw UsageError({option, fmt::format("'{}' is not a share from 0 up to 100 %", text),
                       fmt::format("for example {} 2% or {} 0.02", option, option)});
   }
-  return share;
+  return *share;
 }
 
 // The long name is what errors call an option.

@@ -329,6 +329,12 @@ enum class NoticeCode : std::uint16_t {
   part_shorter,
   part_unchanged,
   part_undecided,
+
+  // Waivers of the gate.
+  waived,
+  waiver_not_enough,
+  waiver_expired,
+  waiver_without_cell,
 };
 
 }  // namespace bertbench

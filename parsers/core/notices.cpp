@@ -1043,6 +1043,23 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "{tolerance}, level {level:.2g})",
      "All parts of all cells share a fifth of alpha, and need more trials than the cells do.",
      "More trials."},
+
+    // Waivers.
+    {NoticeCode::waived, "waived",
+     "waived until {expiry}: {what} is worse by {loss}, and {limit} is allowed ({reason})",
+     "A waiver allows this loss, so it does not fail the gate."},
+    {NoticeCode::waiver_not_enough, "waiver_not_enough",
+     "the waiver until {expiry} allows {limit}, and {what} is worse by {loss} ({reason})",
+     "The loss exceeds what its waiver allows, or nothing says how large it is.",
+     "Mend the loss, or agree on a larger limit."},
+    {NoticeCode::waiver_expired, "waiver_expired",
+     "the waiver of {what} of {cell} expired after {expiry} ({reason})",
+     "The day until which a loss was accepted has passed: it fails the gate again.",
+     "Mend the loss, or remove the waiver."},
+    {NoticeCode::waiver_without_cell, "waiver_without_cell",
+     "the waiver of {what} of {cell} matches no cell of the result or the baseline",
+     "A waiver names a cell that is not there: waivers go by the whole key of a cell.",
+     "Remove it, or write the key as `bertbench check` prints it."},
 });
 
 constexpr bool in_order() {

@@ -23,6 +23,16 @@ std::optional<double> to_double(std::string_view text) {
   return value;
 }
 
+std::optional<double> to_share(std::string_view text) {
+  std::string_view number = trim(text);
+  const bool percent = number.ends_with('%');
+  if (percent) number = trim(number.substr(0, number.size() - 1));
+  const auto value = to_double(number);
+  const double share = value ? *value / (percent ? 100 : 1) : -1;
+  if (!(share >= 0 && share < 1)) return std::nullopt;
+  return share;
+}
+
 std::string_view trim(std::string_view text) {
   constexpr std::string_view kBlanks = " \t\r\n\v\f";
   const auto first = text.find_first_not_of(kBlanks);

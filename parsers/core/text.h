@@ -17,6 +17,9 @@ namespace bertbench {
 /// allowed).
 [[nodiscard]] std::optional<double> to_double(std::string_view text);
 
+/// "2%" and "0.02": 0.02. Nothing for what is not at least 0 and less than 1.
+[[nodiscard]] std::optional<double> to_share(std::string_view text);
+
 [[nodiscard]] std::string_view trim(std::string_view text);
 
 /// Pieces between separators, empty ones kept; "" gives one empty piece.

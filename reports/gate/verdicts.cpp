@@ -438,7 +438,8 @@ namespace {
 
 bool passes(Verdict verdict) { return verdict == Verdict::pass || verdict == Verdict::improvement; }
 
-/// What speed, memory, loss and the parts make of the cell together.
+}  // namespace
+
 Verdict verdict_of_all(const CellVerdict& cell) {
   const auto regressed = [](const PartVerdict& part) {
     return part.verdict == Verdict::regression;
@@ -451,7 +452,11 @@ Verdict verdict_of_all(const CellVerdict& cell) {
   return passes(cell.speed) && cell.part_flagged() ? Verdict::inconclusive : cell.speed;
 }
 
-}  // namespace
+bool CellVerdict::waived() const { return after_waivers && passes(*after_waivers); }
+
+std::string verdict_text(const CellVerdict& cell) {
+  return std::string(name(cell.verdict)) + (cell.waived() ? " (waived)" : "");
+}
 
 void settle(CellVerdict& cell) {
   cell.speed = cell.verdict;
@@ -486,7 +491,7 @@ std::string reason_text(const CellVerdict& cell) {
 int gate_exit_status(const GateReport& report, const GateOptions& options) {
   const auto any = [&](Verdict verdict) {
     return std::ranges::any_of(report.cells,
-                               [&](const CellVerdict& cell) { return cell.verdict == verdict; });
+                               [&](const CellVerdict& cell) { return cell.counted() == verdict; });
   };
   if (report.compared == 0) return 4;
   if (any(Verdict::regression) || (any(Verdict::missing) && !options.allow_missing)) return 1;

@@ -13,6 +13,7 @@
 #include "reports/gate/memory_gate.h"
 #include "reports/gate/parts_gate.h"
 #include "reports/gate/verdict.h"
+#include "reports/gate/waivers.h"
 #include "reports/model/result_set.h"
 
 namespace bertbench {
@@ -80,7 +81,14 @@ struct CellVerdict {
   std::vector<Notice> reasons;  ///< never empty: what decided, then what else is to be known
   /// Of `confirm` only. The other numbers are those of the first measurement.
   std::optional<Rerun> rerun;
+  std::vector<JudgedWaiver> waivers;  ///< those of this cell, with what became of each
+  /// What waivers leave of `verdict`, which alone counts then; absent: they let nothing pass.
+  std::optional<Verdict> after_waivers;
 
+  /// What the gate's exit status is made of.
+  [[nodiscard]] Verdict counted() const { return after_waivers.value_or(verdict); }
+  /// All that fails in the cell is waived.
+  [[nodiscard]] bool waived() const;
   /// A regression of speed or of a part, or one that may be the machine's: what a rerun decides.
   [[nodiscard]] bool flagged() const { return speed_flagged() || part_flagged(); }
   [[nodiscard]] bool speed_flagged() const;
@@ -91,6 +99,9 @@ struct CellVerdict {
   /// A regression at first, which the rerun did not repeat.
   [[nodiscard]] bool cleared() const { return rerun && speed == Verdict::pass && !part_flagged(); }
 };
+
+/// The name of the verdict; of a waived one "regression (waived)".
+[[nodiscard]] std::string verdict_text(const CellVerdict& cell);
 
 /// The reasons in one line for people: what changed, by how much, with n and p.
 [[nodiscard]] std::string reason_text(const CellVerdict& cell);
@@ -110,6 +121,9 @@ struct GateReport {
 /// regressed make the cell a regression, and parts that may be the machine's make one that passes
 /// inconclusive. They give their reasons: before those of speed, where that decided less.
 void settle(CellVerdict& cell);
+
+/// What speed, memory, loss and the parts make of a cell together.
+[[nodiscard]] Verdict verdict_of_all(const CellVerdict& cell);
 
 /// The rule of GateReport::exit_status over its cells.
 [[nodiscard]] int gate_exit_status(const GateReport& report, const GateOptions& options);

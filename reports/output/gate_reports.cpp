@@ -15,8 +15,9 @@ namespace {
 
 enum class Level { fine, skipped, failure, error };
 
-Level level_of(Verdict verdict, const GateOptions& options) {
-  switch (verdict) {
+Level level_of(const CellVerdict& cell, const GateOptions& options) {
+  if (cell.waived()) return Level::skipped;
+  switch (cell.counted()) {
     case Verdict::pass:
     case Verdict::improvement:
       return Level::fine;
@@ -58,12 +59,12 @@ std::string change_text_of(const CellVerdict& cell) {
 }
 
 std::string verdict_words(const CellVerdict& cell) {
-  return std::string(name(cell.verdict)) + (cell.cleared() ? " (rerun)" : "");
+  return verdict_text(cell) + (cell.cleared() ? " (rerun)" : "");
 }
 
 std::string counts_of(const GateReport& report) {
-  std::map<std::string_view, int> count;
-  for (const CellVerdict& cell : report.cells) ++count[name(cell.verdict)];
+  std::map<std::string, int> count;
+  for (const CellVerdict& cell : report.cells) ++count[verdict_text(cell)];
   std::string text = counted(report.compared, "cell") + " compared";
   for (const auto& [verdict, n] : count) text += fmt::format(", {} {}", n, verdict);
   return text;
@@ -76,7 +77,7 @@ std::string gate_junit(const GateReport& report, const GateOptions& options,
   JunitCounts counts;
   std::string cases;
   for (const CellVerdict& cell : report.cells) {
-    const Level level = level_of(cell.verdict, options);
+    const Level level = level_of(cell, options);
     ++counts.tests;
     const std::string verdict(name(cell.verdict));
     cases += "    <testcase" + junit_attribute("classname", "bertbench.check") +
@@ -117,6 +118,9 @@ std::string gate_junit(const GateReport& report, const GateOptions& options,
       if (cell.rerun->change) facts.emplace_back("rerun_change", shortest(*cell.rerun->change));
       facts.emplace_back("cleared_by_rerun", cell.cleared() ? "true" : "false");
     }
+    for (const auto& [waiver, state] : cell.waivers) {
+      facts.emplace_back("waiver_of_" + waiver.verdict, name(state));
+    }
     facts.emplace_back("reason", reason_text(cell));
     cases += junit_output(facts) + "    </testcase>\n";
   }
@@ -126,12 +130,12 @@ std::string gate_junit(const GateReport& report, const GateOptions& options,
 std::string github_annotations(const GateReport& report, const GateOptions& options) {
   std::string out;
   for (const CellVerdict& cell : report.cells) {
-    const Level level = level_of(cell.verdict, options);
+    const Level level = level_of(cell, options);
     const std::string title =
-        fmt::format("{}: {}", name(cell.verdict), key_with_kind(cell.key, cell.kind));
+        fmt::format("{}: {}", verdict_text(cell), key_with_kind(cell.key, cell.kind));
     if (level == Level::failure || level == Level::error) {
       out += command("error", title, reason_text(cell));
-    } else if (cell.verdict == Verdict::inconclusive) {
+    } else if (cell.counted() == Verdict::inconclusive) {
       out += command(options.accept_inconclusive ? "notice" : "warning", title, reason_text(cell));
     } else if (cell.verdict != Verdict::pass || cell.cleared()) {
       out += command("notice", title, reason_text(cell));

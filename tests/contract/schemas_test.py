@@ -152,6 +152,18 @@ class Schemas(unittest.TestCase):
         checked = self.conforms("check", answer("check", new, "--baseline", base, "--json", statuses=(1,)))
         self.assertEqual({cell["verdict"] for cell in checked["cells"]} & {"regression", "missing", "new"},
                          {"regression", "missing", "new"})
+        waived = next(cell for cell in checked["cells"] if cell["verdict"] == "regression")
+        waivers = {"schema": "bertbench.waivers/1", "waivers": [
+            {"cell": waived["key"], "limit": "12%", "reason": "known", "expiry": "9999-12-31"},
+            {"cell": "none", "kind": "evaluation", "verdict": "optimizer", "limit": 0.1, "reason": "known",
+             "expiry": "9999-12-31"}]}
+        with open(self.path("waivers.json"), "w") as out:
+            json.dump(self.conforms("waivers", waivers), out)
+        judged = self.conforms("check", answer("check", new, "--baseline", base, "--waive", self.path("waivers.json"),
+                                               "--json", statuses=(1,)))
+        self.assertTrue(next(cell for cell in judged["cells"] if cell["key"] == waived["key"])["waived"])
+        del waivers["waivers"][0]["expiry"]
+        self.refuses("waivers", waivers)
         checked["cells"][0]["verdict"] = "good"
         self.refuses("check", checked)
 

@@ -75,6 +75,34 @@ TEST(GateJunit, WhatTheOptionsLetPassIsNoFailure) {
   EXPECT_EQ(xml.named("skipped").size(), 3U);
 }
 
+/// Cell b of mixed() as a waiver left it, with its reason.
+GateReport with_waiver() {
+  GateReport report = mixed();
+  CellVerdict& cell = report.cells[1];
+  cell.after_waivers = Verdict::pass;
+  cell.waivers.push_back(
+      {{cell.key, WorkKind::training, "speed", 0.06, "known", "2027-01-31"}, WaiverState::waived});
+  cell.reasons.push_back(foreign_notice(0, "waived until 2027-01-31"));
+  return report;
+}
+
+TEST(GateJunit, AWaivedCellIsSkippedAndSaysWhy) {
+  const auto xml = xml::parse(gate_junit(with_waiver(), {}, "gate"));
+  ASSERT_EQ(xml.error, "");
+  EXPECT_EQ(xml::beyond_junit_schema(xml), "");
+  EXPECT_EQ(xml.named("failure").size(), 1U) << "the missing one";
+  ASSERT_EQ(xml.named("skipped").size(), 3U);
+  EXPECT_THAT(xml.named("skipped")[0].attributes.at("message"), HasSubstr("waived until"));
+  EXPECT_THAT(gate_junit(with_waiver(), {}, "gate"), HasSubstr("waiver_of_speed"));
+}
+
+TEST(GithubAnnotations, AWaivedCellIsANotice) {
+  EXPECT_THAT(github_annotations(with_waiver(), {}),
+              HasSubstr("::notice title=regression (waived)%3A b.1n2g::5.1 %25 slower, 100 %25 "
+                        "sure: a, b; waived until 2027-01-31\n"));
+  EXPECT_THAT(gate_markdown(with_waiver(), "check run"), HasSubstr("1 regression (waived)"));
+}
+
 TEST(GithubAnnotations, NameTheCellAndEscapeWhatEndsACommand) {
   const std::string text = github_annotations(mixed(), {});
   EXPECT_THAT(text,

@@ -20,6 +20,7 @@
 #include "harness/cli/opened_run.h"
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
+#include "harness/sweep/journal/journal.h"
 #include "parsers/core/text.h"
 #include "reports/model/result_io.h"
 #include "reports/output/gate_reports.h"
@@ -44,6 +45,8 @@ struct Options {
   double floor = std::numeric_limits<double>::quiet_NaN();  // NaN: the default of what is compared
   GateOptions gate;
   ConfirmOptions confirm;
+  std::string waive;
+  std::vector<Waiver> waivers;  // of that file
   std::string junit;
   bool github = false;
   OutputOptions output;
@@ -123,6 +126,14 @@ ordered_json to_json(const Options& options, const GateReport& report) {
       if (!nodes.again.empty()) rerun["nodes"] = nodes.again;
       if (!nodes.first.empty()) rerun["first_nodes"] = nodes.first;
     }
+    for (const auto& [waiver, state] : cell.waivers) {
+      row["waivers"].push_back({{"verdict", waiver.verdict},
+                                {"limit", waiver.limit},
+                                {"reason", waiver.reason},
+                                {"expiry", waiver.expiry},
+                                {"state", name(state)}});
+    }
+    if (!cell.waivers.empty()) row["waived"] = cell.waived();
     rows.push_back(std::move(row));
   }
   ordered_json notices = ordered_json::array();
@@ -140,8 +151,9 @@ ordered_json to_json(const Options& options, const GateReport& report) {
   return json;
 }
 
-Style style_of(Verdict verdict) {
-  switch (verdict) {
+Style style_of(const CellVerdict& cell) {
+  if (cell.waived()) return Style::yellow;
+  switch (cell.verdict) {
     case Verdict::pass:
     case Verdict::improvement:
       return Style::green;
@@ -158,8 +170,8 @@ Style style_of(Verdict verdict) {
 }
 
 void print_summary(Console& console, const GateReport& report) {
-  std::map<std::string_view, int> count;
-  for (const CellVerdict& cell : report.cells) ++count[name(cell.verdict)];
+  std::map<std::string, int> count;
+  for (const CellVerdict& cell : report.cells) ++count[verdict_text(cell)];
   std::string text;
   for (const auto& [verdict, n] : count) text += fmt::format(", {} {}", n, verdict);
   console.print(fmt::format("\n{} compared{}: exit status {}\n", counted(report.compared, "cell"),
@@ -168,14 +180,16 @@ void print_summary(Console& console, const GateReport& report) {
 
 // The reason; where trials are too few, without the cell's own numbers, so that such cells group.
 std::string shared(const CellVerdict& cell) {
-  return cell.verdict == Verdict::inconclusive ? text_of(cell.reasons.front()) : reason_text(cell);
+  const bool alike = cell.verdict == Verdict::inconclusive && cell.waivers.empty();
+  return alike ? text_of(cell.reasons.front()) : reason_text(cell);
 }
 
 // Why each cell is not just a pass. What holds for many cells alike (another driver, a model that
 // was not run) is said once: the table above names them all.
 void print_reasons(Console& console, const GateReport& report) {
-  const auto groups = in_groups(
-      report.cells, [](const CellVerdict& cell) { return std::pair(cell.verdict, shared(cell)); });
+  const auto groups = in_groups(report.cells, [](const CellVerdict& cell) {
+    return std::pair(verdict_text(cell), shared(cell));
+  });
   const char* gap = "\n";
   for (const auto& group : groups) {
     std::vector<std::string> names;
@@ -187,11 +201,10 @@ void print_reasons(Console& console, const GateReport& report) {
     const std::vector<std::string_view> keys(names.begin(), names.end());
     if (keys.empty()) continue;
     const CellVerdict& cell = *group.front();
-    console.print(
-        fmt::format("{}{} {}: {}\n", std::exchange(gap, ""),
-                    console.styled(style_of(cell.verdict), name(cell.verdict)),
-                    escape_for_terminal(named_cells(keys)),
-                    escape_for_terminal(keys.size() > 1 ? shared(cell) : reason_text(cell))));
+    console.print(fmt::format(
+        "{}{} {}: {}\n", std::exchange(gap, ""), console.styled(style_of(cell), verdict_text(cell)),
+        escape_for_terminal(named_cells(keys)),
+        escape_for_terminal(keys.size() > 1 ? shared(cell) : reason_text(cell))));
   }
 }
 
@@ -268,7 +281,7 @@ void print_table(Console& console, Table table, const GateReport& report) {
   TextTableOptions look;
   look.most_columns = console.most_columns();
   look.paint = [&](std::size_t row, std::size_t column, const std::string& text) {
-    return column == 0 ? console.styled(style_of(report.cells[row].verdict), text) : text;
+    return column == 0 ? console.styled(style_of(report.cells[row]), text) : text;
   };
   console.print(text_table(table, look));
 }
@@ -287,7 +300,7 @@ void print_pairs(Console& console, const GateReport& report) {
   for (const CellVerdict& cell : report.cells) {
     const std::string left_out =
         cell.pairs_left_out > 0 ? fmt::format(" (+{})", cell.pairs_left_out) : "";
-    table.rows.push_back({std::string(name(cell.verdict)), key_with_kind(cell.key, cell.kind),
+    table.rows.push_back({verdict_text(cell), key_with_kind(cell.key, cell.kind),
                           rate_text(cell.reference), rate_text(cell.median_new), cell.unit,
                           cell.change ? change_text(*cell.change) : "-",
                           interval_text(cell.interval), fmt::format("{}{}", cell.n_new, left_out),
@@ -311,10 +324,10 @@ void print_runs(Console& console, const GateReport& report) {
     const bool tested =
         cell.n_new > 0 && cell.n_base > 0 && cell.verdict != Verdict::not_comparable;
     table.rows.push_back(
-        {std::string(name(cell.verdict)), key_with_kind(cell.key, cell.kind),
-         rate_text(cell.reference), rate_text(cell.median_new), cell.unit,
-         cell.change ? change_text(*cell.change) : "-", tested ? share_text(cell.tolerance) : "-",
-         fmt::format("{}+{}", cell.n_base, cell.n_new), tested ? p_text(cell.p_adjusted) : "-"});
+        {verdict_text(cell), key_with_kind(cell.key, cell.kind), rate_text(cell.reference),
+         rate_text(cell.median_new), cell.unit, cell.change ? change_text(*cell.change) : "-",
+         tested ? share_text(cell.tolerance) : "-", fmt::format("{}+{}", cell.n_base, cell.n_new),
+         tested ? p_text(cell.p_adjusted) : "-"});
   }
   print_table(console, std::move(table), report);
 }
@@ -448,7 +461,13 @@ Result<GateReport> judge_pairs(const Options& options, const ResultSet& result) 
   return check_paired(result, options.paired, options.gate);
 }
 
-ExitCode conclude(const Options& options, const GateReport& report, Console& console) {
+ExitCode conclude(const Options& options, GateReport report, Console& console) {
+  const std::size_t noted = report.notices.size();
+  const std::string today = utc_now().substr(0, std::string_view("2027-01-31").size());
+  apply_waivers(report, options.waivers, today, options.gate);
+  for (std::size_t i = noted; i < report.notices.size(); ++i) {
+    console.note("check", report.notices[i]);
+  }
   if (const auto written = write_for_ci(options, report, console); !written) {
     return console.error(written.error());
   }
@@ -479,11 +498,16 @@ ExitCode run_paired(const Options& options, Console& console) {
         confirm, console);
     if (!report) return console.error(report.error());
   }
-  return conclude(options, *report, console);
+  return conclude(options, std::move(*report), console);
 }
 
 ExitCode run(Options options, Console& console) {
   if (const auto usage = check_usage(options); !usage) return console.error(usage.error());
+  if (!options.waive.empty()) {
+    auto waivers = read_waivers(options.waive);
+    if (!waivers) return console.error(waivers.error());
+    options.waivers = std::move(*waivers);
+  }
   const GateOptions defaults;
   options.gate.floor = !std::isnan(options.floor) ? options.floor
                        : options.paired.empty()   ? defaults.floor
@@ -516,7 +540,7 @@ ExitCode run(Options options, Console& console) {
     if (!confirmed) return console.error(confirmed.error());
     report = std::move(*confirmed);
   }
-  return conclude(options, report, console);
+  return conclude(options, std::move(report), console);
 }
 
 CommandRun declare(CommandLine& line) {
@@ -549,6 +573,9 @@ CommandRun declare(CommandLine& line) {
                 "A cell of the baseline that was not measured is no failure.");
   line.add_flag("--accept-inconclusive", gate.accept_inconclusive,
                 "Too few trials to tell is no failure.");
+  line.add_text("--waive", options->waive, "FILE",
+                "Losses that are accepted: a JSON list of cell, limit, reason and expiry. They are "
+                "shown, and do not fail within their limit until they expire.");
   line.add_output_file("--junit", options->junit, "FILE", "Write the verdicts as JUnit XML.");
   line.add_flag("--github", options->github,
                 "Print annotations of GitHub Actions; add to $GITHUB_STEP_SUMMARY.");

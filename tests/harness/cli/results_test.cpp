@@ -68,6 +68,32 @@ TEST_F(ResultsTest, CheckAgainstATenPercentFasterCellFails) {
   EXPECT_EQ(run({"check", a, "--baseline", fast, "--floor", "15%"}).status, 0);
 }
 
+TEST_F(ResultsTest, CheckWaivesALossUntilItsDay) {
+  const std::string a = store("a.json", results()), fast = store("fast.json", results(1.1));
+  const auto waivers = [&](const std::string& limit, const std::string& expiry) {
+    return put("waivers.json", R"({"schema": "bertbench.waivers/1", "waivers": [{"cell": )"
+                               R"("bert-tiny.fp32.s64.b4.a1.1n2g", "limit": ")" +
+                                   limit + R"(", "reason": "issue 12", "expiry": ")" + expiry +
+                                   R"("}]})");
+  };
+  const auto check = [&](const std::string& file) {
+    return run({"check", a, "--baseline", fast, "--waive", file});
+  };
+  const Ran waived = check(waivers("12%", "9999-12-31"));
+  EXPECT_EQ(waived.status, 0) << waived.err;
+  EXPECT_THAT(waived.out, HasSubstr("regression (waived)  bert-tiny.fp32.s64.b4.a1.1n2g"));
+  EXPECT_THAT(waived.out, HasSubstr("12.0 % is allowed (issue 12)"));
+  EXPECT_THAT(waived.out, HasSubstr("1 pass, 1 regression (waived): exit status 0"));
+  EXPECT_EQ(check(waivers("5%", "9999-12-31")).status, 1);
+  const Ran expired = check(waivers("12%", "2020-01-31"));
+  EXPECT_EQ(expired.status, 1);
+  EXPECT_THAT(expired.out, HasSubstr("expired after 2020-01-31 (issue 12)"));
+  const Ran slower = run({"check", fast, "--baseline", a, "--waive", waivers("5%", "2020-01-31")});
+  EXPECT_EQ(slower.status, 0);
+  EXPECT_THAT(slower.err, HasSubstr("expired after 2020-01-31"));
+  EXPECT_EQ(check(put("broken.json", "{")).status, 2);
+}
+
 TEST_F(ResultsTest, CheckTellsMissingInconclusiveAndNothingCompared) {
   const std::string all = store("all.json", results());
   ResultSet half = results();
