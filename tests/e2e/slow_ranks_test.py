@@ -70,6 +70,11 @@ class Ranks(unittest.TestCase):
         slow = preflight["nodes"][2]
         self.assertEqual(min(preflight["nodes"], key=lambda node: node["gflops"]), slow)
         self.assertTrue(any(text.startswith("GEMM") for text in slow["outliers"]), slow)
+        # Its two pairs are the slowest ones, and the node is named by both.
+        by_rate = sorted(preflight["pairs"], key=lambda pair: pair["gb_s"])
+        self.assertEqual(sorted(pair["nodes"] for pair in by_rate[:2]), [[1, 2], [2, 3]])
+        self.assertEqual(len(by_rate), 4)
+        self.assertIn("all-reduce slow with both neighbours", slow["outliers"])
         for node in preflight["nodes"]:  # all of them on one clock
             self.assertLessEqual(node["skew_s"]["low"], 0.001)
             self.assertGreaterEqual(node["skew_s"]["high"], -0.001)
@@ -91,6 +96,16 @@ class Ranks(unittest.TestCase):
         preflight = json.loads(done.stdout)["preflight"]
         self.assertEqual(preflight["silent"], [0])
         self.assertEqual(preflight["unread"], ["exit status 255: no route to gpu01"])
+
+    def test_without_a_trainer_nodes_are_measured_and_pairs_are_not(self):
+        alone = os.path.join(self.folder, "bertbench")
+        shutil.copy(BERTBENCH, alone)
+        done = subprocess.run([alone, "doctor", "--launcher", "local", "--nodes", "2", "--json"], cwd=self.folder,
+                              env={**self.variables, "PATH": "/usr/bin:/bin"}, text=True, capture_output=True, check=True)
+        preflight = json.loads(done.stdout)["preflight"]
+        self.assertEqual([node["node"] for node in preflight["nodes"]], [0, 1])
+        self.assertNotIn("pairs", preflight)
+        self.assertIn("bert_train", preflight["pairs_problem"])
 
     def test_a_signal_ends_a_preflight_and_what_it_started(self):
         # Stands for a launcher that takes a moment to end what it started elsewhere.

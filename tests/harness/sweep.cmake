@@ -48,6 +48,12 @@ if(TARGET bertbench)
   endforeach()
 endif()
 
+# A preflight measures pairs of nodes by it.
+if(TARGET bert_train)
+  target_compile_definitions(launchers_test PRIVATE BB_BERT_TRAIN="$<TARGET_FILE:bert_train>")
+  add_dependencies(launchers_test bert_train)
+endif()
+
 # Needs the real trainer: two ranks train for a few steps.
 if(TARGET bert_train)
   bb_add_test(sweep_trainer_test TIMEOUT 900 LOCK fake_trainer LIBS bb::sweep bb::reports bb::parsers bb::core

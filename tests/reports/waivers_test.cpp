@@ -81,7 +81,8 @@ TEST(Waivers, BeyondTheLimitItFails) {
   EXPECT_EQ(report.exit_status, 1);
   EXPECT_FALSE(report.cells[0].waived());
   EXPECT_EQ(report.cells[0].waivers.at(0).state, WaiverState::not_enough);
-  EXPECT_THAT(reason_text(report.cells[0]), HasSubstr("allows 8.0 %, and speed is worse by 10.0 %"));
+  EXPECT_THAT(reason_text(report.cells[0]),
+              HasSubstr("allows 8.0 %, and speed is worse by 10.0 %"));
 }
 
 TEST(Waivers, AfterItsLastDayItFails) {
@@ -113,8 +114,8 @@ TEST(Waivers, OneWithoutACellIsANotice) {
   evaluation.kind = WorkKind::evaluation;
   const GateReport report = judged(slower_by_a_tenth(), {other, evaluation});
   EXPECT_EQ(report.exit_status, 1);
-  EXPECT_THAT(codes_of(report.notices), ElementsAre(NoticeCode::waiver_without_cell,
-                                                    NoticeCode::waiver_without_cell));
+  EXPECT_THAT(codes_of(report.notices),
+              ElementsAre(NoticeCode::waiver_without_cell, NoticeCode::waiver_without_cell));
 }
 
 TEST(Waivers, CoverOnlyTheVerdictThatTheyName) {

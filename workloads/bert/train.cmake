@@ -42,6 +42,7 @@ add_library(bert_driver STATIC
   comm/bucket_planner.cpp
   comm/gradient_reducer.cpp
   comm/make_communicator.cpp
+  comm/pair_probe.cpp
   comm/shm.cpp
   comm/sim.cpp
   data/answers.cpp

@@ -96,6 +96,25 @@ std::string skew_text(const NodeReading& reading) {
   return fmt::format("{:+.3f} to {:+.3f}", reading.skew_low_s, reading.skew_high_s);
 }
 
+void print_pairs(Console& console, const Preflight& preflight) {
+  if (!preflight.pairs_problem.empty()) {
+    console.print(
+        escape_for_terminal("no all-reduce between neighbours, " + preflight.pairs_problem) + "\n");
+  }
+  if (preflight.pairs.empty()) return;
+  Table table{{{"nodes", true}, {"all-reduce, GB/s", true}, {"outlier"}}, {}};
+  for (const PairReading& pair : preflight.pairs) {
+    table.rows.push_back({fmt::format("{}, {}", pair.first, pair.second),
+                          pair.gb_s ? fmt::format("{:.3f}", *pair.gb_s) : "-",
+                          pair.gb_s ? pair.outlier : pair.problem});
+  }
+  TextTableOptions look;
+  look.paint = [&](std::size_t, std::size_t column, const std::string& text) {
+    return column == 2 ? console.styled(Style::yellow, text) : text;
+  };
+  console.print(text_table(table, look) + "\n");
+}
+
 void print(Console& console, const Preflight& preflight) {
   Table table{{{"node", true},
                {"host"},
@@ -125,6 +144,7 @@ void print(Console& console, const Preflight& preflight) {
   for (const std::int64_t node : preflight.silent) {
     console.print(console.styled(Style::yellow, fmt::format("node {}: no answer", node)) + "\n");
   }
+  print_pairs(console, preflight);
   for (const std::string& text : preflight.unread) {
     console.print(escape_for_terminal("a process gave no answer, " + text) + "\n");
   }
@@ -135,8 +155,9 @@ void print(Console& console, const Preflight& preflight) {
       preflight.readings, [](const NodeReading& reading) { return !reading.outliers.empty(); });
   console.print(fmt::format(
       "{} of {} nodes answered, {} named (more than {:.0f} % below the median of the others)\n"
-      "GEMM and memory: of one thread; all-reduce between neighbours: not measured\n",
-      preflight.readings.size(), preflight.nodes, named, 100 * kPreflightFloor));
+      "GEMM and memory: of one thread{}\n",
+      preflight.readings.size(), preflight.nodes, named, 100 * kPreflightFloor,
+      preflight.pairs.empty() ? "" : "; all-reduce: 4 MiB over TCP by bert_train"));
 }
 
 ExitCode run_on_nodes(const Options& options, Console& console) {
@@ -232,8 +253,9 @@ extern const Command entry{
     "measures "
     "a product of matrices and a copy of memory by one thread of each node at the same time, its "
     "clock "
-    "and how far its wall clock is off; nodes that differ from the others are named. All-reduce "
-    "between nodes is not measured: a sweep of two nodes shows it.",
+    "and how far its wall clock is off. Then neighbouring nodes sum 4 MiB over TCP in pairs, by "
+    "bert_train, which every node must have as well. Nodes and pairs that differ from the others "
+    "are named.",
     kExamples,
     kStatuses,
     declare};

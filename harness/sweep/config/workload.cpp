@@ -19,9 +19,6 @@ namespace bertbench {
 
 extern const char* const kTemplateSchema;  // configs/schema/template.schema.json
 
-namespace {
-
-/// The trainer built with this harness lies next to it; else PATH decides.
 std::string locate_trainer() {
   std::error_code ec;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", ec);
@@ -32,6 +29,8 @@ std::string locate_trainer() {
   const auto found = find_program("bert_train");
   return found.empty() ? "bert_train" : found;
 }
+
+namespace {
 
 Workload bert_train(const std::string& trainer) {
   Workload workload;

@@ -85,6 +85,10 @@ struct Workload {
   [[nodiscard]] std::vector<std::string> values_of(const std::string& axis) const;
 };
 
+/// The bert_train built with this harness lies next to it; else PATH decides, and its bare name
+/// stands for one that is nowhere.
+[[nodiscard]] std::string locate_trainer();
+
 /// "bert_train" or a template. `trainer`: path of bert_train, or empty to look for it.
 Result<Workload> find_workload(const std::string& name, const std::string& trainer = {});
 /// A template from its text; `source` stands in messages.

@@ -16,8 +16,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// A port that is free now. Two sweeps of one machine may draw the same one; then a rank fails to
-/// listen and the trial is tried again with another.
+}  // namespace
+
 int free_port() {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return 29500;
@@ -30,6 +30,8 @@ int free_port() {
   close(fd);
   return good ? ntohs(address.sin_port) : 29500;
 }
+
+namespace {
 
 /// Removes what an earlier start left in the folder of an attempt that begins again.
 void clear_attempt(const Folder& folder, const OwnLogs& own) {

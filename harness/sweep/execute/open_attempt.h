@@ -15,6 +15,10 @@
 
 namespace bertbench {
 
+/// A port that is free now. Two sweeps of one machine may draw the same one; then a rank fails to
+/// listen and the trial is tried again with another.
+int free_port();
+
 struct OpenAttempt {
   /// Folder, empty log, files, command.json, "started" in the journal.
   static Result<std::unique_ptr<OpenAttempt>> begin(OpenSweep& sweep, WantedAttempt wanted);

@@ -33,6 +33,15 @@ struct NodeReading {
   std::vector<std::string> outliers;  ///< set by name_outliers()
 };
 
+/// What an all-reduce between two neighbouring nodes gave, by bert_train's tcp communicator
+/// (workloads/bert/comm/pair_probe.h).
+struct PairReading {
+  std::int64_t first = 0, second = 0;  ///< nodes
+  std::optional<double> gb_s;          ///< bytes of the sum over its median time
+  std::string problem;                 ///< in place of it
+  std::string outlier;                 ///< set by name_outliers()
+};
+
 struct Preflight {
   std::string created;  ///< RFC 3339, UTC
   std::string launcher;
@@ -43,14 +52,20 @@ struct Preflight {
   bool interrupted = false;  ///< by SIGINT, SIGTERM or SIGHUP, before all nodes had answered
   /// How each process without a reading ended, with its last line.
   std::vector<std::string> unread;
+  std::vector<PairReading> pairs;  ///< by first node
+  /// Why no pair was measured; empty where some were, and where there is one node.
+  std::string pairs_problem;
 };
 
 /// Readings of the probes' lines in what a process printed. `started_s` and `ended_s` are the start
 /// and end of that process by this machine's wall clock. Empty where no line is a probe's.
 [[nodiscard]] std::vector<NodeReading> readings_in(const std::string& printed, double started_s,
                                                    double ended_s);
-/// Sets `outliers` of each reading, from the readings of the other nodes.
-void name_outliers(std::vector<NodeReading>& readings);
+/// Likewise those of pairs; of a pair with several lines the one that has a rate.
+[[nodiscard]] std::vector<PairReading> pairs_in(const std::string& printed);
+/// A node is named by its own rates, and by those of its pairs where all of them are that far below
+/// the median of the other pairs; a pair by its own.
+void name_outliers(std::vector<NodeReading>& readings, std::vector<PairReading>& pairs);
 
 struct PreflightOptions {
   std::string launcher;
@@ -61,8 +76,8 @@ struct PreflightOptions {
 /// SIGINT, SIGTERM and SIGHUP end the processes and the waiting, not this program.
 [[nodiscard]] Result<Preflight> run_preflight(const PreflightOptions& options);
 
-/// {"created", "launcher", "emulated", "nodes": [..], "silent": [..], "unread": [..]}. A value that
-/// was not measured has no key.
+/// {"created", "launcher", "emulated", "nodes": [..], "silent": [..], "unread": [..], "pairs":
+/// [..], "pairs_problem"}. A value that was not measured has no key.
 [[nodiscard]] nlohmann::ordered_json to_json(const Preflight& preflight);
 
 /// For the environment of a result: when and by which launcher it was made, how many nodes answered

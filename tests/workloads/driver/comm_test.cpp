@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "workloads/bert/comm/bucket_planner.h"
 #include "workloads/bert/comm/gradient_reducer.h"
 #include "workloads/bert/comm/make_communicator.h"
+#include "workloads/bert/comm/pair_probe.h"
 #include "workloads/bert/comm/self.h"
 #include "workloads/bert/comm/shm.h"
 #include "workloads/bert/comm/sim.h"
@@ -232,6 +234,51 @@ std::unique_ptr<Communicator> communicator_of(const std::string& kind,
   if (kind == "tcp") return make_tcp_communicator(env, kPatience);
   auto ranks = std::make_unique<Rendezvous>(env, kPatience);
   return make_shm_communicator(env, ranks);
+}
+
+/// What the ranks print together.
+std::string probed_pairs(int world, const PairHandicap& handicap) {
+  const int port = local_port(listen_on("127.0.0.1", 0));
+  std::vector<std::ostringstream> printed(static_cast<std::size_t>(world));
+  std::vector<std::thread> ranks;
+  for (int rank = 0; rank < world; ++rank) {
+    ranks.emplace_back([&, rank] {
+      probe_pairs(environment(rank, world, port), kPatience, handicap,
+                  printed[static_cast<std::size_t>(rank)]);
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+  std::string out;
+  for (const std::ostringstream& one : printed) out += one.str();
+  return out;
+}
+
+TEST(PairProbe, EveryRankIsMeasuredWithBothNeighbours) {
+  for (const auto& [world, lines] : {std::pair{2, 1}, std::pair{3, 3}, std::pair{4, 4}}) {
+    const std::string printed = probed_pairs(world, {});
+    EXPECT_EQ(std::ranges::count(printed, '\n'), lines) << printed;
+    EXPECT_THAT(printed, ::testing::Not(HasSubstr("problem")));
+    EXPECT_THAT(printed, HasSubstr(R"({"pair_probe":1,"nodes":[0,1],"gb_s":)"));
+    if (world > 2) {
+      EXPECT_THAT(printed, HasSubstr(fmt::format("\"nodes\":[{},0]", world - 1)));
+    }
+  }
+}
+
+TEST(PairProbe, AWorldOfOneIsRefused) {
+  std::ostringstream out;
+  EXPECT_THROW(probe_pairs(environment(0, 1, 1), kPatience, {}, out), std::invalid_argument);
+}
+
+TEST(PairProbe, ARankThatDoesNotComeIsNamed) {
+  std::ostringstream out;
+  const int port = local_port(listen_on("127.0.0.1", 0));
+  try {
+    probe_pairs(environment(0, 2, port), milliseconds(100), {}, out);
+    FAIL();
+  } catch (const std::runtime_error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("rank 1 of 2 did not come"));
+  }
 }
 
 class EveryCommunicator : public ::testing::TestWithParam<const char*> {};

@@ -51,6 +51,7 @@ struct TrainOptions {
   std::string
       init_checkpoint;  ///< folder whose weights training begins with; empty = from the seed
   LossScaleOptions loss_scale;
+  bool probe_pairs = false;            ///< no training: what an all-reduce takes each pair of ranks
   double handicap = 0;                 ///< share of each step that is spun away, to prove a gate
   std::int64_t handicapped_rank = -1;  ///< the rank that does so; below 0: all
 

@@ -300,11 +300,14 @@ Result<void> finish_handicap(Given& given) {
   const bool bad_rank =
       at != std::string::npos &&
       (!CLI::detail::lexical_cast(given.handicap.substr(at + 1), rank) || rank < 0);
-  if (bad_rank || !CLI::detail::lexical_cast(digits, number) || !(number >= 0 && number <= 1000)) {
+  constexpr double kMost = 1000;  // times what a step takes
+  const bool is_number = CLI::detail::lexical_cast(digits, number);
+  if (percent) number /= 100;
+  if (bad_rank || !is_number || !(number >= 0 && number <= kMost)) {
     return refuse("--handicap " + given.handicap,
                   "not a share of a step, as 2% or 0.02, with @3 of rank 3 alone");
   }
-  given.options.handicap = percent ? number / 100 : number;
+  given.options.handicap = number;
   return {};
 }
 
@@ -435,6 +438,9 @@ Result<std::variant<TrainOptions, TextAnswer>> parse_options(int argc, const cha
   // For whoever proves a gate: the same training, slower by a known share. It is no option of the
   // workload, so help, --describe-options and identities have nothing of it.
   app.add_option("--handicap", given.handicap, "Spin this share of each step")->group("");
+  // What a preflight asks of two nodes: nothing of it is a training.
+  app.add_flag("--probe-pairs", given.options.probe_pairs, "Measure an all-reduce of each pair")
+      ->group("");
   app.set_version_flag("--version", version_text());
   app.footer(kFooter);
   given.options.command.assign(argv, argv + argc);

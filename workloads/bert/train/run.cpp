@@ -10,6 +10,7 @@
 #include <ostream>
 
 #include "workloads/bert/comm/make_communicator.h"
+#include "workloads/bert/comm/pair_probe.h"
 #include "workloads/bert/core/launch_environment.h"
 #include "workloads/bert/core/module.h"
 #include "workloads/bert/cpu/cpu_backend.h"
@@ -179,6 +180,15 @@ Result<RunEnd> run(TrainOptions options, const LaunchEnvironment& environment, C
         options.expect_world_size, environment.world_size,
         environment.source == "none" ? "no launcher's variables are set"
                                      : environment.source + " variables"));
+  }
+  if (options.probe_pairs) {
+    const std::chrono::milliseconds patience(static_cast<long>(options.comm_timeout_s * 1000));
+    try {
+      probe_pairs(environment, patience, {options.handicap, options.handicapped_rank}, out);
+    } catch (const std::invalid_argument& error) {
+      return usage_error(error.what());
+    }
+    return RunEnd{};
   }
   if (options.threads == 0) {
     options.threads = std::max(1, own_cores() / environment.local_world_size);
