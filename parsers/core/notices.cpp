@@ -1007,7 +1007,7 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "At equal seed and data a trial's losses leave those of the baseline.",
      "--allow-context loss where the training was meant to change."},
     {NoticeCode::loss_curves_agree, "loss_curves_agree",
-     "losses agree at {steps} steps, tolerance {tolerance}",
+     "the loss curves agree over {steps} steps, tolerance {tolerance}",
      "At equal seed and data the losses are those of the baseline."},
     {NoticeCode::loss_curves_not_compared, "loss_curves_not_compared",
      "losses are finite; curves are not compared: {why}",

@@ -16,6 +16,11 @@ namespace {
 /// trials is 1.1 to 2.7 of their standard deviations.
 constexpr double kRanges = 3;
 
+/// Curves that part stay apart. Where training is unstable, rounding alone grows until single steps
+/// are apart by whole percents, and the curves meet again (docs/gate.md). At least this share of
+/// all steps compared must be apart, and half of those from the step on that is named.
+constexpr std::size_t kOneStepApartIn = 3;
+
 struct NotFinite {
   int trials = 0, of = 0;  // of those that state a loss
   std::optional<std::int64_t> step;
@@ -98,20 +103,29 @@ struct Apart {
   double now = 0, before = 0;
 };
 
-/// Compares one trial; the first step where it is apart.
+/// Compares one trial; the first step from which on it is apart. Adds to `compared`.
 std::optional<Apart> compare(const std::vector<LossPoint>& curve, const Losses& losses,
                              double tolerance, std::int64_t& compared) {
   const double digit = printed_unit(curve);
-  std::optional<Apart> first;
+  std::vector<Apart> steps;
+  std::vector<bool> beyond;
   for (const LossPoint& at : curve) {
     const auto same = losses.find(at.step);
     if (same == losses.end()) continue;
-    ++compared;
     const double before = median(same->second);
     const double allowed =
         std::max(tolerance * std::abs(before), kRanges * range(same->second)) + digit;
-    if (!(std::abs(at.loss - before) > allowed)) continue;
-    if (!first || at.step < first->step) first = Apart{at.step, at.loss, before};
+    steps.push_back({at.step, at.loss, before});
+    beyond.push_back(std::abs(at.loss - before) > allowed);
+  }
+  compared += std::ssize(steps);
+  const std::size_t needed = (steps.size() + kOneStepApartIn - 1) / kOneStepApartIn;
+  std::optional<Apart> first;
+  std::size_t apart = 0;
+  for (std::size_t i = steps.size(); i-- > 0;) {
+    if (!beyond[i]) continue;
+    ++apart;
+    if (apart >= needed && 2 * apart >= steps.size() - i) first = steps[i];
   }
   return first;
 }

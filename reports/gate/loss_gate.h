@@ -37,7 +37,8 @@ enum class SameWork {
 /// `base`: the newest run that holds the cell, or null. A regression where a larger share of trials
 /// than in `base` has a loss that is not finite; else where `work` is `yes` and a trial's losses
 /// (LossRecord::at) leave those of the baseline's trials of one seed: further from their median
-/// than the tolerance, 3 times their own range at that step, and one digit of what the logs print.
+/// than the tolerance, 3 times their own range at that step, and one digit of what the logs print;
+/// in a third of all steps compared, and in half of those from the step on that the verdict names.
 /// Trials that both state another last step or interval of print than it are left out.
 /// Trials whose seed is not known are taken as of one seed where those of `base`, two or more,
 /// agree within the tolerance. Absent where the cell's trials state no loss.
