@@ -446,7 +446,7 @@ class PairedGate {
           why, faster ? one.test.p_faster : out.p, faster ? p_faster_adjusted : out.p_adjusted,
           fmt::format("tolerance {} ({}), by pairs{}{}", percent(floor),
                       early(one) ? "the floor at an early look" : "the floor",
-                      one.test.guarded ? "" : fmt::format(" at {}", alpha), look_words(one)))};
+                      one.test.guarded ? "" : fmt::format(" at {:.2g}", alpha), look_words(one)))};
     }
     if (out.pairs_left_out > 0) {
       out.reasons.push_back(
