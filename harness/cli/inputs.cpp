@@ -164,12 +164,8 @@ Inputs find_inputs(const std::vector<std::string>& paths) {
   Inputs inputs;
   for (const std::string& path : paths) {
     std::error_code error;
-    if (is_archive(path)) {
-      inputs.errors.push_back(
-          {path, "is an archive: its logs are read from a folder",
-           fmt::format("run bertbench archive {} --unpack DIR, and name DIR; report, compare and "
-                       "check read the archive",
-                       path)});
+    if (const auto log = refuse_archive(path); !log) {
+      inputs.errors.push_back(log.error());
       continue;
     }
     if (path == "-" || !fs::is_directory(path, error)) {

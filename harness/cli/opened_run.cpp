@@ -17,6 +17,13 @@ bool is_archive(const std::string& path) {
   return path.ends_with(kArchiveEnding) && !std::filesystem::is_directory(path, ignored);
 }
 
+Result<void> refuse_archive(const std::string& path) {
+  if (!is_archive(path)) return {};
+  return fail(path, "is an archive: its logs are read from a folder",
+              "run bertbench archive " + path +
+                  " --unpack DIR, and name DIR; report, compare and check read the archive");
+}
+
 Result<OpenedRun> OpenedRun::open(const std::string& path) {
   OpenedRun out;
   out.path_ = path;

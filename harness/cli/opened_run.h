@@ -14,6 +14,9 @@ namespace bertbench {
 /// A file that `bertbench archive` wrote, by its name.
 [[nodiscard]] bool is_archive(const std::string& path);
 
+/// Of a command that reads logs: an error for an archive, which names the command that unpacks it.
+[[nodiscard]] Result<void> refuse_archive(const std::string& path);
+
 /// An archive lies unpacked in a temporary folder as long as this lives; any other path is itself.
 class OpenedRun {
  public:

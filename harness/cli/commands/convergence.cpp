@@ -7,6 +7,7 @@
 
 #include "harness/cli/command.h"
 #include "harness/cli/console.h"
+#include "harness/cli/opened_run.h"
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
 #include "parsers/core/text.h"
@@ -80,7 +81,7 @@ ExitCode run(const Options& options, Console& console) {
   if (!seconds) return console.error(seconds.error());
   Study study;
   for (const std::string& path : options.paths) {
-    const auto read = read_study(path, study);
+    const auto read = refuse_archive(path).and_then([&] { return read_study(path, study); });
     if (!read) return console.error(read.error(), ExitCode::nothing_read);
   }
   derive(study, *seconds);

@@ -7,6 +7,7 @@
 
 #include "harness/cli/command.h"
 #include "harness/cli/console.h"
+#include "harness/cli/opened_run.h"
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
 #include "parsers/described/described_format.h"
@@ -22,7 +23,7 @@ struct Options {
 };
 
 ExitCode run(const Options& options, Console& console) {
-  auto source = open_source(options.log);
+  auto source = refuse_archive(options.log).and_then([&] { return open_source(options.log); });
   if (!source) return console.error(source.error(), ExitCode::nothing_read);
   const auto induced = induced_from(**source, options.name);
   if (!induced.format) {

@@ -7,6 +7,7 @@
 #include "harness/cli/command.h"
 #include "harness/cli/console.h"
 #include "harness/cli/help.h"
+#include "harness/cli/opened_run.h"
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
 #include "harness/sweep/plan/launcher.h"
@@ -164,7 +165,7 @@ std::string_view lack_of(const FormatFinding& finding) {
 }
 
 Result<ordered_json> explained(const std::string& log) {
-  const auto found = explain_log(log);
+  const auto found = refuse_archive(log).and_then([&] { return explain_log(log); });
   if (!found) return tl::unexpected(found.error());
   ordered_json rows = ordered_json::array();
   for (const FormatFinding& finding : found->formats) {

@@ -96,11 +96,17 @@ TEST_F(ArchiveTest, CommandsReadResultsOfItAsOfTheFolder) {
 
 TEST_F(ArchiveTest, WhatReadsLogsNamesTheCommandThatUnpacks) {
   ASSERT_EQ(pack().status, 0);
-  for (const char* command : {"extract", "reconcile", "goodput"}) {
-    const Ran ran = run({command, path("run.tar.zst")});
-    EXPECT_EQ(ran.status, 5) << command << ran.out;
+  for (std::vector<std::string> words : {std::vector<std::string>{"extract"},
+                                         {"reconcile"},
+                                         {"goodput"},
+                                         {"describe"},
+                                         {"convergence"},
+                                         {"list", "formats", "--explain"}}) {
+    words.push_back(path("run.tar.zst"));
+    const Ran ran = run(words);
+    EXPECT_EQ(ran.status, 5) << words[0] << ran.out;
     EXPECT_THAT(ran.err, HasSubstr("bertbench archive " + path("run.tar.zst") + " --unpack DIR"))
-        << command;
+        << words[0];
   }
 }
 
