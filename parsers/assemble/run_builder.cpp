@@ -141,6 +141,24 @@ void RunDraft::mend_headless(const Sample& second) {
   if (2 * as_counted < as_seen) first.iterations = stride;
 }
 
+// The first line of a log without its head stands for no more iterations than the next one, where
+// its rate is of the newest ones.
+void RunDraft::weigh_headless() {
+  constexpr std::int64_t kApart = 4;  // times: a log may begin with a longer interval
+  if (log.records.size() < 2) return;
+  Record& first = log.records[0];
+  const Record& second = log.records[1];
+  const std::int64_t stride = second.step - first.step;
+  // A bar's elapsed time is of all that it has counted.
+  const bool counts_time = !std::isnan(first.time_s) && !log.clock_is_wall;
+  if (stride < 1 || first.iterations < kApart * stride || second.iterations != stride ||
+      std::isnan(first.printed_rate) || counts_time) {
+    return;
+  }
+  first.seconds *= static_cast<double>(stride) / static_cast<double>(first.iterations);
+  first.iterations = stride;
+}
+
 void RunDraft::join_records_after(std::int64_t step) { store_.join_after(step); }
 
 void RunDraft::set_loss(double loss, std::int64_t line) {
@@ -155,6 +173,7 @@ RunLog RunDraft::take() {
     log.notices.push_back(make_notice(NoticeCode::window_of_records_merged, 0));
   }
   log.records = store_.take();
+  weigh_headless();
   if (begins_at_ > 0) {
     const auto begin = std::ranges::find_if(
         log.records, [&](const Record& record) { return record.step >= begins_at_; });

@@ -88,6 +88,7 @@ class RunDraft {
   };
   void add_rank_seconds(Record& record, const Sample& sample);
   void note_loss(Record& record, double loss);
+  void weigh_headless();
 
   RecordStore store_;
   std::int64_t begins_at_ = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "parsers/core/text.h"
 #include "parsers/described/stated_facts.h"
@@ -54,7 +55,9 @@ bool DescribedParser::parse(const Line& line, RunBuilder& out) {
 
 bool DescribedParser::read_line(const DescribedRule& rule, const Line& line) {
   if (rule.rows ? table_ != &rule : !stands_on(line, rule)) return false;
-  if (!values_.read(rule, line.text, line.terminator == 0, description_.day_first)) return false;
+  const bool whole = rule.whole && !line.whole.empty();
+  const std::string_view text = whole ? line.whole : line.text;
+  if (!values_.read(rule, text, line.terminator == 0, description_.day_first)) return false;
   if (!rule.rows) return true;
   const std::pair row(values_.count(Field::epoch).value_or(0),
                       values_.count(Field::step).value_or(-1));
@@ -166,7 +169,9 @@ Sample DescribedParser::sample_of(const Line& line) const {
   sample.loss = values_.number(Field::loss);
   sample.line = line.number;
   sample.end_byte = line.end_byte;
-  sample.rank = line.rank;
+  // "40: loss 0.2": what a launcher's label looks like is the step.
+  const bool label_counts = std::less<>()(values_.text(Field::step).data(), line.text.data());
+  if (!values_.has(Field::step) || !label_counts) sample.rank = line.rank;
   if (const auto rank = values_.count(Field::rank)) {
     sample.rank = static_cast<int>(std::min<std::int64_t>(*rank, 1 << 24));
   }

@@ -70,6 +70,7 @@ struct DescribedRule {
   bool rows = false;        ///< its literal is on the head of a table whose rows it reads
   bool fallback = false;    ///< counts where no other rule gives records
   bool interrupts = false;  ///< is of an evaluation: its time is no training
+  bool whole = false;       ///< its pattern reads Line::whole, where the line has that
   std::optional<Status> outcome;
   std::optional<DescribedNote> note;
 

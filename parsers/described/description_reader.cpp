@@ -192,6 +192,7 @@ class DescriptionReader {
                                     {"fallback", &rule.fallback},
                                     {"rows", &rule.rows},
                                     {"interrupts", &rule.interrupts},
+                                    {"whole_line", &rule.whole},
                                     {"wraps", &rule.wraps}}) {
       *flag = is_set(object, pointer, key);
     }

@@ -77,6 +77,9 @@ constexpr auto kLineKeys = std::to_array<FormatKey>({
     {"within_run", kFlag, "the line means nothing where no run is open"},
     {"interrupts", kFlag,
      "the line is of an evaluation, whose time is taken off the clock of the training"},
+    {"whole_line", kFlag,
+     "the pattern reads the line with the ISO stamp or the number that a container or a launcher "
+     "may have put before it"},
     {"outcome", R"({"$ref": "#/$defs/outcome"})", "the line states how the run ended"},
     {"note", R"({"$ref": "#/$defs/note"})", "what a reader of numbers from such lines should know"},
 });

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -135,6 +136,7 @@ class RuleWriter {
     }
     const bool below = shape_.head && !shape_.head->same_line;
     if (below) rule["rows"] = true;
+    if (shape_.whole) rule["whole_line"] = true;
     const std::string example = readable(first_.text);
     rule["example"] = below ? shape_.head->text + '\n' + example : example;
     return rule;
@@ -274,8 +276,10 @@ class RuleWriter {
     const std::string_view label = part(first_, number.begin, number.value_begin);
     const std::string_view value = part(first_, number.value_begin, number.value_end);
     std::string out;
+    const char before = number.begin > 0 ? first_.text[number.begin - 1] : ' ';
+    const bool inside_word = is_letter(before) || is_digit(before);
     const bool begins_word =
-        label.empty() ? !shape_.head : is_letter(label[0]) || is_digit(label[0]);
+        !inside_word && (label.empty() ? !shape_.head : is_letter(label[0]) || is_digit(label[0]));
     if (begins_word) out += "\\b";
     if (!label.empty()) out += quoted_before_number(label);
     offer(label);
@@ -396,6 +400,7 @@ std::vector<Taken> taken_of(const LineShape& shape, const ShapeMeaning& meaning)
     const bool planned = has_total(*meaning.epoch);
     out.push_back({*meaning.epoch, "epoch", planned ? "epochs" : "", true});
   }
+  if (meaning.rank) out.push_back({*meaning.rank, "rank", ""});
   take_times(meaning.times, out);
   return out;
 }
@@ -468,11 +473,18 @@ class Induction {
 
   std::optional<InducedFormat> run(std::string_view name) {
     name_ = name;
-    std::vector<Candidate> candidates;
-    for (const LineShape& shape : shapes_.shapes()) {
-      if (shape.evaluation || !shape.counts()) continue;
+    std::vector<Candidate> candidates, of_one_line;
+    for (const LineShape& found : shapes_.shapes()) {
+      if (found.evaluation || !found.counts()) continue;
+      auto apart = with_growing_total_apart(found);
+      if (apart) apart_.push_back(std::move(*apart));
+      const LineShape& shape = apart ? apart_.back() : found;
       auto meaning = meaning_of(shape);
       if (!meaning) continue;
+      if (shape.examples.size() == 1) {
+        if (stands_alone(shape)) of_one_line.push_back({&shape, *meaning});
+        continue;
+      }
       if (comes_in_other_units(shape)) {
         ShapeTimes& times = meaning->times;
         times.seconds.reset();
@@ -484,6 +496,7 @@ class Induction {
       }
       if (is_training(shape, *meaning)) candidates.push_back({&shape, *meaning});
     }
+    if (candidates.empty() && of_one_line.size() == 1) candidates = std::move(of_one_line);
     std::ranges::stable_sort(
         candidates, [&](const Candidate& a, const Candidate& b) { return worth(a) > worth(b); });
     // Steps without a time come after epochs with theirs.
@@ -565,13 +578,20 @@ class Induction {
     return is_training(shape, *meaning) ? Lack::text : Lack::training;
   }
 
+  /// One line of a training: it has a loss, and it is not of some work on data.
+  static bool stands_alone(const LineShape& shape) {
+    return !shape.after_counter && !shape.head && loss_of(shape) &&
+           !names_other_work(shape.examples.front().text);
+  }
+
   [[nodiscard]] bool is_training(const LineShape& shape, const ShapeMeaning& meaning) const {
     const std::size_t n = shape.examples.size();
     const bool learns = 2 * shape.learning >= n;
     const ShapeLine& first = shape.examples.front();
     const bool place = first.at(meaning.step).meaning == Meaning::place;
     const bool boxed = first.text.front() == '|';  // its time stands on another line of the box
-    const std::size_t least = meaning.times.any() ? 2 : 3;
+    const std::size_t least =
+        meaning.times.any() || has_time_on_other_lines(shape, meaning) ? 2 : 3;
     if (n < least) return false;
     if (learns || (shape.has(Meaning::epoch) && shape.has(Meaning::counter))) return true;
     // The rest of the log says nothing of a table, nor of batches that are loaded.
@@ -644,6 +664,16 @@ class Induction {
     return std::nullopt;
   }
 
+  /// "Epoch 3 / 9", and on a line of its own "Epoch Time: 0:04:42".
+  [[nodiscard]] bool has_time_on_other_lines(const LineShape& shape,
+                                             const ShapeMeaning& meaning) const {
+    return counts_by_one(shape, meaning) &&
+           std::ranges::any_of(shapes_.shapes(), [&](const LineShape& other) {
+             return !other.evaluation && !other.counts() && comes_with(other, shape) &&
+                    companion_times(other, true).any();
+           });
+  }
+
   /// "Iteration: 3", and on a line of its own "Loss: 0.13": as many of the one as of the other.
   [[nodiscard]] bool has_loss_on_other_lines(const LineShape& shape) const {
     return std::ranges::any_of(shapes_.shapes(), [&](const LineShape& other) {
@@ -682,6 +712,7 @@ class Induction {
     format["title"] = "lines of one shape that repeats";
     if (meaning.step_is_epoch) format["iteration"] = "epoch";
     if (meaning.day_first) format["date_order"] = "day_first";
+    if (const Json notes = notes_of(meaning); !notes.empty()) format["notes"] = notes;
     format["lines"] = Json::array();
     for (Json& evaluation : evaluations(*rule, shape))
       format["lines"].push_back(std::move(evaluation));
@@ -699,6 +730,23 @@ class Induction {
     out.lines = shape.lines;
     out.timed = timed;
     out.ambiguous = meaning.time_is_ambiguous && !timed;
+    return out;
+  }
+
+  /// What a reader of the numbers should know of them.
+  [[nodiscard]] static Json notes_of(const ShapeMeaning& meaning) {
+    constexpr double kLonger = 1.3;  // times; less is rounding
+    Json out = Json::array();
+    if (meaning.times.mean_so_far) {
+      out.push_back(
+          "the printed time is a mean over all iterations so far: what each line adds to "
+          "it was taken");
+    }
+    if (meaning.outlasts_clock > kLonger) {
+      out.push_back(
+          "a printed time is longer than an iteration by the clock and was left out: it "
+          "may be of several, as of those that a step accumulates");
+    }
     return out;
   }
 
@@ -721,11 +769,11 @@ class Induction {
   }
 
   /// Most of the steps up are of one; launches and repeated lines part them.
-  [[nodiscard]] static bool counts_by_one(const Candidate& main) {
+  [[nodiscard]] static bool counts_by_one(const LineShape& shape, const ShapeMeaning& meaning) {
     int one = 0, more = 0;
-    for (std::size_t i = 1; i < main.shape->examples.size(); ++i) {
+    for (std::size_t i = 1; i < shape.examples.size(); ++i) {
       const auto value_at = [&](std::size_t line) {
-        return main.shape->examples[line].at(main.meaning.step).value;
+        return shape.examples[line].at(meaning.step).value;
       };
       const double up = value_at(i) - value_at(i - 1);
       if (up > 0) ++(up == 1 ? one : more);
@@ -738,10 +786,11 @@ class Induction {
     const ShapeTimes& own = main.meaning.times;
     bool wants_time =
         !own.elapsed && !own.seconds && !own.seconds_per_iteration && !own.mean_so_far && !own.rate;
-    const bool of_each = counts_by_one(main);
+    const bool of_each = counts_by_one(*main.shape, main.meaning);
     std::vector<Json> out;
     for (const LineShape& shape : shapes_.shapes()) {
       if (shape.evaluation || shape.counts() || !comes_with(shape, *main.shape)) continue;
+      if (main.shape->lines == 1) break;  // any other line comes as often
       const auto loss = wants_loss ? loss_of(shape) : std::nullopt;
       const ShapeTimes times = wants_time ? companion_times(shape, of_each) : ShapeTimes{};
       std::vector<Taken> taken;
@@ -758,6 +807,7 @@ class Induction {
   }
 
   const LineShapes& shapes_;
+  std::deque<LineShape> apart_;  ///< shapes with a place taken apart, which candidates point to
   bool of_training_;
   std::string_view name_;
 };

@@ -10,6 +10,7 @@
 #include "parsers/core/text.h"
 #include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"
+#include "parsers/lines/decoration.h"
 #include "parsers/lines/spelled_duration.h"
 
 namespace bertbench {
@@ -18,26 +19,27 @@ namespace {
 using Words = std::span<const std::string_view>;
 
 // What people call an iteration. All lists are of words in small letters.
-constexpr std::array<std::string_view, 21> kIterations = {
-    "step", "steps", "iter",      "iters",   "iteration", "iterations", "it",
-    "itr",  "its",   "batch",     "batches", "minibatch", "update",     "updates",
-    "upd",  "updt",  "timesteps", "episode", "episodes",  "cycle",      "round"};
+constexpr std::array<std::string_view, 22> kIterations = {
+    "step", "steps",     "iter",    "iters",     "iteration", "iterations", "it", "itr",
+    "its",  "batch",     "batches", "minibatch", "update",    "updates",    "up", "upd",
+    "updt", "timesteps", "episode", "episodes",  "cycle",     "round"};
 constexpr auto kEpochs = std::to_array<std::string_view>(
     {"epoch", "epochs", "ep", "epo",
      // Of other languages; a word of a script without blanks may stand anywhere in a label.
-     "epoca", "epoche", "época", "Época", "époque", "Époque", "эпоха", "Эпоха", "エポック",
-     "에포크", "에폭"});
+     "epoka", "epocha", "epoca", "epoche", "época", "Época", "époque", "Époque", "эпоха", "Эпоха",
+     "エポック", "에포크", "에폭"});
 constexpr auto kTimes = std::to_array<std::string_view>(
-    {"time", "elapsed", "took", "taken", "duration", "cost", "spent", "used", "runtime", "timer",
-     "耗时", "用时", "时间", "時間", "시간", "tiempo", "tempo", "temps", "waktu"});
+    {"time",    "elapsed", "took",  "taken", "duration", "cost", "spent", "used",
+     "runtime", "timer",   "耗时",  "用时",  "时间",     "時間", "시간",  "tiempo",
+     "tempo",   "temps",   "waktu", "czas",  "zeit",     "время"});
 constexpr auto kSinceStart =
     std::to_array<std::string_view>({"elapsed", "total", "since", "wall", "总", "累计"});
 // Words of a number that is not of the training so far.
 constexpr auto kEvaluations = std::to_array<std::string_view>(
-    {"val",      "valid",      "validation", "eval",      "evaluation", "evaluating",
-     "evaluate", "test",       "testing",    "inference", "predict",    "prediction",
-     "dev",      "validating", "predicting", "tests",     "验证",       "測試",
-     "测试",     "評価",       "検証",       "검증",      "테스트"});
+    {"cv",       "val",        "valid",      "validation", "eval",      "evaluation", "evaluating",
+     "validate", "evaluate",   "test",       "testing",    "inference", "predict",    "prediction",
+     "dev",      "validating", "predicting", "tests",      "验证",      "測試",       "测试",
+     "評価",     "検証",       "검증",       "테스트"});
 constexpr std::array<std::string_view, 10> kPlans = {"best", "size",   "per",   "max", "every",
                                                      "last", "warmup", "early", "min", "patience"};
 constexpr auto kOtherTimes = std::to_array<std::string_view>(
@@ -54,10 +56,10 @@ constexpr std::array<std::string_view, 4> kProgress = {"train", "training", "tra
 constexpr std::array<std::string_view, 8> kAfterCounters = {"no",    "nr", "num", "number",
                                                             "index", "id", "idx", "count"};
 constexpr auto kOfTraining = std::to_array<std::string_view>(
-    {"loss",     "losses", "lr",         "train", "training", "trained", "grad",
-     "gnorm",    "ppl",    "perplexity", "acc",   "accuracy", "reward",  "return",
-     "learning", "kl",     "nll",        "损失",  "训练",     "損失",    "学習",
-     "손실",     "학습",   "perda",      "perte", "verlust"});
+    {"loss",  "losses",     "lr",      "train",    "training", "trained", "grad",     "gnorm",
+     "ppl",   "perplexity", "acc",     "accuracy", "reward",   "return",  "learning", "kl",
+     "nll",   "损失",       "训练",    "損失",     "学習",     "손실",    "학습",     "err",
+     "perda", "perte",      "verlust", "strata",   "потери",   "обучение"});
 constexpr std::array<std::string_view, 22> kSequences = {
     "sample",    "samples", "example", "examples", "ex",        "seq",   "seqs", "sequence",
     "sequences", "sent",    "sents",   "sentence", "sentences", "img",   "imgs", "image",
@@ -84,19 +86,21 @@ bool holds(Words list, std::string_view word) {
 bool is_any_letter(char c) { return is_letter(c) || static_cast<unsigned char>(c) >= 0x80; }
 bool is_word(char c) { return is_any_letter(c) || is_digit(c) || c == '_'; }
 
+/// Whether the letter that the byte at `i` is of is one of ASCII, or a Latin one with a mark: "é".
+bool is_latin_at(std::string_view text, std::size_t i) {
+  constexpr int kContinuationBytes = 3;  // of a code point, at most
+  for (int n = 0; n < kContinuationBytes && i > 0; ++n) {
+    if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) break;
+    --i;
+  }
+  const auto first = static_cast<unsigned char>(text[i]);
+  return first < 0x80 || (first >= 0xC3 && first <= 0xC5);
+}
+
 /// Whether the letter at `at` and the one before it are of two scripts: "Loss损失", but not
 /// "época".
 bool changes_script(std::string_view text, std::size_t at) {
-  const auto is_latin = [&](std::size_t i) {
-    constexpr int kContinuationBytes = 3;  // of a code point, at most
-    for (int n = 0; n < kContinuationBytes && i > 0; ++n) {
-      if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) break;
-      --i;
-    }
-    const auto first = static_cast<unsigned char>(text[i]);
-    return first < 0x80 || (first >= 0xC3 && first <= 0xC5);
-  };
-  return is_latin(at) != is_latin(at - 1);
+  return is_latin_at(text, at) != is_latin_at(text, at - 1);
 }
 
 /// Bytes of a punctuation mark or blank of Chinese and Japanese texts at the start of `text`: those
@@ -165,8 +169,9 @@ bool names_loss(const Label& label) {
       "scale",  "scaling", "scaler", "weight", "weights", "coef", "coeff",
       "lambda", "ratio",   "factor", "window", "type",    "num",  "count"};
   const std::string_view last = label.last();
-  constexpr auto kLosses = std::to_array<std::string_view>(
-      {"nll", "xent", "cost", "损失", "損失", "손실", "perda", "pérdida", "perte", "verlust"});
+  constexpr auto kLosses =
+      std::to_array<std::string_view>({"nll", "xent", "cost", "损失", "損失", "손실", "perda",
+                                       "pérdida", "perte", "verlust", "strata", "потери"});
   if (holds(kLosses, last)) return true;
   if (last == "entropy") return label.count > 1 && label.words[label.count - 2] == "cross";
   if (label.has(kOthers)) return false;
@@ -307,6 +312,13 @@ Unit unit_of(const Label& label) {
   return out;
 }
 
+/// "Tokens / " of "Tokens / Sec: 125", which ends before `end`.
+bool ends_with_per(std::string_view line, std::size_t end) {
+  constexpr std::string_view kPer = " / ";
+  return end > kPer.size() && line.substr(end - kPer.size(), kPer.size()) == kPer &&
+         is_letter(line[end - kPer.size() - 1]);
+}
+
 /// Where the label of the number at `at` begins, after `from`: its words, with what parts them from
 /// the number.
 std::size_t label_begin(std::string_view line, std::size_t from, std::size_t at) {
@@ -331,7 +343,7 @@ std::size_t label_begin(std::string_view line, std::size_t from, std::size_t at)
   // Words with single blanks between them, up to what parts fields.
   while (i > from) {
     const char c = line[i - 1];
-    const bool blank = c == ' ' && i - 1 > from && (is_word(line[i - 2]));
+    const bool blank = c == ' ' && i - 1 > from && (is_word(line[i - 2]) || ends_with_per(line, i));
     if (!is_word(c) && c != '-' && c != '/' && c != '.' && !blank) break;
     if (c == '-' && i - 1 > from && line[i - 2] == ' ') break;
     --i;
@@ -383,6 +395,9 @@ class Reader {
       clock.value = found->stamp.seconds;
       out_.push_back(clock);
       at_ = from_ = clock.end;
+      // "2024-05-01T10:00:00Z stdout F step 3": the rest of what a container put there.
+      const std::size_t text = line_.size() - without_transport(line_).size();
+      at_ = from_ = std::max(at_, text);
     }
     while (at_ < line_.size() && out_.size() < kMostNumbers) {
       const char c = line_[at_];
@@ -392,7 +407,8 @@ class Reader {
         continue;
       }
       const bool after_mark = at_ >= 3 && wide_mark(line_.substr(at_ - 3)) > 0;
-      const bool after_word = at_ > 0 && is_word(line_[at_ - 1]) && !after_mark;
+      const bool after_word = at_ > 0 && is_word(line_[at_ - 1]) && !after_mark &&
+                              (is_digit(line_[at_ - 1]) || is_latin_at(line_, at_ - 1));
       if (digit && (!after_word || after_counter())) {
         number();
       } else if (!after_word && is_not_finite()) {
@@ -514,7 +530,7 @@ class Reader {
     if (end < line_.size() && is_any_letter(line_[end]) && !(found.whole && is_ordinal(end))) {
       const Unit unit = unit_at(line_.substr(end));
       if (found.whole) suffix_ = counting_suffix(end);
-      if (unit.length == 0 && !suffix_) return skip_word();
+      if (unit.length == 0 && !suffix_ && is_latin_at(line_, end)) return skip_word();
     }
     found.value_end = end;
     at_ = end;
@@ -581,10 +597,15 @@ class Reader {
   bool spelled(LineNumber& found) {
     const auto duration = spelled_duration(line_.substr(at_));
     if (!duration) return false;
+    const bool left = line_.substr(0, at_).ends_with("(- ");  // "(- 19m 0s)"
     found.value = duration->seconds;
     at_ = found.value_end = at_ + duration->length;
     found.meaning = Meaning::duration;
-    add(found);
+    if (left) {
+      skip_word();
+    } else {
+      add(found);
+    }
     return true;
   }
 
@@ -593,10 +614,21 @@ class Reader {
     const auto seconds = cursor.duration();
     if (!seconds) return skip_word();
     found.value = *seconds;
+    const std::string_view before = line_.substr(0, at_);
     at_ = found.value_end = at_ + cursor.at();
-    if (is_time_of_day()) return skip_word();
+    if (is_time_of_day() || ends_with_date(before)) return skip_word();
     found.meaning = Meaning::duration;
     add(found);
+  }
+
+  /// "01-02 " before "10:07"
+  static bool ends_with_date(std::string_view text) {
+    constexpr std::size_t kDate = 6;  // bytes
+    if (text.size() < kDate) return false;
+    const std::string_view date = text.substr(text.size() - kDate);
+    const bool mark = date[2] == '-' || date[2] == '/' || date[2] == '.';
+    return mark && is_digit(date[0]) && is_digit(date[1]) && is_digit(date[3]) &&
+           is_digit(date[4]) && date[5] == ' ';
   }
 
   /// "10:07 PM"
@@ -720,6 +752,8 @@ class Reader {
       found.begins = label.has(kBeginnings);
     } else if (time || after.meaning != Meaning::other || named.meaning != Meaning::other) {
       take_time(found, label, text, named, after, time);
+    } else if (last == "rank" && found.whole) {
+      found.meaning = Meaning::rank;
     } else if (names_loss(label)) {
       found.meaning = Meaning::loss;
     } else {
@@ -782,7 +816,7 @@ class Reader {
         then.starts_with(" remaining") || std::isnan(found.value)) {
       return;
     }
-    if (found.value > 1e9 && found.value < 1e10) {  // seconds since 1970
+    if (is_unix_time(found.value)) {
       found.meaning = Meaning::clock;
       return;
     }
@@ -804,9 +838,49 @@ class Reader {
         label.has(kSinceStart) || among(kSinceStart, word_at(then, blank, following));
   }
 
+  /// Seconds since 1970, of this century.
+  static bool is_unix_time(double value) { return value > 1e9 && value < 1e10; }
+
+  /// A counter and its share of all, next to a time: "(500 5%) 2.8543", "5000 5% (0m 9s) 2.2206".
+  [[nodiscard]] bool before_percentage() const {
+    if (at_ >= line_.size() || line_[at_] != ' ') return false;
+    const std::size_t end = line_.find_first_not_of("0123456789", at_ + 1);
+    if (end == std::string_view::npos || end == at_ + 1 || line_[end] != '%') return false;
+    const std::string_view rest = line_.substr(end + 1);
+    const bool timed = std::ranges::any_of(
+        out_, [](const LineNumber& number) { return number.meaning == Meaning::duration; });
+    return timed ? rest.starts_with(") ")
+                 : rest.starts_with(" (") && spelled_duration(rest.substr(2)).has_value();
+  }
+
+  /// The mean of the loss that the function of PyTorch's tutorials prints last.
+  [[nodiscard]] bool follows_percentage(const LineNumber& found) const {
+    if (found.whole || out_.empty()) return false;
+    const std::string_view before = line_.substr(0, found.value_begin);
+    return before.ends_with("%) ") ||
+           (before.ends_with("s) ") && before.find("% (") != before.npos);
+  }
+
   /// "[50/391]", "(50/391)", "50/391", and the "[50]" of "Epoch: [44][50]".
   void take_place(LineNumber& found, const Label& label, std::string_view text) const {
     if (counts_data()) return;
+    if (out_.empty() && label.count == 0 && found.begin <= 1 && is_unix_time(found.value)) {
+      found.meaning = Meaning::clock;
+      return;
+    }
+    if (found.whole && before_percentage()) {
+      // "5m 1s (- 19m 0s) (500 5%)": with the mark before it, by which such lines are known.
+      constexpr std::string_view kBefore = "s) (";
+      found.meaning = Meaning::counter;
+      const bool marked = line_.substr(0, found.value_begin).ends_with(kBefore);
+      found.begin = found.value_begin - (marked ? kBefore.size() : 0);
+      return;
+    }
+    if (label.count == 0 && follows_percentage(found)) {
+      found.meaning = Meaning::loss;
+      found.begin = found.value_begin;
+      return;
+    }
     const auto open = text.find_last_of("[(");
     const bool bracket = open != std::string_view::npos;
     const bool named = among(kProgress, label.last());
@@ -825,9 +899,9 @@ class Reader {
     }
   }
 
-  /// "[50]\tl2: 0.04", "00000017) perceptual - 53.96", "350, train_loss=0.2587", "333 154
-  /// Loss=0.02": a number at the front of the message, or two, with a mark or before a name, before
-  /// a value of several digits. The items of a list have none.
+  /// "[50]\tl2: 0.04", "00000017) perceptual - 53.96", "40: 111.17, ", "350, train_loss=0.2587",
+  /// "333 154 Loss=0.02": a number at the front of the message, or two, with a mark or before a
+  /// name, before a value of several digits. The items of a list have none.
   bool leads(LineNumber& found) const {
     const std::size_t first = message_begin();
     const bool bracket = line_[first] == '[' && first + 1 == found.value_begin;
@@ -840,8 +914,10 @@ class Reader {
     // "[0] " is a rank.
     const bool marked =
         bracket ? rest.starts_with("]\t")
-                : rest.starts_with(") ") || (rest.starts_with(", ") && named(rest, 2)) ||
-                      rest.starts_with(" | ") || (rest.starts_with(" ") && named(rest, 1));
+                : rest.starts_with(") ") ||
+                      (rest.starts_with(": ") && rest.size() > 2 && is_digit(rest[2])) ||
+                      (rest.starts_with(", ") && named(rest, 2)) || rest.starts_with(" | ") ||
+                      rest.starts_with(" : ") || (rest.starts_with(" ") && named(rest, 1));
     const std::size_t point = rest.find('.');
     const bool valued = point != std::string_view::npos && point > 0 && point + 2 < rest.size() &&
                         is_digit(rest[point - 1]) && is_digit(rest[point + 1]) &&
@@ -866,6 +942,11 @@ class Reader {
   [[nodiscard]] std::size_t message_begin() const {
     std::size_t at = 0;
     if (!out_.empty() && out_.front().meaning == Meaning::clock) at = out_.front().end;
+    // "[02-27 04:51:11|INFO|iter_speed.py:86] 1500 : iter_speed 33.99 seconds per iteration"
+    if (at > 0 && out_.front().begin == 1 && line_[0] == '[' && line_.substr(at).starts_with('|')) {
+      const std::size_t close = line_.find("] ", at);
+      at = close == std::string_view::npos ? at : close + 1;
+    }
     at = std::min(line_.find_first_not_of(" \t", at), line_.size() - 1);
     const std::size_t close = line_.find("] ", at);
     if (at > 0 && line_[at] == '[' && close != std::string_view::npos &&

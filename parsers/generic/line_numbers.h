@@ -22,6 +22,7 @@ enum class Meaning {
   duration,       ///< seconds of or since something
   clock,          ///< date and time
   loss,
+  rank,  ///< of the process that prints the line
 };
 
 /// One number, and the stretch of the line from its label to its unit.
@@ -42,6 +43,9 @@ struct LineNumber {
   bool names_total = false;           ///< a counter of all epochs: "global_step"
   bool begins = false;                ///< "Starting epoch 3/6": what it counts is not done yet
   [[nodiscard]] bool has_total() const { return total_end > total_begin; }
+  [[nodiscard]] bool counts() const {
+    return meaning == Meaning::epoch || meaning == Meaning::counter || meaning == Meaning::place;
+  }
 };
 
 /// In the order of the line. Numbers that mean nothing known are left out, as are those of

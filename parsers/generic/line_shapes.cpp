@@ -59,6 +59,14 @@ std::string key_of(std::string_view line, const LineNumber& number, bool with_un
   return out + '\n';
 }
 
+bool any_counts(const std::vector<LineNumber>& numbers) {
+  return std::ranges::any_of(numbers, &LineNumber::counts);
+}
+
+bool any_is(const std::vector<LineNumber>& numbers, Meaning meaning) {
+  return std::ranges::find(numbers, meaning, &LineNumber::meaning) != numbers.end();
+}
+
 bool is_bar(std::string_view line) { return line.find("%|") != std::string_view::npos; }
 
 }  // namespace
@@ -67,6 +75,40 @@ bool LineShape::has(Meaning meaning) const {
   const ShapeLine& first = examples.front();
   return std::ranges::any_of(first.key,
                              [&](std::size_t i) { return first.numbers[i].meaning == meaning; });
+}
+
+std::optional<LineShape> with_growing_total_apart(const LineShape& shape) {
+  const auto& lines = shape.examples;
+  for (std::size_t i = 0; i < lines.front().key.size() && lines.size() > 1; ++i) {
+    bool stands = lines.front().at(i).has_total();
+    int up = 0, down = 0;
+    for (std::size_t k = 1; k < lines.size() && stands; ++k) {
+      const LineNumber& before = lines[k - 1].at(i);
+      const LineNumber& now = lines[k].at(i);
+      stands = now.has_total() && now.value == before.value;
+      if (now.total != before.total) ++(now.total > before.total ? up : down);
+    }
+    if (!stands || up == 0 || down > 0) continue;
+    LineShape out = shape;
+    for (ShapeLine& line : out.examples) {
+      const std::size_t place = line.key[i];
+      LineNumber counter = line.numbers[place];
+      counter.meaning = Meaning::counter;
+      counter.begin = counter.value_begin = counter.total_begin;
+      counter.end = counter.value_end = counter.total_end;
+      counter.value = counter.total;
+      counter.total_begin = counter.total_end = 0;
+      LineNumber& epoch = line.numbers[place];
+      epoch.meaning = Meaning::epoch;
+      epoch.end = epoch.value_end;
+      epoch.total_begin = epoch.total_end = 0;
+      line.numbers.insert(line.numbers.begin() + static_cast<std::ptrdiff_t>(place) + 1, counter);
+      for (std::size_t& other : line.key) other += other > place ? 1 : 0;
+      line.key.insert(line.key.begin() + static_cast<std::ptrdiff_t>(i) + 1, place + 1);
+    }
+    return out;
+  }
+  return std::nullopt;
 }
 
 void LineShapes::feed(std::string_view bytes) {
@@ -99,7 +141,7 @@ void LineShapes::line(std::string_view text) {
   if (std::ranges::none_of(text, is_digit)) return head(text);
   if (is_bare(text)) return piece(text);
   clean_line(text, ansi_, pieces_);
-  for (const Piece& one : pieces_) piece(one.text);
+  for (const Piece& one : pieces_) piece(one.text, one.whole);
 }
 
 void LineShapes::head(std::string_view text) {
@@ -144,9 +186,19 @@ bool LineShapes::row(std::string_view text) {
   return true;
 }
 
-void LineShapes::piece(std::string_view text) {
+void LineShapes::piece(std::string_view text, std::string_view whole) {
   if (row(text)) return;
   auto numbers = numbers_of(text);
+  bool of_whole = false;
+  if (!whole.empty()) {
+    auto more = numbers_of(whole);
+    of_whole = (any_is(more, Meaning::clock) && !any_is(numbers, Meaning::clock)) ||
+               (any_counts(more) && !any_counts(numbers));
+    if (of_whole) {
+      numbers = std::move(more);
+      text = whole;
+    }
+  }
   ShapeLine found;
   std::string key, plain_key;
   bool of_interest = false, after_counter = false, of_epoch = false, of_iteration = false;
@@ -154,15 +206,13 @@ void LineShapes::piece(std::string_view text) {
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const LineNumber& number = numbers[i];
     const Meaning meaning = number.meaning;
-    const bool counter =
-        meaning == Meaning::epoch || meaning == Meaning::counter || meaning == Meaning::place;
     of_epoch = of_epoch || meaning == Meaning::epoch;
     of_iteration = of_iteration || meaning == Meaning::counter;
-    if (counter && number.begin < first_counter) {
+    if (number.counts() && number.begin < first_counter) {
       first_counter = number.begin;
       after_counter = evaluation_follows(text, number.end);
     }
-    if (meaning != Meaning::clock) {
+    if (meaning != Meaning::clock && meaning != Meaning::rank) {
       of_interest = true;
       if (first_number == text.size()) first_number = number.begin;
     }
@@ -188,19 +238,20 @@ void LineShapes::piece(std::string_view text) {
   if (evaluation) key += "evaluation";
   // "[EPOCH 3] Test Acc: 0.75" next to "[EPOCH 3] Train Loss: 0.2": what is left is alike.
   const bool counters_alone = std::ranges::none_of(numbers, [](const LineNumber& number) {
-    return number.meaning != Meaning::clock && number.meaning != Meaning::epoch &&
-           number.meaning != Meaning::counter && number.meaning != Meaning::place;
+    return number.meaning != Meaning::clock && number.meaning != Meaning::rank && !number.counts();
   });
   const bool of_evaluation =
       after_counter || (counters_alone && names_evaluation(text, text.size()));
   if (of_evaluation) key += "of evaluation";
   LineShape& shape = shape_of(std::move(key));
+  shape.whole = of_whole;
   if (!evaluation && !of_evaluation) shape.plain_key = std::move(plain_key);
   shape.evaluation = evaluation;
   shape.after_counter = after_counter;
   found.text = std::string(text);
   found.numbers = std::move(numbers);
-  add(shape, std::move(found), names_training(text));
+  const bool learns = names_training(text) || any_is(found.numbers, Meaning::loss);
+  add(shape, std::move(found), learns);
 }
 
 void LineShapes::add(LineShape& shape, ShapeLine found, bool learns) {

@@ -30,6 +30,7 @@ struct LineShape {
   std::optional<TableHead> head;  ///< of rows, whose columns it names
   bool evaluation = false;        ///< words of evaluation stand before its first counter
   bool after_counter = false;     ///< a word of evaluation stands right after its first counter
+  bool whole = false;             ///< its lines are read as a whole: Piece::whole
   std::int64_t lines = 0;         ///< all of them
   std::int64_t last_line = 0;     ///< of the log, of the newest of them
   std::size_t learning = 0;       ///< examples with a word that only training has
@@ -43,6 +44,10 @@ struct LineShape {
            has(Meaning::per_iteration);
   }
 };
+
+/// "Batch 4/203700" and then "Batch 4/203800": the epoch and a counter as two numbers. Nothing
+/// where no line has a place whose total grows while it stands still.
+[[nodiscard]] std::optional<LineShape> with_growing_total_apart(const LineShape& shape);
 
 class LineShapes {
  public:
@@ -62,7 +67,7 @@ class LineShapes {
 
  private:
   void line(std::string_view text);
-  void piece(std::string_view text);
+  void piece(std::string_view text, std::string_view whole = {});
   void head(std::string_view text);
   bool row(std::string_view text);
   void add(LineShape& shape, ShapeLine found, bool learns);

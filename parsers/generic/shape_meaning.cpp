@@ -49,6 +49,7 @@ class Decision {
   explicit Decision(const LineShape& shape) : shape_(shape), n_(shape.examples.size()) {}
 
   std::optional<ShapeMeaning> decide() {
+    if (n_ == 1) return of_one_line();
     if (n_ < 2 || !counters()) return std::nullopt;
     count_iterations();
     find_clock();
@@ -175,6 +176,27 @@ class Decision {
     return true;
   }
 
+  /// A line that no other is like has a record where it names all of it: what it counts, and the
+  /// rate or the time of an iteration by its unit.
+  std::optional<ShapeMeaning> of_one_line() {
+    std::optional<std::size_t> epoch, step;
+    for (std::size_t i = 0; i < fields(); ++i) {
+      const Meaning of = meaning(i);
+      if (of == Meaning::epoch) epoch = i;
+      const bool finer = of == Meaning::counter || (of == Meaning::place && !step);
+      if (finer && whole(i)) step = i;
+      const LineNumber& number = shape_.examples[0].at(i);
+      const bool mean = of == Meaning::duration && number.mean_follows;
+      if (!(number.value > 0) || is_coarse(i)) continue;
+      if (of == Meaning::rate && !out_.times.rate) out_.times.rate = i;
+      if (of == Meaning::per_iteration || mean) out_.times.seconds_per_iteration = i;
+    }
+    if (!step || !out_.times.any()) return std::nullopt;
+    out_.step = *step;
+    if (meaning(*step) == Meaning::place) out_.epoch = epoch;
+    return out_;
+  }
+
   /// "epoch 3, iter 10000/10000, 0.09 batches/sec": the newest redraw of each epoch's bar, whose
   /// rate or time is of its iterations.
   [[nodiscard]] std::optional<std::size_t> last_of_each_epoch(
@@ -299,14 +321,38 @@ class Decision {
   /// "[10:00:19]" at the 20th step of a second each: a clock without a word, with much more on it
   /// than those steps.
   [[nodiscard]] bool is_time_of_day(std::size_t i, const Values& values) const {
+    const LineNumber& number = shape_.examples[0].at(i);
+    const std::string_view text = text_of(number);
+    return !number.since_start && text.size() >= 8 && text[2] == ':' && text[5] == ':' &&
+           begins_late(values);
+  }
+
+  /// "[10:07]", where hours and minutes look like minutes and seconds.
+  [[nodiscard]] bool is_minute_of_day(std::size_t i, const Values& values) const {
+    constexpr double kMinutesOfADay = 24 * 60;
+    const LineNumber& number = shape_.examples[0].at(i);
+    const std::string_view text = text_of(number);
+    return number.begin <= 1 && text.size() == 5 && text[2] == ':' && begins_late(values) &&
+           std::ranges::max(values) < kMinutesOfADay;
+  }
+
+  [[nodiscard]] std::string_view text_of(const LineNumber& number) const {
+    return std::string_view(shape_.examples[0].text)
+        .substr(number.value_begin, number.value_end - number.value_begin);
+  }
+
+  /// The first line has more than three times what the steps before it took.
+  [[nodiscard]] bool begins_late(const Values& values) const {
     constexpr double kMostOfSteps = 3;
-    const ShapeLine& line = shape_.examples[0];
-    const LineNumber& number = line.at(i);
-    const auto text = std::string_view(line.text).substr(number.value_begin,
-                                                         number.value_end - number.value_begin);
-    if (number.since_start || text.size() < 8 || text[2] != ':' || text[5] != ':') return false;
     const double each = known_median(each_of(steps_up(values)));
-    return values[0] > kMostOfSteps * each * std::max(1.0, line.at(out_.step).value);
+    return values[0] > kMostOfSteps * each * std::max(1.0, shape_.examples[0].at(out_.step).value);
+  }
+
+  /// "Time=07:29:39" on lines of steps, of which none takes an hour: it does not fall.
+  [[nodiscard]] bool is_hour_that_rises(const Values& values) const {
+    constexpr double kHour_s = 3600;
+    const Growth change = growth(values, {});
+    return !out_.step_is_epoch && values[0] > kHour_s && change.down == 0 && change.up > 1;
   }
 
   /// A time per iteration that is the mean of all since the counter began: what a slow start adds
@@ -364,8 +410,9 @@ class Decision {
       if (of != Meaning::duration && of != Meaning::per_iteration) continue;
       const Values values = values_of(shape_, i);
       if (!(known_median(values) > 0)) continue;
-      if (of == Meaning::duration && is_elapsed(i, values)) {
-        if (out_.times.elapsed) continue;
+      const bool of_day = is_time_of_day(i, values) && is_hour_that_rises(values);
+      if (of == Meaning::duration && (of_day || is_elapsed(i, values))) {
+        if (out_.times.elapsed || is_minute_of_day(i, values)) continue;
         if (is_time_of_day(i, values)) {
           if (!out_.times.clock) out_.times.clock = i;
           if (between_.empty()) between_ = steps_up(values);
@@ -418,25 +465,37 @@ class Decision {
       if (std::isfinite(as_all) && std::isfinite(as_each)) {
         if (!labelled && fits(as_all)) return TimeKind{false, std::abs(std::log(as_all))};
         if (fits(as_each)) return TimeKind{true, std::abs(std::log(as_each))};
+        out_.outlasts_clock = std::max(out_.outlasts_clock, std::min(as_all, as_each));
         return std::nullopt;
       }
     }
     if (labelled || shape_.examples[0].at(i).mean_follows) return TimeKind{true, 0};
     const bool one = stride_ == 1 || (std::isnan(stride_) && out_.step_is_epoch);
     if (one) return TimeKind{is_level_over_holes(values), kGapUnchecked};
+    if (is_level_over_holes(values)) return TimeKind{true, kGapUnchecked};
+    if (first_is_short(values)) return TimeKind{false, kGapUnchecked};
     const auto by_rate = kind_by_rate(values);
     if (!by_rate) out_.time_is_ambiguous = true;
     return by_rate;
+  }
+
+  /// At its first step a run takes longer than later: where that line has a small part of what the
+  /// others have, theirs is of many iterations.
+  [[nodiscard]] bool first_is_short(const Values& values) const {
+    constexpr double kShareOfOthers = 0.1;  // of their median
+    return shape_.examples[0].at(out_.step).value <= 1 && stride_ > 1 / kShareOfOthers &&
+           values[0] < kShareOfOthers * known_median({values.begin() + 1, values.end()});
   }
 
   /// Lines are missing (a cut, a filter), and the first after them has a time like all others: it
   /// is of one iteration.
   [[nodiscard]] bool is_level_over_holes(const Values& values) const {
     constexpr double kHole = 3, kLevel = 2;  // times the median
+    const double stride = std::isnan(stride_) ? 1 : stride_;
     const double usual = known_median(values);
     bool holes = false;
     for (std::size_t k = 1; k < n_; ++k) {
-      if (!(advance_[k] >= kHole)) continue;
+      if (!(advance_[k] >= kHole * stride)) continue;
       holes = true;
       if (values[k] > kLevel * usual) return false;
     }
@@ -463,7 +522,7 @@ class Decision {
 
   void find_rate() {
     for (std::size_t i = 0; i < fields() && !out_.times.rate; ++i) {
-      if (meaning(i) != Meaning::rate) continue;
+      if (meaning(i) != Meaning::rate || is_coarse(i)) continue;
       const bool of_iterations = shape_.examples[0].at(i).unit == RateUnit::iterations_per_second;
       // A mean of all so far does not show what steps take now.
       Values times;
@@ -475,6 +534,20 @@ class Decision {
       if (of_iterations && (out_.step_is_epoch || !fits_clock(values_of(shape_, i)))) continue;
       out_.times.rate = i;
     }
+  }
+
+  /// "0.1 images/sec" on each line: what that was rounded from may be half as much more.
+  [[nodiscard]] bool is_coarse(std::size_t i) const {
+    constexpr double kCoarse = 0.1;  // half of the last digit, as a share
+    return std::ranges::all_of(shape_.examples, [&](const ShapeLine& line) {
+      const LineNumber& number = line.at(i);
+      const auto text = std::string_view(line.text).substr(number.value_begin,
+                                                           number.value_end - number.value_begin);
+      const std::size_t point = text.find('.');
+      if (point == std::string_view::npos) return false;
+      const auto decimals = static_cast<double>(text.size() - point - 1);
+      return std::pow(10.0, -decimals) / 2 > kCoarse * number.value;
+    });
   }
 
   /// Rate times the clock's time is the iterations, or more where the clock has other work in it.
@@ -498,9 +571,28 @@ class Decision {
   double stride_ = kNone;  ///< median of advance_
 };
 
+/// Where lines name the process that prints them.
+std::optional<std::size_t> rank_place(const LineShape& shape) {
+  const ShapeLine& first = shape.examples.front();
+  for (std::size_t i = 0; i < first.key.size(); ++i) {
+    if (first.at(i).meaning == Meaning::rank) return i;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
-std::optional<ShapeMeaning> meaning_of(const LineShape& shape) { return Decision(shape).decide(); }
+std::optional<ShapeMeaning> meaning_of(const LineShape& shape) {
+  const auto rank = rank_place(shape);
+  if (!rank) return Decision(shape).decide();
+  LineShape of_one = shape;
+  const double first = shape.examples[0].at(*rank).value;
+  std::erase_if(of_one.examples,
+                [&](const ShapeLine& line) { return line.at(*rank).value != first; });
+  auto out = Decision(of_one).decide();
+  if (out && of_one.examples.size() < shape.examples.size()) out->rank = rank;
+  return out;
+}
 
 ShapeTimes companion_times(const LineShape& shape, bool of_each) {
   ShapeTimes out;

@@ -23,12 +23,14 @@ struct ShapeTimes {
 struct ShapeMeaning {
   std::size_t step = 0;
   std::optional<std::size_t> epoch;
-  bool step_is_epoch = false;      ///< nothing finer is counted
-  bool total_is_of_epoch = false;  ///< M of "N/M" is the iterations of an epoch, not of the run
+  std::optional<std::size_t> rank;  ///< where several processes print their lines
+  bool step_is_epoch = false;       ///< nothing finer is counted
+  bool total_is_of_epoch = false;   ///< M of "N/M" is the iterations of an epoch, not of the run
   bool wraps = false;  ///< it begins again with each epoch, which the line does not name
   ShapeTimes times;
   bool day_first = false;          ///< in dates with slashes
   bool time_is_ambiguous = false;  ///< a time of one step or of all since the line before
+  double outlasts_clock = 0;       ///< times the clock's time, of one that was left out
 };
 
 /// Nothing where fewer than two lines are kept or no number of them counts.

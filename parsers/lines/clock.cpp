@@ -78,7 +78,11 @@ std::optional<double> slash_time(std::string_view text, bool day_first) {
   const bool year_first = text.size() > 10 && text[4] == '/' && text[7] == '/';
   const bool named = year_first || (text.size() > 10 && text[5] == '/');
   const std::size_t front = year_first ? 5 : 0, end = named ? 10 : 5;
-  if (text.size() < end + 9 || text[front + 2] != '/' || text[end] != ' ') return std::nullopt;
+  const bool dashed =
+      !named && text.size() > front + 2 && text[front + 2] == '-';  // "02-27 10:01:00"
+  if (text.size() < end + 9 || (text[front + 2] != '/' && !dashed) || text[end] != ' ') {
+    return std::nullopt;
+  }
   const auto first = digits(text, front, 2), second = digits(text, front + 3, 2);
   const auto year = named ? digits(text, year_first ? 0 : 6, 4) : kLeapYear;
   if (!first || !second || !year) return std::nullopt;

@@ -27,7 +27,8 @@ struct Stamp {
 /// A stamp at the start of `text`, of one of the two layouts or of
 /// - C's asctime: "Thu Jun 29 05:44:10 2023", days below ten after a blank or a 0;
 /// - dates with slashes: "04/30/2025 09:15:07" with the month first or, `day_first`, the day;
-///   "2022/08/22 18:42:22"; "09/19 14:39:40", which names no year: seconds since the start of one.
+///   "2022/08/22 18:42:22"; "09/19 14:39:40" and "09-19 14:39:40", which name no year: seconds
+///   since the start of one.
 [[nodiscard]] std::optional<Stamp> any_stamp(std::string_view text, bool day_first = false);
 
 /// The same, or the time of day alone: "14:39:40.512". What is left of a longer stamp, where a line

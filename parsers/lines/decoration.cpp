@@ -223,15 +223,13 @@ std::string_view without_holes(std::string_view text, bool first_line) {
   return text;
 }
 
-std::string_view without_transport(std::string_view text) {
+std::string_view without_transport(std::string_view text, std::string_view* stamped) {
   for (int round = 0; round < 2 && !text.empty(); ++round) {
     std::string_view rest;
-    if (is_digit(text[0])) {
+    if (is_digit(text[0]) || text[0] == '[') {
       rest = after_iso(text);
-      if (rest.empty()) rest = after_compose(text);
-    } else if (text[0] == '[') {
-      rest = after_iso(text);
-      if (rest.empty()) rest = after_pod(text);
+      if (!rest.empty() && stamped != nullptr && stamped->empty()) *stamped = text;
+      if (rest.empty()) rest = text[0] == '[' ? after_pod(text) : after_compose(text);
     } else if (text[0] == '(') {
       rest = after_ray(text);
     } else if (is_letter(text[0])) {

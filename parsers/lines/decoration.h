@@ -13,8 +13,10 @@ namespace bertbench {
 [[nodiscard]] std::string_view without_holes(std::string_view text, bool first_line);
 
 /// The text after the stamp or name that a container, a CI system or Ray puts before each
-/// line, whatever runs in it; `text` itself if there is none. No trainer prints these itself.
-[[nodiscard]] std::string_view without_transport(std::string_view text);
+/// line, whatever runs in it; `text` itself if there is none. Of these a trainer prints but the
+/// stamp itself: `stamped` gets the text from the first one on.
+[[nodiscard]] std::string_view without_transport(std::string_view text,
+                                                 std::string_view* stamped = nullptr);
 
 /// The text after the outermost decoration; empty if there is none. Trainers print time stamps and
 /// levels as well, so this is tried only on a line that is of no format as it stands.

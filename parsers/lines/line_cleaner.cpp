@@ -102,7 +102,7 @@ bool may_have_label(std::string_view text) {
 
 // Leading labels, by one launcher inside another ("localhost: [rank1]: " is left to pdsh).
 Piece without_front_labels(Piece piece) {
-  piece.text = without_transport(piece.text);
+  piece.text = without_transport(piece.text, &piece.whole);
   for (int round = 0; round < 2; ++round) {
     const std::string_view text = piece.text;
     if (text.empty() || !may_have_label(text)) return piece;
@@ -111,6 +111,7 @@ Piece without_front_labels(Piece piece) {
     const std::size_t digits = digits_at(text, blank);
     if (digits > 0 && digits <= 6 && text.substr(blank + digits).starts_with(": ")) {
       piece.rank = small_int(text.substr(blank, digits)).value_or(-1);
+      if (piece.whole.empty()) piece.whole = text.substr(blank);
       piece.text = text.substr(blank + digits + 2);
       continue;
     }

@@ -15,6 +15,9 @@ struct Piece {
   std::string_view text;
   int rank = -1;         ///< -1 = no label
   bool redrawn = false;  ///< backspaces follow it, as before the next redraw of a bar
+  /// The text with what was taken off its front, where that may be the trainer's own: a stamp or a
+  /// number ("2024-05-01T10:00:00 step 3", "3: loss 0.2"). Empty where nothing was.
+  std::string_view whole{};
 };
 
 /// Cuts a line at the labels of mpirun ("[1,3]<stdout>:", also after a date, also in the middle of

@@ -13,12 +13,12 @@ namespace bertbench {
 std::optional<double> seconds_of_unit(std::string_view unit) {
   struct Unit {
     double seconds;
-    std::array<std::string_view, 8> names;
+    std::array<std::string_view, 9> names;
   };
   static constexpr std::array<Unit, 6> kUnits = {
       {{1e-6, {"us"}},
        {1e-3, {"ms", "msec", "millis", "milliseconds"}},
-       {1, {"s", "sec", "secs", "second", "seconds", "秒", "초"}},
+       {1, {"s", "sec", "secs", "second", "seconds", "秒", "초", "с", "сек"}},
        {60, {"m", "min", "mins", "minute", "minutes", "分", "분", "分钟"}},
        {3'600, {"h", "hr", "hrs", "hour", "hours", "小时", "시간", "時間"}},
        {86'400, {"d", "day", "days"}}}};

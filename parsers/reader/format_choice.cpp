@@ -72,6 +72,14 @@ bool Evidence::beats(const Evidence& other) const {
   return matched > other.matched;
 }
 
+bool has_losses_only(const RunDraft& run) {
+  return !run.log.summary && run.last() != nullptr &&
+         std::ranges::all_of(run.records(), [](const Record& record) {
+           return std::isnan(record.seconds) && std::isnan(record.time_s) &&
+                  std::isnan(record.printed_rate);
+         });
+}
+
 Evidence evidence_of(const RunBuilder& found, std::int64_t matched) {
   Evidence out;
   out.matched = matched;

@@ -21,6 +21,7 @@
 namespace bertbench {
 
 class RunBuilder;
+class RunDraft;
 
 struct Evidence {
   enum Kind { nothing, lines, statement, losses, rates, times };
@@ -35,6 +36,9 @@ struct Evidence {
   /// Better than `other`, which stands earlier in the list.
   [[nodiscard]] bool beats(const Evidence& other) const;
 };
+
+/// Its records have neither a time nor a rate.
+[[nodiscard]] bool has_losses_only(const RunDraft& run);
 
 [[nodiscard]] Evidence evidence_of(const RunBuilder& found, std::int64_t matched);
 

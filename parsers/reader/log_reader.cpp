@@ -161,6 +161,7 @@ struct LogReader::State final : CandidateSink {
       for (std::size_t i = 0; i < pieces.size(); ++i) {
         line.text = pieces[i].text;
         line.rank = pieces[i].rank;
+        line.whole = pieces[i].whole;
         // Only the last piece can be cut by the end of input.
         const char between = pieces[i].redrawn ? '\r' : '\n';
         line.terminator = i + 1 < pieces.size() ? between : found.terminator;
@@ -327,9 +328,10 @@ struct LogReader::State final : CandidateSink {
     return best;
   }
 
-  /// A named format has a training of its own, be it one without a rate. A format of bars claims
-  /// none without a step: its bars may be those of tests or downloads. Steps of inference of which
-  /// a format states everything, their kind too, are no training that another could read.
+  /// A named format has a training of its own. Without any time or rate it claims none, as others
+  /// may find one on its lines. A format of bars claims none without a step: its bars may be those
+  /// of tests or downloads. Steps of inference of which a format states everything, their kind too,
+  /// are no training that another could read.
   [[nodiscard]] bool claims_training() const {
     if (options.format == kGenericName) return false;
     const auto known = tables->formats();
@@ -340,6 +342,7 @@ struct LogReader::State final : CandidateSink {
         if (draft->discard) continue;
         if (draft->own_facts && draft->last() != nullptr) return true;
         if (draft->log.kind != WorkKind::training) continue;
+        if (has_losses_only(*draft)) continue;
         if (!draws || draft->last() != nullptr || draft->log.summary) return true;
       }
     }
@@ -489,7 +492,7 @@ std::vector<RunLog> LogReader::finish() {
   if (state_->look && !state_->claimed) {
     auto generic = state_->look->finish();
     const auto& training = state_->look->training();
-    if (!generic.empty()) {
+    if (reads_more(generic, out)) {
       out = std::move(generic);
     } else if (training && State::nothing_read(out)) {
       out = state_->unread(*training);
@@ -637,7 +640,7 @@ Result<std::vector<RunLog>> read_log(const std::string& path, const ReadOptions&
           return again ? std::move(*again) : nullptr;
         },
         induced);
-    if (!generic.empty()) {
+    if (reads_more(generic, runs)) {
       runs = std::move(generic);
     } else if (induced.training && LogReader::State::nothing_read(runs)) {
       runs = state.unread(*induced.training);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "parsers/core/text.h"
@@ -33,6 +34,17 @@ void read_blocks(ByteSource& source, Take take) {
 }
 
 }  // namespace
+
+bool reads_more(const std::vector<RunLog>& generic, const std::vector<RunLog>& named) {
+  return std::ranges::any_of(generic, [&](const RunLog& run) {
+    if (!any_training(named)) return true;
+    // What a named format leaves out on its lines it has a reason to leave out; a logger's stamps
+    // are not its own.
+    return run.format == kGenericName && run.kind == WorkKind::training && run.clock_is_wall &&
+           std::ranges::any_of(run.records,
+                               [](const Record& record) { return !std::isnan(record.time_s); });
+  });
+}
 
 Result<LogReader> generic_reader(const InducedFormat& induced, const ReadOptions& options,
                                  const std::string& path) {

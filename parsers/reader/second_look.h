@@ -35,6 +35,10 @@ struct Induced {
 /// That nothing of a log was read, and what stands nearest to a rate.
 [[nodiscard]] Error unread_error(const std::string& path, const std::vector<NearLine>& nearest);
 
+/// Whether the generic reader found what the named formats did not: a training, or the stamps of
+/// its lines.
+[[nodiscard]] bool reads_more(const std::vector<RunLog>& generic, const std::vector<RunLog>& named);
+
 using OpenSource = std::function<std::unique_ptr<ByteSource>()>;
 /// Reads a log by its own lines: once to find their shape, once more for the runs. Empty where
 /// there is no such shape; then `induced` holds what came near.

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "parsers/core/notice.h"
 #include "reports/measure/expected_error.h"
 #include "reports/stats/arrival_clock.h"
 #include "reports/stats/bar_clock.h"
@@ -34,6 +35,25 @@ double step_time_rate(std::span<const Record> records) {
     seconds += record.seconds;
   }
   return seconds > 0 ? iterations / seconds : kUnknown;
+}
+
+// Steps cannot take longer than the clock shows: whether the times that the records state do, by
+// more than rounding. Both are of the same records; a clock begins at the end of a first one.
+bool clock_refutes_times(const RunLog& log, const Window& window, const ClockRate& clock) {
+  constexpr double kLonger = 1.3, kCoarsestClock = 0.1;
+  constexpr double kBursts = 20;  // times: lines that a pipe let through together have no clock
+  constexpr std::size_t kFewest = 3;
+  // Lines of several processes that name no step count as many steps.
+  const bool counts_lines = std::ranges::any_of(log.notices, [](const Notice& notice) {
+    return notice.code == NoticeCode::rate_of_one_process_left_out;
+  });
+  if (counts_lines) return false;
+  const std::size_t begin = std::max<std::size_t>(window.first, 1);
+  if (clock.resolution > kCoarsestClock || window.last < begin + kFewest) return false;
+  const double own =
+      step_time_rate(std::span<const Record>(log.records).subspan(begin, window.last - begin));
+  const double ratio = clock.iterations / clock.seconds / own;
+  return ratio > kLonger && ratio < kBursts;
 }
 
 double mean_of(std::span<const Record> records, double Record::*value) {
@@ -120,6 +140,23 @@ Estimate total_time(const RunLog& log, std::optional<std::int64_t> sequences_per
   return estimate;
 }
 
+// A few marks of a clock of whole seconds, against the log's closing statement and its printed
+// rates, which agree.
+bool is_contradicted_by_statement(std::span<const Estimate> estimates) {
+  constexpr double kCoarse = 0.02, kAgree = 0.02, kApart = 0.05;  // shares of a rate
+  const auto rate_of = [&](std::string_view name) {
+    const auto at = std::ranges::find(estimates, name, &Estimate::name);
+    return at != estimates.end() && at->unit == estimates.front().unit ? at->rate : kUnknown;
+  };
+  const auto clock = std::ranges::find(estimates, "counter_clock", &Estimate::name);
+  if (clock == estimates.end() || !clock->whole_seconds || !(clock->resolution > kCoarse)) {
+    return false;
+  }
+  const double stated = rate_of("log_summary");
+  return std::abs(rate_of("printed") / stated - 1) < kAgree &&
+         std::abs(clock->rate / stated - 1) > kApart;
+}
+
 }  // namespace
 
 std::span<const std::string_view> estimator_names() { return kNames; }
@@ -150,10 +187,12 @@ std::vector<Estimate> estimate_all(const RunLog& log, const Window& window,
   std::vector<Estimate> out;
   const std::span<const Record> records =
       std::span<const Record>(log.records).subspan(window.first, window.size());
+  const auto clock = counter_over_clock(log, window);
   add(out, {.name = "step_time",
             .rate = step_time_rate(records),
+            .misleads = clock && clock_refutes_times(log, window, *clock),
             .error = error_of_printed(records, &Record::seconds)});
-  if (const auto clock = counter_over_clock(log, window)) {
+  if (clock) {
     add(out, {.name = "counter_clock",
               .rate = clock->iterations / clock->seconds,
               .resolution = clock->resolution,
@@ -214,6 +253,13 @@ void compare_errors(std::span<Estimate> estimates) {
   const Estimate* bar = find("unsmoothed");
   const Estimate* arrival = find("arrival");
   if (arrival != nullptr && arrival->misleads) arrival = nullptr;
+  if (is_contradicted_by_statement(estimates)) {
+    const double off = clock->rate / find("log_summary")->rate - 1;
+    for (Estimate& estimate : estimates) {
+      if (&estimate == clock) estimate.error = std::hypot(estimate.error, off);
+    }
+    clock = nullptr;
+  }
   for (Estimate& estimate : estimates) {
     const auto set_against = [&](const Estimate* witness, double allows) {
       if (witness == nullptr || witness == &estimate || witness->unit != estimate.unit) return;

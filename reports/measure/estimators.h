@@ -37,7 +37,8 @@ struct Estimate {
   RateUnit unit = RateUnit::iterations_per_second;
   double resolution = 0;       ///< relative error that the clock's steps allow; 0 = negligible
   bool whole_seconds = false;  ///< from a clock that shows whole seconds
-  bool misleads = false;       ///< never the default: lines that came in bursts
+  /// Never the default: lines that came in bursts, times that are longer than the clock allows.
+  bool misleads = false;
   /// Expected relative error as the rate of the window (expected_error.h); unknown for those of the
   /// whole run until there is a rate of the window to compare with.
   double error = kUnknown;

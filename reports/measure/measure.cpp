@@ -119,6 +119,15 @@ void note_other_clock(std::span<const Estimate> estimates, const Estimate& chose
                                              : "evaluation, saving or loading between the steps"));
 }
 
+// Times of steps that are longer than the log's clock allows were left out.
+void note_refuted_times(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
+  const Estimate* steps = find_like(estimates, "step_time", chosen);
+  if (steps == nullptr || !steps->misleads) return;
+  trial.notices.push_back(make_notice(NoticeCode::clock_differs_from_steps, 0,
+                                      times_apart(chosen.rate / steps->rate), "high", chosen.rate,
+                                      "timers that nobody resets"));
+}
+
 // The clock holds what lies between the lines, the rates on them do not: Mask R-CNN's, in
 // parsers/samples/maskrcnn.
 void note_printed_rates(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
@@ -187,6 +196,7 @@ void note_other_rates(std::span<const Estimate> estimates, const Estimate& chose
     note_other_clock(estimates, chosen, trial);
     note_rates_next_to_times(estimates, chosen, trial);
   }
+  if (chosen.name == "counter_clock") note_refuted_times(estimates, chosen, trial);
   if (chosen.name.starts_with("printed")) note_clock_of_bar(estimates, chosen, trial);
   if (chosen.name == "counter_clock") note_rates_of_bar(estimates, chosen, trial);
   if (chosen.name == "counter_clock" && records >= kRecordsForAVerdict) {

@@ -29,6 +29,7 @@ void use_all(const RunLog& log, Window& window) {
 
 constexpr double kOutlierRatio = 1.05;
 constexpr double kMatters = 0.005;  // of the window's time
+constexpr double kFarOff = 3;       // times: of a first record, from all others
 constexpr std::size_t kStart = 2;  // a first record, with one before it that has no time of its own
 
 // An iteration of the first record over the median of the others.
@@ -52,20 +53,32 @@ struct SlowFirst {
 // (Tukey 1977: three interquartile ranges above the upper quartile), which of a thousand normal
 // values less than one passes, and twice as far above that quartile as any of them, as pauses are
 // no start. It then holds what the run begins with, building a graph or filling caches. Of fewer
-// than five others no quartile can be estimated: three or four must be alike, and the first far
-// above each.
+// than five others no quartile can be estimated: the first must be far above each, by more than
+// they differ. A first step that only sends its work to a device takes far less than each.
 bool holds_start(std::span<const double> times) {
-  constexpr std::size_t kFewest = 5, kFewestAlike = 3;
-  constexpr double kAlike = 1.5, kFarAbove = 3;  // times the least and the most of the others
-  if (times.size() < kFewestAlike + 1) return false;
+  constexpr std::size_t kFewest = 5, kFewestSlow = 3, kFewestFast = 2;
+  constexpr double kAlike = 1.5, kSpreads = 2;  // times the most over the least of the others
+  if (times.size() < kFewestFast + 1) return false;
   const std::vector<double> others(times.begin() + 1, times.end());
+  const auto [least, most] = std::ranges::minmax(others);
+  if (times.front() * kFarOff <= least) return most <= kAlike * least;
   if (others.size() < kFewest) {
-    const auto [least, most] = std::ranges::minmax(others);
-    return most <= kAlike * least && times.front() >= kFarAbove * most;
+    return others.size() >= kFewestSlow &&
+           times.front() >= std::max(kFarOff, kSpreads * most / least) * most;
   }
   const double lower = quantile(others, 0.25), upper = quantile(others, 0.75);
   const double above = times.front() - upper;
   return above > 3 * (upper - lower) && above > 2 * (*std::ranges::max_element(others) - upper);
+}
+
+// The last of a few records that are alike takes less than a third of their time: it is of a part
+// of the work, such as what is left of an accumulation at an epoch's end.
+bool ends_short(std::span<const double> times) {
+  constexpr std::size_t kFewest = 4;
+  constexpr double kAlike = 1.5;  // times the most over the least of the others
+  if (times.size() < kFewest) return false;
+  const auto [least, most] = std::ranges::minmax(times.first(times.size() - 1));
+  return most <= kAlike * least && times.back() * kFarOff <= least;
 }
 
 // What the warm-up is worth where it is not left out: a first record that holds a compilation.
@@ -75,7 +88,8 @@ std::optional<SlowFirst> slow_first(const RunLog& log, std::span<const double> t
   while (slow < times.size() && times[slow] == times.front()) ++slow;
   const auto rest = times.subspan(slow - 1);
   const double ratio = first_over_median({rest.begin(), rest.end()});
-  if (!(ratio > kOutlierRatio) || !std::isfinite(ratio)) return std::nullopt;
+  const bool fast = ratio > 0 && ratio * kFarOff <= 1;
+  if ((!(ratio > kOutlierRatio) && !fast) || !std::isfinite(ratio)) return std::nullopt;
   double all_s = 0, all = 0, first_s = 0, first = 0;
   for (std::size_t i = 0; i < times.size(); ++i) {
     all += static_cast<double>(log.records[i].iterations);
@@ -90,10 +104,21 @@ std::optional<SlowFirst> slow_first(const RunLog& log, std::span<const double> t
   out.records = slow;
   out.ratio = ratio;
   out.share = first_s * (1 - 1 / ratio) / all_s;
-  out.start_up = slow <= kStart && out.share > kMatters && holds_start(rest);
+  out.start_up = slow <= kStart && (fast || out.share > kMatters) && holds_start(rest);
+  if (fast && !out.start_up) return std::nullopt;
   out.remedy = fmt::format("without it, as by --window {}:{}, the rate is {:.{}f} % higher", slow,
                            times.size(), 100 * higher, higher < 0.1 ? 1 : 0);
   return out;
+}
+
+// By MSER-5; nothing too where what lies before the cut takes much less than the rest: no warm-up
+// does.
+std::optional<std::size_t> slow_front(std::span<const double> times) {
+  constexpr double kMuchFaster = 1.25;  // times; less is noise
+  const auto cut = mser5(times);
+  const std::size_t n = cut.value_or(0);
+  const bool faster = n > 0 && mean(times.first(n)) * kMuchFaster < mean(times.subspan(n));
+  return faster ? std::nullopt : cut;
 }
 
 std::string times_as_long(const SlowFirst& first) {
@@ -150,7 +175,11 @@ void apply_automatic(const RunLog& log, std::size_t usable, Window& window) {
       return;
     }
     std::string more;
-    if (first) {
+    if (ends_short(times)) {
+      --window.last;
+      window.rule = "auto (short end left out: 0:" + std::to_string(usable - 1) + ")";
+      more = "; but for the last, which takes less than a third of the others'";
+    } else if (first) {
       more = "; an iteration of the first takes " + times_as_long(*first) + ": " + first->remedy;
     }
     window.notices.push_back(
@@ -158,7 +187,7 @@ void apply_automatic(const RunLog& log, std::size_t usable, Window& window) {
     return;
   }
   if (times.empty()) return;
-  const auto cut = mser5(times);
+  const auto cut = slow_front(times);
   if (first && first->start_up && cut.value_or(0) == 0) {
     leave_out_start(*first, usable,
                     cut ? "all others are used (MSER-5)"

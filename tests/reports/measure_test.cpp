@@ -57,7 +57,8 @@ TEST(MeasureTrial, StepTimeIsWorkOverTimeOfTheWindowAlone) {
   EXPECT_NEAR(trial.estimators.at("total_time"), 16 / 0.3, 1e-9);
 }
 
-// A timer that nobody resets adds up: the steps' times are then five times too long.
+// A timer that nobody resets adds up: the steps' times are then five times too long, and no step
+// takes longer than the clock shows.
 TEST(MeasureTrial, StepTimesFarFromTheLogsOwnClockAreTold) {
   RunLog log = log_of_seconds(std::vector<double>(40, 0.5));
   log.clock_resolution_s = 1e-3;
@@ -69,8 +70,11 @@ TEST(MeasureTrial, StepTimesFarFromTheLogsOwnClockAreTold) {
     return measure_trial(log, facts(8, 1, 1, 2), with_window("all"));
   };
   const Trial trial = measured(0.1);
-  EXPECT_EQ(trial.estimator, "step_time");
+  EXPECT_EQ(trial.estimator, "counter_clock");
   EXPECT_THAT(notices(trial), HasSubstr("5 times as high as by the times"));
+  EXPECT_EQ(measured(2).estimator, "step_time");
+  // Stamps of lines that came through a pipe together are no clock.
+  EXPECT_EQ(measured(0.01).estimator, "step_time");
   EXPECT_THAT(notices(measured(2)), HasSubstr("4 times as low as by the times"));
   EXPECT_THAT(notices(measured(0.55)), testing::Not(HasSubstr("the log's clock")));
 }

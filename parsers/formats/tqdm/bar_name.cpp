@@ -65,10 +65,22 @@ bool only_of_training(const Words& words) {
   constexpr std::string_view kKnown[] = {
       "train", "training", "pretraining", "pretrain", "finetuning", "epoch",     "epochs",
       "ep",    "e",        "step",        "steps",    "iter",       "iteration", "batch",
-      "fold",  "of",       "rank",        "running",  "progress"};
+      "fold",  "of",       "rank",        "running",  "progress",   "total"};
   return std::ranges::all_of(words, [&](const std::string& word) {
     return is_number(word) || among(kKnown, letters_of(word));
   });
+}
+
+// "L: 2011.79, L_crf: 43.19, epoch: 0/50:": names with their values.
+bool has_values_only(std::string_view description) {
+  const auto parts = split(description, ',');
+  return parts.size() > 1 && std::ranges::all_of(parts, [](std::string_view part) {
+           const auto mark = part.find_first_of(":=");
+           const std::string_view value =
+               mark == part.npos ? part.substr(0, 0) : trim(part.substr(mark + 1));
+           return !value.empty() && (is_digit(value[0]) || value[0] == '-') &&
+                  trim(part.substr(0, mark)).find(' ') == part.npos;
+         });
 }
 
 // "Generating test split" of Hugging Face's datasets, "Truncating eval dataset" of TRL, "Loading
@@ -140,6 +152,7 @@ BarRole role_of(std::string_view description, const Words& words) {
   if ((train || epoch) && numbered && only_of_training(words)) {
     return BarRole::training;
   }
+  if (epoch && numbered && has_values_only(description)) return BarRole::training;
   return BarRole::other;
 }
 

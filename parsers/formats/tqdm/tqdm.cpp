@@ -517,6 +517,7 @@ class TqdmParser final : public LineParser {
   void finish(RunBuilder& out) override;
 
  private:
+  static void join_tail(RunDraft& draft);
   /// What a description, rank and total lead to: redraws come one after the other.
   struct Known {
     std::string description;
@@ -908,6 +909,19 @@ void TqdmParser::discard_epochs() {
   named_training_ = false;
 }
 
+// The log has the tail of a bar alone, whose rates are far from the mean that the bar states at its
+// end, as where much of its time is in its last steps: the mean is of all of it.
+void TqdmParser::join_tail(RunDraft& draft) {
+  constexpr double kApart = 2;  // times
+  const auto& records = draft.records();
+  const bool leapt = draft.log.rate_unit == RateUnit::unknown;  // where the run was resumed
+  if (records.size() < 2 || leapt) return;
+  const Record& last = records.back();
+  const double before = records[records.size() - 2].printed_rate / last.printed_rate;
+  const bool is_tail = 2 * records.front().step > last.step && draft.log.planned == last.step;
+  if (is_tail && std::max(before, 1 / before) >= kApart) draft.join_records_after(0);
+}
+
 void TqdmParser::finish(RunBuilder& out) {
   discard_epochs();
   settle_closing(std::numeric_limits<std::int64_t>::max());
@@ -960,6 +974,7 @@ void TqdmParser::finish(RunBuilder& out) {
   }
   if (&draft != given_) closing_.give_to(draft);
   leaps_.conclude();
+  join_tail(draft);
   units_.conclude();
 }
 

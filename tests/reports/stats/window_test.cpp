@@ -126,13 +126,41 @@ TEST(Window, AutoLeavesOutAFirstRecordThatHoldsTheStartOfTheRun) {
   // Others as slow are no start.
   seconds[3] = 2.5;
   EXPECT_EQ(apply(log_of_seconds(seconds), "auto").first, 0U);
-  // Three or four others must be alike and far below; of two nothing can be concluded.
+  // Three or four others must be far below, by more than they differ; of two nothing can be
+  // concluded.
   EXPECT_EQ(apply(log_of_seconds({2.7, 0.09, 0.07, 0.08}), "auto").first, 1U);
   EXPECT_EQ(apply(log_of_seconds({0.25, 0.09, 0.07, 0.08}), "auto").first, 0U);
-  EXPECT_EQ(apply(log_of_seconds({2.7, 0.09, 0.05, 0.08}), "auto").first, 0U);
+  EXPECT_EQ(apply(log_of_seconds({0.32, 0.09, 0.05, 0.08}), "auto").first, 0U);
+  EXPECT_EQ(apply(log_of_seconds({2.7, 0.09, 0.05, 0.08}), "auto").first, 1U);
   EXPECT_EQ(apply(log_of_seconds({2.7, 0.09, 0.08}), "auto").first, 0U);
   // The start of one that takes a thousandth of the time is no matter.
   EXPECT_EQ(apply(log_of_seconds({0.1002, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1}), "auto").first, 0U);
+}
+
+// A first step that only sends its work to a device takes less than those that wait for it.
+TEST(Window, AutoLeavesOutAFirstRecordThatTakesNoTime) {
+  EXPECT_EQ(apply(log_of_seconds({0.6, 10.2, 10.3}), "auto").first, 1U);
+  EXPECT_EQ(apply(log_of_seconds({4.0, 10.2, 10.3}), "auto").first, 0U);
+  EXPECT_EQ(apply(log_of_seconds({0.6, 10.2, 20.3}), "auto").first, 0U);
+  EXPECT_EQ(apply(log_of_seconds({0.6, 10.2}), "auto").first, 0U);
+}
+
+// The last step of an epoch may hold a part of an accumulation.
+TEST(Window, AutoLeavesOutALastOfFewRecordsThatIsMuchShorter) {
+  const Window window = apply(log_of_seconds({0.52, 0.53, 0.52, 0.13}), "auto");
+  EXPECT_EQ(window.last, 3U);
+  EXPECT_EQ(window.rule, "auto (short end left out: 0:3)");
+  EXPECT_EQ(apply(log_of_seconds({0.52, 0.53, 0.52, 0.26}), "auto").last, 4U);
+  EXPECT_EQ(apply(log_of_seconds({0.52, 0.9, 0.52, 0.13}), "auto").last, 4U);
+}
+
+// A warm-up is slower than what follows it: MSER-5 would leave out the fast half.
+TEST(Window, AutoKeepsAFastFront) {
+  std::vector<double> seconds(24, 0.16);
+  for (std::size_t i = 10; i < seconds.size(); ++i) seconds[i] = i % 2 == 0 ? 0.24 : 0.26;
+  const Window window = apply(log_of_seconds(seconds), "auto");
+  EXPECT_EQ(window.rule, "auto (all)");
+  EXPECT_EQ(window.first, 0U);
 }
 
 // TensorFlow's step 0 is one iteration without a time, the compilation is in the hundred after it.
