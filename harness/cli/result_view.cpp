@@ -35,8 +35,25 @@ std::string_view unit_of(const Cell& cell) {
   return name(kRateUnits[0]);
 }
 
-std::string heading(const Console& console, const Cell& cell) {
-  std::string facts(name(cell.kind));
+/// The names of cells as they are shown. One of which nothing is known has that of its log, with a
+/// number where the log has several.
+class ShownNames {
+ public:
+  std::string next(const std::string& key, std::string_view log) {
+    if (log.empty() || !is_nameless(key)) return key;
+    const std::string place(place_name(log));
+    const int nth = ++seen_[place];
+    return nth > 1 ? fmt::format("{}#{}", place, nth) : place;
+  }
+
+ private:
+  std::map<std::string, int> seen_;
+};
+
+std::string heading(const Console& console, const Cell& cell, const std::string& title) {
+  const bool known =
+      cell.kind != WorkKind::training || std::ranges::any_of(cell.trials, shows_kind);
+  std::string facts(known ? name(cell.kind) : std::string_view("kind of work unknown"));
   if (cell.identity.simulated()) facts = "simulated " + facts;
   if (const auto& framework = cell.identity.framework) facts += ", " + *framework;
   if (const auto world = cell.world_size()) {
@@ -47,7 +64,7 @@ std::string heading(const Console& console, const Cell& cell) {
   if (const auto batch = cell.global_batch_size()) {
     facts += fmt::format(", global batch {}", *batch);
   }
-  return fmt::format("{}  ({})\n", console.styled(Style::bold, escape_for_terminal(cell.key)),
+  return fmt::format("{}  ({})\n", console.styled(Style::bold, escape_for_terminal(title)),
                      escape_for_terminal(facts));
 }
 
@@ -70,21 +87,25 @@ std::string rate_and_unit(const Cell& cell, const Trial& trial) {
 }
 
 // One trial is read more easily downwards than across.
-void print_single(Console& console, const Cell& cell, const ViewOptions& options) {
+void print_single(Console& console, const Cell& cell, const std::string& title,
+                  const ViewOptions& options) {
   const Trial& trial = cell.trials.front();
   const auto row = [&](std::string_view what, const std::string& text) {
     console.print(fmt::format("  {:<12}{}\n", what, text));
   };
-  if (options.show_log) {
+  if (title != cell.key) {
+    row("format", trial.format);
+  } else if (options.show_log) {
     row("log", fmt::format("{} ({})", escape_for_terminal(place_name(trial.log)), trial.format));
   }
   std::string outcome = outcome_text(trial.outcome);
-  if (!trial.outcome.details.empty()) {
-    outcome += ": " + escape_for_terminal(detail_text(trial.outcome));
+  if (const std::string more = more_than_name(trial.outcome); !more.empty()) {
+    outcome += ": " + escape_for_terminal(more);
   }
   row("outcome", is_failure(trial.outcome.status) ? console.styled(Style::red, outcome) : outcome);
-  row("window", fmt::format("{}, {} of {} records", window_text(trial), trial.iterations.used,
-                            trial.iterations.seen));
+  const bool whole = std::ranges::any_of(trial.notices, is_warmup_included);
+  row("window", fmt::format("{}, {} of {} records{}", window_text(trial), trial.iterations.used,
+                            trial.iterations.seen, whole ? ", warm-up included" : ""));
   row("throughput", console.styled(Style::bold, rate_and_unit(cell, trial)));
   if (cell.tflops_per_gpu) {
     row("FLOPs",
@@ -285,6 +306,7 @@ void print_cells(Console& console, const CellSource& cells) {
                    {"failures"},
                    {"log"}});
   bool log_in_cell = false;
+  ShownNames names;
   std::set<std::string> formulas, sources;  // of FLOPs, of memory: said below the table
   // Of very many cells the cores share the making of rows.
   constexpr std::size_t kBlock = 64, kBlocks = 32, kLeastBlocks = 4;
@@ -302,6 +324,12 @@ void print_cells(Console& console, const CellSource& cells) {
     for (const auto& [formula, source] : by) {
       if (!formula.empty()) formulas.insert(formula);
       if (!source.empty()) sources.insert(source);
+    }
+    for (auto& row : rows) {
+      const std::string title = names.next(row.front(), row.back());
+      if (title == row.front()) continue;
+      row.front() = title;
+      row.back().clear();
     }
     if (begin == 0) log_in_cell = log_shares_cell(rows, console.most_columns());
     for (auto& row : rows) {
@@ -446,11 +474,14 @@ void print_results(Console& console, const CellSource& all, const ViewOptions& o
     one_trial_each = one_trial_each && cells.trials(i) == 1;
   }
   const bool rows_only = options.summary_only || (one_trial_each && count > kMostSingleTrials);
+  ShownNames names;
   for (std::size_t i = 0; i < count && !rows_only; ++i) {
     const Cell cell = cells.whole_cell(i);
-    console.print(heading(console, cell));
+    const bool by_log = options.show_log && cell.trials.size() == 1;
+    const std::string title = names.next(cell.key, by_log ? cell.trials.front().log : "");
+    console.print(heading(console, cell, title));
     if (cell.trials.size() == 1) {
-      print_single(console, cell, options);
+      print_single(console, cell, title, options);
     } else {
       print_trials(console, cell, options);
     }
@@ -477,7 +508,12 @@ void print_notices(Console& console, const ResultSet& set, const ViewOptions& op
 }
 
 void print_notices(Console& console, const CellSource& cells, const ViewOptions& options) {
-  const std::vector<std::string> lines = notice_lines(ShownCells(cells, options));
+  const ShownCells shown(cells, options);
+  bool windows_shown = !options.summary_only && shown.size() <= kMostSingleTrials;
+  for (std::size_t i = 0; i < shown.size() && windows_shown; ++i) {
+    windows_shown = shown.trials(i) == 1;
+  }
+  const std::vector<std::string> lines = notice_lines(shown, windows_shown);
   const Terminal& terminal = console.terminal();
   if (!lines.empty() && terminal.out_is_terminal && terminal.err_is_terminal) console.status("");
   for (const std::string& line : lines) console.note(line);

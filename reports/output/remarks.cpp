@@ -140,6 +140,12 @@ std::string logs_text(const NoticeGroup& group, const std::string& cell) {
 
 }  // namespace
 
+bool is_warmup_included(const Notice& notice) {
+  // Its second value is what is known of a slow first record.
+  return notice.code == NoticeCode::few_records && notice.values.size() > 1 &&
+         std::get<std::string>(notice.values[1]).empty();
+}
+
 std::string Remark::who() const {
   std::string out = cell;
   if (trial > 0) out += fmt::format(", trial {}", trial);
@@ -159,7 +165,7 @@ std::vector<Remark> remarks_of(const ResultSet& set) {
       if (is_failure(outcome.status)) {
         std::string text(name(outcome.status));
         if (outcome.step) text += fmt::format(" at step {}", *outcome.step);
-        if (!outcome.details.empty()) text += ": " + detail_text(outcome);
+        if (const auto more = more_than_name(outcome); !more.empty()) text += ": " + more;
         if (!trial.log.empty()) {
           text += " (" + trial.log;
           if (outcome.line > 0) text += fmt::format(", line {}", outcome.line);
@@ -212,7 +218,7 @@ std::vector<RemarkGroup> grouped_remarks(const ResultSet& set) {
   return groups;
 }
 
-std::vector<std::string> notice_lines(const CellSource& cells) {
+std::vector<std::string> notice_lines(const CellSource& cells, bool windows_shown) {
   NoticeGroups of_trials, of_cells;
   std::optional<std::string> log;
   bool one_log = true;
@@ -220,7 +226,10 @@ std::vector<std::string> notice_lines(const CellSource& cells) {
     cells.each_trial(i, [&](const Trial& trial) {
       one_log = one_log && trial.log == log.value_or(trial.log);
       log = trial.log;
-      for (const Notice& notice : trial.notices) of_trials.add(notice, trial.log, i, trial.trial);
+      for (const Notice& notice : trial.notices) {
+        if (windows_shown && is_warmup_included(notice)) continue;
+        of_trials.add(notice, trial.log, i, trial.trial);
+      }
     });
     for (const Notice& warning : cells.cell(i).warnings) {
       // Of a single trial its outcome shows why there is no number.

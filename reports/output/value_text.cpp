@@ -98,6 +98,29 @@ std::string key_with_kind(const std::string& key, WorkKind kind) {
   return kind == WorkKind::training ? key : key + " (" + std::string(name(kind)) + ")";
 }
 
+bool is_nameless(std::string_view key) {
+  const std::string nothing = Identity{}.key();
+  return key == nothing || key.starts_with(nothing + "#");
+}
+
+bool shows_kind(const Trial& trial) {
+  if (trial.iterations.seen > 0 || trial.rate()) return true;
+  const auto has = [](const std::vector<Notice>& notices, NoticeCode code) {
+    return std::ranges::any_of(notices, [&](const Notice& it) { return it.code == code; });
+  };
+  const bool bars_or_none =
+      trial.format.empty() || trial.format == "unknown" || trial.format == "tqdm";
+  return !bars_or_none || has(trial.notices, NoticeCode::near_to_a_rate) ||
+         has(trial.outcome.details, NoticeCode::cut_after_banner);
+}
+
+std::string more_than_name(const Outcome& outcome) {
+  std::string text = detail_text(outcome);
+  const std::string_view word = name(outcome.status);
+  const bool repeats = std::ranges::equal(text, word, {}, [](char c) { return lower(c); });
+  return repeats ? std::string() : text;
+}
+
 std::string topology_text(const Identity& identity) {
   if (!identity.nodes && !identity.gpus_per_node) return {};
   const auto part = [](const std::optional<std::int64_t>& value) {

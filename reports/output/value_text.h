@@ -37,6 +37,14 @@ namespace bertbench {
 /// A cell's key, with the kind of work where it is no training: "base.fp32.s128 (evaluation)".
 [[nodiscard]] std::string key_with_kind(const std::string& key, WorkKind kind);
 
+/// The key of a cell of which nothing is known: question marks, and perhaps the number of its log.
+[[nodiscard]] bool is_nameless(std::string_view key);
+/// Whether a log shows what work it is of. A log without a step, that no format reads or of which
+/// only bars are known, does not.
+[[nodiscard]] bool shows_kind(const Trial& trial);
+/// The details of an outcome as one line; empty where they repeat its name, as "Killed" does.
+[[nodiscard]] std::string more_than_name(const Outcome& outcome);
+
 /// "2n8g"; unknown parts as '?'; empty when both are unknown.
 [[nodiscard]] std::string topology_text(const Identity& identity);
 

@@ -173,7 +173,7 @@ TEST(MeasureTrial, UnknownBatchStaysInIterationsPerSecondAndSaysWhatToGive) {
   ASSERT_TRUE(trial.iterations_per_second);
   EXPECT_NEAR(*trial.iterations_per_second, 10, 1e-9);
   EXPECT_NEAR(trial.estimators.at("step_time"), 10, 1e-9);
-  EXPECT_THAT(notices(trial), HasSubstr("stay in iterations/s"));
+  EXPECT_THAT(notices(trial), HasSubstr("the sequences of an iteration are unknown"));
   EXPECT_THAT(notices(trial), HasSubstr("--micro-batch-size"));
 }
 

@@ -107,16 +107,64 @@ TEST(ResultView, TheTableNamesTheLogWhereTheKeyDoesNotTell) {
   ResultSet set = result_set({unknown_log("runs/2026-01-02/bert_base_node07/a.log"),
                               unknown_log("runs/2026-01-02/bert_base_node07/b.log"),
                               cell(identity(1, 1), {50, 51, 52})});
-  set.cells[0].key = "?.?.s?.b?.a?.?n?g";
-  set.cells[1].key = "?.?.s?.b?.a?.?n?g#2";
+  set.cells[0].key = "?.?.s128.b?.a?.?n?g";
+  set.cells[1].key = "?.?.s128.b?.a?.?n?g#2";
   EXPECT_THAT(seen(set).out,
               testing::ContainsRegex("g#2 .* runs/2026-01-02/bert_base_node07/b.log\n"));
   const std::string narrow = seen(set, {true, true, false, 80}).out;
   EXPECT_THAT(narrow,
-              HasSubstr("?.?.s?.b?.a?.?n?g#2  runs/2026-01-02/bert_base_node07/b.log\n    1"));
+              HasSubstr("?.?.s128.b?.a?.?n?g#2  runs/2026-01-02/bert_base_node07/b.log\n    1"));
   const std::string known =
       seen(result_set({cell(identity(1, 1), {50}), cell(identity(1, 2), {90})})).out;
   EXPECT_THAT(known, Not(testing::ContainsRegex("cv .*log")));
+}
+
+TEST(ResultView, ACellOfWhichNothingIsKnownHasTheNameOfItsLog) {
+  ResultSet set = result_set({unknown_log("a.log"), unknown_log("b.log"), unknown_log("b.log")});
+  set.cells[0].key = "?.?.s?.b?.a?.?n?g";
+  set.cells[1].key = "?.?.s?.b?.a?.?n?g#2";
+  set.cells[2].key = "?.?.s?.b?.a?.?n?g#3";
+  for (Cell& one : set.cells) one.trials[0].format = "tqdm";
+  const std::string out = seen(set).out;
+  EXPECT_THAT(out, HasSubstr("a.log  (training)\n  format      tqdm\n"));
+  EXPECT_THAT(out, HasSubstr("\nb.log#2  (training)\n"));
+  EXPECT_THAT(out, testing::ContainsRegex("\nb.log#2 +1 "));
+  EXPECT_THAT(out, Not(HasSubstr("?")));
+}
+
+TEST(ResultView, TheKindOfWorkIsUnknownWhereNothingShowsIt) {
+  Cell unread = unknown_log("a.log");
+  Trial& trial = unread.trials[0];
+  trial.sequences_per_second.reset();
+  trial.iterations = {};
+  trial.window.covered = false;
+  trial.outcome = {Status::killed, std::nullopt, 4, {log_line("Killed")}};
+  for (const char* format : {"unknown", "tqdm"}) {
+    trial.format = format;
+    const std::string out = seen(result_set({unread})).out;
+    EXPECT_THAT(out, HasSubstr("  (kind of work unknown)\n"));
+    EXPECT_THAT(out, HasSubstr("  outcome     killed (line 4)\n")) << "not its name twice";
+  }
+  trial.format = "deepspeed";
+  EXPECT_THAT(seen(result_set({unread})).out, HasSubstr("  (training)\n"));
+  trial.format = "unknown";
+  trial.notices = {make_notice(NoticeCode::near_to_a_rate, 3, "stands alone", "loss 3")};
+  EXPECT_THAT(seen(result_set({unread})).out, HasSubstr("  (training)\n"));
+}
+
+TEST(ResultView, ThatFewRecordsAreAllUsedStandsNextToTheWindow) {
+  Cell only = cell(identity(1, 1), {100});
+  only.trials[0].notices = {make_notice(NoticeCode::few_records, 0, "3 records", "")};
+  const Seen one = seen(result_set({only}));
+  EXPECT_THAT(one.out, HasSubstr(" records, warm-up included\n"));
+  EXPECT_EQ(one.err, "");
+  only.trials[0].notices = {make_notice(NoticeCode::few_records, 0, "3 records", "; a slow first")};
+  EXPECT_THAT(seen(result_set({only})).err, HasSubstr("included; a slow first"));
+  Cell two = cell(identity(1, 1), {100, 101});
+  for (Trial& trial : two.trials) {
+    trial.notices = {make_notice(NoticeCode::few_records, 0, "3 records", "")};
+  }
+  EXPECT_THAT(seen(result_set({two})).err, HasSubstr("2 trials: only 3 records"));
 }
 
 TEST(ResultView, TheTableNamesTheKindOfWorkWhereSomeIsNoTraining) {
@@ -194,7 +242,7 @@ TEST(ResultView, WhatCameOverStdinIsNamedSo) {
   ResultSet set = result_set({unknown_log("-")});
   set.cells[0].trials[0].format = "tqdm";
   set.cells[0].trials[0].notices = {foreign_notice(3, "rounded")};
-  EXPECT_THAT(seen(set).out, HasSubstr("  log         <stdin> (tqdm)\n"));
+  EXPECT_THAT(seen(set).out, HasSubstr("<stdin>  (training)\n  format      tqdm\n"));
   EXPECT_EQ(seen(set).err, "bertbench: note: line 3: rounded\n");
 }
 
