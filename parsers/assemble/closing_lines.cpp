@@ -61,8 +61,10 @@ bool ClosingLines::read_trainer(const Line& line) {
     const auto samples = number_after(line, "'train_samples_per_second':");
     if (!runtime) return false;
     trainer_ = ended_ = true;
-    if (training_s_ && summary_) {  // another process prints the same
-      ++alike_;
+    if (training_s_ && summary_) {
+      // Another process prints the same, or this one what train() returned
+      // (quoted/huggingface.the_printed_return_of_train_is_no_other_process).
+      if (!has(line, "TrainOutput(")) ++alike_;
       return true;
     }
     training_s_ = *runtime;

@@ -302,8 +302,8 @@ const Estimate* default_estimate(std::span<const Estimate> estimates) {
 }
 
 bool total_is_of_other_work(double total, std::span<const double> rates, bool by_own_times) {
-  return !by_own_times && !rates.empty() && std::ranges::all_of(rates, [&](double rate) {
-    return std::max(rate / total, total / rate) > kIncredible;
+  return !rates.empty() && std::ranges::all_of(rates, [&](double rate) {
+    return total / rate > kIncredible || (!by_own_times && rate / total > kIncredible);
   });
 }
 

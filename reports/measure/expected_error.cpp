@@ -68,22 +68,28 @@ double error_of_printed(std::span<const Record> window, double Record::*value) {
 double error_of_smoothed(const Record* before, std::span<const Record> window) {
   constexpr double kHalfDigit = 0.005;   // of tqdm's rates, it/s or s/it with two decimals
   constexpr double kTrails = 0.7 / 0.3;  // of tqdm's smoothing, see the header
+  constexpr double kHole = 2;            // times the usual iterations of a redraw
   double seconds = 0, n = 0, rounding = 0;
+  std::vector<double> works;
   const Record* first = before;
   const Record* last = nullptr;
   for (const Record& record : window) {
     const double rate = record.printed_rate;
     if (!(rate > 0) || !std::isfinite(rate)) continue;
-    seconds += static_cast<double>(std::max<std::int64_t>(1, record.iterations)) / rate;
+    works.push_back(static_cast<double>(std::max<std::int64_t>(1, record.iterations)));
+    seconds += works.back() / rate;
     rounding += square(kHalfDigit * std::min(rate, 1 / rate)) / 3;
     n += 1;
     last = &record;
     if (first == nullptr || !(first->printed_rate > 0)) first = &record;
   }
   if (last == nullptr || !(seconds > 0)) return kUnknown;
-  // Each redraw is of as many iterations as a record is on the average.
-  const double per_redraw = static_cast<double>(window.back().step - first->step) /
-                            std::max(1.0, n - (first == before ? 0 : 1));
+  // Each redraw is of as many iterations as a record is on the average. In a log with a hole the
+  // record after it had redraws that are not there
+  // (quoted/tqdm.redraws_that_were_left_out_leave_the_expected_error_as_it_is).
+  const double average = static_cast<double>(window.back().step - first->step) /
+                         std::max(1.0, n - (first == before ? 0 : 1));
+  const double per_redraw = std::min(average, kHole * median(std::move(works)));
   const double change = per_redraw * (1 / last->printed_rate - 1 / first->printed_rate);
   return std::sqrt(square(kTrails * change / seconds) + rounding / square(n));
 }

@@ -100,6 +100,7 @@ TEST(ExpectedError, RatesThatTheClockRulesOutAreOffByThatMuch) {
 TEST(ExpectedError, ATotalTwiceOffEveryRateIsOfOtherWork) {
   EXPECT_TRUE(total_is_of_other_work(1, std::vector<double>{2.1, 3}, false));
   EXPECT_FALSE(total_is_of_other_work(1, std::vector<double>{2.1, 3}, true)) << "its own times";
+  EXPECT_TRUE(total_is_of_other_work(76, std::vector<double>{4.4, 21}, true)) << "a resumed bar";
   EXPECT_FALSE(total_is_of_other_work(1, std::vector<double>{2.1, 1.2}, false));
   EXPECT_FALSE(total_is_of_other_work(1, {}, false));
 }
