@@ -156,8 +156,10 @@ void apply_automatic(const RunLog& log, std::size_t usable, Window& window) {
   const std::size_t n = log.records.size();
   if (n == 0) return;
   window.rule = "auto (all)";
-  // A run that broke before it was well under way has no number: a gate must not pass it.
-  if (usable < std::min(n, kFewRecords)) return;
+  // A run that broke before it was well under way has no number: a gate must not pass it. One whose
+  // last loss alone is NaN was: of what the log has, all before it is good.
+  const bool only_last = log.first_nan_step && usable + 1 == n && usable > 1;
+  if (usable < std::min(n, kFewRecords) && !only_last) return;
   if (usable < n) {
     window.last = usable;
     window.rule = "auto (0:" + std::to_string(usable) + ")";
