@@ -76,6 +76,7 @@ class RunDraft {
   std::optional<Outcome> stated_outcome;  ///< the log states itself how it ended
   bool official_end = false;   ///< what is stated of its end holds for the job, whatever reads it
   bool discard = false;        ///< not to be handed on
+  bool total_unsure = false;   ///< its counter began at 0 and may end at its total or one before it
   bool own_facts = false;      ///< batches and world are stated by the format: FactRules add none
   std::int64_t last_line = 0;  ///< of a record or a statement
 

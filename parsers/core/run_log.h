@@ -22,7 +22,7 @@ enum class WorkKind { training, evaluation, inference };
 [[nodiscard]] std::string_view name(WorkKind kind);
 
 /// What the log's counter counts.
-enum class IterationUnit { unknown, micro_step, optimizer_step, epoch };
+enum class IterationUnit { unknown, micro_step, optimizer_step, epoch, sequence };
 
 /// Unit of printed rates and of the log's own closing statement; always of the whole job.
 enum class RateUnit : std::uint8_t {

@@ -123,6 +123,7 @@ void PausedClock::read_evaluation() {
 
 void PausedClock::next(std::int64_t step) {
   held_ = std::exchange(evaluated_, false);
+  ever_held_ = ever_held_ || held_;
   iterations_ = step_ < 0 ? 0 : static_cast<double>(step - step_);
   step_ = step;
 }

@@ -34,6 +34,8 @@ class StepCounter {
   /// The line is of another epoch than the newest one, whose length is not printed: how many steps
   /// lie between the two is not known.
   [[nodiscard]] bool leaves_unknown_steps(const Printed& printed) const;
+  /// The first line of the log showed that it begins at 0.
+  [[nodiscard]] bool began_at_zero() const { return shift_ == 1; }
   /// The last step of a plan of so many epochs, if the length of one is known.
   [[nodiscard]] std::optional<std::int64_t> end_of(std::int64_t epochs) const;
   /// The last step of an epoch, if it is the newest one and its length is printed.
@@ -86,11 +88,16 @@ class PausedClock {
   /// The newest line comes after an evaluation, and none before it shows how long steps take.
   [[nodiscard]] bool begins_after_evaluation() const { return held_ && std::isnan(each_s_); }
   [[nodiscard]] bool paused() const { return clock_.off_s() > 0 || shortened_; }
+  /// Evaluations are between all its lines: it shows no time of a step.
+  [[nodiscard]] bool always_holds_evaluations() const {
+    return ever_held_ && std::isnan(each_s_) && std::isnan(each_of_interval_s_);
+  }
 
  private:
   TrainingClock clock_;
   bool evaluated_ = false;  ///< since the newest line
   bool held_ = false;       ///< between the newest line and the one before
+  bool ever_held_ = false;
   bool shortened_ = false;
   std::int64_t step_ = -1;
   double iterations_ = 0;  ///< of the newest line

@@ -268,6 +268,7 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
   add_settings(of, draft);
   if (sample.step > of.last_step) draft.ended_well = false;
   if (rule.iteration) draft.log.iteration_unit = *rule.iteration;
+  draft.total_unsure = rule.counts_from == CountsFrom::first && of.counter.began_at_zero();
   const Plan& plan = plans_[static_cast<std::size_t>(rule.kind)];
   draft.log.planned = plan.steps || !plan.epochs ? plan.steps : of.counter.end_of(*plan.epochs);
   draft.last_line = std::max(draft.last_line, line.number);
@@ -449,6 +450,17 @@ void DescribedParser::finish(RunBuilder& out) {
       log.notices.push_back(make_notice(NoticeCode::format_note, 0, text));
     }
     if (paused_) log.notices.push_back(make_notice(NoticeCode::evaluations_off_the_clock, 0));
+    // LightGBM prints its metrics between two lines with the time
+    // (quoted/generic.evaluations_between_all_lines_leave_no_time_of_a_step).
+    const bool timed = std::ranges::any_of(draft->records(), [](const Record& record) {
+      return record.seconds > 0 || record.printed_rate > 0;
+    });
+    if (draft.get() == out.open(log.kind) && draft->count() > 1 && !timed &&
+        track(log.kind).clock.always_holds_evaluations()) {
+      log.notices.push_back(make_notice(
+          NoticeCode::format_note, 0,
+          "evaluations are between all lines with a time: they show no time of a step alone"));
+    }
     if (log.rate_unit == RateUnit::unknown && rate_left_out_) {
       log.notices.push_back(make_notice(NoticeCode::rate_of_one_gpu, 0, "the printed rate"));
     }

@@ -529,23 +529,32 @@ class Induction {
     bool counts = false;
     for (const LineShape& shape : shapes_.shapes()) {
       if (shape.evaluation || shape.after_counter) continue;
-      const bool counted = shape.counts() && !names_other_work(shape.examples.front().text);
-      counts = counts || counted;
+      const bool other_work = names_other_work(shape.examples.front().text);
+      const bool counted = shape.counts() && !other_work;
+      const bool paced =
+          !other_work && (shape.has(Meaning::rate) || shape.has(Meaning::per_iteration));
+      counts = counts || counted || paced;
       bool nan = false, finite = false;
       for (const ShapeLine& line : shape.examples) {
         for (const LineNumber& number : line.numbers) {
           if (number.meaning == Meaning::loss) (std::isfinite(number.value) ? finite : nan) = true;
         }
       }
-      if (!nan && !finite) continue;
+      const bool has_loss = nan || finite;
+      // Without a loss: a rate next to a word of training, or a place in an epoch with a time.
+      const bool learns = paced && 2 * shape.learning >= shape.examples.size();
+      const bool in_epoch = counted && !shape.head && shape.timed() && shape.has(Meaning::epoch) &&
+                            (shape.has(Meaning::place) || shape.has(Meaning::counter));
+      if (!has_loss && !learns && !in_epoch) continue;
       // A line with a counter, a loss and a time is no sentence of a text: it counts twice.
-      const bool whole = counted && !shape.head &&
-                         (shape.timed() || shape.has(Meaning::place) ||
-                          (shape.has(Meaning::epoch) && shape.has(Meaning::counter)));
+      const bool whole =
+          has_loss && !shape.head &&
+          (paced || (counted && (shape.timed() || shape.has(Meaning::place) ||
+                                 (shape.has(Meaning::epoch) && shape.has(Meaning::counter)))));
       lines += whole ? std::max(kLinesThatShow, shape.lines) : shape.lines;
       if (shape.last_line <= out.last_line) continue;
       out.last_line = shape.last_line;
-      out.nan = nan && !finite;
+      if (has_loss) out.nan = nan && !finite;
     }
     if (!counts || lines < kLinesThatShow) return std::nullopt;
     out.nearest = nearest();
@@ -711,11 +720,21 @@ class Induction {
     format["name"] = name_;
     format["title"] = "lines of one shape that repeats";
     if (meaning.step_is_epoch) format["iteration"] = "epoch";
+    Json notes = notes_of(meaning);
+    if (counts_sequences(shape, meaning)) {
+      format["iteration"] = "sequence";
+      notes.push_back("[n/N (p%)] counts the sequences of one process");
+    }
+    if (!notes.empty()) format["notes"] = std::move(notes);
     if (meaning.day_first) format["date_order"] = "day_first";
-    if (const Json notes = notes_of(meaning); !notes.empty()) format["notes"] = notes;
     format["lines"] = Json::array();
     for (Json& evaluation : evaluations(*rule, shape))
       format["lines"].push_back(std::move(evaluation));
+    if (!loss) {
+      if (auto with_loss = rule_with_loss(*rule, shape, meaning)) {
+        format["lines"].push_back(std::move(*with_loss));
+      }
+    }
     format["lines"].push_back(*rule);
     bool timed = meaning.times.any();
     for (Json& more : companions(candidate, !loss, timed)) {
@@ -748,6 +767,34 @@ class Induction {
           "may be of several, as of those that a step accumulates");
     }
     return out;
+  }
+
+  /// "Iteration 200, lr = 0.01" and "Iteration 200, loss = 6.5" are of one shape: for the lines
+  /// with a loss the rule once more, with it.
+  [[nodiscard]] static std::optional<Json> rule_with_loss(const Json& rule, const LineShape& shape,
+                                                          const ShapeMeaning& meaning) {
+    LineShape some = shape;
+    std::erase_if(some.examples, [](const ShapeLine& line) {
+      return std::ranges::none_of(
+          line.numbers, [](const LineNumber& number) { return number.meaning == Meaning::loss; });
+    });
+    if (some.examples.size() < 2) return std::nullopt;
+    const auto loss = loss_of(some);
+    if (!loss) return std::nullopt;
+    auto out = rule_of(some, taken_of(some, meaning), loss);
+    if (!out || !out->contains("pattern")) return std::nullopt;
+    for (const char* key : {"wraps", "counts_from"}) {
+      if (rule.contains(key)) (*out)[key] = rule[key];
+    }
+    return out;
+  }
+
+  /// A counter of batches goes up by one where each is printed.
+  [[nodiscard]] static bool counts_sequences(const LineShape& shape, const ShapeMeaning& meaning) {
+    return !counts_by_one(shape, meaning) &&
+           std::ranges::all_of(shape.examples, [&](const ShapeLine& line) {
+             return line.at(meaning.step).of_sequences;
+           });
   }
 
   /// Rules for lines of evaluations that the rule would take for training.

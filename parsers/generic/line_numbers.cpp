@@ -888,6 +888,7 @@ class Reader {
       found.meaning = Meaning::place;
       // Only the bracket is its own; words before it are those of something else.
       if (bracket) found.begin = found.value_begin - (text.size() - open);
+      found.of_sequences = bracket && percent_closes();
       return;
     }
     if (found.whole && leads(found)) return;
@@ -897,6 +898,12 @@ class Reader {
     if (before.meaning == Meaning::epoch && !before.has_total() && follows) {
       found.meaning = Meaning::place;
     }
+  }
+
+  /// " (11%)]": what PyTorch's examples print after the samples done of all.
+  [[nodiscard]] bool percent_closes() const {
+    Cursor cursor(line_.substr(at_), false);
+    return cursor.literal(" (") && cursor.number() && cursor.literal("%)]");
   }
 
   /// "[50]\tl2: 0.04", "00000017) perceptual - 53.96", "40: 111.17, ", "350, train_loss=0.2587",

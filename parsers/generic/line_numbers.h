@@ -41,6 +41,7 @@ struct LineNumber {
   bool since_start = false;           ///< by its label it counts from the start
   bool mean_follows = false;          ///< "0.310 (0.325)": a meter of single iterations
   bool names_total = false;           ///< a counter of all epochs: "global_step"
+  bool of_sequences = false;          ///< "[640/60000 (1%)]", as PyTorch's examples print samples
   bool begins = false;                ///< "Starting epoch 3/6": what it counts is not done yet
   [[nodiscard]] bool has_total() const { return total_end > total_begin; }
   [[nodiscard]] bool counts() const {

@@ -350,6 +350,7 @@ struct LogReader::State final : CandidateSink {
   }
 
   [[nodiscard]] std::vector<RunLog> finish() {
+    if (feed.is_within_a_line()) outcomes.cut_at(feed.line());
     feed.finish(*this);
     for (FormatState& state : formats) {
       if (state.matched > 0) state.finish();
@@ -398,6 +399,12 @@ struct LogReader::State final : CandidateSink {
       // What closes before the newest line of the training closed a part of it.
       const bool goes_on = outcome.status == Status::completed && outcome.line < training.last_line;
       if (outcome.status != Status::no_data && !goes_on) continue;
+      const auto end = training.nan ? std::nullopt : outcomes.end_after(training.last_line);
+      if (end) {
+        outcome = {
+            Status::completed, std::nullopt, *end, {make_notice(NoticeCode::no_known_line, 0)}};
+        continue;
+      }
       outcome = {training.nan ? Status::nan : Status::truncated,
                  std::nullopt,
                  training.last_line,

@@ -119,6 +119,9 @@ constexpr ClosingRule kRules[] = {
     {"test acc", Reading::report},
     {"test loss", Reading::report},
     {"test f1", Reading::report},
+    {"test Acc", Reading::report},
+    {"test Loss", Reading::report},
+    {"test F1", Reading::report},
     {"macro avg", Reading::score},  // scikit-learn's report
     {"RMSE", Reading::score},
     {"MAPE", Reading::score},

@@ -101,6 +101,10 @@ bool OutcomeRules::names_an_end() const {
   return named_ || closing_.last_stated(0, std::numeric_limits<std::int64_t>::max()).has_value();
 }
 
+std::optional<std::int64_t> OutcomeRules::end_after(std::int64_t last_record) const {
+  return closing_.after(0, last_record, std::numeric_limits<std::int64_t>::max(), true);
+}
+
 // Of a log without a step: where it states that all is over, in a launch after the one that
 // `failure` ended.
 std::optional<std::int64_t> OutcomeRules::stated_end(const Sign* failure, std::int64_t begin_line,
@@ -111,6 +115,26 @@ std::optional<std::int64_t> OutcomeRules::stated_end(const Sign* failure, std::i
     return launch.line > failure->line && launch.line < *closed;
   });
   return another ? closed : std::nullopt;
+}
+
+// Of a log without a step: where the program was launched once more after a failure, and nothing
+// shows that this launch failed (quoted/several_runs.the_last_launch_of_two_without_a_step). The
+// ranks of one launch print its first lines as well, some of them after another has failed: a
+// launch that began with one such line has none of those.
+std::optional<std::int64_t> OutcomeRules::launch_again(std::int64_t failure_line,
+                                                       std::int64_t begin_line,
+                                                       std::int64_t end_line) const {
+  const auto before = std::ranges::count_if(launches_, [&](const Launch& launch) {
+    return launch.line >= begin_line && launch.line < failure_line;
+  });
+  for (const Launch& launch : launches_) {
+    if (launch.line <= failure_line || launch.line >= end_line) continue;
+    if (!launch.one && before != 1) continue;
+    const bool fails = std::ranges::any_of(
+        signs_, [&](const Sign& sign) { return sign.line >= launch.line && sign.line < end_line; });
+    return fails ? std::nullopt : std::optional(launch.line);
+  }
+  return std::nullopt;
 }
 
 // Where another launch begins after all that the run printed
@@ -164,11 +188,6 @@ const OutcomeRules::Sign* OutcomeRules::sign_of_end(const RunDraft& run, bool do
 
 namespace {
 
-bool is_done(const RunDraft& run) {
-  return run.ended_well ||
-         (run.log.planned && run.last() != nullptr && run.last()->step >= *run.log.planned);
-}
-
 // By how much the log's own step numbers are above the updates done, which the format counts.
 std::int64_t ahead_of_updates(const RunDraft& run) {
   const auto& done = run.log.totals.last_optimizer_step;
@@ -186,6 +205,18 @@ std::optional<std::int64_t> step_done(const RunDraft& run) {
 }
 
 }  // namespace
+
+bool OutcomeRules::is_done(const RunDraft& run) const {
+  if (run.ended_well) return true;
+  if (!run.log.planned || run.last() == nullptr) return false;
+  const Record& last = *run.last();
+  // "Iter: 77/78" of a counter from 0 is the last line or the last but one: a log that breaks off
+  // within a later line may have had one more
+  // (quoted/generic.a_counter_from_0_that_breaks_off_before_its_total).
+  const bool goes_on =
+      run.total_unsure && last.step == *run.log.planned && cut_line_ > run.last_line;
+  return last.step >= *run.log.planned && !goes_on;
+}
 
 std::optional<std::int64_t> OutcomeRules::failed_launch_after(const RunDraft& run) const {
   constexpr auto kEnd = std::numeric_limits<std::int64_t>::max();
@@ -233,6 +264,12 @@ Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
       }
       return {Status::completed, std::nullopt, *closed, std::move(details)};
     }
+  }
+  if (const auto again =
+          no_step && best != nullptr ? launch_again(best->line, begin_line, end) : std::nullopt) {
+    std::vector<Notice> details = {make_notice(NoticeCode::no_step, 0)};
+    add_earlier_failure(begin_line, *again, "", details);
+    return {Status::no_data, std::nullopt, 0, std::move(details)};
   }
   // What happens to a job after its official end, MLPerf's run_stop, is not the run's
   // (quoted/mlperf.the_tail_of_a_log_tells_how_the_run_ended).

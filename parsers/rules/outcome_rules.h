@@ -32,6 +32,10 @@ class OutcomeRules {
   /// A failure was named, not only hinted at, or an end stated: enough for a log of no known
   /// format.
   [[nodiscard]] bool names_an_end() const;
+  /// Where the log states or implies, after `last_record`, that a training is over.
+  [[nodiscard]] std::optional<std::int64_t> end_after(std::int64_t last_record) const;
+  /// The log ends within this line.
+  void cut_at(std::int64_t line) { cut_line_ = line; }
   /// The log states how the job failed.
   [[nodiscard]] bool names_a_failure() const { return named_; }
 
@@ -82,6 +86,10 @@ class OutcomeRules {
                                           std::int64_t end_line) const;
   void add_earlier_failure(std::int64_t from, std::int64_t to, std::string_view reported,
                            std::vector<Notice>& details) const;
+  [[nodiscard]] std::optional<std::int64_t> launch_again(std::int64_t failure_line,
+                                                         std::int64_t begin_line,
+                                                         std::int64_t end_line) const;
+  [[nodiscard]] bool is_done(const RunDraft& run) const;
   [[nodiscard]] static std::int64_t grace_line(const RunDraft& run);
   [[nodiscard]] const Sign* sign_of_end(const RunDraft& run, bool done, std::int64_t from,
                                         std::int64_t end) const;
@@ -99,7 +107,8 @@ class OutcomeRules {
   Part of_ = Part::exception;            ///< what the open traceback belongs to
   std::int64_t rank_failed_line_ = -20000;  ///< of torchrun's table: a rank that exited by itself
   std::int64_t root_cause_line_ = -1000;
-  bool chained_ = false;  ///< "During handling of the above exception"
+  std::int64_t cut_line_ = 0;  ///< within which the log ends; 0: within none
+  bool chained_ = false;       ///< "During handling of the above exception"
   bool named_ = false;
 };
 

@@ -122,6 +122,8 @@ class LineFeed {
   void start_at(std::int64_t number, std::int64_t offset, std::string_view before);
   [[nodiscard]] std::int64_t line() const { return scan_.line(); }
   [[nodiscard]] std::int64_t bytes() const { return bytes_; }
+  /// What came so far ends within line().
+  [[nodiscard]] bool is_within_a_line() const { return end_ > begin_; }
 
  private:
   void keep_from(std::size_t start);

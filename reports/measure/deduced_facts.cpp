@@ -90,6 +90,8 @@ std::optional<std::int64_t> sequences_per_iteration(const Facts& facts, Iteratio
       return facts.sequences_per_optimizer_step();
     case IterationUnit::epoch:
       return std::nullopt;
+    case IterationUnit::sequence:
+      return 1;
     case IterationUnit::unknown:
       break;
   }

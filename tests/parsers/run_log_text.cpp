@@ -38,7 +38,7 @@ Json record_json(const Record& record) {
 }  // namespace
 
 nlohmann::ordered_json to_test_json(const RunLog& run) {
-  constexpr const char* kUnits[] = {"unknown", "micro_step", "optimizer_step", "epoch"};
+  constexpr const char* kUnits[] = {"unknown", "micro_step", "optimizer_step", "epoch", "sequence"};
   Json json = {{"format", run.format},
                {"kind", name(run.kind)},
                {"first_line", run.first_line},

@@ -50,6 +50,8 @@ std::string word(IterationUnit unit) {
       return "micro-step";
     case IterationUnit::epoch:
       return "epoch";
+    case IterationUnit::sequence:
+      return "sequence";
     case IterationUnit::optimizer_step:
       return "optimizer step";
   }
