@@ -595,8 +595,10 @@ class Induction {
 
   [[nodiscard]] bool is_training(const LineShape& shape, const ShapeMeaning& meaning) const {
     const std::size_t n = shape.examples.size();
-    const bool learns = 2 * shape.learning >= n;
     const ShapeLine& first = shape.examples.front();
+    // "Processed batch 3/300, accuracy so far 90.1, 80.3 img/s" is inference.
+    const bool works = names_other_work(first.text) && !loss_of(shape);
+    const bool learns = 2 * shape.learning >= n && !works;
     const bool place = first.at(meaning.step).meaning == Meaning::place;
     const bool boxed = first.text.front() == '|';  // its time stands on another line of the box
     const std::size_t least =

@@ -56,10 +56,10 @@ constexpr std::array<std::string_view, 4> kProgress = {"train", "training", "tra
 constexpr std::array<std::string_view, 8> kAfterCounters = {"no",    "nr", "num", "number",
                                                             "index", "id", "idx", "count"};
 constexpr auto kOfTraining = std::to_array<std::string_view>(
-    {"loss",  "losses",     "lr",      "train",    "training", "trained", "grad",     "gnorm",
-     "ppl",   "perplexity", "acc",     "accuracy", "reward",   "return",  "learning", "kl",
-     "nll",   "损失",       "训练",    "損失",     "学習",     "손실",    "학습",     "err",
-     "perda", "perte",      "verlust", "strata",   "потери",   "обучение"});
+    {"loss", "losses",     "lr",    "train",    "training", "trained", "grad",     "gnorm",
+     "ppl",  "perplexity", "acc",   "accuracy", "reward",   "return",  "learning", "kl",
+     "nll",  "损失",       "训练",  "損失",     "学習",     "손실",    "학습",     "err",
+     "elbo", "bpd",        "perda", "perte",    "verlust",  "strata",  "потери",   "обучение"});
 constexpr std::array<std::string_view, 22> kSequences = {
     "sample",    "samples", "example", "examples", "ex",        "seq",   "seqs", "sequence",
     "sequences", "sent",    "sents",   "sentence", "sentences", "img",   "imgs", "image",
@@ -683,8 +683,8 @@ class Reader {
     judge(found, label, text);
     suffix_.reset();
     if (found.meaning == Meaning::other) return;
-    found.mean_follows = line_.substr(found.end).starts_with(" (") &&
-                         found.end + 2 < line_.size() && is_digit(line_[found.end + 2]);
+    const std::size_t open = found.end + (line_.substr(found.end).starts_with(' ') ? 1 : 0);
+    found.mean_follows = open + 1 < line_.size() && line_[open] == '(' && is_digit(line_[open + 1]);
     from_ = std::max(from_, found.end);
     at_ = std::max(at_, found.end);
     out_.push_back(found);
@@ -752,6 +752,9 @@ class Reader {
       found.begins = label.has(kBeginnings);
     } else if (time || after.meaning != Meaning::other || named.meaning != Meaning::other) {
       take_time(found, label, text, named, after, time);
+    } else if (label.count == 0 && is_time_of_counter(found)) {
+      found.meaning = Meaning::duration;
+      found.begin = found.value_begin;
     } else if (last == "rank" && found.whole) {
       found.meaning = Meaning::rank;
     } else if (names_loss(label)) {
@@ -759,6 +762,16 @@ class Reader {
     } else {
       take_place(found, label, text);
     }
+  }
+
+  /// "Elapsed time for epoch 3: 123.4"
+  [[nodiscard]] bool is_time_of_counter(const LineNumber& found) const {
+    if (found.whole || out_.empty() || out_.back().meaning != Meaning::epoch) return false;
+    const LineNumber& epoch = out_.back();
+    const Label label(line_.substr(epoch.begin, epoch.value_begin - epoch.begin));
+    const std::string_view between =
+        line_.substr(epoch.end, std::max(found.value_begin, epoch.end) - epoch.end);
+    return label.has(kTimes) && !label.has(kOtherTimes) && (between == ": " || between == " = ");
   }
 
   /// "第 3 轮", "第 100/500 步": the word that counts stands after the number.

@@ -327,12 +327,13 @@ class Decision {
            begins_late(values);
   }
 
-  /// "[10:07]", where hours and minutes look like minutes and seconds.
+  /// "[10:07]", where hours and minutes look like minutes and seconds: no time of a step stands
+  /// there.
   [[nodiscard]] bool is_minute_of_day(std::size_t i, const Values& values) const {
     constexpr double kMinutesOfADay = 24 * 60;
     const LineNumber& number = shape_.examples[0].at(i);
     const std::string_view text = text_of(number);
-    return number.begin <= 1 && text.size() == 5 && text[2] == ':' && begins_late(values) &&
+    return number.begin <= 1 && text.size() == 5 && text[2] == ':' &&
            std::ranges::max(values) < kMinutesOfADay;
   }
 
@@ -412,7 +413,8 @@ class Decision {
       if (!(known_median(values) > 0)) continue;
       const bool of_day = is_time_of_day(i, values) && is_hour_that_rises(values);
       if (of == Meaning::duration && (of_day || is_elapsed(i, values))) {
-        if (out_.times.elapsed || is_minute_of_day(i, values)) continue;
+        const bool of_hours = is_minute_of_day(i, values) && begins_late(values);
+        if (out_.times.elapsed || of_hours) continue;
         if (is_time_of_day(i, values)) {
           if (!out_.times.clock) out_.times.clock = i;
           if (between_.empty()) between_ = steps_up(values);
@@ -422,6 +424,7 @@ class Decision {
         if (between_.empty()) between_ = steps_up(values);
         continue;
       }
+      if (is_minute_of_day(i, values)) continue;
       constexpr int kFallsThatShow = 4;
       const Growth change = growth(values, {});
       const bool falls = change.down >= kFallsThatShow && change.up == 0;
