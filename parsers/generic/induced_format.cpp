@@ -784,7 +784,10 @@ class Induction {
     const auto loss = loss_of(some);
     if (!loss) return std::nullopt;
     auto out = rule_of(some, taken_of(some, meaning), loss);
-    if (!out || !out->contains("pattern")) return std::nullopt;
+    // Without it where a pattern with a loss does not read these lines.
+    if (!out || (*out)["pattern"].get<std::string>().find("(?P<loss>") == std::string::npos) {
+      return std::nullopt;
+    }
     for (const char* key : {"wraps", "counts_from"}) {
       if (rule.contains(key)) (*out)[key] = rule[key];
     }
