@@ -1,4 +1,4 @@
-// What holds for many cells alike is said once.
+// Groups cells, so that what holds for many of them is printed once.
 #pragma once
 
 #include <fmt/format.h>

@@ -18,11 +18,12 @@ struct ConfirmOptions {
   std::vector<std::string> set;  ///< as in sweep
   std::string hosts;       ///< in place of the configuration's: names with commas, or a hostfile
   bool elsewhere = false;  ///< on nodes of Slurm that the flagged cells did not run on
-  /// Asked before a rerun that ends its pairs by a rule: an error where it cannot be judged.
+  /// Called before a rerun that ends its pairs by a rule; an error where such a rerun cannot be
+  /// judged.
   std::function<Result<void>(const StoppingRule&)> fits;
 };
 
-/// What the rerun makes of the first verdicts (`confirm`, `confirm_paired`).
+/// Decides anew, with the rerun (`confirm`, `confirm_paired`).
 using Decide = std::function<GateReport(GateReport first, const ResultSet& rerun)>;
 
 /// Runs the cells of `first`, which is of `measured`, the file or run folder `result`, that are

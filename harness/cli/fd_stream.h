@@ -1,5 +1,5 @@
-// A stream buffer over a file descriptor that remembers why a write failed: "disk full" and
-// "the reader went away" need different answers, and std::cout reports neither.
+// A stream buffer over a file descriptor that remembers why a write failed: a full disk and a
+// reader that went away need different answers, and std::cout distinguishes neither.
 #pragma once
 
 #include <array>

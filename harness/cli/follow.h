@@ -1,4 +1,4 @@
-// follow: logs that are still being written, as they stand, until they end or the user has enough.
+// follow: shows logs while they are written, until they end or the user interrupts.
 #pragma once
 
 #include <optional>

@@ -48,7 +48,7 @@ ExitCode answer_in_pieces(
                                               const std::string& run_folder = {});
 
 /// Warns that the ending of the file named by -o is that of no report, and that it is written as
-/// `used`. Says nothing of a name without an ending.
+/// `used`. A name without an ending is not warned of.
 void note_of_ending(Console& console, const std::string& path, std::string_view used = "JSON");
 
 /// Writes what `fill` writes into a file that may be large; a regular file appears when it is

@@ -18,8 +18,8 @@ struct ShardName {
 /// "3/8"; 1 <= i <= n <= 1000000.
 [[nodiscard]] Result<ShardName> parse_shard(const std::string& text);
 
-/// Leaves the logs of this shard in `inputs` and says what list they are from. Errors about paths
-/// are left to the first shard, so that a fleet reports each once.
+/// Leaves the logs of this shard in `inputs`; the result names the list that they are from. Errors
+/// about paths are left to the first shard, so that a fleet reports each once.
 [[nodiscard]] Shard take_shard(Inputs& inputs, const ShardName& shard);
 
 /// Facts of the command line by the names of their options.

@@ -11,7 +11,7 @@ namespace bertbench {
 struct Assumptions {
   std::optional<double> peak_tflops;      ///< dense peak of one GPU, where the list has none
   std::optional<double> train_sequences;  ///< sequences of a whole training
-  std::string flops_formula = {};         ///< a key of flops_formulas(); empty: as it was
+  std::string flops_formula = {};         ///< a key of flops_formulas(); empty: that of each cell
 };
 
 /// TFLOPS, MFU and HFU by the stated formula and against the stated peak (of every cell whose model

@@ -12,7 +12,7 @@ namespace bertbench {
 /// and rate per GPU are known, and tflops_per_gpu, mfu, hfu, flops_formula and peak with what
 /// `formula` says (empty: the one that the cell names, else the default). The peak is
 /// `peak_tflops`, dense and of one GPU, else that of the cell's GPU and precision in the list of
-/// hardware. Everything else of these fields, and warnings of an MFU, is taken away first.
+/// hardware. All of these fields, and warnings about an MFU, are cleared first.
 void count_flops(Cell& cell, std::string_view formula = {}, std::optional<double> peak_tflops = {});
 
 /// The identity says that activations are computed again, by the name that bert_train, transformers

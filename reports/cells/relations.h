@@ -26,7 +26,7 @@ struct CellFigures {
   bool strong = false;  ///< its speedup is over the same global batch alone
 
   // What relate() finds.
-  std::uint32_t twin = 1;  ///< the how many-th cell of its key this is
+  std::uint32_t twin = 1;  ///< 1 for the first cell of its key, 2 for the second and so on
   std::uint32_t base = 0, precision_base = 0;
   /// Rate over the base's rate; that over the ratio of their GPUs (scaling_efficiency() in
   /// reports/stats/scaling.h); rate over that of the same cell in TF32 or FP32. Fractions, not
@@ -44,12 +44,12 @@ struct Relations {
   std::vector<std::pair<std::size_t, Notice>> warnings;  ///< of cells by their index
 };
 
-/// `cells` in the order of the result. `run_begins` of the options is in
-/// `run` already, and `flops_formula` does not count.
+/// `cells` are in the order of the result. Of the options, `run_begins` is ignored
+/// (CellFigures::run says the same), and so is `flops_formula`.
 [[nodiscard]] Relations relate(std::span<CellFigures> cells, const SummaryOptions& options);
 
-/// Writes into a cell that was summarized what relate() found for it; its FLOPs with it, by
-/// `flops_formula` as of count_flops().
+/// Writes what relate() found for a summarized cell into it, and its FLOPs by `flops_formula` (see
+/// count_flops()).
 void put_relations(Cell& cell, const CellFigures& figures, std::span<const CellFigures> all,
                    std::string_view flops_formula);
 

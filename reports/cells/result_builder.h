@@ -17,7 +17,7 @@ namespace bertbench {
 class CellSource;    // reports/model/cell_source.h
 class MeasuredLogs;  // reports/cells/measured_logs.h
 
-/// A log with its measure and what its place says of the cell it belongs to, before grouping.
+/// A measured log, and what its path implies about its cell, before grouping.
 struct MeasuredLog {
   Identity identity;
   WorkKind kind = WorkKind::training;
@@ -44,7 +44,7 @@ class ResultBuilder {
   ResultBuilder(ResultBuilder&&) noexcept;
   ResultBuilder& operator=(ResultBuilder&&) noexcept;
 
-  /// add() of measure_log().
+  /// The same as add(measure_log(log, options)).
   void add_log(const RunLog& log);
   /// A trial whose cell is known (sweeps). Trials of equal identity and kind join. Of several
   /// attempts at one trial the last one counts and the others are notices on it.

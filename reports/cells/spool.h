@@ -19,7 +19,7 @@ class Spool {
  public:
   explicit Spool(std::size_t in_memory = std::size_t{4} << 20) : in_memory_(in_memory) {}
 
-  /// Where the piece begins.
+  /// Adds a piece and returns where it begins.
   std::uint64_t add(std::string_view piece);
   /// False when the file cannot be read.
   [[nodiscard]] bool read(std::uint64_t at, std::size_t size, std::string& out) const;

@@ -14,7 +14,7 @@
 
 namespace bertbench {
 
-/// The few figures of a trial that its cell's are made of.
+/// The figures of a trial from which those of its cell are computed.
 struct TrialFigures {
   RateUnit unit = RateUnit::unknown;  ///< unknown: it gives no rate
   double rate = kUnknown;             ///< per second, in that unit
@@ -39,7 +39,7 @@ struct TrialFigures {
 [[nodiscard]] TrialFigures figures_of(const Trial& trial);
 
 /// Fills what of a cell follows from its trials alone: n, mean, median, spread, intervals, energy,
-/// memory, rate per GPU, warnings (which it begins anew). The cell's own trials are not looked at.
+/// memory, rate per GPU, warnings (which are replaced). The cell's own trials are not looked at.
 void summarize_trials(Cell& cell, std::span<const TrialFigures> trials, bool compat_dlperf);
 
 /// The median of a summarized cell in sequences/s where it is above 0, else NaN.
@@ -58,8 +58,7 @@ struct SummaryOptions {
 
 /// Fills everything of every cell that follows from its trials and from the other cells: n, mean,
 /// median, spread, intervals, per GPU, speedup, efficiency, precision speedup, FLOPs; and makes
-/// keys unique ("#2"). May be called again. Returns what a reader should know (an unknown base
-/// ...).
+/// keys unique ("#2"). May be called again. Returns notices, for example that the base is unknown.
 std::vector<Notice> summarize(ResultSet& results, const SummaryOptions& options = {});
 
 }  // namespace bertbench

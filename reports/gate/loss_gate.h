@@ -1,4 +1,5 @@
-// Losses of a cell held against its baseline: is what became fast still the same training? Pure.
+// Losses of a cell against those of its baseline: a faster program must still be the same training.
+// Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,8 @@ namespace bertbench {
 
 struct LossVerdict {
   Verdict verdict = Verdict::pass;    ///< pass or regression
-  std::optional<std::int64_t> step;   ///< the first that is not finite, or apart
-  std::optional<double> now, before;  ///< where the curves are apart, at that step
+  std::optional<std::int64_t> step;   ///< the first with a loss not finite or beyond tolerance
+  std::optional<double> now, before;  ///< losses at that step, where the curves differ
   double tolerance = 0;               ///< share of the loss; 0 = no curves were compared
   std::int64_t steps_compared = 0;    ///< of all trials together
   Notice reason;

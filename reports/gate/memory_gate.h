@@ -11,7 +11,7 @@
 
 namespace bertbench {
 
-/// Default of GateOptions::memory_floor. Of one program the peak repeats to the byte where the
+/// Default of GateOptions::memory_floor. The peak of one program repeats to the byte where the
 /// trainer states it, and to 1 or 2 % where processes are watched from outside.
 inline constexpr double kMemoryFloor = 0.05;
 

@@ -11,13 +11,13 @@
 
 namespace bertbench {
 
-/// Default of GateOptions::floor for pairs. A loss of 2 % must lie as far above it as no loss lies
-/// below: docs/gate.md has what other values find and fail.
+/// Default of GateOptions::floor for pairs. It lies between no loss and the loss of 2 % that must
+/// be found; docs/gate.md shows what other values find and fail.
 inline constexpr double kPairedFloor = 0.013;
 
 /// Key of a cell's context under which a sweep with "trials": "auto" records its StoppingRule.
 inline constexpr const char* kStoppingKey = "stopping";
-/// The one of the run; none where it measured a fixed number of pairs.
+/// The stopping rule of the run; none where it measured a fixed number of pairs.
 [[nodiscard]] std::optional<StoppingRule> stopping_rule_of(const ResultSet& result);
 /// Its pairs ended by a rule of another release: no test is exact for them.
 [[nodiscard]] bool has_unknown_stopping_rule(const ResultSet& result);
@@ -34,9 +34,8 @@ inline constexpr const char* kStoppingKey = "stopping";
 /// pair are trials of one number and session (BlockPlace). A cell regresses when the exact
 /// one-sided signed-rank p of its pairs' log ratios passes Holm over the cells compared (at a fifth
 /// of alpha where the cell is too noisy for the floor to guard it), and their Hodges-Lehmann loss
-/// exceeds the floor. Variants are meant to differ, so neither their context
-/// nor the environment, which is one, keeps them from being compared; unit, estimator and window do
-/// where they differ.
+/// exceeds the floor. Variants are meant to differ, so a different context keeps no pair from being
+/// compared; a different unit, estimator or window does.
 [[nodiscard]] GateReport check_paired(const ResultSet& result, const std::string& base,
                                       const GateOptions& options);
 

@@ -17,10 +17,10 @@ namespace bertbench {
 /// The least loss that is a regression, as a share of the part's time. It is above the floor of a
 /// whole step because trials of one program repeat their parts less exactly (docs/gate.md).
 inline constexpr double kPartFloor = 0.03;
-/// Share of alpha at which all parts of all cells are tested together: what a gate fails more often
-/// for judging parts is at most this share of alpha, and the level of the cells stays as it was.
+/// Share of alpha for the tests of all parts of all cells together. Judging parts raises the rate
+/// of false alarms by at most this share of alpha, and leaves the level of the cells as it was.
 inline constexpr double kPartAlpha = 0.2;
-/// Share of the step: shorter parts are not judged, what they lose does not matter.
+/// Parts shorter than this share of the step are not judged: what they lose does not matter.
 inline constexpr double kPartOfStep = 0.01;
 
 struct PartVerdict {

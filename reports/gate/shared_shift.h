@@ -9,7 +9,7 @@
 
 namespace bertbench {
 
-/// Fewer cells do not show what they share from what is their own.
+/// Fewer cells do not separate what they share from what is their own.
 inline constexpr std::size_t kCellsForSharedShift = 4;
 
 struct SharedShift {

@@ -1,4 +1,4 @@
-// The words of the gate.
+// What the gate may decide of a cell.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// Words of verdicts' reasons, of runs held against each other and of pairs alike.
+// Wording that the reasons of verdicts share, for runs and for pairs.
 #pragma once
 
 #include <string>

@@ -38,7 +38,7 @@ struct RerunNodes {
   [[nodiscard]] bool elsewhere() const;
 };
 
-/// What measuring a flagged cell again gave.
+/// The result of measuring a flagged cell again.
 struct Rerun {
   Verdict first = Verdict::regression;  ///< of speed, before the rerun
   Verdict verdict = Verdict::pass;
@@ -58,10 +58,10 @@ struct JudgedPair {
 struct CellVerdict {
   std::string key;
   WorkKind kind = WorkKind::training;
-  /// Of speed; a regression by memory, loss or a part; inconclusive where a part may be the
-  /// machine's
+  /// That of speed; but regression where memory, loss or a part regressed, and inconclusive where a
+  /// part may be slower because the machine is
   Verdict verdict = Verdict::pass;
-  Verdict speed = Verdict::pass;  ///< what the numbers of this struct are of
+  Verdict speed = Verdict::pass;  ///< to which the numbers of this struct belong
   std::optional<MemoryVerdict> memory;
   std::optional<LossVerdict> loss;
   std::vector<PartVerdict> parts;  ///< of a step, where both sides have them
@@ -79,7 +79,7 @@ struct CellVerdict {
   std::optional<double> median_new, reference;
   std::string unit;             ///< of both: name(RateUnit)
   std::vector<Notice> reasons;  ///< never empty: what decided, then what else is to be known
-  /// Of `confirm` only. The other numbers are those of the first measurement.
+  /// Set by confirm() alone. The other numbers are those of the first measurement.
   std::optional<Rerun> rerun;
   std::vector<JudgedWaiver> waivers;  ///< those of this cell, with what became of each
   /// What waivers leave of `verdict`, which alone counts then; absent: they let nothing pass.
@@ -117,9 +117,9 @@ struct GateReport {
   int exit_status = 0;
 };
 
-/// Sets CellVerdict::speed to what the cell's verdict was until then; memory, loss and parts that
-/// regressed make the cell a regression, and parts that may be the machine's make one that passes
-/// inconclusive. They give their reasons: before those of speed, where that decided less.
+/// Moves the cell's verdict to CellVerdict::speed and decides the cell anew: a regression where
+/// memory, loss or a part regressed; inconclusive where speed passes and a part may be slower
+/// because the machine is. What decides gives the first reasons.
 void settle(CellVerdict& cell);
 
 /// What speed, memory, loss and the parts make of a cell together.

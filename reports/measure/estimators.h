@@ -51,9 +51,9 @@ struct Estimate {
     const RunLog& log, const Window& window,
     std::optional<std::int64_t> sequences_per_optimizer_step = {});
 
-/// What the estimates of one unit say of one another: printed rates that leave what the clock of
-/// the same window allows are off by at least that much, and what is of the whole run is off the
-/// window by what lies between it and the best of the window. Rates and errors are those of
+/// Raises the errors of estimates in one unit by comparing them: printed rates outside of what the
+/// clock of the same window allows are off by at least the difference, and an estimate of the whole
+/// run is off by its distance to the best one of the window. Rates and errors are those of
 /// estimate_all(), converted to one unit.
 void compare_errors(std::span<Estimate> estimates);
 
@@ -62,11 +62,11 @@ void compare_errors(std::span<Estimate> estimates);
 /// may be chosen.
 [[nodiscard]] const Estimate* default_estimate(std::span<const Estimate> estimates);
 
-/// All work over all time is of another stretch than the records where it is more than twice off
-/// every other rate of the log: that of a log without its head, say, whose stated time is that of
-/// the whole run. `rates`: of all other estimators, in its unit; false when there are none.
-/// `by_own_times`: the time is the sum of the records' own times, and so of their work; a slow
-/// start may make it so much lower, but not higher: that is a resumed bar, which shows the steps of
+/// True where all work over all time covers another stretch than the records: it is more than twice
+/// off every other rate of the log, as in a log without its head whose stated time is that of the
+/// whole run. `rates`: of all other estimators, in its unit; false when there are none.
+/// `by_own_times`: the time is the sum of the records' own times, and so of their work. A slow start
+/// may make the rate so much lower, but not higher: that is a resumed bar, which shows the steps of
 /// the run before and the time since.
 [[nodiscard]] bool total_is_of_other_work(double total, std::span<const double> rates,
                                           bool by_own_times);

@@ -55,7 +55,7 @@ struct RestartChains {
 
 /// The parts of one chain as one run: each step once, the last time that it was done; the time of
 /// lost steps stays in the clock, as the run has spent it. Notices name the parts, lost and missing
-/// steps. The closing rates of parts are dropped: they speak for their part only. Every part must
+/// steps. The closing rates of parts are dropped: they are those of one part only. Every part must
 /// have an optimizer_step_range.
 [[nodiscard]] RunLog join_restarts(std::vector<RunLog> parts);
 

@@ -9,10 +9,10 @@
 
 namespace bertbench {
 
-/// Call when the trial's rate and estimator are set. A log whose only times are the smoothed rates
-/// of a bar says nothing of steadiness. Adds notices where the window's mean lies more than 1 % off
-/// the steady level, where the run slows down, and where it has no steady state. `notices_only`:
-/// leaves time_parts and rate_interval, of which no notice speaks.
+/// Call when the trial's rate and estimator are set. The smoothed rates of a bar do not show how
+/// steady a run was, so a log with no other times is left out. Adds notices where the window's mean
+/// lies more than 1 % off the steady level, where the run slows down, and where it has no steady
+/// state. `notices_only`: leaves out time_parts and rate_interval, which no notice needs.
 void describe_series(const RunLog& log, const Window& window, Trial& trial,
                      bool notices_only = false);
 

@@ -1,4 +1,4 @@
-// What is to be reported of the rates that a log states.
+// Notices about the rates that a log states.
 #pragma once
 
 #include <cstdint>

@@ -37,9 +37,9 @@ inline constexpr std::size_t kMostSpans = 64;
 
 /// Needs a log with time stamps (RunLog::clock_is_wall) and 20 records or more; else nothing.
 ///
-/// The steady level (reports/stats/steady_state.h) says how long the iterations between two records
-/// should take. What a record takes beyond it, by more than 10 % and more than the clock's steps
-/// and 5 x 1.4826 MAD of all records, is evaluation or checkpoint when the log speaks of one
+/// The steady level (reports/stats/steady_state.h) gives the time that the iterations between two
+/// records should take. What a record takes beyond it, by more than 10 % and more than the clock's
+/// steps and 5 x 1.4826 MAD of all records, is evaluation or checkpoint when the log mentions one
 /// between the two lines (RunLog::marks), else a stall. Records before the steady level are warm-up
 /// as a whole. Start-up is what lies before the first record's iterations; tail is what the
 /// stated total (Totals::wall_s) has beyond the last record. A total whose start-up is not on the

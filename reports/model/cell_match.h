@@ -15,7 +15,7 @@ namespace bertbench {
 /// "#2" is given in order of appearance, so it is no name to rely on.
 class CellIndex {
  public:
-  /// `results` lives as long.
+  /// `results` must outlive this.
   explicit CellIndex(const ResultSet& results);
   /// The cell of the same identity and kind; else that of the same key and kind. Null if none.
   [[nodiscard]] const Cell* find(const Cell& cell) const;
@@ -47,9 +47,9 @@ struct ContextDifference {
 };
 [[nodiscard]] std::vector<ContextDifference> context_differences(const nlohmann::ordered_json& a,
                                                                  const nlohmann::ordered_json& b);
-/// The same of what two cells' numbers rest on (Cell::context): every difference that is known on
-/// both sides is blocking. Of lists of words those that the other side has not. The rule by which a
-/// sweep ended its pairs ("stopping") is no difference.
+/// The same for Cell::context: every difference that is known on both sides is blocking. Of two
+/// lists of words, those that the other side lacks are named. The rule by which a sweep ended its
+/// pairs ("stopping") is left out.
 [[nodiscard]] std::vector<ContextDifference> context_differences(const Cell& a, const Cell& b);
 
 }  // namespace bertbench

@@ -30,8 +30,8 @@ struct MemberRule {
   bool always = false;        ///< written even where it is empty or false
   bool zero_unknown = false;  ///< 0 is not written
   bool above_zero = false;    ///< a file with 0 is refused
-  bool copy = false;          ///< stands elsewhere too: read only where it is not known from there
-  bool own_text = false;      ///< hardly another trial has the same text
+  bool copy = false;          ///< a second key of the same value: read only where that is unknown
+  bool own_text = false;      ///< the text differs from trial to trial
   std::int64_t least = 0;     ///< of whole numbers
 };
 

@@ -24,7 +24,8 @@ struct Identity {
 
   /// All eight facts are known: only then may separate logs join one cell.
   [[nodiscard]] bool complete() const;
-  /// A model of a cluster made its communication last: never compared with what was measured.
+  /// Its communication took the time that a model of a cluster gives. It is never compared with a
+  /// measured cell.
   [[nodiscard]] bool simulated() const;
   /// "bert-large.bf16.s128.b64.a1.2n8g+optimizer=lamb"; unknown facts as '?', a simulated run
   /// with "+simulated". The framework is

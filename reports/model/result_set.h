@@ -121,8 +121,8 @@ struct LossRecord {
   /// Of every 2^k-th record that prints one, from the first, at most kLossPoints: runs of different
   /// lengths have steps in common.
   std::vector<LossPoint> at;
-  /// What a loss depends on next to the work itself: a default decay of the learning rate ends with
-  /// the last step, and a loss printed each ten steps may be the mean of ten.
+  /// What a loss depends on in addition to the work itself: a default decay of the learning rate
+  /// ends with the last step, and a loss printed each ten steps may be the mean of ten.
   std::optional<std::int64_t> planned_step = {};  ///< last counter value that the run aims at
   std::optional<std::int64_t> every = {};  ///< iterations between losses, where always as many
 };
@@ -142,8 +142,8 @@ struct MemoryRecord {
   std::string source;  ///< "log", "nvml", "proc" (host memory of the processes)
 };
 
-/// The more of what trials used. What one wanted that ran out of memory is reported with its
-/// failure: it is no use of memory.
+/// Keeps the larger peak. A trial that ran out of memory is left out: what it asked for is reported
+/// with its failure.
 inline void take_more(std::optional<MemoryRecord>& most, const MemoryRecord& one, Status status) {
   if (one.peak_bytes <= 0 || status == Status::out_of_memory) return;
   if (!most || one.peak_bytes > most->peak_bytes) most = one;
@@ -181,7 +181,7 @@ struct Trial {
   std::optional<TimeRecord> time_parts;
   std::optional<RankRecord> ranks;
   std::optional<MemoryRecord> memory;
-  JsonBox telemetry;               ///< what the harness saw meanwhile (docs/telemetry.md); or null
+  JsonBox telemetry;  ///< what the harness recorded meanwhile (docs/telemetry.md); or null
   std::optional<double> energy_j;  ///< of the GPUs, else of the CPUs; start-up included
   std::optional<double> energy_per_sequence_j;  ///< mean power while training over the rate
   std::optional<LossRecord> loss;
@@ -264,7 +264,7 @@ struct Cell {
   std::string flops_formula, peak;  ///< "masked_head"; "H200 bf16 dense 989.5 TFLOPS"
   /// Of the trial that used most, on one GPU; trials that ran out of memory are left out.
   std::optional<MemoryRecord> memory;
-  std::optional<std::int64_t> stated_world_size;  ///< the log says only the product
+  std::optional<std::int64_t> stated_world_size;  ///< the log states only the product
   std::optional<std::int64_t> stated_global_batch_size;
   std::string gpu;        ///< its name as the log or the environment says ("Tesla V100-SXM2-16GB")
   bool emulated = false;  ///< nodes or GPUs are stand-ins: emulated nodes, one CPU rank a "GPU"

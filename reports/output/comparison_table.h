@@ -1,4 +1,4 @@
-// Two result sets side by side in words: shared by `compare` and the reports with a baseline.
+// The table and the sentence of a comparison, for `compare` and for reports with a baseline.
 #pragma once
 
 #include <string>

@@ -24,14 +24,14 @@ struct Remark {
 /// Warnings of cells, failures and notices of trials, in the order of the set.
 [[nodiscard]] std::vector<Remark> remarks_of(const ResultSet& set);
 
-/// Remarks that say the same but for their numbers.
+/// Remarks that differ in their numbers alone.
 struct RemarkGroup {
   std::vector<Remark> remarks;
 
   /// "who: text" of a remark of its own; "24 cells: text" of many that say the same; "107 trials,
   /// such as: text" where their numbers differ; "bert-base 1n2g, 5 trials: text" within a cell.
   [[nodiscard]] std::string summary() const;
-  /// Different trials that it speaks of; a cell as a whole counts as one.
+  /// Different trials that it is about; a cell as a whole counts as one.
   [[nodiscard]] std::size_t trials() const;
 };
 /// Failures first, then warnings, then notices; within these in the order of the set.

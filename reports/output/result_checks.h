@@ -1,4 +1,4 @@
-// Can the numbers of a result be trusted: what was looked at, and what came out.
+// Checks that show how far the numbers of a result can be trusted.
 #pragma once
 
 #include <string>

@@ -20,7 +20,8 @@ struct MannWhitney {
 
 /// Both samples must not be empty. Exact: the conditional distribution of the rank sum is counted
 /// over all C(n+m, n) splits of the pooled midranks by dynamic programming. When that would take
-/// more than ~10^8 steps (about 100 against 100) the normal approximation is used, and said.
+/// more than ~10^8 steps (about 100 against 100) the normal approximation is used and `exact` is
+/// false.
 [[nodiscard]] MannWhitney mann_whitney(std::span<const double> a, std::span<const double> b);
 
 /// 1 / C(n+m, n): the smallest one-sided p that n and m trials without ties can reach.

@@ -13,7 +13,8 @@ namespace bertbench {
 /// has measured ones).
 inline constexpr double kSlowFloor = 0.10;
 /// Chance that a run in which every rank is above the others' median as often as below it, stretch
-/// by stretch and by chance, names a rank. Half of what "2 of 200 runs" allows.
+/// by stretch and by chance, names a rank. Half of the rate that 2 false alarms in 200 runs would
+/// be.
 inline constexpr double kStragglerAlpha = 0.005;
 
 /// Of one rank, over the stretches in which it and another one are known.

@@ -29,18 +29,18 @@ std::vector<std::string> known_axes(const Workload& workload);
 /// "activation-checkpointing" -> "activation_checkpointing"; "env.NAME" stays.
 std::string canonical_axis(const std::string& name);
 
-/// The axis takes whole numbers from 1 on.
+/// True where the axis takes whole numbers from 1 on.
 bool is_count_axis(const std::string& axis);
 
-/// Why `name` is no axis of the workload, with a hint; or nothing to say.
+/// An error with a hint where `name` is no axis of the workload.
 Result<void> check_axis_name(const std::string& name, const Workload& workload);
 
-/// Why an axis of so many values changes nothing: no word of the workload holds it. The topology
-/// always does.
+/// An error where an axis of so many values changes nothing, because no word of the workload holds
+/// it. The topology always changes something.
 Result<void> check_axis_is_used(const std::string& axis, std::size_t values,
                                 const Workload& workload);
 
-/// Why `value` is impossible for the axis; or nothing to say.
+/// An error where `value` is impossible for the axis.
 Result<void> check_axis_value(const std::string& axis, const std::string& value,
                               const Workload& workload);
 

@@ -1,4 +1,4 @@
-// The keys of a config that belong to one launcher: "mpi", "ssh".
+// The keys of a config that belong to one launcher: "mpi", "ssh", "slurm".
 #pragma once
 
 #include "harness/sweep/config/config.h"
@@ -6,9 +6,9 @@
 
 namespace bertbench {
 
-/// Into config.mpi, config.ssh; what is wrong goes to the reader.
+/// Reads them into `config`; what is wrong is an error of the reader.
 void read_launcher_options(ConfigReader& in, SweepConfig& config);
-/// The same back, defaults included.
+/// Writes them into `json`, defaults included.
 void add_launcher_options(const SweepConfig& config, Json& json);
 
 }  // namespace bertbench

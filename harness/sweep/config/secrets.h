@@ -18,7 +18,8 @@ struct SweepConfig;
 class Secrets {
  public:
   /// Gives the marker that stands for the value: "<secret:HF_TOKEN>", for further values of that
-  /// name "<secret:HF_TOKEN:2>". A marker is its own marker: its value is missing.
+  /// name "<secret:HF_TOKEN:2>". A value that is a marker already is returned as it is: its secret
+  /// is missing.
   std::string conceal(std::string_view name, const std::string& value);
   /// The same of a number in JSON, which becomes a number again.
   std::string conceal_number(std::string_view name, const std::string& value);

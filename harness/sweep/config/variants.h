@@ -1,5 +1,5 @@
 // "variants": what differs between the commands that every cell runs in turn, so that their rates
-// can be held against each other pair by pair (bertbench check --paired).
+// can be compared pair by pair (bertbench check --paired).
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace bertbench {
 
 struct SweepConfig;
 
-/// On top of what the configuration says of all.
+/// What a variant has above the configuration.
 struct Variant {
   std::string name;
   std::vector<std::string> args;           ///< appended to the configuration's
@@ -22,10 +22,10 @@ struct Variant {
   std::string trainer;  ///< a program in place of the first word of the command; empty: the same
 };
 
-/// "variants" and "order_seed" into the config; what is wrong goes to the reader. The options in
-/// `args` are not checked here.
+/// Reads "variants" and "order_seed" into `config`; what is wrong is an error of the reader. The
+/// options in `args` are not checked here.
 void read_variants(ConfigReader& in, SweepConfig& config);
-/// The same back, where there are variants.
+/// Writes both into `json`, where there are variants.
 void add_variants(const SweepConfig& config, Json& json);
 
 /// The order in which `variants` variants run in block `block` (from 1) of a point of the grid:

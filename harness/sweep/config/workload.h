@@ -22,7 +22,7 @@ class ConfigReader;
 /// workers), or one for the whole job (a launcher of its own).
 enum class Each { gpu, node, job };
 
-/// One way to start the trainer, and when it is the one: the first whose conditions hold.
+/// One way to start the trainer. The first one whose conditions hold is used.
 struct LaunchWay {
   std::string name;                ///< value of the axis `launch`, by which a grid asks for it
   Each each = Each::gpu;           ///< processes that the harness starts
@@ -97,7 +97,7 @@ Result<Workload> parse_workload(const std::string& name, const std::string& text
 /// The template that the keys "command", "each", "framework", "files", "logs" and "format" of a
 /// sweep make; what is wrong is an error of the reader.
 Workload read_command(ConfigReader& sweep);
-/// Those keys, of which read_command makes the same.
+/// Writes those keys, from which read_command() makes the same workload.
 void write_command(const Workload& workload, nlohmann::ordered_json& sweep);
 std::vector<std::string> workload_names();
 

@@ -12,9 +12,9 @@ namespace bertbench {
 /// The end of a trial that every further launch would meet again: out of memory, NaN.
 [[nodiscard]] bool repeats_if_launched_again(Status status);
 
-/// The first trials of a cell end so before any gives a number. `decided`: the trial of a number,
-/// from 1; null where it has not ended or will be tried again, and after the last. By number and
-/// not by time: a resumed sweep finds the same.
+/// True when the first trials of a cell ended so and none gave a number. `decided`: the trial of a
+/// number, from 1; null where it has not ended or will be tried again, and after the last. By
+/// number and not by time: a resumed sweep finds the same.
 [[nodiscard]] bool begins_hopeless(const std::function<const Trial*(int)>& decided);
 
 struct AdaptiveRule {

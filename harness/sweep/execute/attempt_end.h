@@ -1,4 +1,4 @@
-// How an attempt ended: what the harness observed, the outcome that this and the log give together,
+// How an attempt ended: what the harness observed, the outcome that follows from this and the log,
 // and the record of it in the attempt's folder and in the journal.
 #pragma once
 
@@ -49,14 +49,15 @@ Outcome join_outcomes(const std::optional<Outcome>& log, const AttemptEnd& end,
                       const SweepConfig& config, std::int64_t steps,
                       std::optional<std::int64_t> last_step);
 
-/// May another attempt end differently? Not after out of memory, NaN or a refused command line.
+/// True where another attempt may end differently: not after out of memory, NaN or a refused
+/// command line.
 bool worth_retrying(const Outcome& outcome, const std::optional<ExitStatus>& exit);
 
-/// Its trial with the joined outcome and a notice of all that befell its log. Makes log.txt and
-/// trainer.log whole again where something took them away.
+/// The trial of an ended attempt, with the joined outcome and notices of what happened to its log.
+/// Makes log.txt and trainer.log whole again where something took them away.
 Result<MeasuredAttempt> measure_ended(const OpenSweep& sweep, const EndedAttempt& ended);
 
-/// Its files, and "finished" in the journal.
+/// Writes the files of an ended attempt, and "finished" into the journal.
 Result<void> record_end(OpenSweep& sweep, const EndedAttempt& ended,
                         const MeasuredAttempt& measured);
 

@@ -22,7 +22,7 @@ struct WantedAttempt {
   int last_attempt = 1;  ///< the number up to which the trial is tried again
   int position = 0;      ///< of the trial among those of this start, 1-based; 0 = not taken yet
   bool again = false;    ///< an attempt of this start came before it
-  std::vector<Notice> earlier{};  ///< what came of the attempts before it
+  std::vector<Notice> earlier{};  ///< notices of the attempts before it
 };
 
 class AttemptQueue {
@@ -33,7 +33,7 @@ class AttemptQueue {
   void add_running(WantedAttempt& wanted);
   /// An attempt more of a trial that was taken: before all that waits.
   void put_first(WantedAttempt wanted) { waiting_.push_front(std::move(wanted)); }
-  /// The trials of this cell are not needed any more; of one trial where it is given.
+  /// Takes the trials of this cell out of the queue; only one trial where it is given.
   void drop(std::size_t cell, std::optional<int> trial = {});
 
   [[nodiscard]] bool empty() const { return waiting_.empty(); }
@@ -45,7 +45,7 @@ class AttemptQueue {
   std::vector<WantedAttempt> take_group(
       const std::function<std::string(const WantedAttempt&)>& group_of);
 
-  /// An attempt of this cell that covered its window took so long.
+  /// Records how long an attempt of this cell took that covered its window.
   void took(std::size_t cell, double seconds) { durations_[cell].push_back(seconds); }
   /// Seconds until the whole sweep ends when a trial of `cell` runs for `remaining_s` more (NaN:
   /// as long as others of its cell took). NaN while nothing of the kind has been measured.

@@ -41,7 +41,7 @@ struct LargestBatch {
                                                           const SweepOptions& options,
                                                           SweepObserver& observer);
 
-/// Planned trials of cells whose batch is still to be searched.
+/// True where the plan has cells whose batch is still to be searched.
 [[nodiscard]] bool needs_batch_search(const Plan& plan);
 
 }  // namespace bertbench

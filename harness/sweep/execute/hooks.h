@@ -14,7 +14,7 @@ enum class Hook { setup, cleanup };
 
 /// Runs the hook of the sweep to its end, which is after timeout_s at the latest; a request to stop
 /// ends a setup, and a second one a cleanup. Its output is <out>/setup.log or cleanup.log; what it
-/// leaves running is ended. Gives what went wrong, for the user, or nothing.
+/// leaves running is ended. Returns what went wrong, for the user; empty where nothing did.
 std::string run_hook(const OpenSweep& sweep, Hook hook);
 /// The same of an attempt, with the log in its folder.
 std::string run_hook(const OpenSweep& sweep, const OpenAttempt& open, Hook hook);

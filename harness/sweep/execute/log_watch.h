@@ -117,12 +117,12 @@ class TrialLogs {
   /// Writes when the logs grew so far into `folder`, next to them; synced on demand. Only logs that
   /// were followed have such files.
   Result<void> save_arrivals(const Folder& folder, bool synced);
-  /// Of the longest, and of what was printed.
+  /// Bytes of the longest log, and of the printed one.
   [[nodiscard]] std::int64_t size() const;
   [[nodiscard]] std::int64_t printed_size() const { return printed_.size(); }
   [[nodiscard]] std::int64_t bytes_read() const { return printed_.bytes_read(); }
   [[nodiscard]] int cuts() const { return printed_.cuts(); }
-  /// Of the trainer's own log once it holds a step.
+  /// That of the trainer's own log once it holds a step, else of the printed one.
   [[nodiscard]] LiveView live() const;
   [[nodiscard]] TrialRuns finish();
   /// Path of the trainer's own log and the bytes of it that were read; "" where there is none.

@@ -24,7 +24,7 @@ class SweepResults {
 
   /// Whether another attempt of the trial is to be launched.
   enum class Retry { none, pending };
-  /// The attempt that stands for its trial from now on.
+  /// Makes this attempt the one that counts for its trial.
   const Trial& keep(const PlannedTrial& trial, MeasuredAttempt measured, Retry retry);
   /// With trials "auto": the cell has been measured often enough.
   [[nodiscard]] bool settled(std::size_t cell) const;

@@ -1,4 +1,4 @@
-// RunState: what a journal says about the trials of a run folder.
+// RunState: the state of the trials of a run folder, from its journal.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// What this machine is, and what would spoil a measurement on it.
+// Facts about this machine, and what would spoil a measurement on it.
 #pragma once
 
 #include <map>

@@ -10,7 +10,7 @@ namespace bertbench {
 /// where the kernel shows it, "begin_s", "end_s": its wall clock around all that, seconds since
 /// 1970 UTC, "findings": what its own doctor warns of, as {"subject", "text"}}. Takes half a
 /// second. The variable BERTBENCH_PROBE_HANDICAP, "300%@2", makes node 2 idle three times as long
-/// as it works: for whoever proves a preflight.
+/// as it works: to test a preflight.
 nlohmann::ordered_json probe_node();
 
 /// Seconds since 1970 UTC by this machine's wall clock.

@@ -1,5 +1,6 @@
 // Telemetry of trials whose ranks run elsewhere: `bertbench telemetry` on every node (one a node,
-// not one a rank), what it prints, and how the nodes' words become the telemetry of one trial.
+// not one a rank), what it prints, and how the reports of the nodes become the telemetry of one
+// trial.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,7 @@ std::string_view sampler_script();
 std::vector<std::string> sampler_arguments(const std::string& marker, std::int64_t gpus,
                                            const std::string& training);
 
-/// What the sampler of a node said.
+/// What the sampler of a node reported.
 struct NodeTelemetry {
   std::int64_t node = 0;
   std::string text;  ///< the JSON; else the reason why there is none

@@ -24,7 +24,7 @@ struct LossForecast {
   std::optional<std::size_t> trials_for_5, trials_for_3;  ///< that find 5 %, 3 %
 };
 
-/// Of a sweep with variants: what `check --paired` will see.
+/// Of a sweep with variants: what `check --paired` will find.
 struct PairForecast {
   int pairs = 0;                           ///< of each cell, as planned
   double power_for_2 = 0;                  ///< with which they find a loss of 2 %

@@ -34,7 +34,7 @@ struct OwnLogs {
   [[nodiscard]] std::vector<std::string> look(bool all) const;
 };
 
-/// What the two logs of an attempt say together.
+/// The runs of an attempt, from its two logs.
 struct TrialRuns {
   std::vector<RunLog> runs;
   bool own = false;                        ///< they are of the trainer's own log

@@ -1,4 +1,4 @@
-// Placement: what it means for a measurement where the ranks of a cell ran.
+// Placement: warnings that follow from where the ranks of a cell ran.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ std::vector<NodePlace> parse_nodes(std::string_view text);
 std::vector<Notice> placement_warnings(const Plan& plan, const PlannedCell& cell,
                                        const std::vector<NodePlace>& nodes);
 
-/// Ranks are CPU processes that stand in for GPUs.
+/// True where ranks are CPU processes that stand in for GPUs.
 bool ranks_are_cpus(const PlannedCell& cell, const Workload& workload);
 
 }  // namespace bertbench

@@ -28,7 +28,7 @@ struct PlannedCell {
   int phase = 0;
   /// Keys of all phases of its point, where it is one: the context key "phases" of the result.
   std::vector<std::string> phases;
-  /// Another phase goes on from the checkpoint of this one.
+  /// True where another phase goes on from the checkpoint of this one.
   [[nodiscard]] bool has_later_phase() const {
     return static_cast<std::size_t>(phase) < phases.size();
   }
@@ -43,8 +43,9 @@ struct PlannedCell {
   std::size_t way = 0;    ///< in which it is started: index into Workload::launch
   bool emulated = false;  ///< nodes or GPUs are stand-ins on this machine
   bool cpu_stands_in = false;  ///< a CPU rank stands in for a GPU
-  /// Of a foreign trainer what its template and configuration say, placeholders as they stand: the
-  /// context key "command" of the result. Empty for bert_train, whose options are in the identity.
+  /// The command of a foreign trainer as its template and configuration write it, placeholders not
+  /// replaced: the context key "command" of the result. Empty for bert_train, whose options are in
+  /// the identity.
   std::vector<std::string> command;
   std::string threads;  ///< of a rank of bert_train as they were chosen, "auto" = cores / ranks
   std::vector<Notice> warnings;  ///< "nodes are emulated: ..." and the like, for the report
@@ -83,7 +84,8 @@ struct Plan {
 /// that is empty after excludes.
 Result<Plan> make_plan(const SweepConfig& config, const PlanOptions& options = {});
 
-/// One of `keys` is the cell's, or that of a later phase, which goes on from the cell's checkpoint.
+/// True where one of `keys` is that of the cell, or of a later phase, which goes on from the
+/// checkpoint of the cell.
 bool needed_for(const PlannedCell& cell, const std::set<std::string>& keys);
 
 /// Gives the cell another micro batch: its identity, key, folder and point. The key must stay

@@ -43,7 +43,7 @@ struct TrialFile {
   std::string text;
   bool json = false;
 };
-/// Those that a word or a variable of the trial names.
+/// The files that a word or a variable of the trial names.
 Result<std::vector<TrialFile>> trial_files(const Plan& plan, const PlannedTrial& trial,
                                            const LaunchPlace& place);
 
@@ -52,14 +52,14 @@ Result<std::vector<std::string>> hook_words(const Plan& plan, const PlannedTrial
                                             const LaunchPlace& place,
                                             const std::vector<std::string>& words);
 
-/// The first placeholder that nothing gives a value, of the words, variables, files and hooks of
-/// the planned trials.
+/// An error that names the first placeholder without a value in the words, variables, files and
+/// hooks of the planned trials.
 Result<void> check_words(const Plan& plan);
 
 /// Where the trainer writes its own logs; empty where it writes none.
 Result<OwnLogs> own_logs(const Plan& plan, const PlannedTrial& trial, const LaunchPlace& place);
 
-/// What template and configuration say of the command of a cell, placeholders as they stand:
+/// The command of a cell as template and configuration write it, placeholders not replaced:
 /// variables as NAME=VALUE, program and arguments, then the texts of the files and definitions that
 /// they name. What changes the work is in here or in the cell's axes.
 std::vector<std::string> template_command(const SweepConfig& config, const Workload& workload,
@@ -69,7 +69,7 @@ std::vector<std::string> template_command(const SweepConfig& config, const Workl
 const std::string& program_of(const Plan& plan, const PlannedCell& cell);
 /// Programs that the planned trials start, each once.
 std::vector<std::string> programs_of(const Plan& plan);
-/// Its words, variables or files name hosts that are not known yet ("<host2>").
+/// True where its words, variables or files name hosts that are not known yet ("<host2>").
 Result<bool> template_names_hosts(const Plan& plan, const PlannedTrial& trial);
 
 /// The needs that no word of some planned cell fulfils.

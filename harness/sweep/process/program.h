@@ -1,4 +1,4 @@
-// Where a program is that a sweep starts.
+// Finds the programs that a sweep starts.
 #pragma once
 
 #include <string>

@@ -21,7 +21,7 @@ class TrialProcesses {
     double cpu_s = 0;                ///< since the first call, of all that were ever seen
     std::int64_t resident_peak = 0;  ///< sum of the peaks of those alive
   };
-  /// Costs one listing of /proc, and one look at each process that is new or the trial's.
+  /// Costs one listing of /proc, and one read of each process that is new or the trial's.
   Seen look();
   [[nodiscard]] bool any_at_first() const { return any_at_first_; }
 

@@ -10,8 +10,8 @@
 
 namespace bertbench::html {
 
-/// Three cards: how fast, how well does it scale, can I trust it. Each says what is missing where
-/// it cannot be answered.
+/// Three cards: the rate, how it scales, and what speaks against trusting it. A card without an
+/// answer names what is missing.
 [[nodiscard]] std::string headline(const ResultSet& set);
 
 /// A table whose headings sort and whose rows a text filters. `titles` (may be empty) and `failed`

@@ -1,4 +1,5 @@
-// Who is wrong when cells contradict each other: the fewest changes that make all rules hold.
+// Which cells are wrong where cells contradict each other: the fewest changes that make all rules
+// hold.
 #pragma once
 
 #include <map>

@@ -1,4 +1,5 @@
-// Relation: one cell of a table said by others, e.g. speedup = throughput / throughput of the base.
+// Relation: one cell of a table that follows from others, e.g. speedup = throughput / throughput of
+// the base.
 #pragma once
 
 #include <compare>

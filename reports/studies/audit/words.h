@@ -3,8 +3,8 @@
 //   GPUs Batch size / GPU (TF32 and FP16) Throughput - TF32(sequences/sec) Weak scaling - TF32
 //   8    128 and 256                      2505                             7.90
 //
-// Names of columns are known (columns.h), cells of most columns are numbers. Heading and row are
-// parted into equally many cells in the one best way, or not at all.
+// The names of columns are known (columns.h), and the cells of most columns are numbers. Heading
+// and row are parted into equally many cells in the one best way, or not at all.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The jobs of a training out of its logs.
+// Reads the jobs of a training from its logs.
 #pragma once
 
 #include <string>

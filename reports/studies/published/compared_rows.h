@@ -17,7 +17,8 @@ struct ComparedValue {
   [[nodiscard]] double ratio() const { return ours / published; }
 };
 
-/// A fact in which system or place differ and not the work: named, and no hindrance.
+/// A fact of the system, not of the work, that differs. It is named, and does not keep the row from
+/// being compared.
 struct StatedDifference {
   std::string fact;  ///< "framework", "gpu"
   std::string published, ours;

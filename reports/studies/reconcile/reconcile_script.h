@@ -1,4 +1,4 @@
-// Which of a log's numbers its own script took for its closing throughput.
+// Which of a log's numbers its script used for the throughput that it prints at the end.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace bertbench {
 
-/// What a script could have had in its hands.
+/// The numbers that a script could have used.
 struct ScriptInputs {
   std::optional<std::int64_t> per_iteration;  ///< sequences per iteration of the counter
   std::optional<std::int64_t> accumulation, world_size;

@@ -1,4 +1,5 @@
-// Training plan: what steps, accumulation and a steady rate promise, next to what was measured.
+// Training plan: the time that follows from steps, accumulation and a steady rate, next to the
+// measured one.
 #pragma once
 
 #include <cstdint>
