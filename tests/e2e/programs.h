@@ -11,10 +11,11 @@
 #include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "tests/read_file.h"
 
 namespace bertbench::e2e {
 
@@ -24,12 +25,7 @@ using nlohmann::json;
 inline const std::string kBertbench = BB_BERTBENCH;
 inline const std::string kBertTrain = BB_BERT_TRAIN;
 
-inline std::string read_file(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
+using test::read_file;
 
 inline void write_file(const fs::path& path, const std::string& text) {
   fs::create_directories(path.parent_path());

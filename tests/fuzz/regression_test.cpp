@@ -3,22 +3,16 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "tests/fuzz/targets.h"
+#include "tests/read_file.h"
 
 namespace bertbench::fuzz {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string slurp(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream out;
-  out << in.rdbuf();
-  return out.str();
-}
+using test::read_file;
 
 TEST(FuzzRegressions, NoInputThatOnceBrokeATargetDoesSoAgain) {
   const fs::path folder = fs::path(BB_TEST_DATA_DIR) / "regressions";
@@ -27,7 +21,7 @@ TEST(FuzzRegressions, NoInputThatOnceBrokeATargetDoesSoAgain) {
     if (!fs::exists(folder / target.name)) continue;
     for (const auto& file : fs::directory_iterator(folder / target.name)) {
       SCOPED_TRACE(file.path().string());
-      target.run(slurp(file.path()));
+      target.run(read_file(file.path()));
       ++inputs;
     }
   }
@@ -50,7 +44,7 @@ TEST(FuzzTargets, HoldOnTheSamples) {
   for (const Target& target : all_targets()) {
     if (!target.any_log) continue;
     for (const auto& file : fs::recursive_directory_iterator(samples)) {
-      if (file.path().filename() == "sample.log") target.run("\x07" + slurp(file.path()));
+      if (file.path().filename() == "sample.log") target.run("\x07" + read_file(file.path()));
     }
   }
 }

@@ -155,7 +155,7 @@ TEST(DescribedFormat, GivesTheSameRunsBehindLabelsAndWithCrLf) {
   ReadOptions options;
   options.user_format = *DescribedFormat::load(kFolder + "example.json");
   std::string labelled;
-  for (const char c : slurp(kFolder + "example.log")) {
+  for (const char c : test::read_file(kFolder + "example.log")) {
     if (labelled.empty() || labelled.back() == '\n') labelled += "[1,0]<stdout>:";
     if (c == '\n') labelled += '\r';
     labelled += c;
@@ -437,7 +437,7 @@ TEST(DescribedFormat, ARateThatIsStatedAgainWithFewerDigitsAddsNothing) {
 TEST(DescribedFormat, ItsSchemaIsTheOneThatEditorsAreGiven) {
   const std::string path = std::string(BB_SOURCE_DIR) + "/configs/schema/format.schema.json";
   if (std::getenv("BB_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << format_schema();
-  EXPECT_EQ(format_schema(), slurp(path)) << "BB_UPDATE_GOLDEN=1 rewrites it";
+  EXPECT_EQ(format_schema(), test::read_file(path)) << "BB_UPDATE_GOLDEN=1 rewrites it";
 }
 
 TEST(DescribedFormatErrors, NameFileLineRuleAndRemedy) {
@@ -530,7 +530,7 @@ TEST(DescribedFormat, ALineOfAnotherFormatIsNoneOfOneThatYields) {
   format["lines"] =
       Json::parse(R"([{"literal": "\"step\":", "json": {"step": "step", "loss": "loss"},
     "example": "{\"step\": 1, \"loss\": 2}"}])");
-  const std::string native = slurp(BB_SOURCE_DIR "/parsers/samples/native/sample.log");
+  const std::string native = test::read_file(BB_SOURCE_DIR "/parsers/samples/native/sample.log");
   const std::size_t two_steps = native.find("{\"type\":\"step\",\"step\":3");
   const std::string text = native.substr(0, two_steps) + "{\"step\": 3, \"loss\": 2}\n";
   const auto steps = [&](bool yields, const std::string& asked) {

@@ -27,7 +27,7 @@ std::vector<Quoted> quoted() {
   std::vector<Quoted> out;
   for (const auto& file : fs::directory_iterator(BB_SOURCE_DIR "/tests/golden/quoted")) {
     const std::string name = file.path().filename().string();
-    if (name.starts_with("generic.")) out.push_back({name, slurp(file.path().string())});
+    if (name.starts_with("generic.")) out.push_back({name, test::read_file(file.path().string())});
   }
   return out;
 }

@@ -37,7 +37,7 @@ class Input : public testing::Test {
 };
 
 std::string sample() {
-  return slurp(std::string(BB_SOURCE_DIR) + "/parsers/samples/tqdm/sample.log");
+  return test::read_file(std::string(BB_SOURCE_DIR) + "/parsers/samples/tqdm/sample.log");
 }
 
 std::string gzip(const std::string& bytes) {

@@ -39,7 +39,7 @@ unsigned setting(const char* name, unsigned otherwise) {
 std::optional<Log> load(const fs::path& path) {
   Log out;
   out.name = path.parent_path().filename().string() + "/" + path.filename().string();
-  out.text = slurp(path.string()).substr(0, setting("BB_MUTATION_BYTES", kLongest));
+  out.text = test::read_file(path.string()).substr(0, setting("BB_MUTATION_BYTES", kLongest));
   const auto found = read_text(out.text);
   if (found.empty()) return std::nullopt;
   out.format = found.front().format;
@@ -174,7 +174,7 @@ TEST(Mutations, BytesOverwrittenErasedAndInsertedChangeNothingInFrontOfThem) {
 }
 
 TEST(Mutations, ARedrawThatLostItsHeadTakesNoStepsOutOfTheRun) {
-  std::string text = slurp(BB_SOURCE_DIR "/parsers/samples/tqdm/sample.log");
+  std::string text = test::read_file(BB_SOURCE_DIR "/parsers/samples/tqdm/sample.log");
   const auto whole = read_text(text);
   const auto at = text.find("58/120 [");
   ASSERT_NE(at, std::string::npos);

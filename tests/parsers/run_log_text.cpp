@@ -1,9 +1,7 @@
 #include "tests/parsers/run_log_text.h"
 
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 namespace bertbench {
 namespace {
@@ -117,13 +115,6 @@ std::vector<RunLog> read_text_cut(std::string_view text, std::size_t cut) {
   reader.feed(text.substr(0, cut));
   reader.feed(text.substr(cut));
   return reader.finish();
-}
-
-std::string slurp(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream out;
-  out << in.rdbuf();
-  return out.str();
 }
 
 }  // namespace bertbench

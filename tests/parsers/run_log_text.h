@@ -7,6 +7,7 @@
 
 #include "parsers/core/run_log.h"
 #include "parsers/reader/log_reader.h"
+#include "tests/read_file.h"
 
 namespace bertbench {
 
@@ -18,6 +19,5 @@ namespace bertbench {
 /// The runs of a text, fed in one piece, or cut at `cut`.
 [[nodiscard]] std::vector<RunLog> read_text(std::string_view text, const ReadOptions& options = {});
 [[nodiscard]] std::vector<RunLog> read_text_cut(std::string_view text, std::size_t cut);
-[[nodiscard]] std::string slurp(const std::string& path);
 
 }  // namespace bertbench

@@ -26,7 +26,7 @@ struct Clock {
 
 Clock clock_of(const fs::path& timings) {
   Clock out;
-  std::istringstream in(slurp(timings));
+  std::istringstream in(test::read_file(timings));
   for (std::string line; std::getline(in, line);) {
     const auto json = nlohmann::json::parse(line);
     out.end.push_back(json["end"].get<double>());

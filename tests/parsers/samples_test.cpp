@@ -28,7 +28,9 @@ class Sample : public testing::TestWithParam<const Format*> {
            "parsers/samples/README.md";
   }
   [[nodiscard]] std::string_view format() const { return GetParam()->name; }
-  [[nodiscard]] std::string log() const { return slurp(folder_of(format()) + "/sample.log"); }
+  [[nodiscard]] std::string log() const {
+    return test::read_file(folder_of(format()) + "/sample.log");
+  }
 };
 
 TEST_P(Sample, IsClaimedByItsOwnFormatOnly) {
@@ -172,7 +174,7 @@ const std::map<std::string, std::string>& quoted() {
     std::map<std::string, std::string> out;
     for (const auto& entry :
          std::filesystem::directory_iterator(BB_SOURCE_DIR "/tests/golden/quoted")) {
-      out[entry.path().filename()] = slurp(entry.path());
+      out[entry.path().filename()] = test::read_file(entry.path());
     }
     return out;
   }();
@@ -236,10 +238,10 @@ TEST(QuotedLogs, DamagedAtRandomNeverCrashAndNeverGiveARecordThatIsNone) {
 
 // Redraws of a bar, carriage returns and closing lines: the log of the published note.
 TEST(QuotedLogs, TheNotebooksGivesTheSameRunsCutAtEachByte) {
-  const std::string text =
-      slurp(BB_SOURCE_DIR
-            "/tests/golden/quoted/"
-            "tqdm.keeps_first_and_last_redraw_of_each_optimizer_step_of_the_notebook.log");
+  const std::string text = test::read_file(
+      BB_SOURCE_DIR
+      "/tests/golden/quoted/"
+      "tqdm.keeps_first_and_last_redraw_of_each_optimizer_step_of_the_notebook.log");
   const std::string whole = to_test_text(read_text(text));
   for (std::size_t cut = 0; cut <= text.size(); cut += BB_CUT_STRIDE) {
     ASSERT_EQ(to_test_text(read_text_cut(text, cut)), whole) << "cut at " << cut;

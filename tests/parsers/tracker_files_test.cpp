@@ -86,7 +86,7 @@ TEST(TrackerFiles, StateFactsAndOutcomes) {
 // Twice: each byte changed, and the file cut there.
 TEST(TrackerFiles, DamageChangesNothingBeforeIt) {
   for (const std::string name : {kEvents, "run.wandb"}) {
-    const std::string whole = slurp(kFolder + name);
+    const std::string whole = test::read_file(kFolder + name);
     const auto all = lines_of(tracker_text(whole).lines);
     for (std::size_t at = kTrackerHead; at < whole.size(); ++at) {
       const TrackerText cut = tracker_text(std::string_view(whole).substr(0, at));

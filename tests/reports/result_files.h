@@ -4,12 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
 
 #include "reports/model/result_io.h"
 #include "reports/output/render.h"
+#include "tests/read_file.h"
 
 namespace bertbench::result_files {
 
@@ -20,12 +19,7 @@ namespace bertbench::result_files {
 inline constexpr const char* kNames[] = {"dlperf_mxnet", "empty", "failures", "hostile",
                                          "quickstart"};
 
-inline std::string read_file(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
+using test::read_file;
 
 inline std::string path_of(const std::string& name) {
   return std::string(BB_SOURCE_DIR) + "/tests/data/results/" + name + ".json";

@@ -15,8 +15,8 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <sstream>
 
+#include "tests/read_file.h"
 #include "tests/truth/truth_text.h"
 
 namespace bertbench::truth {
@@ -34,12 +34,7 @@ bool updating() {
   return update != nullptr && std::string_view(update) == "1";
 }
 
-std::string read_file(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
+using test::read_file;
 
 fs::path source() { return BB_SOURCE_DIR; }
 fs::path golden(const std::string& set) { return source() / "tests/golden/runs" / set; }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "harness/cli/cli.h"
+#include "tests/read_file.h"
 
 namespace bertbench::test {
 
@@ -38,13 +39,6 @@ inline Ran run(const std::vector<std::string>& args, Terminal terminal = {}) {
     ran.err += line + "\n";
   }
   return ran;
-}
-
-inline std::string read_file(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
 }
 
 inline void write_file(const std::filesystem::path& path, const std::string& text) {

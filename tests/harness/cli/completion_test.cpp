@@ -2,8 +2,6 @@
 #include <gmock/gmock.h>
 
 #include <cstdlib>
-#include <fstream>
-#include <sstream>
 
 #include "harness/cli/command.h"
 #include "harness/cli/command_line.h"
@@ -26,9 +24,7 @@ class CompletionTest : public CliTest {
   std::string output_of(const std::string& command) {
     const auto file = path("output");
     if (std::system((command + " >" + file + " 2>&1").c_str()) != 0) return "failed";
-    std::ostringstream text;
-    text << std::ifstream(file).rdbuf();
-    return text.str();
+    return read_file(file);
   }
 };
 

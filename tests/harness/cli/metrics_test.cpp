@@ -1,9 +1,7 @@
 // FLOP formulas and peak memory, from a log to every report.
 #include <gmock/gmock.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "reports/cells/result_builder.h"
 #include "reports/model/result_io.h"
@@ -32,11 +30,8 @@ class MetricsTest : public CliTest {};
 // Seed 002: each printed rate gives the TFLOPS that the notebook printed for it. Both are rounded
 // to 0.1, so a figure may be one off where the rate's rounding allows it.
 TEST_F(MetricsTest, TheNotebooksRatesGiveItsTflops) {
-  std::ifstream in(std::string(BB_SOURCE_DIR) +
-                   "/tests/data/published/seed002_transformers_notebook.csv");
-  std::stringstream text;
-  text << in.rdbuf();
-  const auto tables = audit::read_csv_tables(text.str());
+  const auto tables = audit::read_csv_tables(
+      read_file(BB_SOURCE_DIR "/tests/data/published/seed002_transformers_notebook.csv"));
   ASSERT_EQ(tables.size(), 1U);
   int exact = 0, rows = 0;
   for (std::size_t r = 1; r < tables[0].rows.size(); ++r) {

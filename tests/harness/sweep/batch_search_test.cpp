@@ -95,12 +95,12 @@ TEST(BatchSearch, MeasuresTheLargestBatchThatFitsAndDoesNotSearchAgain) {
   EXPECT_EQ(cell.throughput.n, 2);
   EXPECT_THAT(texts_of(cell.warnings),
               testing::Contains(HasSubstr("37 by search, 38 is out of memory")));
-  const std::size_t launches = count(read(folder.path("asked")), "\n");
+  const std::size_t launches = count(read_file(folder.path("asked")), "\n");
   EXPECT_GT(launches, 5U);
 
   const auto resumed = run_sweep(plan, quick(folder.path("run")), again);
   ASSERT_TRUE(resumed);
-  EXPECT_EQ(count(read(folder.path("asked")), "\n"), launches) << "a probe was launched again";
+  EXPECT_EQ(count(read_file(folder.path("asked")), "\n"), launches) << "a probe was launched again";
   EXPECT_EQ(resumed->result.cells.at(0).identity.micro_batch_size, 37);
 }
 
@@ -127,7 +127,7 @@ TEST(BatchSearch, ASearchCutShortGoesOnWhereItWas) {
   const auto outcome = run_sweep(plan, quick(folder.path("run")), rest);
   ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->result.cells.at(0).identity.micro_batch_size, 37);
-  const std::string asked = read(folder.path("asked"));
+  const std::string asked = read_file(folder.path("asked"));
   EXPECT_EQ(count("\n" + asked, "\n16\n"), 1U) << asked;
 }
 

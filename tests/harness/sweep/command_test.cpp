@@ -182,7 +182,7 @@ TEST(Command, EveryPlaceholderThatHelpNamesIsOne) {
 }
 
 TEST(Command, TheDocsListEveryPlaceholder) {
-  const auto page = test::read(BB_SOURCE_DIR "/docs/templates.md");
+  const auto page = test::read_file(BB_SOURCE_DIR "/docs/templates.md");
   for (const auto& one : known_placeholders()) {
     EXPECT_THAT(
         page, HasSubstr("| `" + std::string(one.name) + "` | " + std::string(one.meaning) + " |"));

@@ -246,7 +246,7 @@ TEST(SweepConfig, NamesAPathThatCannotBeRead) {
 
 TEST(SweepConfig, TheSchemaNamesTheSameKeys) {
   const auto schema = nlohmann::json::parse(
-      test::read(BB_SOURCE_DIR "/configs/schema/sweep.schema.json"))["properties"];
+      test::read_file(BB_SOURCE_DIR "/configs/schema/sweep.schema.json"))["properties"];
   const auto config = parse_config(small_config(), "sweep.json",
                                    {"trials=auto", "record_hostname=true", "seed=per_trial",
                                     "secret=[\"PIN\"]", "pty=true", "scaling=weak"});
@@ -297,7 +297,7 @@ void forbidden(const nlohmann::json& schema, const nlohmann::json& of, const std
 TEST(SweepConfig, RefusesWhatTheSchemaForbids) {
   std::vector<std::string> sets;
   const auto schema =
-      nlohmann::json::parse(test::read(BB_SOURCE_DIR "/configs/schema/sweep.schema.json"));
+      nlohmann::json::parse(test::read_file(BB_SOURCE_DIR "/configs/schema/sweep.schema.json"));
   forbidden(schema, schema, "", sets);
   EXPECT_GT(sets.size(), 25U);
   for (const std::string& set : sets) {

@@ -85,12 +85,12 @@ TEST_F(ConfirmTest, ALossThatARerunRepeatsFailsAndOneThatItDoesNotPasses) {
 
 TEST_F(ConfirmTest, OnlyFlaggedCellsAreMeasuredAgain) {
   // The second cell is as fast as ever.
-  json result = json::parse(read(folder.path("slow/results.json")));
-  result["cells"][1] = json::parse(read(folder.path("base/results.json")))["cells"][1];
+  json result = json::parse(read_file(folder.path("slow/results.json")));
+  result["cells"][1] = json::parse(read_file(folder.path("base/results.json")))["cells"][1];
   write(folder.path("slow/results.json"), result.dump());
   const Ran ran = check({"--confirm", grid, "--confirm-out", folder.path("again")});
   EXPECT_EQ(ran.status, 0) << ran.err;
-  const json again = json::parse(read(folder.path("again/results.json")));
+  const json again = json::parse(read_file(folder.path("again/results.json")));
   ASSERT_EQ(again["cells"].size(), 1U);
   EXPECT_EQ(again["cells"][0]["micro_batch_size"], 4);
   const Ran used = check({"--confirm", grid, "--confirm-out", folder.path("again")});
@@ -107,13 +107,13 @@ TEST_F(ConfirmTest, APhaseIsMeasuredAgainWithTheOneBeforeIt) {
   for (const char* name : {"base", "slow"}) std::filesystem::remove_all(folder.path(name));
   measure(kUsual, "base");
   measure(kSlow, "slow");
-  json result = json::parse(read(folder.path("slow/results.json")));
-  result["cells"][0] = json::parse(read(folder.path("base/results.json")))["cells"][0];
+  json result = json::parse(read_file(folder.path("slow/results.json")));
+  result["cells"][0] = json::parse(read_file(folder.path("base/results.json")))["cells"][0];
   write(folder.path("slow/results.json"), result.dump());
   const Ran ran = check({"--confirm", grid, "--confirm-out", folder.path("again")});
   EXPECT_EQ(ran.status, 0) << ran.err;
   EXPECT_THAT(ran.err, HasSubstr("confirming 1 flagged cell"));
-  EXPECT_EQ(json::parse(read(folder.path("again/results.json")))["cells"].size(), 2U);
+  EXPECT_EQ(json::parse(read_file(folder.path("again/results.json")))["cells"].size(), 2U);
 }
 
 TEST_F(ConfirmTest, WithoutARegressionNothingIsRun) {
@@ -247,7 +247,7 @@ TEST(ConfirmPairs, MeasuresNoVariantThatIsNotFlagged) {
       run({"check", folder.path("run"), "--paired", "base", "--confirm", path, "--confirm-set",
            "trials=8", "--confirm-out", folder.path("again"), "--trainer", BB_FAKE_TRAINER});
   EXPECT_EQ(ran.status, 1) << ran.err;
-  const json again = json::parse(read(folder.path("again/results.json")));
+  const json again = json::parse(read_file(folder.path("again/results.json")));
   EXPECT_EQ(again["cells"].size(), 2U);
   EXPECT_THAT(again["cells"][1]["key"].get<std::string>(), HasSubstr("variant=new"));
 }

@@ -145,9 +145,9 @@ TEST(SweepFaults, TryAgainInAFolderOfItsOwnAndCountTheTrialOnce) {
   const std::filesystem::path log(trial.log);
   EXPECT_THAT(trial.log, ::testing::EndsWith("/trial_1/attempt_2/log.txt"));
   EXPECT_EQ(seen.started.size(), 2u);
-  EXPECT_THAT(
-      test::read(temp.path("run/" + (log.parent_path().parent_path() / "outcome.json").string())),
-      HasSubstr("\"error\""));
+  EXPECT_THAT(test::read_file(
+                  temp.path("run/" + (log.parent_path().parent_path() / "outcome.json").string())),
+              HasSubstr("\"error\""));
 }
 
 TEST(SweepFaults, DoNotRetryWhatWouldEndTheSame) {

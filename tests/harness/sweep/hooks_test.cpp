@@ -28,12 +28,12 @@ TEST(Hooks, RunAroundTheSweepAndAroundEachTrial) {
                                note("trial_setup", file, "before {trial} {micro_batch_size}"),
                                note("trial_cleanup", file, "after {trial}")});
   ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), seen));
-  EXPECT_EQ(test::read(file), "setup\nbefore 1 4\nafter 1\nbefore 2 4\nafter 2\ncleanup\n");
+  EXPECT_EQ(test::read_file(file), "setup\nbefore 1 4\nafter 1\nbefore 2 4\nafter 2\ncleanup\n");
   EXPECT_TRUE(
       std::filesystem::exists(temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g/trial_1/setup.log")));
   // Nothing is left to run, so nothing is set up.
   ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), seen));
-  EXPECT_EQ(test::count(test::read(file), "\n"), 6u);
+  EXPECT_EQ(test::count(test::read_file(file), "\n"), 6u);
 }
 
 TEST(Hooks, OfATrialThatFailMakeItFailAndStopNoOther) {
@@ -48,7 +48,7 @@ TEST(Hooks, OfATrialThatFailMakeItFailAndStopNoOther) {
   EXPECT_EQ(seen.finished[0].outcome.status, Status::completed);
   EXPECT_EQ(seen.finished[1].outcome.status, Status::error);
   EXPECT_THAT(detail_text(seen.finished[1].outcome), HasSubstr("setup ended with exit status 7"));
-  EXPECT_EQ(test::read(temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g/trial_2/setup.log")),
+  EXPECT_EQ(test::read_file(temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g/trial_2/setup.log")),
             "no disk\n");
 }
 
@@ -76,7 +76,7 @@ TEST(Hooks, CleanUpAfterAnErrorOfTheHarnessToo) {
   const auto outcome = run_sweep(plan, quick(temp.path("run")), seen);
   ASSERT_FALSE(outcome);
   EXPECT_THAT(outcome.error().message(), HasSubstr("was written to by somebody else"));
-  EXPECT_EQ(test::read(file), "after 1\n");
+  EXPECT_EQ(test::read_file(file), "after 1\n");
 }
 
 TEST(Hooks, OfASweepThatFailsStartsNothing) {
@@ -114,7 +114,7 @@ TEST(Hooks, OfASweepThatIsStoppedEndItsSetupAndCleanUp) {
   EXPECT_EQ(outcome->exit_status, 130);
   EXPECT_TRUE(outcome->interrupted);
   EXPECT_EQ(outcome->open_trials, 2);
-  EXPECT_EQ(test::read(temp.path("n")), "c\n");
+  EXPECT_EQ(test::read_file(temp.path("n")), "c\n");
 }
 
 TEST(Hooks, WithAPlaceholderThatIsNoneAreNotPlanned) {

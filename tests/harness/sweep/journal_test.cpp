@@ -42,7 +42,7 @@ TEST(Journal, KeepsRecordsInOrderOverReopening) {
   EXPECT_EQ(journal.records()[1].at("n"), 2);
   ASSERT_TRUE(journal.append({{"event", "c"}}));
   EXPECT_EQ(journal.records()[2].at("n"), 3);
-  EXPECT_EQ(test::count(test::read(temp.path("journal.jsonl")), "\n"), 3u);
+  EXPECT_EQ(test::count(test::read_file(temp.path("journal.jsonl")), "\n"), 3u);
 }
 
 TEST(Journal, EveryLineIsJsonWithAChecksumOfItself) {
@@ -64,7 +64,7 @@ TEST(Journal, DropsATornLastLineAtEveryCutAndSaysSo) {
     ASSERT_TRUE(journal.append({{"event", "first"}}));
     ASSERT_TRUE(journal.append({{"event", "second"}}));
   }
-  const auto whole = test::read(temp.path("journal.jsonl"));
+  const auto whole = test::read_file(temp.path("journal.jsonl"));
   const auto first = whole.find('\n') + 1;
   for (std::size_t cut = first + 1; cut < whole.size(); ++cut) {
     test::write(temp.path("journal.jsonl"), whole.substr(0, cut));
@@ -83,7 +83,7 @@ TEST(Journal, RefusesDamageInTheMiddle) {
     auto journal = open_in(temp);
     for (int i = 0; i < 3; ++i) ASSERT_TRUE(journal.append({{"event", "x"}}));
   }
-  auto text = test::read(temp.path("journal.jsonl"));
+  auto text = test::read_file(temp.path("journal.jsonl"));
   text[text.find('\n') + 20] ^= 1;
   test::write(temp.path("journal.jsonl"), text);
   auto folder = Folder::make_root(temp.path());
@@ -100,7 +100,7 @@ TEST(Journal, RefusesRecordsThatWereRemovedRepeatedOrMoved) {
     auto journal = open_in(temp);
     for (const char* event : {"a", "b", "c"}) ASSERT_TRUE(journal.append({{"event", event}}));
   }
-  const std::string whole = test::read(temp.path("journal.jsonl"));
+  const std::string whole = test::read_file(temp.path("journal.jsonl"));
   const auto lines = split(whole, '\n');
   const auto text_of = [&](std::initializer_list<int> order) {
     std::string text;
@@ -118,7 +118,7 @@ TEST(Journal, RefusesRecordsThatWereRemovedRepeatedOrMoved) {
     const auto journal = Journal::open(*folder);
     ASSERT_FALSE(journal);
     EXPECT_THAT(journal.error().message(), HasSubstr(error));
-    EXPECT_EQ(test::read(temp.path("journal.jsonl")), text);
+    EXPECT_EQ(test::read_file(temp.path("journal.jsonl")), text);
   }
 }
 
@@ -136,8 +136,8 @@ TEST(Journal, RefusesARecordOfAnotherRun) {
     ASSERT_TRUE(journal.append({{"event", "d"}}));
     EXPECT_EQ(journal.records()[3].at("run"), "11ff") << "also after it was opened again";
   }
-  const std::string own = test::read(one.path("journal.jsonl"));
-  const std::string other = test::read(two.path("journal.jsonl"));
+  const std::string own = test::read_file(one.path("journal.jsonl"));
+  const std::string other = test::read_file(two.path("journal.jsonl"));
   const auto line = [](const std::string& text, std::size_t n) {
     return std::string(split(text, '\n')[n]) + "\n";
   };
@@ -198,7 +198,7 @@ TEST(Journal, IsWrittenAgainWhenItWasRemovedOrCutMeanwhile) {
     {
       auto journal = open_in(temp);
       ASSERT_TRUE(journal.append({{"event", "a"}}));
-      before = test::read(path);
+      before = test::read_file(path);
       if (removed) {
         std::filesystem::remove(path);
       } else {
@@ -207,7 +207,7 @@ TEST(Journal, IsWrittenAgainWhenItWasRemovedOrCutMeanwhile) {
       ASSERT_TRUE(journal.append({{"event", "b"}}));
       ASSERT_EQ(journal.notices().size(), 1u);
       EXPECT_THAT(journal.notices()[0], HasSubstr("it is written again"));
-      EXPECT_TRUE(test::read(path).starts_with(before));
+      EXPECT_TRUE(test::read_file(path).starts_with(before));
       // The lock is on the file that is there now.
       auto folder = Folder::make_root(temp.path());
       EXPECT_FALSE(Journal::open(*folder));
@@ -226,7 +226,7 @@ TEST(Journal, WritesNothingIntoOneThatSomebodyElseReplacedOrWroteTo) {
   std::filesystem::rename(path, temp.path("aside"));
   test::write(path, "other\n");
   EXPECT_THAT(journal.append({{"event", "b"}}).error().message(), HasSubstr("was replaced"));
-  EXPECT_EQ(test::read(path), "other\n");
+  EXPECT_EQ(test::read_file(path), "other\n");
 }
 
 TEST(RunState, FindsAttemptsThatHaveNoEnd) {

@@ -65,7 +65,7 @@ class LauncherTest : public ::testing::Test {
 
   /// `starts` ranks of each number below `world` noted down their place.
   void expect_ranks(int world, std::size_t starts = 1) const {
-    const auto note = "\n" + read(temp_.path("note"));
+    const auto note = "\n" + read_file(temp_.path("note"));
     for (int rank = 0; rank < world; ++rank) {
       EXPECT_EQ(count(note, "\n" + std::to_string(rank) + " " + std::to_string(world) + " "),
                 starts)

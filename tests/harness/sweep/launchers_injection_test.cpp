@@ -201,7 +201,7 @@ TEST_P(Injection, FollowsNoLinkPlantedInTheRunFolder) {
     if (folder) {
       EXPECT_TRUE(fs::is_empty(away)) << planted;
     } else {
-      EXPECT_EQ(test::read(target), "untouched") << planted;
+      EXPECT_EQ(test::read_file(target), "untouched") << planted;
     }
     fs::remove_all(run);
     fs::remove_all(away);

@@ -31,7 +31,7 @@ TEST_P(MpiLauncher, GivesEightRanksTheirPlaceAndLabelsThem) {
   const auto outcome = sweep(plan({"env.FAKE_NOTE=" + temp_.path("note")}, "4n2g"));
   ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->exit_status, 0);
-  EXPECT_EQ(test::count(test::read(temp_.path("note")), "\n"), 8u);
+  EXPECT_EQ(test::count(test::read_file(temp_.path("note")), "\n"), 8u);
   expect_ranks(8);
   const auto& cell = outcome->result.cells.at(0);
   EXPECT_EQ(cell.identity.world_size(), 8);
@@ -40,7 +40,7 @@ TEST_P(MpiLauncher, GivesEightRanksTheirPlaceAndLabelsThem) {
   EXPECT_THAT(texts_of(cell.warnings),
               Contains(HasSubstr("nodes are emulated: 4 nodes are ranks of one machine")));
   EXPECT_THAT(texts_of(cell.warnings), Contains("ranks outnumber cores: 8 ranks on 2 cores"));
-  const auto command = nlohmann::json::parse(test::read(attempt("4n2g", "command.json")));
+  const auto command = nlohmann::json::parse(test::read_file(attempt("4n2g", "command.json")));
   EXPECT_EQ(command["processes"].size(), 1u);
   EXPECT_THAT(command["processes"][0]["argv"].dump(), HasSubstr("localhost:8"));
 }

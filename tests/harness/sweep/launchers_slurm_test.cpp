@@ -89,7 +89,7 @@ TEST_F(SlurmLauncher, RunsTheWholeGridOfFourNodesByEight) {
   std::size_t jobs = 0;
   for (const auto& entry : std::filesystem::directory_iterator(temp_.path("run/jobs"))) {
     ++jobs;
-    EXPECT_EQ(test::read(entry.path() / "script.sh"), slurm_batch.script);
+    EXPECT_EQ(test::read_file(entry.path() / "script.sh"), slurm_batch.script);
   }
   EXPECT_EQ(jobs, 3u);
   EXPECT_EQ(live_jobs(), 0u);
@@ -100,7 +100,7 @@ TEST_F(SlurmLauncher, RunsOnTheNodeThatAnOptionNames) {
       sweep(plan({R"(grid.topology=["1n1g"])", R"(slurm.args=["--nodelist=node3"])", "trials=1"}));
   ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->exit_status, 0);
-  EXPECT_THAT(test::read(attempt("1n1g", "nodes")), HasSubstr("node3"));
+  EXPECT_THAT(test::read_file(attempt("1n1g", "nodes")), HasSubstr("node3"));
 }
 
 TEST_F(SlurmLauncher, AConfirmationElsewhereLeavesOutTheNodesOfTheFlaggedCells) {
@@ -146,7 +146,7 @@ TEST_F(SlurmLauncher, ReadsSecretsFromFilesOfTheirOwnerAlone) {
     ASSERT_EQ(stat(attempt("1n1g", file).c_str(), &info), 0) << file;
     EXPECT_EQ(info.st_mode & 0777U, 0600U) << file;
   }
-  const auto command = test::read(attempt("1n1g", "command.json"));
+  const auto command = test::read_file(attempt("1n1g", "command.json"));
   EXPECT_THAT(command, HasSubstr("<secret:FAKE_TOKEN>"));
   EXPECT_THAT(command, ::testing::Not(HasSubstr("pq-1234")));
 }
@@ -191,7 +191,7 @@ TEST_F(SlurmLauncher, JobsGoOnWithoutTheHarnessAndAreTakenOver) {
     EXPECT_EQ(trial.attempt, 1);
   }
   // Three trials of two ranks: none was started twice.
-  EXPECT_EQ(test::count(test::read(temp_.path("note")), "\n"), 6u);
+  EXPECT_EQ(test::count(test::read_file(temp_.path("note")), "\n"), 6u);
 }
 
 TEST_F(SlurmLauncher, AJobThatTheControllerForgotIsNamedAndTriedAgain) {
@@ -263,7 +263,7 @@ TEST_F(SlurmLauncher, ALostNodeQueuesTheJobAgainAndTheLogHoldsTwoRuns) {
   ASSERT_TRUE(outcome);
   const auto& trial = outcome->result.cells.at(0).trials.at(0);
   EXPECT_EQ(trial.outcome.status, Status::completed)
-      << detail_text(trial.outcome) << test::read(attempt("4n1g", "log.txt"))
+      << detail_text(trial.outcome) << test::read_file(attempt("4n1g", "log.txt"))
       << cluster_->log("slurmctld.log");
   EXPECT_EQ(trial.attempt, 1);
   EXPECT_EQ(trial.iterations.seen, 20);
@@ -293,7 +293,7 @@ TEST_F(SlurmLauncher, AResumeOfSomeCellsLetsTheJobsOfTheOthersGoOn) {
     EXPECT_EQ(cell.trials.at(0).outcome.status, Status::completed);
   }
   // Two trials of one rank: none was started twice.
-  EXPECT_EQ(test::count(test::read(temp_.path("note")), "\n"), 2u);
+  EXPECT_EQ(test::count(test::read_file(temp_.path("note")), "\n"), 2u);
 }
 
 TEST_F(SlurmLauncher, AutoTrialsSkipWhatAJobHasNotBegun) {
@@ -308,12 +308,12 @@ TEST_F(SlurmLauncher, AutoTrialsSkipWhatAJobHasNotBegun) {
   EXPECT_LT(trials, 12u);
   EXPECT_EQ(live_jobs(), 0u);
   // What was skipped is not started by a resume either.
-  const auto starts = test::count(test::read(temp_.path("note")), "\n");
+  const auto starts = test::count(test::read_file(temp_.path("note")), "\n");
   const auto again = sweep(plan({"trials=auto", "trials_max=12", "trials_min=6",
                                  "trials_interval=0.5", "env.FAKE_NOTE=" + temp_.path("note")},
                                 "1n1g"));
   ASSERT_TRUE(again);
-  EXPECT_EQ(test::count(test::read(temp_.path("note")), "\n"), starts);
+  EXPECT_EQ(test::count(test::read_file(temp_.path("note")), "\n"), starts);
 }
 
 TEST_F(SlurmLauncher, CancelsTheEntryOfAnEndedJobThatTheQueueHolds) {
@@ -365,7 +365,7 @@ TEST_F(SlurmLauncher, WatchesTheNodesOfAJob) {
   // The harness does not watch a job's log grow: its first node has stamped it.
   const auto& trial = outcome->result.cells.at(0).trials.at(0);
   EXPECT_TRUE(trial.estimators.contains("arrival"));
-  EXPECT_THAT(test::read(attempt("4n2g", "log.txt.arrivals.csv")), HasSubstr("from_byte,"));
+  EXPECT_THAT(test::read_file(attempt("4n2g", "log.txt.arrivals.csv")), HasSubstr("from_byte,"));
   for (int node = 0; node < 4; ++node) {
     EXPECT_FALSE(
         std::filesystem::exists(attempt("4n2g", "telemetry." + std::to_string(node) + ".json")));

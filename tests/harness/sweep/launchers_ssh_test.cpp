@@ -31,7 +31,7 @@ class SshLauncher : public test::LauncherTest {
 TEST_F(SshLauncher, GivesRanksTheirPlaceOverFourHosts) {
   const auto outcome = sweep(plan({"env.FAKE_NOTE=" + temp_.path("note")}, "4n2g"));
   ASSERT_TRUE(outcome);
-  EXPECT_EQ(outcome->exit_status, 0) << test::read(attempt("4n2g", "log.txt"));
+  EXPECT_EQ(outcome->exit_status, 0) << test::read_file(attempt("4n2g", "log.txt"));
   expect_ranks(8);
   const auto& cell = outcome->result.cells.at(0);
   EXPECT_EQ(cell.trials.at(0).outcome.status, Status::completed);
@@ -80,7 +80,7 @@ TEST_F(SshLauncher, GivesSecretsByStdinAndNotByWords) {
   }
   const auto outcome = sweep(secret);
   ASSERT_TRUE(outcome);
-  EXPECT_EQ(outcome->exit_status, 0) << test::read(attempt("1n2g", "log.txt"));
+  EXPECT_EQ(outcome->exit_status, 0) << test::read_file(attempt("1n2g", "log.txt"));
   EXPECT_THAT(test::dumped(temp_.path("dump")),
               Contains("FAKE_TOKEN=pq '$(touch pwned)'\n=+.\nend"));
   EXPECT_FALSE(std::filesystem::exists("pwned"));

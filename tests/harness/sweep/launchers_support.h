@@ -41,7 +41,7 @@ inline void use_real_sampler() {
 /// What fake_trainer wrote to FAKE_DUMP, one entry for each NUL.
 inline std::vector<std::string> dumped(const std::string& path) {
   std::vector<std::string> out;
-  const auto text = read(path);
+  const auto text = read_file(path);
   for (std::size_t at = 0; at < text.size();) {
     const auto end = text.find('\0', at);
     out.push_back(text.substr(at, end - at));
@@ -58,7 +58,7 @@ inline int processes_with(const std::string& text) {
     const std::string name = entry->d_name;
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
     if (name == std::to_string(getpid())) continue;
-    if (read("/proc/" + name + "/environ").find(text) != std::string::npos) ++found;
+    if (read_file("/proc/" + name + "/environ").find(text) != std::string::npos) ++found;
   }
   if (folder) closedir(folder);
   return found;

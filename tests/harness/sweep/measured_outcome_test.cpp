@@ -42,7 +42,7 @@ class Remembered : public ::testing::Test {
   void slow_down_log() const {
     struct stat before {};
     ASSERT_EQ(stat(file("log.txt").c_str(), &before), 0);
-    auto text = test::read(file("log.txt"));
+    auto text = test::read_file(file("log.txt"));
     const std::string fast = "\"seconds\":0.01", slow = "\"seconds\":0.02";
     ASSERT_NE(text.find(fast), std::string::npos) << text;
     for (auto at = text.find(fast); at != std::string::npos; at = text.find(fast, at + 1)) {
@@ -57,7 +57,7 @@ class Remembered : public ::testing::Test {
   void change_journal(Change change) const {
     const auto path = temp_.path("run/journal.jsonl");
     std::string out;
-    const auto text = test::read(path);
+    const auto text = test::read_file(path);
     for (const auto line : split(text, '\n')) {
       auto record = parse_journal_line(line);
       if (!record) continue;
@@ -74,14 +74,14 @@ class Remembered : public ::testing::Test {
 };
 
 TEST_F(Remembered, AResumeGivesTheSameResultToTheLastDigit) {
-  const auto before = test::read(temp_.path("run/results.json"));
+  const auto before = test::read_file(temp_.path("run/results.json"));
   ASSERT_TRUE(sweep());
   const auto without_date = [](const std::string& text) {
     auto json = nlohmann::ordered_json::parse(text);
     json.erase("created");
     return json.dump(1);
   };
-  EXPECT_EQ(without_date(test::read(temp_.path("run/results.json"))), without_date(before));
+  EXPECT_EQ(without_date(test::read_file(temp_.path("run/results.json"))), without_date(before));
 }
 
 TEST_F(Remembered, ALogThatWasAlteredIsReadAgainThoughSizeAndTimeAreTheSame) {
@@ -114,7 +114,7 @@ TEST_F(Remembered, ADamagedOutcomeAnotherProgramAndAnotherWindowHaveTheLogReadAg
     });
   };
   altered();
-  const auto text = test::read(file("outcome.json"));
+  const auto text = test::read_file(file("outcome.json"));
   test::write(file("outcome.json"), text.substr(0, text.size() - 9) + text.substr(text.size() - 8));
   auto outcome = sweep();
   ASSERT_TRUE(outcome);
@@ -160,9 +160,9 @@ TEST(RunFolderContract, NamesEveryKeyOfJournalOutcomeAndCommand) {
     const auto name = entry.path().filename();
     if (name == "outcome.json" || name == "command.json") {
       ++files;
-      keys_of(nlohmann::ordered_json::parse(test::read(entry.path())), keys);
+      keys_of(nlohmann::ordered_json::parse(test::read_file(entry.path())), keys);
     } else if (name == "journal.jsonl") {
-      const auto text = test::read(entry.path());
+      const auto text = test::read_file(entry.path());
       for (const auto line : split(text, '\n')) {
         if (!line.empty()) keys_of(nlohmann::ordered_json::parse(line), keys);
       }
@@ -170,7 +170,7 @@ TEST(RunFolderContract, NamesEveryKeyOfJournalOutcomeAndCommand) {
   }
   EXPECT_GE(files, 6u);
   EXPECT_TRUE(keys.contains("signal") && keys.contains("start_time") && keys.contains("measured"));
-  const auto contract = test::read(BB_SOURCE_DIR "/docs/contract.md");
+  const auto contract = test::read_file(BB_SOURCE_DIR "/docs/contract.md");
   for (const auto& key : keys) {
     EXPECT_NE(contract.find("`" + key + "`"), std::string::npos)
         << key << " is not in docs/contract.md";

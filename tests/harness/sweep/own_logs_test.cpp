@@ -12,7 +12,7 @@
 namespace bertbench {
 namespace {
 using Json = nlohmann::ordered_json;
-using test::read;
+using test::read_file;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
@@ -71,8 +71,9 @@ TEST(OwnLogs, AreReadAsTheyGrowAndKeptAsTheLogOfTheTrial) {
   EXPECT_EQ(trial.iterations.used, 10);
   ASSERT_TRUE(trial.sequences_per_second);
   EXPECT_NEAR(*trial.sequences_per_second, 4 * 2 / 0.1, 1e-6);  // both ranks' sequences
-  EXPECT_EQ(read(quiet.trial() + "trainer.log"), read(quiet.trial() + "output/phase1_log.0"));
-  EXPECT_EQ(read(quiet.trial() + "log.txt"), "");
+  EXPECT_EQ(read_file(quiet.trial() + "trainer.log"),
+            read_file(quiet.trial() + "output/phase1_log.0"));
+  EXPECT_EQ(read_file(quiet.trial() + "log.txt"), "");
   EXPECT_TRUE(std::ranges::any_of(seen.progress, [](const auto& at) { return at.step > 0; }));
 }
 
@@ -80,14 +81,14 @@ TEST(OwnLogs, AreFoundAgainByAResumeAlsoWhenNoCopyWasMade) {
   Quiet quiet;
   Recorder first, second, third;
   ASSERT_TRUE(run_sweep(quiet.plan(), quick(quiet.temp.path("run")), first));
-  const auto whole = read(quiet.trial() + "trainer.log");
+  const auto whole = read_file(quiet.trial() + "trainer.log");
   ASSERT_TRUE(run_sweep(quiet.plan(), quick(quiet.temp.path("run")), second));
   EXPECT_EQ(second.counts.reused, 1);
   fs::remove(quiet.trial() + "trainer.log");
   const auto outcome = run_sweep(quiet.plan(), quick(quiet.temp.path("run")), third);
   ASSERT_TRUE(outcome) << outcome.error().message();
   EXPECT_EQ(third.counts.reused, 1);
-  EXPECT_EQ(read(quiet.trial() + "trainer.log"), whole);
+  EXPECT_EQ(read_file(quiet.trial() + "trainer.log"), whole);
   EXPECT_THAT(outcome->result.cells[0].trials[0].log, EndsWith("/trainer.log"));
   EXPECT_TRUE(outcome->result.cells[0].trials[0].sequences_per_second);
 }
@@ -125,7 +126,7 @@ TEST(OwnLogs, AndCheckpointsOfAnAttemptThatBeginsAgainAreGone) {
   ASSERT_TRUE(run_sweep(quiet.plan(), quick(quiet.temp.path("run")), seen));
   EXPECT_FALSE(fs::exists(quiet.trial() + "output/ckpt_1.pt"));
   EXPECT_TRUE(fs::exists(quiet.temp.path("train.sh")));  // the link went, not what it names
-  EXPECT_EQ(read(quiet.trial() + "trainer.log").find("999"), std::string::npos);
+  EXPECT_EQ(read_file(quiet.trial() + "trainer.log").find("999"), std::string::npos);
 }
 
 TEST(OwnLogs, FollowNoLinkOutOfTheFolder) {
@@ -191,13 +192,13 @@ TEST(TrialFiles, AreWrittenForEachTrialAndReadByTheTrainer) {
   ASSERT_TRUE(outcome) << outcome.error().message();
   EXPECT_EQ(outcome->exit_status, 0);
   const auto cell = temp.path("run/bert-tiny.fp16.s64.b4.a1.1n2g+optimizer=lamb/trial_1/");
-  const auto file = Json::parse(read(cell + "files/ds.json"));
+  const auto file = Json::parse(read_file(cell + "files/ds.json"));
   EXPECT_EQ(file.dump(), R"({"train_batch_size":8,"optimizer":{"type":"Lamb"},)"
                          R"("fp16":{"enabled":true},"name":"of bert-tiny","braces":"{}"})");
   EXPECT_FALSE(fs::exists(cell + "files/unused.txt"));
-  EXPECT_THAT(read(cell + "log.txt"), HasSubstr("total_batch_size=8"));
-  const auto command = Json::parse(read(cell + "command.json"));
-  EXPECT_EQ(command["files"]["ds.json"], read(cell + "files/ds.json"));
+  EXPECT_THAT(read_file(cell + "log.txt"), HasSubstr("total_batch_size=8"));
+  const auto command = Json::parse(read_file(cell + "command.json"));
+  EXPECT_EQ(command["files"]["ds.json"], read_file(cell + "files/ds.json"));
   EXPECT_EQ(command["processes"][0]["argv"][2], cell + "files/ds.json");
 }
 

@@ -31,7 +31,7 @@ class Processes : public ::testing::Test {
     while (group.running()) group.wait(1000ms);
     return group.status().value_or(ExitStatus{});
   }
-  [[nodiscard]] std::string log() const { return test::read(folder_.path("log")); }
+  [[nodiscard]] std::string log() const { return test::read_file(folder_.path("log")); }
   static ProcessSpec sh(const std::string& script) {
     return {{"/bin/sh", "-c", script}, {}, {}, ""};
   }
@@ -229,7 +229,7 @@ TEST(NoShell, IsCalledAnywhereInTheHarness) {
     const auto extension = entry.path().extension();
     if (extension != ".cpp" && extension != ".h") continue;
     ++files;
-    auto text = test::read(entry.path().string());
+    auto text = test::read_file(entry.path().string());
     // The one script that a Slurm task runs is a constant; what a user wrote is its arguments.
     const auto constant =
         std::string("\"sh") + "\", \"-c\", std::string(kPlace) + std::string(rank_supervisor())";

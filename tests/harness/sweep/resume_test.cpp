@@ -25,7 +25,7 @@ Files trial_files(const std::string& run) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(run)) {
     const auto path = entry.path().string();
     if (entry.is_regular_file() && path.find("/trial_") != std::string::npos) {
-      out[path] = test::read(path);
+      out[path] = test::read_file(path);
     }
   }
   return out;
@@ -57,7 +57,7 @@ TEST(SweepResume, JudgesATrialByItsLogNotByItsFiles) {
   ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), first));
   // One log loses its end, another one all of it.
   const auto cut = temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g/trial_1/log.txt");
-  const auto text = test::read(cut);
+  const auto text = test::read_file(cut);
   test::write(cut, text.substr(0, text.find("\"step\":15,")));
   std::filesystem::remove(temp.path("run/bert-mini.fp32.s64.b4.a1.1n1g/trial_2/log.txt"));
   const auto outcome = run_sweep(plan, quick(temp.path("run")), second);
@@ -229,16 +229,16 @@ TEST(SweepResume, ASignalEndsTheHarnessAndItsTrainerWithAConsistentJournal) {
       const auto outcome = run_sweep(plan, options, seen);
       _exit(outcome ? outcome->exit_status : 99);
     }
-    while (test::read(temp.path("note")).empty()) usleep(5000);
+    while (test::read_file(temp.path("note")).empty()) usleep(5000);
     usleep(50000);
     kill(harness, number);
     int status = 0;
     waitpid(harness, &status, 0);
     ASSERT_TRUE(WIFEXITED(status));
     EXPECT_EQ(WEXITSTATUS(status), 130);
-    const auto pid = static_cast<pid_t>(std::stoi(test::read(temp.path("note")).substr(4)));
+    const auto pid = static_cast<pid_t>(std::stoi(test::read_file(temp.path("note")).substr(4)));
     EXPECT_FALSE(start_time_of(pid));
-    EXPECT_THAT(test::read(temp.path("run/journal.jsonl")), HasSubstr("\"interrupted\""));
+    EXPECT_THAT(test::read_file(temp.path("run/journal.jsonl")), HasSubstr("\"interrupted\""));
   }
 }
 
@@ -297,7 +297,8 @@ TEST(SweepResume, ASecondHarnessOnTheSameFolderIsToldThePidOfTheFirst) {
     (void)run_sweep(plan_of(small_config(), {"env.FAKE=hang"}), quick(temp.path("run")), seen);
     _exit(0);
   }
-  while (test::count(test::read(temp.path("run/journal.jsonl")), "launched") == 0) usleep(5000);
+  while (test::count(test::read_file(temp.path("run/journal.jsonl")), "launched") == 0)
+    usleep(5000);
   Recorder seen;
   const auto second = run_sweep(plan_of(small_config()), quick(temp.path("run")), seen);
   ASSERT_FALSE(second);
@@ -315,7 +316,7 @@ TEST(SweepResume, TakesOverATrialWhoseLogIsWholeThoughItsEndWasNotWritten) {
   ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), first));
   // As if the harness had died before it could note the end.
   std::string kept;
-  const auto journal = test::read(temp.path("run/journal.jsonl"));
+  const auto journal = test::read_file(temp.path("run/journal.jsonl"));
   for (std::size_t at = 0; at < journal.size();) {
     const auto end = journal.find('\n', at) + 1;
     const auto line = journal.substr(at, end - at);

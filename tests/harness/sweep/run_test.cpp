@@ -53,12 +53,12 @@ TEST(Sweep, LeavesTheRunFolderOfTheContract) {
     EXPECT_TRUE(std::filesystem::exists(temp.path("run/") + file)) << file;
   }
   EXPECT_TRUE(std::filesystem::exists(outcome->report_path));
-  EXPECT_TRUE(parse_config(test::read(temp.path("run/sweep.json")), "sweep.json"));
-  const auto csv = test::read(cell + "iterations.csv");
+  EXPECT_TRUE(parse_config(test::read_file(temp.path("run/sweep.json")), "sweep.json"));
+  const auto csv = test::read_file(cell + "iterations.csv");
   EXPECT_THAT(csv,
               HasSubstr("log,trial,step,time_s,seconds,sequences_per_second,loss,rank_spread"));
   EXPECT_EQ(test::count(csv, "\n"), 21u);
-  const auto result = nlohmann::json::parse(test::read(outcome->results_path));
+  const auto result = nlohmann::json::parse(test::read_file(outcome->results_path));
   EXPECT_EQ(result["schema"], "bertbench.result/1");
   EXPECT_EQ(result["cells"][0]["trials"][0]["log"],
             "bert-tiny.fp32.s64.b4.a1.1n1g/trial_1/log.txt");
@@ -102,12 +102,12 @@ TEST(Sweep, TellsEachRankItsPlaceAsTorchrunDoes) {
       small_config(), {"trials=1", "grid.topology=2n2g", "env.FAKE_NOTE=" + temp.path("note")});
   const auto outcome = run_sweep(plan, quick(temp.path("run")), seen);
   ASSERT_TRUE(outcome);
-  const auto note = test::read(temp.path("note"));
+  const auto note = test::read_file(temp.path("note"));
   for (const char* rank : {"0 4 ", "1 4 ", "2 4 ", "3 4 "}) EXPECT_EQ(test::count(note, rank), 1u);
-  const auto command = nlohmann::json::parse(
-      test::read(temp.path("run/" + std::filesystem::path(outcome->result.cells[0].trials[0].log)
-                                        .replace_filename("command.json")
-                                        .string())));
+  const auto command = nlohmann::json::parse(test::read_file(
+      temp.path("run/" + std::filesystem::path(outcome->result.cells[0].trials[0].log)
+                             .replace_filename("command.json")
+                             .string())));
   EXPECT_EQ(command["world_size"], 4);
   EXPECT_EQ(command["processes"][3]["set"]["LOCAL_RANK"], "1");
   EXPECT_EQ(command["processes"][3]["set"]["GROUP_RANK"], "1");
@@ -180,7 +180,7 @@ TEST(Sweep, FollowsNoLinkPlantedInTheRunFolder) {
   test::write(outside.path("victim"), "precious");
   ASSERT_EQ(symlink(outside.path("victim").c_str(), temp.path("run/results.json").c_str()), 0);
   ASSERT_TRUE(run_sweep(plan_of(small_config()), quick(temp.path("run")), seen));
-  EXPECT_EQ(test::read(outside.path("victim")), "precious");
+  EXPECT_EQ(test::read_file(outside.path("victim")), "precious");
 }
 
 TEST(Sweep, RunsATemplateOfYourOwn) {
@@ -216,7 +216,7 @@ TEST(SweepRun, GivesTrainersATerminalWhereThatIsAskedFor) {
     ASSERT_TRUE(run_sweep(plan, quick(run), seen));
     EXPECT_EQ(seen.finished.back().outcome.status, Status::completed);
     EXPECT_EQ(seen.finished.back().iterations.seen, 20);
-    logs[pty] = test::read(run + "/" + plan.cells[0].folder + "/trial_1/log.txt");
+    logs[pty] = test::read_file(run + "/" + plan.cells[0].folder + "/trial_1/log.txt");
   }
   EXPECT_EQ(logs[0].substr(0, 5), "file\n");
   EXPECT_EQ(logs[1].substr(0, 9), "terminal\n");

@@ -23,7 +23,7 @@ std::vector<std::string> files_with(const std::string& folder, const std::string
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     if (!entry.is_regular_file()) continue;
     const auto path = entry.path().string();
-    if (test::read(path).find(text) != std::string::npos) {
+    if (test::read_file(path).find(text) != std::string::npos) {
       out.push_back(path.substr(folder.size() + 1));
     }
   }
@@ -55,16 +55,16 @@ TEST(Secrets, ReachTheTrainerAndStandNowhereElse) {
   const auto outcome = run_sweep(plan, quick(run), seen);
   ASSERT_TRUE(outcome) << outcome.error().message();
   ASSERT_EQ(outcome->exit_status, 0);
-  const auto dump = test::read(temp.path("dump"));
+  const auto dump = test::read_file(temp.path("dump"));
   for (const char* value : {"pw-1234-pw", "+logger.api_key=pq-r7-99", "FAKE_TOKEN=hf_aB3-x\n2nd"}) {
     EXPECT_THAT(dump, HasSubstr(value));
   }
-  EXPECT_EQ(test::read(temp.path("dump.hook")), "ss-55-zz\n");
+  EXPECT_EQ(test::read_file(temp.path("dump.hook")), "ss-55-zz\n");
   const auto attempt = std::string("run/") + plan.cells[0].folder + "/trial_1/";
   const auto json = attempt + "files/c.json", env = attempt + "files/c.env";
-  EXPECT_EQ(nlohmann::json::parse(test::read(temp.path(json))),
+  EXPECT_EQ(nlohmann::json::parse(test::read_file(temp.path(json))),
             nlohmann::json::parse(R"({"hub": {"token": "tt\"t-42-x", "bos_token_id": 3}})"));
-  EXPECT_EQ(test::read(temp.path(env)), "A=1\nDB_PASSWORD = dd-77-yy\n");
+  EXPECT_EQ(test::read_file(temp.path(env)), "A=1\nDB_PASSWORD = dd-77-yy\n");
   for (const auto& file : {json, env}) {
     struct stat info {};
     ASSERT_EQ(stat(temp.path(file).c_str(), &info), 0);
@@ -75,7 +75,7 @@ TEST(Secrets, ReachTheTrainerAndStandNowhereElse) {
   }
   EXPECT_THAT(files_with(run, "t-42-x"), ElementsAre(json.substr(4)));
   EXPECT_THAT(files_with(run, "dd-77-yy"), ElementsAre(env.substr(4)));
-  EXPECT_THAT(test::read(temp.path(attempt + "command.json")),
+  EXPECT_THAT(test::read_file(temp.path(attempt + "command.json")),
               ::testing::AllOf(HasSubstr("<secret:hub-password>"), HasSubstr("<secret:FAKE_TOKEN>"),
                                HasSubstr("<secret:DB_PASSWORD>")));
   const auto lines = dry_run(plan, "out");
@@ -122,7 +122,7 @@ TEST(Secrets, OfASweepJsonAreMissing) {
   Recorder seen;
   const auto plan = plan_of(small_config(R"(, "env": {"HF_TOKEN": "hf_aB3-x2nd"})"));
   ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), seen));
-  const auto text = test::read(temp.path("run/sweep.json"));
+  const auto text = test::read_file(temp.path("run/sweep.json"));
   EXPECT_THAT(text, HasSubstr(R"("HF_TOKEN": "<secret:HF_TOKEN>")"));
   const auto outcome = run_sweep(plan_of(text), quick(temp.path("run2")), seen);
   ASSERT_FALSE(outcome);

@@ -47,7 +47,7 @@ SlurmCluster::SlurmCluster() {
   to_ = to[1];
   from_ = from[0];
   if (run("start") != 0) {
-    missing_ = read(folder_.path("said"));
+    missing_ = read_file(folder_.path("said"));
     if (missing_.empty()) missing_ = "the emulated Slurm does not start";
     return;
   }

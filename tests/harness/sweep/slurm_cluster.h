@@ -26,7 +26,7 @@ class SlurmCluster {
   /// What a client of Slurm prints.
   static std::string ask(const std::vector<std::string>& argv);
   [[nodiscard]] std::string log(const std::string& name) const {
-    return read(folder_.path("log/" + name));
+    return read_file(folder_.path("log/" + name));
   }
 
  private:

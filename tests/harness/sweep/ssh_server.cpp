@@ -65,7 +65,7 @@ SshServer::SshServer() {
     missing_ = "ssh-keygen made no key";
     return;
   }
-  write(folder_.path("authorized_keys"), read(folder_.path("client.pub")));
+  write(folder_.path("authorized_keys"), read_file(folder_.path("client.pub")));
   const std::string at = std::to_string(port);
   write(folder_.path("sshd_config"),
         "Port " + at + "\nListenAddress 127.0.0.1\nListenAddress 127.0.0.2\nHostKey " +
@@ -92,7 +92,7 @@ SshServer::SshServer() {
   }
   if (!capture_output({"ssh", "-F", client_config(), "-o", "BatchMode=yes", "127.0.0.1", "true"},
                       std::chrono::seconds(20))) {
-    missing_ = "sshd takes no connection here: " + read(folder_.path("sshd.log"));
+    missing_ = "sshd takes no connection here: " + read_file(folder_.path("sshd.log"));
   }
 }
 

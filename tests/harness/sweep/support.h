@@ -4,23 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "harness/sweep/config/config.h"
 #include "harness/sweep/execute/runner.h"
 #include "harness/sweep/plan/plan.h"
+#include "tests/read_file.h"
 #include "tests/scratch_folder.h"
 
 namespace bertbench::test {
-
-inline std::string read(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 inline void write(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;

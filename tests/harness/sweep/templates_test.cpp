@@ -177,8 +177,8 @@ struct OptionList {
 const OptionList& read_options(const std::string& name) {
   static std::map<std::string, OptionList> known;
   if (const auto it = known.find(name); it != known.end()) return it->second;
-  const auto json =
-      Json::parse(test::read(std::string(BB_SOURCE_DIR) + "/tests/data/options/" + name + ".json"));
+  const auto json = Json::parse(
+      test::read_file(std::string(BB_SOURCE_DIR) + "/tests/data/options/" + name + ".json"));
   OptionList out;
   for (const auto& [names, kind] : json["options"].items()) {
     std::vector<std::string> spellings;

@@ -51,7 +51,7 @@ TEST(TrainerSweep, MeasuresTheRealTrainerOnOneAndTwoRanks) {
     }
   }
   const auto folder = temp.path("run/bert-tiny.fp32.s16.b2.a1.1n2g/trial_1/");
-  EXPECT_EQ(test::count(test::read(folder + "timings.jsonl"), "\n"), 6u);
+  EXPECT_EQ(test::count(test::read_file(folder + "timings.jsonl"), "\n"), 6u);
 }
 
 TEST(TrainerSweep, FindsTheLargestBatchOfTheRealTrainerUnderAMemoryLimit) {

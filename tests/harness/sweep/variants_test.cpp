@@ -341,7 +341,7 @@ TEST(SweepOfVariants, LaunchesNothingWhenAllPairsAreWhole) {
   ScratchFolder temp;
   Recorder first, second;
   ASSERT_TRUE(run_sweep(slow_plan(), quick(temp.path("run")), first));
-  const auto before = test::read(temp.path("run/results.json"));
+  const auto before = test::read_file(temp.path("run/results.json"));
   const auto outcome = run_sweep(slow_plan(), quick(temp.path("run")), second);
   ASSERT_TRUE(outcome);
   EXPECT_THAT(second.started, IsEmpty());
@@ -350,7 +350,7 @@ TEST(SweepOfVariants, LaunchesNothingWhenAllPairsAreWhole) {
     for (const Trial& trial : cell.trials) EXPECT_EQ(trial.block->session, 1);
   }
   const auto result = nlohmann::json::parse(before);
-  const auto again = nlohmann::json::parse(test::read(temp.path("run/results.json")));
+  const auto again = nlohmann::json::parse(test::read_file(temp.path("run/results.json")));
   EXPECT_EQ(result["cells"], again["cells"]);
 }
 

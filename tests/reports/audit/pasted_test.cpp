@@ -1,12 +1,11 @@
 // Tables as they are pasted: the seed documents as they lie, the ways of pasting, and what is none.
 #include <gmock/gmock.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
-#include <sstream>
 
 #include "reports/studies/audit/words.h"
+#include "tests/read_file.h"
 #include "tests/reports/audit/audit_cases.h"
 
 namespace bertbench::audit {
@@ -17,12 +16,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-std::string slurp(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
+using test::read_file;
 
 // Of each cell: line, heading, number, verdict, what it should be.
 std::vector<std::string> cells(const PageAudit& page) {
@@ -39,7 +33,7 @@ std::vector<std::string> cells(const PageAudit& page) {
 PageAudit audit_file(const std::string& path) {
   AuditOptions options;
   options.flops = &flops;
-  return audit_page(slurp(path), path, options);
+  return audit_page(read_file(path), path, options);
 }
 
 PageAudit pasted(const std::string& text, const AuditOptions& options = {}) {
@@ -52,7 +46,7 @@ class SeedPage : public testing::TestWithParam<std::pair<std::string, std::strin
 TEST_P(SeedPage, AsItLiesGivesWhatItsTablesGive) {
   const auto& [page, table] = GetParam();
   const std::string path = std::string(BB_SOURCE_DIR) + "/../shared/seeds/" + page;
-  if (slurp(path).empty()) GTEST_SKIP() << "the third-party page is not here: " << path;
+  if (read_file(path).empty()) GTEST_SKIP() << "the third-party page is not here: " << path;
   const PageAudit lies = audit_file(path);
   const PageAudit copied =
       audit_file(std::string(BB_SOURCE_DIR) + "/tests/data/published/" + table);
@@ -76,7 +70,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(SeedPages, TheNotebooksTflopsAreRecomputedFromItsOutputsAndSettings) {
   const std::string path = std::string(BB_SOURCE_DIR) + "/../shared/seeds/002_067bbe9d8c135acb.txt";
-  if (slurp(path).empty()) GTEST_SKIP() << "the third-party page is not here: " << path;
+  if (read_file(path).empty()) GTEST_SKIP() << "the third-party page is not here: " << path;
   const PageAudit page = audit_file(path);
   ASSERT_THAT(page.tables, SizeIs(1));
   const Counts counts = count(page.tables);
@@ -89,7 +83,7 @@ TEST(SeedPages, TheNotebooksTflopsAreRecomputedFromItsOutputsAndSettings) {
 
 TEST(SeedPages, AnImpossibleCellIsNamedWithItsLineOfThePage) {
   const std::string path = std::string(BB_SOURCE_DIR) + "/../shared/seeds/004_8d134b2ac4565579.txt";
-  if (slurp(path).empty()) GTEST_SKIP() << "the third-party page is not here: " << path;
+  if (read_file(path).empty()) GTEST_SKIP() << "the third-party page is not here: " << path;
   for (const TableAudit& table : audit_file(path).tables) {
     for (const CheckedCell& cell : table.cells) {
       if (cell.verdict != Verdict::impossible) continue;
@@ -259,8 +253,8 @@ TEST(NoTable, InProseLogsConfigurationAndSourceCode) {
 TEST(NoTable, InOwnDocumentsBesideTheirTables) {
   // Lines of the source tree as text: nothing is checked in code that only speaks of tables.
   const std::string text =
-      slurp(std::string(BB_SOURCE_DIR) + "/reports/studies/audit/read_pasted.cpp") +
-      slurp(std::string(BB_SOURCE_DIR) + "/CONTRIBUTING.md");
+      read_file(std::string(BB_SOURCE_DIR) + "/reports/studies/audit/read_pasted.cpp") +
+      read_file(std::string(BB_SOURCE_DIR) + "/CONTRIBUTING.md");
   ASSERT_GT(text.size(), 10000U);
   EXPECT_THAT(pasted(text).tables, IsEmpty());
 }

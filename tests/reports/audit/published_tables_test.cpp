@@ -1,9 +1,7 @@
 // The tables of the five seed documents and of DLPerf: every known fault, and nothing else.
 #include <gmock/gmock.h>
 
-#include <fstream>
-#include <sstream>
-
+#include "tests/read_file.h"
 #include "tests/reports/audit/audit_cases.h"
 
 namespace bertbench::audit {
@@ -15,12 +13,10 @@ using testing::IsEmpty;
 
 std::vector<TableAudit> published(const std::string& file, AuditOptions options = {}) {
   const std::string path = std::string(BB_SOURCE_DIR) + "/tests/data/published/" + file;
-  std::ifstream in(path);
-  std::stringstream text;
-  text << in.rdbuf();
-  EXPECT_FALSE(text.str().empty()) << path;
+  const std::string text = test::read_file(path);
+  EXPECT_FALSE(text.empty()) << path;
   options.flops = &flops;
-  return audit_text(text.str(), path, options);
+  return audit_text(text, path, options);
 }
 
 TEST(PublishedTables, OneSpeedupOfThirtySixIsImpossibleInTheMxnetReadme) {

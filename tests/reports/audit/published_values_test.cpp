@@ -3,13 +3,12 @@
 
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 
 #include "parsers/core/text.h"
 #include "reports/studies/published/published.h"
+#include "tests/read_file.h"
 #include "tests/reports/audit/audit_cases.h"
 
 namespace bertbench::audit {
@@ -20,11 +19,9 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 std::string file_text(const std::string& path) {
-  std::ifstream in(std::string(BB_SOURCE_DIR) + "/" + path);
-  std::stringstream text;
-  text << in.rdbuf();
-  EXPECT_FALSE(text.str().empty()) << path;
-  return text.str();
+  std::string text = test::read_file(std::string(BB_SOURCE_DIR) + "/" + path);
+  EXPECT_FALSE(text.empty()) << path;
+  return text;
 }
 
 json page_of(const std::string& name) {
