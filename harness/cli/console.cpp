@@ -24,8 +24,6 @@ std::string_view code_of(Style style) {
       return "";
     case Style::bold:
       return "1";
-    case Style::dim:
-      return "2";
     case Style::red:
       return "31";
     case Style::green:

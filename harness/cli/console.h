@@ -17,7 +17,7 @@ namespace bertbench {
 
 class Progress;
 
-enum class Style { plain, bold, dim, red, green, yellow };
+enum class Style { plain, bold, red, green, yellow };
 
 struct Terminal {
   bool out_is_terminal = false;

@@ -11,6 +11,7 @@
 #include "harness/cli/number_text.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/result_view.h"
+#include "harness/sweep/process/process.h"
 #include "harness/sweep/process/stop_signals.h"
 #include "parsers/core/text.h"
 #include "parsers/input/arrivals_file.h"
@@ -25,10 +26,6 @@ constexpr auto kPollInterval = std::chrono::milliseconds(200);
 constexpr auto kPlainInterval = std::chrono::seconds(10);
 constexpr double kDeletedGrace = 3;  ///< s; a rotation may leave no file for a moment
 constexpr std::size_t kMostOfOneLog = std::size_t{64} << 20;  ///< bytes before the next log's turn
-
-double seconds_since(Clock::time_point then) {
-  return std::chrono::duration<double>(Clock::now() - then).count();
-}
 
 std::string_view unit_text(RateUnit unit) {
   switch (unit) {

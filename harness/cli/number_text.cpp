@@ -18,8 +18,6 @@ std::string rate_text(const std::optional<double>& value) {
   return value ? rate_text(*value) : "-";
 }
 
-std::string change_text(double fraction) { return fmt::format("{:+.1f} %", fraction * 100); }
-
 std::string share_text(double fraction) {
   const double percent = fraction * 100;
   if (percent != 0 && std::fabs(percent) < 0.01) return percent > 0 ? "<0.01 %" : "0.0 %";

@@ -12,9 +12,6 @@ namespace bertbench {
 [[nodiscard]] std::string rate_text(double value);
 [[nodiscard]] std::string rate_text(const std::optional<double>& value);  ///< "-" when absent
 
-/// A fraction as a signed percentage: "+5.3 %".
-[[nodiscard]] std::string change_text(double fraction);
-
 /// A fraction as a percentage: "0.6 %".
 [[nodiscard]] std::string share_text(double fraction);
 

@@ -252,7 +252,7 @@ std::vector<std::string> row_of(const CellSource& cells, std::size_t i, const Ce
   FailureWords failures;
   std::string log;
   cells.each_trial(i, [&](const Trial& trial) {
-    failures.see(trial);
+    failures.add(trial);
     log = place_name(trial.log);
   });
   // A key without model or topology, or of a twin, does not show which log it stands for.

@@ -218,13 +218,13 @@ class TarReader {
     }
   }
   /// The bytes of an entry, in pieces of at most 64 KiB.
-  template <class See>
-  Result<void> body(std::uint64_t size, See see) {
+  template <class Visit>
+  Result<void> body(std::uint64_t size, Visit visit) {
     std::string block;
     for (std::uint64_t at = 0; at < size; at += block.size()) {
       block.resize(std::min<std::uint64_t>(1 << 16, size - at));
       if (auto done = read(block.data(), block.size()); !done) return done;
-      see(std::string_view(block));
+      visit(std::string_view(block));
     }
     block.resize((kBlock - size % kBlock) % kBlock);
     return read(block.data(), block.size());

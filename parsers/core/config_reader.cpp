@@ -56,10 +56,8 @@ int too_deep(std::string_view text) {
 }  // namespace
 
 bool is_variable_name(std::string_view text) {
-  if (text.empty() || (text[0] >= '0' && text[0] <= '9')) return false;
-  return std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
-  });
+  if (text.empty() || is_digit(text[0])) return false;
+  return std::ranges::all_of(text, is_name_char);
 }
 
 std::string path_of(const std::string& pointer) {

@@ -36,8 +36,15 @@ namespace bertbench {
 [[nodiscard]] inline bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
+/// May stand in an identifier.
+[[nodiscard]] inline bool is_name_char(char c) { return is_letter(c) || is_digit(c) || c == '_'; }
 [[nodiscard]] inline char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+[[nodiscard]] inline std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = lower(c);
+  return out;
 }
 
 /// Appends a code point (at most U+10FFFF) as UTF-8.

@@ -3,19 +3,12 @@
 #include "parsers/core/text.h"
 
 namespace bertbench {
-namespace {
-
-bool is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
-}  // namespace
 
 std::optional<std::string_view> argument(std::string_view text, std::string_view name) {
   for (auto at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
-    if (at > 0 && is_word(text[at - 1])) continue;
+    if (at > 0 && is_name_char(text[at - 1])) continue;
     std::size_t i = at + name.size();
-    if (i < text.size() && is_word(text[i])) continue;
+    if (i < text.size() && is_name_char(text[i])) continue;
     // An argument vector as Python prints it: ['--micro-batch-size', '4'].
     if (text.substr(i).starts_with("', '")) i += 4;
     while (i < text.size() && (text[i] == ' ' || text[i] == '=' || text[i] == ':' ||
@@ -23,7 +16,8 @@ std::optional<std::string_view> argument(std::string_view text, std::string_view
       ++i;
     }
     std::size_t end = i;
-    while (end < text.size() && (is_word(text[end]) || text[end] == '.' || text[end] == '-')) ++end;
+    while (end < text.size() && (is_name_char(text[end]) || text[end] == '.' || text[end] == '-'))
+      ++end;
     if (end > i) return text.substr(i, end - i);
   }
   return std::nullopt;

@@ -199,8 +199,7 @@ struct Sentence {
 
   Sentence(const Sentence&) = delete;  // its words lie in its text
   Sentence& operator=(const Sentence&) = delete;
-  explicit Sentence(std::string_view line) : text(line) {
-    for (char& c : text) c = lower(c);
+  explicit Sentence(std::string_view line) : text(lower(line)) {
     bool ends = true;
     for (std::size_t at = 0; at < text.size();) {
       std::size_t end = at;

@@ -107,19 +107,15 @@ constexpr std::string_view kGpuAnchors[] = {
 
 constexpr std::size_t kMaxStatements = 1024;  // hostile input
 
-bool is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
 /// "true" of a switch at [begin, end); empty where it is off, part of a longer name, or in
 /// argparse's usage line ("[--gradient_checkpointing]").
 std::string value_of_flag(std::string_view text, std::size_t begin, std::size_t end) {
   if (begin > 0 && text[begin - 1] == '[') return {};
-  if (end < text.size() && (is_word(text[end]) || text[end] == '-')) return {};
+  if (end < text.size() && (is_name_char(text[end]) || text[end] == '-')) return {};
   std::string_view rest = text.substr(end);
   rest.remove_prefix(std::min(rest.find_first_not_of(" =\"',"), rest.size()));
   for (const std::string_view off : {"False", "false", "0", "no"}) {
-    if (rest.starts_with(off) && (rest.size() == off.size() || !is_word(rest[off.size()])))
+    if (rest.starts_with(off) && (rest.size() == off.size() || !is_name_char(rest[off.size()])))
       return {};
   }
   return "true";
@@ -134,13 +130,13 @@ std::string value_of(const Rule& rule, const Line& line) {
   // (quoted/facts.versions_of_what_a_build_used_are_not_those_of_the_library).
   if (rule.anchor == "PyTorch: " && at > 0) return {};
   // "use_distributed_optimizer ......" of Megatron-LM is another setting.
-  if (at > 0 && is_word(rule.anchor.front()) && is_word(line.text[at - 1])) return {};
+  if (at > 0 && is_name_char(rule.anchor.front()) && is_name_char(line.text[at - 1])) return {};
   std::string_view rest = line.text.substr(at + rule.anchor.size());
   if (rest.starts_with("', '")) rest.remove_prefix(4);  // an argument vector as Python prints it
   rest.remove_prefix(std::min(rest.find_first_not_of(" .:=\"'"), rest.size()));
   std::size_t end = 0;
   while (end < rest.size() &&
-         (is_word(rest[end]) || (rule.kind != Kind::word && rest[end] == '.') ||
+         (is_name_char(rest[end]) || (rule.kind != Kind::word && rest[end] == '.') ||
           (rule.kind == Kind::version && (rest[end] == '-' || rest[end] == '+')))) {
     ++end;
   }
@@ -148,13 +144,7 @@ std::string value_of(const Rule& rule, const Line& line) {
   std::string_view value = rest.substr(0, end);
   while (value.ends_with('.')) value.remove_suffix(1);
   if (value.empty()) return {};
-  if (rule.kind == Kind::word) {
-    std::string lower(value);
-    std::ranges::transform(lower, lower.begin(), [](char c) {
-      return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    });
-    return lower;
-  }
+  if (rule.kind == Kind::word) return lower(value);
   if (!is_digit(value.front())) return {};
   if (rule.kind == Kind::number) {
     const auto number = to_double(value);
@@ -172,7 +162,7 @@ std::string value_of(const Rule& rule, const Line& line) {
 bool is_gpu_name(std::string_view name) {
   return name.size() >= 3 && name.size() <= 48 && std::ranges::any_of(name, is_digit) &&
          std::ranges::all_of(name, [](char c) {
-           return is_word(c) || c == ' ' || c == '-' || c == '/' || c == '.';
+           return is_name_char(c) || c == ' ' || c == '-' || c == '/' || c == '.';
          });
 }
 

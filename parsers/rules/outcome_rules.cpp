@@ -61,10 +61,7 @@ constexpr std::size_t kMaxPerStatus = 32;  // in 2000 lines: ranks repeat what o
 // between.
 constexpr std::int64_t kTracebackReach = 8;
 
-bool is_name_byte(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-         c == '.';
-}
+bool is_name_byte(char c) { return is_name_char(c) || c == '.'; }
 
 // "torch.cuda.OutOfMemoryError: CUDA ..." or a bare "AssertionError".
 bool is_exception_line(std::string_view text) {

@@ -35,11 +35,7 @@ constexpr std::array<Name, 8> kNames = {{{"exact_match", "exact_match"},
                                          {"accuracy", "accuracy"},
                                          {"acc", "accuracy"}}};
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-bool is_name_char(char c) {
-  return (std::isalnum(static_cast<unsigned char>(c)) != 0) || c == '_' || c == ':' || c == '/';
-}
+bool is_score_name(char c) { return is_name_char(c) || c == ':' || c == '/'; }
 
 /// The number that stands after `at`: quotes, blanks and one ':' or '=' between.
 std::optional<double> value_after(std::string_view line, std::size_t at) {
@@ -104,12 +100,12 @@ void ScoreRules::see(const Line& line) {
   std::vector<Found> found;
   bool squad = false;
   for (std::size_t at = 0; at < text.size();) {
-    if (!is_name_char(text[at])) {
+    if (!is_score_name(text[at])) {
       ++at;
       continue;
     }
     std::size_t end = at;
-    while (end < text.size() && is_name_char(text[end])) ++end;
+    while (end < text.size() && is_score_name(text[end])) ++end;
     std::string_view name = text.substr(at, end - at);
     while (name.ends_with(':')) name.remove_suffix(1);
     std::size_t after = at + name.size();

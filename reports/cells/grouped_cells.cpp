@@ -96,9 +96,9 @@ class Grouping {
   }
 
   [[nodiscard]] const std::vector<Group>& groups() const { return groups_; }
-  void each_log(const Group& group, const auto& see) const {
+  void each_log(const Group& group, const auto& visit) const {
     std::uint32_t log = group.first;
-    for (std::uint32_t n = 0; n < group.count; ++n, log = next_[log]) see(log);
+    for (std::uint32_t n = 0; n < group.count; ++n, log = next_[log]) visit(log);
   }
 
  private:
@@ -291,16 +291,16 @@ std::size_t GroupedCells::trials(std::size_t i) const {
   return cells_[i].numbered ? numbered_trials(cells_[i]).size() : cells_[i].count;
 }
 
-void GroupedCells::each_trial(std::size_t i, const std::function<void(const Trial&)>& see) const {
+void GroupedCells::each_trial(std::size_t i, const std::function<void(const Trial&)>& visit) const {
   if (cells_[i].numbered) {
-    for (const Trial& trial : numbered_trials(cells_[i])) see(trial);
+    for (const Trial& trial : numbered_trials(cells_[i])) visit(trial);
     return;
   }
   int number = 0;
   for (const std::uint32_t log : members(cells_[i])) {
     Trial trial = logs_.trial(log);
     trial.trial = ++number;
-    see(trial);
+    visit(trial);
   }
 }
 

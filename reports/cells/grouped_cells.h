@@ -30,7 +30,7 @@ class GroupedCells final : public CellSource {
   [[nodiscard]] std::size_t size() const override { return cells_.size(); }
   [[nodiscard]] Cell cell(std::size_t i) const override;
   [[nodiscard]] std::size_t trials(std::size_t i) const override;
-  void each_trial(std::size_t i, const std::function<void(const Trial&)>& see) const override;
+  void each_trial(std::size_t i, const std::function<void(const Trial&)>& visit) const override;
   [[nodiscard]] const std::vector<Notice>& notices() const { return found_.notices; }
 
  private:
@@ -42,7 +42,8 @@ class GroupedCells final : public CellSource {
   };
   void group();
   [[nodiscard]] std::span<const std::uint32_t> members(const Place& place) const;
-  /// Of a cell that the tree numbers: all at once, as attempts are looked at together.
+  /// The trials of a cell whose tree numbers them: all at once, because attempts at one trial are
+  /// compared.
   [[nodiscard]] std::vector<Trial> numbered_trials(const Place& place) const;
   [[nodiscard]] Cell summarized(const Place& place) const;
 

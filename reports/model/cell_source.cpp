@@ -66,8 +66,8 @@ SetSource::SetSource(const ResultSet& set) : set_(set), head_(without_cells(set)
 
 Cell SetSource::cell(std::size_t i) const { return without_trials(set_.cells[i]); }
 
-void SetSource::each_trial(std::size_t i, const std::function<void(const Trial&)>& see) const {
-  for (const Trial& trial : set_.cells[i].trials) see(trial);
+void SetSource::each_trial(std::size_t i, const std::function<void(const Trial&)>& visit) const {
+  for (const Trial& trial : set_.cells[i].trials) visit(trial);
 }
 
 }  // namespace bertbench

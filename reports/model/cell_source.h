@@ -22,7 +22,7 @@ class CellSource {
   [[nodiscard]] virtual Cell cell(std::size_t i) const = 0;
   [[nodiscard]] virtual std::size_t trials(std::size_t i) const = 0;
   /// The trials of cell i in their order.
-  virtual void each_trial(std::size_t i, const std::function<void(const Trial&)>& see) const = 0;
+  virtual void each_trial(std::size_t i, const std::function<void(const Trial&)>& visit) const = 0;
 
   [[nodiscard]] Cell whole_cell(std::size_t i) const;
   [[nodiscard]] ResultSet whole() const;
@@ -38,7 +38,7 @@ class SetSource final : public CellSource {
   [[nodiscard]] std::size_t trials(std::size_t i) const override {
     return set_.cells[i].trials.size();
   }
-  void each_trial(std::size_t i, const std::function<void(const Trial&)>& see) const override;
+  void each_trial(std::size_t i, const std::function<void(const Trial&)>& visit) const override;
 
  private:
   const ResultSet& set_;

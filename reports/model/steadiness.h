@@ -1,11 +1,9 @@
 // How steady a run was, and work in it that comes back at a regular distance.
 #pragma once
 
-#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string_view>
-#include <utility>
 
 namespace bertbench {
 
@@ -18,25 +16,9 @@ enum class Steadiness {
   no_steady_state,  ///< the last level holds too short a part of the run
 };
 
-inline constexpr std::array<std::pair<Steadiness, std::string_view>, 4> kSteadinessNames{{
-    {Steadiness::flat, "flat"},
-    {Steadiness::warm_up, "warm_up"},
-    {Steadiness::slow_down, "slow_down"},
-    {Steadiness::no_steady_state, "no_steady_state"},
-}};
-
 [[nodiscard]] constexpr std::string_view name(Steadiness steadiness) {
-  for (const auto& [value, text] : kSteadinessNames) {
-    if (value == steadiness) return text;
-  }
-  return "";
-}
-
-[[nodiscard]] constexpr std::optional<Steadiness> steadiness_from_name(std::string_view name) {
-  for (const auto& [value, text] : kSteadinessNames) {
-    if (text == name) return value;
-  }
-  return std::nullopt;
+  constexpr std::string_view kNames[] = {"flat", "warm_up", "slow_down", "no_steady_state"};
+  return kNames[static_cast<std::size_t>(steadiness)];
 }
 
 /// Iterations at a regular distance that take longer (found by reports/stats/periodic.h).

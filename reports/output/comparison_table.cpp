@@ -11,8 +11,6 @@
 namespace bertbench {
 namespace {
 
-std::string signed_percent(double fraction) { return fmt::format("{:+.1f} %", fraction * 100); }
-
 std::string side(const std::optional<double>& median, const std::optional<double>& cv,
                  const std::string& unit) {
   if (!median) return "-";
@@ -52,10 +50,10 @@ Table comparison_table(const std::vector<CellComparison>& cells, Remarks remarks
     table.rows.push_back(
         {cell.key, side(cell.median_a, cell.cv_a, unit), side(cell.median_b, cell.cv_b, unit),
          !cell.change       ? "-"
-         : cell.significant ? signed_percent(*cell.change)
+         : cell.significant ? change_text(*cell.change)
                             : "~",
-         cell.interval ? fmt::format("{} to {}", signed_percent(cell.interval->low),
-                                     signed_percent(cell.interval->high))
+         cell.interval ? fmt::format("{} to {}", change_text(cell.interval->low),
+                                     change_text(cell.interval->high))
                        : "-",
          fmt::format("{}+{}", cell.n_a, cell.n_b), p_words(cell.p), p_words(cell.p_adjusted)});
     if (!training_only) {
@@ -98,7 +96,7 @@ ComparisonSummary summary_of(const std::vector<CellComparison>& cells) {
       "{} compared: {} faster, {} slower, {} without a significant change; "
       "geometric mean of the changes {}.",
       counted(sum.compared, "cell"), sum.faster, sum.slower, sum.undecided,
-      signed_percent(sum.geometric_mean_change));
+      change_text(sum.geometric_mean_change));
   if (sum.only_a + sum.only_b > 0) {
     sum.sentence += fmt::format(" Only in A: {}; only in B: {}.", sum.only_a, sum.only_b);
   }

@@ -84,7 +84,7 @@ Json csv_flat(const Json& object) {
 CsvTable::CsvTable(std::vector<std::string> first)
     : columns_(std::move(first)), known_(columns_.begin(), columns_.end()) {}
 
-void CsvTable::see(const Json& row) {
+void CsvTable::add_keys(const Json& row) {
   for (const auto& [key, value] : row.items())
     if (known_.insert(key).second) columns_.push_back(key);
 }
@@ -108,7 +108,7 @@ std::string CsvTable::line(const Json& row) const {
 
 std::string csv_document(const std::vector<std::string>& first, const std::vector<Json>& rows) {
   CsvTable table(first);
-  for (const Json& row : rows) table.see(row);
+  for (const Json& row : rows) table.add_keys(row);
   std::string out = table.header();
   for (const Json& row : rows) out += table.line(row);
   return out;

@@ -22,11 +22,11 @@ namespace bertbench {
 [[nodiscard]] std::string csv_document(const std::vector<std::string>& first,
                                        const std::vector<nlohmann::ordered_json>& rows);
 
-/// csv_document of rows that come one by one: all of them are seen first, for their keys.
+/// csv_document of rows that come one by one: the keys of all of them are added first.
 class CsvTable {
  public:
   explicit CsvTable(std::vector<std::string> first);
-  void see(const nlohmann::ordered_json& row);
+  void add_keys(const nlohmann::ordered_json& row);
   [[nodiscard]] std::string header() const;
   [[nodiscard]] std::string line(const nlohmann::ordered_json& row) const;
 

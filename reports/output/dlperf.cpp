@@ -46,8 +46,6 @@ bool usable(const Cell& cell) {
 
 }  // namespace
 
-double dlperf_round(double value) { return std::nearbyint(value * 100.0) / 100.0; }
-
 std::string python_number(double value) {
   std::string text = shortest(value);
   if (text.find_first_of(".en") == std::string::npos) text += ".0";
@@ -78,7 +76,7 @@ DlperfResult dlperf_result(const ResultSet& set) {
     result.models[model][topology].batch_size_per_device = cell.identity.micro_batch_size;
     for (const Trial& trial : cell.trials) {
       if (!trial.counts()) continue;
-      const double speed = dlperf_round(*trial.sequences_per_second);
+      const double speed = round_dlperf(*trial.sequences_per_second);
       result.logs.push_back({model, topology, trial.log, trial.trial, speed});
       speeds[{model, topology}].push_back(speed);
     }
@@ -88,15 +86,15 @@ DlperfResult dlperf_result(const ResultSet& set) {
     // Left to right in file order, as sum() does: the order shows in the last digit.
     double sum = 0;
     for (const double value : values) sum += value;
-    cell.average_speed = dlperf_round(sum / static_cast<double>(values.size()));
-    cell.median_speed = dlperf_round(median(values));
+    cell.average_speed = round_dlperf(sum / static_cast<double>(values.size()));
+    cell.median_speed = round_dlperf(median(values));
   }
   for (auto& [model, cells] : result.models) {
     const auto base = cells.find("1n1g");
     if (base == cells.end() || !(base->second.median_speed > 0)) continue;
     const double base_median = base->second.median_speed;
     for (auto& [topology, cell] : cells)
-      cell.speedup = dlperf_round(cell.median_speed / base_median);
+      cell.speedup = round_dlperf(cell.median_speed / base_median);
   }
   return result;
 }

@@ -11,10 +11,6 @@
 
 namespace bertbench {
 
-/// numpy's round(x, 2): nearbyint(x * 100) / 100, ties to even on the binary product. It is what
-/// the published figures are made with; decimal rounding differs in three of them.
-[[nodiscard]] double dlperf_round(double value);
-
 struct DlperfCell {
   double average_speed = 0, median_speed = 0;
   std::optional<std::int64_t> batch_size_per_device;

@@ -72,7 +72,7 @@ class Script : public DlperfScript {
 class Mxnet final : public Script {
  public:
   using Script::Script;
-  void see(std::string_view line, std::int64_t) override {
+  void read_line(std::string_view line, std::int64_t) override {
     if (!has(line, "throughput=")) return;
     const auto latency = decimal_between(line, "latency=", " ms/batch");
     if (!latency) {
@@ -98,7 +98,7 @@ class Mxnet final : public Script {
     const auto used = slice(steps, from, train());
     if (used.empty()) return out_;
     const double mean = numpy_mean(used);
-    out_.speed = dlperf_round(mean);
+    out_.speed = round_dlperf(mean);
     if (from != warmup()) {
       const auto asked = slice(steps, warmup(), train());
       note(
@@ -144,7 +144,7 @@ class Timed : public Script {
 class NgcPytorch final : public Timed {
  public:
   using Timed::Timed;
-  void see(std::string_view line, std::int64_t) override {
+  void read_line(std::string_view line, std::int64_t) override {
     if (!has(line, "Training Epoch: ")) return;
     constexpr std::string_view kKey = "Training Iteration: ";
     const auto at = line.find(kKey);
@@ -157,7 +157,7 @@ class NgcPytorch final : public Timed {
 class Tensorflow final : public Timed {
  public:
   using Timed::Timed;
-  void see(std::string_view line, std::int64_t) override {
+  void read_line(std::string_view line, std::int64_t) override {
     if (!has(line, "Train Step:")) return;
     std::optional<std::int64_t> time;
     for (std::size_t at = 0; at < line.size() && !time; ++at) {
@@ -190,7 +190,7 @@ class Tensorflow final : public Timed {
 class NgcTensorflow final : public Script {
  public:
   using Script::Script;
-  void see(std::string_view line, std::int64_t) override {
+  void read_line(std::string_view line, std::int64_t) override {
     constexpr std::string_view kKey = "Iteration: ";
     if (!has(line, " throughput_train ") || !has(line, kKey)) return;
     const auto at = line.find(kKey) + kKey.size();
@@ -216,7 +216,7 @@ class NgcTensorflow final : public Script {
       return out_;
     }
     const double mean = numpy_mean(used);
-    out_.speed = dlperf_round(mean);
+    out_.speed = round_dlperf(mean);
     const auto want = static_cast<std::size_t>(train() / 10 - warmup() / 10);
     if (used.size() < want) {
       note(fmt::format("the log ends early: the mean is over {} lines instead of {}", used.size(),
@@ -234,7 +234,7 @@ class NgcTensorflow final : public Script {
 class Paddle final : public Script {
  public:
   using Script::Script;
-  void see(std::string_view line, std::int64_t number) override {
+  void read_line(std::string_view line, std::int64_t number) override {
     if (!has(line, "speed:")) return;
     const auto speed = decimal_between(line, " speed: ", " steps/s");
     if (!speed) {
@@ -255,7 +255,7 @@ class Paddle final : public Script {
       return out_;
     }
     const double mean = numpy_mean(used);
-    out_.speed = dlperf_round(mean);
+    out_.speed = round_dlperf(mean);
     if (place_.nodes > 1) {
       note(
           fmt::format("steps/s are multiplied by the GPUs of one node only; that is right if this "
@@ -278,7 +278,7 @@ class Paddle final : public Script {
 class Mindspore final : public Script {
  public:
   using Script::Script;
-  void see(std::string_view line, std::int64_t) override {
+  void read_line(std::string_view line, std::int64_t) override {
     if (done_) return;
     if (has(line, "epoch:") && has(line, "step:")) {
       if (const auto at = line.find("step: "); at != std::string_view::npos) {
@@ -321,7 +321,7 @@ class Mindspore final : public Script {
 class Oneflow final : public Script {
  public:
   using Script::Script;
-  void see(std::string_view line, std::int64_t) override {
+  void read_line(std::string_view line, std::int64_t) override {
     const auto header = [&](std::string_view key, std::int64_t& into) {
       if (!line.starts_with(key) || !line.substr(key.size()).starts_with(" = ")) return;
       if (const auto value = integer_at(line, key.size() + 3)) into = *value;

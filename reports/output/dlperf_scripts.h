@@ -13,7 +13,7 @@
 
 namespace bertbench {
 
-/// What the scripts read from the place of a log: ".../4n8g/bert_b32_fp32_4.log".
+/// What the scripts read from the path of a log: ".../4n8g/bert_b32_fp32_4.log".
 struct DlperfPlace {
   std::int64_t nodes = 0, gpus_per_node = 0, batch_size_per_device = 0;
 };
@@ -27,7 +27,7 @@ struct DlperfSpeed {
   std::string_view script;     ///< its path in DLPerf
   std::string_view estimator;  ///< the estimator (estimators.h) that its formula amounts to
   DlperfWindow window;
-  /// Absent where the script fails, skips the log or enters a bogus 0, which a notice says.
+  /// Absent where the script fails, skips the log or enters a wrong 0; a notice gives the reason.
   std::optional<double> speed;
   std::vector<Notice> notices;  ///< defects that change this number, each with the right value
 };
@@ -36,7 +36,7 @@ struct DlperfSpeed {
 class DlperfScript {
  public:
   virtual ~DlperfScript() = default;
-  virtual void see(std::string_view line, std::int64_t number) = 0;
+  virtual void read_line(std::string_view line, std::int64_t number) = 0;
   [[nodiscard]] virtual DlperfSpeed finish() = 0;
 };
 

@@ -55,7 +55,7 @@ std::string command(const char* level, const std::string& title, const std::stri
 }
 
 std::string change_text_of(const CellVerdict& cell) {
-  return cell.change ? fmt::format("{:+.1f} %", *cell.change * 100) : "-";
+  return cell.change ? change_text(*cell.change) : "-";
 }
 
 std::string verdict_words(const CellVerdict& cell) {

@@ -58,6 +58,8 @@ std::string percent_text(double fraction, int decimals) {
   return fmt::format("{:.{}f} %", fraction * 100, decimals);
 }
 
+std::string change_text(double fraction) { return fmt::format("{:+.1f} %", fraction * 100); }
+
 std::string ratio_text(double ratio) {
   if (!std::isfinite(ratio)) return "-";
   // A format string is a constant of the compiler: a choice of two is none.
@@ -129,7 +131,7 @@ std::string topology_text(const Identity& identity) {
   return part(identity.nodes) + "n" + part(identity.gpus_per_node) + "g";
 }
 
-void FailureWords::see(const Trial& trial) {
+void FailureWords::add(const Trial& trial) {
   // "nan at step 120" and "nan at step 130" are kept apart; trials that only miss the window are
   // no failures, but a reader must see why they do not count.
   if (is_failure(trial.outcome.status)) {
@@ -165,7 +167,7 @@ std::string FailureWords::text() const {
 
 FailureWords failures_of(const Cell& cell) {
   FailureWords out;
-  for (const Trial& trial : cell.trials) out.see(trial);
+  for (const Trial& trial : cell.trials) out.add(trial);
   return out;
 }
 

@@ -1,4 +1,4 @@
-// How numbers and facts of a result set are said in words: shared by every human-readable report.
+// Text of the numbers and facts of a result set, the same in every report that people read.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +23,9 @@ namespace bertbench {
 [[nodiscard]] std::string number_text(double value);
 /// "98.4 %" of a fraction.
 [[nodiscard]] std::string percent_text(double fraction, int decimals = 1);
+/// "+5.3 %" of a fraction.
+[[nodiscard]] std::string change_text(double fraction);
+
 /// "12.30x"
 [[nodiscard]] std::string ratio_text(double ratio);
 /// "17.2 ms", "4.1 s", "3 min 20 s", "2 h 05 min"
@@ -51,7 +54,7 @@ namespace bertbench {
 /// How the trials of a cell failed, gathered one by one.
 class FailureWords {
  public:
-  void see(const Trial& trial);
+  void add(const Trial& trial);
   /// No trial gave a number, as the batch does not fit: its rate is shown as "OOM".
   [[nodiscard]] bool ran_out_of_memory() const { return trials_ > 0 && out_of_memory_ == trials_; }
   /// Used against capacity where a cell ran out of it: "15.10 of 15.78 GiB"; empty when unknown.
@@ -68,7 +71,7 @@ class FailureWords {
   std::string memory_;  ///< of the first trial that has it
 };
 
-/// These of a cell with its trials.
+/// The same for a cell that holds its trials.
 [[nodiscard]] FailureWords failures_of(const Cell& cell);
 [[nodiscard]] bool ran_out_of_memory(const Cell& cell);
 [[nodiscard]] std::string_view no_rate_text(const Cell& cell);

@@ -40,9 +40,6 @@ struct ModelShape {
 /// Built-in names, smallest first: bert-tiny .. bert-large, gpt2-tiny .. gpt2-xl.
 [[nodiscard]] std::vector<std::string> known_models();
 
-/// Reads one configs/models file. Unknown keys, missing keys and numbers <= 0 are errors.
-[[nodiscard]] Result<ModelShape> read_model_file(const std::string& path);
-
 /// Trainable parameters, exact: BertForPreTraining (tied decoder counted once, pooler and both
 /// heads included) or GPT2LMHeadModel. A double because products of it go beyond 2^53 nowhere
 /// but in FLOP formulas; the value itself is an integer.

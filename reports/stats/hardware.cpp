@@ -6,24 +6,17 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
-#include "parsers/core/whole_file.h"
+#include "parsers/core/text.h"
 
 namespace bertbench {
 
-// configs/hardware.json as it was when bertbench was built (reports/output/output.cmake).
+// configs/hardware.json as it was when bertbench was built (reports/output/output.cmake). A test
+// checks the file, so it is read without error messages.
 extern const char* const kHardwareJson;
 
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr const char* kHardwareHint = "see configs/hardware.json for the form";
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
 
 std::vector<std::string> words(std::string_view text) {
   std::vector<std::string> out(1);
@@ -40,67 +33,6 @@ bool has(const std::vector<std::string>& list, const std::string& word) {
   return std::find(list.begin(), list.end(), lower(word)) != list.end();
 }
 
-Result<std::vector<std::string>> strings(const Json& object, const char* key,
-                                         const std::string& where) {
-  std::vector<std::string> out;
-  if (!object.is_object()) return fail(where, "'match' holds no objects", kHardwareHint);
-  if (!object.contains(key)) return out;
-  if (!object[key].is_array())
-    return fail(where, fmt::format("'{}' is not a list", key), kHardwareHint);
-  for (const Json& item : object[key]) {
-    if (!item.is_string())
-      return fail(where, fmt::format("'{}' holds no text", key), kHardwareHint);
-    out.push_back(item);
-  }
-  return out;
-}
-
-Result<Hardware> one(const Json& json, const std::string& where) {
-  if (!json.is_object()) return fail(where, "is not an object", kHardwareHint);
-  Hardware out;
-  if (!json.contains("name") || !json["name"].is_string())
-    return fail(where, "'name' is missing", kHardwareHint);
-  out.name = json["name"];
-  if (!json.contains("match") || !json["match"].is_array() || json["match"].empty())
-    return fail(where, "'match' is not a list of {all, none}", kHardwareHint);
-  for (const Json& item : json["match"]) {
-    const auto all = strings(item, "all", where);
-    if (!all) return tl::unexpected(all.error());
-    if (all->empty())
-      return fail(where, "'match.all' is empty and would match every GPU", kHardwareHint);
-    const auto none = strings(item, "none", where);
-    if (!none) return tl::unexpected(none.error());
-    out.matches.push_back({*all, *none});
-  }
-  for (const char* key : {"source", "note"}) {
-    if (json.contains(key) && !json[key].is_string())
-      return fail(where, fmt::format("'{}' is not text", key), kHardwareHint);
-  }
-  out.source = json.value("source", "");
-  out.note = json.value("note", "");
-  if (!json.contains("dense_tflops") || !json["dense_tflops"].is_object())
-    return fail(where, "'dense_tflops' is missing", kHardwareHint);
-  for (const auto& [precision, value] : json["dense_tflops"].items()) {
-    if (!value.is_number() || value <= 0)
-      return fail(where, "'dense_tflops." + precision + "' is not a number above 0", kHardwareHint);
-    out.peaks.push_back({out.name, precision, value, "dense", out.source});
-  }
-  return out;
-}
-
-Result<std::vector<Hardware>> parse(std::string_view text, const std::string& where) {
-  const Json json = Json::parse(text, nullptr, false, true);
-  if (!json.is_object() || !json.contains("hardware") || !json["hardware"].is_array())
-    return fail(where, "is not a JSON object with a list 'hardware'", kHardwareHint);
-  std::vector<Hardware> out;
-  for (const Json& item : json["hardware"]) {
-    auto entry = one(item, fmt::format("{}: hardware[{}]", where, out.size()));
-    if (!entry) return tl::unexpected(entry.error());
-    out.push_back(std::move(*entry));
-  }
-  return out;
-}
-
 }  // namespace
 
 std::string Peak::str() const {
@@ -108,16 +40,23 @@ std::string Peak::str() const {
 }
 
 const std::vector<Hardware>& known_hardware() {
-  // The file is checked by a test, so a parse error cannot reach a user.
-  static const std::vector<Hardware> list =
-      parse(kHardwareJson, "configs/hardware.json").value_or(std::vector<Hardware>{});
+  static const std::vector<Hardware> list = [] {
+    std::vector<Hardware> out;
+    const Json json = Json::parse(kHardwareJson, nullptr, true, /*ignore_comments=*/true);
+    for (const Json& item : json.at("hardware")) {
+      Hardware& one = out.emplace_back();
+      one.name = item.at("name");
+      one.source = item.at("source");
+      for (const Json& match : item.at("match")) {
+        one.matches.push_back({match.at("all"), match.value("none", std::vector<std::string>())});
+      }
+      for (const auto& [precision, tflops] : item.at("dense_tflops").items()) {
+        one.peaks.push_back({one.name, precision, tflops, "dense", one.source});
+      }
+    }
+    return out;
+  }();
   return list;
-}
-
-Result<std::vector<Hardware>> read_hardware(const std::string& path) {
-  const auto text = read_whole_file(path, 16, kHardwareHint);
-  if (!text) return tl::unexpected(text.error());
-  return parse(*text, path);
 }
 
 const Hardware* match_hardware(std::string_view gpu_name, const std::vector<Hardware>& list) {

@@ -34,13 +34,11 @@ struct Hardware {
   std::string name;
   std::vector<HardwareMatch> matches;  ///< any of them
   std::vector<Peak> peaks;
-  std::string source, note;
+  std::string source;
 };
 
 /// The built-in copy of configs/hardware.json, in its order.
 [[nodiscard]] const std::vector<Hardware>& known_hardware();
-/// The same from another file. Errors name the file and the key.
-[[nodiscard]] Result<std::vector<Hardware>> read_hardware(const std::string& path);
 
 /// The GPU that nvidia-smi prints as `gpu_name` ("Tesla V100-SXM2-16GB", "NVIDIA H100 80GB
 /// HBM3"), or nullptr. A variant with its own peak that is not listed (RTX 3090 Ti, H100 NVL, a

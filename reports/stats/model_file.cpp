@@ -20,14 +20,6 @@ constexpr const char* kModelHint = "see configs/models/bert-base.json for the ke
 
 }  // namespace
 
-std::string model_file_text(const ModelShape& shape) {
-  nlohmann::ordered_json json;
-  json["name"] = shape.name;
-  json["family"] = name(shape.family);
-  for (const auto& [key, member] : kFields) json[key] = shape.*member;
-  return json.dump(2) + "\n";
-}
-
 Result<ModelShape> read_model_file(const std::string& path) {
   const auto text = read_whole_file(path, 1, kModelHint);
   if (!text) return tl::unexpected(text.error());

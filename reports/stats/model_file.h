@@ -7,7 +7,7 @@
 
 namespace bertbench {
 
-/// The text of a shape as kept in configs/models; reading it back gives the same shape.
-[[nodiscard]] std::string model_file_text(const ModelShape& shape);
+/// Reads one configs/models file. Unknown keys, missing keys and numbers <= 0 are errors.
+[[nodiscard]] Result<ModelShape> read_model_file(const std::string& path);
 
 }  // namespace bertbench

@@ -151,15 +151,15 @@ std::string trend_html(const std::vector<Trend>& trends, const std::string& titl
                {"machine changes"},
                {"machine"}},
               {}};
-  const auto percent = [](double fraction) { return fmt::format("{:+.1f} %", fraction * 100); };
   for (std::size_t i = 0; i < order.size(); ++i) {
     const Trend& trend = *order[i];
     if (i < kMostPlots) plots += html::figure_element(figure_of(trend, i + 1));
     std::string shifts;
     for (const TrendShift& shift : trend.shifts) {
       const StoredRun& run = trend.points[shift.at].run;
-      shifts += fmt::format("{}{} at run {}{}", shifts.empty() ? "" : ", ", percent(shift.change),
-                            run.id, run.commit.empty() ? "" : " (" + run.commit + ")");
+      shifts +=
+          fmt::format("{}{} at run {}{}", shifts.empty() ? "" : ", ", change_text(shift.change),
+                      run.id, run.commit.empty() ? "" : " (" + run.commit + ")");
     }
     if (shifts.empty()) {
       shifts = trend.points.size() < kLeastForChangePoints ? "too few runs" : "none";
@@ -172,7 +172,7 @@ std::string trend_html(const std::vector<Trend>& trends, const std::string& titl
     }
     const double first = trend.points.front().median, newest = trend.points.back().median;
     table.rows.push_back({key_with_kind(trend.key, trend.kind), std::to_string(trend.points.size()),
-                          number_text(first), number_text(newest), percent(newest / first - 1),
+                          number_text(first), number_text(newest), change_text(newest / first - 1),
                           shifts, changes, trend.machine});
   }
   html::PageText page;

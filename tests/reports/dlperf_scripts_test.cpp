@@ -18,7 +18,7 @@ DlperfSpeed speed_of(std::string_view format, DlperfPlace place,
                      std::optional<DlperfWindow> window = {}) {
   const auto script = dlperf_script(format, place, window);
   std::int64_t number = 0;
-  for (const std::string& line : lines) script->see(line, ++number);
+  for (const std::string& line : lines) script->read_line(line, ++number);
   return script->finish();
 }
 

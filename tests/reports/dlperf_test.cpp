@@ -32,14 +32,6 @@ TEST(DlperfJsonTest, IsWhatJsonDumpWritesOfTheSameResult) {
   EXPECT_EQ(render("dlperf", read("dlperf_mxnet")), json + "\n");
 }
 
-TEST(DlperfRoundTest, RoundsTheBinaryProductWithTiesToEven) {
-  EXPECT_EQ(dlperf_round(0.125), 0.12);
-  EXPECT_EQ(dlperf_round(0.375), 0.38);
-  // 1.005 * 100 is 100.49999999999999 in binary, 2.675 * 100 is 267.5.
-  EXPECT_EQ(dlperf_round(1.005), 1.0);
-  EXPECT_EQ(dlperf_round(2.675), 2.68);
-}
-
 TEST(DlperfRoundTest, NumbersLookAsPythonPrintsThem) {
   EXPECT_EQ(python_number(1), "1.0");
   EXPECT_EQ(python_number(150.1), "150.1");

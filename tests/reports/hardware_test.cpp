@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-
 #include "tests/scratch_folder.h"
 
 namespace bertbench {
@@ -62,35 +60,18 @@ TEST(PeakTest, SaysWhatItIs) {
   EXPECT_EQ(peak_of("NVIDIA H200", "bf16")->str(), "H200 bf16 dense 989.5 TFLOPS");
 }
 
-TEST(HardwareFileTest, TheShippedFileIsTheBuiltInList) {
-  const auto read = read_hardware(BB_SOURCE_DIR "/configs/hardware.json");
-  ASSERT_TRUE(read) << read.error().message();
-  ASSERT_GE(read->size(), 12U);
-  ASSERT_EQ(read->size(), known_hardware().size());
-  for (std::size_t i = 0; i < read->size(); ++i) {
-    const Hardware& hardware = (*read)[i];
-    EXPECT_EQ(hardware.name, known_hardware()[i].name);
+TEST(HardwareFileTest, EveryGpuHasWordsPeaksAndASource) {
+  ASSERT_GE(known_hardware().size(), 12U);
+  for (const Hardware& hardware : known_hardware()) {
+    EXPECT_FALSE(hardware.name.empty());
+    EXPECT_FALSE(hardware.matches.empty()) << hardware.name;
+    for (const HardwareMatch& match : hardware.matches) EXPECT_FALSE(match.all.empty());
     EXPECT_FALSE(hardware.source.empty()) << hardware.name;
     EXPECT_FALSE(hardware.peaks.empty()) << hardware.name;
-    for (const Peak& peak : hardware.peaks)
+    for (const Peak& peak : hardware.peaks) {
       EXPECT_THAT(peak.precision, testing::AnyOf("fp32", "tf32", "bf16", "fp16", "fp8"));
-  }
-}
-
-TEST(HardwareFileTest, BadFilesAreErrorsThatNameThem) {
-  const test::ScratchFolder folder;
-  const std::string path = folder.path("hardware.json");
-  for (
-      const char* text :
-      {"", "[]", R"({"hardware": 1})", R"({"hardware": [1]})", R"({"hardware": [{"name": "x"}]})",
-       R"({"hardware": [{"name": "x", "match": [{"all": []}], "dense_tflops": {}}]})",
-       R"({"hardware": [{"name": "x", "match": [7], "dense_tflops": {}}]})",
-       R"({"hardware": [{"name": "x", "match": [{"all": ["x"]}], "dense_tflops": {"fp32": 0}}]})",
-       R"({"hardware": [{"name": "x", "match": [{"all": ["x"]}], "dense_tflops": {"fp32": "1"}}]})"}) {
-    std::ofstream(path) << text;
-    const auto read = read_hardware(path);
-    ASSERT_FALSE(read) << text;
-    EXPECT_THAT(read.error().where, testing::HasSubstr(path));
+      EXPECT_GT(peak.tflops, 0) << hardware.name;
+    }
   }
 }
 

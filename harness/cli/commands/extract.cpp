@@ -347,11 +347,11 @@ Result<void> feed(const std::string& path, DlperfScript& script) {
         if (line.size() < kLongest) line.push_back(c);
         continue;
       }
-      script.see(line, number++);
+      script.read_line(line, number++);
       line.clear();
     }
   }
-  if (!line.empty()) script.see(line, number);
+  if (!line.empty()) script.read_line(line, number);
   return {};
 }
 

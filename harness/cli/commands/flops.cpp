@@ -14,6 +14,7 @@
 #include "harness/cli/output.h"
 #include "parsers/core/text.h"
 #include "reports/output/table.h"
+#include "reports/output/value_text.h"
 
 namespace bertbench::command_flops {
 namespace {

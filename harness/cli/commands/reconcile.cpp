@@ -22,6 +22,7 @@
 #include "reports/model/json_put.h"
 #include "reports/model/result_io.h"
 #include "reports/output/table.h"
+#include "reports/output/value_text.h"
 #include "reports/studies/reconcile/training_plan.h"
 
 namespace bertbench::command_reconcile {

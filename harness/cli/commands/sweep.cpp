@@ -22,6 +22,7 @@
 #include "parsers/core/text.h"
 #include "reports/model/result_io.h"
 #include "reports/output/table.h"
+#include "reports/output/value_text.h"
 
 namespace bertbench::command_sweep {
 namespace {
@@ -29,8 +30,6 @@ namespace {
 // sweep --plan: a forecast for people and as JSON.
 
 using Json = nlohmann::ordered_json;
-
-std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 std::string trials_text(const std::optional<std::size_t>& trials) {
   return trials ? std::to_string(*trials) : "over 100";
@@ -77,7 +76,7 @@ void print_forecast(Console& console, const Plan& plan, const Forecast& forecast
       {}};
   for (const LossForecast& loss : forecast.losses) {
     table.rows.push_back({loss.baseline,
-                          loss.smallest_loss ? percent(*loss.smallest_loss) : "cannot decide",
+                          loss.smallest_loss ? percent_text(*loss.smallest_loss) : "cannot decide",
                           trials_text(loss.trials_for_5), trials_text(loss.trials_for_3)});
   }
   console.print(text_table(table, {}));

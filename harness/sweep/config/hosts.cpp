@@ -11,8 +11,7 @@ namespace bertbench {
 
 Result<void> check_host(const std::string& host) {
   const bool plain = std::all_of(host.begin(), host.end(), [](char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-           std::string_view("._:@[]-%").find(c) != std::string_view::npos;
+    return is_name_char(c) || std::string_view(".:@[]-%").find(c) != std::string_view::npos;
   });
   if (plain && !host.empty() && host.size() <= 255 && host[0] != '-') return {};
   return fail("", fmt::format("'{}' is no host name", host), "use a name, an address or user@host");

@@ -6,6 +6,8 @@
 #include <iterator>
 #include <string_view>
 
+#include "parsers/core/text.h"
+
 namespace bertbench {
 namespace {
 
@@ -13,8 +15,7 @@ namespace {
 void check_plain(ConfigReader& in, const std::string& pointer, const std::string& value,
                  const std::string& also) {
   const bool good = !value.starts_with('-') && std::all_of(value.begin(), value.end(), [&](char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-' || c == '.' || also.find(c) != std::string::npos;
+    return is_name_char(c) || c == '-' || c == '.' || also.find(c) != std::string::npos;
   });
   if (!good) {
     in.fail_at(pointer, fmt::format("'{}' holds a character that is not allowed here", value),

@@ -22,7 +22,7 @@ bool is_marker(std::string_view text) {
   return text.starts_with(kOpen) && text.find('>') == text.size() - 1;
 }
 
-bool is_name_char(char c) {
+bool is_plain_char(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '.';
 }
 
@@ -125,7 +125,7 @@ class Concealer {
       }
       const bool quoted = text.find_first_of("\"'", name_end) < at;
       auto begin = name_end;
-      while (begin > done && is_name_char(text[begin - 1])) --begin;
+      while (begin > done && is_plain_char(text[begin - 1])) --begin;
       const auto name = text.substr(begin, name_end - begin);
       if (name.empty() || !is_secret(name)) continue;
       const auto line = text.find_last_of('\n', begin);
@@ -170,7 +170,7 @@ std::string Secrets::conceal(std::string_view name, const std::string& value) {
   }
   name.remove_prefix(std::min(name.find_first_not_of('-'), name.size()));
   std::string plain;  // of the member of a file, which may have any name
-  for (const char c : name) plain += is_name_char(c) ? c : '_';
+  for (const char c : name) plain += is_plain_char(c) ? c : '_';
   for (int number = 1;; ++number) {
     auto marker = number == 1 ? fmt::format("{}{}>", kOpen, plain)
                               : fmt::format("{}{}:{}>", kOpen, plain, number);

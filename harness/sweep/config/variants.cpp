@@ -8,6 +8,7 @@
 
 #include "harness/sweep/config/axes.h"
 #include "harness/sweep/config/config.h"
+#include "parsers/core/text.h"
 #include "parsers/core/trainer_options.h"
 
 namespace bertbench {
@@ -15,10 +16,8 @@ namespace {
 
 /// Names are words of keys, of command lines and of tables.
 bool is_variant_name(const std::string& name) {
-  return !name.empty() && name.size() <= 40 && std::ranges::all_of(name, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-' || c == '.';
-  });
+  return !name.empty() && name.size() <= 40 &&
+         std::ranges::all_of(name, [](char c) { return is_name_char(c) || c == '-' || c == '.'; });
 }
 
 void check_env(ConfigReader& in, const std::string& at, const Variant& variant,

@@ -53,10 +53,8 @@ bool is_below_attempt(const std::string& pattern) {
 
 /// Names that may stand in the folder `files` of an attempt.
 bool is_file_name(const std::string& name) {
-  return !name.empty() && name[0] != '.' && name[0] != '-' && std::ranges::all_of(name, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-           c == '_' || c == '-';
-  });
+  return !name.empty() && name[0] != '.' && name[0] != '-' &&
+         std::ranges::all_of(name, [](char c) { return is_name_char(c) || c == '.' || c == '-'; });
 }
 
 /// Placeholders in the strings of a JSON value.

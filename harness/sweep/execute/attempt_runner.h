@@ -14,12 +14,9 @@
 #include "harness/sweep/execute/attempt_queue.h"
 #include "harness/sweep/execute/open_attempt.h"
 #include "harness/sweep/execute/placement_labels.h"
+#include "harness/sweep/process/process.h"
 
 namespace bertbench {
-
-inline double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
 
 class AttemptRunner {
  public:

@@ -5,15 +5,13 @@
 #include <cstddef>
 #include <nlohmann/json.hpp>
 
+#include "harness/sweep/process/process.h"
+
 namespace bertbench {
 namespace {
 
 constexpr std::size_t kSide = 48;               // three matrices of 9 KiB
 constexpr std::size_t kFloats = 2 * (1 << 20);  // of a buffer: 8 MiB, more than a core's own caches
-
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
 
 /// c += a b, with the innermost loop along rows.
 void multiply(const float* a, const float* b, float* c) {

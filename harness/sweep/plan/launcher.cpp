@@ -104,8 +104,7 @@ Result<const Launcher*> find_launcher(std::string_view wanted) {
 
 std::string shell_quote(std::string_view text) {
   const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-           std::string_view("_./:=,+-@%").find(c) != std::string_view::npos;
+    return is_name_char(c) || std::string_view("./:=,+-@%").find(c) != std::string_view::npos;
   });
   if (plain) return std::string(text);
   const bool control = std::any_of(text.begin(), text.end(), [](char c) {

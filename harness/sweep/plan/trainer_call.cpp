@@ -26,7 +26,6 @@ Result<TrainerCall> trainer_call(const Plan& plan, const PlannedTrial& trial,
   call.per_rank = way_of(plan, cell).each == Each::gpu;
   call.nodes = count.nodes;
   call.per_node = count.per_node;
-  call.ranks_per_node = topology.gpus_per_node;
   call.port = place.master_port ? std::to_string(place.master_port) : "<port>";
   return call;
 }

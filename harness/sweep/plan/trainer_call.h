@@ -1,4 +1,4 @@
-// TrainerCall: what every launcher starts, whatever it starts it with: the trainer's words, the
+// TrainerCall: what every launcher starts, in its own way: the trainer's words, the
 // variables of the cell, and the variables by which a process knows its place in the job.
 #pragma once
 
@@ -11,13 +11,12 @@
 namespace bertbench {
 
 struct TrainerCall {
-  std::vector<std::string> words;   ///< program, arguments
-  Variables env;                    ///< of config, cell and template, and the marker
-  std::int64_t nodes = 1;           ///< on which processes are started
-  std::int64_t per_node = 1;        ///< processes on each
-  std::int64_t ranks_per_node = 1;  ///< GPUs of a node: more than per_node where the trainer forks
-  bool per_rank = true;             ///< one process is one rank
-  std::string port;                 ///< "<port>" in a dry run
+  std::vector<std::string> words;  ///< program, arguments
+  Variables env;                   ///< of config, cell and template, and the marker
+  std::int64_t nodes = 1;          ///< on which processes are started
+  std::int64_t per_node = 1;       ///< processes on each
+  bool per_rank = true;            ///< one process is one rank
+  std::string port;                ///< "<port>" in a dry run
 
   [[nodiscard]] std::int64_t processes() const { return nodes * per_node; }
 };

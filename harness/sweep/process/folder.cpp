@@ -14,6 +14,8 @@
 #include <set>
 #include <utility>
 
+#include "parsers/core/text.h"
+
 namespace bertbench {
 namespace {
 
@@ -21,13 +23,6 @@ std::string hash_of(std::string_view text) {  // FNV-1a, 32 bits: only has to di
   std::uint32_t hash = 2166136261U;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
   return fmt::format("{:08x}", hash);
-}
-
-std::string lower(std::string text) {
-  for (char& c : text) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return text;
 }
 
 constexpr std::int64_t kWhole = std::numeric_limits<std::int64_t>::max();
@@ -54,9 +49,8 @@ std::vector<std::string> safe_names(const std::vector<std::string>& names) {
   for (const auto& name : names) {
     std::string safe;
     for (const char c : name) {
-      const bool plain = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-                         (c >= '0' && c <= '9') ||
-                         std::string_view("._+=-").find(c) != std::string_view::npos;
+      const bool plain =
+          is_name_char(c) || std::string_view(".+=-").find(c) != std::string_view::npos;
       safe += plain ? c : '_';
     }
     // A leading dot hides a folder or names a parent, a leading '-' looks like an option.

@@ -17,6 +17,10 @@
 
 namespace bertbench {
 
+[[nodiscard]] inline double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
 struct ProcessSpec {
@@ -90,7 +94,7 @@ class ProcessGroup {
   [[nodiscard]] std::optional<ExitStatus> status() const;
 
   /// Sends a signal to the whole group. Where stdin is held, SIGTERM is its end instead: the
-  /// trainer is elsewhere, and what runs here must stay to bring its last words and its status.
+  /// trainer is elsewhere, and what runs here must stay, to pass on its last output and its status.
   void signal(int number);
   /// Ends what is left for good: SIGKILL to the group, then to every descendant that escaped from
   /// it (they come to this process, which is their subreaper). Where all members have ended by

@@ -15,7 +15,7 @@ nlohmann::ordered_json row_of(const CellSource& cells, std::size_t i) {
   auto row = csv_flat(csv_identity(to_json(cells.cell(i))));
   // Not a key of the JSON, where it follows from the trials: a table of cells has no trials.
   FailureWords failures;
-  cells.each_trial(i, [&](const Trial& trial) { failures.see(trial); });
+  cells.each_trial(i, [&](const Trial& trial) { failures.add(trial); });
   row["failures"] = failures.text();
   return row;
 }
@@ -61,7 +61,7 @@ void write(const CellSource& cells, const ReportOptions&, const TextSink& out) {
     first.emplace_back(column);
   }
   CsvTable table(std::move(first));
-  for (std::size_t i = 0; i < cells.size(); ++i) table.see(row_of(cells, i));
+  for (std::size_t i = 0; i < cells.size(); ++i) table.add_keys(row_of(cells, i));
   out(table.header());
   for (std::size_t i = 0; i < cells.size(); ++i) out(table.line(row_of(cells, i)));
 }

@@ -10,7 +10,7 @@ namespace bertbench::report_csv_trials {
 namespace {
 
 void each_row(const CellSource& cells,
-              const std::function<void(const nlohmann::ordered_json&)>& see) {
+              const std::function<void(const nlohmann::ordered_json&)>& visit) {
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const nlohmann::ordered_json cell = to_json(cells.cell(i));
     nlohmann::ordered_json facts = nlohmann::ordered_json::object();
@@ -22,7 +22,7 @@ void each_row(const CellSource& cells,
     cells.each_trial(i, [&](const Trial& trial) {
       nlohmann::ordered_json row = flat;
       row.update(csv_flat(to_json(trial)));
-      see(row);
+      visit(row);
     });
   }
 }
@@ -36,7 +36,7 @@ void write(const CellSource& cells, const ReportOptions&, const TextSink& out) {
         "loss_last", "simulated"})
     first.emplace_back(column);
   CsvTable table(std::move(first));
-  each_row(cells, [&](const nlohmann::ordered_json& row) { table.see(row); });
+  each_row(cells, [&](const nlohmann::ordered_json& row) { table.add_keys(row); });
   out(table.header());
   each_row(cells, [&](const nlohmann::ordered_json& row) { out(table.line(row)); });
 }

@@ -77,7 +77,7 @@ enum class Role {
 [[nodiscard]] bool holds_numbers(Role role);
 
 /// Whether rows that differ here are different configurations, each with its own base row.
-[[nodiscard]] bool tells_apart(Role role);
+[[nodiscard]] bool distinguishes(Role role);
 
 /// The words of a precision or a phase ("mixed precision", "tf32"): whether `text` is one of them.
 [[nodiscard]] bool is_variant(std::string_view text);

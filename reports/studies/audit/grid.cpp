@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "parsers/core/text.h"
-#include "reports/studies/audit/lower_case.h"
+#include "reports/studies/audit/words.h"
 
 namespace bertbench::audit {
 namespace {
@@ -16,11 +16,7 @@ namespace {
 constexpr std::size_t kMaxHeadingRows = 4;
 
 bool same_heading(std::string_view a, std::string_view b) {
-  return lower_case(trim(a)) == lower_case(trim(b));
-}
-
-bool numeric(std::string_view cell) {
-  return !parse_numbers(cell, NumberStyle{.decimal_comma = false, .slash_pairs = true}).empty();
+  return lower(trim(a)) == lower(trim(b));
 }
 
 // The heading nearest to the numbers that means something, joined upwards as far as needed.
@@ -207,7 +203,7 @@ std::size_t count_heading_rows(const SourceTable& table) {
     for (const std::string& cell : cells) {
       if (cell.empty()) continue;
       ++filled;
-      numbers += numeric(cell) ? 1 : 0;
+      numbers += is_number_cell(cell) ? 1 : 0;
     }
     const bool names = filled > 0 && numbers == 0 &&
                        std::any_of(cells.begin(), cells.end(), [](const std::string& cell) {

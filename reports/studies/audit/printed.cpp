@@ -5,7 +5,6 @@
 #include <cctype>
 
 #include "parsers/core/text.h"
-#include "reports/studies/audit/lower_case.h"
 
 namespace bertbench::audit {
 namespace {
@@ -115,9 +114,9 @@ bool is_unit_text(std::string_view text) {  // "samples/s", "GB", "sequences/sec
     if (!alpha && c != '/' && c != ' ' && c != '.' && c != '^') return false;
   }
   // Words that say the number is not a plain result.
-  const std::string lower = lower_case(text);
+  const std::string small = lower(text);
   for (const std::string_view word : {"nan", "full", "oom", "fail", "err", "inf", "and", "or"}) {
-    if (lower.find(word) != std::string::npos) return false;
+    if (small.find(word) != std::string::npos) return false;
   }
   return letter;
 }

@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "parsers/core/text.h"
-#include "reports/studies/audit/lower_case.h"
 #include "reports/studies/audit/source_table.h"
 
 namespace bertbench::audit {
@@ -66,7 +65,7 @@ class HtmlTables {
         skip(1);
         continue;
       }
-      const std::string begin = lower_case(rest.substr(0, 7));
+      const std::string begin = lower(rest.substr(0, 7));
       // What ends at a mark of its own, then any other tag.
       std::string_view end = ">";
       if (begin.starts_with("<!--")) end = "-->";
@@ -74,7 +73,7 @@ class HtmlTables {
       if (begin.starts_with("<style")) end = "</style>";
       const std::size_t close = end == ">" ? end_of_tag(rest) : rest.find(end);
       const std::string_view tag = rest.substr(0, close);
-      if (end == ">") handle(lower_case(tag.substr(0, kLongestText)), line);
+      if (end == ">") handle(lower(tag.substr(0, kLongestText)), line);
       skip(close == std::string_view::npos ? rest.size() : close + end.size());
     }
     close_table();

@@ -7,7 +7,6 @@
 #include "parsers/core/text.h"
 #include "reports/studies/audit/columns.h"
 #include "reports/studies/audit/lines.h"
-#include "reports/studies/audit/lower_case.h"
 #include "reports/studies/audit/source_table.h"
 #include "reports/studies/audit/words.h"
 
@@ -104,7 +103,7 @@ std::optional<Between> separator_of(std::string_view line) {
 bool is_known(std::string_view name, const std::vector<std::string>& names) {
   return read_heading(name).role != Role::none ||
          std::any_of(names.begin(), names.end(), [&](const std::string& each) {
-           return lower_case(trim(each)) == lower_case(trim(name));
+           return lower(trim(each)) == lower(trim(name));
          });
 }
 
@@ -280,7 +279,7 @@ class PastedReader {
     const std::string_view plain = trim(line);
     const bool may = begins_heading(plain.substr(0, plain.find_first_of(" \t"))) ||
                      std::any_of(names_.begin(), names_.end(), [&](const std::string& name) {
-                       return lower_case(plain).starts_with(lower_case(name));
+                       return lower(plain).starts_with(lower(name));
                      });
     if (!may || plain.find(' ') == std::string_view::npos || trials_ >= kHeadingTrials)
       return false;

@@ -353,7 +353,7 @@ bool holds_numbers(Role role) {
   }
 }
 
-bool tells_apart(Role role) {
+bool distinguishes(Role role) {
   for (const RoleRow& row : roles()) {
     if (row.role == role) return row.apart;
   }

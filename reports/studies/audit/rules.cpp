@@ -5,7 +5,6 @@
 
 #include "parsers/core/text.h"
 #include "parsers/core/topology.h"
-#include "reports/studies/audit/lower_case.h"
 #include "reports/studies/audit/relation.h"
 
 namespace bertbench::audit {
@@ -198,7 +197,7 @@ class RowBuilder {
 
   [[nodiscard]] bool in_milliseconds(std::size_t column) const {
     const std::string text =
-        lower_case(grid_.columns[column].heading + " " + grid_.columns[column].unit);
+        lower(grid_.columns[column].heading + " " + grid_.columns[column].unit);
     return text.find("ms") != std::string::npos || text.find("milli") != std::string::npos ||
            text.find("latency") != std::string::npos;
   }
@@ -208,7 +207,7 @@ class RowBuilder {
 
 // FLOPs per sequence stand in the table, under `heading`.
 std::vector<Reading> tflops_of_column(const std::string& heading, const RowBuilder& build) {
-  const double scale = lower_case(heading).find("tflop") != std::string::npos ? 1 : 1e-12;
+  const double scale = lower(heading).find("tflop") != std::string::npos ? 1 : 1e-12;
   const Factor flops{Role::flops_per_sequence};
   return {{"per GPU", build.build(Role::tflops, {{Role::throughput}, flops, {Role::world_size, -1}},
                                   "TFLOPS = throughput x FLOPs per sequence / GPUs", scale)},
@@ -245,7 +244,7 @@ class LookedUpTflops {
     const double length = sequence_length(row);
     const std::string model = text(row, Role::model);
     if (model.empty() || !(length >= 1)) return {};
-    const std::string recompute = lower_case(text(row, Role::checkpointing));
+    const std::string recompute = lower(text(row, Role::checkpointing));
     const bool checkpointing = recompute == "true" || recompute == "yes" || recompute == "1" ||
                                recompute == "on" || recompute == "full";
     return lookup_(model, length, checkpointing);

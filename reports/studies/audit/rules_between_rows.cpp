@@ -29,7 +29,7 @@ std::string texts(const Grid& grid, std::size_t row, bool unknown_too) {
   for (std::size_t n = 0; n < grid.columns.size(); ++n) {
     const Cell& cell = grid.rows[row].cells[n];
     const bool unknown = grid.columns[n].role == Role::none && cell.numbers.empty();
-    if (tells_apart(grid.columns[n].role) || (unknown_too && unknown)) key += cell.text + '\x1f';
+    if (distinguishes(grid.columns[n].role) || (unknown_too && unknown)) key += cell.text + '\x1f';
   }
   return key;
 }

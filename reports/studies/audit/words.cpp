@@ -6,7 +6,6 @@
 
 #include "parsers/core/text.h"
 #include "reports/studies/audit/columns.h"
-#include "reports/studies/audit/lower_case.h"
 #include "reports/studies/audit/printed.h"
 
 namespace bertbench::audit {
@@ -23,8 +22,8 @@ bool is_one_of(std::string_view text, std::initializer_list<std::string_view> wo
 
 // A name neither begins nor ends with what joins two words.
 bool joins(std::string_view word) {
-  return is_one_of(lower_case(word), {"and", "to", "vs", "vs.", "over", "&", "/", "-",
-                                      "\xE2\x80\x93", "\xE2\x80\x94", ",", ":", "|"});
+  return is_one_of(lower(word), {"and", "to", "vs", "vs.", "over", "&", "/", "-", "\xE2\x80\x93",
+                                 "\xE2\x80\x94", ",", ":", "|"});
 }
 bool may_begin(std::string_view word) {
   return !joins(word) && word.find_first_of("-/)&,:|") != 0 && begins_heading(word);
@@ -48,9 +47,7 @@ std::string_view without_unit(std::string_view text) {
   return trim(text);
 }
 
-bool same_words(std::string_view a, std::string_view b) {
-  return lower_case(trim(a)) == lower_case(trim(b));
-}
+bool same_words(std::string_view a, std::string_view b) { return lower(trim(a)) == lower(trim(b)); }
 
 }  // namespace
 
@@ -73,8 +70,8 @@ bool is_number_cell(std::string_view cell) {
 bool fits_number_column(std::string_view cell) {
   if (is_number_cell(cell)) return true;
   if (cell.find_first_not_of("-/*?\\") == std::string_view::npos) return true;  // "---"
-  return is_one_of(lower_case(cell), {"\xE2\x80\x93", "\xE2\x80\x94", "n/a", "na", "nan", "inf",
-                                      "oom", "none", "null", "tbd", "fail", "failed", "error"});
+  return is_one_of(lower(cell), {"\xE2\x80\x93", "\xE2\x80\x94", "n/a", "na", "nan", "inf", "oom",
+                                 "none", "null", "tbd", "fail", "failed", "error"});
 }
 
 HeadingWords::HeadingWords(std::string_view line, const std::vector<std::string>& names)
@@ -122,8 +119,7 @@ void HeadingWords::find_names(const std::vector<std::string>& names) {
         const auto bare = [&](std::size_t first, std::size_t last) {
           return is_variant(without_unit(text(first, last)));
         };
-        const bool phrase =
-            role_of_words(lower_case(words)) != Role::none;  // "mixed precision speedup"
+        const bool phrase = role_of_words(lower(words)) != Role::none;  // "mixed precision speedup"
         for (std::size_t n = 1; !phrase && n <= 2 && from + n < end; ++n) {
           if (bare(from, from + n)) name.in[trailing] = false;
           if (bare(end - n, end) && !joins(words_[end - n - 1])) name.in[leading] = false;
@@ -215,8 +211,8 @@ bool is_plus_minus(std::string_view word) { return word == "\xC2\xB1" || word ==
 
 // Units that stand apart from their number. Any word may be text of the next column.
 bool is_unit(std::string_view word) {
-  return is_one_of(lower_case(word), {"%", "x", "gb", "gib", "mb", "mib", "ms", "s", "sec", "min",
-                                      "h", "hrs", "hours", "tflops", "samples/s", "seq/s", "it/s"});
+  return is_one_of(lower(word), {"%", "x", "gb", "gib", "mb", "mib", "ms", "s", "sec", "min", "h",
+                                 "hrs", "hours", "tflops", "samples/s", "seq/s", "it/s"});
 }
 
 // Words, with numbers that are joined to one cell taken together.

@@ -78,9 +78,9 @@ class StampsOfJob {
   bool of_first_step_ = false;  ///< the newest
 };
 
-/// Calls `see(number, text)` for each line of the source, numbers from 1.
-template <class See>
-Result<void> for_lines(ByteSource& source, See see) {
+/// Calls `visit(number, text)` for each line of the source, numbers from 1.
+template <class Visit>
+Result<void> for_lines(ByteSource& source, Visit visit) {
   std::array<char, 1 << 16> block;
   std::string line;
   std::int64_t number = 1;
@@ -94,12 +94,12 @@ Result<void> for_lines(ByteSource& source, See see) {
       const auto part = rest.substr(0, end);
       line += part.substr(0, kLongestLine - std::min(kLongestLine, line.size()));
       if (end == rest.npos) break;
-      see(number++, line);
+      visit(number++, line);
       line.clear();
       rest.remove_prefix(end + 1);
     }
   }
-  if (!line.empty()) see(number, line);
+  if (!line.empty()) visit(number, line);
   return {};
 }
 

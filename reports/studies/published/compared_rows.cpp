@@ -16,13 +16,6 @@ namespace {
 
 constexpr double kMiB = 1 << 20, kGB = 1e9;
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
-
 /// "bert-large-uncased" is a bert-large. A name of a log is never taken for a path.
 std::string model_name(const std::string& name) {
   const std::size_t slash = name.rfind('/');

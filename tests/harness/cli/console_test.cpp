@@ -10,6 +10,7 @@
 #include "harness/cli/fd_stream.h"
 #include "harness/cli/number_text.h"
 #include "harness/cli/progress.h"
+#include "reports/output/value_text.h"
 #include "tests/harness/cli/cli_fixture.h"
 
 namespace bertbench::test {

@@ -109,13 +109,5 @@ TEST(SteadyState, FewOrUnusableValuesSayNothing) {
   EXPECT_FALSE(steady_state(series));
 }
 
-TEST(SteadyState, NamesReadBack) {
-  for (const auto s : {Steadiness::flat, Steadiness::warm_up, Steadiness::slow_down,
-                       Steadiness::no_steady_state}) {
-    EXPECT_EQ(steadiness_from_name(name(s)), s);
-  }
-  EXPECT_FALSE(steadiness_from_name("steady"));
-}
-
 }  // namespace
 }  // namespace bertbench
