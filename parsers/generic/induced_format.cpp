@@ -155,6 +155,7 @@ class RuleWriter {
       out += stretch(taken_[i]);
       if (shape_.after_counter && is_counter(taken_[i]) && word_.empty()) out += evaluation_word(i);
     }
+    if (word_.empty() && is_counter(taken_.back())) out += mark_after();
     if (literal_.size() < kMinLiteral) out += word_after();
     return out;
   }
@@ -298,6 +299,18 @@ class RuleWriter {
       offer(unit);
     }
     return out;
+  }
+
+  /// "[Epoch 3] saved" differs from "[Epoch 4/ Rank 0] training" by what closes it.
+  [[nodiscard]] std::string mark_after() const {
+    constexpr std::string_view kClosing = "])}";
+    const std::size_t end = taken_.back().in(first_).end;
+    if (end >= first_.text.size() || kClosing.find(first_.text[end]) == kClosing.npos) return {};
+    const bool same = std::ranges::all_of(shape_.examples, [&](const ShapeLine& line) {
+      const std::size_t at = taken_.back().in(line).end;
+      return at < line.text.size() && line.text[at] == first_.text[end];
+    });
+    return same ? quoted(std::string_view(first_.text).substr(end, 1)) : std::string();
   }
 
   /// A word after the last stretch that each line has.

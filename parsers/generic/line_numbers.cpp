@@ -49,7 +49,8 @@ constexpr auto kOtherTimes = std::to_array<std::string_view>(
      "预计",      "残り",      "남은",   "restante"});
 // Words for parts of a step. They count only in the name of the time itself: in "optimizer AdamW
 // time 0.5s" the time is of the step.
-constexpr std::array<std::string_view, 4> kPartWords = {"compute", "comm", "optimizer", "sync"};
+constexpr std::array<std::string_view, 5> kPartWords = {"compute", "comm", "optimizer", "optim",
+                                                        "sync"};
 constexpr std::array<std::string_view, 4> kBeginnings = {"starting", "start", "begin", "beginning"};
 // Before a place: "[Train 10/1882]".
 constexpr std::array<std::string_view, 4> kProgress = {"train", "training", "trained", "progress"};

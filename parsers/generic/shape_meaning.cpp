@@ -186,10 +186,12 @@ class Decision {
       const bool finer = of == Meaning::counter || (of == Meaning::place && !step);
       if (finer && whole(i)) step = i;
       const LineNumber& number = shape_.examples[0].at(i);
-      const bool mean = of == Meaning::duration && number.mean_follows;
+      const bool timed = of == Meaning::duration || of == Meaning::per_iteration;
       if (!(number.value > 0) || is_coarse(i)) continue;
       if (of == Meaning::rate && !out_.times.rate) out_.times.rate = i;
-      if (of == Meaning::per_iteration || mean) out_.times.seconds_per_iteration = i;
+      // By its unit: of several times with names one may be of a part.
+      const bool by_unit = of == Meaning::per_iteration && number.end > number.value_end;
+      if (by_unit || (timed && number.mean_follows)) out_.times.seconds_per_iteration = i;
     }
     if (!step || !out_.times.any()) return std::nullopt;
     out_.step = *step;
@@ -388,8 +390,10 @@ class Decision {
     // Shares of steps times each: start-up, evaluations and a counter from 0 move them.
     constexpr double kLeastOfSteps = 0.8, kMostOfSteps = 1.25;
     constexpr std::size_t kLinesThatShow = 3;
-    if (n_ < kLinesThatShow || out_.epoch || out_.wraps || !(each > 0)) return false;
+    constexpr double kStepThatShows = 5;  // of the first of two: before it, times that vary fit too
+    if (out_.epoch || out_.wraps || !(each > 0)) return false;
     const Values steps = values_of(shape_, out_.step);
+    if (n_ < kLinesThatShow && !(steps[0] >= kStepThatShows)) return false;
     for (std::size_t k = 0; k < n_; ++k) {
       if (k > 0 && !(values[k] > values[k - 1] && steps[k] > steps[k - 1])) return false;
       const double ratio = values[k] / (each * std::max(1.0, steps[k]));
@@ -610,7 +614,13 @@ ShapeTimes companion_times(const LineShape& shape, bool of_each) {
     const Values values = values_of(shape, i);
     const bool rises = values.size() > 2 &&
                        std::ranges::adjacent_find(values, std::greater_equal<>()) == values.end();
-    if (rises && (number.since_start || values.back() >= 2 * values.front())) {
+    // "Elapsed time" may be of each: a few of those rise by chance, and by little.
+    constexpr std::size_t kRisesThatShow = 8;
+    constexpr double kMostOfGrowth = 3;  // of the first, in what it grows by from line to line
+    const bool since_start =
+        number.since_start && (values.size() > kRisesThatShow ||
+                               values.front() <= kMostOfGrowth * known_median(steps_up(values)));
+    if (rises && (since_start || values.back() >= 2 * values.front())) {
       out.elapsed = i;
     } else if (of_each && !rises) {
       out.seconds = i;
