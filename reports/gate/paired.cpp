@@ -54,7 +54,8 @@ struct Pairing {
   LogPairs pairs;
   PairedTrials trials;
   std::vector<BlockId> blocks;
-  int newest = 0;  ///< number of the trial that both variants have reached
+  std::vector<int> order;  ///< pair by pair: 1 where the variant ran after the base, -1 before it
+  int newest = 0;          ///< number of the trial that both variants have reached
   PairTest test;
   std::vector<JudgedPair> judged;
   PairedTrials counted;  ///< trials of the pairs that were not left out
@@ -73,6 +74,7 @@ struct Pairing {
       out.pairs.now.push_back(pairs.now[i]);
       out.trials.push_back(trials[i]);
       out.blocks.push_back(blocks[i]);
+      out.order.push_back(order[i]);
     }
     return out;
   }
@@ -84,9 +86,31 @@ int newest_trial(const Cell& cell) {
   return out;
 }
 
-/// What all cells gained or lost in each block: the median of their halves, each less the median of
-/// its variant.
-std::map<BlockId, double> shared_shifts(const std::vector<Pairing>& pairings) {
+/// What cells share, as logarithms.
+struct Shared {
+  std::map<BlockId, double> shifts;  ///< gained or lost in each block
+  double second = 0;                 ///< gained by the second of a pair: below 0 where it is slower
+};
+
+/// What running after the other half does: the median over the cells of half of what separates
+/// their pairs of either order, so that no loss is part of it. Of a few cells it would be noise.
+double gained_by_second(const std::vector<Pairing>& pairings) {
+  constexpr std::size_t kFewestCells = 4;
+  std::vector<double> gains;
+  for (const Pairing& one : pairings) {
+    std::vector<double> before, after;  // ratios of the pairs whose variant ran first, and second
+    for (std::size_t i = 0; i < one.order.size(); ++i) {
+      if (one.order[i] == 0) continue;
+      (one.order[i] < 0 ? before : after).push_back(one.pairs.now[i] - one.pairs.base[i]);
+    }
+    if (before.empty() || after.empty()) continue;
+    gains.push_back((median(after) - median(before)) / 2);
+  }
+  return gains.size() < kFewestCells ? 0 : median(gains);
+}
+
+/// The shift of a block is the median of its halves, each less the median of its variant.
+Shared shared_by(const std::vector<Pairing>& pairings) {
   std::map<BlockId, std::vector<double>> halves;
   for (const Pairing& one : pairings) {
     for (const auto* side : {&one.pairs.base, &one.pairs.now}) {
@@ -96,8 +120,9 @@ std::map<BlockId, double> shared_shifts(const std::vector<Pairing>& pairings) {
       }
     }
   }
-  std::map<BlockId, double> out;
-  for (const auto& [block, values] : halves) out[block] = median(values);
+  Shared out;
+  for (const auto& [block, values] : halves) out.shifts[block] = median(values);
+  out.second = gained_by_second(pairings);
   return out;
 }
 
@@ -243,6 +268,8 @@ class PairedGate {
       pairing.pairs.now.push_back(std::log(*trial->rate()));
       pairing.trials.emplace_back(half->second, trial);
       pairing.blocks.push_back(block);
+      const int before = half->second->block->position, after = trial->block->position;
+      pairing.order.push_back((after > before) - (after < before));
     }
     const std::size_t alone = now.size() + base.size() - 2 * pairing.blocks.size();
     if (alone > 0) {
@@ -278,10 +305,11 @@ class PairedGate {
     }
   }
 
-  /// Leaves out the pairs that were hit, and tests the others: their log ratios are the answer.
-  std::vector<double> test(Pairing& one, const std::map<BlockId, double>& shared) const {
+  /// Leaves out the pairs that were hit, and tests the others: their log ratios, without what the
+  /// order does, are the answer.
+  std::vector<double> test(Pairing& one, const Shared& shared) const {
     std::vector<double> shifts;
-    for (const BlockId& block : one.blocks) shifts.push_back(shared.at(block));
+    for (const BlockId& block : one.blocks) shifts.push_back(shared.shifts.at(block));
     const std::vector<bool> hit = hit_pairs(one.pairs, shifts);
     std::vector<double> ratios;
     one.judged.clear();
@@ -290,7 +318,7 @@ class PairedGate {
       const auto [base, now] = one.trials[i];
       one.judged.push_back({now->trial, *base->rate(), *now->rate(), hit[i]});
       if (hit[i]) continue;
-      ratios.push_back(one.pairs.now[i] - one.pairs.base[i]);
+      ratios.push_back(one.pairs.now[i] - one.pairs.base[i] - one.order[i] * shared.second);
       one.counted.push_back(one.trials[i]);
     }
     one.test = test_pairs(ratios, options_.floor);
@@ -306,7 +334,7 @@ class PairedGate {
         const std::size_t look = one.outcome == LookOutcome::goes_on ? k : one.look;
         seen.push_back(one.up_to(rule.looks[look]));
       }
-      const auto shared = shared_shifts(seen);
+      const auto shared = shared_by(seen);
       for (std::size_t i = 0; i < pairings_.size(); ++i) {
         Pairing& one = pairings_[i];
         const bool reached = one.newest >= rule.looks[k] && !seen[i].blocks.empty();
@@ -320,7 +348,7 @@ class PairedGate {
       }
     }
     // One that reached no look is shown by what there is.
-    const auto shared = shared_shifts(pairings_);
+    const auto shared = shared_by(pairings_);
     for (Pairing& one : pairings_) {
       if (one.newest < rule.looks.front()) test(one, shared);
     }
@@ -353,7 +381,7 @@ class PairedGate {
     if (rule_) {
       test_by_looks(*rule_);
     } else {
-      const auto shared = shared_shifts(pairings_);
+      const auto shared = shared_by(pairings_);
       for (Pairing& one : pairings_) test(one, shared);
     }
     for (const Pairing& one : pairings_) show(one);

@@ -34,8 +34,9 @@ inline constexpr const char* kStoppingKey = "stopping";
 /// pair are trials of one number and session (BlockPlace). A cell regresses when the exact
 /// one-sided signed-rank p of its pairs' log ratios passes Holm over the cells compared (at a fifth
 /// of alpha where the cell is too noisy for the floor to guard it), and their Hodges-Lehmann loss
-/// exceeds the floor. Variants are meant to differ, so a different context keeps no pair from being
-/// compared; a different unit, estimator or window does.
+/// exceeds the floor. Of four cells or more, what running second in a pair costs them in the median
+/// is taken off their ratios first. Variants are meant to differ, so a different context keeps no
+/// pair from being compared; a different unit, estimator or window does.
 [[nodiscard]] GateReport check_paired(const ResultSet& result, const std::string& base,
                                       const GateOptions& options);
 

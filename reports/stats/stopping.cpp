@@ -12,7 +12,7 @@
 namespace bertbench {
 namespace {
 
-constexpr double kEarlyWeight = 0.1;  // of all early looks together
+constexpr double kEarlyWeight = 0.02;  // of all early looks together
 // Level at which a look refutes the loss: at four looks it costs less power than the simulation of
 // docs/gate.md can show.
 constexpr double kNoLossLevel = 0.0002;

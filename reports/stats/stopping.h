@@ -35,7 +35,7 @@ struct StoppingRule {
 [[nodiscard]] std::optional<StoppingRule> stopping_rule(const nlohmann::ordered_json& json);
 
 /// Names the design. Another one gets another name: results of either can then be distinguished.
-inline constexpr const char* kStoppingRule = "haybittle_peto_signed_rank/1";
+inline constexpr const char* kStoppingRule = "haybittle_peto_signed_rank/2";
 
 /// Looks for at most `most` pairs (2 or more): at a half, five, six and seven eighths, and at all.
 [[nodiscard]] std::vector<int> stopping_looks(int most);

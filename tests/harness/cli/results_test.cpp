@@ -7,6 +7,7 @@
 #include "reports/cells/result_builder.h"
 #include "reports/cells/summarize.h"
 #include "reports/model/result_io.h"
+#include "reports/stats/stopping.h"
 #include "tests/harness/cli/cli_fixture.h"
 
 namespace bertbench::test {
@@ -277,13 +278,9 @@ TEST_F(ResultsTest, CheckNamesPartsThatTooFewTrialsCannotDecide) {
 TEST_F(ResultsTest, CheckTakesTheFloorOfTheRunsRuleInAnyForm) {
   ResultSet set = variants();
   for (Cell& cell : set.cells) {
-    (*cell.context)["stopping"] = {{"rule", "haybittle_peto_signed_rank/1"},
-                                   {"base", "base"},
-                                   {"looks", {8}},
-                                   {"tests", 2},
-                                   {"alpha", 0.05},
-                                   {"floor", 0.013},
-                                   {"loss", 0.02}};
+    (*cell.context)["stopping"] = {
+        {"rule", kStoppingRule}, {"base", "base"}, {"looks", {8}}, {"tests", 2},
+        {"alpha", 0.05},         {"floor", 0.013}, {"loss", 0.02}};
   }
   const std::string stopped = store("stopped.json", set);
   for (const char* floor : {"1.3%", "0.013"}) {

@@ -95,6 +95,7 @@ class Simulator {
           if (slower && whole) log_rate += std::log1p(-model_.loss);
           auto& cell = grid_.cells[static_cast<std::size_t>(2 * c + side)];
           Trial& trial = cell.trials[static_cast<std::size_t>(t)];
+          trial.block->position = (side == 0) == base_first ? 1 : 2;
           trial.sequences_per_second = 500 * std::exp(log_rate);
           parts_.add(trial, slower && !whole);
         }
