@@ -65,9 +65,9 @@ void compare_errors(std::span<Estimate> estimates);
 /// True where all work over all time covers another stretch than the records: it is more than twice
 /// off every other rate of the log, as in a log without its head whose stated time is that of the
 /// whole run. `rates`: of all other estimators, in its unit; false when there are none.
-/// `by_own_times`: the time is the sum of the records' own times, and so of their work. A slow start
-/// may make the rate so much lower, but not higher: that is a resumed bar, which shows the steps of
-/// the run before and the time since.
+/// `by_own_times`: the time is the sum of the records' own times, and so of their work. A slow
+/// start may make the rate so much lower, but not higher: that is a resumed bar, which shows the
+/// steps of the run before and the time since.
 [[nodiscard]] bool total_is_of_other_work(double total, std::span<const double> rates,
                                           bool by_own_times);
 

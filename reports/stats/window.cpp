@@ -29,7 +29,8 @@ void use_all(const RunLog& log, Window& window) {
 
 constexpr double kOutlierRatio = 1.05;
 constexpr double kMatters = 0.005;  // of the window's time
-constexpr double kFarOff = 3;       // times: of a first record, from all others
+// A record of another kind of work takes so many times as long as the others, or as much less.
+constexpr double kTimesTheOthers = 3;
 constexpr std::size_t kStart = 2;  // a first record, with one before it that has no time of its own
 
 // An iteration of the first record over the median of the others.
@@ -61,10 +62,10 @@ bool holds_start(std::span<const double> times) {
   if (times.size() < kFewestFast + 1) return false;
   const std::vector<double> others(times.begin() + 1, times.end());
   const auto [least, most] = std::ranges::minmax(others);
-  if (times.front() * kFarOff <= least) return most <= kAlike * least;
+  if (times.front() * kTimesTheOthers <= least) return most <= kAlike * least;
   if (others.size() < kFewest) {
     return others.size() >= kFewestSlow &&
-           times.front() >= std::max(kFarOff, kSpreads * most / least) * most;
+           times.front() >= std::max(kTimesTheOthers, kSpreads * most / least) * most;
   }
   const double lower = quantile(others, 0.25), upper = quantile(others, 0.75);
   const double above = times.front() - upper;
@@ -78,7 +79,7 @@ bool ends_short(std::span<const double> times) {
   constexpr double kAlike = 1.5;  // times the most over the least of the others
   if (times.size() < kFewest) return false;
   const auto [least, most] = std::ranges::minmax(times.first(times.size() - 1));
-  return most <= kAlike * least && times.back() * kFarOff <= least;
+  return most <= kAlike * least && times.back() * kTimesTheOthers <= least;
 }
 
 // What the warm-up is worth where it is not left out: a first record that holds a compilation.
@@ -88,7 +89,7 @@ std::optional<SlowFirst> slow_first(const RunLog& log, std::span<const double> t
   while (slow < times.size() && times[slow] == times.front()) ++slow;
   const auto rest = times.subspan(slow - 1);
   const double ratio = first_over_median({rest.begin(), rest.end()});
-  const bool fast = ratio > 0 && ratio * kFarOff <= 1;
+  const bool fast = ratio > 0 && ratio * kTimesTheOthers <= 1;
   if ((!(ratio > kOutlierRatio) && !fast) || !std::isfinite(ratio)) return std::nullopt;
   double all_s = 0, all = 0, first_s = 0, first = 0;
   for (std::size_t i = 0; i < times.size(); ++i) {

@@ -70,6 +70,8 @@ add_library(bert_driver STATIC
 )
 add_dependencies(bert_driver bb_git_commit)
 bb_unity(bert_driver)
+# Also part of bert_cuda_host, with which tests link.
+set_source_files_properties(comm/bucket_planner.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 # Read once a start: what the templates of its options cost to compile is not worth -O2.
 set_source_files_properties(train/options.cpp PROPERTIES COMPILE_OPTIONS "${bb_quick_to_compile}")
 target_link_libraries(bert_driver

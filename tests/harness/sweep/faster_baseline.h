@@ -11,7 +11,7 @@ namespace bertbench::test {
 /// Writes the results of a run to `path`, each trial's rate `times` as high.
 inline void write_faster_baseline(const std::string& run_folder, const std::string& path,
                                   double times) {
-  auto result = nlohmann::json::parse(read(run_folder + "/results.json"));
+  auto result = nlohmann::json::parse(read_file(run_folder + "/results.json"));
   for (auto& cell : result["cells"]) {
     for (auto& trial : cell["trials"]) {
       trial["sequences_per_second"] = trial["sequences_per_second"].get<double>() * times;
