@@ -4,6 +4,7 @@
 #include <boost/math/distributions/binomial.hpp>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -47,6 +48,8 @@ double median(std::span<const double> sample) {
 }
 
 double standard_deviation(std::span<const double> sample) {
+  // The mean of equal values is not always that value to the last bit.
+  if (std::ranges::adjacent_find(sample, std::not_equal_to{}) == sample.end()) return 0;
   const double center = mean(sample);
   double squares = 0;
   for (const double x : sample) squares += (x - center) * (x - center);

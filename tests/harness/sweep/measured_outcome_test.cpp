@@ -38,15 +38,16 @@ class Remembered : public ::testing::Test {
   [[nodiscard]] std::string file(const std::string& name) const {
     return temp_.path("run/bert-tiny.fp32.s64.b4.a1.1n1g/trial_1/" + name);
   }
-  /// The log of trial 1 with every step twice as slow, in as many bytes, and with the same mtime.
-  void slow_down_log() const {
+  /// The log of trial 1 with every step twice as fast, in as many bytes, and with the same mtime.
+  /// Twice as slow would not do: steps that take longer than the clock shows are not the default.
+  void speed_up_log() const {
     struct stat before {};
     ASSERT_EQ(stat(file("log.txt").c_str(), &before), 0);
     auto text = test::read_file(file("log.txt"));
-    const std::string fast = "\"seconds\":0.01", slow = "\"seconds\":0.02";
-    ASSERT_NE(text.find(fast), std::string::npos) << text;
-    for (auto at = text.find(fast); at != std::string::npos; at = text.find(fast, at + 1)) {
-      text.replace(at, fast.size(), slow);
+    const std::string slow = "\"seconds\":0.01,", fast = "\"seconds\":5e-3,";
+    ASSERT_NE(text.find(slow), std::string::npos) << text;
+    for (auto at = text.find(slow); at != std::string::npos; at = text.find(slow, at + 1)) {
+      text.replace(at, slow.size(), fast);
     }
     test::write(file("log.txt"), text);
     const timespec times[2] = {before.st_atim, before.st_mtim};
@@ -85,17 +86,17 @@ TEST_F(Remembered, AResumeGivesTheSameResultToTheLastDigit) {
 }
 
 TEST_F(Remembered, ALogThatWasAlteredIsReadAgainThoughSizeAndTimeAreTheSame) {
-  slow_down_log();
+  speed_up_log();
   const auto outcome = sweep();
   ASSERT_TRUE(outcome);
-  EXPECT_NEAR(rates(*outcome)[0], first_[0] / 2, first_[0] * 0.02);
+  EXPECT_NEAR(rates(*outcome)[0], first_[0] * 2, first_[0] * 0.02);
   EXPECT_EQ(rates(*outcome)[1], first_[1]);
   EXPECT_EQ(seen_.started.size(), 2u);  // of the first sweep
 }
 
 TEST_F(Remembered, WhatIsAsItWasIsNotReadAgain) {
   // The journal is made to say that the altered log is the one that was read.
-  slow_down_log();
+  speed_up_log();
   const auto stamp = file_stamp(file("log.txt"));
   change_journal([&](JournalRecord& record) {
     if (record["event"] == "finished" && record["trial"] == 1) record["log"] = stamp;
@@ -107,7 +108,7 @@ TEST_F(Remembered, WhatIsAsItWasIsNotReadAgain) {
 
 TEST_F(Remembered, ADamagedOutcomeAnotherProgramAndAnotherWindowHaveTheLogReadAgain) {
   const auto altered = [&] {
-    slow_down_log();
+    speed_up_log();
     const auto stamp = file_stamp(file("log.txt"));
     change_journal([&](JournalRecord& record) {
       if (record["event"] == "finished" && record["trial"] == 1) record["log"] = stamp;
@@ -118,7 +119,7 @@ TEST_F(Remembered, ADamagedOutcomeAnotherProgramAndAnotherWindowHaveTheLogReadAg
   test::write(file("outcome.json"), text.substr(0, text.size() - 9) + text.substr(text.size() - 8));
   auto outcome = sweep();
   ASSERT_TRUE(outcome);
-  EXPECT_LT(rates(*outcome)[0], first_[0] * 0.6);
+  EXPECT_GT(rates(*outcome)[0], first_[0] * 1.6);
 
   test::write(file("outcome.json"), text);
   outcome = sweep();
@@ -127,14 +128,14 @@ TEST_F(Remembered, ADamagedOutcomeAnotherProgramAndAnotherWindowHaveTheLogReadAg
 
   outcome = sweep(plan_of(small_config(), {"window=steps:11:20"}));
   ASSERT_TRUE(outcome);
-  EXPECT_LT(rates(*outcome)[0], first_[0] * 0.6);
+  EXPECT_GT(rates(*outcome)[0], first_[0] * 1.6);
 
   change_journal([](JournalRecord& record) {
     if (record["event"] == "opened") record["program"] = "another";
   });
   outcome = sweep();
   ASSERT_TRUE(outcome);
-  EXPECT_LT(rates(*outcome)[0], first_[0] * 0.6);
+  EXPECT_GT(rates(*outcome)[0], first_[0] * 1.6);
 }
 
 // The contract names every key that a run folder holds -------------------------------------------

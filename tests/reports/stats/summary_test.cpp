@@ -20,6 +20,10 @@ TEST(Summary, TwoPassDeviationSurvivesALargeOffset) {
   EXPECT_NEAR(standard_deviation(x), std::sqrt(30.0), 1e-9);
 }
 
+TEST(Summary, EqualValuesHaveNoDeviation) {
+  EXPECT_EQ(standard_deviation(std::vector<double>(12, 10.9609)), 0);
+}
+
 TEST(Summary, QuantilesInterpolateAsNumpyDoes) {
   const std::vector<double> x{15, 20, 35, 40, 50};
   EXPECT_DOUBLE_EQ(quantile(x, 0.4), 29);
