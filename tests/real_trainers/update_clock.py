@@ -9,6 +9,8 @@ import json
 import os
 import time
 
+import fault
+
 NAME = "clock.jsonl"  # in the folder that the trainer is given for its output
 
 
@@ -29,6 +31,7 @@ class UpdateClock:
     def update_ended(self):
         self.update += 1
         self._write(self.sequences)
+        fault.after_update(self.update)
 
     def _write(self, sequences):
         now = time.monotonic()
