@@ -20,6 +20,8 @@ constexpr OutcomeRule kRules[] = {
     {"emory not enough", "", "", Status::out_of_memory, kMemory},        // MindSpore
     {"Allocate memory failed", "", "", Status::out_of_memory, kMemory},  // MindSpore
     {"annot allocate memory", "", "", Status::out_of_memory, kMemory},   // ENOMEM
+    // MXNet 1.9 (quoted/outcome_rules.mxnet_has_its_own_words_for_a_lack_of_memory).
+    {"Failed to allocate CPU Memory", "", "", Status::out_of_memory, kMemory},
     // PyTorch's allocator for the CPU, as it prints it on Windows and on Linux
     // (quoted/outcome_table.tells_how_runs_end.6); then Python and NumPy, PyTorch since 1.13, and
     // the error codes of CUDA's driver, cuBLAS, cuDNN and CUDA's runtime.
