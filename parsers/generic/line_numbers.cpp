@@ -484,6 +484,10 @@ class Reader {
     std::size_t end = at_;
     while (end < line_.size() && is_digit(line_[end])) ++end;
     if (is_date(end)) return skip_date(end);
+    if (const std::size_t length = date_with_month(end); length > 0) {
+      at_ = from_ = at_ + length;
+      return;
+    }
     if (spelled(found)) return;
     if (end + 2 < line_.size() && line_[end] == ':' && is_digit(line_[end + 1]) &&
         is_digit(line_[end + 2])) {
@@ -567,6 +571,43 @@ class Reader {
       at_ = std::min(line_.find_first_not_of("0123456789:.", colon), line_.size());
     }
     from_ = at_;
+  }
+
+  static bool is_month(std::string_view word) {
+    constexpr auto kMonths = std::to_array<std::string_view>(
+        {"january", "february", "march", "april", "may", "june", "july", "august", "september",
+         "october", "november", "december"});
+    constexpr std::size_t kShort = 3;  // letters: "jan"
+    return word.size() >= kShort && std::ranges::any_of(kMonths, [&](std::string_view month) {
+             return word == month || word == month.substr(0, kShort);
+           });
+  }
+
+  /// "18 Apr 20:47", "18 Apr 2022 20:47" and, after the month, "18, 2022 20:47": the bytes from the
+  /// day, which ends at `end`, to the end of the minutes; 0 where it is something else. Whole
+  /// minutes make no clock of an epoch, and minutes and seconds of a duration they are not.
+  [[nodiscard]] std::size_t date_with_month(std::size_t end) const {
+    constexpr std::size_t kDay = 2, kYear = 4;  // digits
+    if (end - at_ > kDay) return 0;
+    const auto next_word = [&](std::size_t at) {
+      return std::min(line_.find_first_not_of(" ,.-/", at), line_.size());
+    };
+    const auto digits_end = [&](std::size_t at) {
+      return std::min(line_.find_first_not_of("0123456789", at), line_.size());
+    };
+    std::size_t month = at_ > 0 ? at_ - 1 : 0;  // before the day, where one stands there
+    while (month > 0 && is_letter(line_[month - 1])) --month;
+    std::string word;
+    std::size_t time = next_word(end);
+    if (!is_month(word_at(line_, month, word))) {
+      if (!is_month(word_at(line_, time, word))) return 0;
+      time = next_word(time + word.size());
+    }
+    if (digits_end(time) == time + kYear) time = next_word(time + kYear);
+    const std::size_t colon = digits_end(time);
+    if (colon == time || colon > time + kDay || !line_.substr(colon).starts_with(':')) return 0;
+    const std::size_t minutes_end = digits_end(colon + 1);
+    return line_.substr(minutes_end).starts_with(':') ? 0 : minutes_end - at_;
   }
 
   /// "14epoch", "375batch", but not the plan "for 10epochs".
