@@ -118,6 +118,8 @@ class RunBuilder {
   Facts facts;
   /// The number of GPUs that the user states, for formats that print rates of one.
   std::optional<std::int64_t> world;
+  /// The user chose this format: it overrules doubt about what is training.
+  bool asked_for = false;
 
   [[nodiscard]] const std::vector<std::unique_ptr<RunDraft>>& drafts() const { return drafts_; }
   [[nodiscard]] std::vector<std::unique_ptr<RunDraft>>& drafts() { return drafts_; }

@@ -133,6 +133,7 @@ enum class NoticeCode : std::uint16_t {
   rate_taken_as_of_job,
   no_unnamed_bar_taken,
   longest_unnamed_bar_taken,
+  unproven_bar_taken,
 
   // Benchmarks of kernels and collectives.
   kernel_benchmark,

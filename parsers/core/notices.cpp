@@ -442,6 +442,10 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
     {NoticeCode::longest_unnamed_bar_taken, "longest_unnamed_bar_taken",
      "the longest of {bars} unnamed bars was taken as training, others as other loops",
      "Several unnamed bars, one much longer."},
+    {NoticeCode::unproven_bar_taken, "unproven_bar_taken",
+     "nothing names a bar of training: the longest of {bars} was taken, as {why}",
+     "A bar was taken for training that may be another loop.",
+     "Another format with --format overrules it."},
 
     // Benchmarks of kernels and collectives.
     {NoticeCode::kernel_benchmark, "kernel_benchmark",

@@ -132,6 +132,7 @@ struct LogReader::State final : CandidateSink {
     const std::string_view name = users ? options.user_format->name() : known[i]->name;
     auto builder = std::make_unique<RunBuilder>(name, path, options.window, &budget);
     builder->world = options.world;
+    builder->asked_for = only == name;
     if (users) {
       state.make(name, options.user_format->make(), std::move(builder));
     } else {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "parsers/formats/tqdm/bar_name.h"
+#include "tests/parsers/run_log_text.h"
 
 namespace bertbench {
 namespace {
@@ -185,6 +186,40 @@ TEST(TqdmBar, ACarriageReturnThatAPagerShowsIsNoPartOfTheName) {
   const auto bars = bars_of("^MIteration:  20%|##        | 501/2549 [07:30<29:03,  1.17it/s]");
   ASSERT_EQ(bars.size(), 1u);
   EXPECT_EQ(bars[0].description, "Iteration");
+}
+
+TEST(TqdmBar, AskedForTheFormatTheLongestBarIsTraining) {
+  const std::string log =
+      "Tokenizing: 100%|##| 90/90 [03:00<00:00,  2.00s/it]\n"
+      "Evaluating: 100%|##| 70/70 [01:10<00:00,  1.00s/it]\n"
+      "Distil:  20%|##        | 10/50 [00:20<01:20,  2.00s/it]\n"
+      "Distil:  40%|####      | 20/50 [00:40<01:00,  2.00s/it]\n";
+  ReadOptions options;
+  options.format = "tqdm";
+  const auto steps_of_training = [&](const std::string& text, const ReadOptions& how) {
+    std::int64_t last = 0;
+    for (const RunLog& run : read_text(text, how)) {
+      if (run.kind == WorkKind::training && !run.records.empty()) last = run.records.back().step;
+    }
+    return last;
+  };
+  EXPECT_EQ(steps_of_training(log, {}), 0);
+  EXPECT_EQ(steps_of_training(log, options), 20);
+  const std::string named = log + "Training:  50%|#####     | 5/10 [00:05<00:05,  1.00s/it]\n";
+  EXPECT_EQ(steps_of_training(named, options), 5);
+}
+
+TEST(TqdmBar, ANameOfValuesMayBeOfLosses) {
+  EXPECT_EQ(bars_of("d: -0.001;gen: -0.008:  31%|###       | 6258/20000 [1:00<2:00, 2.19s/it]")
+                .at(0)
+                .description,
+            "d: -0.001;gen: -0.008");
+  EXPECT_TRUE(name_of("d: -0.001;gen: -0.008").values);
+  EXPECT_TRUE(name_of("G=1.5, D=0.2").values);
+  EXPECT_FALSE(name_of("done: 12, failed: 3").values);  // whole numbers count
+  EXPECT_FALSE(name_of("acc: 0.91, f1: 0.88").values);  // scores are of evaluations as well
+  EXPECT_FALSE(name_of("val_a: 0.91, val_b: 0.88").values);
+  EXPECT_FALSE(name_of("d: 0.1").values);
 }
 
 }  // namespace

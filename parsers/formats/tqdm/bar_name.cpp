@@ -71,16 +71,39 @@ bool only_of_training(const Words& words) {
   });
 }
 
-// "L: 2011.79, L_crf: 43.19, epoch: 0/50:": names with their values.
-bool has_values_only(std::string_view description) {
-  const auto parts = split(description, ',');
-  return parts.size() > 1 && std::ranges::all_of(parts, [](std::string_view part) {
-           const auto mark = part.find_first_of(":=");
-           const std::string_view value =
-               mark == part.npos ? part.substr(0, 0) : trim(part.substr(mark + 1));
-           return !value.empty() && (is_digit(value[0]) || value[0] == '-') &&
-                  trim(part.substr(0, mark)).find(' ') == part.npos;
-         });
+struct NamedValue {
+  std::string_view name, value;
+};
+
+// "L: 2011.79, L_crf: 43.19, epoch: 0/50", "d: -0.001;gen: 0.2": the names with their values, where
+// there are several and nothing else.
+std::vector<NamedValue> values_only(std::string_view description) {
+  const char separator = description.find(';') == description.npos ? ',' : ';';
+  std::vector<NamedValue> out;
+  for (const std::string_view part : split(description, separator)) {
+    const auto mark = part.find_first_of(":=");
+    if (mark == part.npos) return {};
+    const NamedValue one{trim(part.substr(0, mark)), trim(part.substr(mark + 1))};
+    const bool number = !one.value.empty() && (is_digit(one.value[0]) || one.value[0] == '-');
+    if (!number || one.name.find(' ') != part.npos) return {};
+    out.push_back(one);
+  }
+  return out.size() > 1 ? out : std::vector<NamedValue>{};
+}
+
+// Whole numbers count files or errors, and scores are of evaluations as well: neither shows that
+// the bar is of training.
+bool may_be_losses(const std::vector<NamedValue>& values) {
+  constexpr std::string_view kScores[] = {
+      "acc",  "accuracy", "f1", "auc",  "score", "iou", "miou", "precision", "recall", "map",
+      "psnr", "ssim",     "em", "bleu", "wer",   "cer", "mrr",  "ndcg",      "hits",   "top"};
+  return !values.empty() && std::ranges::all_of(values, [&](const NamedValue& one) {
+    const auto words = words_of(one.name);
+    return !words.empty() && one.value.find('.') != one.value.npos &&
+           one.value.find_first_not_of("-.0123456789e") == one.value.npos &&
+           std::ranges::none_of(
+               words, [&](const std::string& word) { return among(kScores, letters_of(word)); });
+  });
 }
 
 // "Generating test split" of Hugging Face's datasets, "Truncating eval dataset" of TRL, "Loading
@@ -152,7 +175,7 @@ BarRole role_of(std::string_view description, const Words& words) {
   if ((train || epoch) && numbered && only_of_training(words)) {
     return BarRole::training;
   }
-  if (epoch && numbered && has_values_only(description)) return BarRole::training;
+  if (epoch && numbered && !values_only(description).empty()) return BarRole::training;
   return BarRole::other;
 }
 
@@ -165,7 +188,10 @@ BarRole role_of(std::string_view description) {
 BarName name_of(std::string_view description) {
   description = without_front(description);
   const Words words = words_of(description);
-  BarName name{role_of(description, words), {}, -1, -1};
+  BarName name;
+  name.role = role_of(description, words);
+  name.of_data = prepares_data(words);
+  name.values = name.role == BarRole::other && may_be_losses(values_only(description));
   if (name.role == BarRole::outer) return name;
   // "Epoch 1", "Epoch 2": one loop, whose bar has another name in each epoch. Losses change, too.
   if (name.role == BarRole::unnamed) return name;

@@ -17,6 +17,9 @@ struct BarName {
   std::string key;           ///< the same for all bars of one loop: without numbers
   std::int64_t epoch = -1;   ///< -1: it names none
   std::int64_t epochs = -1;  ///< "Epoch 1 of 3"
+  /// It is nothing but names of values with fractions, none of them a score: "d: -0.01;gen: 0.2".
+  bool values = false;
+  bool of_data = false;  ///< it makes data ready: "Tokenizing"
 
   /// The bar of "Epoch 1 of 3" that stands at 0 or 1 of 3 is the one around the loops
   /// (simpletransformers, quoted/tqdm.tells_the_bar_around_the_epochs_from_theirs).

@@ -575,6 +575,7 @@ class TqdmParser final : public LineParser {
   std::vector<TqdmBar> bars_;
   bool lightning1_ = false;        ///< a bar of Lightning before 2.0
   bool named_training_ = false;    ///< a bar that is training by its name made a record
+  bool asked_for_ = false;         ///< the user chose this format
   bool trainer_evidence_ = false;  ///< a line of the Hugging Face Trainer was seen
   /// bing_bert prints its steps; DeepSpeed's timer prints them with a finer clock.
   bool progress_lines_ = false;
@@ -596,6 +597,7 @@ bool TqdmParser::read_bars(const Line& line, RunBuilder& out) {
 }
 
 bool TqdmParser::parse(const Line& line, RunBuilder& out) {
+  asked_for_ = out.asked_for;
   const std::uint32_t kinds = kinds_of(line);
   const auto any = [&](std::uint32_t of) { return (kinds & of) != 0; };
   constexpr std::uint32_t kOthers = ~(kBars | kEpochLine);
@@ -675,7 +677,8 @@ RunDraft& TqdmParser::draft_for(Track& track, BarRole role, const TqdmBar& bar, 
                                                      : WorkKind::training;
   if (role == BarRole::unnamed) {
     track.draft = &out.extra(kind, line.number);
-    unnamed_.add(*track.draft, bar, line.number, std::exchange(track.first_step, false));
+    unnamed_.add(*track.draft, bar, line.number, std::exchange(track.first_step, false),
+                 known_ && known_->name.values);
   } else {
     track.draft = &out.run(kind, line.number);
     named_training_ |= kind == WorkKind::training;
@@ -785,7 +788,10 @@ const TqdmParser::Known& TqdmParser::known_for(const TqdmBar& bar, int rank) {
               name_of(bar.description),     nullptr};
   name_by_epoch(found.name, bar);
   BarRole& role = found.name.role;
-  if (role == BarRole::other && bar.has_loss) role = BarRole::unnamed;
+  if (role == BarRole::other &&
+      (bar.has_loss || found.name.values || (asked_for_ && !found.name.of_data))) {
+    role = BarRole::unnamed;
+  }
   if (role != BarRole::outer && role != BarRole::other) {
     std::string key = std::to_string(rank) + '|' + found.name.key;
     if (role == BarRole::unnamed) key += '|' + std::to_string(bar.total);

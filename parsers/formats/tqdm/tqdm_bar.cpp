@@ -126,10 +126,12 @@ bool read_counter(std::string_view text, std::size_t bracket, std::size_t floor,
   return true;
 }
 
-// "1/3", "3.05e+00 lr", "loss 1.2": no name by itself, but the rest of one, as in "Training loss:
-// 3.05e+00 lr: 6.25e-05" (quoted/tqdm.joins_epochs_whose_number_stands_after_a_colon).
+// "1/3", "-0.1;gen", "3.05e+00 lr", "loss 1.2": no name by itself, but the rest of one, as in
+// "Training loss: 3.05e+00 lr: 6.25e-05"
+// (quoted/tqdm.joins_epochs_whose_number_stands_after_a_colon).
 bool continues_name(std::string_view piece) {
-  return piece.empty() || is_digit(piece[0]) || piece.starts_with("loss") ||
+  const bool negative = piece.size() > 1 && piece[0] == '-' && is_digit(piece[1]);
+  return piece.empty() || is_digit(piece[0]) || negative || piece.starts_with("loss") ||
          piece.starts_with("Loss") || piece.starts_with("nan");
 }
 

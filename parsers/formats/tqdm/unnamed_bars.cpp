@@ -56,8 +56,10 @@ bool takes_first_step(const TqdmBar& bar, std::string_view text) {
                              [&](auto file) { return after_bar.find(file) != after_bar.npos; });
 }
 
-void UnnamedBars::add(RunDraft& draft, const TqdmBar& bar, std::int64_t line, bool first_step) {
-  if (!full()) bars_.push_back({&draft, bar.total, 0, bar.has_loss, line, first_step, {}, false});
+void UnnamedBars::add(RunDraft& draft, const TqdmBar& bar, std::int64_t line, bool first_step,
+                      bool values) {
+  if (full()) return;
+  bars_.push_back({&draft, bar.total, 0, bar.has_loss, line, first_step, {}, false, values});
 }
 
 bool UnnamedBars::holds(const RunDraft& draft) const {
@@ -281,6 +283,13 @@ RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
       longest = written;
       sure = true;
     }
+  }
+  if (!sure && !named && (longest->values || out.asked_for)) {
+    std::string why = "its name is values that may be losses";
+    if (out.asked_for) why = "this format was asked for";
+    longest->draft->log.notices.push_back(
+        make_notice(NoticeCode::unproven_bar_taken, longest->line, left.size(), why));
+    sure = reported = true;
   }
   RunDraft* chosen = nullptr;
   for (Bar* bar : left) {

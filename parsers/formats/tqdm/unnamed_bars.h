@@ -48,7 +48,8 @@ class UnnamedBars {
 
   [[nodiscard]] bool full() const { return bars_.size() >= kMax; }
   /// `first_step`: it stood at 0 when the first step was taken, see takes_first_step().
-  void add(RunDraft& draft, const TqdmBar& bar, std::int64_t line, bool first_step);
+  /// `values`: its name is values that may be losses, see BarName.
+  void add(RunDraft& draft, const TqdmBar& bar, std::int64_t line, bool first_step, bool values);
   [[nodiscard]] bool holds(const RunDraft& draft) const;
   /// A redraw of the newest bar that fills `draft`. False while a copy of it could still decide
   /// something: whether the bar was written over.
@@ -81,6 +82,7 @@ class UnnamedBars {
     bool first_step = false;
     RepeatedRedraws written;
     bool of_epoch = false;  ///< the longest between two lines with losses of epochs
+    bool values = false;    ///< its name is values that may be losses
   };
   /// The longest bar after which a line stated the loss of its epoch, and of an epoch with a bar of
   /// that length before or after it; null if there is none. It ends as the newest of them.
