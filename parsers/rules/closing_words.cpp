@@ -93,8 +93,9 @@ constexpr ClosingRule kRules[] = {
     {"erminato", Reading::phrase},
     {"ompletato", Reading::phrase},
     {"tamamland", Reading::phrase},
-    {"Stop training", Reading::phrase},  // Ignite
-    {"arly stop", Reading::phrase},      // Keras' callback and scripts
+    {"Stop training", Reading::phrase},          // Ignite
+    {"arly stop", Reading::phrase},              // Keras' callback and scripts
+    {"ross Validation Result", Reading::whole},  // of all folds
     // What scripts print at their end without such a word
     // (quoted/closing_words.a_result_or_a_saved_model_after_the_last_record_implies_an_end and
     // .what_comes_of_a_training_implies_its_end).
