@@ -577,9 +577,10 @@ class Reader {
     constexpr auto kMonths = std::to_array<std::string_view>(
         {"january", "february", "march", "april", "may", "june", "july", "august", "september",
          "october", "november", "december"});
-    constexpr std::size_t kShort = 3;  // letters: "jan"
-    return word.size() >= kShort && std::ranges::any_of(kMonths, [&](std::string_view month) {
-             return word == month || word == month.substr(0, kShort);
+    constexpr std::size_t kMonthLetters = 3;  // letters: "jan"
+    return word.size() >= kMonthLetters &&
+           std::ranges::any_of(kMonths, [&](std::string_view month) {
+             return word == month || word == month.substr(0, kMonthLetters);
            });
   }
 

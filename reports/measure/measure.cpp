@@ -369,13 +369,13 @@ void leave_out_total(const RunLog& log, Estimates& shown, Trial& trial) {
 void count_slow_first(const RunLog& log, const Window& window,
                       std::optional<std::int64_t> sequences_per_optimizer_step,
                       std::vector<Estimate>& estimates) {
-  constexpr std::size_t kFewest = 3, kMost = 5;  // records: more of them weigh one down
-  constexpr double kSlow = 1.2;                  // times the slowest of the others
-  if (window.first != 0 || window.size() < kFewest || window.size() > kMost) return;
+  constexpr std::size_t kFewest = 3, kMostWeighedDown = 5;  // records: more of them weigh one down
+  constexpr double kFarAboveOthers = 1.2;                   // times the slowest of the others
+  if (window.first != 0 || window.size() < kFewest || window.size() > kMostWeighedDown) return;
   const auto times = iteration_times(log);
   if (times.size() < window.last) return;
   const auto others = std::span(times).subspan(1, window.last - 1);
-  if (!(times.front() > kSlow * std::ranges::max(others))) return;
+  if (!(times.front() > kFarAboveOthers * std::ranges::max(others))) return;
   Window rest = window;
   ++rest.first;
   for (const Estimate& without : estimate_all(log, rest, sequences_per_optimizer_step)) {

@@ -300,10 +300,10 @@ Result<void> finish_handicap(Given& given) {
   const bool bad_rank =
       at != std::string::npos &&
       (!CLI::detail::lexical_cast(given.handicap.substr(at + 1), rank) || rank < 0);
-  constexpr double kMost = 1000;  // times what a step takes
+  constexpr double kLargestHandicap = 1000;  // times what a step takes
   const bool is_number = CLI::detail::lexical_cast(digits, number);
   if (percent) number /= 100;
-  if (bad_rank || !is_number || !(number >= 0 && number <= kMost)) {
+  if (bad_rank || !is_number || !(number >= 0 && number <= kLargestHandicap)) {
     return refuse("--handicap " + given.handicap,
                   "not a share of a step, as 2% or 0.02, with @3 of rank 3 alone");
   }
