@@ -18,6 +18,7 @@
 #include "harness/sweep/plan/plan.h"
 #include "harness/sweep/process/folder.h"
 #include "parsers/core/text.h"
+#include "reports/output/render.h"
 
 namespace bertbench {
 namespace {
@@ -56,16 +57,18 @@ std::string fresh_folder(const std::string& result) {
 std::vector<std::string> configured_hosts(const std::string& run_folder, std::int64_t nodes) {
   const auto text = read_text((fs::path(run_folder) / "sweep.json").string());
   const auto json = nlohmann::json::parse(text.value_or(""), nullptr, false);
-  std::vector<std::string> out;
-  if (!json.is_object()) return out;
+  if (!json.is_object()) return {};
   const auto launcher = json.find("launcher"), hosts = json.find("hosts");
   const bool takes_hosts =
       launcher != json.end() && (*launcher == "ssh" || *launcher == "mpi") && hosts != json.end();
-  if (!takes_hosts || !hosts->is_array()) return out;
+  if (!takes_hosts || !hosts->is_array()) return {};
+  Hostfile known;
   for (const auto& host : *hosts) {
-    if (std::ssize(out) < nodes && host.is_string()) out.push_back(host.get<std::string>());
+    if (std::ssize(known.hosts) >= nodes || !host.is_string()) continue;
+    // The file is somebody's: what names no host is left out.
+    if (!add_host(trim(host.get_ref<const std::string&>()), known)) continue;
   }
-  return out;
+  return known.hosts;
 }
 
 /// Names of the nodes that a cell of this run folder was measured on, each once, sorted: those that
@@ -101,9 +104,8 @@ Result<void> place_rerun(SweepConfig& config, std::vector<std::string> used,
       if (!file) return tl::unexpected(file.error());
       named = std::move(*file);
     } else {
-      for (const auto host : split(options.hosts, ',')) named.hosts.emplace_back(trim(host));
-      for (const std::string& host : named.hosts) {
-        if (auto good = check_host(host); !good) {
+      for (const auto host : split(options.hosts, ',')) {
+        if (auto good = add_host(trim(host), named); !good) {
           good.error().where = "--confirm-hosts";
           return good;
         }
@@ -151,10 +153,11 @@ Result<GateReport> confirm_by_rerun(GateReport first, const ResultSet& measured,
   }
   auto config = load_config(options.config, options.set);
   if (!config) return tl::unexpected(config.error());
+  const std::string folder = run_folder_of(result);
   std::vector<std::string> used;  // nodes of the flagged cells
   for (const Cell& cell : measured.cells) {
     if (std::ranges::find(flagged, cell.key) == flagged.end()) continue;
-    auto nodes = nodes_of(cell, result);
+    auto nodes = folder.empty() ? std::vector<std::string>{} : nodes_of(cell, folder);
     used.insert(used.end(), nodes.begin(), nodes.end());
     first.rerun_nodes[cell.key].first = std::move(nodes);
   }

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "parsers/core/text.h"
+#include "reports/gate/shared_shift.h"
 #include "reports/gate/verdict_words.h"
 #include "reports/model/cell_match.h"
 #include "reports/stats/multiple_testing.h"
@@ -95,7 +96,6 @@ struct Shared {
 /// What running after the other half does: the median over the cells of half of what separates
 /// their pairs of either order, so that no loss is part of it. Of a few cells it would be noise.
 double gained_by_second(const std::vector<Pairing>& pairings) {
-  constexpr std::size_t kFewestCells = 4;
   std::vector<double> gains;
   for (const Pairing& one : pairings) {
     std::vector<double> before, after;  // ratios of the pairs whose variant ran first, and second
@@ -106,7 +106,7 @@ double gained_by_second(const std::vector<Pairing>& pairings) {
     if (before.empty() || after.empty()) continue;
     gains.push_back((median(after) - median(before)) / 2);
   }
-  return gains.size() < kFewestCells ? 0 : median(gains);
+  return gains.size() < kCellsForSharedShift ? 0 : median(gains);
 }
 
 /// The shift of a block is the median of its halves, each less the median of its variant.

@@ -19,7 +19,8 @@ inline constexpr double kPairedFloor = 0.013;
 inline constexpr const char* kStoppingKey = "stopping";
 /// The stopping rule of the run; none where it measured a fixed number of pairs.
 [[nodiscard]] std::optional<StoppingRule> stopping_rule_of(const ResultSet& result);
-/// Its pairs ended by a rule of another release: no test is exact for them.
+/// True where the pairs of the run ended by a rule that this release does not know, so that no test
+/// is exact for them.
 [[nodiscard]] bool has_unknown_stopping_rule(const ResultSet& result);
 
 /// Keys of the cells (of the variants other than the base) that the first `looks` of the rule have

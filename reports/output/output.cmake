@@ -5,6 +5,7 @@ bb_registry(bb_report_output KIND report TYPE Report HEADER reports/output/repor
   json csv csv-trials csv-iterations markdown html dlperf dlperf-text junit prometheus)
 
 bb_embed(bb_reports kHardwareJson ${PROJECT_SOURCE_DIR}/configs/hardware.json)
+bb_embed(bb_reports kWaiverSchema ${PROJECT_SOURCE_DIR}/configs/schema/waivers.schema.json)
 
 # Style and scripts of the HTML report are files of their own.
 bb_embed(bb_report_output kFigureStyle ${CMAKE_CURRENT_SOURCE_DIR}/output/plot/figure.css)

@@ -141,9 +141,10 @@ std::string logs_text(const NoticeGroup& group, const std::string& cell) {
 }  // namespace
 
 bool is_warmup_included(const Notice& notice) {
-  // Its second value is what is known of a slow first record.
-  return notice.code == NoticeCode::few_records && notice.values.size() > 1 &&
-         std::get<std::string>(notice.values[1]).empty();
+  if (notice.code != NoticeCode::few_records || notice.values.size() < 2) return false;
+  // Its second value is what is known of a slow first record; a foreign file may hold a number.
+  const auto* slow_first = std::get_if<std::string>(&notice.values[1]);
+  return slow_first != nullptr && slow_first->empty();
 }
 
 std::string Remark::who() const {

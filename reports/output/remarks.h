@@ -41,11 +41,12 @@ struct RemarkGroup {
 /// first: "a.log:7: text", "12 lines (3, 9, 14 ...), such as: text", "4 trials: text". Where all is
 /// of one log its name is left out. Of one code at most three wordings, then one line with the
 /// number of notices left out. Cells are gone through one by one: there may be very many.
-/// `windows_shown`: what is_warmup_included() stands next to each trial and is left out.
+/// `windows_shown`: the caller prints "warm-up included" next to each trial, so notices of
+/// is_warmup_included() are left out.
 [[nodiscard]] std::vector<std::string> notice_lines(const CellSource& cells,
                                                     bool windows_shown = false);
 
-/// The notice states only that, of few records, all are used.
+/// True where the notice states only that all of few records are used.
 [[nodiscard]] bool is_warmup_included(const Notice& notice);
 
 }  // namespace bertbench

@@ -42,8 +42,8 @@ namespace bertbench {
 
 /// The key of a cell of which nothing is known: question marks, and perhaps the number of its log.
 [[nodiscard]] bool is_nameless(std::string_view key);
-/// Whether a log shows what work it is of. A log without a step, that no format reads or of which
-/// only bars are known, does not.
+/// True where the log shows what kind of work it is of. It does not where it has no step and either
+/// no format reads it or only bars are known of it.
 [[nodiscard]] bool shows_kind(const Trial& trial);
 /// The details of an outcome as one line; empty where they repeat its name, as "Killed" does.
 [[nodiscard]] std::string more_than_name(const Outcome& outcome);

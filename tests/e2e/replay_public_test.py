@@ -69,13 +69,13 @@ class Replay(unittest.TestCase):
 
     def test_a_point_counts_for_a_drawn_one_within_two_runs(self):
         with unittest.mock.patch.object(replay, "DRAWN", [20, 60]):
-            self.assertEqual(replay.points_words([22, 33, 63]), "1 of 2 drawn; beside them 2")
+            self.assertEqual(replay.points_words([22, 33, 63]), "1 of 2 drawn; 2 others")
 
     def test_change_points_and_gate_of_a_series(self):
         with unittest.mock.patch.object(replay, "DRAWN", [20]), unittest.mock.patch.object(replay, "STEADY_FROM", 20):
             trend = self.printed(replay.replay_trend, SERIES, {}, self.folder)
             gate = self.printed(replay.replay_gate, SERIES, self.folder)
-        self.assertIn("1 of 1 drawn; beside them 0", trend)
+        self.assertIn("1 of 1 drawn; 0 others", trend)
         self.assertIn("[20]", trend)
         self.assertIn("1 of 4 called slower, at runs [21]", gate)
 

@@ -137,7 +137,7 @@ TEST(CheckPaired, WhatRunningSecondCostsIsTakenOff) {
   EXPECT_NEAR(*slower.change, -0.02, 0.003);
   EXPECT_LT(slower.interval.high - slower.interval.low, 0.01);
 
-  // Not known where positions are not, and of three cells not told from their noise.
+  // Without positions what running second costs is unknown, and of three cells it is noise.
   ResultSet unknown = with_slower_seconds(10, 0.98, 4);
   for (Cell& cell : unknown.cells) {
     for (Trial& trial : cell.trials) trial.block->position = 1;

@@ -256,8 +256,9 @@ TEST(Waivers, AWrongFileIsAnErrorWithItsPlace) {
   for (const char* day : {"2027-02-29", "2027-13-01", "2027-1-31", "31.01.2027", "soon", ""}) {
     EXPECT_THAT(with("2027-01-31", day), HasSubstr("is no day")) << day;
   }
-  EXPECT_THAT(with("\"a\"", "\"a\", \"verdict\": \"sped\""), HasSubstr("no verdict that can be"));
-  EXPECT_THAT(with("\"a\"", "\"a\", \"kind\": \"x\""), HasSubstr("no kind of work"));
+  EXPECT_THAT(with("\"a\"", "\"a\", \"verdict\": \"sped\""),
+              HasSubstr("'sped' is not one of speed, memory"));
+  EXPECT_THAT(with("\"a\"", "\"a\", \"kind\": \"x\""), HasSubstr("'x' is not one of training"));
   EXPECT_THAT(wrong(one_waiver(good + "}, {" + good)), HasSubstr("speed of a is waived twice"));
   EXPECT_THAT(wrong("{}"), HasSubstr("must be \"bertbench.waivers/1\""));
   EXPECT_THAT(wrong(R"({"schema": "bertbench.waivers/1"})"), HasSubstr("must be a list"));

@@ -463,7 +463,8 @@ Result<GateReport> judge_pairs(const Options& options, const ResultSet& result) 
 
 ExitCode conclude(const Options& options, GateReport report, Console& console) {
   const std::size_t noted = report.notices.size();
-  const std::string today = utc_now().substr(0, std::string_view("2027-01-31").size());
+  constexpr std::size_t kDay = 10;  // characters of YYYY-MM-DD, with which a time begins
+  const std::string today = utc_now().substr(0, kDay);
   apply_waivers(report, options.waivers, today, options.gate);
   for (std::size_t i = noted; i < report.notices.size(); ++i) {
     console.note("check", report.notices[i]);

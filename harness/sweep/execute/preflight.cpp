@@ -15,7 +15,6 @@
 
 #include "harness/sweep/config/config.h"
 #include "harness/sweep/config/workload.h"
-#include "harness/sweep/execute/attempt_runner.h"
 #include "harness/sweep/execute/open_attempt.h"
 #include "harness/sweep/journal/journal.h"
 #include "harness/sweep/observe/node_probe.h"

@@ -1,4 +1,4 @@
-// A folder that goes when this does.
+// TemporaryFolder: removed, with all in it, when the object is destroyed.
 #pragma once
 
 #include <cstdlib>

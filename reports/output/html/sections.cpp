@@ -286,10 +286,6 @@ std::string side_by_side(const plot::HeatMaps& found) {
   return out + "</div>\n";
 }
 
-}  // namespace
-
-namespace {
-
 Table pairs_table(const GateReport& report) {
   Table table{{{"verdict"},
                {"cell"},
@@ -335,11 +331,9 @@ std::string pairs_section(const ResultSet& set) {
   if (report.compared == 0) return {};
   std::string body = small(fmt::format(
       "Each variant against '{}' as check --paired judges it: floor {:.3g} %, alpha {}. Ratio: "
-      "median of "
-      "the pairs' ratios with its interval; pairs: those that count (+ those left out, as one "
-      "half was hit); p: exact one-sided signed rank, after Holm. Memory, loss and parts of a step "
-      "are "
-      "not in these verdicts.",
+      "median of the pairs' ratios with its interval; pairs: those that count (+ those left out, "
+      "as one half was hit); p: exact one-sided signed rank, after Holm. Memory, loss and parts of "
+      "a step are not in these verdicts.",
       report.paired, 100 * options.floor, options.alpha));
   const Table table = pairs_table(report);
   SortableTable what{table, "pairs", "cells", {}, {}};
@@ -351,8 +345,7 @@ std::string pairs_section(const ResultSet& set) {
   const plot::PairFigures found = plot::pair_figures(report, set);
   body += small(
       "A thin line a pair, purple where it was left out; the thick line is the ratio, from the "
-      "median "
-      "of the base, with its interval.");
+      "median of the base, with its interval.");
   body += "<div class=\"panels\">";
   for (const plot::Figure& figure : found.figures) body += figure_element(figure);
   body += "</div>\n";
