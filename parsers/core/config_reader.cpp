@@ -26,7 +26,7 @@ int line_at_byte(std::string_view text, std::size_t byte) {
 
 const Json kNothing = Json::object();
 
-/// Empty where there is none.
+/// The member, or an empty object where there is none.
 const Json& member(const Json& object, const std::string& key) {
   const auto found = object.find(key);
   return found == object.end() ? kNothing : *found;

@@ -21,7 +21,7 @@ namespace bertbench {
 enum class WorkKind { training, evaluation, inference };
 [[nodiscard]] std::string_view name(WorkKind kind);
 
-/// What the log's counter counts.
+/// What the log's counter counts; of sequences those of one process.
 enum class IterationUnit { unknown, micro_step, optimizer_step, epoch, sequence };
 
 /// Unit of printed rates and of the log's own closing statement; always of the whole job.

@@ -585,8 +585,8 @@ class Reader {
   }
 
   /// "18 Apr 20:47", "18 Apr 2022 20:47" and, after the month, "18, 2022 20:47": the bytes from the
-  /// day, which ends at `end`, to the end of the minutes; 0 where it is something else. Whole
-  /// minutes make no clock of an epoch, and minutes and seconds of a duration they are not.
+  /// day, which ends at `end`, to the end of the minutes; 0 where it is something else. Such a
+  /// stamp is skipped: whole minutes are too coarse for a clock, and a time of day is no duration.
   [[nodiscard]] std::size_t date_with_month(std::size_t end) const {
     constexpr std::size_t kDay = 2, kYear = 4;  // digits
     if (end - at_ > kDay) return 0;
@@ -894,7 +894,7 @@ class Reader {
         label.has(kSinceStart) || among(kSinceStart, word_at(then, blank, following));
   }
 
-  /// Seconds since 1970, of this century.
+  /// Seconds since 1970, of a time between 2001 and 2286.
   static bool is_unix_time(double value) { return value > 1e9 && value < 1e10; }
 
   /// A counter and its share of all, next to a time: "(500 5%) 2.8543", "5000 5% (0m 9s) 2.2206".

@@ -10,7 +10,7 @@ namespace {
 constexpr auto npos = std::string_view::npos;
 constexpr std::size_t kLongestName = 64;
 
-bool is_name(char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '.' || c == '-'; }
+bool is_name(char c) { return is_name_char(c) || c == '.' || c == '-'; }
 
 /// Bytes at the front of `text` that look like `shape`: '0' is a digit, all else itself.
 bool has_shape(std::string_view text, std::string_view shape) {

@@ -1,17 +1,14 @@
 #include "parsers/lines/notebook_settings.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include "parsers/core/text.h"
 
 namespace bertbench {
 namespace {
 
-bool is_name_byte(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
 bool is_name(std::string_view text) {
-  return !text.empty() && !is_digit(text[0]) && std::all_of(text.begin(), text.end(), is_name_byte);
+  return !text.empty() && !is_digit(text[0]) && std::all_of(text.begin(), text.end(), is_name_char);
 }
 
 constexpr std::string_view kTriple[] = {"'''", "\"\"\""};
@@ -153,7 +150,7 @@ void NotebookSettings::read_options(std::string_view line) {
   for (std::size_t at = 0; (at = line.find("--", at)) != std::string_view::npos;) {
     at += 2;
     std::size_t end = at;
-    while (end < line.size() && (is_name_byte(line[end]) || line[end] == '-')) ++end;
+    while (end < line.size() && (is_name_char(line[end]) || line[end] == '-')) ++end;
     const std::string_view option = line.substr(at, end - at);
     std::string_view rest = line.substr(end);
     at = end;

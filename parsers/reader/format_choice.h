@@ -37,7 +37,7 @@ struct Evidence {
   [[nodiscard]] bool beats(const Evidence& other) const;
 };
 
-/// Its records have neither a time nor a rate.
+/// It has records, none of them with a time or a rate, and it states no closing rate.
 [[nodiscard]] bool has_losses_only(const RunDraft& run);
 
 [[nodiscard]] Evidence evidence_of(const RunBuilder& found, std::int64_t matched);

@@ -36,8 +36,8 @@ void read_blocks(ByteSource& source, Take take) {
 }  // namespace
 
 bool reads_more(const std::vector<RunLog>& generic, const std::vector<RunLog>& named) {
-  return std::ranges::any_of(generic, [&](const RunLog& run) {
-    if (!any_training(named)) return true;
+  if (!any_training(named)) return !generic.empty();
+  return std::ranges::any_of(generic, [](const RunLog& run) {
     // What a named format leaves out on its lines it has a reason to leave out; a logger's stamps
     // are not its own.
     return run.format == kGenericName && run.kind == WorkKind::training && run.clock_is_wall &&

@@ -119,8 +119,8 @@ std::optional<std::int64_t> OutcomeRules::stated_end(const Sign* failure, std::i
 
 // Of a log without a step: where the program was launched once more after a failure, and nothing
 // shows that this launch failed (quoted/several_runs.the_last_launch_of_two_without_a_step). The
-// ranks of one launch print its first lines as well, some of them after another has failed: a
-// launch that began with one such line has none of those.
+// ranks of one launch print its first lines as well, some of them after another has failed: where
+// exactly one such line came before the failure, a later one is of a new launch.
 std::optional<std::int64_t> OutcomeRules::launch_again(std::int64_t failure_line,
                                                        std::int64_t begin_line,
                                                        std::int64_t end_line) const {

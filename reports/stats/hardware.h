@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "parsers/core/error.h"
 #include "parsers/core/notice.h"
 #include "reports/stats/flops.h"
 

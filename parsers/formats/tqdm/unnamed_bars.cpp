@@ -285,8 +285,8 @@ RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
     }
   }
   if (!sure && !named && (longest->values || out.asked_for)) {
-    std::string why = "its name is values that may be losses";
-    if (out.asked_for) why = "this format was asked for";
+    const char* const why =
+        out.asked_for ? "this format was asked for" : "its name is values that may be losses";
     longest->draft->log.notices.push_back(
         make_notice(NoticeCode::unproven_bar_taken, longest->line, left.size(), why));
     sure = reported = true;
