@@ -24,7 +24,7 @@ class EveryBuild : public ::testing::TestWithParam<const char*> {
 };
 
 TEST(Philox, equals_the_vectors_published_by_its_authors) {
-  // Random123 1.14, kat_vectors, philox4x32 10.
+  // Random123 1.14, kat_vectors, philox4x32 10 and 7.
   EXPECT_EQ(philox({0, 0, 0, 0}, {0, 0}),
             (std::array<std::uint32_t, 4>{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   constexpr std::uint32_t kOnes = 0xffffffff;
@@ -32,16 +32,74 @@ TEST(Philox, equals_the_vectors_published_by_its_authors) {
             (std::array<std::uint32_t, 4>{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
   EXPECT_EQ(philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}),
             (std::array<std::uint32_t, 4>{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
+  EXPECT_EQ(philox<7>({0, 0, 0, 0}, {0, 0}),
+            (std::array<std::uint32_t, 4>{0x5f6fb709, 0x0d893f64, 0x4f121f81, 0x4f730a48}));
+  EXPECT_EQ(philox<7>({kOnes, kOnes, kOnes, kOnes}, {kOnes, kOnes}),
+            (std::array<std::uint32_t, 4>{0x5207ddc2, 0x45165e59, 0x4d8ee751, 0x8c52f662}));
+  EXPECT_EQ(philox<7>({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}),
+            (std::array<std::uint32_t, 4>{0x4dfccaba, 0x190a87f0, 0xc47362ba, 0xb6b5242a}));
+}
+
+TEST(Dropout, element_e_has_half_e_modulo_8_of_seven_rounds_of_philox) {
+  const DropoutKey key =
+      dropout_key(0x299f31d0a4093822ULL, 0x03707344, 0x13198a2e, 0x85a308d3, 0.5);
+  // Block 3 of elements; the counter's other words and the key are those of the published vector.
+  const auto words = philox<7>({3, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0});
+  for (std::uint64_t i = 0; i < 8; ++i) {
+    const std::uint32_t half = i % 2 == 0 ? words[i / 2] & 0xffff : words[i / 2] >> 16;
+    EXPECT_EQ(dropout_keeps(key, 24 + i), half >= 32768) << i;
+  }
+}
+
+TEST(Dropout, a_probability_is_rounded_to_16_bits_and_the_scale_keeps_the_mean) {
+  const auto threshold_of = [](double probability) {
+    const DropoutKey key = dropout_key(1, 2, 3, 4, probability);
+    EXPECT_NEAR(static_cast<double>(key.scale) * (65536 - key.threshold) / 65536, 1, 1e-7);
+    return key.threshold;
+  };
+  EXPECT_EQ(threshold_of(0.1), 6554);
+  EXPECT_EQ(threshold_of(0.5), 32768);
+  EXPECT_EQ(threshold_of(0.999), 65470);
+  EXPECT_EQ(threshold_of(1e-9), 1) << "the least that can be dropped";
+  EXPECT_EQ(threshold_of(1 - 1e-9), 65535) << "the most";
+}
+
+/// Pairs of elements that are both kept, as a share of all pairs, against independent draws.
+TEST(Dropout, elements_are_independent_of_their_neighbours_and_of_other_masks) {
+  constexpr std::uint64_t kPairs = 1 << 19;
+  constexpr double kProbability = 0.1;
+  constexpr double kBoth = (1 - kProbability) * (1 - kProbability);
+  const double bound = 5 * std::sqrt(kBoth * (1 - kBoth) / kPairs);
+  const auto share = [](const DropoutKey& one, const DropoutKey& other, std::uint64_t distance) {
+    std::uint64_t both = 0;
+    for (std::uint64_t i = 0; i < kPairs; ++i) {
+      // No element is in two pairs.
+      const std::uint64_t element = i / distance * 2 * distance + i % distance;
+      both += dropout_keeps(one, element) && dropout_keeps(other, element + distance) ? 1 : 0;
+    }
+    return static_cast<double>(both) / kPairs;
+  };
+  const DropoutKey key = dropout_key(1, 2, 3, 4, kProbability);
+  // 1: the halves of a word; 2, 4: words of a block; 8 and more: blocks, rows of 64 and of 768.
+  for (const std::uint64_t distance : {1, 2, 4, 8, 16, 64, 768}) {
+    EXPECT_NEAR(share(key, key, distance), kBoth, bound) << "at a distance of " << distance;
+  }
+  EXPECT_NEAR(share(key, dropout_key(2, 2, 3, 4, kProbability), 1), kBoth, bound) << "seeds";
+  EXPECT_NEAR(share(key, dropout_key(1, 3, 3, 4, kProbability), 1), kBoth, bound) << "steps";
+  EXPECT_NEAR(share(key, dropout_key(1, 2, 4, 4, kProbability), 1), kBoth, bound) << "sites";
+  EXPECT_NEAR(share(key, dropout_key(1, 2, 3, 5, kProbability), 1), kBoth, bound) << "sequences";
 }
 
 TEST_P(EveryBuild, drops_exactly_what_the_scalar_definition_drops) {
   const DropoutKey key = dropout_key(0x123456789abcdefULL, 77, 5, (3LL << 32) + 9, 0.1);
-  for (const std::uint64_t first : {0U, 1U, 63U, 64U, 100U, 1000U}) {
-    std::vector<float> factors(333 + 64);
-    build_->dropout_factors(key, first, 333, factors.data());
-    for (std::uint64_t i = 0; i < 333; ++i) {
-      ASSERT_EQ(factors[i] != 0, dropout_keeps(key, first + i)) << first << " + " << i;
-      ASSERT_TRUE(factors[i] == 0 || factors[i] == key.scale);
+  for (const std::uint64_t first : {0U, 1U, 7U, 8U, 63U, 64U, 100U, 1000U}) {
+    for (const std::uint64_t count : {1U, 57U, 64U, 128U, 333U}) {
+      std::vector<float> factors(count + 64);
+      build_->dropout_factors(key, first, static_cast<std::int64_t>(count), factors.data());
+      for (std::uint64_t i = 0; i < count; ++i) {
+        ASSERT_EQ(factors[i] != 0, dropout_keeps(key, first + i)) << first << " + " << i;
+        ASSERT_TRUE(factors[i] == 0 || factors[i] == key.scale);
+      }
     }
   }
 }

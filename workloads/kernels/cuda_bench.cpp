@@ -183,7 +183,7 @@ Work norm(const Device& device, const Shape& shape, bool backward) {
   f.bias = m->vectors.as<float>();
   f.gamma = f.bias + width;
   f.beta = f.gamma + width;
-  f.before = some_dropout();
+  f.dropout = some_dropout();
   f.kept = m->kept.as<std::uint8_t>();
   f.epsilon = 1e-12F;
   f.output = m->output.data();
@@ -208,7 +208,7 @@ Work norm(const Device& device, const Shape& shape, bool backward) {
   b.mean = f.mean;
   b.rstd = f.rstd;
   b.gamma = f.gamma;
-  b.before = f.before;
+  b.dropout = f.dropout;
   b.kept = f.kept;
   b.d_sum = m->output.data();
   b.d_input = m->d_input.data();

@@ -40,23 +40,23 @@ struct MaskJob {
 void mask_kernel(MaskJob job) {
   const int lane = static_cast<int>(threadIdx.x);
   const DropoutKey key = key_of(job.dropout, job.sequence);
-  const std::uint64_t first = job.first / 64 * 64;
-  if (job.width <= 1024) job.out[lane] = kept_row<1>(key, first, job.width, lane, 0);
+  if (job.width <= 1024) job.out[lane] = kept_row<1, 4>(key, job.first, job.width, lane, 0);
   for (int part = 0; part < 2; ++part) {
-    job.out[32 + 32 * part + lane] = kept_row<2>(key, first, job.width, lane, part);
+    job.out[32 + 32 * part + lane] = kept_row<2, 4>(key, job.first, job.width, lane, part);
   }
 }
 
 TEST(CudaDropout, masks_are_those_of_the_scalar_definition) {
-  for (const std::uint64_t first : {0ULL, 64ULL, 91ULL, 1000ULL}) {
-    for (const int width : {36, 128, 768, 1024, 1100, 1600, 2048}) {
+  for (const std::uint64_t position : {0ULL, 1ULL, 91ULL, 1000ULL}) {
+    for (const int width : {36, 40, 128, 768, 1024, 1100, 1600, 2048}) {
+      const std::uint64_t first = position * static_cast<std::uint64_t>(width);
       std::uint64_t out[96] = {};
       const std::int64_t far = (1LL << 33) + 5;  // the index's high half is part of the key
       launch(mask_kernel, blocks(1), dim3(32), 0, nullptr,
              MaskJob{some_dropout(far), 2, first, width, out});
       const DropoutKey key = dropout_key(77, 3, 9, far + 2, 0.4);
       for (int column = 0; column < width; ++column) {
-        const bool kept = dropout_keeps(key, first / 64 * 64 + static_cast<std::uint64_t>(column));
+        const bool kept = dropout_keeps(key, first + static_cast<std::uint64_t>(column));
         const int lane = column % 256 / 8;
         const int group = column / 256;
         const auto bit_of = [&](int at, int shift) { return out[at] >> (shift + column % 8) & 1U; };

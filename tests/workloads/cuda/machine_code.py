@@ -24,8 +24,6 @@ SKIPPED = 77
 
 # Stack bytes that a kernel may have. Every other kernel keeps all of its values in registers.
 LOCAL_MEMORY = {
-    "flash_forward_kernel<*, true>": 16,  # one of a Philox block's four words, chosen by an index
-    "norm_forward_kernel<*, 2, 4, false>": 16,  # the same
     "reduce_partials_kernel": 56,  # one of the arguments' pointers, chosen by an index
 }
 

@@ -257,15 +257,15 @@ NormForward Step::forward_of(const NormStep<void>& step, std::int64_t rows) cons
   norm.residual = step.residual;
   norm.gamma = weights + step.at.weight;
   norm.beta = weights + step.at.bias;
-  norm.before = dropout(step.before, model.hidden_dropout);
-  norm.after = dropout(step.after, model.hidden_dropout);
-  if (norm.before.on || norm.after.on) norm.places = batch.places;
+  norm.drops_output = step.after.has_value();
+  norm.dropout = dropout(norm.drops_output ? step.after : step.before, model.hidden_dropout);
+  if (norm.dropout.on) norm.places = batch.places;
   norm.epsilon = static_cast<float>(model.layer_norm_epsilon);
   norm.output = step.output;
   norm.mean = step.mean;
   norm.rstd = step.rstd;
   if (fp8 != nullptr) norm.largest = fp8->around_norm(step.at).input;
-  if (norm.before.on || norm.after.on) {
+  if (norm.dropout.on) {
     norm.kept = reinterpret_cast<std::uint8_t*>(step.rstd +
                                                 options.micro_batch_size * options.sequence_length);
   }
@@ -296,8 +296,8 @@ void Step::norm_backward(const NormStep<void>& step, std::int64_t rows,
   norm.mean = step.mean;
   norm.rstd = step.rstd;
   norm.gamma = forward.gamma;
-  norm.before = forward.before;
-  norm.after = forward.after;
+  norm.dropout = forward.dropout;
+  norm.drops_output = forward.drops_output;
   norm.kept = forward.kept;
   norm.partials = act.partials;
   norm.sum_gamma = gradients + step.at.weight;

@@ -20,41 +20,52 @@ struct DropoutSite {
   }
 };
 
+/// Of Philox, for dropout: the fewest that pass BigCrush.
+inline constexpr int kDropoutRounds = 7;
+
 /// Dropout of one site for one sequence. The mask depends on the seed, the optimizer step, the
 /// site, the sequence's index in the job and the element's index inside the sequence, and on
 /// nothing else: not on the rank, the batch or the thread. Backward makes it again.
 ///
-/// Element e of a sequence is [position, hidden] or [head, query, key] in row-major order. It uses
-/// word (e % 64) / 16 of Philox block 16 * (e / 64) + e % 16, so that 16 SIMD lanes computing 16
-/// blocks yield 64 neighbouring elements without a transposition.
+/// Element e of a sequence is [position, hidden] or [head, query, key] in row-major order. It has
+/// 16 random bits, half e % 8 of the 128 of Philox block e / 8: the lower half of a word comes
+/// first, so words in memory are halves in the order of their elements.
 struct DropoutKey {
-  std::uint32_t key0 = 0, key1 = 0;  ///< seed
-  std::uint32_t sequence = 0;        ///< low half of the sequence index
-  std::uint32_t site = 0;            ///< site, with the high half of the index above bit 16
-  std::uint32_t step = 0;            ///< optimizer step
-  std::uint32_t threshold = 0;       ///< dropped when the word is below: p * 2^32
-  float scale = 1;                   ///< 1 / (1 - p)
+  PhiloxKeys<kDropoutRounds> rounds{};  ///< made of the seed
+  std::uint32_t sequence = 0;           ///< low half of the sequence index
+  std::uint32_t site = 0;               ///< site, with the high half of the index above bit 16
+  std::uint32_t step = 0;               ///< optimizer step
+  std::uint32_t threshold = 1;          ///< dropped when the 16 bits are below, 1 .. 65535
+  float scale = 1;                      ///< 1 / (1 - threshold / 65536)
 };
 
+/// Probability 0 < p < 1 is rounded to the nearest of 1/65536 .. 65535/65536 (0.1 becomes
+/// 0.100006), and the scale is of what it became: the mean of what dropout leaves is exact.
 constexpr DropoutKey dropout_key(std::uint64_t seed, std::int64_t step, std::uint32_t site,
                                  std::int64_t sequence, double probability) {
+  constexpr double kRange = 65536;
   const auto index = static_cast<std::uint64_t>(sequence);
   DropoutKey key;
-  key.key0 = static_cast<std::uint32_t>(seed);
-  key.key1 = static_cast<std::uint32_t>(seed >> 32);
+  key.rounds = philox_keys<kDropoutRounds>(
+      {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
   key.sequence = static_cast<std::uint32_t>(index);
   key.site = site ^ (static_cast<std::uint32_t>(index >> 32) << 16);
   key.step = static_cast<std::uint32_t>(step);
-  key.threshold = static_cast<std::uint32_t>(probability * 4294967296.0);
-  key.scale = static_cast<float>(1.0 / (1.0 - probability));
+  const auto nearest = static_cast<std::uint32_t>(probability * kRange + 0.5);
+  key.threshold = nearest < 1 ? 1 : nearest > 65535 ? 65535 : nearest;
+  key.scale = static_cast<float>(kRange / (kRange - key.threshold));
   return key;
+}
+
+/// The 128 bits of elements 8 block .. 8 block + 7.
+constexpr std::array<std::uint32_t, 4> dropout_words(const DropoutKey& key, std::uint32_t block) {
+  return philox_rounds({block, key.sequence, key.site, key.step}, key.rounds);
 }
 
 /// Scalar definition; the vector kernels are tested against it.
 constexpr bool dropout_keeps(const DropoutKey& key, std::uint64_t element) {
-  const auto block = static_cast<std::uint32_t>(16 * (element / 64) + element % 16);
-  const auto words = philox({block, key.sequence, key.site, key.step}, {key.key0, key.key1});
-  return words[(element % 64) / 16] >= key.threshold;
+  const auto words = dropout_words(key, static_cast<std::uint32_t>(element / 8));
+  return (words[element % 8 / 2] >> (16 * (element % 2)) & 0xFFFFU) >= key.threshold;
 }
 
 }  // namespace bert

@@ -58,12 +58,6 @@ __device__ __forceinline__ float from_float<float>(float x) {
   return x;
 }
 
-/// Eight neighbours as their type.
-template <typename T>
-struct Eight {
-  T value[8];
-};
-
 /// Vectors of 16 and 8 bytes as plain words.
 struct alignas(16) Words {
   std::uint32_t word[4];
@@ -103,6 +97,29 @@ __device__ __forceinline__ std::uint32_t pack<Half>(float low, float high) {
 }
 #endif
 
+/// Both numbers of such a word.
+template <typename T>
+__device__ __forceinline__ void unpack(std::uint32_t word, float* two) {
+  T values[2];
+  memcpy(values, &word, sizeof values);
+  two[0] = to_float(values[0]);
+  two[1] = to_float(values[1]);
+}
+#ifdef __CUDACC__  // one instruction each; the compiler would first give each number a register
+template <>
+__device__ __forceinline__ void unpack<Bf16>(std::uint32_t word, float* two) {
+  two[0] = __uint_as_float(word << 16);
+  two[1] = __uint_as_float(word & 0xffff0000U);
+}
+template <>
+__device__ __forceinline__ void unpack<Half>(std::uint32_t word, float* two) {
+  __half2 values;
+  memcpy(&values, &word, sizeof values);
+  two[0] = __low2float(values);
+  two[1] = __high2float(values);
+}
+#endif
+
 /// 2^x and 1 / x of the special-function unit: within 2 and 1 units in the last place of fp32 (PTX
 /// manual, ex2.approx and rcp.approx); results below the smallest normal number become 0.
 __device__ __forceinline__ float fast_exp2(float x) {
@@ -136,16 +153,40 @@ __device__ __forceinline__ void store_words(void* to, const Words& words) {
 #endif
 }
 
-/// Starts to load columns column .. column + 7 of a row of `width`, where they are a whole group;
-/// the work between this and finish_eight() hides the time that memory takes. Held in words, as the
-/// compiler gives each 16-bit number of a struct a register of its own.
+/// Eight neighbours as they lie in memory. Held in words, as the compiler gives each 16-bit number
+/// of a struct a register of its own.
 template <typename T>
-struct Started {
+struct Eight {
   Words words[sizeof(T) / 2];
 };
 template <typename T>
-__device__ __forceinline__ Started<T> start_eight(const T* row, int column, int width, bool whole) {
-  Started<T> started = {};
+__device__ __forceinline__ Eight<T> pack_eight(const float* values) {
+  Eight<T> eight;
+  if constexpr (sizeof(T) == 2) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      eight.words[0].word[i] = pack<T>(values[2 * i], values[2 * i + 1]);
+    }
+  } else {
+    memcpy(&eight, values, sizeof eight);
+  }
+  return eight;
+}
+template <typename T>
+__device__ __forceinline__ void unpack_eight(const Eight<T>& eight, float* values) {
+  if constexpr (sizeof(T) == 2) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) unpack<T>(eight.words[0].word[i], values + 2 * i);
+  } else {
+    memcpy(values, &eight, sizeof eight);
+  }
+}
+
+/// Starts to load columns column .. column + 7 of a row of `width`, where they are a whole group;
+/// the work between this and finish_eight() hides the time that memory takes.
+template <typename T>
+__device__ __forceinline__ Eight<T> start_eight(const T* row, int column, int width, bool whole) {
+  Eight<T> started = {};
   if (!whole || column >= width) return started;
 #pragma unroll
   for (int i = 0; i < static_cast<int>(sizeof(T) / 2); ++i) {
@@ -156,15 +197,9 @@ __device__ __forceinline__ Started<T> start_eight(const T* row, int column, int 
 /// The same columns as floats; beyond the width 0. `whole`: width and address are multiples of 8,
 /// so a group lies inside the row or outside it.
 template <typename T>
-__device__ __forceinline__ void finish_eight(const Started<T>& started, const T* row, int column,
+__device__ __forceinline__ void finish_eight(const Eight<T>& started, const T* row, int column,
                                              int width, bool whole, float* out) {
-  if (whole && column < width) {
-    Eight<T> eight;
-    memcpy(&eight, &started, sizeof eight);
-#pragma unroll
-    for (int i = 0; i < 8; ++i) out[i] = to_float(eight.value[i]);
-    return;
-  }
+  if (whole && column < width) return unpack_eight(started, out);
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
     out[i] = !whole && column + i < width ? to_float(row[column + i]) : 0.0F;
@@ -177,19 +212,15 @@ __device__ __forceinline__ void load_eight(const T* row, int column, int width, 
 }
 
 template <typename T>
+__device__ __forceinline__ void store_eight(T* to, const Eight<T>& eight) {
+  store_words(to, eight.words[0]);
+  if constexpr (sizeof(T) == 4) store_words(to + 4, eight.words[1]);
+}
+template <typename T>
 __device__ __forceinline__ void store_eight(T* row, int column, int width, bool whole,
                                             const float* values) {
   if (whole) {
-    if (column >= width) return;
-    if constexpr (sizeof(T) == 2) {
-      store_words(row + column, {{pack<T>(values[0], values[1]), pack<T>(values[2], values[3]),
-                                  pack<T>(values[4], values[5]), pack<T>(values[6], values[7])}});
-    } else {
-      Words halves[2];
-      memcpy(halves, values, sizeof halves);
-      store_words(row + column, halves[0]);
-      store_words(row + column + 4, halves[1]);
-    }
+    if (column < width) store_eight(row + column, pack_eight<T>(values));
     return;
   }
 #pragma unroll

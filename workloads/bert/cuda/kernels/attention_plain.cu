@@ -52,7 +52,7 @@ struct Place {
     const std::uint64_t element =
         (static_cast<std::uint64_t>(head) * s + static_cast<std::uint64_t>(query)) * s +
         static_cast<std::uint64_t>(j);
-    return dropout_keeps(key, element) ? key.scale : 0.0F;
+    return keeps(key, element) ? key.scale : 0.0F;
   }
 };
 

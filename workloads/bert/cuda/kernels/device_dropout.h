@@ -15,65 +15,58 @@ __device__ __forceinline__ DropoutKey key_of(const Dropout& dropout, std::int64_
   return key;
 }
 
-/// Lanes 0-15 compute the blocks of one group of 64 elements, lanes 16-31 those of another: bits
-/// [0, 16) and [16, 32) of word[w] say which of elements 16 w .. 16 w + 15 of each are kept.
-struct KeptGroups {
-  unsigned word[4];
-};
-__device__ __forceinline__ KeptGroups kept_groups(const DropoutKey& key, std::uint32_t low_group,
-                                                  std::uint32_t high_group, int lane) {
-  const std::uint32_t group = lane < 16 ? low_group : high_group;
-  const auto words =
-      philox({16 * group + static_cast<std::uint32_t>(lane % 16), key.sequence, key.site, key.step},
-             {key.key0, key.key1});
-  KeptGroups kept;
+/// 2 bits + 1 where value + addend has 33 bits, else 2 bits.
+__device__ __forceinline__ unsigned append_carry(unsigned bits, std::uint32_t value,
+                                                 std::uint32_t addend) {
+#ifdef __CUDACC__  // two instructions; of a comparison the compiler makes four
+  unsigned out;
+  asm("{.reg .u32 sum; add.cc.u32 sum, %1, %2; addc.u32 %0, %3, %3;}"
+      : "=r"(out)
+      : "r"(value), "r"(addend), "r"(bits));
+  return out;
+#else
+  return 2 * bits + (value + addend < value ? 1 : 0);
+#endif
+}
+
+/// Whether the eight elements of a Philox block are kept: bit i is that of element 8 block + i.
+__device__ __forceinline__ unsigned kept_eight(const DropoutKey& key, std::uint32_t block) {
+  const auto words = dropout_words(key, block);
+  // From the threshold on a number gives a carry. Where the element's half of a word is the upper
+  // one, the lower cannot change that.
+  const std::uint32_t addend = 0U - (key.threshold << 16);
+  unsigned kept = 0;
 #pragma unroll
-  for (int w = 0; w < 4; ++w) kept.word[w] = __ballot_sync(kAllLanes, words[w] >= key.threshold);
+  for (int i = 7; i >= 0; --i) {
+    const std::uint32_t word = words[static_cast<std::size_t>(i / 2)];
+    kept = append_carry(kept, i % 2 != 0 ? word : word << 16, addend);
+  }
   return kept;
 }
-/// Kept bits of this lane's 8 elements first + 8 lane .. + 7 of a group of 256, first % 64 == 0.
-__device__ __forceinline__ unsigned kept_eight(const DropoutKey& key, std::uint64_t first,
-                                               int lane) {
-  const auto group = static_cast<std::uint32_t>(first / 64);
-  unsigned mask = 0;
-#pragma unroll
-  for (int pass = 0; pass < 2; ++pass) {
-    const auto low = group + 2 * static_cast<std::uint32_t>(pass);
-    const KeptGroups kept = kept_groups(key, low, low + 1, lane);
-    const int w = lane % 8 / 2;
-    unsigned word = kept.word[0];
-    word = w == 1 ? kept.word[1] : word;
-    word = w == 2 ? kept.word[2] : word;
-    word = w == 3 ? kept.word[3] : word;
-    const unsigned own = word >> (16 * (lane / 8 % 2) + 8 * (lane % 2)) & 0xffU;
-    mask = lane / 16 == pass ? own : mask;
-  }
-  return mask;
+/// dropout_keeps() without an index into registers.
+__device__ __forceinline__ bool keeps(const DropoutKey& key, std::uint64_t element) {
+  return (kept_eight(key, static_cast<std::uint32_t>(element / 8)) >> (element % 8) & 1U) != 0;
 }
 
 /// Kept bits of this lane's columns of a row, 8 bits a group of 256 columns. The row's groups are
-/// dealt out to `kShare` warps in turn: this one has groups part, part + kShare, ..., at most four.
-/// `first` is the element of column 0. All lanes of the warp call. kWhole: the width is known to be
-/// a multiple of 64.
-template <int kShare, bool kWhole = false>
+/// dealt out to `kShare` warps in turn: this one has groups part, part + kShare, ..., kGroups at
+/// most. `first` is the element of column 0. kWhole: the width is known to be a multiple of 8.
+template <int kShare, int kGroups, bool kWhole = false>
 __device__ __forceinline__ unsigned kept_row(const DropoutKey& key, std::uint64_t first, int width,
                                              int lane, int part) {
   unsigned mask = 0;
-  if (kWhole || width % 64 == 0) {
-    int shift = 0;
+#pragma unroll
+  for (int g = 0; g < kGroups; ++g) {
+    const int column = 256 * (kShare * g + part) + 8 * lane;
+    if (column >= width) continue;
+    const std::uint64_t element = first + static_cast<std::uint64_t>(column);
+    if (kWhole || width % 8 == 0) {
+      mask |= kept_eight(key, static_cast<std::uint32_t>(element / 8)) << (8 * g);
+    } else if constexpr (!kWhole) {  // models of odd sizes: one element at a time
 #pragma unroll 1
-    for (int column = 256 * part; column < width; column += 256 * kShare) {
-      mask |= kept_eight(key, first + static_cast<std::uint64_t>(column), lane) << shift;
-      shift += 8;
-    }
-    return mask;
-  }
-  if constexpr (!kWhole) {  // models of odd sizes: one element at a time
-#pragma unroll 1
-    for (int i = 0; i < 32; ++i) {
-      const int group = kShare * (i / 8) + part;
-      const auto column = static_cast<std::uint64_t>(256 * group + 8 * lane + i % 8);
-      if (dropout_keeps(key, first + column)) mask |= 1U << i;
+      for (unsigned i = 0; i < 8; ++i) {
+        if (keeps(key, element + i)) mask |= 1U << (8 * static_cast<unsigned>(g) + i);
+      }
     }
   }
   return mask;

@@ -79,8 +79,8 @@ __device__ __forceinline__ T* out_at(const FlashPlace& p, T* out, int i) {
 template <int kThreads, int kTileRows, typename T>
 __device__ __forceinline__ void start_rows(T* tile, const T* from, std::int64_t stride, int rows) {
   constexpr int kRows = kThreads / 8;  ///< that all threads copy at once
-  const int column = static_cast<int>(threadIdx.x) % 8 * 8;
-  int row = static_cast<int>(threadIdx.x) / 8;
+  const int column = static_cast<int>(threadIdx.x % 8 * 8);
+  int row = static_cast<int>(threadIdx.x / 8);
 #pragma unroll
   for (int pass = 0; pass < kTileRows / kRows; ++pass, row += kRows) {
     const bool inside = row < rows;
@@ -152,48 +152,51 @@ __device__ __forceinline__ void add_weighted_rows(const float (*weights)[4], con
   }
 }
 
+/// Byte b of lane t of four neighbours holds two bits for each of them; afterwards lane t has in
+/// bits 2 s, 2 s + 1 of byte b those that lane s held for it.
+__device__ __forceinline__ std::uint32_t exchange_in_quads(std::uint32_t bits, int t) {
+#pragma unroll
+  for (int lanes = 1; lanes <= 2; ++lanes) {
+    // Two by two: of each byte's pairs of fields, the lower lane gives its upper, the upper its
+    // lower one.
+    const bool upper = (t & lanes) != 0;
+    const int shift = 2 * lanes;
+    const std::uint32_t low = lanes == 1 ? 0x33333333U : 0x0F0F0F0FU;
+    const std::uint32_t own = upper ? ~low : low;
+    const std::uint32_t other = __shfl_xor_sync(kAllLanes, bits, lanes);
+    bits = (bits & own) | ((upper ? other >> shift : other << shift) & ~own);
+  }
+  return bits;
+}
+
 /// Dropout of 16 queries against 64 keys, as a lane holds their scores: bit 16 r + 2 n + j is that
-/// of query `query` + g + 8 r and key `from` + 8 n + 2 t + j. Each Philox block's four words are of
-/// keys that one lane holds.
+/// of query `query` + g + 8 r and key `from` + 8 n + 2 t + j. All lanes of the warp call.
 __device__ __forceinline__ std::uint32_t kept_bits(const Attention& a, const FlashPlace& p,
                                                    const DropoutKey& key, int query, int from) {
   std::uint32_t bits = 0;
+  if (a.length % 8 == 0) {
+    const auto blocks_of_row = static_cast<std::uint32_t>(a.length / 8);
+    // Keys from + 8 n .. + 7 are a block. This lane draws those of n = t and n = t + 4.
+    const std::uint32_t first =
+        static_cast<std::uint32_t>(p.head * a.length + query + p.g) * blocks_of_row +
+        static_cast<std::uint32_t>(from / 8 + p.t);
+#pragma unroll
+    for (unsigned i = 0; i < 4; ++i) {
+      bits |= kept_eight(key, first + i / 2 * 8 * blocks_of_row + i % 2 * 4) << (8 * i);
+    }
+    return exchange_in_quads(bits, p.t);
+  }
+  for (int r = 0; r < 2; ++r) {  // one element at a time
+    const std::uint64_t first =
+        static_cast<std::uint64_t>(p.head * a.length + query + p.g + 8 * r) *
+            static_cast<std::uint64_t>(a.length) +
+        static_cast<std::uint64_t>(from + 2 * p.t);
 #pragma unroll 1
-  for (int r = 0; r < 2; ++r) {
-    const int row = p.head * a.length + query + p.g + 8 * r;
-    std::uint32_t part = 0;
-    if (a.length % 64 == 0) {
-      const auto group =
-          static_cast<std::uint32_t>(row) * static_cast<std::uint32_t>(a.length / 64) +
-          static_cast<std::uint32_t>(from / 64);
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-#pragma unroll
-        for (int j = 0; j < 2; ++j) {
-          const auto words =
-              philox({16 * group + static_cast<std::uint32_t>(8 * half + 2 * p.t + j), key.sequence,
-                      key.site, key.step},
-                     {key.key0, key.key1});
-#pragma unroll
-          for (int w = 0; w < 4; ++w) {
-            if (words[static_cast<std::size_t>(w)] >= key.threshold) {
-              part |= 1U << (2 * (2 * w + half) + j);
-            }
-          }
-        }
-      }
-    } else {  // one element at a time
-      const std::uint64_t first =
-          static_cast<std::uint64_t>(row) * static_cast<std::uint64_t>(a.length) +
-          static_cast<std::uint64_t>(from + 2 * p.t);
-#pragma unroll 1
-      for (int i = 0; i < 16; ++i) {
-        if (dropout_keeps(key, first + static_cast<std::uint64_t>(8 * (i / 2) + i % 2))) {
-          part |= 1U << i;
-        }
+    for (int i = 0; i < 16; ++i) {
+      if (keeps(key, first + static_cast<std::uint64_t>(8 * (i / 2) + i % 2))) {
+        bits |= 1U << (16 * r + i);
       }
     }
-    bits |= part << (16 * r);
   }
   return bits;
 }

@@ -30,7 +30,8 @@ struct Dropout {
 /// A row's position and its dropout follow from its place in the padded batch, sequence *
 /// rows_per_sequence + position: the row itself, unless padding was left out and `places` says so.
 ///
-/// output = after(LayerNorm(sum)), sum = before(input + bias) + residual. With `tokens` the input
+/// sum = input + bias + residual, output = LayerNorm(sum). Dropout acts on input + bias or, where
+/// `drops_output` says so, on the output. With `tokens` the input
 /// is word[token] + position[row in sequence] + segment[segment] (if any). `sum` is rounded to T
 /// before LayerNorm reads it, as backward will.
 struct NormForward {
@@ -45,7 +46,8 @@ struct NormForward {
   const float* bias = nullptr;                                          ///< [width] or null
   const void* residual = nullptr;                                       ///< T or null
   const float *gamma = nullptr, *beta = nullptr;
-  Dropout before, after;
+  Dropout dropout;
+  bool drops_output = false;
   /// [rows, width / 8] bits of the elements that dropout keeps, for backward; where the width is a
   /// multiple of 64, else unused.
   std::uint8_t* kept = nullptr;
@@ -71,11 +73,12 @@ struct NormBackward {
   const void* d_output = nullptr;
   const void* sum = nullptr;
   const float *mean = nullptr, *rstd = nullptr, *gamma = nullptr;
-  Dropout before, after;
+  Dropout dropout;  ///< and the next, as in NormForward
+  bool drops_output = false;
   const std::uint8_t* kept = nullptr;  ///< as forward left it
   const void* d_bypass = nullptr;  ///< or null: what else reaches `sum`, added to d_sum; may be it
   void* d_sum = nullptr;           ///< may be d_output
-  void* d_input = nullptr;         ///< or null: d_sum through `before`; may be d_output
+  void* d_input = nullptr;  ///< or null: d_sum through the dropout of input + bias; may be d_output
   float* partials = nullptr;
   float *sum_gamma = nullptr, *sum_beta = nullptr;
   float* sum_bias = nullptr;         ///< column sums of d_input, or null

@@ -26,16 +26,6 @@ __device__ __forceinline__ std::uint32_t larger_magnitudes(std::uint32_t halves,
   return halves;
 }
 
-/// And of eight numbers, rounded to T as they are stored.
-template <typename T>
-__device__ __forceinline__ std::uint32_t larger_of_eight(std::uint32_t halves, const float* x) {
-#pragma unroll
-  for (int k = 0; k < 4; ++k) {
-    halves = larger_magnitudes(halves, pack<T>(x[2 * k], x[2 * k + 1]));
-  }
-  return halves;
-}
-
 /// Takes what the lanes of a warp found to *largest. All lanes of the warp reach it.
 __device__ __forceinline__ void keep_largest(std::uint32_t halves, std::uint32_t* largest) {
 #pragma unroll

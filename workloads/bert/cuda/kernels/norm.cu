@@ -10,6 +10,10 @@ constexpr int kWarps = 4;
 /// Rows of partial sums: nearly the 660 blocks that the 132 multiprocessors of an H100 hold at once
 /// of 16-bit rows of up to 1024 columns; of others they hold fewer.
 constexpr std::int64_t kBackwardBlocks = 640;
+/// That a multiprocessor holds at once of forward: what is left for each thread are 96 registers,
+/// of long rows 128 or, in fp32, 168.
+template <typename T, int kGroups>
+constexpr int kForwardBlocks = (kGroups > 2 ? 3 : 4) + (sizeof(T) == 2 ? 1 : 0);
 
 template <typename Arguments>
 __device__ __forceinline__ std::int64_t place_of_row(const Arguments& a, std::int64_t row) {
@@ -20,9 +24,9 @@ __device__ __forceinline__ std::int64_t place_of_row(const Arguments& a, std::in
 /// turn.
 template <int kShare>
 struct RowShare {
-  int lane = static_cast<int>(threadIdx.x) % kWarp;
-  int part = static_cast<int>(threadIdx.x) / kWarp % kShare;
-  int team = static_cast<int>(threadIdx.x) / kWarp / kShare;  ///< its row among the block's
+  int lane = static_cast<int>(threadIdx.x % kWarp);
+  int part = static_cast<int>(threadIdx.x / kWarp % kShare);
+  int team = static_cast<int>(threadIdx.x / kWarp / kShare);  ///< its row among the block's
   __device__ __forceinline__ int column(int group) const {
     return 256 * (kShare * group + part) + 8 * lane;
   }
@@ -70,8 +74,8 @@ __device__ __forceinline__ float row_sum(const RowShare<kShare>& at, float (*exc
 
 /// What start_eight() began where kWhole; else from memory now.
 template <bool kWhole, typename T>
-__device__ __forceinline__ void finish(const Started<T>& started, const T* row, int column,
-                                       int width, bool whole, float* out) {
+__device__ __forceinline__ void finish(const Eight<T>& started, const T* row, int column, int width,
+                                       bool whole, float* out) {
   if constexpr (kWhole) {
     finish_eight(started, row, column, width, true, out);
   } else {
@@ -79,35 +83,29 @@ __device__ __forceinline__ void finish(const Started<T>& started, const T* row, 
   }
 }
 
-/// Dropout of one row: before and after are never on together. Bit 8 g + i of `kept` is that of
-/// this lane's element i of group g.
+/// Dropout of one row. Bit 8 g + i of `kept` is that of this lane's element i of group g.
 struct RowDropout {
-  __device__ RowDropout(const Dropout& before, const Dropout& after, unsigned bits)
-      : before_on(before.on),
-        after_on(after.on),
-        scale(before.on ? before.key.scale : after.key.scale),
-        kept(bits) {}
+  __device__ RowDropout(bool on, float scale_of_kept, unsigned bits)
+      : scale(on ? scale_of_kept : 1.0F), kept(on ? bits : 0xffffffffU) {}
   __device__ __forceinline__ float factor(int group, int i) const {
     return (kept >> (8 * group + i) & 1U) != 0 ? scale : 0.0F;
   }
-  bool before_on, after_on;
   float scale;
   unsigned kept;
 };
 
 /// The bits by dropout's definition.
-template <bool kWhole, int kShare, typename Arguments>
-__device__ unsigned define_kept(const Arguments& a, std::int64_t place,
+template <bool kWhole, int kGroups, int kShare, typename Arguments>
+__device__ unsigned define_kept(const Arguments& a, int width, std::int64_t place,
                                 const RowShare<kShare>& at) {
-  if (!a.before.on && !a.after.on) return 0;
-  const Dropout& dropout = a.before.on ? a.before : a.after;
+  if (!a.dropout.on) return 0;
   // 32 bits: a device divides 64 in a call. kMostSequences of 32767 rows are as many.
   const auto number = static_cast<std::uint32_t>(place);
   const auto rows = static_cast<std::uint32_t>(a.rows_per_sequence);
   const std::uint64_t element =
-      static_cast<std::uint64_t>(number % rows) * static_cast<std::uint64_t>(a.width);
-  return kept_row<kShare, kWhole>(key_of(dropout, number / rows), element, a.width, at.lane,
-                                  at.part);
+      static_cast<std::uint64_t>(number % rows) * static_cast<std::uint64_t>(width);
+  return kept_row<kShare, kGroups, kWhole>(key_of(a.dropout, number / rows), element, width,
+                                           at.lane, at.part);
 }
 
 /// Embeddings: the sum of the row's vectors in three tables.
@@ -127,10 +125,14 @@ __device__ void load_tables(const NormForward& a, std::int64_t row, std::int64_t
   }
 }
 
-/// A block has kWarps / kShare rows. Where warps share a row, all threads go on to the barriers: a
-/// team beyond the last row reads that row's place and nothing of its values (width 0).
+/// A block has kWarps / kShare rows. A warp that has a row to itself has one of 256 kGroups
+/// columns. Where warps share a row, all threads go on to the barriers: a team beyond the last row
+/// reads that row's place and nothing of its values (width 0).
+///
+/// What is optional is asked once for all groups: so the loads of one kind are on their way
+/// together.
 template <typename T, int kShare, int kGroups, bool kWhole>
-__global__ void __launch_bounds__(kWarps* kWarp, sizeof(T) == 2 ? 5 : 4)
+__global__ void __launch_bounds__(kWarps* kWarp, kForwardBlocks<T, kGroups>)
     norm_forward_kernel(NormForward a) {
   __shared__ float exchange[2][kWarps][2];
   const RowShare<kShare> at;
@@ -138,101 +140,142 @@ __global__ void __launch_bounds__(kWarps* kWarp, sizeof(T) == 2 ? 5 : 4)
   const bool active = wanted < a.rows;
   if (kShare == 1 && !active) return;
   const std::int64_t row = active ? wanted : a.rows - 1;
-  const int width = active ? a.width : 0;
-  const bool whole = kWhole || a.width % 8 == 0;
+  const int columns = kShare == 1 ? 256 * kGroups : a.width;
+  const int width = active ? columns : 0;
+  const bool whole = kWhole || columns % 8 == 0;
   const std::int64_t place = place_of_row(a, row);
-  const T* input = static_cast<const T*>(a.input) + row * a.width;
-  const T* added = static_cast<const T*>(a.residual) + row * a.width;
-  Started<T> started[kGroups] = {};
-  Started<T> residual[kGroups] = {};
+  const T* input = static_cast<const T*>(a.input) + row * columns;
+  const T* added = static_cast<const T*>(a.residual) + row * columns;
+  Eight<T> started[kGroups] = {};
+  Eight<T> residual[kGroups] = {};
   if constexpr (kWhole) {
-#pragma unroll
-    for (int g = 0; g < kGroups; ++g) {
-      if (a.tokens == nullptr) started[g] = start_eight(input, at.column(g), width, whole);
-      if (a.residual != nullptr) residual[g] = start_eight(added, at.column(g), width, whole);
-    }
-  }
-  const RowDropout dropout(a.before, a.after, define_kept<kWhole>(a, place, at));
-  if constexpr (kWhole) {
-    if (a.before.on || a.after.on) {
+    if (a.tokens == nullptr) {
 #pragma unroll
       for (int g = 0; g < kGroups; ++g) {
-        const int column = at.column(g);
-        if (column >= width) continue;
-        a.kept[(row * a.width + column) / 8] = static_cast<std::uint8_t>(dropout.kept >> (8 * g));
+        started[g] = start_eight(input, at.column(g), width, whole);
+      }
+    }
+    if (a.residual != nullptr) {
+#pragma unroll
+      for (int g = 0; g < kGroups; ++g) {
+        residual[g] = start_eight(added, at.column(g), width, whole);
       }
     }
   }
-
-  const bool changed = a.sum != a.input || a.bias != nullptr || a.residual != nullptr;
+  const unsigned bits = define_kept<kWhole, kGroups>(a, columns, place, at);
+  if (kWhole && a.dropout.on) {
+    std::uint8_t* kept = a.kept + row * (columns / 8);
+#pragma unroll
+    for (int g = 0; g < kGroups; ++g) {
+      const int column = at.column(g);
+      if (column < width) kept[column / 8] = static_cast<std::uint8_t>(bits >> (8 * g));
+    }
+  }
 
   float z[kGroups][8];
+  if (a.tokens == nullptr) {
+#pragma unroll
+    for (int g = 0; g < kGroups; ++g) {
+      finish<kWhole>(started[g], input, at.column(g), width, whole, z[g]);
+    }
+  } else {
+#pragma unroll
+    for (int g = 0; g < kGroups; ++g) {
+      load_tables<T>(a, row, place, at.column(g), width, whole, z[g]);
+    }
+  }
+  if (a.bias != nullptr) {
+#pragma unroll
+    for (int g = 0; g < kGroups; ++g) {
+      float bias[8];
+      load_eight(a.bias, at.column(g), width, whole, bias);
+      for (int i = 0; i < 8; ++i) z[g][i] += bias[i];
+    }
+  }
+  // Without dropout or residual times 1 and plus 0: cheaper than to ask for each.
+  const bool drops_input = a.dropout.on && !a.drops_output;
+  const RowDropout of_input(drops_input, a.dropout.key.scale, bits);
+  Eight<T> stored[kGroups];
   float total = 0;
 #pragma unroll
   for (int g = 0; g < kGroups; ++g) {
     const int column = at.column(g);
-    if (a.tokens == nullptr) {
-      finish<kWhole>(started[g], input, column, width, whole, z[g]);
-    } else {
-      load_tables<T>(a, row, place, column, width, whole, z[g]);
-    }
-    if (a.bias != nullptr) {
-      float bias[8];
-      load_eight(a.bias, column, width, whole, bias);
-      for (int i = 0; i < 8; ++i) z[g][i] += bias[i];
-    }
-    if (dropout.before_on) {
-      for (int i = 0; i < 8; ++i) z[g][i] *= dropout.factor(g, i);
-    }
-    if (a.residual != nullptr) {
-      float values[8];
+    float values[8] = {};
+    if (kWhole || a.residual != nullptr) {
       finish<kWhole>(residual[g], added, column, width, whole, values);
-      for (int i = 0; i < 8; ++i) z[g][i] += values[i];
     }
-    for (int i = 0; i < 8; ++i) {
-      z[g][i] = rounded<T>(z[g][i]);
-      total += z[g][i];
-    }
-    if (changed) {
-      store_eight(static_cast<T*>(a.sum) + row * a.width, column, width, whole, z[g]);
+    for (int i = 0; i < 8; ++i) z[g][i] = z[g][i] * of_input.factor(g, i) + values[i];
+    stored[g] = pack_eight<T>(z[g]);
+    unpack_eight(stored[g], z[g]);
+    float part = 0;
+    for (int i = 0; i < 8; ++i) part += z[g][i];
+    total += part;
+  }
+  if (a.sum != a.input || a.bias != nullptr || a.residual != nullptr) {
+    T* sum = static_cast<T*>(a.sum) + row * columns;
+#pragma unroll
+    for (int g = 0; g < kGroups; ++g) {
+      const int column = at.column(g);
+      if (!kWhole) {
+        store_eight(sum, column, width, whole, z[g]);
+      } else if (column < width) {
+        store_eight(sum + column, stored[g]);
+      }
     }
   }
-  const float inverse = 1.0F / static_cast<float>(a.width);
+  const float inverse = 1.0F / static_cast<float>(columns);
   total = row_sum(at, exchange[0], total);
   const float mean = total * inverse;
   float squares = 0;
 #pragma unroll
   for (int g = 0; g < kGroups; ++g) {
+    float part = 0;
     for (int i = 0; i < 8; ++i) {
-      const float d = at.column(g) + i < a.width ? z[g][i] - mean : 0.0F;
-      squares += d * d;
+      const float d = at.column(g) + i < columns ? z[g][i] - mean : 0.0F;
+      part += d * d;
     }
+    squares += part;
   }
   squares = row_sum(at, exchange[1], squares);
   const float rstd = 1.0F / sqrtf(squares * inverse + a.epsilon);
-  std::uint32_t largest = 0;
   if (active && at.part == 0 && at.lane == 0) {
     a.mean[row] = mean;
     a.rstd[row] = rstd;
   }
 #pragma unroll
   for (int g = 0; g < kGroups; ++g) {
-    const int column = at.column(g);
     float gamma[8];
     float beta[8];
-    load_eight(a.gamma, column, width, whole, gamma);
-    load_eight(a.beta, column, width, whole, beta);
-    for (int i = 0; i < 8; ++i) {
-      z[g][i] = (z[g][i] - mean) * rstd * gamma[i] + beta[i];
-      if (dropout.after_on) z[g][i] *= dropout.factor(g, i);
+    load_eight(a.gamma, at.column(g), width, whole, gamma);
+    load_eight(a.beta, at.column(g), width, whole, beta);
+    for (int i = 0; i < 8; ++i) z[g][i] = (z[g][i] - mean) * rstd * gamma[i] + beta[i];
+  }
+  if (a.dropout.on && a.drops_output) {
+    const RowDropout of_output(true, a.dropout.key.scale, bits);
+#pragma unroll
+    for (int g = 0; g < kGroups; ++g) {
+      for (int i = 0; i < 8; ++i) z[g][i] *= of_output.factor(g, i);
     }
-    store_eight(static_cast<T*>(a.output) + row * a.width, column, width, whole, z[g]);
-    if constexpr (kWhole && sizeof(T) == 2) {
-      if (column < width) largest = larger_of_eight<T>(largest, z[g]);
+  }
+  T* output = static_cast<T*>(a.output) + row * columns;
+#pragma unroll
+  for (int g = 0; g < kGroups; ++g) {
+    const int column = at.column(g);
+    stored[g] = pack_eight<T>(z[g]);
+    if (!kWhole) {
+      store_eight(output, column, width, whole, z[g]);
+    } else if (column < width) {
+      store_eight(output + column, stored[g]);
     }
   }
   if constexpr (kWhole && sizeof(T) == 2) {
-    if (a.largest != nullptr) keep_largest(largest, a.largest);
+    if (a.largest == nullptr) return;
+    std::uint32_t largest = 0;
+#pragma unroll
+    for (int g = 0; g < kGroups; ++g) {
+      if (at.column(g) < width) largest = larger_magnitudes(largest, stored[g].words[0]);
+    }
+    keep_largest(largest, a.largest);
   }
 }
 
@@ -260,9 +303,9 @@ __global__ void __launch_bounds__(kWarps* kWarp, kGroups == 1 ? (sizeof(T) == 2 
   const auto vector_of = [&](const void* matrix, std::int64_t row) {
     return static_cast<const T*>(matrix) + row * a.width;
   };
-  Started<T> d_next[kGroups] = {};
-  Started<T> x_next[kGroups] = {};
-  Started<T> bypass_next[kGroups] = {};
+  Eight<T> d_next[kGroups] = {};
+  Eight<T> x_next[kGroups] = {};
+  Eight<T> bypass_next[kGroups] = {};
   unsigned kept_next = 0;
   const auto start = [&](std::int64_t row) {
     if constexpr (kWhole) {
@@ -274,7 +317,7 @@ __global__ void __launch_bounds__(kWarps* kWarp, kGroups == 1 ? (sizeof(T) == 2 
         if (a.d_bypass != nullptr) {
           bypass_next[g] = start_eight(vector_of(a.d_bypass, row), column, a.width, true);
         }
-        if ((a.before.on || a.after.on) && column < a.width) {
+        if (a.dropout.on && column < a.width) {
           const unsigned bits = a.kept[(row * a.width + column) / 8];
           kept_next = g == 0 ? bits : kept_next | bits << (8 * g);
         }
@@ -291,7 +334,7 @@ __global__ void __launch_bounds__(kWarps* kWarp, kGroups == 1 ? (sizeof(T) == 2 
     const int width = active ? a.width : 0;
     float x[kGroups][8];
     float d[kGroups][8];
-    Started<T> bypass[kGroups];
+    Eight<T> bypass[kGroups];
 #pragma unroll
     for (int g = 0; g < kGroups; ++g) {
       const int column = at.column(g);
@@ -300,9 +343,9 @@ __global__ void __launch_bounds__(kWarps* kWarp, kGroups == 1 ? (sizeof(T) == 2 
       bypass[g] = bypass_next[g];
     }
     unsigned kept = kept_next;
-    if constexpr (!kWhole) kept = define_kept<false>(a, place_of_row(a, row), at);
+    if constexpr (!kWhole) kept = define_kept<false, kGroups>(a, a.width, place_of_row(a, row), at);
     if (first + step < a.rows) start(row_of(first + step));
-    const RowDropout dropout(a.before, a.after, kept);
+    const RowDropout dropout(a.dropout.on, a.dropout.key.scale, kept);
     const float mean = a.mean[row];
     const float rstd = a.rstd[row];
     float total = 0;
@@ -312,7 +355,7 @@ __global__ void __launch_bounds__(kWarps* kWarp, kGroups == 1 ? (sizeof(T) == 2 
       const int column = at.column(g);
       float gamma[8];
       load_eight(a.gamma, column, width, whole, gamma);
-      if (dropout.after_on) {
+      if (a.dropout.on && a.drops_output) {
         for (int i = 0; i < 8; ++i) d[g][i] *= dropout.factor(g, i);
       }
       for (int i = 0; i < 8; ++i) {
@@ -340,13 +383,20 @@ __global__ void __launch_bounds__(kWarps* kWarp, kGroups == 1 ? (sizeof(T) == 2 
       }
       store_eight(static_cast<T*>(a.d_sum) + row * a.width, column, width, whole, d[g]);
       if (a.d_input == nullptr) continue;
-      if (dropout.before_on) {
+      if (a.dropout.on && !a.drops_output) {
         for (int i = 0; i < 8; ++i) d[g][i] *= dropout.factor(g, i);
       }
       for (int i = 0; i < 8; ++i) sums[2][g][i] += d[g][i];
-      store_eight(static_cast<T*>(a.d_input) + row * a.width, column, width, whole, d[g]);
-      if constexpr (kWhole && sizeof(T) == 2) {
-        if (column < width) largest = larger_of_eight<T>(largest, d[g]);
+      T* d_input = static_cast<T*>(a.d_input) + row * a.width;
+      if constexpr (kWhole) {
+        if (column >= width) continue;
+        const Eight<T> stored = pack_eight<T>(d[g]);
+        store_eight(d_input + column, stored);
+        if (sizeof(T) == 2 && a.largest != nullptr) {
+          largest = larger_magnitudes(largest, stored.words[0]);
+        }
+      } else {
+        store_eight(d_input, column, width, whole, d[g]);
       }
     }
   }
@@ -383,13 +433,14 @@ __global__ void __launch_bounds__(kWarps* kWarp, kGroups == 1 ? (sizeof(T) == 2 
 template <int kShare, int kGroups, bool kWhole>
 struct Split {};
 
-/// Odd widths, of small models and tests, have one split for all.
+/// The widths of known models have a split without a rest; odd ones, of tests, have one for all.
 template <typename Body>
 void with_forward_split(int width, const Body& body) {
   if (width % 64 != 0) return body(Split<2, 4, false>{});
-  if (width <= 256) return body(Split<1, 1, true>{});
-  if (width <= 512) return body(Split<1, 2, true>{});
-  if (width <= 1024) return body(Split<2, 2, true>{});
+  if (width == 256) return body(Split<1, 1, true>{});
+  if (width == 512) return body(Split<1, 2, true>{});
+  if (width == 768) return body(Split<1, 3, true>{});
+  if (width == 1024) return body(Split<1, 4, true>{});
   return body(Split<4, 2, true>{});
 }
 /// Backward holds seven values a column where forward holds two.
