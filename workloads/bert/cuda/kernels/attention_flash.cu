@@ -94,7 +94,8 @@ __global__ void __launch_bounds__(kFlashThreads, kBlocks) flash_forward_kernel(A
   const float scale = kDropout ? key.scale : 1.0F;
   __syncthreads();
   store_rows(tile_key[0].value, out_at(p, static_cast<T*>(a.output), row), p.hidden, p,
-             p.rows - row, output, scale / total[0], scale / total[1], a.largest);
+             p.rows - row, output, scale * fast_reciprocal(total[0]),
+             scale * fast_reciprocal(total[1]), a.largest);
   if (p.t == 0) {
     float* sums = a.log_sums + (p.sequence * a.heads + p.head) * a.length + row;
     for (int r = 0; r < 2; ++r) {

@@ -26,6 +26,20 @@ struct WholeHead {
 using Sums = float[3][kWarps][kFlashHead];
 static_assert(sizeof(Sums) <= sizeof(WholeHead<std::uint16_t>::key));
 
+/// As start_tile(), all rows of the head. Each address is made anew: with one that goes on from row
+/// to row the compiler is a register short.
+template <typename T>
+__device__ __forceinline__ void start_head(T* tile, const T* from, std::int64_t stride, int rows) {
+  constexpr int kRows = kThreads / 8;
+  const int column = static_cast<int>(threadIdx.x % 8 * 8);
+  int row = static_cast<int>(threadIdx.x / 8);
+#pragma unroll
+  for (int pass = 0; pass < kWholeHead / kRows; ++pass, row += kRows) {
+    const bool inside = row < rows;
+    start_copy(tile + row * kLd + column, from + (inside ? row : 0) * stride + column, inside);
+  }
+}
+
 /// Column sums of a warp's 16 rows.
 __device__ __forceinline__ void leave_warp_sums(const FlashPlace& p, const float (*values)[4],
                                                 float* sums) {
@@ -60,11 +74,10 @@ __global__ void __launch_bounds__(kThreads, kBlocks) whole_head_kernel(Attention
   const FlashPlace p = place_of(a);
   const std::int64_t stride = std::int64_t{3} * p.hidden;
   const T* qkv = static_cast<const T*>(a.qkv);
-  start_rows<kThreads, kWholeHead>(shared->query, qkv_at(p, qkv, 0, 0), stride, p.rows);
-  start_rows<kThreads, kWholeHead>(
-      shared->d_output, out_at(p, static_cast<const T*>(a.d_output), 0), p.hidden, p.rows);
-  start_rows<kThreads, kWholeHead>(shared->key, qkv_at(p, qkv, 1, 0), stride, p.rows);
-  start_rows<kThreads, kWholeHead>(shared->value, qkv_at(p, qkv, 2, 0), stride, p.rows);
+  start_head(shared->query, qkv_at(p, qkv, 0, 0), stride, p.rows);
+  start_head(shared->d_output, out_at(p, static_cast<const T*>(a.d_output), 0), p.hidden, p.rows);
+  start_head(shared->key, qkv_at(p, qkv, 1, 0), stride, p.rows);
+  start_head(shared->value, qkv_at(p, qkv, 2, 0), stride, p.rows);
   close_copies();
 
   // Of this lane's two rows, while copies are on their way.

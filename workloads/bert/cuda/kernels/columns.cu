@@ -11,7 +11,7 @@ constexpr std::int64_t kSlices = 128;  ///< rows of partial sums
 constexpr int kReduceRows = 8;
 
 template <typename T>
-__global__ void __launch_bounds__(kThreads) column_sums_kernel(ColumnSums a) {
+__global__ void __launch_bounds__(kThreads, 4) column_sums_kernel(ColumnSums a) {
   __shared__ float part[kRowWarps][8][kWarp];
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const int warp = static_cast<int>(threadIdx.x) / kWarp;

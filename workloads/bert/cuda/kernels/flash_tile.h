@@ -75,22 +75,19 @@ __device__ __forceinline__ T* out_at(const FlashPlace& p, T* out, int i) {
   return out + (p.first_row + i) * p.hidden + p.head * kFlashHead;
 }
 
-/// Rows beyond the sequence become zeros, so they add nothing to any product.
-template <int kThreads, int kTileRows, typename T>
-__device__ __forceinline__ void start_rows(T* tile, const T* from, std::int64_t stride, int rows) {
-  constexpr int kRows = kThreads / 8;  ///< that all threads copy at once
-  const int column = static_cast<int>(threadIdx.x % 8 * 8);
-  int row = static_cast<int>(threadIdx.x / 8);
-#pragma unroll
-  for (int pass = 0; pass < kTileRows / kRows; ++pass, row += kRows) {
-    const bool inside = row < rows;
-    start_copy(tile + row * kLd + column, from + (inside ? row : 0) * stride + column, inside);
-  }
-}
+/// Starts to copy 64 rows. Those beyond the sequence become zeros, so they add nothing to any
+/// product.
 template <typename T>
 __device__ __forceinline__ void start_tile(Tile<T>& tile, const T* from, std::int64_t stride,
                                            int rows) {
-  start_rows<kFlashThreads, kTile>(tile.value, from, stride, rows);
+  constexpr int kRows = kFlashThreads / 8;  ///< that all threads copy at once
+  const int column = static_cast<int>(threadIdx.x % 8 * 8);
+  int row = static_cast<int>(threadIdx.x / 8);
+  from += row * stride + column;
+#pragma unroll
+  for (int pass = 0; pass < kTile / kRows; ++pass, row += kRows, from += kRows * stride) {
+    start_copy(tile.value + row * kLd + column, from, row < rows);
+  }
 }
 
 /// The lane's operands of its warp's 16 rows, along the whole head.
@@ -234,7 +231,7 @@ __device__ __forceinline__ void store_rows(T* tile, T* first, std::int64_t strid
     if (row >= rows) continue;
     const Words words = *reinterpret_cast<const Words*>(own + row * kLd + column);
     *reinterpret_cast<Words*>(first + row * stride + column) = words;
-    found = larger_magnitudes(found, words);
+    if (largest != nullptr) found = larger_magnitudes(found, words);
   }
   if (largest != nullptr) keep_largest(found, largest);
   __syncwarp();
