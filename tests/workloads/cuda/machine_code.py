@@ -28,8 +28,8 @@ LOCAL_MEMORY = {
 }
 
 # Kernels whose time is that of their memory traffic, and that were slow once when the compiler had taken their
-# stores apart. norm_backward's last argument: the width is a multiple of 64.
-WIDE_STORES = ("norm_backward_kernel<*, true>", "flash_*_kernel<*>", "whole_head_kernel<*>", "gelu_forward_kernel<*>",
+# stores apart. norm_backward's fourth argument: the width is a multiple of 64.
+WIDE_STORES = ("norm_backward_kernel<*, true, *>", "flash_*_kernel<*>", "whole_head_kernel<*>", "gelu_forward_kernel<*>",
                "column_sums_kernel<*>", "cast_fp8_kernel<*>")
 
 COLUMNS = ("registers", "threads", "shared", "blocks", "stack", "local", "LDG.128", "STG.128", "LDGSTS.128", "LDSM",

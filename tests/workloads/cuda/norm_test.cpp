@@ -183,7 +183,9 @@ TEST(CudaNorm, rows_of_every_width_are_normalised_and_differentiated_by_the_form
 TEST(CudaNorm, teams_of_warps_take_several_rows_each) {
   check<float>(DType::f32, {2 * 640 + 3, 1032, false}, 2e-6);
   check<float>(DType::f32, {2 * 640 + 3, 40, false}, 2e-6);
-  check<float>(DType::f32, {4 * 640 + 3, 64, true}, 2e-6);
+  check<float>(DType::f32, {640 + 3, 64, true}, 2e-6);
+  check<float>(DType::f32, {4 * 640 + 3, 256, true}, 2e-6);
+  check<Bf16>(DType::bf16, {2 * 640 + 3, 512, false}, 3e-3);
   check<Bf16>(DType::bf16, {640 + 3, 768, false}, 3e-3);
 }
 

@@ -10,10 +10,14 @@ constexpr int kWarps = 4;
 /// Rows of partial sums: nearly the 660 blocks that the 132 multiprocessors of an H100 hold at once
 /// of 16-bit rows of up to 1024 columns; of others they hold fewer.
 constexpr std::int64_t kBackwardBlocks = 640;
-/// That a multiprocessor holds at once of forward: what is left for each thread are 96 registers,
-/// of long rows 128 or, in fp32, 168.
+/// Blocks that a multiprocessor holds at once of forward and of backward; four leave each thread
+/// 128 registers.
 template <typename T, int kGroups>
-constexpr int kForwardBlocks = (kGroups > 2 ? 3 : 4) + (sizeof(T) == 2 ? 1 : 0);
+constexpr int kForwardBlocksAtOnce = kGroups <= 2 && sizeof(T) == 2 ? 5 : 4;
+template <typename T, int kGroups, bool kWhole>
+constexpr int kBackwardBlocksAtOnce = sizeof(T) == 2 && kWhole ? (kGroups == 1 ? 5 : 3)
+                                      : kGroups == 1           ? 3
+                                                               : 2;
 
 template <typename Arguments>
 __device__ __forceinline__ std::int64_t place_of_row(const Arguments& a, std::int64_t row) {
@@ -26,7 +30,8 @@ template <int kShare>
 struct RowShare {
   int lane = static_cast<int>(threadIdx.x % kWarp);
   int part = static_cast<int>(threadIdx.x / kWarp % kShare);
-  int team = static_cast<int>(threadIdx.x / kWarp / kShare);  ///< its row among the block's
+  /// Its row among the block's.
+  int team = kShare == kWarps ? 0 : static_cast<int>(threadIdx.x / kWarp / kShare);
   __device__ __forceinline__ int column(int group) const {
     return 256 * (kShare * group + part) + 8 * lane;
   }
@@ -96,15 +101,15 @@ struct RowDropout {
 
 /// The bits by dropout's definition.
 template <bool kWhole, int kGroups, int kShare, typename Arguments>
-__device__ unsigned define_kept(const Arguments& a, int width, std::int64_t place,
+__device__ unsigned define_kept(const Arguments& a, std::int64_t place,
                                 const RowShare<kShare>& at) {
   if (!a.dropout.on) return 0;
   // 32 bits: a device divides 64 in a call. kMostSequences of 32767 rows are as many.
   const auto number = static_cast<std::uint32_t>(place);
   const auto rows = static_cast<std::uint32_t>(a.rows_per_sequence);
   const std::uint64_t element =
-      static_cast<std::uint64_t>(number % rows) * static_cast<std::uint64_t>(width);
-  return kept_row<kShare, kGroups, kWhole>(key_of(a.dropout, number / rows), element, width,
+      static_cast<std::uint64_t>(number % rows) * static_cast<std::uint64_t>(a.width);
+  return kept_row<kShare, kGroups, kWhole>(key_of(a.dropout, number / rows), element, a.width,
                                            at.lane, at.part);
 }
 
@@ -125,27 +130,26 @@ __device__ void load_tables(const NormForward& a, std::int64_t row, std::int64_t
   }
 }
 
-/// A block has kWarps / kShare rows. A warp that has a row to itself has one of 256 kGroups
-/// columns. Where warps share a row, all threads go on to the barriers: a team beyond the last row
-/// reads that row's place and nothing of its values (width 0).
+/// A block has kWarps / kShare rows. Where warps share a row, all threads go on to the barriers: a
+/// team beyond the last row reads that row's place and nothing of its values (width 0).
 ///
 /// What is optional is asked once for all groups: so the loads of one kind are on their way
 /// together.
-template <typename T, int kShare, int kGroups, bool kWhole>
-__global__ void __launch_bounds__(kWarps* kWarp, kForwardBlocks<T, kGroups>)
+template <typename T, int kShare, int kGroups, bool kWhole, bool kFull>
+__global__ void __launch_bounds__(kWarps* kWarp, kForwardBlocksAtOnce<T, kGroups>)
     norm_forward_kernel(NormForward a) {
   __shared__ float exchange[2][kWarps][2];
+  if constexpr (kFull) a.width = 256 * kShare * kGroups;
   const RowShare<kShare> at;
   const std::int64_t wanted = std::int64_t{blockIdx.x} * (kWarps / kShare) + at.team;
   const bool active = wanted < a.rows;
   if (kShare == 1 && !active) return;
   const std::int64_t row = active ? wanted : a.rows - 1;
-  const int columns = kShare == 1 ? 256 * kGroups : a.width;
-  const int width = active ? columns : 0;
-  const bool whole = kWhole || columns % 8 == 0;
+  const int width = active ? a.width : 0;
+  const bool whole = kWhole || a.width % 8 == 0;
   const std::int64_t place = place_of_row(a, row);
-  const T* input = static_cast<const T*>(a.input) + row * columns;
-  const T* added = static_cast<const T*>(a.residual) + row * columns;
+  const T* input = static_cast<const T*>(a.input) + row * a.width;
+  const T* added = static_cast<const T*>(a.residual) + row * a.width;
   Eight<T> started[kGroups] = {};
   Eight<T> residual[kGroups] = {};
   if constexpr (kWhole) {
@@ -162,9 +166,9 @@ __global__ void __launch_bounds__(kWarps* kWarp, kForwardBlocks<T, kGroups>)
       }
     }
   }
-  const unsigned bits = define_kept<kWhole, kGroups>(a, columns, place, at);
+  const unsigned bits = define_kept<kWhole, kGroups>(a, place, at);
   if (kWhole && a.dropout.on) {
-    std::uint8_t* kept = a.kept + row * (columns / 8);
+    std::uint8_t* kept = a.kept + row * (a.width / 8);
 #pragma unroll
     for (int g = 0; g < kGroups; ++g) {
       const int column = at.column(g);
@@ -212,7 +216,7 @@ __global__ void __launch_bounds__(kWarps* kWarp, kForwardBlocks<T, kGroups>)
     total += part;
   }
   if (a.sum != a.input || a.bias != nullptr || a.residual != nullptr) {
-    T* sum = static_cast<T*>(a.sum) + row * columns;
+    T* sum = static_cast<T*>(a.sum) + row * a.width;
 #pragma unroll
     for (int g = 0; g < kGroups; ++g) {
       const int column = at.column(g);
@@ -223,7 +227,7 @@ __global__ void __launch_bounds__(kWarps* kWarp, kForwardBlocks<T, kGroups>)
       }
     }
   }
-  const float inverse = 1.0F / static_cast<float>(columns);
+  const float inverse = 1.0F / static_cast<float>(a.width);
   total = row_sum(at, exchange[0], total);
   const float mean = total * inverse;
   float squares = 0;
@@ -231,7 +235,7 @@ __global__ void __launch_bounds__(kWarps* kWarp, kForwardBlocks<T, kGroups>)
   for (int g = 0; g < kGroups; ++g) {
     float part = 0;
     for (int i = 0; i < 8; ++i) {
-      const float d = at.column(g) + i < columns ? z[g][i] - mean : 0.0F;
+      const float d = at.column(g) + i < a.width ? z[g][i] - mean : 0.0F;
       part += d * d;
     }
     squares += part;
@@ -257,7 +261,7 @@ __global__ void __launch_bounds__(kWarps* kWarp, kForwardBlocks<T, kGroups>)
       for (int i = 0; i < 8; ++i) z[g][i] *= of_output.factor(g, i);
     }
   }
-  T* output = static_cast<T*>(a.output) + row * columns;
+  T* output = static_cast<T*>(a.output) + row * a.width;
 #pragma unroll
   for (int g = 0; g < kGroups; ++g) {
     const int column = at.column(g);
@@ -282,12 +286,13 @@ __global__ void __launch_bounds__(kWarps* kWarp, kForwardBlocks<T, kGroups>)
 /// A team of kShare warps takes rows blockIdx * teams + team, + teams * blocks, ... and keeps its
 /// column sums in registers; the block's teams add theirs up in order and leave one row of partial
 /// sums. As in forward, a team without a row goes on to the barriers; what it adds is 0.
-template <typename T, int kShare, int kGroups, bool kWhole>
-__global__ void __launch_bounds__(kWarps* kWarp, kGroups == 1 ? (sizeof(T) == 2 ? 5 : 3) : 2)
+template <typename T, int kShare, int kGroups, bool kWhole, bool kFull>
+__global__ void __launch_bounds__(kWarps* kWarp, kBackwardBlocksAtOnce<T, kGroups, kWhole>)
     norm_backward_kernel(NormBackward a) {
   constexpr int kTeams = kWarps / kShare;
   __shared__ float block_sums[3 * 256 * kShare * kGroups];
   __shared__ float exchange[2][kWarps][2];
+  if constexpr (kFull) a.width = 256 * kShare * kGroups;
   const RowShare<kShare> at;
   const bool whole = kWhole || a.width % 8 == 0;
   const float inverse = 1.0F / static_cast<float>(a.width);
@@ -307,7 +312,11 @@ __global__ void __launch_bounds__(kWarps* kWarp, kGroups == 1 ? (sizeof(T) == 2 
   Eight<T> x_next[kGroups] = {};
   Eight<T> bypass_next[kGroups] = {};
   unsigned kept_next = 0;
+  float mean_next = 0;
+  float rstd_next = 0;
   const auto start = [&](std::int64_t row) {
+    mean_next = a.mean[row];
+    rstd_next = a.rstd[row];
     if constexpr (kWhole) {
 #pragma unroll
       for (int g = 0; g < kGroups; ++g) {
@@ -343,11 +352,11 @@ __global__ void __launch_bounds__(kWarps* kWarp, kGroups == 1 ? (sizeof(T) == 2 
       bypass[g] = bypass_next[g];
     }
     unsigned kept = kept_next;
-    if constexpr (!kWhole) kept = define_kept<false, kGroups>(a, a.width, place_of_row(a, row), at);
+    const float mean = mean_next;
+    const float rstd = rstd_next;
+    if constexpr (!kWhole) kept = define_kept<false, kGroups>(a, place_of_row(a, row), at);
     if (first + step < a.rows) start(row_of(first + step));
     const RowDropout dropout(a.dropout.on, a.dropout.key.scale, kept);
-    const float mean = a.mean[row];
-    const float rstd = a.rstd[row];
     float total = 0;
     float product = 0;
 #pragma unroll
@@ -429,28 +438,30 @@ __global__ void __launch_bounds__(kWarps* kWarp, kGroups == 1 ? (sizeof(T) == 2 
 }
 
 /// How a row is held: by how many warps, in how many groups of 256 columns each. kWhole: its width
-/// is a multiple of 64.
-template <int kShare, int kGroups, bool kWhole>
+/// is a multiple of 64; kFull: it has exactly these columns, so that none is asked whether it is
+/// one.
+template <int kShare, int kGroups, bool kWhole, bool kFull>
 struct Split {};
 
-/// The widths of known models have a split without a rest; odd ones, of tests, have one for all.
+/// Odd widths, of small models and tests, have one split for all.
 template <typename Body>
 void with_forward_split(int width, const Body& body) {
-  if (width % 64 != 0) return body(Split<2, 4, false>{});
-  if (width == 256) return body(Split<1, 1, true>{});
-  if (width == 512) return body(Split<1, 2, true>{});
-  if (width == 768) return body(Split<1, 3, true>{});
-  if (width == 1024) return body(Split<1, 4, true>{});
-  return body(Split<4, 2, true>{});
+  if (width % 64 != 0) return body(Split<2, 4, false, false>{});
+  if (width == 256) return body(Split<1, 1, true, true>{});
+  if (width == 512) return body(Split<1, 2, true, true>{});
+  if (width == 768) return body(Split<1, 3, true, true>{});
+  if (width == 1024) return body(Split<1, 4, true, true>{});
+  return body(Split<4, 2, true, false>{});
 }
 /// Backward holds seven values a column where forward holds two.
 template <typename Body>
 void with_backward_split(int width, const Body& body) {
-  if (width % 64 != 0) return body(Split<2, 4, false>{});
-  if (width <= 256) return body(Split<1, 1, true>{});
-  if (width <= 512) return body(Split<2, 1, true>{});
-  if (width <= 1024) return body(Split<4, 1, true>{});
-  return body(Split<4, 2, true>{});
+  if (width % 64 != 0) return body(Split<2, 4, false, false>{});
+  if (width == 256) return body(Split<1, 1, true, true>{});
+  if (width == 512) return body(Split<2, 1, true, true>{});
+  if (width == 1024) return body(Split<4, 1, true, true>{});
+  if (width < 1024) return body(Split<4, 1, true, false>{});
+  return body(Split<4, 2, true, false>{});
 }
 
 std::int64_t backward_blocks(std::int64_t rows, int teams) {
@@ -465,11 +476,11 @@ std::int64_t norm_partials_bytes(std::int64_t width) { return kBackwardBlocks * 
 void norm_forward(DType type, const NormForward& a, Stream stream) {
   if (a.rows == 0) return;
   with_type(type, [&]<typename T>(Tag<T>) {
-    with_forward_split(
-        a.width, [&]<int kShare, int kGroups, bool kWhole>(Split<kShare, kGroups, kWhole>) {
-          launch(norm_forward_kernel<T, kShare, kGroups, kWhole>,
-                 blocks(ceil_divide(a.rows, kWarps / kShare)), dim3(kWarps * kWarp), 0, stream, a);
-        });
+    with_forward_split(a.width, [&]<int kShare, int kGroups, bool kWhole, bool kFull>(
+                                    Split<kShare, kGroups, kWhole, kFull>) {
+      launch(norm_forward_kernel<T, kShare, kGroups, kWhole, kFull>,
+             blocks(ceil_divide(a.rows, kWarps / kShare)), dim3(kWarps * kWarp), 0, stream, a);
+    });
   });
 }
 
@@ -477,12 +488,12 @@ void norm_backward(DType type, const NormBackward& a, Stream stream) {
   if (a.rows == 0) return;
   std::int64_t count = 0;
   with_type(type, [&]<typename T>(Tag<T>) {
-    with_backward_split(a.width,
-                        [&]<int kShare, int kGroups, bool kWhole>(Split<kShare, kGroups, kWhole>) {
-                          count = backward_blocks(a.rows, kWarps / kShare);
-                          launch(norm_backward_kernel<T, kShare, kGroups, kWhole>, blocks(count),
-                                 dim3(kWarps * kWarp), 0, stream, a);
-                        });
+    with_backward_split(a.width, [&]<int kShare, int kGroups, bool kWhole, bool kFull>(
+                                     Split<kShare, kGroups, kWhole, kFull>) {
+      count = backward_blocks(a.rows, kWarps / kShare);
+      launch(norm_backward_kernel<T, kShare, kGroups, kWhole, kFull>, blocks(count),
+             dim3(kWarps * kWarp), 0, stream, a);
+    });
   });
   ReducePartials reduce;
   reduce.partials = a.partials;
