@@ -31,12 +31,12 @@ inline constexpr int kDropoutRounds = 7;
 /// 16 random bits, half e % 8 of the 128 of Philox block e / 8: the lower half of a word comes
 /// first, so words in memory are halves in the order of their elements.
 struct DropoutKey {
-  PhiloxKeys<kDropoutRounds> rounds{};  ///< made of the seed
-  std::uint32_t sequence = 0;           ///< low half of the sequence index
-  std::uint32_t site = 0;               ///< site, with the high half of the index above bit 16
-  std::uint32_t step = 0;               ///< optimizer step
-  std::uint32_t threshold = 1;          ///< dropped when the 16 bits are below, 1 .. 65535
-  float scale = 1;                      ///< 1 / (1 - threshold / 65536)
+  PhiloxKeys<kDropoutRounds> keys{};  ///< made of the seed
+  std::uint32_t sequence = 0;         ///< low half of the sequence index
+  std::uint32_t site = 0;             ///< site, with the high half of the index above bit 16
+  std::uint32_t step = 0;             ///< optimizer step
+  std::uint32_t threshold = 1;        ///< dropped when the 16 bits are below, 1 .. 65535
+  float scale = 1;                    ///< 1 / (1 - threshold / 65536)
 };
 
 /// Probability 0 < p < 1 is rounded to the nearest of 1/65536 .. 65535/65536 (0.1 becomes
@@ -46,7 +46,7 @@ constexpr DropoutKey dropout_key(std::uint64_t seed, std::int64_t step, std::uin
   constexpr double kRange = 65536;
   const auto index = static_cast<std::uint64_t>(sequence);
   DropoutKey key;
-  key.rounds = philox_keys<kDropoutRounds>(
+  key.keys = philox_keys<kDropoutRounds>(
       {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
   key.sequence = static_cast<std::uint32_t>(index);
   key.site = site ^ (static_cast<std::uint32_t>(index >> 32) << 16);
@@ -59,7 +59,7 @@ constexpr DropoutKey dropout_key(std::uint64_t seed, std::int64_t step, std::uin
 
 /// The 128 bits of elements 8 block .. 8 block + 7.
 constexpr std::array<std::uint32_t, 4> dropout_words(const DropoutKey& key, std::uint32_t block) {
-  return philox_rounds({block, key.sequence, key.site, key.step}, key.rounds);
+  return philox_rounds({block, key.sequence, key.site, key.step}, key.keys);
 }
 
 /// Scalar definition; the vector kernels are tested against it.

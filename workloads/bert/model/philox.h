@@ -2,22 +2,25 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 
 namespace bert {
 
-/// What each round mixes into the counter: the key, raised by a constant from round to round.
+/// What each round mixes into the counter: the key, raised by a constant from round to round. Plain
+/// arrays, as the CPU's row kernels may call nothing that other files have too (see core.cmake).
 template <int kRounds>
-using PhiloxKeys = std::array<std::array<std::uint32_t, 2>, kRounds>;
+struct PhiloxKeys {
+  std::uint32_t of_round[kRounds][2];
+};
 
 template <int kRounds>
 constexpr PhiloxKeys<kRounds> philox_keys(std::array<std::uint32_t, 2> key) {
   constexpr std::uint32_t kWeyl0 = 0x9E3779B9U;
   constexpr std::uint32_t kWeyl1 = 0xBB67AE85U;
   PhiloxKeys<kRounds> keys{};
-  for (auto& of_round : keys) {
-    of_round = key;
+  for (auto& of_round : keys.of_round) {
+    of_round[0] = key[0];
+    of_round[1] = key[1];
     key[0] += kWeyl0;
     key[1] += kWeyl1;
   }
@@ -25,18 +28,17 @@ constexpr PhiloxKeys<kRounds> philox_keys(std::array<std::uint32_t, 2> key) {
 }
 
 /// Philox under keys that are made once for many counters.
-template <std::size_t kRounds>
-constexpr std::array<std::uint32_t, 4> philox_rounds(
-    std::array<std::uint32_t, 4> counter,
-    const std::array<std::array<std::uint32_t, 2>, kRounds>& keys) {
+template <int kRounds>
+constexpr std::array<std::uint32_t, 4> philox_rounds(std::array<std::uint32_t, 4> counter,
+                                                     const PhiloxKeys<kRounds>& keys) {
   constexpr std::uint64_t kMultiplier0 = 0xD2511F53U;
   constexpr std::uint64_t kMultiplier1 = 0xCD9E8D57U;
-  for (std::size_t round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kRounds; ++round) {
     const std::uint64_t product0 = kMultiplier0 * counter[0];
     const std::uint64_t product1 = kMultiplier1 * counter[2];
-    counter = {static_cast<std::uint32_t>(product1 >> 32) ^ counter[1] ^ keys[round][0],
+    counter = {static_cast<std::uint32_t>(product1 >> 32) ^ counter[1] ^ keys.of_round[round][0],
                static_cast<std::uint32_t>(product1),
-               static_cast<std::uint32_t>(product0 >> 32) ^ counter[3] ^ keys[round][1],
+               static_cast<std::uint32_t>(product0 >> 32) ^ counter[3] ^ keys.of_round[round][1],
                static_cast<std::uint32_t>(product0)};
   }
   return counter;
