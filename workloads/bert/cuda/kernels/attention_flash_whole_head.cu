@@ -110,6 +110,8 @@ __global__ void __launch_bounds__(kThreads, kBlocks) whole_head_kernel(Attention
   wait_for_copies<0>();
   __syncthreads();
 
+  const float scale = kDropout ? a.dropout.key.scale : 1.0F;
+  const bool hides = a.causal || p.keys < kWholeHead;  ///< some row does not see all columns
   const OwnRows<T> query{shared->query, p};
   const OwnRows<T> d_output{shared->d_output, p};
   float delta[2] = {};
@@ -140,24 +142,38 @@ __global__ void __launch_bounds__(kThreads, kBlocks) whole_head_kernel(Attention
     float d_score[kChunk / 8][4] = {};
     multiply_tile<T, kChunk / 8>(query, shared->key, kChunk * c, p.lane, weight);
     multiply_tile<T, kChunk / 8>(d_output, shared->value, kChunk * c, p.lane, d_score);
+    const float row_delta[2] = {own_delta[0], own_delta[8]};
+    const float log_sum[2] = {own_log_sum[0], own_log_sum[8]};
 #pragma unroll
     for (int n = 0; n < kChunk / 8; ++n) {
-      const float row_delta[2] = {own_delta[0], own_delta[8]};
-      const float log_sum[2] = {own_log_sum[0], own_log_sum[8]};
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        float w = fast_exp2(weight[n][i] * kScoreScaleLog2 - log_sum[i / 2]);
-        if (kChunk * c + 8 * n + i % 2 >= seen[i / 2]) w = 0;
+        weight[n][i] = fast_exp2(weight[n][i] * kScoreScaleLog2 - log_sum[i / 2]);
+      }
+    }
+    if (hides) {
+#pragma unroll
+      for (int n = 0; n < kChunk / 8; ++n) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          if (kChunk * c + 8 * n + i % 2 >= seen[i / 2]) weight[n][i] = 0;
+        }
+      }
+    }
+#pragma unroll
+    for (int n = 0; n < kChunk / 8; ++n) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const float w = weight[n][i];
         float d = d_score[n][i];
-        weight[n][i] = w;
         if constexpr (kDropout) {
           const int column = kChunk * c % kTile / 8 + n;
           const int bit = 16 * (i / 2) + 2 * column + i % 2;
           const bool keep = (kept[kChunk * c / kTile] >> bit & 1U) != 0;
-          d = keep ? d * a.dropout.key.scale : 0.0F;
+          d = keep ? d : 0.0F;
           weight[n][i] = keep ? w : 0.0F;
         }
-        d_score[n][i] = w * (d - row_delta[i / 2]);
+        d_score[n][i] = w * (d * scale - row_delta[i / 2]);
       }
     }
 #pragma unroll
@@ -186,7 +202,6 @@ __global__ void __launch_bounds__(kThreads, kBlocks) whole_head_kernel(Attention
       add_product<T>(load_a_columns(shared->scores, kScoresLd, 16 * k, row, p.lane),
                      shared->d_output, 16 * k, p.lane, d_value);
     }
-    const float scale = kDropout ? a.dropout.key.scale : 1.0F;
     store_rows(shared->value, qkv_at(p, d_qkv, 2, row), stride, p, rows, d_value, scale, scale,
                a.d_largest);
     leave_warp_sums(p, d_value, (*sums)[2][p.warp]);
@@ -214,8 +229,8 @@ __global__ void __launch_bounds__(kThreads, kBlocks) whole_head_kernel(Attention
   const int column = thread % kFlashHead;
   float sum = 0;
   for (int w = 0; w < kWarps; ++w) sum += (*sums)[part][w][column];
-  const float scale = part < 2 ? kScoreScale : kDropout ? a.dropout.key.scale : 1.0F;
-  a.partials[(p.sequence * 3 + part) * p.hidden + p.head * kFlashHead + column] = sum * scale;
+  a.partials[(p.sequence * 3 + part) * p.hidden + p.head * kFlashHead + column] =
+      sum * (part < 2 ? kScoreScale : scale);
 }
 
 }  // namespace

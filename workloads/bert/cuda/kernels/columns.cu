@@ -10,8 +10,12 @@ constexpr int kRowWarps = kThreads / kWarp;
 constexpr std::int64_t kSlices = 128;  ///< rows of partial sums
 constexpr int kReduceRows = 8;
 
+/// On a multiprocessor at once; leaves each thread 64 registers, in fp32 80.
 template <typename T>
-__global__ void __launch_bounds__(kThreads, 4) column_sums_kernel(ColumnSums a) {
+constexpr int kSumBlocks = sizeof(T) == 2 ? 4 : 3;
+
+template <typename T>
+__global__ void __launch_bounds__(kThreads, kSumBlocks<T>) column_sums_kernel(ColumnSums a) {
   __shared__ float part[kRowWarps][8][kWarp];
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
@@ -28,18 +32,33 @@ __global__ void __launch_bounds__(kThreads, 4) column_sums_kernel(ColumnSums a) 
     load_eight(a.bias, column, width, whole, bias);
   }
   float sums[8] = {};
+  const bool gelu = a.mode == ColumnSums::Mode::gelu_backward;
+  const auto values_at = [&](std::int64_t row) {
+    return static_cast<T*>(a.values) + row * a.stride;
+  };
+  const auto input_at = [&](std::int64_t row) {
+    return static_cast<const T*>(a.input) + row * a.width;
+  };
+  // While a row is computed, the next one is on its way.
+  Eight<T> d_next = {};
+  Eight<T> x_next = {};
+  const auto start = [&](std::int64_t row) {
+    d_next = start_eight(values_at(row), column, width, whole);
+    if (gelu) x_next = start_eight(input_at(row), column, width, whole);
+  };
+  if (begin + warp < end) start(begin + warp);
   for (std::int64_t row = begin + warp; row < end; row += kRowWarps) {
-    if (a.mode == ColumnSums::Mode::of_segment && a.segments[row] != a.segment) continue;
-    T* values = static_cast<T*>(a.values) + row * a.stride;
     float d[8];
-    load_eight(values, column, width, whole, d);
-    if (a.mode == ColumnSums::Mode::gelu_backward) {
-      float x[8];
-      load_eight(static_cast<const T*>(a.input) + row * a.width, column, width, whole, x);
+    float x[8];
+    finish_eight(d_next, values_at(row), column, width, whole, d);
+    if (gelu) finish_eight(x_next, input_at(row), column, width, whole, x);
+    if (row + kRowWarps < end) start(row + kRowWarps);
+    if (a.mode == ColumnSums::Mode::of_segment && a.segments[row] != a.segment) continue;
+    if (gelu) {
       for (int i = 0; i < 8; ++i) {
         d[i] *= a.tanh ? gelu_tanh_slope<T>(x[i] + bias[i]) : gelu_slope<T>(x[i] + bias[i]);
       }
-      store_eight(values, column, width, whole, d);
+      store_eight(values_at(row), column, width, whole, d);
     }
     for (int i = 0; i < 8; ++i) sums[i] += d[i];
   }

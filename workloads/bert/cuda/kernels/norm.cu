@@ -290,6 +290,7 @@ template <typename T, int kShare, int kGroups, bool kWhole, bool kFull>
 __global__ void __launch_bounds__(kWarps* kWarp, kBackwardBlocksAtOnce<T, kGroups, kWhole>)
     norm_backward_kernel(NormBackward a) {
   constexpr int kTeams = kWarps / kShare;
+  constexpr bool kAlone = kShare == 1 || kTeams == 1;  ///< no team waits for another at a barrier
   __shared__ float block_sums[3 * 256 * kShare * kGroups];
   __shared__ float exchange[2][kWarps][2];
   if constexpr (kFull) a.width = 256 * kShare * kGroups;
@@ -297,12 +298,17 @@ __global__ void __launch_bounds__(kWarps* kWarp, kBackwardBlocksAtOnce<T, kGroup
   const bool whole = kWhole || a.width % 8 == 0;
   const float inverse = 1.0F / static_cast<float>(a.width);
   float sums[3][kGroups][8] = {};
+  // The same for all rows; of several groups it would take too many registers.
+  constexpr bool kHolds = kFull && kGroups == 1;
+  float gamma[8] = {};
+  if constexpr (kHolds) load_eight(a.gamma, at.column(0), a.width, whole, gamma);
   int turn_of_exchange = 0;
   std::uint32_t largest = 0;
 
   // Rows of the vectors that a turn reads; while it computes, those of the next are on their way.
   const auto row_of = [&](std::int64_t first) {
-    const std::int64_t wanted = kShare == 1 ? first : first + at.team;
+    if (kAlone) return first;
+    const std::int64_t wanted = first + at.team;
     return wanted < a.rows ? wanted : a.rows - 1;
   };
   const auto vector_of = [&](const void* matrix, std::int64_t row) {
@@ -338,7 +344,7 @@ __global__ void __launch_bounds__(kWarps* kWarp, kBackwardBlocksAtOnce<T, kGroup
   const std::int64_t step = std::int64_t{gridDim.x} * kTeams;
   if (begin < a.rows) start(row_of(begin));
   for (std::int64_t first = begin; first < a.rows; first += step) {
-    const bool active = kShare == 1 || first + at.team < a.rows;
+    const bool active = kAlone || first + at.team < a.rows;
     const std::int64_t row = row_of(first);
     const int width = active ? a.width : 0;
     float x[kGroups][8];
@@ -362,8 +368,7 @@ __global__ void __launch_bounds__(kWarps* kWarp, kBackwardBlocksAtOnce<T, kGroup
 #pragma unroll
     for (int g = 0; g < kGroups; ++g) {
       const int column = at.column(g);
-      float gamma[8];
-      load_eight(a.gamma, column, width, whole, gamma);
+      if constexpr (!kHolds) load_eight(a.gamma, column, width, whole, gamma);
       if (a.dropout.on && a.drops_output) {
         for (int i = 0; i < 8; ++i) d[g][i] *= dropout.factor(g, i);
       }
@@ -379,12 +384,12 @@ __global__ void __launch_bounds__(kWarps* kWarp, kBackwardBlocksAtOnce<T, kGroup
     }
     row_sums(at, exchange[turn_of_exchange], total, product);
     turn_of_exchange ^= 1;  // a warp may still read the last ones
-    const float c1 = total * inverse;
-    const float c2 = product * inverse;
+    const float c1 = rstd * total * inverse;
+    const float c2 = rstd * product * inverse;
 #pragma unroll
     for (int g = 0; g < kGroups; ++g) {
       const int column = at.column(g);
-      for (int i = 0; i < 8; ++i) d[g][i] = rstd * (d[g][i] - c1 - x[g][i] * c2);
+      for (int i = 0; i < 8; ++i) d[g][i] = rstd * d[g][i] - c1 - x[g][i] * c2;
       if (a.d_bypass != nullptr) {
         float values[8];
         finish<kWhole>(bypass[g], vector_of(a.d_bypass, row), column, width, whole, values);
