@@ -114,6 +114,20 @@ if(BB_BUILD_WORKLOADS)
   endif()
   bb_optional(BB_HAVE_CUDA BB_CUDA "CUDA" CMAKE_CUDA_COMPILER
               "toolkit ${CUDAToolkit_VERSION}: --backend cuda, by the module bert_cuda.so")
+  # cuDNN's headers come with a toolkit or a wheel, those of cudnn-frontend with the wheel nvidia-cudnn-frontend.
+  # The library itself is loaded at run time.
+  set(BB_CUDNN_FRONTEND "${PROJECT_SOURCE_DIR}/build/cuda_tools/include" CACHE PATH
+      "Folder of cudnn_frontend.h, for --attention cudnn")
+  if(BB_HAVE_CUDA)
+    find_path(CUDNN_FRONTEND_INCLUDE_DIR cudnn_frontend.h HINTS ${BB_CUDNN_FRONTEND})
+    find_path(CUDNN_INCLUDE_DIR cudnn.h HINTS ${BB_CUDNN_FRONTEND} ${CUDAToolkit_INCLUDE_DIRS})
+    if(CUDNN_FRONTEND_INCLUDE_DIR AND CUDNN_INCLUDE_DIR)
+      set(BB_HAVE_CUDNN TRUE)
+      bb_note("cuDNN" "--attention cudnn, by headers in ${CUDNN_FRONTEND_INCLUDE_DIR}")
+    else()
+      bb_note("cuDNN" "no cudnn_frontend.h or cudnn.h: no --attention cudnn (BB_CUDNN_FRONTEND names their folder)")
+    endif()
+  endif()
   if(NOT BB_NCCL STREQUAL "OFF")
     find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
   endif()

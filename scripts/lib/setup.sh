@@ -36,17 +36,21 @@ bb_install() {
     --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-# What tests/workloads/cuda/machine_code.py reads kernels with, where there is an nvcc to build them: wheels of 13.2, as
-# there are none of 13.0, whose code they read. Without network that test is skipped.
-bb_install_disassembler() {
-  local folder=$BB_ROOT/build/cuda_tools path=$PATH:/usr/local/cuda/bin
+# Wheels, where there is an nvcc: the disassembler that tests/workloads/cuda/machine_code.py reads kernels with (13.2, as
+# there is none of 13.0, whose code it reads), and the headers that --attention cudnn is built with. Without network
+# that test is skipped and that option is left out.
+bb_install_cuda_tools() {
+  local folder=$BB_ROOT/build/cuda_tools path=$PATH:/usr/local/cuda/bin wheels=()
   PATH=$path command -v nvcc >/dev/null || return 0
-  PATH=$path command -v cuobjdump >/dev/null && PATH=$path command -v nvdisasm >/dev/null && return 0
-  [ ! -x "$folder/nvidia/cu13/bin/nvdisasm" ] || return 0
-  bb_say "Installing cuobjdump and nvdisasm into $folder"
+  if ! { PATH=$path command -v cuobjdump && PATH=$path command -v nvdisasm; } >/dev/null; then
+    [ -x "$folder/nvidia/cu13/bin/nvdisasm" ] ||
+      wheels+=(nvidia-cuda-cuobjdump==13.2.51 nvidia-cuda-nvdisasm==13.2.51)
+  fi
+  [ -e "$folder/include/cudnn_frontend.h" ] || wheels+=(nvidia-cudnn-frontend==1.32.0)
+  [ ${#wheels[@]} -gt 0 ] || return 0
+  bb_say "Installing ${wheels[*]} into $folder"
   python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps --target "$folder" \
-    nvidia-cuda-cuobjdump==13.2.51 nvidia-cuda-nvdisasm==13.2.51 >&2 ||
-    bb_say "There is no disassembler: the test of machine code is skipped"
+    "${wheels[@]}" >&2 || bb_say "They are not there: the test of machine code and --attention cudnn are left out"
 }
 
 # One job a core, and one for every 2 GiB of memory.

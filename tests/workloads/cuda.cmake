@@ -10,7 +10,7 @@ if(NOT BB_SANITIZE MATCHES thread)  # fibers are not threads to ThreadSanitizer
   add_library(bert_cuda_emulated STATIC EXCLUDE_FROM_ALL
     $<TARGET_OBJECTS:bert_cuda_host>
     ${cuda_kernels} ${cuda}/emulated/device.cpp ${cuda}/device/emulated_runtime.cpp
-    ${cuda}/products/emulated_matmul.cpp)
+    ${cuda}/products/emulated_matmul.cpp ${cuda}/attention/emulated_attention.cpp)
   # nvcc's unroll pragmas mean nothing to g++.
   target_compile_options(bert_cuda_emulated PUBLIC -Wno-unknown-pragmas)
   # Tests instantiate device code themselves, in loops: with their -O0 they took twice as long.
@@ -18,7 +18,8 @@ if(NOT BB_SANITIZE MATCHES thread)  # fibers are not threads to ThreadSanitizer
   target_link_libraries(bert_cuda_emulated PUBLIC bert_model fmt::fmt PRIVATE bb::warnings)
 
   bb_add_test(bert_cuda_test
-    SOURCES cuda/backend_test.cpp cuda/fp8_test.cpp cuda/kernels_test.cpp cuda/matmul_test.cpp cuda/norm_test.cpp
+    SOURCES cuda/backend_test.cpp cuda/fp8_test.cpp cuda/kernels_test.cpp cuda/library_attention_test.cpp
+            cuda/matmul_test.cpp cuda/norm_test.cpp
             cuda/planner_test.cpp cuda/order_test.cpp cuda/step_test.cpp cuda/unpadded_test.cpp
             cuda/zero_test.cpp
     LIBS bert_cuda_emulated bert_core bert_reference LABELS workloads TIMEOUT 120)
@@ -44,6 +45,7 @@ if(TARGET bert_cuda AND TARGET bert_cuda_emulated)
   # And with the library, as far as it goes without a device.
   bb_add_test(bert_cublaslt_library_test
     SOURCES cuda/cublaslt_library_test.cpp
+            ${PROJECT_SOURCE_DIR}/workloads/bert/cuda/device/shared_library.cpp
             ${PROJECT_SOURCE_DIR}/workloads/bert/cuda/products/cublaslt_library.cpp
             ${PROJECT_SOURCE_DIR}/workloads/bert/cuda/products/cublaslt_plan.cpp
     LIBS bert_cuda_emulated ${CMAKE_DL_LIBS} LABELS workloads TIMEOUT 60)
@@ -69,7 +71,7 @@ endif()
 if(TARGET bert_cuda)
   # The same tests of the backend on a real device.
   bb_add_test(bert_cuda_gpu_test SERIAL
-    SOURCES cuda/backend_test.cpp cuda/step_test.cpp cuda/unpadded_test.cpp
+    SOURCES cuda/backend_test.cpp cuda/library_attention_test.cpp cuda/step_test.cpp cuda/unpadded_test.cpp
     LIBS bert_cuda_device bert_core bert_reference LABELS gpu TIMEOUT 300)
   target_compile_definitions(bert_cuda_gpu_test PRIVATE BERT_REAL_DEVICE)
 

@@ -37,7 +37,20 @@ add_library(bert_cuda_device STATIC
   cuda/products/cublaslt_matmul.cpp
   cuda/products/cublaslt_plan.cpp
   cuda/device/runtime.cpp
+  cuda/device/shared_library.cpp
 )
+if(BB_HAVE_CUDNN)
+  # cudnn-frontend is a large header, and what it does is done once a run: not worth its optimization.
+  add_library(bert_cudnn_graph OBJECT cuda/attention/cudnn_graph.cpp)
+  set_target_properties(bert_cudnn_graph PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_compile_options(bert_cudnn_graph PRIVATE -O0)
+  target_include_directories(bert_cudnn_graph SYSTEM PRIVATE ${CUDNN_FRONTEND_INCLUDE_DIR} ${CUDNN_INCLUDE_DIR}
+                                                             ${CUDAToolkit_INCLUDE_DIRS})
+  target_link_libraries(bert_cudnn_graph PRIVATE bert_model bb::warnings)
+  target_sources(bert_cuda_device PRIVATE $<TARGET_OBJECTS:bert_cudnn_graph> cuda/attention/cudnn_attention.cpp)
+else()
+  target_sources(bert_cuda_device PRIVATE cuda/attention/no_cudnn_attention.cpp)
+endif()
 set_target_properties(bert_cuda_device PROPERTIES
   POSITION_INDEPENDENT_CODE ON
   CUDA_ARCHITECTURES "80-real;90"  # and PTX of the last for what comes later

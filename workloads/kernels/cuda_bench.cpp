@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "workloads/bert/core/model_config.h"
+#include "workloads/bert/cuda/attention/library_attention.h"
 #include "workloads/bert/cuda/kernels/kernels.h"
 #include "workloads/bert/cuda/products/matmul.h"
 #include "workloads/bert/model/adam.h"
@@ -259,15 +260,30 @@ Work gelu(const Device& device, const Shape& shape, bool backward, bool tanh) {
       m, [=] { column_sums(kType, b, stream); }, 3 * matrix);
 }
 
-/// Backward's bytes are those of one kernel that reads everything once.
-Work attention(const Device& device, const Shape& shape, bool backward) {
+/// Backward's bytes are those of one kernel that reads everything once, kept bits included, which a
+/// library does without.
+Work attention(const Device& device, const Shape& shape, bool backward, bool by_library) {
   const std::int64_t hidden = shape.model.hidden;
   const std::int64_t heads = shape.model.heads;
   const std::int64_t rows = shape.tokens();
   struct Memories {
     Memory qkv, output, d_output, d_qkv, log_sums, delta, kept, lengths, sums, partials;
+    std::unique_ptr<LibraryAttention> library;
   };
   auto m = std::make_shared<Memories>();
+  if (by_library) {
+    BackendOptions options;
+    options.model = shape.model;
+    options.micro_batch_size = shape.sequences;
+    options.sequence_length = shape.length;
+    try {
+      m->library = make_library_attention(options, kType, device.facts());
+    } catch (const std::exception&) {
+      Work none;
+      none.missing = "there is no cuDNN, or it has no kernel for this shape";
+      return none;
+    }
+  }
   m->qkv = device.random(rows * 3 * hidden);
   m->output = device.random(rows * hidden);
   m->log_sums = Memory(Memory::Place::device, rows * heads * 4);
@@ -280,6 +296,7 @@ Work attention(const Device& device, const Shape& shape, bool backward) {
   a.length = static_cast<int>(shape.length);
   a.heads = static_cast<int>(heads);
   a.size = static_cast<int>(shape.model.head_size());
+  a.padded = false;
   a.lengths = m->lengths.as<std::int32_t>();
   a.qkv = m->qkv.data();
   a.output = m->output.data();
@@ -289,11 +306,12 @@ Work attention(const Device& device, const Shape& shape, bool backward) {
   const Stream stream = device.stream();
   const double matrix = static_cast<double>(m->output.bytes());
   const double kept = static_cast<double>(m->kept.bytes());
-  if (!backward) {
-    return work_of(
-        m, [=] { attention_forward(kType, a, false, stream); }, 4 * matrix + kept);
-  }
-  attention_forward(kType, a, false, stream);
+  LibraryAttention* const library = m->library.get();
+  const auto forward = [=] {
+    library == nullptr ? attention_forward(kType, a, false, stream) : library->forward(a, stream);
+  };
+  if (!backward) return work_of(m, forward, 4 * matrix + kept);
+  forward();
   m->d_output = device.random(rows * hidden);
   m->d_qkv = device.random(rows * 3 * hidden);
   m->delta = Memory(Memory::Place::device, rows * heads * 4);
@@ -306,7 +324,12 @@ Work attention(const Device& device, const Shape& shape, bool backward) {
   a.sums = m->sums.as<float>();
   a.partials = m->partials.as<float>();
   return work_of(
-      m, [=] { attention_backward(kType, a, false, stream); }, 8 * matrix + kept);
+      m,
+      [=] {
+        library == nullptr ? attention_backward(kType, a, false, stream)
+                           : library->backward(a, stream);
+      },
+      8 * matrix + kept);
 }
 
 Work adamw_step(const Device& device, const Shape& shape) {
@@ -506,7 +529,9 @@ void add_all(const Device& device, const Ceilings& ceilings, Matmul& matmul, con
     add("gelu_tanh" + way, device, ceilings,
         [&, backward] { return gelu(device, shape, backward, true); });
     add("attention" + way, device, ceilings,
-        [&, backward] { return attention(device, shape, backward); });
+        [&, backward] { return attention(device, shape, backward, false); });
+    add("attention_cudnn" + way, device, ceilings,
+        [&, backward] { return attention(device, shape, backward, true); });
   }
   add("adamw/one_layer", device, ceilings, [&] { return adamw_step(device, shape); });
   const std::int64_t h = shape.model.hidden;

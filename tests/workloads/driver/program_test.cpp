@@ -527,6 +527,8 @@ TEST(Program, WhatCannotRunIsRefusedInOneLineWithItsStatus) {
       {{"--vocabulary", "v.txt"}, 2, "name a file with --data"},
       {{"--whole-word-masking"}, 2, "name a text with --data"},
       {{"--matmul-epilogues", "off"}, 2, "no such choice"},
+      {{"--attention", "cudnn"}, 2, "cuDNN computes on GPUs"},
+      {{"--attention", "cudnn", "--backend", "cuda"}, 2, "16-bit numbers"},
       {{"--loss-scale", "128"}, 2, "is for --precision fp16"},
       {{"--backend", "cuda", "--precision", "fp16", "--loss-scale", "0.5"}, 2, "at least 1"},
       {{"--backend", "cuda", "--inference", "--checkpoint", "x"}, 2, "without an update"},

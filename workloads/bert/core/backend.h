@@ -261,6 +261,10 @@ struct LossScaleOptions {
 /// library can, or by kernels next to them.
 enum class Epilogues { automatic, inside, kernels };
 
+/// What computes attention with the cuda backend: its own kernels, or cuDNN, whose dropout keeps
+/// other elements.
+enum class AttentionBy { kernels, cudnn };
+
 struct BackendOptions {
   ModelConfig model;
   std::int64_t micro_batch_size = 0;
@@ -278,6 +282,7 @@ struct BackendOptions {
   int zero_stage = 0;            ///< as ReductionOptions
   LossScaleOptions loss_scale;   ///< fp16
   Epilogues matmul_epilogues = Epilogues::automatic;
+  AttentionBy attention = AttentionBy::kernels;
   std::string algorithm_cache;  ///< file that keeps searched algorithms; empty = do not keep
 };
 

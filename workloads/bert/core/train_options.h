@@ -77,6 +77,7 @@ struct TrainOptions {
   int zero_stage = 0;           ///< 1: optimizer state is sharded over ranks
   std::string algorithm_cache;  ///< file, empty = none
   Epilogues matmul_epilogues = Epilogues::automatic;
+  AttentionBy attention = AttentionBy::kernels;
   double memory_limit_mb = 0;  ///< 2^20 bytes that this rank may plan to use, 0 = what there is
   SimulatedCluster cluster;
   bool cluster_named = false;  ///< else its topology is that of the ranks that run

@@ -162,6 +162,8 @@ std::int64_t BatchUpload::pack(const Batch& batch, const ModelConfig& model, Slo
     first_rows.push_back(static_cast<std::int32_t>(next_row));
     next_row += unpadded_ ? length : batch.sequence_length;
   }
+  out.padded = std::ranges::any_of(
+      batch.lengths, [&](std::int32_t length) { return length < batch.sequence_length; });
   const auto tokens = std::span(rows.tokens).first(static_cast<std::size_t>(out.token_count));
 
   Packer pack(slot.host.as<std::int32_t>(), slot.device.as<std::int32_t>());

@@ -40,7 +40,8 @@ ActivationSizes activation_sizes(const BackendOptions& options, DType type,
   if (has_flash_attention(type, static_cast<int>(model.head_size()))) {
     const std::int64_t sequences = options.micro_batch_size;
     const std::int64_t length = options.sequence_length;
-    if (model.attention_dropout > 0 && !options.inference) {
+    const bool own = options.attention == AttentionBy::kernels;
+    if (own && model.attention_dropout > 0 && !options.inference) {
       sizes.softmax += attention_kept_bytes(sequences, length, model.heads);
     }
     sizes.partials =
@@ -309,7 +310,8 @@ void Step::norm_backward(const NormStep<void>& step, std::int64_t rows,
 }
 
 bool Step::on_tensor_cores() const {
-  return !plain_attention && has_flash_attention(type, static_cast<int>(model.head_size()));
+  return !plain_attention && library_attention == nullptr &&
+         has_flash_attention(type, static_cast<int>(model.head_size()));
 }
 
 Attention Step::attention_of(std::size_t layer) const {
@@ -320,6 +322,7 @@ Attention Step::attention_of(std::size_t layer) const {
   a.heads = static_cast<int>(model.heads);
   a.size = static_cast<int>(model.head_size());
   a.causal = model.mask == Mask::causal;
+  a.padded = batch.padded;
   a.lengths = batch.lengths;
   a.starts = batch.unpadded ? batch.first_rows : nullptr;
   a.qkv = own.qkv;
@@ -337,7 +340,11 @@ Attention Step::attention_of(std::size_t layer) const {
 }
 
 void Step::attention(std::size_t layer) const {
-  attention_forward(type, attention_of(layer), plain_attention, stream);
+  if (library_attention != nullptr) {
+    library_attention->forward(attention_of(layer), stream);
+  } else {
+    attention_forward(type, attention_of(layer), plain_attention, stream);
+  }
   clear_tail(act.layers[layer].attention, model.hidden);
 }
 
@@ -353,7 +360,11 @@ void Step::attention_backward(std::size_t layer, const void* d_attention) {
     a.partials = act.partials;
     a.accumulate = accumulate;
   }
-  cuda::attention_backward(type, a, plain_attention, stream);
+  if (library_attention != nullptr) {
+    library_attention->backward(a, stream);
+  } else {
+    cuda::attention_backward(type, a, plain_attention, stream);
+  }
   clear_tail(act.d_qkv, 3 * model.hidden);
   linear_weight(sums ? at.unbiased() : at, rows(), act.d_qkv, act.layers[layer].input);
 }

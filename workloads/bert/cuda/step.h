@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "workloads/bert/core/backend.h"
+#include "workloads/bert/cuda/attention/library_attention.h"
 #include "workloads/bert/cuda/device/runtime.h"
 #include "workloads/bert/cuda/kernels/kernels.h"
 #include "workloads/bert/cuda/products/fp8_linears.h"
@@ -30,6 +31,7 @@ struct DeviceBatch {
   std::int64_t sequences = 0, length = 0, masked_rows = 0;
   std::int64_t row_count = 0, token_count = 0;  ///< with the tail, without
   bool unpadded = false;
+  bool padded = true;  ///< some sequence is shorter than `length`
   std::int64_t first_sequence = 0;
   const std::int32_t *tokens = nullptr, *segments = nullptr, *lengths = nullptr, *masked = nullptr,
                      *labels = nullptr, *next_sentence = nullptr;
@@ -52,7 +54,8 @@ struct Step {
   Stream stream = nullptr;
   DType type = DType::f32;
   bool plain_attention = false;
-  Fp8Linears* fp8 = nullptr;  ///< with --precision fp8
+  Fp8Linears* fp8 = nullptr;                      ///< with --precision fp8
+  LibraryAttention* library_attention = nullptr;  ///< in place of the kernels
   const float* weights = nullptr;
   const std::byte* copy = nullptr;
   float* gradients = nullptr;
@@ -133,7 +136,8 @@ struct Step {
 
   [[nodiscard]] Dropout dropout(std::optional<std::uint32_t> site, double probability) const;
   [[nodiscard]] NormForward forward_of(const NormStep<void>& step, std::int64_t rows) const;
-  /// Whether the tensor-core attention runs, which leaves the sums of query, key and value itself.
+  /// Whether the own tensor-core attention runs, which leaves the sums of query, key and value
+  /// itself.
   [[nodiscard]] bool on_tensor_cores() const;
   [[nodiscard]] Attention attention_of(std::size_t layer) const;
   void clear_gradient(std::int64_t offset, std::int64_t size) const;

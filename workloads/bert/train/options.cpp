@@ -42,6 +42,7 @@ struct Given {
   std::string schedule = "polynomial";
   std::string topology;  ///< empty: the ranks that run
   std::string matmul_epilogues = "auto";
+  std::string attention = "own";
   std::string gelu;  ///< empty: the model's own
   std::string loss_scale = "dynamic";
   std::string handicap;  ///< "2%", "0.02", or "50%@3" for rank 3 alone; empty: none
@@ -203,6 +204,9 @@ std::vector<Group> option_table(Given& given) {
         {"--matmul-epilogues", &given.matmul_epilogues, one_of({"auto", "on", "off"}),
          "cuda: biases, GELU and their gradients inside matrix products (on), by kernels (off), or "
          "what is faster (auto): timed with --algorithm-cache, else as on an H100"},
+        {"--attention", &given.attention, one_of({"own", "cudnn"}),
+         "cuda: own kernels, with the CPU backend's dropout masks, or cuDNN's, faster from 512 "
+         "tokens on"},
         {"--memory-limit-mb", &o.memory_limit_mb, within(0, 1e9, "a number of at least 0"),
          "cpu: MiB this rank may plan with, else status 12; 0 = what there is"},
         {"--expect-world-size", &o.expect_world_size, at_least(0),
@@ -386,7 +390,12 @@ Result<void> check_together(const TrainOptions& o) {
        {"--algorithm-cache", "the cpu backend searches no algorithms: leave it out"}},
       {cpu && o.matmul_epilogues != Epilogues::automatic,
        {"--matmul-epilogues " + std::string(o.matmul_epilogues == Epilogues::inside ? "on" : "off"),
-        "oneDNN has no such choice in the cpu backend: leave it out"}}};
+        "oneDNN has no such choice in the cpu backend: leave it out"}},
+      {cpu && o.attention == AttentionBy::cudnn,
+       {"--attention cudnn", "cuDNN computes on GPUs: leave it out, or take --backend cuda"}},
+      {o.attention == AttentionBy::cudnn && (o.precision == "fp32" || o.precision == "tf32"),
+       {"--attention cudnn",
+        "cuDNN's attention takes 16-bit numbers: take --precision bf16, fp16 or fp8"}}};
   for (const auto& [wrong, message] : refused) {
     if (wrong) return refuse(message.first, message.second);
   }
@@ -407,6 +416,7 @@ Result<TrainOptions> finished(const CLI::App& app, Given& given) {
   o.matmul_epilogues = given.matmul_epilogues == "on"    ? Epilogues::inside
                        : given.matmul_epilogues == "off" ? Epilogues::kernels
                                                          : Epilogues::automatic;
+  o.attention = given.attention == "cudnn" ? AttentionBy::cudnn : AttentionBy::kernels;
   return finish_cluster(given)
       .and_then([&] { return finish_schedule(app, given); })
       .and_then([&] { return finish_loss_scale(app, given); })

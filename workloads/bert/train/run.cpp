@@ -52,6 +52,7 @@ BackendOptions backend_options(const TrainOptions& options, const LaunchEnvironm
   request.loss_scale = options.loss_scale;
   request.algorithm_cache = options.algorithm_cache;
   request.matmul_epilogues = options.matmul_epilogues;
+  request.attention = options.attention;
   return request;
 }
 

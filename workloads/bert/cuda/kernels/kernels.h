@@ -231,6 +231,7 @@ struct Attention {
   std::int64_t sequences = 0;
   int length = 0, heads = 0, size = 0;
   bool causal = false;
+  bool padded = true;  ///< some sequence may be shorter than `length`
   const std::int32_t* lengths = nullptr;
   const std::int32_t* starts = nullptr;  ///< [B] or null
   const void* qkv = nullptr;
@@ -261,6 +262,20 @@ struct Attention {
                                                     std::int64_t hidden);
 void attention_forward(DType type, const Attention& arguments, bool plain, Stream stream);
 void attention_backward(DType type, const Attention& arguments, bool plain, Stream stream);
+
+/// What a library's attention reads next to the matrices, in device memory.
+struct LibraryInputs {
+  std::int64_t* seed = nullptr;           ///< of dropout, and an offset
+  std::int32_t* query_lengths = nullptr;  ///< [B]; padded queries are computed like others
+  std::int32_t* qkv_starts = nullptr;     ///< [B + 1]: elements of qkv before each sequence, in all
+  std::int32_t* output_starts = nullptr;  ///< likewise of the output
+};
+[[nodiscard]] std::int64_t library_inputs_bytes(std::int64_t sequences);
+/// The arrays in memory of that size.
+[[nodiscard]] LibraryInputs library_inputs_at(void* memory, std::int64_t sequences);
+/// Fills them for a call: the starts where `attention` has some, the seed with dropout, of the
+/// same numbers as the kernels' masks.
+void library_inputs(const Attention& attention, const LibraryInputs& inputs, Stream stream);
 
 /// A piece of one parameter tensor, so that one launch serves all of them.
 struct Chunk {

@@ -2,34 +2,11 @@
 
 #include <dlfcn.h>
 
-#include <cstdlib>
-#include <vector>
-
 #include "workloads/bert/core/module.h"
+#include "workloads/bert/cuda/device/shared_library.h"
 
 namespace bert::cuda {
 namespace {
-
-void* open_library() {
-  const std::string name = "libcublasLt.so." + std::to_string(CUBLAS_VER_MAJOR);
-  std::vector<std::string> tries = {name};
-  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
-    if (const char* folder = std::getenv(variable); folder != nullptr) {
-      tries.push_back(std::string(folder) + "/lib64/" + name);
-      tries.push_back(std::string(folder) + "/lib/" + name);
-    }
-  }
-  tries.push_back("/usr/local/cuda/lib64/" + name);
-  tries.push_back("/usr/local/cuda/lib/" + name);
-  for (const std::string& path : tries) {
-    if (void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL); handle != nullptr) {
-      return handle;
-    }
-  }
-  throw NoDevice("--backend cuda needs " + name +
-                 " (cuBLASLt), which is neither where the loader looks nor in /usr/local/cuda: "
-                 "add its folder to LD_LIBRARY_PATH");
-}
 
 template <typename Function>
 void find(void* handle, const char* name, Function& function) {
@@ -41,7 +18,8 @@ void find(void* handle, const char* name, Function& function) {
 }
 
 CublasLt load() {
-  void* handle = open_library();
+  void* handle = open_library("libcublasLt.so." + std::to_string(CUBLAS_VER_MAJOR),
+                              "--backend cuda", "cuBLASLt");
   CublasLt lt{};
   find(handle, "cublasLtCreate", lt.create);
   find(handle, "cublasLtDestroy", lt.destroy);
