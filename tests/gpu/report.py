@@ -13,12 +13,12 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+from predict_step import PREDICTED, PROFILED, CannotPredict, Shape, kernels_of_step
 
 # Dense bf16 TFLOP/s of the devices whose data sheet says so, and what 8 bits have of it.
-PEAK = {"NVIDIA H100 80GB HBM3": 989.5, "NVIDIA H200": 989.5}
+PEAK = PREDICTED["dense_TFLOPs"]
 TIMES = {"bf16": 1, "fp16": 1, "fp8": 2}
 POWER_CAP = 0x4  # of NVML's reasons for a clock
-EXPECTED = json.loads((Path(__file__).parent / "predicted.json").read_text())
 
 
 def lines(path):
@@ -113,11 +113,11 @@ def lengths(variable, unpadded):
 def speed_tables(runs):
     if not runs:
         return
-    last = EXPECTED["last_measured"]
+    last = PREDICTED["last_measured"]
     yield "## Training speed of bert_train"
     yield ""
     yield ("ms of a step: median of the second half of the steps, and its range; last: as measured "
-           f"{last['when']}. MFU is of the precision's own peak.")
+           f"{last['when']}, no prediction. MFU is of the precision's own peak.")
     yield ""
     yield from table(
         ["model", "precision", "batch", "s", "lengths", "gelu", "algorithms", "sequences/s", "ms",
@@ -167,23 +167,29 @@ def kernel_table(results):
     if not calls:
         return
     total = sum(map(sum, calls.values()))
+    try:
+        step, missing = kernels_of_step(Shape(*PROFILED)), ""
+    except CannotPredict as error:
+        step, missing = {}, f" There is no prediction: {error}."
     rows = []
     for name, us in calls.items():
-        floor = EXPECTED["megabytes"].get(name, 0) / EXPECTED["GBps"] * 1e3
-        gap = sum(us) - len(us) * floor if floor else None
-        rows.append((gap, sum(us), (
+        kernel = step.get(name)
+        predicted = kernel.us / kernel.calls if kernel else None
+        gap = sum(us) - len(us) * predicted if kernel else None
+        rows.append((gap is None, -(gap or 0), -sum(us), (
             name, len(us), f"{sum(us) / len(us):.1f}", f"{sum(us) / total:.1%}",
-            f"{floor:.1f}" if floor else "", f"{gap / 1e3:.2f}" if floor else "")))
-    rows.sort(key=lambda r: (r[0] is None, -(r[0] or 0), -r[1]))
-    yield "## Time of each kernel, one step of bert-large, bf16, 256 x 128"
+            f"{predicted:.1f}" if kernel else "", f"{gap / 1e3:.2f}" if kernel else "")))
+    rows.sort()
+    model, sequences, length = PROFILED
+    yield f"## Time of each kernel, one step of {model}, bf16, {sequences} x {length}"
     yield ""
     yield (f"{total / 1e3:.2f} ms in {sum(map(len, calls.values()))} launches"
-           f"{'' if whole else ', **which are not one whole step**'}. Predicted: the bytes that a "
-           f"call in a layer must move at {EXPECTED['GBps']} GB/s ({EXPECTED['device']}); "
-           "the largest gap comes first, then kernels without a prediction.")
+           f"{'' if whole else ', **which are not one whole step**'}. Predicted: mean of all calls "
+           f"by bytes and instructions ({PREDICTED['device']}; tests/gpu/predict_step.py); the "
+           f"largest gap comes first, then kernels without a prediction.{missing}")
     yield ""
     yield from table(["kernel", "calls", "us a call", "share", "predicted us", "gap ms"],
-                     [r[2] for r in rows])
+                     [r[-1] for r in rows])
 
 
 def pytorch_tables(runs, pytorch):

@@ -92,3 +92,11 @@ if(TARGET bert_cuda)
   set_tests_properties(bert_cuda.says_in_one_line_that_there_is_no_device PROPERTIES
     LABELS workloads TIMEOUT 60)
 endif()
+
+# A step predicted from the table of machine code; needs neither nvcc nor a device.
+find_package(Python3 COMPONENTS Interpreter QUIET)
+if(Python3_Interpreter_FOUND)
+  add_test(NAME gpu_script.predicts_a_step
+    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/gpu/predict_step_test.py)
+  set_tests_properties(gpu_script.predicts_a_step PROPERTIES LABELS workloads TIMEOUT 300)
+endif()

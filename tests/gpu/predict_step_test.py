@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""predict_step.py on the table of machine code and on altered ones, and report.py, which has its
+predictions next to a profile: predict_step_test.py"""
+
+import csv
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(HERE))
+import predict_step
+from machine_code import kernels_of, table_of
+
+WANTED_MS = 134  # of bert-large, 256 x 128, without cuDNN's attention and a search of algorithms
+GELU = predict_step.CODE["gelu_forward_kernel"]
+
+
+def run(*arguments, script="predict_step.py"):
+    return subprocess.run([sys.executable, "-B", str(HERE / script), *map(str, arguments)],
+                          capture_output=True, text=True)
+
+
+def step_of(output):
+    return float(re.search(r"^predicted: ([\d.]+) ms a step", output, re.M)[1])
+
+
+def kernels():
+    return kernels_of(predict_step.newest_table().read_text())
+
+
+class PredictStep(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def predict(self, text):
+        table = self.folder / "table.txt"
+        table.write_text(text)
+        return run("--table", table)
+
+    def refused(self, done, *parts):
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertEqual(done.stdout, "")
+        self.assertRegex(done.stderr, r"^error: .*\n$")
+        for part in parts:
+            self.assertIn(part, done.stderr)
+
+    def test_a_step_of_bert_large_takes_no_longer_than_wanted(self):
+        done = run()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertLessEqual(step_of(done.stdout), WANTED_MS)
+        for name in (*predict_step.CODE, "reduce_partials_kernel"):
+            if not name.startswith(("flash_query", "flash_key")):  # of longer sequences
+                self.assertRegex(done.stdout, rf"(?m)^{name} ")
+
+    def test_what_was_not_executed_stands_apart(self):
+        sums, apart = run().stdout.split("Apart, in no sum above:\n")
+        self.assertIn("predicted: ", sums)
+        self.assertNotIn("not executed", sums)
+        for part in ("cuDNN's attention", "search of products' algorithms"):
+            self.assertRegex(apart, rf"(?m)^{part} .*not executed$")
+
+    def test_the_parts_add_up_to_the_step(self):
+        line = re.search(r"^predicted: .*$", run().stdout, re.M)[0]
+        parts = re.findall(r"(?:products|kernels|rest) ([\d.]+) ms", line)
+        self.assertEqual(len(parts), 3)
+        self.assertAlmostEqual(sum(map(float, parts)), step_of(line), delta=0.2)
+
+    def test_mfu_is_that_of_the_formula_masked_head(self):
+        # docs/performance.md: bert-large of 128 tokens, 1986 sequences a second are 48.3 % of 989.5.
+        flops = predict_step.Shape("bert-large", 256, 128).flops()
+        self.assertAlmostEqual(1986 * flops / 989.5e12, 0.483, delta=0.0006)
+
+    def test_the_largest_gap_comes_first(self):
+        table = run().stdout.split("\n\n")[2].splitlines()
+        self.assertRegex(table[0], r"measured us +ratio +gap ms$")
+        gaps = [float(line.split()[-1]) for line in table[1:]]
+        self.assertEqual(gaps, sorted(gaps, reverse=True))
+
+    def test_more_instructions_take_longer(self):
+        slower = kernels()
+        slower[GELU]["instructions"] *= 20
+        done = self.predict(table_of(slower, "0.0"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertGreater(step_of(done.stdout), step_of(run().stdout) + 10)
+
+    def test_no_instructions_leave_the_bytes(self):
+        free = kernels()
+        for kernel in free.values():
+            kernel["instructions"] = kernel["loop"] = 0
+        step = step_of(self.predict(table_of(free, "0.0")).stdout)
+        self.assertLess(step, step_of(run().stdout))
+        self.assertGreater(step, 100)
+
+    def test_longer_sequences_take_the_two_kernels_of_attention(self):
+        done = run("--sequences", 64, "--length", 512)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("whole_head_kernel", done.stdout)
+        self.assertGreater(step_of(done.stdout), step_of(run().stdout))
+        self.assertEqual(run("--model", "bert-base").returncode, 0)
+
+    def test_a_table_without_a_kernel_is_refused(self):
+        for name in ("whole_head_kernel", "gelu_forward_kernel", "squares_kernel"):
+            less = kernels()
+            del less[predict_step.CODE[name]]
+            self.refused(self.predict(table_of(less, "0.0")), "table.txt", predict_step.CODE[name])
+
+    def test_a_table_without_a_column_is_refused(self):
+        text = table_of(kernels(), "0.0")
+        for column in ("loop", "instructions"):
+            other = re.sub(rf"(?m)^(kernel .*)\b{column}\b", r"\1other", text)
+            self.refused(self.predict(other), "table.txt", f"no column {column}")
+
+    def test_what_is_no_table_is_refused(self):
+        self.refused(self.predict(""), "table.txt")
+        self.refused(self.predict("kernel  instructions\nx  y\n"), "table.txt")
+        self.refused(run("--table", self.folder / "absent.txt"), "absent.txt")
+
+    def test_more_tokens_than_the_model_has_positions_are_refused(self):
+        self.refused(run("--length", 513), "512 positions")
+
+    def test_frozen_rates_are_those_of_their_source(self):
+        frozen = predict_step.FROZEN
+        derived = 0
+        for name, rate in frozen["issue"]["rates"].items():
+            self.assertIn(name, predict_step.CODE)
+            source = re.match(r"(\d+) warps of ([\d +x]+), (\d+) us$", rate["from"])
+            if source is None:
+                continue
+            derived += 1
+            terms = [re.findall(r"\d+", term) for term in source[2].split("+")]
+            executed = sum(int(t[0]) * int(t[1] if len(t) > 1 else 1) for t in terms)
+            slots = int(source[3]) * frozen["schedulers"] * frozen["GHz"] * 1e3
+            self.assertAlmostEqual(int(source[1]) * executed / slots / rate["rate"], 1, delta=0.01)
+        self.assertEqual(derived, 7)
+
+    def test_the_report_has_predictions_next_to_a_profile(self):
+        us = {"gelu_forward_kernel": 1000, "flash_forward_kernel": 100, "unknown_kernel": 5}
+        update = "void bert::cuda::<unnamed>::adamw_kernel<__nv_bfloat16>(OptimizerArguments)"
+        launches = [(update, 2500), *((f"void bert::cuda::<unnamed>::{name}<x>(A)", time)
+                                      for name, time in us.items()), (update, 2500)]
+        with (self.folder / "kernels.csv").open("w") as file:
+            out = csv.writer(file, quoting=csv.QUOTE_ALL)
+            out.writerow(["Kernel Name", "Metric Name", "Metric Unit", "Metric Value"])
+            for name, time in launches:
+                out.writerow([name, "gpu__time_duration.sum", "us", time])
+        (self.folder / "status.jsonl").write_text("")
+        done = run(self.folder / "status.jsonl", self.folder, script="report.py")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        gelu = predict_step.kernels_of_step(
+            predict_step.Shape(*predict_step.PROFILED))["gelu_forward_kernel"]
+        mean = gelu.us / gelu.calls
+        self.assertIn(f"| gelu_forward_kernel | 1 | 1000.0 | 27.7% | {mean:.1f} | "
+                      f"{(1000 - mean) / 1e3:.2f} |", done.stdout)
+        self.assertIn("| unknown_kernel | 1 | 5.0 | 0.1% |  |  |", done.stdout)
+        names = re.findall(r"(?m)^\| (\w+_kernel) ", done.stdout)
+        self.assertEqual(names[0], "gelu_forward_kernel")
+        self.assertEqual(names[-1], "unknown_kernel")
+
+
+if __name__ == "__main__":
+    unittest.main()
