@@ -63,8 +63,8 @@ TEST_P(CudaPrecision, gradients_of_every_tensor_agree_with_the_fp64_reference) {
     // Weights that the type holds exactly are not assumed: rounding them is part of the error.
     const auto weights = state_of(*backend, StateArray::weights);
     backend->zero_gradients();
-    // The dropout of this step: over steps 1 to 8 the worst error of the larger BERT is 0.75 to 1.75
-    // thousandths in tf32, and a device may round a little worse than its emulation.
+    // The dropout of this step: over steps 1 to 8 the worst error of the larger BERT is 0.75
+    // to 1.75 thousandths in tf32, and a device may round a little worse than its emulation.
     constexpr std::int64_t kStep = 5;
     EXPECT_TRUE(backend->forward_backward(batch, 1.0, true, kStep, {}).pending);
     const auto gradients = state_of(*backend, StateArray::gradients);
