@@ -32,6 +32,17 @@ const Json& member(const Json& object, const std::string& key) {
   return found == object.end() ? kNothing : *found;
 }
 
+using Limits = std::numeric_limits<std::int64_t>;
+
+/// "must be a whole number from 1 to 9"; a limit that is none is left out.
+std::string whole_number_text(std::int64_t low, std::int64_t high) {
+  std::string out = "must be a whole number";
+  if (low != Limits::min()) out += fmt::format(" from {}", low);
+  if (high != Limits::max())
+    out += fmt::format("{} to {}", low == Limits::min() ? " up" : "", high);
+  return out;
+}
+
 constexpr int kMaxDepth = 64;
 
 // The line on which nesting exceeds kMaxDepth, 0 if it never does: the readers below recurse.
@@ -249,7 +260,7 @@ void ConfigReader::integer(const Json& object, const std::string& pointer, const
                            std::int64_t& out, std::int64_t low, std::int64_t high) {
   if (!object.contains(key)) return;
   const auto& value = object[key];
-  const std::string rule = fmt::format("must be a whole number from {} to {}", low, high);
+  const std::string rule = whole_number_text(low, high);
   // Unsigned values above 2^63 would turn negative in an int64.
   if (!value.is_number_integer() ||
       (value.is_number_unsigned() && value.get<std::uint64_t>() > std::uint64_t{1} << 62)) {
@@ -266,10 +277,9 @@ void ConfigReader::integer(const Json& object, const std::string& pointer, const
 
 void ConfigReader::integer(const Json& object, const std::string& pointer, const char* key,
                            std::int64_t& out) {
-  using Limits = std::numeric_limits<std::int64_t>;
-  const Json& limits = rule(child_pointer(pointer, key), "minimum");
-  integer(object, pointer, key, out, limits.value("minimum", Limits::min()),
-          limits.value("maximum", Limits::max()));
+  const std::string here = child_pointer(pointer, key);
+  integer(object, pointer, key, out, rule(here, "minimum").value("minimum", Limits::min()),
+          rule(here, "maximum").value("maximum", Limits::max()));
 }
 
 void ConfigReader::seconds(const Json& object, const std::string& pointer, const char* key,

@@ -45,8 +45,8 @@ class ConfigReader {
                   const std::vector<std::string>& known, const std::string& what);
   /// Every key of the object must be one of the schema's "properties".
   void check_keys(const Json& object, const std::string& pointer, const std::string& what = "key");
-  /// The member, an object whose keys the schema knows; null (and an error) for anything else, null
-  /// where it is missing.
+  /// The member, or null where it is missing. One that is no object is an error and null; a key of
+  /// it that the schema does not know is an error.
   const Json* section(const Json& object, const std::string& pointer, const char* key);
 
   // Reads of members of an object; a missing member leaves `out` as it is.
@@ -54,7 +54,7 @@ class ConfigReader {
   void text(const Json& object, const std::string& pointer, const char* key, std::string& out);
   void integer(const Json& object, const std::string& pointer, const char* key, std::int64_t& out,
                std::int64_t low, std::int64_t high);
-  /// Within the schema's "minimum" and "maximum".
+  /// Within the schema's "minimum" and "maximum", as far as it has them.
   void integer(const Json& object, const std::string& pointer, const char* key, std::int64_t& out);
   void seconds(const Json& object, const std::string& pointer, const char* key, double& out);
   void flag(const Json& object, const std::string& pointer, const char* key, bool& out);
