@@ -149,6 +149,8 @@ enum class NoticeCode : std::uint16_t {
   warmup_taken_off,
   records_after_break_left_out,
   few_records,
+  short_end_left_out,
+  fast_start_in_window,
   no_steady_state_in_first_half,
   too_few_records,
   no_step_in_window,

@@ -488,6 +488,15 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
     {NoticeCode::few_records, "few_records", "only {records}, all used, warm-up included{more}",
      "Too few records for a rule that looks for the steady state.",
      "Run longer, or choose a window."},
+    {NoticeCode::short_end_left_out, "short_end_left_out",
+     "only {records}: all but the last are used, warm-up included; the last takes less than a "
+     "third of the time of each other",
+     "The last of few records is of a part of the work.", "--window all."},
+    {NoticeCode::fast_start_in_window, "fast_start_in_window",
+     "the start of the run is faster than the rest, as no warm-up is: an iteration after the first "
+     "{records} takes {times:.2f} times as long as one of them; all records are used",
+     "MSER-5 would leave out the start of the run, but that is its faster part.",
+     "Choose a window where the run holds its pace."},
     {NoticeCode::no_steady_state_in_first_half, "no_steady_state_in_first_half",
      "no steady state in the first half of the run (MSER-5): all records are used",
      "The rule for the warm-up would leave out more than half.", "Run longer, or choose a window."},

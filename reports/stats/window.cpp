@@ -112,14 +112,9 @@ std::optional<SlowFirst> slow_first(const RunLog& log, std::span<const double> t
   return out;
 }
 
-// By MSER-5; nothing too where what lies before the cut takes much less than the rest: no warm-up
-// does.
-std::optional<std::size_t> slow_front(std::span<const double> times) {
-  constexpr double kMuchFaster = 1.25;  // times; less is noise
-  const auto cut = mser5(times);
-  const std::size_t n = cut.value_or(0);
-  const bool faster = n > 0 && mean(times.first(n)) * kMuchFaster < mean(times.subspan(n));
-  return faster ? std::nullopt : cut;
+// The time of an iteration after the first `n` over that of one of them.
+double rest_over_front(std::span<const double> times, std::size_t n) {
+  return mean(times.subspan(n)) / mean(times.first(n));
 }
 
 std::string times_as_long(const SlowFirst& first) {
@@ -177,12 +172,15 @@ void apply_automatic(const RunLog& log, std::size_t usable, Window& window) {
                       "only " + quantity(usable, "record") + ": all others are used", window);
       return;
     }
-    std::string more;
     if (ends_short(times)) {
       --window.last;
       window.rule = "auto (short end left out: 0:" + std::to_string(usable - 1) + ")";
-      more = "; but for the last, which takes less than a third of the others'";
-    } else if (first) {
+      window.notices.push_back(
+          make_notice(NoticeCode::short_end_left_out, 0, quantity(usable, "record")));
+      return;
+    }
+    std::string more;
+    if (first) {
       more = "; an iteration of the first takes " + times_as_long(*first) + ": " + first->remedy;
     }
     window.notices.push_back(
@@ -190,8 +188,11 @@ void apply_automatic(const RunLog& log, std::size_t usable, Window& window) {
     return;
   }
   if (times.empty()) return;
-  const auto cut = slow_front(times);
-  if (first && first->start_up && cut.value_or(0) == 0) {
+  constexpr double kMuchFaster = 1.25;  // times; less is noise
+  const auto cut = mser5(times);
+  const double slower = cut.value_or(0) > 0 ? rest_over_front(times, *cut) : 1;
+  const bool warm_up = cut.value_or(0) > 0 && slower <= kMuchFaster;
+  if (first && first->start_up && !warm_up) {
     leave_out_start(*first, usable,
                     cut ? "all others are used (MSER-5)"
                         : "no steady state in the first half of the run (MSER-5): all others are "
@@ -201,6 +202,11 @@ void apply_automatic(const RunLog& log, std::size_t usable, Window& window) {
   }
   if (!cut) {
     window.notices.push_back(make_notice(NoticeCode::no_steady_state_in_first_half, 0));
+    return;
+  }
+  if (slower > kMuchFaster) {
+    window.notices.push_back(
+        make_notice(NoticeCode::fast_start_in_window, 0, quantity(*cut, "record"), slower));
     return;
   }
   window.first = *cut;

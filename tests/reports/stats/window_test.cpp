@@ -150,6 +150,9 @@ TEST(Window, AutoLeavesOutALastOfFewRecordsThatIsMuchShorter) {
   const Window window = apply(log_of_seconds({0.52, 0.53, 0.52, 0.13}), "auto");
   EXPECT_EQ(window.last, 3U);
   EXPECT_EQ(window.rule, "auto (short end left out: 0:3)");
+  ASSERT_EQ(window.notices.size(), 1U);
+  EXPECT_EQ(window.notices[0].code, NoticeCode::short_end_left_out);
+  EXPECT_EQ(notices(window).find("all used"), std::string::npos) << notices(window);
   EXPECT_EQ(apply(log_of_seconds({0.52, 0.53, 0.52, 0.26}), "auto").last, 4U);
   EXPECT_EQ(apply(log_of_seconds({0.52, 0.9, 0.52, 0.13}), "auto").last, 4U);
 }
@@ -161,6 +164,11 @@ TEST(Window, AutoKeepsAFastFront) {
   const Window window = apply(log_of_seconds(seconds), "auto");
   EXPECT_EQ(window.rule, "auto (all)");
   EXPECT_EQ(window.first, 0U);
+  ASSERT_EQ(window.notices.size(), 1U);
+  EXPECT_EQ(window.notices[0].code, NoticeCode::fast_start_in_window);
+  EXPECT_NE(notices(window).find("after the first 10 records takes 1.56 times as long"),
+            std::string::npos)
+      << notices(window);
 }
 
 // TensorFlow's step 0 is one iteration without a time, the compilation is in the hundred after it.
