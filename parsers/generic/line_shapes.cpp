@@ -67,28 +67,40 @@ bool any_is(const std::vector<LineNumber>& numbers, Meaning meaning) {
   return std::ranges::find(numbers, meaning, &LineNumber::meaning) != numbers.end();
 }
 
+/// The total of place `i` grows while its value stands still, which it does as well at the next
+/// change, or there the next value begins with a total that is no larger than that step. Of lines
+/// that name their process, those of the first one count.
+bool total_grows(const LineShape& shape, std::size_t i, std::optional<std::size_t> rank) {
+  const ShapeLine* before = &shape.examples.front();
+  double step = 0;  // by which the total grew first
+  for (const ShapeLine& now : shape.examples) {
+    if (rank && now.at(*rank).value != shape.examples.front().at(*rank).value) continue;
+    const LineNumber &was = before->at(i), &is = now.at(i);
+    if (!was.has_total() || !is.has_total()) return false;
+    before = &now;
+    if (is.value == was.value && is.total == was.total) continue;
+    const bool grew = is.value == was.value && is.total > was.total;
+    if (step > 0) return grew || (is.value > was.value && is.total <= step);
+    if (!grew) return false;
+    step = is.total - was.total;
+  }
+  return step > 0;
+}
+
 bool is_bar(std::string_view line) { return line.find("%|") != std::string_view::npos; }
 
 }  // namespace
 
-bool LineShape::has(Meaning meaning) const {
+std::optional<std::size_t> LineShape::place_of(Meaning meaning) const {
   const ShapeLine& first = examples.front();
   return std::ranges::any_of(first.key,
                              [&](std::size_t i) { return first.numbers[i].meaning == meaning; });
 }
 
 std::optional<LineShape> with_growing_total_apart(const LineShape& shape) {
-  const auto& lines = shape.examples;
-  for (std::size_t i = 0; i < lines.front().key.size() && lines.size() > 1; ++i) {
-    bool stands = lines.front().at(i).has_total();
-    int up = 0, down = 0;
-    for (std::size_t k = 1; k < lines.size() && stands; ++k) {
-      const LineNumber& before = lines[k - 1].at(i);
-      const LineNumber& now = lines[k].at(i);
-      stands = now.has_total() && now.value == before.value;
-      if (now.total != before.total) ++(now.total > before.total ? up : down);
-    }
-    if (!stands || up == 0 || down > 0) continue;
+  const auto rank = shape.place_of(Meaning::rank);
+  for (std::size_t i = 0; i < shape.examples.front().key.size(); ++i) {
+    if (!total_grows(shape, i, rank)) continue;
     LineShape out = shape;
     for (ShapeLine& line : out.examples) {
       const std::size_t place = line.key[i];

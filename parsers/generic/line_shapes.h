@@ -35,7 +35,9 @@ struct LineShape {
   std::int64_t last_line = 0;     ///< of the log, of the newest of them
   std::size_t learning = 0;       ///< examples with a word that only training has
   std::vector<ShapeLine> examples;
-  [[nodiscard]] bool has(Meaning meaning) const;
+  /// The first number that means it, as a place in ShapeLine::key.
+  [[nodiscard]] std::optional<std::size_t> place_of(Meaning meaning) const;
+  [[nodiscard]] bool has(Meaning meaning) const { return place_of(meaning).has_value(); }
   [[nodiscard]] bool counts() const {
     return has(Meaning::counter) || has(Meaning::epoch) || has(Meaning::place);
   }
@@ -46,7 +48,8 @@ struct LineShape {
 };
 
 /// "Batch 4/203700" and then "Batch 4/203800": the epoch and a counter as two numbers. Nothing
-/// where no line has a place whose total grows while it stands still.
+/// where no place begins so. The first two changes decide, so that what comes later, as the next
+/// epoch's "Batch 5/100", takes nothing back.
 [[nodiscard]] std::optional<LineShape> with_growing_total_apart(const LineShape& shape);
 
 class LineShapes {

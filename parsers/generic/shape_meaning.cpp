@@ -578,19 +578,10 @@ class Decision {
   double stride_ = kNone;  ///< median of advance_
 };
 
-/// Where lines name the process that prints them.
-std::optional<std::size_t> rank_place(const LineShape& shape) {
-  const ShapeLine& first = shape.examples.front();
-  for (std::size_t i = 0; i < first.key.size(); ++i) {
-    if (first.at(i).meaning == Meaning::rank) return i;
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 std::optional<ShapeMeaning> meaning_of(const LineShape& shape) {
-  const auto rank = rank_place(shape);
+  const auto rank = shape.place_of(Meaning::rank);
   if (!rank) return Decision(shape).decide();
   LineShape of_one = shape;
   const double first = shape.examples[0].at(*rank).value;

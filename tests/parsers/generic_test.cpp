@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "parsers/described/described_format.h"
@@ -40,7 +41,7 @@ std::optional<InducedFormat> induced(const std::string& text, std::size_t block)
   return inducer.finish();
 }
 
-bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+bool same_or_nan(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
 void expect_same_records(const RunLog& a, const RunLog& b, const std::string& name) {
   ASSERT_EQ(a.records.size(), b.records.size()) << name;
@@ -48,8 +49,9 @@ void expect_same_records(const RunLog& a, const RunLog& b, const std::string& na
     const Record &one = a.records[i], &other = b.records[i];
     EXPECT_EQ(one.step, other.step) << name;
     EXPECT_EQ(one.line, other.line) << name;
-    EXPECT_TRUE(same(one.seconds, other.seconds) && same(one.time_s, other.time_s) &&
-                same(one.printed_rate, other.printed_rate) && same(one.loss, other.loss))
+    EXPECT_TRUE(same_or_nan(one.seconds, other.seconds) && same_or_nan(one.time_s, other.time_s) &&
+                same_or_nan(one.printed_rate, other.printed_rate) &&
+                same_or_nan(one.loss, other.loss))
         << name << ": record " << i;
   }
 }
@@ -117,8 +119,49 @@ TEST(Generic, WhatFollowsTheFirstLinesChangesNoneOfThem) {
   ASSERT_GE(after.front().records.size(), before.front().records.size());
   for (std::size_t i = 0; i < before.front().records.size(); ++i) {
     EXPECT_EQ(before.front().records[i].step, after.front().records[i].step);
-    EXPECT_TRUE(same(before.front().records[i].time_s, after.front().records[i].time_s));
+    EXPECT_TRUE(same_or_nan(before.front().records[i].time_s, after.front().records[i].time_s));
   }
+}
+
+// "Batch 4/300": the epoch, and a counter that begins again with the next epoch.
+TEST(Generic, ACutBeforeTheNextEpochGivesTheSameSteps) {
+  std::vector<std::string> lines;
+  for (int i = 0; i < 9; ++i) {
+    const int epoch = i < 4 ? 4 : 5, batch = 100 * (i < 4 ? i + 1 : i - 3);
+    lines.push_back("2024-05-01 10:" + std::to_string(10 + i) + ":00,000 DEBUG TRAIN Batch " +
+                    std::to_string(epoch) + "/" + std::to_string(batch) + " loss 1.5\n");
+  }
+  std::string text;
+  for (const std::string& line : lines) text += line;
+  const auto whole = read_text(text);
+  ASSERT_EQ(whole.size(), 1U);
+  ASSERT_EQ(whole[0].records.size(), lines.size());
+  text.clear();
+  for (std::size_t n = 0; n < lines.size(); ++n) {
+    text += lines[n];
+    if (n < 2) continue;
+    const auto cut = read_text(text);
+    ASSERT_EQ(cut.size(), 1U) << n;
+    ASSERT_EQ(cut[0].records.size(), n + 1) << n;
+    for (std::size_t i = 0; i <= n; ++i) {
+      EXPECT_EQ(cut[0].records[i].step, whole[0].records[i].step) << n;
+      EXPECT_EQ(cut[0].records[i].time_s, whole[0].records[i].time_s) << n;
+    }
+  }
+}
+
+// Of two processes with data of unequal length the total is one.
+TEST(Generic, TotalsOfTwoProcessesAreNoCounter) {
+  std::string text;
+  for (int i = 1; i <= 6; ++i) {
+    for (const char* total : {"1250", "1251"}) {
+      text += "train [" + std::to_string(10 * i) + "/" + total + "] loss 1.5 (0.5 s/it)\n";
+    }
+  }
+  const auto runs = read_text(text);
+  ASSERT_EQ(runs.size(), 1U);
+  ASSERT_FALSE(runs[0].records.empty());
+  EXPECT_EQ(runs[0].records.back().step, 60);
 }
 
 // What a look at the first lines took for a training and a later one does not is none, as where the
