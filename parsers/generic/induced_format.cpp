@@ -494,7 +494,7 @@ class Induction {
       const LineShape& shape = apart ? apart_.back() : found;
       auto meaning = meaning_of(shape);
       if (!meaning) continue;
-      if (shape.examples.size() == 1) {
+      if (meaning->of_one_line) {
         if (stands_alone(shape)) of_one_line.push_back({&shape, *meaning});
         continue;
       }
@@ -530,7 +530,7 @@ class Induction {
         return false;
       }
       const auto meaning = meaning_of(shape);
-      return meaning && meaning->times.any() && !meaning->step_is_epoch &&
+      return meaning && !meaning->of_one_line && meaning->times.any() && !meaning->step_is_epoch &&
              is_training(shape, *meaning);
     });
   }
@@ -597,6 +597,7 @@ class Induction {
     if (shape.examples.size() < 2) return Lack::lines;
     const auto meaning = meaning_of(shape);
     if (!meaning) return Lack::growth;
+    if (meaning->of_one_line) return Lack::lines;
     return is_training(shape, *meaning) ? Lack::text : Lack::training;
   }
 
@@ -855,7 +856,7 @@ class Induction {
     std::vector<Json> out;
     for (const LineShape& shape : shapes_.shapes()) {
       if (shape.evaluation || shape.counts() || !comes_with(shape, *main.shape)) continue;
-      if (main.shape->lines == 1) break;  // any other line comes as often
+      if (main.meaning.of_one_line) break;  // any other line comes as often
       const auto loss = wants_loss ? loss_of(shape) : std::nullopt;
       const ShapeTimes times = wants_time ? companion_times(shape, of_each) : ShapeTimes{};
       std::vector<Taken> taken;

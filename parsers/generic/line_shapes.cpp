@@ -93,8 +93,10 @@ bool is_bar(std::string_view line) { return line.find("%|") != std::string_view:
 
 std::optional<std::size_t> LineShape::place_of(Meaning meaning) const {
   const ShapeLine& first = examples.front();
-  return std::ranges::any_of(first.key,
-                             [&](std::size_t i) { return first.numbers[i].meaning == meaning; });
+  for (std::size_t i = 0; i < first.key.size(); ++i) {
+    if (first.at(i).meaning == meaning) return i;
+  }
+  return std::nullopt;
 }
 
 std::optional<LineShape> with_growing_total_apart(const LineShape& shape) {
@@ -255,6 +257,7 @@ void LineShapes::piece(std::string_view text, std::string_view whole) {
   const bool of_evaluation =
       after_counter || (counters_alone && names_evaluation(text, text.size()));
   if (of_evaluation) key += "of evaluation";
+  if (of_whole) key += "whole";
   LineShape& shape = shape_of(std::move(key));
   shape.whole = of_whole;
   if (!evaluation && !of_evaluation) shape.plain_key = std::move(plain_key);

@@ -196,6 +196,7 @@ class Decision {
     if (!step || !out_.times.any()) return std::nullopt;
     out_.step = *step;
     if (meaning(*step) == Meaning::place) out_.epoch = epoch;
+    out_.of_one_line = true;
     return out_;
   }
 

@@ -26,14 +26,16 @@ struct ShapeMeaning {
   std::optional<std::size_t> rank;  ///< where several processes print their lines
   bool step_is_epoch = false;       ///< nothing finer is counted
   bool total_is_of_epoch = false;   ///< M of "N/M" is the iterations of an epoch, not of the run
-  bool wraps = false;  ///< it begins again with each epoch, which the line does not name
+  bool wraps = false;        ///< it begins again with each epoch, which the line does not name
+  bool of_one_line = false;  ///< no process prints another line like it
   ShapeTimes times;
   bool day_first = false;          ///< in dates with slashes
   bool time_is_ambiguous = false;  ///< a time of one step or of all since the line before
   double outlasts_clock = 0;       ///< times the clock's time, of one that was left out
 };
 
-/// Nothing where fewer than two lines are kept or no number of them counts.
+/// Nothing where no number of its lines counts, or a process has a single line that does not name
+/// what it counts and the rate or time of that.
 [[nodiscard]] std::optional<ShapeMeaning> meaning_of(const LineShape& shape);
 
 /// The times of a shape without a counter, whose lines follow those of one with a counter.

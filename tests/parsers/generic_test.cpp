@@ -164,6 +164,20 @@ TEST(Generic, TotalsOfTwoProcessesAreNoCounter) {
   EXPECT_EQ(runs[0].records.back().step, 60);
 }
 
+TEST(Generic, OneLineOfEachProcessIsOneLine) {
+  const auto of_ranks = [](const std::string& rest) {
+    std::string text;
+    for (int rank = 0; rank < 8; ++rank) {
+      text += "train rank " + std::to_string(rank) + " step 10 at 3.5 it/s" + rest + "\n";
+    }
+    return read_text(text);
+  };
+  for (const RunLog& run : of_ranks("")) EXPECT_THAT(run.records, IsEmpty());
+  const auto runs = of_ranks(" loss 0.25");
+  ASSERT_EQ(runs.size(), 1U);
+  EXPECT_THAT(runs[0].records, SizeIs(1));
+}
+
 // What a look at the first lines took for a training and a later one does not is none, as where the
 // log comes at once.
 TEST(Generic, AGrowingLogThatIsNoTrainingAfterAllHasNoRuns) {
