@@ -19,10 +19,10 @@ namespace {
 using Words = std::span<const std::string_view>;
 
 // What people call an iteration. All lists are of words in small letters.
-constexpr std::array<std::string_view, 22> kIterations = {
-    "step", "steps",     "iter",    "iters",     "iteration", "iterations", "it", "itr",
-    "its",  "batch",     "batches", "minibatch", "update",    "updates",    "up", "upd",
-    "updt", "timesteps", "episode", "episodes",  "cycle",     "round"};
+constexpr std::array<std::string_view, 21> kIterations = {
+    "step", "steps", "iter",      "iters",   "iteration", "iterations", "it",
+    "itr",  "its",   "batch",     "batches", "minibatch", "update",     "updates",
+    "upd",  "updt",  "timesteps", "episode", "episodes",  "cycle",      "round"};
 constexpr auto kEpochs = std::to_array<std::string_view>(
     {"epoch", "epochs", "ep", "epo",
      // Of other languages; a word of a script without blanks may stand anywhere in a label.
@@ -774,7 +774,9 @@ class Reader {
     const bool bare = std::isnan(found.value) || found.has_total();
     const Unit named = unit_of(label), after = bare ? Unit{} : own_unit(label);
     const std::string_view last = label.last();
-    const bool counts = among(kIterations, last) || (last == "i" && found.has_total());
+    // "Up. 4000" is short for updates, "scale up 2" is not.
+    const bool counts = among(kIterations, last) || (last == "i" && found.has_total()) ||
+                        (last == "up" && trim(text).ends_with('.'));
     const bool of_epochs =
         among(kEpochs, last) || (label.count == 1 && last == "e" && found.has_total());
     if (suffix_) {
@@ -897,44 +899,11 @@ class Reader {
   /// Seconds since 1970, of a time between 2001 and 2286.
   static bool is_unix_time(double value) { return value > 1e9 && value < 1e10; }
 
-  /// A counter and its share of all, next to a time: "(500 5%) 2.8543", "5000 5% (0m 9s) 2.2206".
-  [[nodiscard]] bool before_percentage() const {
-    if (at_ >= line_.size() || line_[at_] != ' ') return false;
-    const std::size_t end = line_.find_first_not_of("0123456789", at_ + 1);
-    if (end == std::string_view::npos || end == at_ + 1 || line_[end] != '%') return false;
-    const std::string_view rest = line_.substr(end + 1);
-    const bool timed = std::ranges::any_of(
-        out_, [](const LineNumber& number) { return number.meaning == Meaning::duration; });
-    return timed ? rest.starts_with(") ")
-                 : rest.starts_with(" (") && spelled_duration(rest.substr(2)).has_value();
-  }
-
-  /// The mean of the loss that the function of PyTorch's tutorials prints last.
-  [[nodiscard]] bool follows_percentage(const LineNumber& found) const {
-    if (found.whole || out_.empty()) return false;
-    const std::string_view before = line_.substr(0, found.value_begin);
-    return before.ends_with("%) ") ||
-           (before.ends_with("s) ") && before.find("% (") != before.npos);
-  }
-
   /// "[50/391]", "(50/391)", "50/391", and the "[50]" of "Epoch: [44][50]".
   void take_place(LineNumber& found, const Label& label, std::string_view text) const {
     if (counts_data()) return;
     if (out_.empty() && label.count == 0 && found.begin <= 1 && is_unix_time(found.value)) {
       found.meaning = Meaning::clock;
-      return;
-    }
-    if (found.whole && before_percentage()) {
-      // "5m 1s (- 19m 0s) (500 5%)": with the mark before it, by which such lines are known.
-      constexpr std::string_view kBefore = "s) (";
-      found.meaning = Meaning::counter;
-      const bool marked = line_.substr(0, found.value_begin).ends_with(kBefore);
-      found.begin = found.value_begin - (marked ? kBefore.size() : 0);
-      return;
-    }
-    if (label.count == 0 && follows_percentage(found)) {
-      found.meaning = Meaning::loss;
-      found.begin = found.value_begin;
       return;
     }
     const auto open = text.find_last_of("[(");

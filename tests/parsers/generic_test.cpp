@@ -1,6 +1,7 @@
 // The generic reader over the logs that are quoted for it: what its golden texts do not show.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "parsers/described/described_format.h"
 #include "parsers/generic/induced_format.h"
+#include "parsers/generic/line_numbers.h"
 #include "parsers/reader/log_reader.h"
 #include "tests/parsers/run_log_text.h"
 
@@ -176,6 +178,14 @@ TEST(Generic, OneLineOfEachProcessIsOneLine) {
   const auto runs = of_ranks(" loss 0.25");
   ASSERT_EQ(runs.size(), 1U);
   EXPECT_THAT(runs[0].records, SizeIs(1));
+}
+
+TEST(Generic, UpCountsUpdatesOnlyWhereItIsShortForThem) {
+  const auto counts = [](std::string_view line) {
+    return std::ranges::any_of(numbers_of(line), &LineNumber::counts);
+  };
+  EXPECT_TRUE(counts("Up. 4000 : Cost 2.5 : Time 3.5s"));
+  EXPECT_FALSE(counts("scaling up 4000 took 3.5s, loss 2.5"));
 }
 
 // What a look at the first lines took for a training and a later one does not is none, as where the
