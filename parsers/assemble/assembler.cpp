@@ -126,7 +126,7 @@ void Assembler::take(TimedParts parts, std::int64_t line) {
 }
 
 void Assembler::take(const Evaluated& evaluated, std::int64_t) {
-  track(evaluated.track).clock.read_evaluation();
+  track(evaluated.track).clock.note_evaluation();
 }
 
 void Assembler::take(Step step, std::int64_t) {

@@ -8,7 +8,7 @@
 
 namespace bertbench {
 
-void TfUpdates::read_left_out(std::int64_t updates) {
+void TfUpdates::note_left_out(std::int64_t updates) {
   if (!left_out_ && updates >= 0) left_out_ = updates;
 }
 

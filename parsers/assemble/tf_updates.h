@@ -20,20 +20,20 @@ namespace bertbench {
 class TfUpdates {
  public:
   /// "Restoring parameters from .../model.ckpt-60" before the first step.
-  void read_restored(std::int64_t updates) { restored_ = updates; }
+  void note_restored(std::int64_t updates) { restored_ = updates; }
   /// "Skipping time record for  61  due to ...": the updates done after the line that follows.
-  void read_left_out(std::int64_t updates);
+  void note_left_out(std::int64_t updates);
   /// "Saving checkpoints for 60 into ...": the last one follows the last update.
-  void read_saved(std::int64_t updates) { saved_ = updates; }
+  void note_saved(std::int64_t updates) { saved_ = updates; }
   /// The log begins with the run, so that what its first line counts more was done before.
-  void read_head() { headed_ = true; }
+  void note_head() { headed_ = true; }
   /// --num_train_steps.
-  void read_planned(std::int64_t updates) { planned_ = updates; }
+  void note_planned(std::int64_t updates) { planned_ = updates; }
   /// Of one GPU: "  Batch size = 4" before the training, "  num_accumulation_steps: 4".
-  void read_batch(std::int64_t sequences) { micro_batch_ = sequences; }
-  void read_accumulation(std::int64_t micro_steps) { accumulation_ = micro_steps; }
+  void note_batch(std::int64_t sequences) { micro_batch_ = sequences; }
+  void note_accumulation(std::int64_t micro_steps) { accumulation_ = micro_steps; }
   /// "... for Sentences = 480" after the run; of the steady rate where `steady`.
-  void read_sentences(std::int64_t sentences, bool steady) {
+  void note_sentences(std::int64_t sentences, bool steady) {
     (steady ? steady_sentences_ : sentences_) = sentences;
   }
   /// Whether a line's number is one that an earlier launch of the same file would go on from.

@@ -12,7 +12,7 @@ namespace bertbench {
 /// (quoted/mmcv.takes_mmengines_validations_off_the_clock).
 class TrainingClock {
  public:
-  void read_evaluation() { evaluated_ = true; }
+  void note_evaluation() { evaluated_ = true; }
   /// Seconds of a line of training. `stamp_s`: what it shows; `own_s`: what the iterations since
   /// the line before took by themselves, NaN if that is not known.
   double at(double stamp_s, double own_s) {

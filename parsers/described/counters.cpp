@@ -116,9 +116,9 @@ void CounterFacts::apply(Facts& facts) const {
   }
 }
 
-void PausedClock::read_evaluation() {
+void PausedClock::note_evaluation() {
   evaluated_ = true;
-  clock_.read_evaluation();
+  clock_.note_evaluation();
 }
 
 void PausedClock::next(std::int64_t step) {

@@ -77,7 +77,7 @@ class CounterFacts {
 /// its iterations took in the newest one that held none.
 class PausedClock {
  public:
-  void read_evaluation();
+  void note_evaluation();
   /// A line of training, before its times are asked for.
   void next(std::int64_t step);
   /// `stamp_s` without what was taken off so far.

@@ -76,7 +76,7 @@ bool DescribedParser::take(const DescribedRule& rule, const Line& line, RunBuild
     plans_[static_cast<std::size_t>(rule.kind)] = {};
     began_s_ = kUnknown;
   }
-  if (rule.interrupts) track(WorkKind::training).clock.read_evaluation();
+  if (rule.interrupts) track(WorkKind::training).clock.note_evaluation();
   take_settings(rule);
   bool taken = false;
   if (values_.has(Field::step) && !rule.outcome) {
@@ -259,7 +259,7 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
   Track& of = track(rule.kind);
   of.fallback = rule.fallback;
   if (rule.counts_from == CountsFrom::first && of.counter.leaves_unknown_steps(printed)) {
-    of.clock.read_evaluation();
+    of.clock.note_evaluation();
   }
   of.counter.move_to(printed);
   of.clock.next(sample.step);

@@ -22,6 +22,10 @@ struct ShapeLine {
   std::vector<std::size_t> key;  ///< those that make the shape: all but losses
   std::int64_t line = 0;         ///< of the log, from 1
   [[nodiscard]] const LineNumber& at(std::size_t i) const { return numbers[key[i]]; }
+  /// What is printed there, without label and unit.
+  [[nodiscard]] std::string_view text_of(std::size_t i) const {
+    return std::string_view(text).substr(at(i).value_begin, at(i).value_end - at(i).value_begin);
+  }
 };
 
 struct LineShape {

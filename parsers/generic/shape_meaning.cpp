@@ -267,11 +267,9 @@ class Decision {
       bool unread = false;
       out.clear();
       for (const ShapeLine& line : shape_.examples) {
-        const LineNumber& number = line.at(i);
-        const auto text = std::string_view(line.text).substr(number.value_begin,
-                                                             number.value_end - number.value_begin);
+        const std::string_view text = line.text_of(i);
         const auto stamp = any_stamp_or_time(text, day_first);
-        out.push_back(stamp ? stamp->seconds : number.value);
+        out.push_back(stamp ? stamp->seconds : line.at(i).value);
         unread = unread || (!stamp && text.find('/') != std::string_view::npos);
       }
       out_.day_first = day_first;
@@ -314,9 +312,7 @@ class Decision {
     constexpr std::size_t kLinesThatShow = 3;  // two values rise in half of all cases
     if (n_ < kLinesThatShow) return false;
     const bool has_label = shape_.head || number.begin < number.value_begin;
-    const bool is_clock =
-        line.text.substr(number.value_begin, number.value_end - number.value_begin).find(':') !=
-        std::string::npos;
+    const bool is_clock = line.text_of(i).find(':') != std::string_view::npos;
     return most >= kGrowthThatShows ||
            up >= (is_clock && !has_label ? kRisesOfAClockThatShow : kRisesThatShow);
   }
@@ -324,25 +320,18 @@ class Decision {
   /// "[10:00:19]" at the 20th step of a second each: a clock without a word, with much more on it
   /// than those steps.
   [[nodiscard]] bool is_time_of_day(std::size_t i, const Values& values) const {
-    const LineNumber& number = shape_.examples[0].at(i);
-    const std::string_view text = text_of(number);
-    return !number.since_start && text.size() >= 8 && text[2] == ':' && text[5] == ':' &&
-           begins_late(values);
+    const std::string_view text = shape_.examples[0].text_of(i);
+    return !shape_.examples[0].at(i).since_start && text.size() >= 8 && text[2] == ':' &&
+           text[5] == ':' && begins_late(values);
   }
 
   /// "[10:07]", where hours and minutes look like minutes and seconds: no time of a step stands
   /// there.
   [[nodiscard]] bool is_minute_of_day(std::size_t i, const Values& values) const {
     constexpr double kMinutesOfADay = 24 * 60;
-    const LineNumber& number = shape_.examples[0].at(i);
-    const std::string_view text = text_of(number);
-    return number.begin <= 1 && text.size() == 5 && text[2] == ':' &&
+    const std::string_view text = shape_.examples[0].text_of(i);
+    return shape_.examples[0].at(i).begin <= 1 && text.size() == 5 && text[2] == ':' &&
            std::ranges::max(values) < kMinutesOfADay;
-  }
-
-  [[nodiscard]] std::string_view text_of(const LineNumber& number) const {
-    return std::string_view(shape_.examples[0].text)
-        .substr(number.value_begin, number.value_end - number.value_begin);
   }
 
   /// The first line has more than three times what the steps before it took.
@@ -548,13 +537,11 @@ class Decision {
   [[nodiscard]] bool is_coarse(std::size_t i) const {
     constexpr double kCoarse = 0.1;  // half of the last digit, as a share
     return std::ranges::all_of(shape_.examples, [&](const ShapeLine& line) {
-      const LineNumber& number = line.at(i);
-      const auto text = std::string_view(line.text).substr(number.value_begin,
-                                                           number.value_end - number.value_begin);
+      const std::string_view text = line.text_of(i);
       const std::size_t point = text.find('.');
       if (point == std::string_view::npos) return false;
       const auto decimals = static_cast<double>(text.size() - point - 1);
-      return std::pow(10.0, -decimals) / 2 > kCoarse * number.value;
+      return std::pow(10.0, -decimals) / 2 > kCoarse * line.at(i).value;
     });
   }
 

@@ -38,7 +38,7 @@ class DllRun {
   void read_closing(const DllClosing& closing, const Line& line, RunBuilder& out);
   /// Where the lines stand for several iterations each, so does the first of a run.
   static void finish(RunBuilder& out);
-  void read_micro_batch(std::int64_t sequences) { micro_batch_ = sequences; }
+  void note_micro_batch(std::int64_t sequences) { micro_batch_ = sequences; }
   /// ConvNets' arguments: the batch of one GPU, and that of an update of the weights, of which an
   /// iteration may be a part (-1: is all).
   void read_convnet(std::int64_t batch, std::int64_t world, std::int64_t optimizer_batch);

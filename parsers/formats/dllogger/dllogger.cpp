@@ -339,7 +339,7 @@ bool DlloggerParser::read_parameter(const Line& said) {
     }
   }
   const bool stated = number_after(said, "batch_size_per_gpu :").has_value();
-  if (const auto each = size_after(said, "batch_size_per_gpu :")) run_.read_micro_batch(*each);
+  if (const auto each = size_after(said, "batch_size_per_gpu :")) run_.note_micro_batch(*each);
   return stated || has(said.text, "Config :") || has(said.text, "train_start :") ||
          has(said.text, "SEED :") || has(said.text, "batch_size :");
 }

@@ -179,7 +179,7 @@ bool DlloggerJsonParser::read_update(double iteration, const Json& json, const J
     updates_.end(open);
     out.close(WorkKind::training);
   }
-  updates_.read_head();
+  updates_.note_head();
   RunDraft& run = out.run(WorkKind::training, line.number);
   run.log.iteration_unit = IterationUnit::optimizer_step;
   run.log.clock_resolution_s = 1e-6;
@@ -194,7 +194,7 @@ void DlloggerJsonParser::read_parameters(const Json& data) {
     const double value = number(data, key).value_or(0);
     return std::abs(value) < 1e9 ? static_cast<std::int64_t>(value) : 0;  // a NaN is not less
   };
-  if (const auto batch = size("batch_size_per_gpu"); batch >= 1) run_.read_micro_batch(batch);
+  if (const auto batch = size("batch_size_per_gpu"); batch >= 1) run_.note_micro_batch(batch);
   if (!data.contains("arch") || !data.contains("optimizer_batch_size")) return;
   run_.read_convnet(size("batch_size"), size("world_size"), size("optimizer_batch_size"));
   const auto amp = data.find("amp");

@@ -342,7 +342,7 @@ bool TfParser::parse(const Line& line, RunBuilder& out) {
     Cursor cursor(line);
     cursor.literal(kLeftOut);
     cursor.blanks();
-    if (const auto updates = cursor.integer()) updates_.read_left_out(*updates);
+    if (const auto updates = cursor.integer()) updates_.note_left_out(*updates);
     return false;
   }
   if (const auto first = tf_first_dle_line(line)) return put_dle(*first, line, out);
@@ -397,7 +397,7 @@ bool TfParser::read_message(const TfMessage& message, const Line& line, RunBuild
   if (starts("Total Training Time W/O")) {
     const auto steady = number_after(said, "Sentences = ");
     if (steady && *steady >= 0 && *steady < 1e15) {
-      updates_.read_sentences(std::llround(*steady), true);
+      updates_.note_sentences(std::llround(*steady), true);
     }
     return true;
   }
@@ -416,18 +416,18 @@ bool TfParser::read_counts(const TfMessage& message, const Line& said, RunBuilde
   }
   if (message.text.starts_with(kPlanned)) {
     const auto steps = size_after(said, kPlanned);
-    if (steps) updates_.read_planned(*steps);
+    if (steps) updates_.note_planned(*steps);
     return true;
   }
   for (const std::string_view key : {kBatch, kMicroSteps}) {
     if (!message.text.starts_with(key)) continue;
     const auto size = size_after(said, key);
-    if (size && key == kMicroSteps) updates_.read_accumulation(*size);
-    if (size && key == kBatch && !evaluating_) updates_.read_batch(*size);
+    if (size && key == kMicroSteps) updates_.note_accumulation(*size);
+    if (size && key == kBatch && !evaluating_) updates_.note_batch(*size);
     return true;
   }
   if (const auto restored = tf_restored(message.text)) {
-    if (!evaluating_ && !series_.begun()) updates_.read_restored(*restored);
+    if (!evaluating_ && !series_.begun()) updates_.note_restored(*restored);
     return true;
   }
   if (!message.text.starts_with(kSaving)) return false;
@@ -435,7 +435,7 @@ bool TfParser::read_counts(const TfMessage& message, const Line& said, RunBuilde
   cursor.literal(kSaving);
   const auto updates = cursor.integer();
   if (!evaluating_ && updates && *updates >= 0 && *updates < 1'000'000'000'000) {
-    updates_.read_saved(*updates);
+    updates_.note_saved(*updates);
   }
   return true;
 }
@@ -466,7 +466,7 @@ bool TfParser::read_total(const Line& said, RunBuilder& out) {
     auto& run = series_.statements(said.number, out);
     run.log.totals.training_s = *seconds;
     run.log.totals.sequences = std::llround(*sentences);
-    updates_.read_sentences(std::llround(*sentences), false);
+    updates_.note_sentences(std::llround(*sentences), false);
   }
   return seconds.has_value();
 }

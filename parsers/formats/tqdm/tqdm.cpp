@@ -605,7 +605,7 @@ bool TqdmParser::parse(const Line& line, RunBuilder& out) {
   if (any(kEpochLine) && bars_.empty()) read_epoch(line.text);
   if (any(kEpochLine)) {
     if (const auto result = epoch_result(after_bars(line.text))) {
-      unnamed_.read_epoch_result(result->loss, result->epochs, line.number);
+      unnamed_.note_epoch_result(result->loss, result->epochs, line.number);
     }
   }
   if (!any(kOthers)) return read_bars(line, out);
@@ -820,7 +820,7 @@ void TqdmParser::read_bar(const TqdmBar& bar, const Line& line, RunBuilder& out)
     return;
   }
   if (role == BarRole::other || known.track == nullptr)
-    return unnamed_.read_other(bar, line.number);
+    return unnamed_.note_other(bar, line.number);
   Track& track = *known.track;
   track.first_step |= takes_first_step(bar, line.text);
   if (start_over(known, bar, out)) return;

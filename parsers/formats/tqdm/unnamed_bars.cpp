@@ -59,7 +59,12 @@ bool takes_first_step(const TqdmBar& bar, std::string_view text) {
 void UnnamedBars::add(RunDraft& draft, const TqdmBar& bar, std::int64_t line, bool first_step,
                       bool values) {
   if (full()) return;
-  bars_.push_back({&draft, bar.total, 0, bar.has_loss, line, first_step, {}, false, values});
+  bars_.push_back({.draft = &draft,
+                   .total = bar.total,
+                   .has_loss = bar.has_loss,
+                   .line = line,
+                   .first_step = first_step,
+                   .values = values});
 }
 
 bool UnnamedBars::holds(const RunDraft& draft) const {
@@ -79,7 +84,7 @@ bool UnnamedBars::update(const RunDraft& draft, const TqdmBar& bar, std::int64_t
   return true;
 }
 
-void UnnamedBars::read_epoch_result(bool loss, std::int64_t epochs, std::int64_t line) {
+void UnnamedBars::note_epoch_result(bool loss, std::int64_t epochs, std::int64_t line) {
   constexpr std::int64_t kOtherLines = 3;  // lines: a blank one, a rule, "saved"
   if (epochs > 0) epochs_ = epochs;
   const auto since = std::span(bars_).subspan(before_result_);
@@ -91,7 +96,7 @@ void UnnamedBars::read_epoch_result(bool loss, std::int64_t epochs, std::int64_t
   std::ranges::max_element(since, {}, &Bar::elapsed_s)->of_epoch = true;
 }
 
-void UnnamedBars::read_other(const TqdmBar& bar, std::int64_t line) {
+void UnnamedBars::note_other(const TqdmBar& bar, std::int64_t line) {
   if (!(bar.elapsed_s > longest_other_.elapsed_s)) return;
   longest_other_.elapsed_s = bar.elapsed_s;
   longest_other_.line = line;

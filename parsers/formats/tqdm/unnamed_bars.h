@@ -58,9 +58,9 @@ class UnnamedBars {
   /// since such a line before, the longest of them may be of its training: other lines may be its
   /// steps (quoted/tqdm.a_bar_before_the_loss_of_its_epoch). `epochs`: of how many it is, or -1; a
   /// bar of that total counts them.
-  void read_epoch_result(bool loss, std::int64_t epochs, std::int64_t line);
+  void note_epoch_result(bool loss, std::int64_t epochs, std::int64_t line);
   /// A redraw of a bar whose name does not mean training and that shows no loss.
-  void read_other(const TqdmBar& bar, std::int64_t line);
+  void note_other(const TqdmBar& bar, std::int64_t line);
 
   /// Of the bars that began after `line`, the one that ran longest: what is stated about a run is
   /// about its training, though an evaluation may have drawn since.
@@ -80,7 +80,7 @@ class UnnamedBars {
     bool has_loss = false;  ///< in its postfix
     std::int64_t line = 0;
     bool first_step = false;
-    RepeatedRedraws written;
+    RepeatedRedraws written{};
     bool of_epoch = false;  ///< the longest between two lines with losses of epochs
     bool values = false;    ///< its name is values that may be losses
   };
