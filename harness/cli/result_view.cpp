@@ -384,6 +384,13 @@ class ShownCells final : public CellSource {
   bool no_training_ = false;
 };
 
+bool one_trial_each(const CellSource& cells) {
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (cells.trials(i) != 1) return false;
+  }
+  return true;
+}
+
 /// "evaluation: 11 cells, 243.56 to 2346.60 sequences/s; --kind evaluation shows them".
 void print_others(Console& console, const CellSource& all, const ShownCells& shown) {
   if (shown.others().empty()) return;
@@ -467,13 +474,10 @@ void print_results(Console& console, const ResultSet& set, const ViewOptions& op
 void print_results(Console& console, const CellSource& all, const ViewOptions& options) {
   const ShownCells cells(all, options);
   const std::size_t count = cells.size();
-  bool one_trial_each = true;
+  const bool rows_only =
+      options.summary_only || (count > kMostSingleTrials && one_trial_each(cells));
   std::size_t trials = 0;
-  for (std::size_t i = 0; i < count && !options.summary_only; ++i) {
-    trials += cells.trials(i);
-    one_trial_each = one_trial_each && cells.trials(i) == 1;
-  }
-  const bool rows_only = options.summary_only || (one_trial_each && count > kMostSingleTrials);
+  for (std::size_t i = 0; i < count && !rows_only; ++i) trials += cells.trials(i);
   ShownNames names;
   for (std::size_t i = 0; i < count && !rows_only; ++i) {
     const Cell cell = cells.whole_cell(i);
@@ -509,10 +513,8 @@ void print_notices(Console& console, const ResultSet& set, const ViewOptions& op
 
 void print_notices(Console& console, const CellSource& cells, const ViewOptions& options) {
   const ShownCells shown(cells, options);
-  bool windows_shown = !options.summary_only && shown.size() <= kMostSingleTrials;
-  for (std::size_t i = 0; i < shown.size() && windows_shown; ++i) {
-    windows_shown = shown.trials(i) == 1;
-  }
+  const bool windows_shown =
+      !options.summary_only && shown.size() <= kMostSingleTrials && one_trial_each(shown);
   const std::vector<std::string> lines = notice_lines(shown, windows_shown);
   const Terminal& terminal = console.terminal();
   if (!lines.empty() && terminal.out_is_terminal && terminal.err_is_terminal) console.status("");

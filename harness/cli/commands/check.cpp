@@ -24,6 +24,7 @@
 #include "parsers/core/text.h"
 #include "reports/model/result_io.h"
 #include "reports/output/gate_reports.h"
+#include "reports/output/pairs_table.h"
 #include "reports/output/render.h"
 #include "reports/output/value_text.h"
 #ifdef BB_HAVE_STORE
@@ -220,11 +221,6 @@ constexpr std::string_view kPairedLegend =
     "one-sided signed rank, after Holm. A regression is a loss beyond the floor\n"
     "({1:.1f} %) with p <= {2}.\n";
 
-std::string interval_text(const Interval& interval) {
-  if (interval.coverage <= 0) return "-";
-  return change_text(interval.low) + " to " + change_text(interval.high);
-}
-
 std::string memory_text(const CellVerdict& cell) {
   return cell.memory && cell.memory->now > 0 ? change_text(cell.memory->change) : "-";
 }
@@ -286,29 +282,6 @@ void print_table(Console& console, Table table, const GateReport& report) {
   console.print(text_table(table, look));
 }
 
-void print_pairs(Console& console, const GateReport& report) {
-  Table table{{{"verdict"},
-               {"cell"},
-               {report.paired, true},
-               {"now", true},
-               {"unit"},
-               {"change", true},
-               {"interval", true},
-               {"pairs", true},
-               {"p slower", true}},
-              {}};
-  for (const CellVerdict& cell : report.cells) {
-    const std::string left_out =
-        cell.pairs_left_out > 0 ? fmt::format(" (+{})", cell.pairs_left_out) : "";
-    table.rows.push_back({verdict_text(cell), key_with_kind(cell.key, cell.kind),
-                          rate_text(cell.reference), rate_text(cell.median_new), cell.unit,
-                          cell.change ? change_text(*cell.change) : "-",
-                          interval_text(cell.interval), fmt::format("{}{}", cell.n_new, left_out),
-                          cell.change ? p_text(cell.p_adjusted) : "-"});
-  }
-  print_table(console, std::move(table), report);
-}
-
 void print_runs(Console& console, const GateReport& report) {
   Table table{{{"verdict"},
                {"cell"},
@@ -334,7 +307,11 @@ void print_runs(Console& console, const GateReport& report) {
 
 void print(Console& console, const Options& options, const GateReport& report) {
   const bool pairs = !report.paired.empty();
-  pairs ? print_pairs(console, report) : print_runs(console, report);
+  if (pairs) {
+    print_table(console, pairs_table(report, PairsAs::changes), report);
+  } else {
+    print_runs(console, report);
+  }
   if (report.compared > 0) {
     console.print(pairs ? fmt::format(kPairedLegend, escape_for_terminal(report.paired),
                                       100 * options.gate.floor, options.gate.alpha)

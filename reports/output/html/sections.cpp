@@ -11,6 +11,7 @@
 #include "reports/output/cell_table.h"
 #include "reports/output/comparison_table.h"
 #include "reports/output/markup.h"
+#include "reports/output/pairs_table.h"
 #include "reports/output/plot/figures.h"
 #include "reports/output/plot/heat.h"
 #include "reports/output/plot/pair_figures.h"
@@ -286,36 +287,6 @@ std::string side_by_side(const plot::HeatMaps& found) {
   return out + "</div>\n";
 }
 
-Table pairs_table(const GateReport& report) {
-  Table table{{{"verdict"},
-               {"cell"},
-               {report.paired, true},
-               {"variant", true},
-               {"unit"},
-               {"ratio", true},
-               {"interval", true},
-               {"pairs", true},
-               {"p slower", true}},
-              {}};
-  for (const CellVerdict& cell : report.cells) {
-    const auto rate = [](const std::optional<double>& value) {
-      return value ? number_text(*value) : std::string("-");
-    };
-    const Interval& interval = cell.interval;
-    table.rows.push_back(
-        {std::string(name(cell.speed)), key_with_kind(cell.key, cell.kind), rate(cell.reference),
-         rate(cell.median_new), cell.unit,
-         cell.change ? fmt::format("{:.4f}", 1 + *cell.change) : "-",
-         interval.coverage > 0
-             ? fmt::format("{:.4f} to {:.4f}", 1 + interval.low, 1 + interval.high)
-             : "-",
-         fmt::format("{}", cell.n_new) +
-             (cell.pairs_left_out > 0 ? fmt::format(" (+{})", cell.pairs_left_out) : ""),
-         cell.change ? fmt::format("{:.2g}", cell.p_adjusted) : "-"});
-  }
-  return table;
-}
-
 }  // namespace
 
 std::string pairs_section(const ResultSet& set) {
@@ -335,7 +306,7 @@ std::string pairs_section(const ResultSet& set) {
       "as one half was hit); p: exact one-sided signed rank, after Holm. Memory, loss and parts of "
       "a step are not in these verdicts.",
       report.paired, 100 * options.floor, options.alpha));
-  const Table table = pairs_table(report);
+  const Table table = pairs_table(report, PairsAs::ratios);
   SortableTable what{table, "pairs", "cells", {}, {}};
   for (const CellVerdict& cell : report.cells) {
     what.titles.push_back(reason_text(cell));
