@@ -26,7 +26,7 @@ Result<void> refuse_archive(const std::string& path) {
 
 Result<OpenedRun> OpenedRun::open(const std::string& path) {
   OpenedRun out;
-  out.path_ = path;
+  out.named_ = out.path_ = path;
   if (!is_archive(path)) return out;
   out.folder_.emplace("bertbench");
   if (out.folder_->path().empty()) {
@@ -40,12 +40,16 @@ Result<OpenedRun> OpenedRun::open(const std::string& path) {
   return out;
 }
 
+Result<ResultSet> OpenedRun::results(Parts parts) const {
+  auto results = read_result_set(path_, parts);
+  if (!results && path_ != named_) results.error().where = named_;
+  return results;
+}
+
 Result<ResultSet> read_results(const std::string& path, Parts parts) {
   const auto run = OpenedRun::open(path);
   if (!run) return tl::unexpected(run.error());
-  auto results = read_result_set(run->path(), parts);
-  if (!results && run->path() != path) results.error().where = path;
-  return results;
+  return run->results(parts);
 }
 
 }  // namespace bertbench

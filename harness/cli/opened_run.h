@@ -23,13 +23,16 @@ class OpenedRun {
   /// Errors: an archive that is damaged, or cannot be unpacked.
   static Result<OpenedRun> open(const std::string& path);
   [[nodiscard]] const std::string& path() const { return path_; }
+  /// read_result_set() of reports/model/result_io.h; errors name the archive.
+  [[nodiscard]] Result<ResultSet> results(Parts parts = Parts::refused) const;
 
  private:
+  std::string named_;  ///< as it was given to open()
   std::string path_;
   std::optional<TemporaryFolder> folder_;
 };
 
-/// read_result_set() of reports/model/result_io.h, of archives as well.
+/// The results of a run that is needed for nothing else.
 [[nodiscard]] Result<ResultSet> read_results(const std::string& path, Parts parts = Parts::refused);
 
 }  // namespace bertbench

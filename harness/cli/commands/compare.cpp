@@ -354,19 +354,17 @@ ExitCode run_published(const Options& options, Console& console) {
   return status;
 }
 
-// B as a report for people, with A next to it.
+// B as a report for people, with A next to it. `folder_of_b`: as run_folder_of().
 ExitCode write_report(const Options& options, const ResultSet& a, const ResultSet& b,
-                      Console& console) {
+                      const std::string& folder_of_b, Console& console) {
   const auto report = find_report(options.to);
   if (!report) return console.error(report.error());
   if (options.to != "html" && options.to != "markdown") {
     return console.error({"--to " + options.to, "shows one result only", "use html or markdown"});
   }
-  const auto run = OpenedRun::open(options.b);
-  if (!run) return console.error(run.error(), ExitCode::nothing_read);
   ReportOptions how;
   how.title = fmt::format("{} against {}", options.b, options.a);
-  how.run_folder = run_folder_of(run->path());
+  how.run_folder = folder_of_b;
   how.baseline = &a;
   how.baseline_name = options.a;
   how.result_name = options.b;
@@ -392,13 +390,17 @@ ExitCode run(const Options& options, Console& console) {
   }
   const auto a = read_results(options.a);
   if (!a) return console.error(a.error(), ExitCode::nothing_read);
-  const auto b = read_results(options.b);
+  const auto run_of_b = OpenedRun::open(options.b);
+  if (!run_of_b) return console.error(run_of_b.error(), ExitCode::nothing_read);
+  const auto b = run_of_b->results();
   if (!b) return console.error(b.error(), ExitCode::nothing_read);
   const std::vector<CellComparison> cells = compare(*a, *b, options.alpha);
   const bool any = std::any_of(cells.begin(), cells.end(), [](const CellComparison& cell) {
     return cell.n_a > 0 && cell.n_b > 0;
   });
-  if (!options.to.empty() && any) return write_report(options, *a, *b, console);
+  if (!options.to.empty() && any) {
+    return write_report(options, *a, *b, run_folder_of(run_of_b->path()), console);
+  }
   const ExitCode status = answer(
       console, options.output, any ? ExitCode::good : ExitCode::not_comparable,
       [&](const std::string&) { return json_text(to_json(options, cells)); },

@@ -1,7 +1,10 @@
 // A run folder packed and unpacked again.
 #include <gmock/gmock.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <fstream>
 
@@ -92,6 +95,50 @@ TEST_F(ArchiveTest, CommandsReadResultsOfItAsOfTheFolder) {
   EXPECT_EQ(run({"report", path("none.tar.zst")}).status, 5);
   EXPECT_TRUE(std::filesystem::is_empty(folder / "tmp"));
   kept.empty() ? unsetenv("TMPDIR") : setenv("TMPDIR", kept.c_str(), 1);
+}
+
+/// TMPDIR while it lives, and how many files and folders were made there.
+class WatchedTmpdir {
+ public:
+  explicit WatchedTmpdir(const std::string& path) {
+    if (const char* before = getenv("TMPDIR")) kept_ = before;
+    std::filesystem::create_directory(path);
+    setenv("TMPDIR", path.c_str(), 1);
+    inotify_add_watch(events_, path.c_str(), IN_CREATE);
+  }
+  WatchedTmpdir(const WatchedTmpdir&) = delete;
+  WatchedTmpdir& operator=(const WatchedTmpdir&) = delete;
+  ~WatchedTmpdir() {
+    kept_.empty() ? unsetenv("TMPDIR") : setenv("TMPDIR", kept_.c_str(), 1);
+    close(events_);
+  }
+  /// Since this was asked before.
+  int made() const {
+    alignas(inotify_event) std::array<char, 4096> buffer{};
+    int count = 0;
+    for (ssize_t n = 0; (n = read(events_, buffer.data(), buffer.size())) > 0;) {
+      for (ssize_t at = 0; at < n; ++count) {
+        at += static_cast<ssize_t>(sizeof(inotify_event)) +
+              reinterpret_cast<const inotify_event*>(buffer.data() + at)->len;
+      }
+    }
+    return count;
+  }
+
+ private:
+  std::string kept_;
+  int events_ = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+};
+
+TEST_F(ArchiveTest, APageOfAComparisonUnpacksEachArchiveOnce) {
+  ASSERT_EQ(pack().status, 0);
+  const WatchedTmpdir tmp(path("tmp"));
+  ASSERT_EQ(run({"report", path("run.tar.zst"), "--to", "html"}).status, 0);
+  const int once = tmp.made();
+  ASSERT_GT(once, 0);
+  const Ran page = run({"compare", path("run"), path("run.tar.zst"), "--to", "html"});
+  EXPECT_EQ(page.status, 0) << page.err;
+  EXPECT_EQ(tmp.made(), once);
 }
 
 TEST_F(ArchiveTest, WhatReadsLogsNamesTheCommandThatUnpacks) {
