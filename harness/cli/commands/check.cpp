@@ -565,8 +565,10 @@ CommandRun declare(CommandLine& line) {
   line.add_text("--confirm-out", confirm.out, "DIR", "Run folder of that, not used before.")
       .default_text("next to the result");
   line.add_list("--confirm-set", confirm.set, "KEY=VALUE", "As sweep --set; repeatable.");
-  line.add_text("--confirm-hosts", confirm.hosts, "HOSTS",
-                "Measure again on these: names with commas, or a hostfile; of ssh and mpi.");
+  line.add_text(
+      "--confirm-hosts", confirm.hosts, "HOSTS",
+      "Measure again on these hosts: names with commas between them, or a hostfile; for the "
+      "launchers ssh and mpi.");
   line.add_flag("--confirm-elsewhere", confirm.elsewhere,
                 "Measure again on nodes of Slurm that the flagged cells did not run on.");
   line.add_text("--trainer", confirm.trainer, "PATH", "The bert_train of --confirm.")
