@@ -38,9 +38,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kLongest_s = 120;  // of a node that answers; a probe takes half a second
 constexpr int kPairTimeout_s = 10;  // for ranks to meet, and for one all-reduce of 4 MiB
-constexpr std::int64_t kMostNodes = 1'000'000;
-constexpr std::size_t kMostNamed = 64;  // outliers that a result keeps
-constexpr double kGrace_s = 5;          // in which a launcher ends what it started on other nodes
+constexpr std::int64_t kMostNodes = 1'000'000;  // their numbers are below it
+constexpr std::size_t kMostNamed = 64;          // outliers that a result keeps
+constexpr double kGrace_s = 5;  // in which a launcher ends what it started on other nodes
 
 std::optional<NodeReading> reading_of(const Json& json, double started_s, double ended_s) {
   const auto number = [&](const char* key) {
@@ -50,7 +50,7 @@ std::optional<NodeReading> reading_of(const Json& json, double started_s, double
   const auto gflops = number("gflops"), copy = number("copy_gb_s"), begin_s = number("begin_s"),
              end_s = number("end_s"), node = number("node");
   if (!gflops || !copy || !begin_s || !end_s || !node || !(*gflops > 0) || !(*copy > 0) ||
-      !(*node >= 0) || *node > kMostNodes) {
+      !(*node >= 0) || !(*node < kMostNodes)) {
     return std::nullopt;
   }
   NodeReading out;

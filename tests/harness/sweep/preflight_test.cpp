@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace bertbench {
 namespace {
@@ -33,6 +34,17 @@ TEST(Preflight, ReadsWhatNodesPrintBetweenOtherLines) {
   EXPECT_THAT(readings[1].findings, ElementsAre("load: 3 on 2 cores"));
   EXPECT_NEAR(readings[1].skew_low_s, -0.2, 1e-9);
   EXPECT_NEAR(readings[1].skew_high_s, 0.2, 1e-9);
+}
+
+TEST(Preflight, NodesOfOneNumberAreReadAloneAndInPairs) {
+  const auto read = [](const std::string& node) {
+    const std::string rates = R"(, "gflops": 1, "copy_gb_s": 1, "begin_s": 1, "end_s": 2})";
+    return std::pair(
+        readings_in(R"({"node_probe": 1, "node": )" + node + rates, 1, 2).size(),
+        pairs_in(R"({"pair_probe": 1, "nodes": [0, )" + node + R"(], "gb_s": 2})").size());
+  };
+  EXPECT_EQ(read("999999"), std::pair(std::size_t{1}, std::size_t{1}));
+  EXPECT_EQ(read("1000000"), std::pair(std::size_t{0}, std::size_t{0}));
 }
 
 TEST(Preflight, NamesWhatIsFarBelowTheOthersAndAClockThatIsSurelyOff) {
