@@ -167,6 +167,15 @@ TEST(ResultView, ThatFewRecordsAreAllUsedStandsNextToTheWindow) {
   EXPECT_THAT(seen(result_set({two})).err, HasSubstr("2 trials: only 3 records"));
 }
 
+// Another program's file may hold any values.
+TEST(ResultView, AValueOfAnotherKindInANoticeEndsNothing) {
+  Cell only = cell(identity(1, 1), {100});
+  Notice foreign = make_notice(NoticeCode::few_records, 0, "3 records", "");
+  foreign.values[1] = std::int64_t{7};
+  only.trials[0].notices = {foreign};
+  EXPECT_THAT(seen(result_set({only})).err, HasSubstr("only 3 records"));
+}
+
 TEST(ResultView, TheTableNamesTheKindOfWorkWhereSomeIsNoTraining) {
   Cell evaluation = cell(identity(1, 8), {100});
   evaluation.kind = WorkKind::evaluation;

@@ -109,11 +109,11 @@ TEST_F(SlurmLauncher, AConfirmationElsewhereLeavesOutTheNodesOfTheFlaggedCells) 
   ASSERT_TRUE(first);
   test::write_faster_baseline(temp_.path("run"), temp_.path("base.json"), 1.3);
   test::write(temp_.path("grid.json"), test::small_config());
-  const auto checked =
-      test::run({"check", temp_.path("run"), "--baseline", temp_.path("base.json"), "--confirm",
-                 temp_.path("grid.json"), "--confirm-set", "launcher=slurm", "--confirm-set",
-                 "trials=6", "--confirm-set", R"(grid.topology=["1n1g"])", "--confirm-elsewhere",
-                 "--confirm-out", temp_.path("again"), "--trainer", BB_FAKE_TRAINER, "--json"});
+  const auto checked = test::run(
+      {"check", temp_.path("run/results.json"), "--baseline", temp_.path("base.json"), "--confirm",
+       temp_.path("grid.json"), "--confirm-set", "launcher=slurm", "--confirm-set", "trials=6",
+       "--confirm-set", R"(grid.topology=["1n1g"])", "--confirm-elsewhere", "--confirm-out",
+       temp_.path("again"), "--trainer", BB_FAKE_TRAINER, "--json"});
   EXPECT_EQ(checked.status, 1) << checked.err;
   const auto rerun = nlohmann::json::parse(checked.out)["cells"][0]["rerun"];
   EXPECT_EQ(rerun["first_nodes"], nlohmann::json({"node3"}));

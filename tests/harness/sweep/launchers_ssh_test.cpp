@@ -1,4 +1,6 @@
 // Launcher ssh with the real ssh against an sshd that the test starts on loopback.
+#include <utility>
+
 #include "harness/sweep/execute/preflight.h"
 #include "harness/sweep/plan/launcher.h"
 #include "harness/sweep/process/process.h"
@@ -40,15 +42,18 @@ TEST_F(SshLauncher, GivesRanksTheirPlaceOverFourHosts) {
 }
 
 TEST_F(SshLauncher, AConfirmationRunsOnTheHostsThatItIsGiven) {
-  const auto first = sweep(plan({"hosts=[\"127.0.0.1\"]", "trials=6"}, "1n1g"));
+  const auto first = sweep(plan({"hosts=[\"127.0.0.1 slots=2\"]", "trials=6"}, "1n1g"));
   ASSERT_TRUE(first);
   test::write_faster_baseline(temp_.path("run"), temp_.path("base.json"), 1.3);
   test::write(temp_.path("grid.json"), test::small_config());
   test::write(temp_.path("hosts"), "127.0.0.2\n");
   int number = 0;
-  for (const std::string& hosts : {std::string("127.0.0.2"), temp_.path("hosts")}) {
+  const std::string folder = temp_.path("run"), file = temp_.path("run/results.json");
+  for (const auto& [hosts, result] : {std::pair(std::string("127.0.0.2"), folder),
+                                      std::pair(std::string("127.0.0.2 slots=2"), file),
+                                      std::pair(temp_.path("hosts"), folder)}) {
     const auto checked =
-        test::run({"check",           temp_.path("run"),
+        test::run({"check",           result,
                    "--baseline",      temp_.path("base.json"),
                    "--confirm",       temp_.path("grid.json"),
                    "--confirm-set",   "launcher=ssh",
