@@ -28,6 +28,13 @@ void keep_unknown(double& kept, double value) {
   if (std::isnan(kept)) kept = value;
 }
 
+/// Of the counter; one that no training reaches ends at a limit.
+std::int64_t iterations_of(const DescribedRule& rule, std::int64_t steps) {
+  constexpr std::int64_t kMostIterations = 1'000'000'000'000'000;  // beyond it products overflow
+  if (rule.step_iterations == 1) return steps;
+  return std::min(steps, kMostIterations / rule.step_iterations) * rule.step_iterations;
+}
+
 }  // namespace
 
 DescribedParser::DescribedParser(const Description& description) : description_(description) {}
@@ -244,7 +251,7 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
   {
     const Track& of = track(rule.kind);
     const auto step = of.counter.step_of(printed);
-    sample.step = step.value_or(0);
+    sample.step = iterations_of(rule, step.value_or(0));
     const bool back = !step || (of.first.empty() ? open != nullptr && open->goes_back(sample)
                                                  : sample.step < of.first.front().step);
     const bool copy = sample.step == of.last_step && sample.rank >= 0;
@@ -253,7 +260,8 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
         (open->stated_outcome || (open->ended_well && !copy && sample.step <= of.last_step));
     if (back || over) {
       begin_again(rule.kind, out);
-      sample.step = track(rule.kind).counter.step_of(printed).value_or(0);
+      const auto again = track(rule.kind).counter.step_of(printed);
+      sample.step = iterations_of(rule, again.value_or(0));
     }
   }
   Track& of = track(rule.kind);
@@ -271,6 +279,7 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
   draft.total_unsure = rule.counts_from == CountsFrom::first && of.counter.began_at_zero();
   const Plan& plan = plans_[static_cast<std::size_t>(rule.kind)];
   draft.log.planned = plan.steps || !plan.epochs ? plan.steps : of.counter.end_of(*plan.epochs);
+  if (draft.log.planned) draft.log.planned = iterations_of(rule, *draft.log.planned);
   draft.last_line = std::max(draft.last_line, line.number);
   if (!rule.own_step && !std::isnan(sample.seconds) && sample.iterations == 0) {
     sample.seconds = of.clock.of_interval(sample.seconds);

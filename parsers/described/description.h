@@ -37,6 +37,9 @@ struct DescribedNote {
 };
 
 /// What of one kind of line is taken.
+/// Of DescribedRule::step_iterations: more batches than an epoch has.
+inline constexpr std::int64_t kMostStepIterations = 1'000'000;
+
 struct DescribedRule {
   std::string literal;
   std::size_t literal_index = 0;  ///< among those of the description
@@ -62,7 +65,8 @@ struct DescribedRule {
   std::optional<DescribedRate> rate;
   Facts facts;
   CountsFrom counts_from = CountsFrom::one;
-  bool wraps = false;     ///< the counter begins again after epoch_steps
+  std::int64_t step_iterations = 1;  ///< that one step of the counter stands for
+  bool wraps = false;                ///< the counter begins again after epoch_steps
   bool own_step = false;  ///< its time is that of its own step, not of those since the line before
   bool begins_run = false;  ///< what follows is another run's
   bool within_run = false;  ///< means nothing where no run is open

@@ -186,6 +186,7 @@ class DescriptionReader {
     rule.facts = facts_of(object, pointer);
     rule.counts_from =
         static_cast<CountsFrom>(choice(object, pointer, "counts_from", {"one", "zero", "first"}));
+    in_.integer(object, pointer, "step_iterations", rule.step_iterations, 1, kMostStepIterations);
     for (const auto& [key, flag] : {std::pair{"own_step", &rule.own_step},
                                     {"begins_run", &rule.begins_run},
                                     {"within_run", &rule.within_run},

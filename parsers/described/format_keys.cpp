@@ -64,6 +64,8 @@ constexpr auto kLineKeys = std::to_array<FormatKey>({
      "values below it are left out: their digits are too coarse"},
     {"counts_from", R"({"enum": ["one", "zero", "first"]})",
      "the number of the first step; first: what the first line of a run prints"},
+    {"step_iterations", R"({"type": "integer", "minimum": 1, "maximum": 1000000})",
+     "iterations that one step of the counter stands for, as where it counts epochs"},
     {"wraps", kFlag, "step begins again after epoch_steps, and the line names no epoch"},
     {"own_step", kFlag,
      "seconds are of the step that the line names, not of all since the line before"},

@@ -1,5 +1,6 @@
 #include "parsers/generic/induced_format.h"
 
+#include <fmt/format.h>
 #include <re2/re2.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 
 #include "parsers/core/median.h"
 #include "parsers/core/text.h"
+#include "parsers/described/description.h"
 #include "parsers/described/format_keys.h"
 #include "parsers/generic/shape_meaning.h"
 
@@ -731,12 +733,20 @@ class Induction {
     if (!rule) return std::nullopt;
     if (meaning.wraps) (*rule)["wraps"] = true;
     if (!meaning.step_is_epoch) (*rule)["counts_from"] = "first";
+    const std::int64_t batches = meaning.step_is_epoch ? iterations_of_epoch() : 0;
+    if (batches > 0) count_iterations(*rule, batches);
     Json format;
     format["schema"] = kFormatSchema;
     format["name"] = name_;
     format["title"] = "lines of one shape that repeats";
-    if (meaning.step_is_epoch) format["iteration"] = "epoch";
+    if (meaning.step_is_epoch && batches == 0) format["iteration"] = "epoch";
     Json notes = notes_of(meaning);
+    if (batches > 0) {
+      notes.push_back(
+          fmt::format("the lines with a time count epochs: each counts as the {} iterations that "
+                      "other lines show of one, and its time may hold an evaluation",
+                      batches));
+    }
     if (counts_sequences(shape, meaning)) {
       format["iteration"] = "sequence";
       notes.push_back("[n/N (p%)] counts the sequences of one process");
@@ -754,6 +764,7 @@ class Induction {
     format["lines"].push_back(*rule);
     bool timed = meaning.times.any();
     for (Json& more : companions(candidate, !loss, timed)) {
+      if (batches > 0) scale_time(more, batches);
       format["lines"].push_back(std::move(more));
     }
     // The time of an epoch is with its evaluation.
@@ -766,6 +777,71 @@ class Induction {
     out.timed = timed;
     out.ambiguous = meaning.time_is_ambiguous && !timed;
     return out;
+  }
+
+  /// The iterations of an epoch, where lines without a time show them: "epoch 3, iter 440/448" that
+  /// begins again with each epoch, or "Epoch: 3, Steps: 448". 0 where they show none or several.
+  [[nodiscard]] std::int64_t iterations_of_epoch() const {
+    double found = 0;
+    for (const LineShape& shape : shapes_.shapes()) {
+      if (shape.evaluation || shape.after_counter || shape.examples.size() < 2) continue;
+      auto of_shape = total_of_epoch(shape);
+      if (!of_shape) of_shape = constant_of_epochs(shape);
+      if (!of_shape) continue;
+      if (found > 0 && found != *of_shape) return 0;
+      found = *of_shape;
+    }
+    if (found > static_cast<double>(kMostStepIterations)) return 0;
+    return static_cast<std::int64_t>(found);
+  }
+
+  /// The total of a counter that came to it, but for the lines left out at its end.
+  [[nodiscard]] static std::optional<double> total_of_epoch(const LineShape& shape) {
+    const auto meaning = meaning_of(shape);
+    if (!meaning || !meaning->epoch || !meaning->total_is_of_epoch) return std::nullopt;
+    const double total = shape.examples[0].at(meaning->step).total;
+    double most = 0, stride = 0, before = 0;
+    for (const ShapeLine& line : shape.examples) {
+      const LineNumber& number = line.at(meaning->step);
+      if (number.total != total) return std::nullopt;
+      most = std::max(most, number.value);
+      stride = std::max(stride, number.value - std::exchange(before, number.value));
+    }
+    return total > 1 && most + stride >= total ? std::optional(total) : std::nullopt;
+  }
+
+  /// "Epoch: 52, Steps: 284": as many on the line of each epoch, in words for several.
+  [[nodiscard]] static std::optional<double> constant_of_epochs(const LineShape& shape) {
+    const auto epoch = shape.place_of(Meaning::epoch), counter = shape.place_of(Meaning::counter);
+    if (!epoch || !counter) return std::nullopt;
+    const ShapeLine& first = shape.examples[0];
+    const LineNumber& steps = first.at(*counter);
+    std::string_view label =
+        std::string_view(first.text).substr(steps.begin, steps.value_begin - steps.begin);
+    while (!label.empty() && !is_letter(label.back())) label.remove_suffix(1);
+    if (!label.ends_with('s') || !(steps.value > 1)) return std::nullopt;
+    for (std::size_t i = 1; i < shape.examples.size(); ++i) {
+      const ShapeLine &before = shape.examples[i - 1], &now = shape.examples[i];
+      if (now.at(*counter).value != steps.value) return std::nullopt;
+      if (!(now.at(*epoch).value > before.at(*epoch).value)) return std::nullopt;
+    }
+    return steps.value;
+  }
+
+  /// A rule whose counter is of epochs counts the iterations of each.
+  static void count_iterations(Json& rule, std::int64_t batches) {
+    rule["step_iterations"] = batches;
+    scale_time(rule, batches);
+  }
+
+  /// The time of an epoch as that of one of its iterations.
+  static void scale_time(Json& rule, std::int64_t batches) {
+    const auto pattern = rule["pattern"].get<std::string>();
+    if (pattern.find("(?P<seconds_per_iteration>") == std::string::npos) return;
+    const double one = rule.contains("scale") && rule["scale"].contains("seconds_per_iteration")
+                           ? rule["scale"]["seconds_per_iteration"].get<double>()
+                           : 1;
+    rule["scale"]["seconds_per_iteration"] = one / static_cast<double>(batches);
   }
 
   /// What a reader of the numbers should know of them.
@@ -802,7 +878,7 @@ class Induction {
     if (!out || (*out)["pattern"].get<std::string>().find("(?P<loss>") == std::string::npos) {
       return std::nullopt;
     }
-    for (const char* key : {"wraps", "counts_from"}) {
+    for (const char* key : {"wraps", "counts_from", "step_iterations", "scale"}) {
       if (rule.contains(key)) (*out)[key] = rule[key];
     }
     return out;

@@ -272,6 +272,25 @@ TEST(DescribedFormat, CountsFromWhereTheLogDoes) {
   EXPECT_EQ(runs_of(lines("one"), zero)[0].outcome.status, Status::truncated);
 }
 
+TEST(DescribedFormat, AStepMayStandForSeveralIterations) {
+  const auto lines = [](const std::string& more) {
+    return R"j([{"literal": "epoch ", "pattern": "epoch (?P<step>\\d+)/(?P<planned>\\d+)(?: took (?P<seconds>[0-9]+)s)?",
+                "step_iterations": 448, "example": "epoch 1/9")j" +
+           more + "}]";
+  };
+  const auto runs = runs_of(lines(""), "epoch 1/2 took 10s\nepoch 2/2 took 9s\n");
+  ASSERT_EQ(runs.size(), 1U);
+  EXPECT_EQ(steps_of(runs[0]), "448+448 10s; 896+448 9s; ");
+  EXPECT_EQ(runs[0].planned, 896);
+  EXPECT_EQ(runs[0].outcome.status, Status::completed);
+  const auto from_zero = runs_of(lines(R"(, "counts_from": "zero")"), "epoch 0/2\nepoch 1/2\n");
+  ASSERT_EQ(from_zero.size(), 1U);
+  EXPECT_EQ(steps_of(from_zero[0]), "448+448; 896+448; ");
+  const auto huge = runs_of(lines(""), "epoch 1/900000000000000\nepoch 2/900000000000000\n");
+  ASSERT_EQ(huge.size(), 1U);
+  EXPECT_LE(huge[0].planned.value_or(0), 1'000'000'000'000'000) << "no product overflows";
+}
+
 TEST(DescribedFormat, SecondsOfTheLinesOwnStepAreNotThoseOfTheInterval) {
   const char* lines = R"j([{"literal": "took ", "own_step": true, "rate": {"unit": "iterations/s"},
       "pattern": "^(?P<clock>\\d[0-9: -]+\\d )?step (?P<step>\\d+) took (?P<seconds>[0-9.]+)(?P<unit>ms|s)$",
@@ -487,6 +506,7 @@ TEST(DescribedFormatErrors, EveryRuleIsChecked) {
       {"/lines/0/least", Json{{"seconds", 2}}, "has no group 'seconds'"},
       {"/lines/0/counts_from", "two", "use one of one, zero, first"},
       {"/lines/0/own_step", "yes", "must be true or false"},
+      {"/lines/0/step_iterations", 0, "must be a whole number from 1 to 1000000"},
       {"/lines/0/rows", true, "no head with a row"},
       {"/lines/0/after", Json{{"x ", "los"}}, "did you mean 'loss'?"},
       {"/lines/0/after", Json{{"x ", "clock"}}, "by a group of a pattern"},
