@@ -556,11 +556,13 @@ class Induction {
         }
       }
       const bool has_loss = nan || finite;
-      // Without a loss: a rate next to a word of training, or a place in an epoch with a time.
-      const bool learns = paced && 2 * shape.learning >= shape.examples.size();
+      // Without a loss: a rate next to a word of training, a counter and a time next to one, a
+      // place in an epoch with a time, or epochs that go on.
+      const bool learns = (paced || (counted && !shape.head && shape.timed())) &&
+                          2 * shape.learning >= shape.examples.size();
       const bool in_epoch = counted && !shape.head && shape.timed() && shape.has(Meaning::epoch) &&
                             (shape.has(Meaning::place) || shape.has(Meaning::counter));
-      if (!has_loss && !learns && !in_epoch) continue;
+      if (!has_loss && !learns && !in_epoch && !(counted && counts_epochs(shape))) continue;
       // A line with a counter, a loss and a time is no sentence of a text: it counts twice.
       const bool whole =
           has_loss && !shape.head &&
@@ -601,6 +603,14 @@ class Induction {
     if (!meaning) return Lack::growth;
     if (meaning->of_one_line) return Lack::lines;
     return is_training(shape, *meaning) ? Lack::text : Lack::training;
+  }
+
+  /// "Epoch 493", "Epoch 494", "Epoch 495": no other work has so many.
+  static bool counts_epochs(const LineShape& shape) {
+    constexpr std::size_t kLinesThatShow = 3;
+    if (shape.head || shape.examples.size() < kLinesThatShow) return false;
+    const auto meaning = meaning_of(shape);
+    return meaning && meaning->step_is_epoch;
   }
 
   /// One line of a training: it has a loss, and it is not of some work on data.

@@ -330,6 +330,8 @@ std::size_t label_begin(std::string_view line, std::size_t from, std::size_t at)
   const auto back_over = [&](auto&& fits) {
     while (i > from && fits(line[i - 1])) --i;
   };
+  // "iteration,1,train_loss,2.309": names and values in turn.
+  if (i > from + 1 && line[i - 1] == ',' && is_letter(line[i - 2])) --i;
   back_over([boxed](char c) {
     return c == ' ' || c == ':' || c == '=' || c == '#' || c == '\'' || c == '"' || c == '[' ||
            c == '(' || c == '\t' || (c == '|' && boxed);
