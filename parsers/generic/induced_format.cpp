@@ -602,6 +602,7 @@ class Induction {
     const auto meaning = meaning_of(shape);
     if (!meaning) return Lack::growth;
     if (meaning->of_one_line) return Lack::lines;
+    if (counts_epochs(shape) && !shape.timed()) return Lack::time;
     return is_training(shape, *meaning) ? Lack::text : Lack::training;
   }
 
@@ -996,6 +997,8 @@ std::string_view lack_text(Lack lack) {
       return "stands alone";
     case Lack::training:
       return "does not show that it is of a training";
+    case Lack::time:
+      return "has a counter but no time and no rate";
     case Lack::text:
       return "has no text that all such lines have";
   }

@@ -22,6 +22,7 @@ enum class Lack {
   growth,    ///< its counter does not grow from line to line
   lines,     ///< too few lines are like it
   training,  ///< nothing shows that it is of a training
+  time,      ///< its epochs go on, without a time or a rate
   text,      ///< no text of four bytes is on all of them
 };
 /// "has a counter that does not grow" and the like, what follows the words "line 7".
