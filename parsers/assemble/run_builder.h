@@ -76,6 +76,7 @@ class RunDraft {
   std::optional<Outcome> stated_outcome;  ///< the log states itself how it ended
   bool official_end = false;   ///< what is stated of its end holds for the job, whatever reads it
   bool discard = false;        ///< not to be handed on
+  bool unproven = false;       ///< taken where nothing else of the log is read as a training
   bool total_unsure = false;   ///< its counter began at 0 and may end at its total or one before it
   bool own_facts = false;      ///< batches and world are stated by the format: FactRules add none
   std::int64_t last_line = 0;  ///< of a record or a statement
@@ -120,6 +121,8 @@ class RunBuilder {
   std::optional<std::int64_t> world;
   /// The user chose this format: it overrules doubt about what is training.
   bool asked_for = false;
+  /// ReadOptions::of_training.
+  bool of_training = false;
 
   [[nodiscard]] const std::vector<std::unique_ptr<RunDraft>>& drafts() const { return drafts_; }
   [[nodiscard]] std::vector<std::unique_ptr<RunDraft>>& drafts() { return drafts_; }

@@ -28,6 +28,7 @@ constexpr std::size_t kSeries = 10;  // records
 // them.
 Evidence::Kind kind_of(const RunDraft& run) {
   const Record* last = run.last();
+  if (run.unproven) return Evidence::lines;
   if (last == nullptr) return run.log.summary ? Evidence::statement : Evidence::lines;
   // One line with the time of day and nothing else gives no rate, a closing statement does
   // (quoted/several_runs.a_statement_speaks_before_one_stamped_record).

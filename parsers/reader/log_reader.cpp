@@ -133,6 +133,7 @@ struct LogReader::State final : CandidateSink {
     auto builder = std::make_unique<RunBuilder>(name, path, options.window, &budget);
     builder->world = options.world;
     builder->asked_for = only == name;
+    builder->of_training = options.of_training;
     if (users) {
       state.make(name, options.user_format->make(), std::move(builder));
     } else {
@@ -340,7 +341,7 @@ struct LogReader::State final : CandidateSink {
       if (formats[i].matched == 0) continue;
       const bool draws = i < known.size() && known[i]->redraw_end != nullptr;
       for (const auto& draft : formats[i].builder->drafts()) {
-        if (draft->discard) continue;
+        if (draft->discard || draft->unproven) continue;
         if (draft->own_facts && draft->last() != nullptr) return true;
         if (draft->log.kind != WorkKind::training) continue;
         if (has_losses_only(*draft)) continue;

@@ -225,6 +225,34 @@ TEST(Generic, ATrainingThatIsNotReadHasEndedWhereClosingWordsComeAfterIt) {
       << "one line may be quoted anywhere";
 }
 
+// A sweep measures a training: where nothing else is one, its single loop of bars is.
+TEST(Generic, TheOnlyBarOfASweepsLogIsItsTraining) {
+  const auto bars = [](int total) {
+    std::string text;
+    for (int i = 1; i <= 8; ++i) {
+      const std::string seconds = std::to_string(10 * i);
+      text += " " + std::to_string(i) + "%|# | " + std::to_string(100 * i) + "/" +
+              std::to_string(total) + " [00:" + seconds + "<10:00, 10.00it/s]\r";
+    }
+    return text + "\n";
+  };
+  ReadOptions sweep;
+  sweep.of_training = true;
+  const auto format_of = [&](const std::string& text) {
+    const auto runs = read_text(text, sweep);
+    return runs.size() == 1 && !runs[0].records.empty() ? runs[0].format : "";
+  };
+  EXPECT_EQ(format_of(bars(1000)), "tqdm");
+  EXPECT_EQ(format_of(bars(1000) + bars(1000)), "tqdm");
+  EXPECT_EQ(format_of(bars(1000) + bars(900)), "") << "which of the two is not known";
+  std::string loop;
+  for (int i = 1; i <= 8; ++i) loop += "step " + std::to_string(i) + " took 2.5s\n";
+  EXPECT_EQ(format_of(bars(1000) + loop), kGenericName) << "the bar may be of its data";
+  const auto alone = read_text(bars(1000));
+  ASSERT_EQ(alone.size(), 1U);
+  EXPECT_THAT(alone[0].records, IsEmpty()) << "of no sweep it may be of any loop";
+}
+
 TEST(Generic, AnUnreadLogNamesTheLinesNearestToARate) {
   const auto runs = read_log(
       BB_SOURCE_DIR "/tests/golden/quoted/generic.builds_and_downloads_are_no_training.log", {});

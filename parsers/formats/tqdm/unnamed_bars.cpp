@@ -289,9 +289,15 @@ RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
       sure = true;
     }
   }
-  if (!sure && !named && (longest->values || out.asked_for)) {
-    const char* const why =
-        out.asked_for ? "this format was asked for" : "its name is values that may be losses";
+  // A sweep measures a training: a log with one loop of bars has no other.
+  const bool measured = out.of_training && std::ranges::all_of(left, [&](const Bar* bar) {
+                          return bar->total == longest->total;
+                        });
+  if (!sure && !named && (longest->values || out.asked_for || measured)) {
+    const char* const why = out.asked_for     ? "this format was asked for"
+                            : longest->values ? "its name is values that may be losses"
+                                              : "a sweep measures this program";
+    longest->draft->unproven = !out.asked_for && !longest->values;
     longest->draft->log.notices.push_back(
         make_notice(NoticeCode::unproven_bar_taken, longest->line, left.size(), why));
     sure = reported = true;
