@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <ranges>
 #include <set>
@@ -10,6 +11,7 @@
 
 #include "harness/cli/number_text.h"
 #include "parsers/core/parallel.h"
+#include "parsers/core/stated_values.h"
 #include "parsers/core/text.h"
 #include "reports/measure/estimators.h"
 #include "reports/output/cell_table.h"
@@ -86,6 +88,19 @@ std::string rate_and_unit(const Cell& cell, const Trial& trial) {
                      both ? fmt::format(" ({:.0f} tokens/s)", *tokens) : "", trial.estimator);
 }
 
+/// "812.5 TFLOP/s, 623.1 W"
+std::string stated_text(const std::map<std::string, double>& stated) {
+  constexpr std::array<std::string_view, kStatedValues> kUnits = {"TFLOP/s", "W", "J an iteration",
+                                                                  "tokens/s"};
+  std::string out;
+  for (std::size_t i = 0; i < kStatedValues; ++i) {
+    const auto value = stated.find(std::string(kStatedNames[i]));
+    if (value == stated.end()) continue;
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", number_text(value->second), kUnits[i]);
+  }
+  return out;
+}
+
 // One trial is read more easily downwards than across.
 void print_single(Console& console, const Cell& cell, const std::string& title,
                   const ViewOptions& options) {
@@ -114,6 +129,9 @@ void print_single(Console& console, const Cell& cell, const std::string& title,
                     cell.mfu ? fmt::format(", MFU {} of {}", share_text(*cell.mfu),
                                            escape_for_terminal(cell.peak))
                              : ""));
+  }
+  if (const std::string stated = stated_text(trial.stated); !stated.empty()) {
+    row("stated", stated + " of one GPU, by the log");
   }
   if (const std::string memory = memory_text(cell.memory, true); !memory.empty()) {
     row("memory", memory + " at most, by " + escape_for_terminal(cell.memory->source));

@@ -120,7 +120,7 @@ void Assembler::take(TimedParts parts, std::int64_t line) {
   if (parts.times.line == 0) parts.times.line = line;
   each(parts.track, Of::open, line, [&](RunDraft& draft) {
     // A line that no handler takes is seen again without the labels before it.
-    const auto& known = draft.log.parts.times();
+    const auto& known = draft.log.parts.items();
     if (known.empty() || known.back().line != parts.times.line) draft.log.parts.add(parts.times);
   });
 }

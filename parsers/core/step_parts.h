@@ -7,7 +7,8 @@
 #include <cstdint>
 #include <limits>
 #include <string_view>
-#include <vector>
+
+#include "parsers/core/thinned_series.h"
 
 namespace bertbench {
 
@@ -48,29 +49,6 @@ struct PartTimes {
   }
 };
 
-/// A log's, in order of lines. Beyond this many every second one is left out, again and again: a
-/// median needs no more.
-inline constexpr std::size_t kMostPartTimes = std::size_t{1} << 16;
-
-class PartSeries {
- public:
-  void add(const PartTimes& times) {
-    if (++offered_ % stride_ != 0) return;
-    if (times_.size() == kMostPartTimes) thin();
-    times_.push_back(times);
-  }
-  [[nodiscard]] const std::vector<PartTimes>& times() const { return times_; }
-  void clear() { *this = {}; }
-
- private:
-  void thin() {
-    for (std::size_t i = 0; i < times_.size() / 2; ++i) times_[i] = times_[2 * i + 1];
-    times_.resize(times_.size() / 2);
-    stride_ *= 2;
-  }
-
-  std::vector<PartTimes> times_;
-  std::size_t offered_ = 0, stride_ = 1;
-};
+using PartSeries = ThinnedSeries<PartTimes>;
 
 }  // namespace bertbench

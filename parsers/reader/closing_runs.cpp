@@ -82,7 +82,7 @@ void go_on_with(RunLog& training, RunLog& later, std::size_t from) {
   training.totals = {};  // of a part
   if (later.totals.training_s) training.totals.training_s = later.totals.training_s;
   training.marks.insert(training.marks.end(), later.marks.begin(), later.marks.end());
-  for (const PartTimes& times : later.parts.times()) training.parts.add(times);
+  for (const PartTimes& times : later.parts.items()) training.parts.add(times);
 }
 
 /// What was stated of batches and of the end was stated of training.
@@ -310,6 +310,7 @@ std::vector<RunLog> close_runs(RunBuilder& builder, const LineRules& rules,
     leave_out_memory(out.back());
     if (out.back().kind == WorkKind::training) {
       rules.marks.nonfinite().add_notices(out.back(), first ? 0 : begin, end);
+      out.back().stated = rules.marks.stated().of(first ? 0 : out.back().first_line, end);
       out.back().rank_times = rules.marks.rank_times().of(first ? 0 : out.back().first_line, end);
     }
   }

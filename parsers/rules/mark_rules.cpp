@@ -8,7 +8,7 @@
 namespace bertbench {
 namespace {
 
-enum class Meaning { checkpoint, evaluation, training, overflow, nonfinite, rank_time };
+enum class Meaning { checkpoint, evaluation, training, overflow, nonfinite, rank_time, stated };
 
 struct Rule {
   std::string_view literal;
@@ -50,7 +50,16 @@ constexpr Rule kRules[] = {
     {"raining started", Meaning::training},
     {"tarting training", Meaning::training},
     {"Namespace(", Meaning::training},
+    // The last ones: see() counts them from kFirstStated.
+    {StatedRules::kAnchors[0], Meaning::stated},
+    {StatedRules::kAnchors[1], Meaning::stated},
+    {StatedRules::kAnchors[2], Meaning::stated},
+    {StatedRules::kAnchors[3], Meaning::stated},
+    {StatedRules::kAnchors[4], Meaning::stated},
+    {StatedRules::kAnchors[5], Meaning::stated},
+    {StatedRules::kAnchors[6], Meaning::stated},
 };
+constexpr std::size_t kFirstStated = std::size(kRules) - StatedRules::kAnchors.size();
 
 constexpr auto kLiterals = [] {
   std::array<std::string_view, std::size(kRules)> out;
@@ -69,7 +78,7 @@ void MarkRules::mark(MarkKind kind, std::int64_t line) {
 }
 
 void MarkRules::see(const Line& line) {
-  any_row(line, [&](std::uint32_t row, std::size_t) {
+  any_row(line, [&](std::uint32_t row, std::size_t at) {
     switch (kRules[row].meaning) {
       case Meaning::checkpoint:
         mark(MarkKind::checkpoint, line.number);
@@ -89,6 +98,9 @@ void MarkRules::see(const Line& line) {
       case Meaning::rank_time:
         rank_times_.see(line);
         return true;
+      case Meaning::stated:
+        stated_.see(line, row - kFirstStated, at);
+        break;
     }
     return false;
   });

@@ -11,6 +11,7 @@
 #include "parsers/rules/nonfinite_rules.h"
 #include "parsers/rules/overflow_rules.h"
 #include "parsers/rules/rank_time_rules.h"
+#include "parsers/rules/stated_rules.h"
 
 namespace bertbench {
 
@@ -25,6 +26,7 @@ class MarkRules {
   [[nodiscard]] const OverflowRules& overflows() const { return overflows_; }
   [[nodiscard]] const NonFiniteRules& nonfinite() const { return nonfinite_; }
   [[nodiscard]] const RankTimeRules& rank_times() const { return rank_times_; }
+  [[nodiscard]] const StatedRules& stated() const { return stated_; }
   /// Whether an evaluation begins on one of the lines (after_line, before_line), and nothing on
   /// those that follow it up to there begins a training.
   [[nodiscard]] bool evaluates(std::int64_t after_line, std::int64_t before_line) const;
@@ -40,6 +42,7 @@ class MarkRules {
   OverflowRules overflows_;
   NonFiniteRules nonfinite_;
   RankTimeRules rank_times_;
+  StatedRules stated_;
 };
 
 }  // namespace bertbench

@@ -502,18 +502,39 @@ std::vector<double> step_seconds(const RunLog& log, const Window& window, const 
   return out;
 }
 
-// Medians of the parts whose lines stand in the window: those of a record are printed with it or
-// after it.
+/// The lines of a window that holds records: what a record states is printed with it or after it.
+struct LineRange {
+  std::int64_t begin = 0, end = 0;
+  [[nodiscard]] bool holds(std::int64_t line) const { return line >= begin && line < end; }
+};
+LineRange lines_of(const RunLog& log, const Window& window) {
+  if (window.first >= window.last) return {};
+  return {log.records[window.first].line, window.last < log.records.size()
+                                              ? log.records[window.last].line
+                                              : std::numeric_limits<std::int64_t>::max()};
+}
+
+/// Medians of what the lines of the window state of one GPU.
+std::map<std::string, double> stated_of_window(const RunLog& log, const Window& window) {
+  const LineRange lines = lines_of(log, window);
+  std::array<std::vector<double>, kStatedValues> values;
+  for (const StatedLine& one : log.stated.items()) {
+    if (lines.holds(one.line)) values[static_cast<std::size_t>(one.what)].push_back(one.value);
+  }
+  std::map<std::string, double> out;
+  for (std::size_t i = 0; i < kStatedValues; ++i) {
+    if (!values[i].empty()) out[std::string(kStatedNames[i])] = median(values[i]);
+  }
+  return out;
+}
+
+/// Medians of the parts whose lines stand in the window.
 std::map<std::string, PartRecord> parts_of_window(const RunLog& log, const Window& window) {
   std::map<std::string, PartRecord> out;
-  if (window.first >= window.last) return out;
-  const std::int64_t begin = log.records[window.first].line;
-  const std::int64_t end = window.last < log.records.size()
-                               ? log.records[window.last].line
-                               : std::numeric_limits<std::int64_t>::max();
+  const LineRange lines = lines_of(log, window);
   std::array<std::vector<double>, kStepParts> seconds;
-  for (const PartTimes& times : log.parts.times()) {
-    if (times.line < begin || times.line >= end) continue;
+  for (const PartTimes& times : log.parts.items()) {
+    if (!lines.holds(times.line)) continue;
     for (std::size_t i = 0; i < kStepParts; ++i) {
       if (!std::isnan(times.seconds[i])) seconds[i].push_back(times.seconds[i]);
     }
@@ -701,6 +722,7 @@ Trial measure_trial(const RunLog& log, const Facts& merged, const MeasureOptions
       trial.step_time = {times[0], times[1], times[2]};
     }
     trial.parts = parts_of_window(log, window);
+    trial.stated = stated_of_window(log, window);
   }
   describe_series(log, window, trial, options.summary_only);
   if (!options.summary_only) {

@@ -255,7 +255,7 @@ void fields(S& s, V& v) {
          sequences_per_second, tokens_per_second, iterations_per_second, estimator, estimators,
          resolution, expected_error, reconciliation, step_time, rate_interval, steady_state,
          periodic, time_parts, ranks, memory, telemetry, energy_j, energy_per_sequence_j, loss,
-         parts, simulated, seed, scores, iterations_file, notices] = s;
+         parts, stated, simulated, seed, scores, iterations_file, notices] = s;
   v("trial", trial, {.least = 1});
   v("attempt", attempt, {.least = 1});
   v("block", block);
@@ -285,6 +285,7 @@ void fields(S& s, V& v) {
   v("energy_per_sequence_j", energy_per_sequence_j);
   v("loss", loss);
   v("parts", parts);
+  v("stated", stated);
   v("simulated", simulated);
   v("seed", seed);
   v("scores", scores);

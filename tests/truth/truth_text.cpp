@@ -274,7 +274,7 @@ void write(Page& page, const RunLog& run) {
   [[maybe_unused]] const auto& [path, format, kind, iteration_unit, rate_unit, facts, records,
                                 records_seen, clock_resolution_s, clock_is_wall, summary, totals,
                                 memory, scores, planned, first_nan_step, outcome, marks, rank_times,
-                                parts, notices, first_line, arrivals] = run;
+                                parts, stated, notices, first_line, arrivals] = run;
   page.head(fmt::format("{} by {} from line {}", name(kind), format, first_line));
   Fields units;
   units.put("iteration", word(iteration_unit)).put("rate", std::string(name(rate_unit)));
@@ -299,7 +299,7 @@ void write(Page& page, const RunLog& run) {
   }
   page.list("marks", marks_text, marks_text.size());
   std::vector<std::string> parts_text;
-  for (const PartTimes& times : parts.times()) {
+  for (const PartTimes& times : parts.items()) {
     Fields of_line;
     of_line.put("line", times.line);
     for (std::size_t i = 0; i < kStepParts; ++i) {
@@ -429,8 +429,8 @@ void write(Page& page, const MeasuredLog& measured, const RunLog& run) {
                                 iterations_per_second, estimator, estimators, resolution,
                                 expected_error, reconciliation, step_time, rate_interval,
                                 steady_state, periodic, time_parts, ranks, memory, telemetry,
-                                energy_j, energy_per_sequence_j, loss, parts, simulated, seed,
-                                scores, iterations_file, notices] = whole_trial;
+                                energy_j, energy_per_sequence_j, loss, parts, stated, simulated,
+                                seed, scores, iterations_file, notices] = whole_trial;
   const auto& [rule, chosen_by, covered, first_step, last_step] = window;
   Fields used;
   used.put("rule", rule).put("chosen_by", chosen_by).put("covered", covered);
@@ -450,6 +450,7 @@ void write(Page& page, const MeasuredLog& measured, const RunLog& run) {
   head.put("iterations_file", iterations_file);
   if (!telemetry.is_null()) head.put("telemetry", telemetry->dump());
   page.line("trial", head);
+  page.line("trial states of one GPU", Fields().put(stated));
   if (outcome != run.outcome) page.line("trial outcome", text_of(outcome));
   Fields rate;
   rate.put("sequences_per_second", sequences_per_second);
