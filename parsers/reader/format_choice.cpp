@@ -127,19 +127,16 @@ void copy_official_end(const RunBuilder& from, RunBuilder& to) {
 }
 
 Result<void> check_format_name(const std::string& name, const DescribedFormat* user_format) {
-  if (name == "auto" || name == kGenericName) return {};
+  const bool is_known =
+      name == "auto" || name == kGenericName ||
+      (user_format != nullptr && user_format->name() == name) ||
+      std::ranges::any_of(all_formats(), [&](const Format* f) { return f->name == name; });
+  if (is_known) return {};
   std::vector<std::string> known;
+  for (const Format* format : all_formats()) known.emplace_back(format->name);
+  if (user_format != nullptr) known.emplace_back(user_format->name());
   std::string list = "auto, generic";
-  for (const Format* format : all_formats()) {
-    if (format->name == name) return {};
-    known.emplace_back(format->name);
-    list += ", " + std::string(format->name);
-  }
-  if (user_format != nullptr) {
-    if (user_format->name() == name) return {};
-    known.emplace_back(user_format->name());
-    list += ", " + std::string(user_format->name());
-  }
+  for (const std::string& format : known) list += ", " + format;
   const std::string near = nearest_name(name, known);
   return fail(
       "--format",
