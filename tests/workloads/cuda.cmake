@@ -42,6 +42,8 @@ if(TARGET bert_cuda AND TARGET bert_cuda_emulated)
             ${PROJECT_SOURCE_DIR}/workloads/bert/cuda/products/cublaslt_matmul.cpp
             ${PROJECT_SOURCE_DIR}/workloads/bert/cuda/products/cublaslt_plan.cpp
     LIBS bert_cuda_emulated bert_core bert_reference LABELS workloads TIMEOUT 120)
+  # Two of its sources include CUDA's types, the others the emulated device's.
+  set_target_properties(bert_cublaslt_test PROPERTIES UNITY_BUILD OFF)
   # And with the library, as far as it goes without a device.
   bb_add_test(bert_cublaslt_library_test
     SOURCES cuda/cublaslt_library_test.cpp

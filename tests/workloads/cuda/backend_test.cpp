@@ -38,15 +38,15 @@ class CudaBackend : public ::testing::Test {
   void SetUp() override { skip_without_device(); }
 };
 
-struct Case {
+struct PrecisionCase {
   const char* precision;
   double bound;       ///< of the worst tensor's relative error
   double loss_bound;  ///< relative
 };
 /// ctest shows it in the test's name, which must not change from run to run.
-void PrintTo(const Case& one, std::ostream* out) { *out << one.precision; }
+void PrintTo(const PrecisionCase& one, std::ostream* out) { *out << one.precision; }
 
-class CudaPrecision : public ::testing::TestWithParam<Case> {
+class CudaPrecision : public ::testing::TestWithParam<PrecisionCase> {
  protected:
   void SetUp() override { skip_without_device(); }
 };
@@ -81,9 +81,11 @@ TEST_P(CudaPrecision, gradients_of_every_tensor_agree_with_the_fp64_reference) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CudaPrecision,
-                         ::testing::Values(Case{"fp32", 1e-5, 1e-6}, Case{"tf32", 2e-3, 2e-4},
-                                           Case{"bf16", 3e-2, 2e-3}, Case{"fp16", 5e-3, 5e-4},
-                                           Case{"fp8", 1.5e-1, 1e-3}),
+                         ::testing::Values(PrecisionCase{"fp32", 1e-5, 1e-6},
+                                           PrecisionCase{"tf32", 2e-3, 2e-4},
+                                           PrecisionCase{"bf16", 3e-2, 2e-3},
+                                           PrecisionCase{"fp16", 5e-3, 5e-4},
+                                           PrecisionCase{"fp8", 1.5e-1, 1e-3}),
                          [](const auto& one) { return std::string(one.param.precision); });
 
 TEST_F(CudaBackend, five_steps_of_adamw_and_lamb_follow_the_cpu_backend) {

@@ -19,11 +19,11 @@
 namespace bert {
 namespace {
 
-struct Job {
+struct StreamJob {
   std::function<bool()> ready;
   std::function<void()> run;
 };
-using Queue = std::deque<Job>;
+using Queue = std::deque<StreamJob>;
 
 struct Machine {
   late::Pace pace = late::Pace::late;
@@ -38,7 +38,7 @@ Machine& machine() {
 
 bool run_one(Queue& queue) {
   if (queue.empty() || !queue.front().ready()) return false;
-  const Job job = std::move(queue.front());
+  const StreamJob job = std::move(queue.front());
   queue.pop_front();
   job.run();
   return true;
@@ -54,7 +54,7 @@ bool run_any() {
                      [](Queue* queue) { return run_one(*queue); });
 }
 
-void queue_job(cuda::Stream stream, Job job) {
+void queue_job(cuda::Stream stream, StreamJob job) {
   Machine& m = machine();
   queue_of(stream).push_back(std::move(job));
   switch (m.pace) {

@@ -23,7 +23,7 @@ std::vector<double> doubles(const Values<T>& values) {
 Values<float> floats(const std::vector<double>& values) { return {values.begin(), values.end()}; }
 
 /// Rows with bias, dropout before or after, a residual; sums and gradients by the definitions.
-struct Case {
+struct NormCase {
   std::int64_t rows = 0;
   int width = 0;
   bool after = false;  ///< where dropout stands
@@ -40,7 +40,7 @@ struct Run {
   Values<T> input, residual, sum, output, d_output, bypass, d_sum, d_input;
   Values<float> bias, gamma, beta, mean, rstd, sum_gamma, sum_beta, sum_bias;
 
-  explicit Run(const Case& one) {
+  explicit Run(const NormCase& one) {
     const auto width = static_cast<std::size_t>(one.width);
     const auto rows = static_cast<std::size_t>(one.rows);
     input = random_values<T>(one.size(), 1);
@@ -55,7 +55,7 @@ struct Run {
     sum_gamma = sum_beta = sum_bias = Values<float>(width, 0.5F);
   }
 
-  void run(DType type, const Case& one) {
+  void run(DType type, const NormCase& one) {
     NormForward f;
     f.rows = one.rows;
     f.width = one.width;
@@ -102,7 +102,7 @@ struct Run {
 
   /// Output, d_sum and d_input, then the three sums, as they should be. LayerNorm and its gradient
   /// start from `sum` as it was rounded.
-  [[nodiscard]] std::vector<std::vector<double>> expected(const Case& one) const {
+  [[nodiscard]] std::vector<std::vector<double>> expected(const NormCase& one) const {
     const auto width = static_cast<std::size_t>(one.width);
     const auto x = doubles(sum);
     const auto d_y = doubles(d_output);
@@ -140,7 +140,7 @@ struct Run {
 };
 
 template <typename T>
-void check(DType type, const Case& one, double bound) {
+void check(DType type, const NormCase& one, double bound) {
   Run<T> run(one);
   run.run(type, one);
   const auto in = doubles(run.input);

@@ -69,7 +69,7 @@ TEST(LossScaler, goes_on_where_a_checkpoint_left_it) {
 }
 
 BackendOptions large(std::int64_t batch, std::int64_t length, bool checkpointing = false) {
-  BackendOptions options = testing::options_for(*named_model("bert-large"), batch, length);
+  BackendOptions options = bert::testing::options_for(*named_model("bert-large"), batch, length);
   options.activation_checkpointing = checkpointing;
   return options;
 }
@@ -79,7 +79,7 @@ Activations<void> activations(const BackendOptions& options, std::int64_t masked
 }
 
 TEST(Activations, tensors_are_aligned_and_do_not_overlap_while_both_live) {
-  const BackendOptions options = testing::options_for(testing::odd_model(3), 3, 20);
+  const BackendOptions options = bert::testing::options_for(bert::testing::odd_model(3), 3, 20);
   Activations<void> act = activations(options, 5);
   std::vector<std::byte> memory(static_cast<std::size_t>(act.bytes()) + 256);
   auto base = reinterpret_cast<std::uintptr_t>(memory.data());
@@ -119,7 +119,7 @@ TEST(Activations, checkpointing_keeps_one_layer) {
 
 TEST(Activations, decoder_columns_are_a_multiple_of_8_within_the_tables) {
   EXPECT_EQ(decoder_columns(*named_model("bert-base")), 30528);
-  ModelConfig tight = testing::odd_model();
+  ModelConfig tight = bert::testing::odd_model();
   tight.vocabulary = 97;
   tight.max_positions = 6;
   EXPECT_EQ(decoder_columns(tight), 97) << "the rows after the table would not be there";

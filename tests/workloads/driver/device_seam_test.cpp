@@ -126,7 +126,7 @@ class Mirror : public SelfCommunicator {
   bool aborted = false;
 };
 
-struct Job {
+struct DeviceJob {
   Result<RunEnd> run() {
     options.sequence_length = 16;
     data.sequence_length = 16;
@@ -145,7 +145,7 @@ struct Job {
     for (int i = 0; i <= number; ++i) std::getline(in, text);
     return nlohmann::json::parse(text);
   }
-  Job() { options.steps = 3; }
+  DeviceJob() { options.steps = 3; }
   TrainOptions options;
   DataOptions data;
   Device backend;
@@ -155,7 +155,7 @@ struct Job {
 };
 
 TEST(DeviceSeam, OnlyTheLastMicroStepIsReducedAndByTheDevice) {
-  Job job;
+  DeviceJob job;
   job.options.gradient_accumulation_steps = 2;
   job.options.steps = 1;
   job.options.bucket_mb = 2;
@@ -170,7 +170,7 @@ TEST(DeviceSeam, OnlyTheLastMicroStepIsReducedAndByTheDevice) {
 }
 
 TEST(DeviceSeam, WithoutCollectivesOnTheDeviceGradientsGoThroughHostMemory) {
-  Job job;
+  DeviceJob job;
   job.backend.reduces = false;
   job.options.steps = 1;
   ASSERT_TRUE(job.run());
@@ -179,7 +179,7 @@ TEST(DeviceSeam, WithoutCollectivesOnTheDeviceGradientsGoThroughHostMemory) {
 }
 
 TEST(DeviceSeam, ASkippedStepIsCountedAndItsUpdateAskedForAgain) {
-  Job job;
+  DeviceJob job;
   job.backend.overflow_at = 2;
   const auto end = job.run();
   ASSERT_TRUE(end);
@@ -198,11 +198,11 @@ TEST(DeviceSeam, ASkippedStepIsCountedAndItsUpdateAskedForAgain) {
 
 TEST(DeviceSeam, SkippedStepsAndTheLossScaleLiveInTheCheckpoint) {
   const std::string folder = testing::temporary_folder("scaler");
-  Job first;
+  DeviceJob first;
   first.backend.overflow_at = 2;
   first.options.checkpoint = folder;
   ASSERT_TRUE(first.run());
-  Job second;
+  DeviceJob second;
   second.options.resume = folder;
   second.options.steps = 5;
   const auto end = second.run();
@@ -216,11 +216,11 @@ TEST(DeviceSeam, SkippedStepsAndTheLossScaleLiveInTheCheckpoint) {
 TEST(DeviceSeam, ALossScaleThatIsNoWholeNumberIsResumedAsItWas) {
   for (const double scale : {1000.5, 0.25, 1e30}) {
     const std::string folder = testing::temporary_folder("odd_scale");
-    Job first;
+    DeviceJob first;
     first.backend.scale = scale;
     first.options.checkpoint = folder;
     ASSERT_TRUE(first.run());
-    Job second;
+    DeviceJob second;
     second.options.resume = folder;
     second.options.steps = 4;
     const auto end = second.run();
@@ -230,7 +230,7 @@ TEST(DeviceSeam, ALossScaleThatIsNoWholeNumberIsResumedAsItWas) {
 }
 
 TEST(DeviceSeam, BothClocksAreInTheTimings) {
-  Job job;
+  DeviceJob job;
   const std::string path = testing::temporary_folder("device_timings") + "/t.jsonl";
   auto file = TimingsFile::open(path);
   job.timings = &*file;
@@ -244,7 +244,7 @@ TEST(DeviceSeam, BothClocksAreInTheTimings) {
 }
 
 TEST(DeviceSeam, InferenceComputesForwardAndUpdatesNothing) {
-  Job job;
+  DeviceJob job;
   job.options.inference = true;
   ASSERT_TRUE(job.run());
   EXPECT_EQ(job.backend.calls, "forward forward forward ");
@@ -253,7 +253,7 @@ TEST(DeviceSeam, InferenceComputesForwardAndUpdatesNothing) {
 }
 
 TEST(DeviceSeam, WhatTheBackendCannotServeIsWrongUsageAndEndsCollectives) {
-  Job job;
+  DeviceJob job;
   job.options.zero_stage = 1;
   const auto end = job.run();
   ASSERT_FALSE(end);

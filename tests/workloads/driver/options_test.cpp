@@ -18,7 +18,6 @@
 namespace bert {
 namespace {
 
-using nlohmann::json;
 using testing::Finished;
 using testing::Process;
 
@@ -31,9 +30,9 @@ struct Option {
 std::ostream& operator<<(std::ostream& out, const Option& option) { return out << option.name; }
 
 /// One run of all ranks. What rank 0 wrote is appended to `out_path`.
-class Job {
+class RankProcesses {
  public:
-  Job(const Option& option, std::vector<std::string> words, const std::string& out_path) {
+  RankProcesses(const Option& option, std::vector<std::string> words, const std::string& out_path) {
     words.insert(words.end(), option.words.begin(), option.words.end());
     for (const auto& [name, value] : std::map<std::string, std::string>{{"--model", "bert-tiny"},
                                                                         {"--micro-batch-size", "2"},
@@ -74,7 +73,7 @@ class Job {
 void take_losses(const std::string& log, std::map<int, double>& losses) {
   std::istringstream lines(log);
   for (std::string line; std::getline(lines, line);) {
-    const json one = json::parse(line, nullptr, false);
+    const nlohmann::json one = nlohmann::json::parse(line, nullptr, false);
     if (one.is_object() && one.value("type", "") == "step") {
       losses[one["step"].get<int>()] = one["loss"].get<double>();
     }
@@ -101,7 +100,7 @@ TEST_P(EveryOption, runs_to_its_end) {
   for (auto& word : option.words) {
     if (word == "TEXT") word = text_file();
   }
-  Job job(option, {"--steps", "3", "--evaluate", "4"}, "");
+  RankProcesses job(option, {"--steps", "3", "--evaluate", "4"}, "");
   const Finished run = job.wait();
   if (refuses_bf16(run)) GTEST_SKIP() << "this processor multiplies no bf16";
   ASSERT_EQ(run.status, 0) << run.err;
@@ -131,7 +130,9 @@ INSTANTIATE_TEST_SUITE_P(
         Option{"deterministic", {"--deterministic"}}),
     [](const auto& one) { return one.param.name; });
 
-json header_of(const std::string& log) { return json::parse(log.substr(0, log.find('\n'))); }
+nlohmann::json header_of(const std::string& log) {
+  return nlohmann::json::parse(log.substr(0, log.find('\n')));
+}
 
 TEST(ZeroOnTheCpu, has_the_losses_of_whole_moments_in_half_their_memory) {
   for (const char* optimizer : {"adamw", "lamb"}) {
@@ -139,15 +140,15 @@ TEST(ZeroOnTheCpu, has_the_losses_of_whole_moments_in_half_their_memory) {
     Option shared = whole;
     shared.words.insert(shared.words.end(), {"--zero", "1"});
     const std::vector<std::string> words{"--steps", "4", "--gradient-clipping", "0.5"};
-    const Finished one = Job(whole, words, "").wait();
-    const Finished two = Job(shared, words, "").wait();
+    const Finished one = RankProcesses(whole, words, "").wait();
+    const Finished two = RankProcesses(shared, words, "").wait();
     ASSERT_EQ(one.status, 0) << one.err;
     ASSERT_EQ(two.status, 0) << two.err;
     std::map<int, double> wanted, got;
     take_losses(one.out, wanted);
     take_losses(two.out, got);
     EXPECT_EQ(got, wanted) << optimizer;
-    const json a = header_of(one.out), b = header_of(two.out);
+    const nlohmann::json a = header_of(one.out), b = header_of(two.out);
     EXPECT_EQ(b["zero_stage"], 1);
     const auto moments = 8 * a["parameters"].get<std::int64_t>();
     const auto saved =
@@ -160,13 +161,14 @@ TEST(ZeroOnTheCpu, has_the_losses_of_whole_moments_in_half_their_memory) {
 TEST(ZeroOnTheCpu, a_checkpoint_is_the_same_for_every_world) {
   const std::string folder = testing::temporary_folder("zero_checkpoint") + "/kept";
   const Option shared{"shared", {"--zero", "1"}, 2};
-  const Finished first = Job(shared, {"--steps", "2", "--checkpoint", folder}, "").wait();
+  const Finished first = RankProcesses(shared, {"--steps", "2", "--checkpoint", folder}, "").wait();
   ASSERT_EQ(first.status, 0) << first.err;
   std::map<int, double> wanted, got;
-  const Finished on = Job(shared, {"--steps", "4", "--resume", folder}, "").wait();
+  const Finished on = RankProcesses(shared, {"--steps", "4", "--resume", folder}, "").wait();
   ASSERT_EQ(on.status, 0) << on.err;
   take_losses(on.out, wanted);
-  const Finished without = Job({"two", {}, 2}, {"--steps", "4", "--resume", folder}, "").wait();
+  const Finished without =
+      RankProcesses({"two", {}, 2}, {"--steps", "4", "--resume", folder}, "").wait();
   ASSERT_EQ(without.status, 0) << without.err;
   take_losses(without.out, got);
   EXPECT_EQ(got, wanted);
@@ -191,17 +193,19 @@ TEST(GivenData, IsTrainedOnAndScored) {
   std::ofstream(folder + "/squad.json") << squad;
   std::ofstream(folder + "/films.tsv") << table;
   const Finished answers =
-      Job({"squad", {"--task", "squad", "--data", folder + "/squad.json"}}, {"--steps", "2"}, "")
+      RankProcesses({"squad", {"--task", "squad", "--data", folder + "/squad.json"}},
+                    {"--steps", "2"}, "")
           .wait();
   ASSERT_EQ(answers.status, 0) << answers.err;
   EXPECT_THAT(answers.out,
               ::testing::HasSubstr("\"evaluation\":{\"sequences\":2,\"exact_match\":"));
   EXPECT_THAT(answers.out, ::testing::HasSubstr("20 questions, WordPiece vocabulary of"));
-  const Finished classes = Job({"films",
-                                {"--task", "classification", "--data", folder + "/films.tsv",
-                                 "--vocabulary", folder + "/vocab.txt"}},
-                               {"--steps", "2"}, "")
-                               .wait();
+  const Finished classes =
+      RankProcesses({"films",
+                     {"--task", "classification", "--data", folder + "/films.tsv", "--vocabulary",
+                      folder + "/vocab.txt"}},
+                    {"--steps", "2"}, "")
+          .wait();
   ASSERT_EQ(classes.status, 0) << classes.err;
   EXPECT_THAT(classes.out,
               ::testing::HasSubstr("\"evaluation\":{\"sequences\":2,\"eval_accuracy\":"));
@@ -209,13 +213,13 @@ TEST(GivenData, IsTrainedOnAndScored) {
 }
 
 TEST(LoaderTime, IsInEachStepAndInTheSummary) {
-  const Finished run = Job({"data", {}}, {"--steps", "3"}, "").wait();
+  const Finished run = RankProcesses({"data", {}}, {"--steps", "3"}, "").wait();
   ASSERT_EQ(run.status, 0) << run.err;
   std::istringstream lines(run.out);
   double sum = 0;
-  json last;
+  nlohmann::json last;
   for (std::string line; std::getline(lines, line);) {
-    last = json::parse(line);
+    last = nlohmann::json::parse(line);
     if (last["type"] == "step") {
       EXPECT_GE(last["parts"]["data"].get<double>(), 0);
       sum += last["parts"]["data"].get<double>();
@@ -230,13 +234,14 @@ TEST(LoaderTime, IsInEachStepAndInTheSummary) {
 // docs/cpu.md has the figures of more models.
 TEST(PeakMemory, IsAsPredicted) {
   const Finished run =
-      Job({"memory",
+      RankProcesses(
+          {"memory",
            {"--model", "bert-mini", "--micro-batch-size", "8", "--sequence-length", "128"}},
           {"--steps", "2"}, "")
           .wait();
   ASSERT_EQ(run.status, 0) << run.err;
   const std::string text = run.out.substr(0, run.out.size() - 1);
-  const json summary = json::parse(text.substr(text.rfind('\n') + 1));
+  const nlohmann::json summary = nlohmann::json::parse(text.substr(text.rfind('\n') + 1));
   const auto measured = summary["measured_peak_bytes"].get<double>();
   EXPECT_NEAR(summary["predicted_peak_bytes"].get<double>(), measured, 0.03 * measured);
 }
@@ -250,7 +255,7 @@ TEST_P(KilledAtAnyInstant, goes_on_to_the_same_losses) {
   constexpr int kKills = 3;
   const std::string folder = testing::temporary_folder("killed_" + option.name);
   const std::vector<std::string> words{"--steps", std::to_string(kSteps)};
-  Job whole(option, words, "");
+  RankProcesses whole(option, words, "");
   const Finished run = whole.wait();
   if (refuses_bf16(run)) GTEST_SKIP() << "this processor multiplies no bf16";
   ASSERT_EQ(run.status, 0) << run.err;
@@ -274,7 +279,7 @@ TEST_P(KilledAtAnyInstant, goes_on_to_the_same_losses) {
   std::mt19937 random(seed);
   for (int kill = 0; kill < kKills; ++kill) {
     const std::string out = folder + "/" + std::to_string(kill) + ".log";
-    Job job(option, resumed(), out);
+    RankProcesses job(option, resumed(), out);
     // After so many steps of this start, and a moment more: in a step, a checkpoint, a rename.
     job.first().wait_for_output("\"type\":\"step\"", static_cast<int>(random() % 4));
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 40000));
@@ -282,7 +287,7 @@ TEST_P(KilledAtAnyInstant, goes_on_to_the_same_losses) {
     job.wait();
     take_losses(testing::read_text(out), got);
   }
-  const Finished rest = Job(option, resumed(), "").wait();
+  const Finished rest = RankProcesses(option, resumed(), "").wait();
   // A start that was killed after its last checkpoint had nothing left to do.
   if (rest.err.find("are done already") == std::string::npos) {
     ASSERT_EQ(rest.status, 0) << rest.err;
