@@ -934,24 +934,36 @@ class Induction {
     return one > more;
   }
 
+  [[nodiscard]] static bool counts_samples(const LineShape& shape,
+                                           std::optional<std::size_t> rate) {
+    return rate && shape.examples[0].at(*rate).unit != RateUnit::iterations_per_second;
+  }
+
   /// Lines that come once with each record and have what that lacks.
   std::vector<Json> companions(const Candidate& main, bool wants_loss, bool& timed) const {
     const ShapeTimes& own = main.meaning.times;
     bool wants_time =
         !own.elapsed && !own.seconds && !own.seconds_per_iteration && !own.mean_so_far && !own.rate;
+    // Of epochs a rate of samples says more than their time, which stands next to it.
+    bool wants_rate = !own.rate && main.meaning.step_is_epoch;
     const bool of_each = counts_by_one(*main.shape, main.meaning);
     std::vector<Json> out;
     for (const LineShape& shape : shapes_.shapes()) {
       if (shape.evaluation || shape.counts() || !comes_with(shape, *main.shape)) continue;
       if (main.meaning.of_one_line) break;  // any other line comes as often
       const auto loss = wants_loss ? loss_of(shape) : std::nullopt;
-      const ShapeTimes times = wants_time ? companion_times(shape, of_each) : ShapeTimes{};
+      ShapeTimes times;
+      if (wants_time || wants_rate) times = companion_times(shape, of_each);
+      if (!wants_time)
+        times = {.rate =
+                     wants_rate && counts_samples(shape, times.rate) ? times.rate : std::nullopt};
       std::vector<Taken> taken;
       take_times(times, taken);
       auto rule = rule_of(shape, taken, loss);
       if (!rule) continue;
       (*rule)["continues"] = true;
       timed = timed || times.any();
+      wants_rate = wants_rate && !times.rate;
       wants_time = wants_time && !times.any();
       wants_loss = wants_loss && !loss;
       out.push_back(std::move(*rule));
