@@ -1,4 +1,5 @@
-// What a log states of one GPU next to its steps, as trainers print it; none of it is computed here.
+// What a log states of one GPU next to its steps, as trainers print it; none of it is computed
+// here.
 #pragma once
 
 #include <array>

@@ -36,10 +36,10 @@ struct DescribedNote {
   std::string text;
 };
 
-/// What of one kind of line is taken.
 /// Of DescribedRule::step_iterations: more batches than an epoch has.
 inline constexpr std::int64_t kMostStepIterations = 1'000'000;
 
+/// What of one kind of line is taken.
 struct DescribedRule {
   std::string literal;
   std::size_t literal_index = 0;  ///< among those of the description

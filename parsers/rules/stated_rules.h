@@ -3,7 +3,7 @@
 //   throughput per GPU (TFLOP/s/GPU): 812.5 | energy per GPU (J/iter/GPU): 4311.2 |
 //     power per GPU (W/GPU): 623.1 |                                          (Megatron-LM)
 //   Step Time : 9.12s GPU utilization: 812.5MODEL_TFLOP/s/GPU                 (Megatron-Bridge)
-//   throughput per GPU (TFLOP/s/GPU): 612.4/610.2 | tokens per GPU (tokens/s/GPU): 9.1/9.0   (Primus)
+//   throughput per GPU (TFLOP/s/GPU): 612.4/610.2 | tokens per GPU (tokens/s/GPU): 9.1/9.0 (Primus)
 //   TFLOP/s/device: 120.123, Tokens/s/device: 4000.0                          (MaxText)
 //   tps: 6,709  tflops: 62.26  mfu: 20.88%                                    (torchtitan)
 //
@@ -23,7 +23,7 @@ class StatedRules {
  public:
   /// On every such line.
   static constexpr std::array<std::string_view, 7> kAnchors = {
-      "TFLOP/s/GPU", "TFLOP/s/device", "  tflops: ",     "(W/GPU)",
+      "TFLOP/s/GPU",  "TFLOP/s/device", "  tflops: ",     "(W/GPU)",
       "(J/iter/GPU)", "(tokens/s/GPU)", "Tokens/s/device"};
 
   /// `anchor`: of kAnchors; `begin`: where it stands in the line.
