@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <ranges>
 #include <set>
@@ -90,13 +89,11 @@ std::string rate_and_unit(const Cell& cell, const Trial& trial) {
 
 /// "812.5 TFLOP/s, 623.1 W"
 std::string stated_text(const std::map<std::string, double>& stated) {
-  constexpr std::array<std::string_view, kStatedValues> kUnits = {"TFLOP/s", "W", "J an iteration",
-                                                                  "tokens/s"};
   std::string out;
-  for (std::size_t i = 0; i < kStatedValues; ++i) {
-    const auto value = stated.find(std::string(kStatedNames[i]));
+  for (const StatedName& name : kStatedNames) {
+    const auto value = stated.find(std::string(name.key));
     if (value == stated.end()) continue;
-    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", number_text(value->second), kUnits[i]);
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", number_text(value->second), name.unit);
   }
   return out;
 }

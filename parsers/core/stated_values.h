@@ -13,9 +13,15 @@ namespace bertbench {
 
 enum class StatedValue : std::size_t { tflops, watts, joules, tokens };
 inline constexpr std::size_t kStatedValues = 4;
-/// As results name them: TFLOP/s, W, J of an iteration, tokens/s; each of one GPU.
-inline constexpr std::array<std::string_view, kStatedValues> kStatedNames = {
-    "tflops_per_gpu", "watts_per_gpu", "joules_per_iteration_per_gpu", "tokens_per_second_per_gpu"};
+/// By StatedValue, each of one GPU.
+struct StatedName {
+  std::string_view key, unit;  ///< in results, and for people
+};
+inline constexpr std::array<StatedName, kStatedValues> kStatedNames = {
+    {{"tflops_per_gpu", "TFLOP/s"},
+     {"watts_per_gpu", "W"},
+     {"joules_per_iteration_per_gpu", "J an iteration"},
+     {"tokens_per_second_per_gpu", "tokens/s"}}};
 
 /// One value of a line.
 struct StatedLine {

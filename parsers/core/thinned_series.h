@@ -10,11 +10,11 @@ template <class Item>
 class ThinnedSeries {
  public:
   /// Beyond this many every second one is left out, again and again.
-  static constexpr std::size_t kMost = std::size_t{1} << 16;
+  static constexpr std::size_t kMostItems = std::size_t{1} << 16;
 
   void add(const Item& item) {
     if (++offered_ % stride_ != 0) return;
-    if (items_.size() == kMost) thin();
+    if (items_.size() == kMostItems) thin();
     items_.push_back(item);
   }
   [[nodiscard]] const std::vector<Item>& items() const { return items_; }

@@ -13,9 +13,9 @@ namespace bertbench {
 [[nodiscard]] std::string_view without_holes(std::string_view text, bool first_line);
 
 /// The text after the stamp or name that a container, a CI system or Ray puts before each
-/// line, whatever runs in it; `text` itself if there is none. Of these only
-/// the ISO stamp may be the trainer's own: `stamped` gets the text from the first such stamp on,
-/// and stays as it is where there is none.
+/// line, whatever runs in it; `text` itself if there is none. Of these only the ISO stamp may be
+/// the trainer's own: `stamped` gets the text from the first such stamp on, and stays as it is
+/// where there is none.
 [[nodiscard]] std::string_view without_transport(std::string_view text,
                                                  std::string_view* stamped = nullptr);
 

@@ -8,7 +8,7 @@
 namespace bertbench {
 namespace {
 
-enum class Meaning { checkpoint, evaluation, training, overflow, nonfinite, rank_time, stated };
+enum class Meaning { checkpoint, evaluation, training, overflow, nonfinite, rank_time };
 
 struct Rule {
   std::string_view literal;
@@ -50,20 +50,15 @@ constexpr Rule kRules[] = {
     {"raining started", Meaning::training},
     {"tarting training", Meaning::training},
     {"Namespace(", Meaning::training},
-    // The last ones: see() counts them from kFirstStated.
-    {StatedRules::kAnchors[0], Meaning::stated},
-    {StatedRules::kAnchors[1], Meaning::stated},
-    {StatedRules::kAnchors[2], Meaning::stated},
-    {StatedRules::kAnchors[3], Meaning::stated},
-    {StatedRules::kAnchors[4], Meaning::stated},
-    {StatedRules::kAnchors[5], Meaning::stated},
-    {StatedRules::kAnchors[6], Meaning::stated},
 };
-constexpr std::size_t kFirstStated = std::size(kRules) - StatedRules::kAnchors.size();
 
+/// Those of kRules, then those of StatedRules.
 constexpr auto kLiterals = [] {
-  std::array<std::string_view, std::size(kRules)> out;
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = kRules[i].literal;
+  constexpr std::size_t kOwn = std::size(kRules);
+  std::array<std::string_view, kOwn + StatedRules::kAnchors.size()> out;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    out[i] = i < kOwn ? kRules[i].literal : StatedRules::kAnchors[i - kOwn].literal;
+  }
   return out;
 }();
 
@@ -79,6 +74,10 @@ void MarkRules::mark(MarkKind kind, std::int64_t line) {
 
 void MarkRules::see(const Line& line) {
   any_row(line, [&](std::uint32_t row, std::size_t at) {
+    if (row >= std::size(kRules)) {
+      stated_.see(line, row - std::size(kRules), at);
+      return false;
+    }
     switch (kRules[row].meaning) {
       case Meaning::checkpoint:
         mark(MarkKind::checkpoint, line.number);
@@ -98,9 +97,6 @@ void MarkRules::see(const Line& line) {
       case Meaning::rank_time:
         rank_times_.see(line);
         return true;
-      case Meaning::stated:
-        stated_.see(line, row - kFirstStated, at);
-        break;
     }
     return false;
   });

@@ -9,10 +9,6 @@
 namespace bertbench {
 namespace {
 
-constexpr std::array<StatedValue, StatedRules::kAnchors.size()> kValues = {
-    StatedValue::tflops, StatedValue::tflops, StatedValue::tflops, StatedValue::watts,
-    StatedValue::joules, StatedValue::tokens, StatedValue::tokens};
-
 constexpr std::string_view kOfNumber = "0123456789.,";
 
 std::optional<double> number_of(std::string_view text) {
@@ -42,13 +38,13 @@ std::optional<double> before(std::string_view text) {
 
 void StatedRules::see(const Line& line, std::size_t anchor, std::size_t begin) {
   constexpr double kLargest = 1e9;  // in any of the units; more is a damaged number
-  const std::string_view name = kAnchors[anchor];
+  const std::string_view name = kAnchors[anchor].literal;
   const bool ends_label = name.ends_with(": ");
   const std::size_t end = begin + name.size() - (ends_label ? 2 : 0);
   auto value = after(line.text.substr(end));
   if (!value) value = before(line.text.substr(0, begin));
   if (!value || !(*value > 0) || *value > kLargest) return;
-  values_.add({line.number, kValues[anchor], *value});
+  values_.add({line.number, kAnchors[anchor].of, *value});
 }
 
 StatedSeries StatedRules::of(std::int64_t begin_line, std::int64_t end_line) const {

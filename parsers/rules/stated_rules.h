@@ -21,12 +21,21 @@ namespace bertbench {
 
 class StatedRules {
  public:
-  /// On every such line.
-  static constexpr std::array<std::string_view, 7> kAnchors = {
-      "TFLOP/s/GPU",  "TFLOP/s/device", "  tflops: ",     "(W/GPU)",
-      "(J/iter/GPU)", "(tokens/s/GPU)", "Tokens/s/device"};
+  /// What stands on every such line, next to the value.
+  struct Anchor {
+    std::string_view literal;
+    StatedValue of;
+  };
+  static constexpr auto kAnchors =
+      std::to_array<Anchor>({{"TFLOP/s/GPU", StatedValue::tflops},
+                             {"TFLOP/s/device", StatedValue::tflops},
+                             {"  tflops: ", StatedValue::tflops},
+                             {"(W/GPU)", StatedValue::watts},
+                             {"(J/iter/GPU)", StatedValue::joules},
+                             {"(tokens/s/GPU)", StatedValue::tokens},
+                             {"Tokens/s/device", StatedValue::tokens}});
 
-  /// `anchor`: of kAnchors; `begin`: where it stands in the line.
+  /// `anchor`: its place in kAnchors; `begin`: where it stands in the line.
   void see(const Line& line, std::size_t anchor, std::size_t begin);
   /// Those of the lines [begin_line, end_line).
   [[nodiscard]] StatedSeries of(std::int64_t begin_line, std::int64_t end_line) const;

@@ -14,8 +14,8 @@ namespace bertbench {
 
 struct LossVerdict {
   Verdict verdict = Verdict::pass;  ///< pass or regression
-  std::optional<std::int64_t>
-      step;  ///< the first with a loss not finite, or from which curves are apart
+  /// The first with a loss that is not finite, or from which the curves are apart.
+  std::optional<std::int64_t> step;
   std::optional<double> now, before;  ///< losses at that step, where the curves differ
   double tolerance = 0;               ///< share of the loss; 0 = no curves were compared
   std::int64_t steps_compared = 0;    ///< of all trials together

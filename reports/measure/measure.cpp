@@ -523,7 +523,7 @@ std::map<std::string, double> stated_of_window(const RunLog& log, const Window& 
   }
   std::map<std::string, double> out;
   for (std::size_t i = 0; i < kStatedValues; ++i) {
-    if (!values[i].empty()) out[std::string(kStatedNames[i])] = median(values[i]);
+    if (!values[i].empty()) out[std::string(kStatedNames[i].key)] = median(values[i]);
   }
   return out;
 }

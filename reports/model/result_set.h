@@ -186,8 +186,9 @@ struct Trial {
   std::optional<double> energy_per_sequence_j;  ///< mean power while training over the rate
   std::optional<LossRecord> loss;
   std::map<std::string, PartRecord> parts;  ///< by kStepPartNames, where the log has them
-  std::map<std::string, double> stated;     ///< by kStatedNames, what the log prints of one GPU
-  bool simulated = false;                   ///< see Identity::simulated()
+  std::map<std::string, double>
+      stated;              ///< by the keys of kStatedNames, what the log prints of one GPU
+  bool simulated = false;  ///< see Identity::simulated()
   std::optional<std::int64_t> seed;  ///< of weights, data and dropout, where each trial has its own
   std::map<std::string, double> scores;  ///< RunLog::scores
   std::string iterations_file;

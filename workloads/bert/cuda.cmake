@@ -1,7 +1,8 @@
 # The CUDA backend. Its host side is plain C++ and builds everywhere: tests run it, and the kernels'
 # own source, on an emulated device (tests/workloads/cuda.cmake).
 set(bert_cuda_kernels)
-foreach(kernel IN ITEMS attention_flash attention_flash_backward attention_flash_whole_head attention_plain columns fp8 heads norm optimizer rows)
+foreach(kernel IN ITEMS attention_flash attention_flash_backward attention_flash_whole_head attention_library attention_plain
+                        columns fp8 heads norm optimizer rows)
   list(APPEND bert_cuda_kernels ${CMAKE_CURRENT_SOURCE_DIR}/cuda/kernels/${kernel}.cu)
 endforeach()
 set_property(GLOBAL PROPERTY bert_cuda_kernels ${bert_cuda_kernels})
@@ -33,6 +34,7 @@ endif()
 add_library(bert_cuda_device STATIC
   $<TARGET_OBJECTS:bert_cuda_host>
   ${bert_cuda_kernels}
+  cuda/attention/cudnn_attention.cpp
   cuda/products/cublaslt_library.cpp
   cuda/products/cublaslt_matmul.cpp
   cuda/products/cublaslt_plan.cpp
@@ -47,9 +49,9 @@ if(BB_HAVE_CUDNN)
   target_include_directories(bert_cudnn_graph SYSTEM PRIVATE ${CUDNN_FRONTEND_INCLUDE_DIR} ${CUDNN_INCLUDE_DIR}
                                                              ${CUDAToolkit_INCLUDE_DIRS})
   target_link_libraries(bert_cudnn_graph PRIVATE bert_model bb::warnings)
-  target_sources(bert_cuda_device PRIVATE $<TARGET_OBJECTS:bert_cudnn_graph> cuda/attention/cudnn_attention.cpp)
+  target_sources(bert_cuda_device PRIVATE $<TARGET_OBJECTS:bert_cudnn_graph>)
 else()
-  target_sources(bert_cuda_device PRIVATE cuda/attention/no_cudnn_attention.cpp)
+  target_sources(bert_cuda_device PRIVATE cuda/attention/no_cudnn_graph.cpp)
 endif()
 set_target_properties(bert_cuda_device PROPERTIES
   POSITION_INDEPENDENT_CODE ON

@@ -28,6 +28,7 @@ using cuda::synchronize;
 using testing::cuda_backend;
 using testing::even_gpt2;
 using testing::even_model;
+using testing::gradients_of;
 using testing::make_batch;
 using testing::options_for;
 using testing::reference_gradients;
@@ -79,9 +80,7 @@ TEST_F(LibraryAttentionTest, gradients_without_dropout_follow_the_reference) {
             const Batch batch = shorter ? made : full_batch(made);
             const auto backend = cuda_backend(options, one.precision);
             const auto weights = state_of(*backend, StateArray::weights);
-            backend->zero_gradients();
-            backend->forward_backward(batch, 1.0, true, 3, {});
-            const auto gradients = state_of(*backend, StateArray::gradients);
+            const auto gradients = gradients_of(*backend, batch);
             const auto exact = reference_gradients(options, batch, weights, 3);
             const auto worst = worst_error(backend->parameters(), gradients.data(), exact.data());
             EXPECT_LE(worst.error, one.bound)

@@ -12,6 +12,7 @@ namespace {
 using testing::cuda_backend;
 using testing::even_gpt2;
 using testing::even_model;
+using testing::gradients_of;
 using testing::make_batch;
 using testing::odd_model;
 using testing::options_for;
@@ -37,9 +38,7 @@ TEST_F(CudaStep, rows_wider_than_1024_follow_the_reference_too) {
   const Batch batch = make_batch(model, 1, 3, 1);
   const auto backend = cuda_backend(options, "bf16");
   const auto weights = state_of(*backend, StateArray::weights);
-  backend->zero_gradients();
-  backend->forward_backward(batch, 1.0, true, 3, {});
-  const auto gradients = state_of(*backend, StateArray::gradients);
+  const auto gradients = gradients_of(*backend, batch);
   const auto exact = reference_gradients(options, batch, weights, 3);
   const auto worst = worst_error(backend->parameters(), gradients.data(), exact.data());
   EXPECT_LE(worst.error, 3e-2) << worst.name;

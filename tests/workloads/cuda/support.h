@@ -46,6 +46,14 @@ inline std::vector<float> state_of(Backend& backend, StateArray array) {
   return out;
 }
 
+/// Of one training step.
+inline std::vector<float> gradients_of(Backend& backend, const Batch& batch,
+                                       std::int64_t step = 3) {
+  backend.zero_gradients();
+  backend.forward_backward(batch, 1.0, true, step, {});
+  return state_of(backend, StateArray::gradients);
+}
+
 /// Of a training step with dropout, in double.
 inline std::vector<double> reference_gradients(const BackendOptions& options, const Batch& batch,
                                                std::span<const float> weights, std::int64_t step) {

@@ -13,9 +13,11 @@ namespace {
 
 using testing::cuda_backend;
 using testing::even_model;
+using testing::gradients_of;
 using testing::make_batch;
 using testing::odd_model;
 using testing::options_for;
+using testing::reference_gradients;
 using testing::skip_without_device;
 using testing::state_of;
 using testing::worst_error;
@@ -38,12 +40,6 @@ Batch ragged(const ModelConfig& model, std::int64_t padded, const std::vector<in
     }
   }
   return batch;
-}
-
-std::vector<float> gradients_of(Backend& backend, const Batch& batch) {
-  backend.zero_gradients();
-  backend.forward_backward(batch, 1.0, true, 3, {});
-  return state_of(backend, StateArray::gradients);
 }
 
 struct Shape {
@@ -80,9 +76,7 @@ TEST_F(CudaUnpadded, gradients_and_losses_are_those_of_the_padded_batch) {
       EXPECT_LE(apart.error, one.padded) << one.precision << " " << apart.name;
 
       const auto weights = state_of(*packed, StateArray::weights);
-      const std::vector<double> exact(weights.begin(), weights.end());
-      const auto truth =
-          reference_step<double>(shape.model, batch, exact, {true, options.seed, 3}).gradients;
+      const auto truth = reference_gradients(options, batch, weights, 3);
       const auto worst = worst_error(list, got.data(), truth.data());
       EXPECT_LE(worst.error, one.exact) << one.precision << " " << worst.name;
       const double loss = padded->pending_losses().at(0).total();

@@ -92,12 +92,12 @@ class CudaBackend final : public Backend {
         scaler_(options_.loss_scale, type_ == DType::f16 && !options_.inference),
         shares_(options_.zero_stage != 0 && !options_.inference ? options_.world_size : 1) {
     if (options_.attention == AttentionBy::cudnn) {
-      library_attention_ = make_library_attention(options_, type_, facts_);
+      attention_library_ = make_library_attention(options_, type_, facts_);
     }
     planned_ = TrainingState::bytes(layout_, type_, options_.inference, shares_) + arena_bytes() +
                BatchUpload::bytes(options_, masked_capacity_) + matmul_->workspace_bytes() +
                (in_fp8() ? Fp8Linears::bytes(layout_) : 0) +
-               (library_attention_ ? library_attention_->bytes() : 0);
+               (attention_library_ ? attention_library_->bytes() : 0);
     require_device_memory();
     state_.emplace(layout_, type_, options_.inference, shares_);
     if (in_fp8()) fp8_.emplace(layout_, options_.model.hidden, has_tensor_core_attention());
@@ -229,7 +229,7 @@ class CudaBackend final : public Backend {
           "fp8: the encoder's linear layers, E4M3 forward, E5M2 gradients, a scale of its own for "
           "each matrix; heads in bf16");
     }
-    out.emplace_back(library_attention_            ? library_attention_->description()
+    out.emplace_back(attention_library_            ? attention_library_->description()
                      : has_tensor_core_attention() ? "attention: own tensor-core kernel"
                                                    : "attention: plain fp32 kernel");
     if (options_.unpadded) {
@@ -244,7 +244,7 @@ class CudaBackend final : public Backend {
 
  private:
   [[nodiscard]] bool has_tensor_core_attention() const {
-    return !plain_attention_ && !library_attention_ &&
+    return !plain_attention_ && !attention_library_ &&
            has_flash_attention(type_, static_cast<int>(options_.model.head_size()));
   }
   [[nodiscard]] bool in_fp8() const { return precision_ == "fp8"; }
@@ -324,7 +324,7 @@ class CudaBackend final : public Backend {
     step.stream = stream();
     step.type = type_;
     step.plain_attention = plain_attention_;
-    step.library_attention = library_attention_.get();
+    step.attention_library = attention_library_.get();
     step.weights = state_->weights();
     step.copy = state_->copy();
     step.fp8 = fp8_ ? &*fp8_ : nullptr;
@@ -342,7 +342,7 @@ class CudaBackend final : public Backend {
   DeviceFacts facts_;
   OwnedStream stream_;
   std::unique_ptr<Matmul> matmul_;
-  std::unique_ptr<LibraryAttention> library_attention_;  ///< null: the kernels
+  std::unique_ptr<LibraryAttention> attention_library_;  ///< null: the kernels
   std::int64_t masked_capacity_;
   LossScaler scaler_;
   int shares_;  ///< ranks that share the moments among them (ZeRO-1)

@@ -310,7 +310,7 @@ void Step::norm_backward(const NormStep<void>& step, std::int64_t rows,
 }
 
 bool Step::on_tensor_cores() const {
-  return !plain_attention && library_attention == nullptr &&
+  return !plain_attention && attention_library == nullptr &&
          has_flash_attention(type, static_cast<int>(model.head_size()));
 }
 
@@ -340,8 +340,8 @@ Attention Step::attention_of(std::size_t layer) const {
 }
 
 void Step::attention(std::size_t layer) const {
-  if (library_attention != nullptr) {
-    library_attention->forward(attention_of(layer), stream);
+  if (attention_library != nullptr) {
+    attention_library->forward(attention_of(layer), stream);
   } else {
     attention_forward(type, attention_of(layer), plain_attention, stream);
   }
@@ -360,8 +360,8 @@ void Step::attention_backward(std::size_t layer, const void* d_attention) {
     a.partials = act.partials;
     a.accumulate = accumulate;
   }
-  if (library_attention != nullptr) {
-    library_attention->backward(a, stream);
+  if (attention_library != nullptr) {
+    attention_library->backward(a, stream);
   } else {
     cuda::attention_backward(type, a, plain_attention, stream);
   }

@@ -55,7 +55,7 @@ struct Step {
   DType type = DType::f32;
   bool plain_attention = false;
   Fp8Linears* fp8 = nullptr;                      ///< with --precision fp8
-  LibraryAttention* library_attention = nullptr;  ///< in place of the kernels
+  LibraryAttention* attention_library = nullptr;  ///< in place of the kernels
   const float* weights = nullptr;
   const std::byte* copy = nullptr;
   float* gradients = nullptr;

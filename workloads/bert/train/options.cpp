@@ -205,8 +205,8 @@ std::vector<Group> option_table(Given& given) {
          "cuda: biases, GELU and their gradients inside matrix products (on), by kernels (off), or "
          "what is faster (auto): timed with --algorithm-cache, else as on an H100"},
         {"--attention", &given.attention, one_of({"own", "cudnn"}),
-         "cuda: own kernels, with the CPU backend's dropout masks, or cuDNN's, faster from 512 "
-         "tokens on"},
+         "cuda: own kernels, with the CPU backend's dropout masks, or cuDNN's, faster at 512 "
+         "tokens"},
         {"--memory-limit-mb", &o.memory_limit_mb, within(0, 1e9, "a number of at least 0"),
          "cpu: MiB this rank may plan with, else status 12; 0 = what there is"},
         {"--expect-world-size", &o.expect_world_size, at_least(0),

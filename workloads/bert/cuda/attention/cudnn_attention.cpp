@@ -3,7 +3,6 @@
 #include <map>
 #include <stdexcept>
 
-#include "workloads/bert/core/module.h"
 #include "workloads/bert/cuda/attention/cudnn_graph.h"
 #include "workloads/bert/cuda/attention/library_attention.h"
 
@@ -18,12 +17,11 @@ class CudnnAttention final : public LibraryAttention {
         options.micro_batch_size * options.sequence_length * 3 * options.model.hidden;
     if (options.unpadded && elements > std::numeric_limits<std::int32_t>::max()) {
       throw std::invalid_argument(
-          "--attention cudnn --unpadded: the micro-batch has more than 2^31 numbers of queries, "
-          "keys "
-          "and values; lower --micro-batch-size");
+          "--attention cudnn --unpadded: the micro-batch has more than 2^31 queries, keys and "
+          "values; lower --micro-batch-size");
     }
-    // The graphs that steps will use are built before anything is trained: what cuDNN has no kernel
-    // for is refused at once, and their scratch is known.
+    // The graphs of steps are built before anything is trained: what cuDNN has no kernel for is
+    // refused at once, and their scratch is known. Those of padded batches come when one is there.
     const bool dropout = options.model.attention_dropout > 0 && !options.inference;
     for (const bool backward : {false, true}) {
       if (backward && options.inference) continue;
@@ -46,14 +44,10 @@ class CudnnAttention final : public LibraryAttention {
     const LibraryInputs inputs = make_inputs(a, stream);
     CudnnPointers pointers = pointers_of(a, inputs);
     at(pointers, CudnnTensor::d_output) = const_cast<void*>(a.d_output);
-    const std::int64_t width = std::int64_t{a.heads} * a.size * size_of(type_);
-    auto* d_qkv = static_cast<std::byte*>(a.d_qkv);
-    at(pointers, CudnnTensor::d_query) = d_qkv;
-    at(pointers, CudnnTensor::d_key) = d_qkv + width;
-    at(pointers, CudnnTensor::d_value) = d_qkv + 2 * width;
+    point_to_parts(pointers, CudnnTensor::d_query, a.d_qkv);
     // Keys that are padding have gradient 0; cuDNN does not promise to write it.
     if (a.padded && a.starts == nullptr) {
-      fill_zero(d_qkv, a.sequences * a.length * 3 * width, stream);
+      fill_zero(a.d_qkv, a.sequences * a.length * 3 * row_bytes(), stream);
     }
     run(graph_of(shape_of(a, true)), pointers, stream);
   }
@@ -70,6 +64,15 @@ class CudnnAttention final : public LibraryAttention {
  private:
   static void*& at(CudnnPointers& pointers, CudnnTensor tensor) {
     return pointers[static_cast<std::size_t>(tensor)];
+  }
+  /// Of one part of a row of qkv, or of the output.
+  [[nodiscard]] std::int64_t row_bytes() const { return options_.model.hidden * size_of(type_); }
+  /// The three tensors from `first` on are the parts of `qkv`.
+  void point_to_parts(CudnnPointers& pointers, CudnnTensor first, void* qkv) const {
+    for (std::size_t part = 0; part < 3; ++part) {
+      pointers[static_cast<std::size_t>(first) + part] =
+          static_cast<std::byte*>(qkv) + static_cast<std::int64_t>(part) * row_bytes();
+    }
   }
 
   /// cuDNN's backward takes whole tiles of 128 keys alone where it is given no lengths.
@@ -113,11 +116,7 @@ class CudnnAttention final : public LibraryAttention {
   }
   [[nodiscard]] CudnnPointers pointers_of(const Attention& a, const LibraryInputs& inputs) const {
     CudnnPointers out{};
-    const std::int64_t width = std::int64_t{a.heads} * a.size * size_of(type_);
-    auto* qkv = static_cast<std::byte*>(const_cast<void*>(a.qkv));
-    at(out, CudnnTensor::query) = qkv;
-    at(out, CudnnTensor::key) = qkv + width;
-    at(out, CudnnTensor::value) = qkv + 2 * width;
+    point_to_parts(out, CudnnTensor::query, const_cast<void*>(a.qkv));
     at(out, CudnnTensor::output) = a.output;
     at(out, CudnnTensor::log_sums) = a.log_sums;
     if (has_lengths(a)) {

@@ -9,7 +9,6 @@
 #include <string>
 #include <unordered_map>
 
-#include "workloads/bert/core/module.h"
 #include "workloads/bert/cuda/device/shared_library.h"
 
 namespace cudnn_frontend {

@@ -27,13 +27,13 @@ struct CudnnAttentionShape {
 
 /// What a call reads and writes, in device memory.
 enum class CudnnTensor : std::uint8_t {
-  query,
+  query,  ///< this and the next two are the parts of qkv in its order
   key,
   value,
   output,
   log_sums,
   d_output,
-  d_query,
+  d_query,  ///< likewise of d_qkv
   d_key,
   d_value,
   query_lengths,  ///< int32 [B], with `padded`
@@ -49,7 +49,7 @@ using CudnnPointers = std::array<void*, static_cast<std::size_t>(CudnnTensor::co
 /// A cudnnHandle_t of the current device.
 class CudnnHandle {
  public:
-  /// NoDevice naming what was looked for when there is no libcudnn.so.
+  /// NoDevice naming what was looked for when there is no libcudnn.so, or what the build lacks.
   CudnnHandle();
   ~CudnnHandle();
   CudnnHandle(const CudnnHandle&) = delete;

@@ -1,6 +1,6 @@
 // Attention in plain fp32 arithmetic, for every type and head size: what runs for fp32 and tf32,
 // and the oracle of the tensor-core kernels. One warp a query (or key); a score row in shared
-// memory. And the small inputs of attention by a library.
+// memory.
 #include "workloads/bert/cuda/kernels/attention.h"
 #include "workloads/bert/cuda/kernels/device_dropout.h"
 #include "workloads/bert/cuda/kernels/dispatch.h"
@@ -177,44 +177,6 @@ __global__ void __launch_bounds__(kWarps* kWarp) delta_kernel(Attention a) {
   if (p.lane == 0) a.delta[p.sums(a, p.row)] = sum;
 }
 
-// ---- what a library's attention reads next to the matrices ------------------------------------
-
-constexpr int kInputThreads = 256;
-constexpr std::int64_t kInputsApart = 256;  ///< bytes that each array is aligned to
-
-struct InputArguments {
-  Attention attention;
-  LibraryInputs inputs;
-};
-
-__global__ void __launch_bounds__(kInputThreads) library_inputs_kernel(InputArguments arguments) {
-  const Attention& a = arguments.attention;
-  const LibraryInputs& to = arguments.inputs;
-  const int hidden = a.heads * a.size;
-  for (int b = static_cast<int>(threadIdx.x); b < a.sequences; b += kInputThreads) {
-    to.query_lengths[b] = a.starts == nullptr ? a.length : a.lengths[b];
-    if (a.starts == nullptr) continue;
-    const int rows = a.starts[b];
-    to.qkv_starts[b] = rows * 3 * hidden;
-    to.output_starts[b] = rows * hidden;
-    if (b + 1 < a.sequences) continue;
-    to.qkv_starts[b + 1] = (rows + a.lengths[b]) * 3 * hidden;
-    to.output_starts[b + 1] = (rows + a.lengths[b]) * hidden;
-  }
-  if (threadIdx.x != 0 || !a.dropout.on) return;
-  const auto first = static_cast<std::uint64_t>(a.dropout.first_sequence);
-  const DropoutKey& key = a.dropout.key;
-  const auto words = philox_rounds({static_cast<std::uint32_t>(first),
-                                    static_cast<std::uint32_t>(first >> 32), key.site, key.step},
-                                   key.keys);
-  to.seed[0] = static_cast<std::int64_t>(std::uint64_t{words[0]} << 32 | words[1]);
-  to.seed[1] = 0;
-}
-
-std::int64_t array_bytes(std::int64_t sequences) {
-  return ceil_divide(4 * (sequences + 1), kInputsApart) * kInputsApart;
-}
-
 dim3 grid_of(const Attention& a) {
   return blocks(ceil_divide(a.length, kWarps), a.heads, a.sequences);
 }
@@ -242,27 +204,6 @@ void attention_backward(DType type, const Attention& a, bool plain, Stream strea
     launch(plain_key_kernel<T>, grid_of(a), threads, 2 * row_bytes(a), stream, a);
     launch(plain_query_kernel<T>, grid_of(a), threads, row_bytes(a), stream, a);
   });
-}
-
-std::int64_t library_inputs_bytes(std::int64_t sequences) {
-  return 3 * array_bytes(sequences) + kInputsApart;
-}
-
-LibraryInputs library_inputs_at(void* memory, std::int64_t sequences) {
-  auto* at = static_cast<std::byte*>(memory);
-  LibraryInputs out;
-  out.seed = reinterpret_cast<std::int64_t*>(at);
-  at += kInputsApart;
-  for (std::int32_t** array : {&out.query_lengths, &out.qkv_starts, &out.output_starts}) {
-    *array = reinterpret_cast<std::int32_t*>(at);
-    at += array_bytes(sequences);
-  }
-  return out;
-}
-
-void library_inputs(const Attention& attention, const LibraryInputs& inputs, Stream stream) {
-  launch(library_inputs_kernel, dim3(1), dim3(kInputThreads), 0, stream,
-         InputArguments{attention, inputs});
 }
 
 }  // namespace bert::cuda
