@@ -1,5 +1,6 @@
 """Faults between machines: ssh connections that break, and a Slurm that loses what it was given.
 Both run here, on loopback and as an emulated cluster; where they cannot, the row says why."""
+import contextlib
 import os
 import pathlib
 import re
@@ -60,9 +61,11 @@ class Sshd:
         """Ends the server's side of every connection, as a network that is gone does."""
         for monitor in self.children(self.process.pid):
             for session in self.children(monitor):
-                if pathlib.Path(f"/proc/{session}/comm").read_text() == "sshd\n":
-                    os.kill(session, SIGKILL)
-            os.kill(monitor, SIGKILL)
+                with contextlib.suppress(OSError):  # it may end by itself meanwhile
+                    if pathlib.Path(f"/proc/{session}/comm").read_text() == "sshd\n":
+                        os.kill(session, SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it ends when its session does
+                os.kill(monitor, SIGKILL)
 
     def close(self):
         if self.process:
