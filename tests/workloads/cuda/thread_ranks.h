@@ -67,7 +67,6 @@ class ThreadRank : public Communicator, public DeviceCommunicator {
       }
     });
   }
-  void queue_broadcast(void*, std::int64_t, DeviceType, int, void*) override { not_here(); }
   void check() override {}
   void wait(const std::function<bool()>& done) override {
     if (!done()) throw std::logic_error("emulated work is done when it is queued");

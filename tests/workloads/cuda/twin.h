@@ -37,7 +37,6 @@ class TwinCommunicator : public Communicator, public DeviceCommunicator {
   }
   void queue_reduce_scatter_sum(const void*, void*, std::int64_t, DeviceType, void*) override {}
   void queue_all_gather(const void*, void*, std::int64_t, DeviceType, void*) override {}
-  void queue_broadcast(void*, std::int64_t, DeviceType, int, void*) override {}
   void check() override {}
   void wait(const std::function<bool()>& done) override {
     while (!done()) std::this_thread::yield();

@@ -68,9 +68,6 @@ class DeviceCommunicator {
   /// place when input == output + rank * count.
   virtual void queue_all_gather(const void* input, void* output, std::int64_t count,
                                 DeviceType type, void* stream) = 0;
-  /// values[count] of `root` everywhere.
-  virtual void queue_broadcast(void* values, std::int64_t count, DeviceType type, int root,
-                               void* stream) = 0;
 
   /// Throws when the library reports an asynchronous error or a peer is known to have died. Costs
   /// about a microsecond, so it may be called in every turn of a polling loop.

@@ -175,13 +175,6 @@ class NcclCommunicator final : public Communicator, public DeviceCommunicator {
     });
   }
 
-  void queue_broadcast(void* values, std::int64_t count, DeviceType type, int root,
-                       void* stream) override {
-    queue("broadcast", count, stream, [&](std::size_t n, Comm comm, CuStream on) {
-      return library().broadcast(values, values, n, nccl_type(type), root, comm, on);
-    });
-  }
-
   void check() override { session_.check("collective"); }
   void wait(const std::function<bool()>& done) override { session_.wait("collective", done); }
 
