@@ -7,7 +7,7 @@
 #include <new>
 
 #include "tests/workloads/support.h"
-#include "workloads/bert/cpu/bf16_products.h"
+#include "workloads/bert/cpu/bf16_linears.h"
 #include "workloads/bert/cpu/cpu_backend.h"
 
 extern "C" {

@@ -9,7 +9,7 @@
 
 #include "tests/workloads/oracle/oracle.h"
 #include "tests/workloads/support.h"
-#include "workloads/bert/cpu/bf16_products.h"
+#include "workloads/bert/cpu/bf16_linears.h"
 #include "workloads/bert/cpu/cpu_backend.h"
 #include "workloads/bert/model/parameters.h"
 #include "workloads/bert/reference/reference.h"

@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "tests/workloads/support.h"
-#include "workloads/bert/cpu/bf16_products.h"
+#include "workloads/bert/cpu/bf16_linears.h"
 #include "workloads/bert/cpu/cpu_backend.h"
 #include "workloads/bert/reference/reference.h"
 

@@ -38,7 +38,6 @@ endif()
 add_library(bert_core STATIC
   cpu/attention.cpp
   cpu/bf16_linears.cpp
-  cpu/bf16_products.cpp
   cpu/cpu_backend.cpp
   cpu/gemm.cpp
   cpu/kernels.cpp

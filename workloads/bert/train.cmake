@@ -19,7 +19,6 @@ set_source_files_properties(train/version.cpp PROPERTIES
 add_library(bert_rendezvous STATIC
   comm/rendezvous.cpp
   comm/socket.cpp
-  comm/tcp_store.cpp
 )
 set_target_properties(bert_rendezvous PROPERTIES POSITION_INDEPENDENT_CODE ON)
 target_include_directories(bert_rendezvous PUBLIC ${PROJECT_SOURCE_DIR})
@@ -31,10 +30,7 @@ add_library(bert_driver STATIC
   core/launch_environment.cpp
   core/module.cpp
   train/options.cpp
-  train/rank_times.cpp
-  train/run.cpp
-  core/schedule.cpp
-  train/signals.cpp
+  core/train_options.cpp
   train/state_exchange.cpp
   log/timings.cpp
   train/trainer.cpp
@@ -49,9 +45,6 @@ add_library(bert_driver STATIC
   data/batches.cpp
   data/examples.cpp
   data/sequence_source.cpp
-  data/synthetic.cpp
-  data/text_file.cpp
-  data/token_file.cpp
   data/word_piece.cpp
   log/deepspeed.cpp
   log/dll_calls.cpp
@@ -93,7 +86,7 @@ endif()
 add_executable(bert_train train/main.cpp)
 # Modules resolve the types they share with the program (exceptions, vtables) against it.
 set_target_properties(bert_train PROPERTIES ENABLE_EXPORTS ON)
-target_link_libraries(bert_train PRIVATE bert_driver bb::warnings)
+target_link_libraries(bert_train PRIVATE bert_driver fmt::fmt bb::warnings)
 
 # bert_module(<target> <source>...): a module named as core/module.cpp looks for it, next to the program.
 function(bert_module target)
@@ -113,7 +106,7 @@ if(NOT BB_NCCL STREQUAL "OFF")
   target_include_directories(bert_nccl_library PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(bert_nccl_library PUBLIC tl::expected ${CMAKE_DL_LIBS}
                                           PRIVATE fmt::fmt bb::warnings)
-  bert_module(bert_nccl comm/nccl/communicator.cpp comm/nccl/session.cpp)
+  bert_module(bert_nccl comm/nccl/communicator.cpp)
   target_link_libraries(bert_nccl PRIVATE bert_nccl_library bert_rendezvous)
   if(NCCL_INCLUDE_DIR AND CUDAToolkit_FOUND)
     target_sources(bert_nccl PRIVATE comm/nccl/abi_check.cpp)

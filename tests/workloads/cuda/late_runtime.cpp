@@ -14,7 +14,6 @@
 
 #include "workloads/bert/cuda/device/runtime.h"
 #include "workloads/bert/cuda/emulated/device.h"
-#include "workloads/bert/cuda/emulated/zeroed.h"
 
 namespace bert {
 namespace {

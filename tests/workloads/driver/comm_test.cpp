@@ -17,11 +17,11 @@
 #include "workloads/bert/comm/gradient_reducer.h"
 #include "workloads/bert/comm/make_communicator.h"
 #include "workloads/bert/comm/pair_probe.h"
-#include "workloads/bert/comm/self.h"
+#include "workloads/bert/comm/rendezvous.h"
 #include "workloads/bert/comm/shm.h"
 #include "workloads/bert/comm/sim.h"
 #include "workloads/bert/comm/tcp.h"
-#include "workloads/bert/comm/tcp_store.h"
+#include "workloads/bert/core/communicator.h"
 #include "workloads/bert/core/module.h"
 
 namespace bert {

@@ -9,8 +9,7 @@
 #include "tests/workloads/driver/process.h"
 #include "workloads/bert/core/model_config.h"
 #include "workloads/bert/data/batches.h"
-#include "workloads/bert/data/synthetic.h"
-#include "workloads/bert/data/token_file.h"
+#include "workloads/bert/data/sequence_source.h"
 
 namespace bert {
 namespace {

@@ -8,9 +8,9 @@
 #include <sstream>
 
 #include "tests/workloads/driver/process.h"
-#include "workloads/bert/comm/self.h"
 #include "workloads/bert/comm/sim.h"
-#include "workloads/bert/data/synthetic.h"
+#include "workloads/bert/core/communicator.h"
+#include "workloads/bert/data/sequence_source.h"
 #include "workloads/bert/train/checkpoint.h"
 #include "workloads/bert/train/state_exchange.h"
 #include "workloads/bert/train/trainer.h"

@@ -384,7 +384,7 @@ TEST(Program, TheOtherStylesCloseTheirLogsOnASignalToo) {
   }
 }
 
-// A signal in the middle of a matrix product damaged the heap, once in some hundred (signals.cpp).
+// A signal in the middle of a matrix product damaged the heap, once in some hundred (main.cpp).
 TEST(Program, AStormOfSignalsHurtsNoStep) {
   Process process(small({"--steps", "1000000", "--gradient-accumulation-steps", "100"}));
   ASSERT_TRUE(process.wait_for_output("\"type\":\"step\""));

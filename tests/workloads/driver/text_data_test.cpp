@@ -7,8 +7,7 @@
 #include "tests/workloads/driver/process.h"
 #include "workloads/bert/data/batches.h"
 #include "workloads/bert/data/examples.h"
-#include "workloads/bert/data/text_file.h"
-#include "workloads/bert/data/token_file.h"
+#include "workloads/bert/data/sequence_source.h"
 #include "workloads/bert/data/word_piece.h"
 
 namespace bert {

@@ -15,11 +15,10 @@
 #include <thread>
 
 #include "tests/workloads/driver/process.h"
-#include "workloads/bert/comm/self.h"
-#include "workloads/bert/core/schedule.h"
-#include "workloads/bert/data/synthetic.h"
+#include "workloads/bert/core/communicator.h"
+#include "workloads/bert/core/train_options.h"
+#include "workloads/bert/data/sequence_source.h"
 #include "workloads/bert/train/checkpoint.h"
-#include "workloads/bert/train/rank_times.h"
 
 namespace bert {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "workloads/bert/comm/self.h"
 #include "workloads/bert/comm/shm.h"
 #include "workloads/bert/comm/sim.h"
 #include "workloads/bert/comm/tcp.h"
+#include "workloads/bert/core/communicator.h"
 #include "workloads/bert/core/module.h"
 
 namespace bert {

@@ -42,4 +42,17 @@ class Communicator {
   [[nodiscard]] virtual std::vector<std::string> settings() const { return {}; }
 };
 
+/// A world of one.
+class SelfCommunicator : public Communicator {
+ public:
+  [[nodiscard]] int rank() const override { return 0; }
+  [[nodiscard]] int world_size() const override { return 1; }
+  void all_reduce_sum(std::span<float>) override {}
+  void all_reduce_sum(std::span<double>) override {}
+  void all_reduce_max(std::span<std::int64_t>) override {}
+  void broadcast(std::span<float>, int) override {}
+  void barrier() override {}
+  [[nodiscard]] std::string description() const override { return "self"; }
+};
+
 }  // namespace bert

@@ -7,6 +7,7 @@
 
 #include "workloads/bert/core/communicator.h"
 #include "workloads/bert/cuda/batch_upload.h"
+#include "workloads/bert/cuda/products/fp8_linears.h"
 #include "workloads/bert/cuda/reduction.h"
 #include "workloads/bert/cuda/step.h"
 #include "workloads/bert/cuda/training_state.h"

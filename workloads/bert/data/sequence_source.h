@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "workloads/bert/core/failure.h"
+#include "workloads/bert/data/word_piece.h"
 
 namespace bert {
 
@@ -85,5 +87,22 @@ struct DataOptions {
 };
 
 [[nodiscard]] Result<std::unique_ptr<SequenceSource>> open_source(const DataOptions& options);
+
+/// Synthetic text: tokens are Zipf distributed as words of a language are. Half of them come from
+/// a vocabulary of their document's own, so that a model can learn masked words from their
+/// surroundings, a next sentence from a foreign one, and the next word from those before it: its
+/// loss falls.
+[[nodiscard]] std::unique_ptr<SequenceSource> make_synthetic_source(std::uint64_t seed,
+                                                                    std::int64_t vocabulary);
+
+// Token files: see data/README.md for the format. Memory-mapped, so a corpus larger than memory
+// works, and all ranks of a node share one copy.
+
+/// Of the options: source, seed, vocabulary (tokens of the model), vocabulary_file, hold_out. An
+/// error names the file, what is wrong with it and how one is made.
+[[nodiscard]] Result<std::unique_ptr<SequenceSource>> open_token_file(const DataOptions& options);
+
+/// The bytes of a token file of this text, whose documents end at blank lines. Empty: no words.
+[[nodiscard]] std::string token_file_of(std::string_view text, const WordPiece& words);
 
 }  // namespace bert

@@ -7,7 +7,6 @@
 
 #include "workloads/bert/cuda/device/runtime.h"
 #include "workloads/bert/cuda/emulated/device.h"
-#include "workloads/bert/cuda/emulated/zeroed.h"
 
 void bert::emulated::submit(void*, std::function<void()> work) { work(); }
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <new>
 #include <vector>
 
 namespace bert::emulated {
@@ -219,6 +220,15 @@ const unsigned char* gather(const void* value, std::size_t size, unsigned mask) 
   self.awaited = warp.generation;
   switch_away(self);
   return slots;
+}
+
+std::byte* zeroed(std::int64_t bytes) {
+  constexpr std::size_t kAlignment = 256;
+  const auto rounded = (static_cast<std::size_t>(bytes) + kAlignment - 1) / kAlignment * kAlignment;
+  auto* const data = static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded));
+  if (data == nullptr) throw std::bad_alloc();
+  std::memset(data, 0, rounded);
+  return data;
 }
 
 }  // namespace bert::emulated

@@ -57,6 +57,10 @@ T from_lane(const unsigned char* gathered, int source) {
 /// Kernels run so far, for tests that count launches.
 [[nodiscard]] std::int64_t launches();
 
+/// Memory of the device, aligned as cudaMalloc aligns it: `bytes` zeros (more than 0), for
+/// std::free. Throws std::bad_alloc.
+[[nodiscard]] std::byte* zeroed(std::int64_t bytes);
+
 }  // namespace bert::emulated
 
 inline void __syncthreads() { bert::emulated::sync_block(); }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "workloads/bert/cuda/products/algorithm_cache.h"
+#include "workloads/bert/cuda/products/cublaslt_library.h"
 #include "workloads/bert/cuda/products/cublaslt_plan.h"
 
 namespace bert::cuda {

@@ -1,4 +1,4 @@
-#include "workloads/bert/core/schedule.h"
+#include "workloads/bert/core/train_options.h"
 
 #include <algorithm>
 #include <cmath>
