@@ -19,7 +19,8 @@ class StepCounter {
     std::int64_t step = 0;
     std::optional<std::int64_t> epoch, epoch_steps;
     CountsFrom from = CountsFrom::one;
-    bool wraps = false;  ///< an epoch ends where the step goes back from near its end
+    bool wraps =
+        false;  ///< an epoch ends where the step goes back, from near its end if that is known
   };
   /// Nothing where the epoch is before that of the newest line.
   [[nodiscard]] std::optional<std::int64_t> step_of(const Printed& printed) const;

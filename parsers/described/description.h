@@ -66,7 +66,7 @@ struct DescribedRule {
   Facts facts;
   CountsFrom counts_from = CountsFrom::one;
   std::int64_t step_iterations = 1;  ///< that one step of the counter stands for
-  bool wraps = false;                ///< the counter begins again after epoch_steps
+  bool wraps = false;                ///< the counter begins again with each epoch
   bool own_step = false;  ///< its time is that of its own step, not of those since the line before
   bool begins_run = false;  ///< what follows is another run's
   bool within_run = false;  ///< means nothing where no run is open

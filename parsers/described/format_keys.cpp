@@ -66,7 +66,9 @@ constexpr auto kLineKeys = std::to_array<FormatKey>({
      "the number of the first step; first: what the first line of a run prints"},
     {"step_iterations", R"({"type": "integer", "minimum": 1, "maximum": 1000000})",
      "iterations that one step of the counter stands for, as where it counts epochs"},
-    {"wraps", kFlag, "step begins again after epoch_steps, and the line names no epoch"},
+    {"wraps", kFlag,
+     "step begins again after epoch_steps, without them wherever it goes back, and the line names "
+     "no epoch"},
     {"own_step", kFlag,
      "seconds are of the step that the line names, not of all since the line before"},
     {"continues", kFlag, "the line adds to the record of the line with step before it"},
