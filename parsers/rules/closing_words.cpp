@@ -93,7 +93,10 @@ constexpr ClosingRule kRules[] = {
     {"erminato", Reading::phrase},
     {"ompletato", Reading::phrase},
     {"tamamland", Reading::phrase},
-    {"Stop training", Reading::phrase},          // Ignite
+    {"Stop training", Reading::phrase},  // Ignite
+    {"eached max", Reading::phrase},     // "Reached max steps (2000). Stopping training."
+    {"eached the max", Reading::phrase},
+    {"tarting testing", Reading::phrase},        // the template lightning-hydra-template
     {"arly stop", Reading::phrase},              // Keras' callback and scripts
     {"ross Validation Result", Reading::whole},  // of all folds
     // What scripts print at their end without such a word
@@ -342,6 +345,15 @@ bool all_epochs_done(Words clause) {
          is_in(kEnding, clause[2]) && clause[3] == "in" && has_digit(clause[4]);
 }
 
+// "Reached max steps (200000). Stopping training.", "Reached the maximum number of epochs".
+bool reaches_its_plan(const Sentence& line) {
+  constexpr std::string_view kLimits[] = {"max", "maximum"};
+  constexpr std::string_view kCounted[] = {"steps",     "iterations", "iters",
+                                           "timesteps", "epochs",     "updates"};
+  return line.has("reached") && any_in(line.words, kLimits) && any_in(line.words, kCounted) &&
+         !any_in(line.words, kUnreal);
+}
+
 std::optional<Kind> read_phrase(const Sentence& line) {
   constexpr std::string_view kAlone[] = {"done", "finished",   "complete", "completed",
                                          "all",  "everything", "is"};
@@ -349,7 +361,9 @@ std::optional<Kind> read_phrase(const Sentence& line) {
   if (std::ranges::all_of(line.words, [&](auto word) { return is_in(kAlone, word); })) {
     return line.words.size() <= 3 ? std::optional(Kind::implied) : std::nullopt;
   }
-  if (stops_early(line)) return Kind::stated;
+  if (stops_early(line) || reaches_its_plan(line)) return Kind::stated;
+  constexpr std::string_view kTesting[] = {"starting", "testing"};
+  if (std::ranges::equal(line.words, kTesting)) return Kind::implied;
   constexpr std::string_view kModelTrained[] = {"model", "trained", "successfully"};
   if (std::ranges::all_of(line.words, [&](auto word) { return is_in(kModelTrained, word); })) {
     return Kind::implied;
@@ -383,8 +397,9 @@ std::optional<Kind> read_phrase(const Sentence& line) {
 // 轮训练完成" of one epoch, "等待训练完成" or "训练完成后"
 // (quoted/closing_words.of_other_languages_may_be_of_a_part): each is a clause between marks.
 bool read_script(std::string_view line, std::string_view ending) {
-  constexpr std::string_view kOfTraining[] = {"训练", "訓練", "实验", "任务",    "程序",
-                                              "学習", "학습", "훈련", "бучение", "ренировк"};
+  constexpr std::string_view kOfTraining[] = {"训练",    "訓練",     "实验",     "任务",
+                                              "程序",    "学習",     "학습",     "훈련",
+                                              "бучение", "ренировк", "프로세스", "작업"};
   constexpr std::string_view kOthers[] = {
       "轮",   "輪",   "第",   "步",       "批",   "未",     "没",   "等待",  "即将",  "如果",
       "是否", "数据", "阶段", "エポック", "에폭", "에포크", "эпох", "epoch", "Epoch", "step"};

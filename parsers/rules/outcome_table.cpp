@@ -103,6 +103,7 @@ constexpr OutcomeRule kRules[] = {
     // nvidia-dle-pytorch/lambda_gh200_squad_base_fp16_segv.log), libstdc++, CPython.
     {"Segmentation fault", "", "", Status::error, kNamed},
     {"(core dumped)", "", "", Status::error, kNamed},
+    {"backtrace (", " entries)", "", Status::error, kSignal},  // darknet
     {"terminate called after throwing", "", "", Status::error, kSignal},
     {"Fatal Python error", "", "", Status::error, kNamed},
     {"double free or corruption", "", "", Status::error, kNamed},     // glibc's heap
@@ -205,6 +206,11 @@ constexpr OutcomeRule kRules[] = {
     {"nterrupted by signal", "", "", Status::killed, kNamed},
     {"nterrupted by user", "", "", Status::killed, kNamed},
     {"raining interrupted", "", "", Status::killed, kNamed},
+    {"nterrumpido por el usuario", "", "", Status::killed, kNamed},
+    {"nterrompido pelo usu", "", "", Status::killed, kNamed},
+    {"nterrompu par l'utilisateur", "", "", Status::killed, kNamed},
+    {"训练被中断", "", "", Status::killed, kNamed},
+    {"用户中断", "", "", Status::killed, kNamed},
     {"KeyboardInterrupt", "", "", Status::killed, kNamed},
     {"srun: Force Terminated ", "", "", Status::killed, kSignal},
     {"User defined signal ", "", "", Status::killed, kSignal},  // a warning of Slurm's or LSF's
