@@ -207,7 +207,8 @@ void ClosingLines::give_to(RunDraft& run) {
 
 bool says_trainer(const Line& line) {
   for (const std::string_view sign :
-       {"TrainingArguments", "train/global_step", "***** Running training", "{'loss':"}) {
+       {"TrainingArguments", "train/global_step", "***** Running training",
+        "{'loss':", ", in _inner_training_loop"}) {
     if (line.text.find(sign) != std::string_view::npos) return true;
   }
   return has(line, "_runtime':") && has(line, "'epoch':");  // an evaluation within a training

@@ -443,7 +443,7 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "the longest of {bars} unnamed bars was taken as training, others as other loops",
      "Several unnamed bars, one much longer."},
     {NoticeCode::unproven_bar_taken, "unproven_bar_taken",
-     "nothing names a bar of training: the longest was taken (bars: {bars}), as {why}",
+     "nothing names a bar of training: this one was taken (bars: {bars}), as {why}",
      "A bar was taken for training that may be another loop.",
      "Another format with --format overrules it."},
 

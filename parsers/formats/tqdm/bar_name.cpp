@@ -236,12 +236,24 @@ std::optional<EpochResult> epoch_result(std::string_view line) {
 
 std::optional<BegunEpoch> epoch_that_begins(std::string_view line) {
   constexpr std::size_t kLongest = 80;  // bytes: a heading, and no sentence
-  constexpr std::string_view kWords[] = {"epoch", "starting", "start", "training",
-                                         "train", "running",  "of"};
+  constexpr std::string_view kWords[] = {"epoch", "starting", "start", "training", "begin", "the",
+                                         "train", "running",  "of",    "model",    "loop"};
   if (line.size() > kLongest) return std::nullopt;
   const std::string_view text = without_front(line);
+  // "-------第 16 轮训练开始-------"
+  constexpr std::string_view kOrdinal = "第", kRound = "轮训练";
+  const auto ordinal = text.find(kOrdinal), round = text.find(kRound);
+  if (ordinal < round && round != std::string_view::npos) {
+    const std::string_view rest = text.substr(round + kRound.size());
+    const auto epoch = to_int(trim(text.substr(ordinal, round - ordinal).substr(kOrdinal.size())));
+    const bool over = rest.find("结束") != rest.npos || rest.find("完") != rest.npos;
+    return epoch && !over ? std::optional(BegunEpoch{*epoch, -1}) : std::nullopt;
+  }
+  if (text.find("开始训练") != std::string_view::npos && std::ranges::none_of(text, is_digit)) {
+    return BegunEpoch{-1, -1};
+  }
   std::vector<std::int64_t> numbers;
-  bool named = false;
+  bool named = false, starts = false;
   for (std::size_t at = 0; at < text.size();) {
     const bool digit = is_digit(text[at]);
     if (!digit && !is_letter(text[at])) {
@@ -256,6 +268,7 @@ std::optional<BegunEpoch> epoch_that_begins(std::string_view line) {
     at = end;
     if (!digit) {
       named = named || word == "epoch";
+      starts = starts || word == "start" || word == "starting" || word == "begin";
       if (std::ranges::find(kWords, word) == std::end(kWords)) return std::nullopt;
       continue;
     }
@@ -264,7 +277,9 @@ std::optional<BegunEpoch> epoch_that_begins(std::string_view line) {
     if (!named || !number || fraction || numbers.size() == 2) return std::nullopt;
     numbers.push_back(*number);
   }
-  if (numbers.empty()) return std::nullopt;
+  if (numbers.empty()) {
+    return starts && !named ? std::optional(BegunEpoch{-1, -1}) : std::nullopt;
+  }
   return BegunEpoch{numbers[0], numbers.size() > 1 ? numbers[1] : -1};
 }
 

@@ -31,7 +31,8 @@ struct BarName {
 /// 3/20", "===== Epoch [3/20] =====", "Starting epoch 3" of scripts whose bars have no names
 /// (quoted/tqdm.the_first_bar_after_an_epoch_begins_is_its_training).
 struct BegunEpoch {
-  std::int64_t epoch = 0, epochs = -1;
+  std::int64_t epoch = 0;  ///< -1: a whole training begins, "Start training ..."
+  std::int64_t epochs = -1;
 };
 /// What a line states of a whole epoch: "Epoch [29/30] in static KGE | Loss: 5.52" of a script
 /// (quoted/tqdm.a_bar_of_the_epochs_of_the_lines).

@@ -200,6 +200,7 @@ constexpr Literal kLiterals[] = {
     {"\"loss\": ", kLosses},
     {"***** Running training", kTrainer},
     {"TrainingArguments", kTrainer},
+    {", in _inner_training_loop", kTrainer},
     {"train/global_step", kTrainer},
     {"_runtime':", kTrainer | kClosing},
     {"train_runtime", kClosing},
@@ -219,6 +220,13 @@ constexpr Literal kLiterals[] = {
     {"Epoch: ", kEpochLine},
     {"EPOCH ", kEpochLine},
     {"epoch [", kEpochLine},
+    {"轮训练", kEpochLine},
+    {"tart training", kEpochLine},
+    {"tarting training", kEpochLine},
+    {"tarting Training", kEpochLine},
+    {"tart Training", kEpochLine},
+    {"egin training", kEpochLine},
+    {"开始训练", kEpochLine},
     {"Traceback (most recent", kFailures},
     {"CANCELLED AT", kFailures},
 };
@@ -643,6 +651,7 @@ std::string_view TqdmParser::after_bars(std::string_view text) const {
 void TqdmParser::read_epoch(std::string_view text) {
   const auto begins = epoch_that_begins(text);
   if (!begins) return;
+  if (begins->epoch < 0) return unnamed_.announce();
   epoch_.of = begins;
   epoch_.begins = true;
   known_.reset();

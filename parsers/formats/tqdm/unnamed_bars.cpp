@@ -64,7 +64,8 @@ void UnnamedBars::add(RunDraft& draft, const TqdmBar& bar, std::int64_t line, bo
                    .has_loss = bar.has_loss,
                    .line = line,
                    .first_step = first_step,
-                   .values = values});
+                   .values = values,
+                   .announced = std::exchange(announced_, false)});
 }
 
 bool UnnamedBars::holds(const RunDraft& draft) const {
@@ -293,11 +294,15 @@ RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
   const bool measured = out.of_training && std::ranges::all_of(left, [&](const Bar* bar) {
                           return bar->total == longest->total;
                         });
-  if (!sure && !named && (longest->values || out.asked_for || measured)) {
-    const char* const why = out.asked_for     ? "this format was asked for"
-                            : longest->values ? "its name is values that may be losses"
-                                              : "a sweep measures this program";
-    longest->draft->unproven = !out.asked_for && !longest->values;
+  const auto announced =
+      std::ranges::find(left, true, [](const Bar* bar) { return bar->announced; });
+  if (!sure && !named && announced != left.end()) longest = *announced;
+  if (!sure && !named && (longest->values || longest->announced || out.asked_for || measured)) {
+    const char* const why = out.asked_for        ? "this format was asked for"
+                            : longest->announced ? "a line before it announces a training"
+                            : longest->values    ? "its name is values that may be losses"
+                                                 : "a sweep measures this program";
+    longest->draft->unproven = !out.asked_for && !longest->values && !longest->announced;
     longest->draft->log.notices.push_back(
         make_notice(NoticeCode::unproven_bar_taken, longest->line, left.size(), why));
     sure = reported = true;

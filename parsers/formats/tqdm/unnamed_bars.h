@@ -50,6 +50,8 @@ class UnnamedBars {
   /// `first_step`: it stood at 0 when the first step was taken, see takes_first_step().
   /// `values`: its name is values that may be losses, see BarName.
   void add(RunDraft& draft, const TqdmBar& bar, std::int64_t line, bool first_step, bool values);
+  /// A line announces a training: the next bar is of it.
+  void announce() { announced_ = true; }
   [[nodiscard]] bool holds(const RunDraft& draft) const;
   /// A redraw of the newest bar that fills `draft`. False while a copy of it could still decide
   /// something: whether the bar was written over.
@@ -81,8 +83,9 @@ class UnnamedBars {
     std::int64_t line = 0;
     bool first_step = false;
     RepeatedRedraws written{};
-    bool of_epoch = false;  ///< the longest between two lines with losses of epochs
-    bool values = false;    ///< its name is values that may be losses
+    bool of_epoch = false;   ///< the longest between two lines with losses of epochs
+    bool values = false;     ///< its name is values that may be losses
+    bool announced = false;  ///< it is the first after a line that announces a training
   };
   /// The longest bar after which a line stated the loss of its epoch, and of an epoch with a bar of
   /// that length before or after it; null if there is none. It ends as the newest of them.
@@ -110,6 +113,7 @@ class UnnamedBars {
     std::int64_t line = 0;
   };
   Other longest_other_;
+  bool announced_ = false;  ///< a training, and no bar was drawn since
 };
 
 }  // namespace bertbench
