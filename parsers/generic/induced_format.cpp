@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -70,6 +71,15 @@ std::string readable(std::string_view text) {
     text.remove_prefix(length);
   }
   return out;
+}
+
+/// From `at` on: letters of any alphabet; empty where there is none.
+std::string_view first_word(std::string_view text, std::size_t at) {
+  const auto letter = [](char c) { return is_letter(c) || static_cast<unsigned char>(c) >= 0x80; };
+  while (at < text.size() && !letter(text[at])) ++at;
+  std::size_t end = at;
+  while (end < text.size() && letter(text[end])) ++end;
+  return text.substr(at, end - at);
 }
 
 constexpr std::string_view kWhole = "\\d+(?:,\\d{3})*";
@@ -176,14 +186,7 @@ class RuleWriter {
   /// "Epoch 3: testing psnr" differs from "Epoch 3 complete" by the word after its counter.
   std::string evaluation_word(std::size_t i) {
     const std::size_t end = taken_[i].in(first_).end;
-    const std::string_view rest = std::string_view(first_.text).substr(end);
-    const auto letter = [](char c) {
-      return is_letter(c) || static_cast<unsigned char>(c) >= 0x80;
-    };
-    std::size_t at = 0, last = 0;
-    while (at < rest.size() && !letter(rest[at])) ++at;
-    for (last = at; last < rest.size() && letter(rest[last]);) ++last;
-    word_ = rest.substr(at, last - at);
+    word_ = first_word(first_.text, end);
     return "[^a-zA-Z\\x80-\\xff]*?" + quoted(std::string_view(word_));
   }
 
@@ -556,6 +559,9 @@ class Induction {
         }
       }
       const bool has_loss = nan || finite;
+      // Losses of batches that nobody counts.
+      constexpr std::int64_t kLossesThatShow = 8;
+      counts = counts || (has_loss && !other_work && !shape.head && shape.lines >= kLossesThatShow);
       // Without a loss: a rate next to a word of training, a counter and a time next to one, a
       // place in an epoch with a time, or epochs that go on.
       const bool learns = (paced || (counted && !shape.head && shape.timed())) &&
@@ -573,7 +579,10 @@ class Induction {
       out.last_line = shape.last_line;
       if (has_loss) out.nan = nan && !finite;
     }
-    if (!counts || lines < kLinesThatShow) return std::nullopt;
+    if (!counts || lines < kLinesThatShow) {
+      if (shapes_.announced() == 0) return std::nullopt;
+      out = {.last_line = shapes_.announced()};
+    }
     out.nearest = nearest();
     return out;
   }
@@ -620,9 +629,23 @@ class Induction {
            !names_other_work(shape.examples.front().text);
   }
 
+  /// "Step 5: training", "Step 6: saving", "Step 7: testing": parts of a program, each of which is
+  /// named once.
+  static bool names_parts(const LineShape& shape, const ShapeMeaning& meaning) {
+    ShapeTimes times = meaning.times;
+    times.clock.reset();
+    if (times.any() || loss_of(shape)) return false;
+    std::set<std::string_view> words;
+    return std::ranges::all_of(shape.examples, [&](const ShapeLine& line) {
+      const std::string_view word = first_word(line.text, line.at(meaning.step).end);
+      return !word.empty() && words.insert(word).second;
+    });
+  }
+
   [[nodiscard]] bool is_training(const LineShape& shape, const ShapeMeaning& meaning) const {
     const std::size_t n = shape.examples.size();
     const ShapeLine& first = shape.examples.front();
+    if (names_parts(shape, meaning)) return false;
     // "Processed batch 3/300, accuracy so far 90.1, 80.3 img/s" is inference.
     const bool works = names_other_work(first.text) && !loss_of(shape);
     const bool learns = 2 * shape.learning >= n && !works;

@@ -19,10 +19,13 @@ namespace {
 using Words = std::span<const std::string_view>;
 
 // What people call an iteration. All lists are of words in small letters.
-constexpr std::array<std::string_view, 21> kIterations = {
-    "step", "steps", "iter",      "iters",   "iteration", "iterations", "it",
-    "itr",  "its",   "batch",     "batches", "minibatch", "update",     "updates",
-    "upd",  "updt",  "timesteps", "episode", "episodes",  "cycle",      "round"};
+constexpr auto kIterations = std::to_array<std::string_view>(
+    {"step", "steps", "iter", "iters", "iteration", "iterations", "it", "itr", "its", "batch",
+     "batches", "minibatch", "update", "updates", "upd", "updt", "timesteps", "episode", "episodes",
+     "cycle", "round",
+     // Of other languages.
+     "iteración", "iteracion", "iteração", "iteracao", "itération", "iterazione", "schritt", "paso",
+     "passo", "шаг", "итерация", "Итерация", "Шаг"});
 constexpr auto kEpochs = std::to_array<std::string_view>(
     {"epoch", "epochs", "ep", "epo",
      // Of other languages; a word of a script without blanks may stand anywhere in a label.
@@ -919,6 +922,11 @@ class Reader {
       return;
     }
     if (found.whole && leads(found)) return;
+    // "Train 100: loss:0.28"
+    if (found.whole && !found.has_total() && named && line_.substr(at_).starts_with(": ")) {
+      found.meaning = Meaning::counter;
+      return;
+    }
     if (!found.whole || label.count > 0 || out_.empty()) return;
     const LineNumber& before = out_.back();
     const bool follows = line_.substr(0, found.value_begin).substr(before.end).starts_with("][");
@@ -1056,5 +1064,15 @@ bool names_other_work(std::string_view line) {
 }
 
 bool names_training(std::string_view line) { return has_word(line, kOfTraining); }
+
+bool announces_training(std::string_view line) {
+  constexpr auto kPhrases = std::to_array<std::string_view>(
+      {"start training", "starting training", "started training", "begin training",
+       "beginning training", "training started", "training begins", "开始训练", "训练开始",
+       "학습 시작", "学習開始", "学習を開始", "inicio de entrenamiento"});
+  const std::string small = lower(line);
+  return std::ranges::any_of(
+      kPhrases, [&](std::string_view phrase) { return small.find(phrase) != std::string::npos; });
+}
 
 }  // namespace bertbench

@@ -203,6 +203,7 @@ bool LineShapes::row(std::string_view text) {
 void LineShapes::piece(std::string_view text, std::string_view whole) {
   if (row(text)) return;
   auto numbers = numbers_of(text);
+  if (any_is(numbers, Meaning::clock) && announces_training(text)) announced_ = number_;
   bool of_whole = false;
   if (!whole.empty()) {
     auto more = numbers_of(whole);

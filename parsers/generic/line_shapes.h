@@ -71,6 +71,8 @@ class LineShapes {
   [[nodiscard]] bool filled() { return std::exchange(filled_, false); }
   /// Some line of the log has a word that only training has.
   [[nodiscard]] bool of_training() const { return of_training_; }
+  /// Of the newest line that a logger stamped and that announces a training; 0 where none does.
+  [[nodiscard]] std::int64_t announced() const { return announced_; }
 
  private:
   void line(std::string_view text);
@@ -89,6 +91,7 @@ class LineShapes {
   std::int64_t number_ = 1;
   bool filled_ = false;
   bool of_training_ = false;
+  std::int64_t announced_ = 0;
 };
 
 }  // namespace bertbench

@@ -90,9 +90,12 @@ class Decision {
   }
 
   /// Most of the steps from line to line go up; a few go back where a log holds several launches.
-  static bool grows(const Growth& growth) {
+  static bool grows(const Growth& growth, bool named = false) {
+    // Of a short log with two launches the begin of the second is one step of three.
+    const int launches =
+        named && growth.up > growth.down ? std::max(1, growth.all() / 4) : growth.all() / 4;
     // Where two processes or streams write each line, it stands still as often, and once more.
-    return growth.up > 0 && growth.up + 1 >= growth.same && growth.down <= growth.all() / 4;
+    return growth.up > 0 && growth.up + 1 >= growth.same && growth.down <= launches;
   }
 
   /// Each value stands there as often as any other but the first and the last, which may be cut: as
@@ -144,8 +147,9 @@ class Decision {
       // Without an epoch a place may begin again at its total.
       const bool wraps =
           !epoch && shape_.examples[0].at(i).has_total() && same_total(i) && wrapped_all(i, values);
-      if (!grows(within) && !wraps && !comes_in_copies(values)) continue;
-      const int worth = 2 * alone.up + (meaning(i) == Meaning::counter ? 1 : 0);
+      const bool named = meaning(i) == Meaning::counter;
+      if (!grows(within, named) && !wraps && !comes_in_copies(values)) continue;
+      const int worth = 2 * alone.up + (named ? 1 : 0);
       if (step && worth <= best) continue;
       best = worth;
       step = i;
@@ -599,9 +603,11 @@ ShapeTimes companion_times(const LineShape& shape, bool of_each) {
     const bool since_start =
         number.since_start && (values.size() > kRisesThatShow ||
                                values.front() <= kMostOfGrowth * known_median(steps_up(values)));
+    // "time_elapsed" that stands still on some lines is no time of each.
+    const bool never_falls = std::ranges::is_sorted(values) && values.back() > values.front();
     if (rises && (since_start || values.back() >= 2 * values.front())) {
       out.elapsed = i;
-    } else if (of_each && !rises) {
+    } else if (of_each && !rises && !(number.since_start && never_falls)) {
       out.seconds = i;
     }
   }
