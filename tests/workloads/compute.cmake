@@ -24,9 +24,10 @@ find_package(Python3 COMPONENTS Interpreter QUIET)
 if(TARGET step_bench AND Python3_Interpreter_FOUND)
   add_test(NAME compare_pytorch.skips_with_a_reason_without_torch
     COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/compare_pytorch
-            --build $<TARGET_FILE_DIR:step_bench> --model bert-tiny --rounds 1 --seconds 0.1
+            --build $<TARGET_FILE_DIR:step_bench> --rounds 1 --seconds 0.1 bert-tiny/128
             --python ${CMAKE_CURRENT_SOURCE_DIR}/oracle/python_without_torch)
   set_tests_properties(compare_pytorch.skips_with_a_reason_without_torch PROPERTIES
     LABELS workloads TIMEOUT 120
-    PASS_REGULAR_EXPRESSION "% of oneDNN sgemm +[0-9].*PyTorch was skipped: .*No module named")
+    PASS_REGULAR_EXPRESSION
+      "fp32 . bert_train . [0-9.]+ .*PyTorch was skipped: .*No module named")
 endif()

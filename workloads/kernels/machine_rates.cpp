@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <vector>
 
+#include "workloads/bert/cpu/bf16_linears.h"
 #include "workloads/bert/cpu/gemm.h"
+#include "workloads/bert/cpu/kernels.h"
 #include "workloads/bert/model/arena.h"
 #include "workloads/bert/model/philox.h"
 
@@ -63,16 +66,33 @@ double measure_gemm_rate(int threads) {
                   gemm_rate(1024, 3072, 768, use.a(), use.b(), use.c()));
 }
 
-double sample_gemm_rate(int threads) {
+double sample_gemm_rate(int threads, bool bf16) {
   omp_set_num_threads(threads);
   constexpr std::int64_t kSide = Operands::kSide;
   const Operands& use = operands();
-  const auto start = std::chrono::steady_clock::now();
-  sgemm(false, false, kSide, kSide, kSide, 1.0F, use.a(), kSide, use.b(), kSide, 0.0F, use.c(),
-        kSide);
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return 2.0 * kSide * kSide * kSide / seconds;
+  const auto timed = [](const auto& product) {
+    const auto start = std::chrono::steady_clock::now();
+    product();
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return 2.0 * kSide * kSide * kSide / seconds;
+  };
+  if (!bf16) {
+    return timed([&] {
+      sgemm(false, false, kSide, kSide, kSide, 1.0F, use.a(), kSide, use.b(), kSide, 0.0F, use.c(),
+            kSide);
+    });
+  }
+  static const std::vector<Bf16> rounded = [&] {
+    std::vector<Bf16> made(2 * kSide * kSide);
+    kernels().to_bf16(2 * kSide * kSide, use.a(), made.data());
+    return made;
+  }();
+  static Bf16Products products(threads);
+  const Bf16Shape shape{false, false, kSide, kSide, kSide, kSide, kSide, kSide};
+  return timed([&] {
+    products.multiply(shape, rounded.data(), rounded.data() + kSide * kSide, nullptr, use.c());
+  });
 }
 
 double measure_copy_rate(int threads) {

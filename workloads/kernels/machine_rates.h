@@ -12,8 +12,9 @@ namespace bert::bench {
 /// is faster; best of a few calls, FLOP/s.
 double measure_gemm_rate(int threads);
 
-/// One call of it, FLOP/s, for a sample between two timed iterations.
-double sample_gemm_rate(int threads);
+/// One product of 2048^3, FLOP/s, for a sample between two timed iterations: sgemm, or oneDNN's
+/// product of bf16 numbers with fp32 sums.
+double sample_gemm_rate(int threads, bool bf16 = false);
 
 /// Copy between buffers far larger than the caches, bytes read + bytes written per second.
 double measure_copy_rate(int threads);

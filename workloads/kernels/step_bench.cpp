@@ -1,5 +1,6 @@
 // The whole optimizer step: forward, backward, gradient norm, AdamW. Dropout 0.1.
 //   step_bench --benchmark_filter=bert-base
+// scripts/compare_pytorch runs the cases of BERT that it names, next to PyTorch.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "workloads/bert/core/backend.h"
+#include "workloads/bert/core/module.h"
 #include "workloads/bert/cpu/cpu_backend.h"
 #include "workloads/bert/model/philox.h"
 #include "workloads/kernels/machine_rates.h"
@@ -68,7 +70,6 @@ Batch make_batch(const ModelConfig& model, std::int64_t sequences, std::int64_t 
 /// number of iterations, and bert-large takes seconds to make.
 struct Trainer {
   std::string name;
-  BackendOptions options;
   std::unique_ptr<Backend> backend;
   Batch batch;
   std::int64_t update = 0;
@@ -83,20 +84,22 @@ struct Trainer {
   }
 };
 
-Trainer& trainer(const std::string& name, const BackendOptions& options) {
+Trainer& trainer(const std::string& name, const BackendOptions& options, CpuPrecision precision) {
   static Trainer one;
   if (one.name == name) return one;
   one = {};
+  one.backend = make_cpu_backend(options, precision);
   one.name = name;
-  one.options = options;
-  one.backend = make_cpu_backend(options);
   one.batch = make_batch(options.model, options.micro_batch_size, options.sequence_length);
   one.step();  // touches all memory and makes oneDNN's kernels
   return one;
 }
 
-void step(benchmark::State& state, const std::string& name, const BackendOptions& options) {
-  Trainer& one = trainer(name, options);
+void step(benchmark::State& state, const std::string& name, const BackendOptions& options,
+          CpuPrecision precision) try {
+  const bool bf16 = precision == CpuPrecision::bf16;
+  Trainer& one = trainer(name, options, precision);
+  sample_gemm_rate(options.threads, bf16);  // the first makes its operands
   // The machine's speed is sampled between the steps, so a neighbour that slows one slows both.
   std::vector<double> rates;
   double seconds = 0;
@@ -105,7 +108,7 @@ void step(benchmark::State& state, const std::string& name, const BackendOptions
     one.step();
     seconds += watch.seconds();
     state.PauseTiming();
-    rates.push_back(sample_gemm_rate(options.threads));
+    rates.push_back(sample_gemm_rate(options.threads, bf16));
     state.ResumeTiming();
   }
   const auto middle = rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2);
@@ -117,22 +120,33 @@ void step(benchmark::State& state, const std::string& name, const BackendOptions
                *middle);
   state.counters["sequences/s"] = sequences * static_cast<double>(state.iterations()) / seconds;
   state.counters["threads"] = options.threads;
+} catch (const NoDevice& error) {
+  state.SkipWithError(error.what());
 }
 
 void add(const std::string& model, std::int64_t sequences, std::int64_t length,
-         bool checkpointing = false) {
+         const std::string& variant = "") {
   const std::string name = "step/" + model + "/b" + std::to_string(sequences) + "/s" +
-                           std::to_string(length) + (checkpointing ? "/checkpointing" : "");
+                           std::to_string(length) + (variant.empty() ? "" : "/" + variant);
   BackendOptions options;
   options.model = *named_model(model);
   options.micro_batch_size = sequences;
   options.sequence_length = length;
   options.threads = thread_count();
-  options.activation_checkpointing = checkpointing;
-  benchmark::RegisterBenchmark(name.c_str(),
-                               [=](benchmark::State& state) { step(state, name, options); })
+  options.activation_checkpointing = variant == "checkpointing";
+  const auto precision = variant == "bf16" ? CpuPrecision::bf16 : CpuPrecision::fp32;
+  benchmark::RegisterBenchmark(
+      name.c_str(), [=](benchmark::State& state) { step(state, name, options, precision); })
       ->Unit(benchmark::kMillisecond)
       ->UseRealTime();
+}
+
+/// At both lengths of pre-training, in both precisions, with about the same tokens in a step.
+void add_pretraining(const std::string& model, std::int64_t sequences) {
+  for (const char* precision : {"", "bf16"}) {
+    add(model, sequences, 128, precision);
+    add(model, sequences / 4, 512, precision);
+  }
 }
 
 }  // namespace
@@ -140,14 +154,14 @@ void add(const std::string& model, std::int64_t sequences, std::int64_t length,
 
 int main(int argc, char** argv) {
   using bert::bench::add;
-  add("bert-tiny", 32, 128);
-  add("bert-mini", 32, 128);
+  using bert::bench::add_pretraining;
+  add_pretraining("bert-tiny", 32);
+  add_pretraining("bert-mini", 32);
   add("bert-small", 16, 128);
   add("bert-medium", 16, 128);
-  add("bert-base", 8, 128);
-  add("bert-base", 8, 128, true);
-  add("bert-base", 2, 512);
-  add("bert-large", 4, 128);
+  add_pretraining("bert-base", 16);
+  add("bert-base", 16, 128, "checkpointing");
+  add_pretraining("bert-large", 8);
   add("gpt2", 1, 1024);
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
