@@ -10,7 +10,6 @@
 
 #include "harness/cli/number_text.h"
 #include "parsers/core/parallel.h"
-#include "parsers/core/stated_values.h"
 #include "parsers/core/text.h"
 #include "reports/measure/estimators.h"
 #include "reports/output/cell_table.h"
@@ -87,17 +86,6 @@ std::string rate_and_unit(const Cell& cell, const Trial& trial) {
                      both ? fmt::format(" ({:.0f} tokens/s)", *tokens) : "", trial.estimator);
 }
 
-/// "812.5 TFLOP/s, 623.1 W"
-std::string stated_text(const std::map<std::string, double>& stated) {
-  std::string out;
-  for (const StatedName& name : kStatedNames) {
-    const auto value = stated.find(std::string(name.key));
-    if (value == stated.end()) continue;
-    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", number_text(value->second), name.unit);
-  }
-  return out;
-}
-
 // One trial is read more easily downwards than across.
 void print_single(Console& console, const Cell& cell, const std::string& title,
                   const ViewOptions& options) {
@@ -127,7 +115,7 @@ void print_single(Console& console, const Cell& cell, const std::string& title,
                                            escape_for_terminal(cell.peak))
                              : ""));
   }
-  if (const std::string stated = stated_text(trial.stated); !stated.empty()) {
+  if (const std::string stated = stated_text(stated_of(cell)); !stated.empty()) {
     row("stated", stated + " of one GPU, by the log");
   }
   if (const std::string memory = memory_text(cell.memory, true); !memory.empty()) {

@@ -214,6 +214,87 @@ Table parts_table(const ResultSet& set) {
   return table;
 }
 
+namespace {
+
+std::optional<double> per_gpu(const std::optional<double>& of_job, const Cell& cell) {
+  const auto gpus = cell.world_size();
+  if (!of_job || !gpus || *gpus < 1) return {};
+  return *of_job / static_cast<double>(*gpus);
+}
+
+std::optional<double> seconds_of_iteration(const Cell& cell) {
+  if (const auto rate = cell.median_in(RateUnit::iterations_per_second)) return 1 / *rate;
+  const auto rate = cell.median_in(RateUnit::sequences_per_second);
+  const auto batch = cell.global_batch_size();
+  if (!rate || !batch) return {};
+  return static_cast<double>(*batch) / *rate;
+}
+
+std::optional<double> here_of(StatedValue what, const Cell& cell) {
+  switch (what) {
+    case StatedValue::tflops:
+      return cell.tflops_per_gpu;
+    case StatedValue::watts:
+      return per_gpu(cell.power_w, cell);
+    case StatedValue::joules: {
+      const auto watts = per_gpu(cell.power_w, cell);
+      const auto seconds = seconds_of_iteration(cell);
+      return watts && seconds ? std::optional(*watts * *seconds) : std::nullopt;
+    }
+    case StatedValue::tokens:
+      return per_gpu(cell.tokens_per_second(), cell);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<StatedHere> stated_of(const Cell& cell) {
+  std::vector<StatedHere> out;
+  for (std::size_t i = 0; i < kStatedValues; ++i) {
+    std::vector<double> values;
+    for (const Trial& trial : cell.trials) {
+      const auto found = trial.stated.find(std::string(kStatedNames[i].key));
+      if (found != trial.stated.end()) values.push_back(found->second);
+    }
+    if (values.empty()) continue;
+    out.push_back({&kStatedNames[i], median(values), values.size(),
+                   here_of(static_cast<StatedValue>(i), cell)});
+  }
+  return out;
+}
+
+std::string stated_text(const std::vector<StatedHere>& values) {
+  std::string out;
+  for (const StatedHere& value : values) {
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", number_text(value.stated),
+                       value.name->unit);
+    if (value.here) out += " (here " + number_text(*value.here) + ")";
+  }
+  return out;
+}
+
+Table stated_table(const ResultSet& set) {
+  Table table{{{"cell"},
+               {"of one GPU"},
+               {"stated", true},
+               {"n", true},
+               {"here", true},
+               {"difference", true}},
+              {}};
+  for (const Cell& cell : set.cells) {
+    for (const StatedHere& value : stated_of(cell)) {
+      const bool both = value.here && *value.here > 0;
+      table.rows.push_back(
+          {key_with_kind(cell.key, cell.kind), std::string(value.name->unit),
+           number_text(value.stated), std::to_string(value.n),
+           value.here ? number_text(*value.here) : "",
+           both ? fmt::format("{:+.1f} %", 100 * (value.stated / *value.here - 1)) : ""});
+    }
+  }
+  return table;
+}
+
 std::vector<std::string> cell_table_keep(const Table& table) {
   static const std::set<std::string> kFacts = {
       "model",        "framework",    "precision", "sequence length",

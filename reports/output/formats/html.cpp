@@ -185,6 +185,7 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
     add_table("Stability", stability_table(SetSource(set)), "stability", "rows");
     add_table("Phases", phases_table(SetSource(set)), "phases", "rows");
     add_table("Parts of a step", parts_table(set), "parts", "cells");
+    add_table("Stated by the logs", stated_table(set), "stated", "rows");
     page.body += section("Trials", figure_of(plot::trials_figure(set)));
     page.body += section("Throughput over iterations", iterations(set, options.run_folder));
     if (const std::string plot = figure_of(plot::reconciliation_figure(set)); !plot.empty()) {

@@ -199,6 +199,8 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
   }
   const Table parts = parts_table(set);
   if (!parts.rows.empty()) out << "\n## Parts of a step\n\n" << markdown_table(parts);
+  const Table stated = stated_table(set);
+  if (!stated.rows.empty()) out << "\n## Stated by the logs\n\n" << markdown_table(stated);
   comparison(set, options, out);
   out << "\n";
   legend(set, out);

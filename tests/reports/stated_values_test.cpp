@@ -1,0 +1,65 @@
+// What logs state of one GPU, next to what is computed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "reports/output/cell_table.h"
+#include "reports/output/render.h"
+#include "tests/reports/samples.h"
+
+namespace bertbench {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+/// Two nodes of four GPUs, 256 sequences of 128 tokens a step, 1,000 sequences/s, 4 kW.
+Cell watched() {
+  Cell cell = samples::cell(samples::identity(2, 4), {1000, 1000, 1000});
+  cell.power_w = 4000;
+  cell.trials[0].stated = {{"watts_per_gpu", 520.0}, {"joules_per_iteration_per_gpu", 128.0}};
+  cell.trials[2].stated = {{"watts_per_gpu", 530.0}, {"tokens_per_second_per_gpu", 12800.0}};
+  return cell;
+}
+
+TEST(StatedValues, StandNextToWhatIsComputedOfOneGpu) {
+  ResultSet set = samples::result_set({watched()});
+  set.cells[0].power_w = 4000;
+  const std::string key = set.cells[0].key;
+  const Table table = stated_table(set);
+  EXPECT_THAT(table.rows,
+              ElementsAre(ElementsAre(key, "W", "525.0", "2", "500.0", "+5.0 %"),
+                          ElementsAre(key, "J an iteration", "128.0", "1", "128.0", "+0.0 %"),
+                          ElementsAre(key, "tokens/s", "12800", "1", "16000", "-20.0 %")));
+  EXPECT_EQ(stated_text(stated_of(set.cells[0])),
+            "525.0 W (here 500.0), 128.0 J an iteration (here 128.0), 12800 tokens/s (here "
+            "16000)");
+}
+
+TEST(StatedValues, HaveNothingNextToThemWhereAnInputIsUnknown) {
+  Cell cell = watched();
+  cell.identity.gpus_per_node = {};
+  ResultSet set = samples::result_set({cell});
+  for (const StatedHere& value : stated_of(set.cells[0])) {
+    EXPECT_FALSE(value.here) << value.name->unit;
+  }
+  EXPECT_THAT(stated_table(samples::result_set({samples::cell(samples::identity(1, 1), {1})})).rows,
+              IsEmpty());
+}
+
+TEST(StatedValues, AreInMarkdownAndOnThePage) {
+  for (const char* format : {"markdown", "html"}) {
+    std::ostringstream with, without;
+    ASSERT_TRUE((*find_report(format))->render(samples::result_set({watched()}), {}, with));
+    EXPECT_THAT(with.str(), HasSubstr("Stated by the logs")) << format;
+    const ResultSet none = samples::result_set({samples::cell(samples::identity(1, 1), {1})});
+    ASSERT_TRUE((*find_report(format))->render(none, {}, without));
+    EXPECT_THAT(without.str(), Not(HasSubstr("Stated by the logs"))) << format;
+  }
+}
+
+}  // namespace
+}  // namespace bertbench
