@@ -1,6 +1,6 @@
 # BB_SANITIZE=address,undefined or BB_SANITIZE=thread applies to everything that is built.
 if(BB_SANITIZE)
-  add_compile_options(-fsanitize=${BB_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -g)
+  add_compile_options(-fsanitize=${BB_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -g1)
   add_link_options(-fsanitize=${BB_SANITIZE})
   # Reads of empty optionals and ends of containers are seen by no sanitizer.
   add_compile_definitions(_GLIBCXX_ASSERTIONS)
