@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "harness/cli/opened_run.h"
+#include "harness/cli/rank_files.h"
 #include "parsers/core/parallel.h"
 #include "parsers/core/text.h"
 
@@ -55,6 +56,7 @@ bool looks_like_log(const fs::path& path) {
     return false;
   }
   name = without_packing(std::move(name));
+  if ((name == "stdout" || name == "stderr") && rank_file(path.string())) return true;
   return rank_of(name) || name.starts_with(kTensorboard) || name == "mlflow.db" ||
          std::any_of(std::begin(kEndings), std::end(kEndings),
                      [&](std::string_view ending) { return name.ends_with(ending); });
@@ -160,7 +162,7 @@ void leave_out_doubles(std::vector<Input>& logs) {
 
 }  // namespace
 
-Inputs find_inputs(const std::vector<std::string>& paths) {
+Inputs find_inputs(const std::vector<std::string>& paths, RankLogs ranks) {
   Inputs inputs;
   for (const std::string& path : paths) {
     std::error_code error;
@@ -181,7 +183,7 @@ Inputs find_inputs(const std::vector<std::string>& paths) {
                                            "themselves",
                                            fmt::join(kEndings, " "))});
     }
-    leave_out_ranks(found, inputs.left_out);
+    if (ranks == RankLogs::apart) leave_out_ranks(found, inputs.left_out);
     leave_out_wandbs_copies(found);
     if (inputs.logs.empty()) {
       inputs.logs = std::move(found);
@@ -190,6 +192,7 @@ Inputs find_inputs(const std::vector<std::string>& paths) {
     }
   }
   if (paths.size() > 1) leave_out_doubles(inputs.logs);
+  if (ranks == RankLogs::joined) join_rank_files(inputs.logs);
   for (std::size_t i = 0; i < inputs.logs.size(); ++i) inputs.logs[i].index = i;
   return inputs;
 }

@@ -11,11 +11,25 @@
 
 namespace bertbench {
 
+/// The log that one rank of a job wrote.
+struct RankLog {
+  std::string path;
+  std::int64_t rank = 0;
+};
+
 struct Input {
   std::string path;        ///< "-" = stdin
   bool named = true;       ///< by the user; false: found below a folder
-  std::int64_t bytes = 0;  ///< 0 = unknown (a pipe)
+  std::int64_t bytes = 0;  ///< 0 = unknown (a pipe); of all ranks
   std::size_t index = 0;   ///< in Inputs::logs as found
+  /// Of a job whose ranks wrote a log each: all these logs, `path` first; else empty.
+  std::vector<RankLog> ranks{};
+};
+
+/// What becomes of the logs that the ranks of one job wrote.
+enum class RankLogs {
+  joined,  ///< they are one input
+  apart    ///< each is an input, but of gluon-nlp's below a folder the first alone
 };
 
 struct Inputs {
@@ -26,10 +40,11 @@ struct Inputs {
 
 /// Files stand for themselves whatever their name. Folders are searched for files whose name ends
 /// in .log .txt .out .err .json .jsonl or .stdout, also with .gz or .zst appended; hidden ones and,
-/// in a run folder, everything but the trials' logs are left out. gluon-nlp's "phase1_log.0" is one
-/// as well; of the files of several ranks, which have the same steps, that of the first is taken. A
-/// path named twice is read once.
-[[nodiscard]] Inputs find_inputs(const std::vector<std::string>& paths);
+/// in a run folder, everything but the trials' logs are left out. gluon-nlp's "phase1_log.0" and
+/// Open MPI's "rank.0/stdout" are some as well. A path named twice is read once. Which logs are of
+/// ranks of one job: docs/ranks.md.
+[[nodiscard]] Inputs find_inputs(const std::vector<std::string>& paths,
+                                 RankLogs ranks = RankLogs::apart);
 
 /// Of logs that are read at the same time, in addition to what one needs by itself.
 inline constexpr std::size_t kMemoryOfLogs = std::size_t{24} << 20;

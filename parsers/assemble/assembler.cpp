@@ -125,6 +125,12 @@ void Assembler::take(TimedParts parts, std::int64_t line) {
   });
 }
 
+void Assembler::take(const RankTimed& timed, std::int64_t line) {
+  each(timed.track, Of::open, line, [&](RunDraft& draft) {
+    draft.log.rank_times.add(timed.rank, "", timed.first, timed.last, timed.own_s);
+  });
+}
+
 void Assembler::take(const Evaluated& evaluated, std::int64_t) {
   track(evaluated.track).clock.note_evaluation();
 }

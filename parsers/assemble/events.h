@@ -150,6 +150,13 @@ struct TimedParts {
   PartTimes times{};
 };
 
+/// What a step took one rank before it waited for the others, a mean over the steps first .. last.
+struct RankTimed {
+  int track = 0;
+  std::int64_t rank = 0, first = 0, last = 0;
+  double own_s = kUnknown;
+};
+
 /// An evaluation ran since the newest step of the track.
 struct Evaluated {
   int track = 0;

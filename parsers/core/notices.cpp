@@ -601,6 +601,18 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "{windows} stretches of the window more than 10 %",
      "One rank keeps the others waiting: its own time before the collectives is longer throughout.",
      "Look at its node: clocks, other programs, memory (bertbench doctor --launcher NAME)."},
+    {NoticeCode::slowest_rank_unnamed, "slowest_rank_unnamed",
+     "before they wait, the slowest rank takes up to {percent:.0f} % longer than the fastest: the "
+     "log does not name it, as --timing-log-option all does",
+     "Megatron-LM's timers print the least and the greatest time over the ranks.",
+     "Run with --timing-log-level 2 --timing-log-option all: the times of each rank are read."},
+    {NoticeCode::joined_ranks, "joined_ranks",
+     "the logs of {ranks} ranks are read as one job, the steps of this one; --no-join keeps them "
+     "apart",
+     "Each rank wrote a log of its own, as the names of the files or their lines show.",
+     "--no-join keeps them apart."},
+    {NoticeCode::outcome_of_rank, "outcome_of_rank", "the outcome is that of the rank of {log}",
+     "Of several ranks with a log each, that of another one shows how the job ended."},
     {NoticeCode::closing_rate_differs, "closing_rate_differs",
      "the log's own closing rate, not of the window alone, is {percent:.0f} % {direction} than the "
      "printed rates ({closing})",

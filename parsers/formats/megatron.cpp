@@ -16,6 +16,10 @@
 //   time (ms) | forward-compute: 306.62 | backward-compute: 575.17 | ... | optimizer: 94.69 | ...
 //   (min, max) time across ranks (ms):                             (core; or one number)
 //       forward-compute ................................: (306.62, 310.01)
+//   times across ranks (ms):                                       (--timing-log-option all)
+//     forward-compute:
+//        rank  0: 306.62
+//        rank  1: 310.01
 //   steps: 1 loss: 12.6706 iter time (s): 20.110 samples/sec: 0.796     (pipeline engine:
 //       the same step)
 //
@@ -23,10 +27,20 @@
 // one (or with a gradient of NaN) and no iteration was skipped, means a NaN. The milliseconds are
 // the mean of the iterations since the line before. The global batch is of the whole job; micro
 // batch x GPUs is not, where tensor or pipeline parallelism splits one replica.
+//
+// What a step takes a rank before it waits is its forward and backward computation
+// (--timing-log-level 2): forward-backward ends after the gradients of all ranks are summed. With
+// --overlap-grad-reduce the timer of the backward computation waits for these as well, and the
+// forward computation alone is compared. The stages of a pipeline have unequal work: none is
+// compared.
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <utility>
 
+#include "parsers/core/text.h"
 #include "parsers/formats/format.h"
 #include "parsers/lines/argument_text.h"
 #include "parsers/lines/clock.h"
@@ -37,6 +51,24 @@ namespace bertbench::format_megatron {
 namespace {
 
 constexpr std::string_view kElapsedMs = "elapsed_time_per_iteration_ms=";
+
+/// What the ranks took for their own part of the newest interval, by the blocks of timers.
+struct RankTimers {
+  /// Seconds of the forward and of the backward computation; NaN: not printed.
+  struct Own {
+    double forward = kUnknown, backward = kUnknown;
+    /// Without the backward computation where it waits for other ranks.
+    [[nodiscard]] double seconds(bool forward_only) const {
+      return forward_only ? forward : forward + backward;
+    }
+    void set(StepPart part, double seconds) {
+      if (part == StepPart::forward) forward = seconds;
+      if (part == StepPart::backward) backward = seconds;
+    }
+  };
+  std::map<std::int64_t, Own> ranks;  ///< of --timing-log-option all
+  Own least, most;                    ///< over the ranks, of minmax
+};
 
 struct Megatron {
   bool iteration(const Line& line, Emit emit) {
@@ -76,10 +108,12 @@ struct Megatron {
         (had_loss || has(line, "| grad norm: nan |"))) {
       at.loss = kUnknown;
     }
+    emit_block(emit);
+    emit_ranks(emit, at.step);
     const bool begins = std::exchange(ended, false) || at.step < newest;
     had_loss = (had_loss && !begins) || printed;
+    if (begins || at.step != newest) before = begins ? -1 : newest;
     newest = at.step;
-    emit_block(emit);
     emit(at);
     if (begins && replicas && world && *replicas != *world) {
       emit.note_here(NoticeCode::replica_of_several_gpus, *world, *replicas);
@@ -109,19 +143,92 @@ struct Megatron {
     if (block.line == 0 || line.number - block.line > kMostTimers) return;
     if (std::exchange(timer_line, line.number) == line.number) return;  // seen again
     const auto blank = line.text.find(" ...", line.at);
-    const auto before = line.text.find_last_of(" \t", blank - 1);
-    const auto begin = before == std::string_view::npos ? 0 : before + 1;
+    const auto space = line.text.find_last_of(" \t", blank - 1);
+    const auto begin = space == std::string_view::npos ? 0 : space + 1;
     const auto part = part_of_timer(line.text.substr(begin, blank - begin));
     Cursor value = Cursor::after(line);
-    double ms = 0, most = 0;
+    double least = 0, most = 0;
     if (!part || !value.skip_past(": ")) return;
-    if (!value.read("(", ms, ", ", most, ")") && !value.read(most)) return;
-    if (most > 0) block.add(*part, most / 1000);
+    const bool both = value.read("(", least, ", ", most, ")");
+    if (!both && !value.read(most)) return;
+    if (!(most > 0)) return;
+    block.add(*part, most / 1000);
+    if (!both) return;
+    of_ranks.least.set(*part, least / 1000);
+    of_ranks.most.set(*part, most / 1000);
   }
-  void emit_block(Emit emit) { emit(TimedParts{.times = std::exchange(block, {})}); }
-  void finish(Emit emit) { emit_block(emit); }
+
+  // Of --timing-log-option all: the lines of a timer's ranks follow its name at once.
+  void timer_of_ranks(const Line& line) {
+    if (block.line == 0 || timer_line == line.number) return;
+    const std::string_view name = trim(line.text);
+    const auto part = name.ends_with(':') ? part_of_timer(name.substr(0, name.size() - 1))
+                                          : std::optional<StepPart>();
+    if (!part) return;
+    add_slowest();
+    rank_part = *part;
+    timer_line = line.number;
+  }
+  void rank_of_timer(const Line& line) {
+    Cursor at = Cursor::after(line);
+    std::int64_t rank = 0;
+    double ms = 0;
+    if (!rank_part || line.number != timer_line + 1) return;
+    if (!at.read(kBlanks, rank, ": ", ms) || !(ms > 0)) return;
+    timer_line = line.number;
+    slowest_ms = std::max(slowest_ms, ms);
+    if (of_ranks.ranks.size() < RankTimes::kMostRanks) {
+      of_ranks.ranks[rank].set(*rank_part, ms / 1000);
+    }
+  }
+  void add_slowest() {
+    if (rank_part && slowest_ms > 0) block.add(*rank_part, slowest_ms / 1000);
+    rank_part.reset();
+    slowest_ms = 0;
+  }
+
+  void emit_block(Emit emit) {
+    add_slowest();
+    emit(TimedParts{.times = std::exchange(block, {})});
+  }
+
+  // The block is of the interval before it: of as many steps as those that precede or follow.
+  void emit_ranks(Emit emit, std::optional<std::int64_t> next) {
+    const RankTimers of = std::exchange(of_ranks, {});
+    if (stages > 1 || newest < 1) return;
+    std::int64_t steps = newest;
+    if (before >= 0) {
+      steps = newest - before;
+    } else if (next && *next > newest) {
+      steps = std::min(newest, *next - newest);
+    }
+    for (const auto& [rank, own] : of.ranks) {
+      const double own_s = own.seconds(overlap);
+      if (!(own_s > 0)) continue;
+      emit(RankTimed{.rank = rank, .first = newest - steps + 1, .last = newest, .own_s = own_s});
+    }
+    const double least = of.least.seconds(overlap), most = of.most.seconds(overlap);
+    // The first interval holds what is compiled and allocated once.
+    if (!(least > 0) || before < 0) return;
+    least_s += least;
+    most_s += most;
+  }
+
+  // "(min, max)" shows by how much ranks differ, and not which is the slow one.
+  void note_spread(Emit emit) {
+    if (least_s > 0) emit.note_here(NoticeCode::slowest_rank_unnamed, 100 * (most_s / least_s - 1));
+    least_s = most_s = 0;
+  }
+
+  void finish(Emit emit) {
+    emit_block(emit);
+    emit_ranks(emit, std::nullopt);
+    note_spread(emit);
+  }
 
   bool end(const Line&, Emit emit) {
+    emit_ranks(emit, std::nullopt);
+    note_spread(emit);
     micro_steps.reset();
     ended = true;
     emit(End{});
@@ -141,6 +248,7 @@ struct Megatron {
     micro_steps.reset();
     replicas = count_after(line, "data-parallel-size:");
     if (!replicas) replicas = count_after(line, "data-parallel size:");  // 2023
+    stages = count_after(line, "pipeline-model-parallel size:").value_or(1);
     return true;
   }
 
@@ -149,6 +257,8 @@ struct Megatron {
     if (has(line, "_seq_length ")) return;
     if (const auto length = size_here(line)) sequence_length = length;
   }
+
+  void overlaps(const Line& line) { overlap = has(line, " True"); }
 
   void batch_of_one(const Line& line) {
     if (has(line, "gpu")) return;
@@ -173,12 +283,19 @@ struct Megatron {
   std::optional<std::int64_t> micro_steps;  ///< of an iteration, while the batch does not grow
   std::int64_t engine_batch = 0;            ///< DeepSpeed's train_batch_size: of the whole job
   std::int64_t newest = 0;                  ///< iteration
+  std::int64_t before = -1;                 ///< the one printed before it; below 0: none
   bool had_loss = false;                    ///< an iteration line of this run had a loss
   bool ended = true;                        ///< the next iteration line begins a run
   static constexpr std::int64_t kMostTimers = 64;  ///< lines of a block
   std::int64_t timer_line = 0;                     ///< the newest of one
   PartTimes block;                                 ///< of the block of timers that was begun last
-  std::int64_t engine_step = -1;  ///< of a "steps:" line, for the next iteration line
+  std::optional<StepPart> rank_part;               ///< of the timer whose ranks are printed
+  double slowest_ms = 0;                           ///< of these
+  RankTimers of_ranks;                             ///< since the newest iteration line
+  double least_s = 0, most_s = 0;  ///< of the fastest and the slowest rank, sums over intervals
+  std::int64_t stages = 1;         ///< of a pipeline
+  bool overlap = false;            ///< the backward computation waits for other ranks
+  std::int64_t engine_step = -1;   ///< of a "steps:" line, for the next iteration line
   double engine_rate = kUnknown;
 };
 
@@ -187,6 +304,14 @@ constexpr Row kRows[] = {
     on<&Megatron::iteration>(kElapsedMs),
     on<&Megatron::timers>(kPartTimers),
     on<&Megatron::block_of_timers>("time across ranks (ms):"),
+    on<&Megatron::block_of_timers>("times across ranks (ms):"),
+    on<&Megatron::rank_of_timer>("     rank "),
+    on<&Megatron::timer_of_ranks>("forward-compute:"),
+    on<&Megatron::timer_of_ranks>("backward-compute:"),
+    on<&Megatron::timer_of_ranks>("grads-sync:"),
+    on<&Megatron::timer_of_ranks>("grads-all-reduce:"),
+    on<&Megatron::timer_of_ranks>("optimizer:"),
+    on<&Megatron::timer_of_ranks>("batch-generator:"),
     on<&Megatron::timer_of_block>("forward-compute ...."),
     on<&Megatron::timer_of_block>("backward-compute ...."),
     on<&Megatron::timer_of_block>("grads-sync ...."),
@@ -199,6 +324,7 @@ constexpr Row kRows[] = {
     on<&Megatron::launch>("using world size:"),
     on<&Megatron::micro_steps>("batches to constant "),
     on<&Megatron::seq_length>("seq_length ...."),
+    on<&Megatron::overlaps>("overlap_grad_reduce ...."),
     on<&Megatron::batch_of_one>("micro_batch_size ...."),
     on<&Megatron::engine_batch>("train_batch_size ...."),
 };

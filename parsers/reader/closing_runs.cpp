@@ -311,7 +311,9 @@ std::vector<RunLog> close_runs(RunBuilder& builder, const LineRules& rules,
     if (out.back().kind == WorkKind::training) {
       rules.marks.nonfinite().add_notices(out.back(), first ? 0 : begin, end);
       out.back().stated = rules.marks.stated().of(first ? 0 : out.back().first_line, end);
-      out.back().rank_times = rules.marks.rank_times().of(first ? 0 : out.back().first_line, end);
+      // Lines made for the purpose go before the timers of a format.
+      RankTimes printed = rules.marks.rank_times().of(first ? 0 : out.back().first_line, end);
+      if (!printed.empty()) out.back().rank_times = std::move(printed);
     }
   }
   part_evaluations(out, rules.marks);

@@ -379,8 +379,10 @@ struct LogReader::State final : CandidateSink {
   /// No line is of a known format, but the log shows how the job ended: before its first step, in
   /// a file of its own, or after steps that nothing reads.
   [[nodiscard]] std::vector<RunLog> end_only() const {
-    // Whoever names a format asks for its lines; a failure explains why there are none.
-    if (!only.empty() ? !outcomes.names_a_failure() : !outcomes.names_an_end()) return {};
+    // Whoever names a format asks for its lines; a failure explains why there are none. The times
+    // of a rank are read with the steps that another rank printed into a log of its own.
+    const bool ends = only.empty() ? outcomes.names_an_end() : outcomes.names_a_failure();
+    if (!ends && marks.rank_times().of(0, newest_line + 1).empty()) return {};
     RunBuilder nothing(kNoFormat, path, options.window);
     auto runs = close_runs(nothing, {facts, outcomes, marks, newest_line}, "");
     for (RunLog& run : runs) {

@@ -132,9 +132,13 @@ std::optional<RankRecord> rank_record(const RankTimes& times, const WindowUsed& 
 void describe_ranks(const RunLog& log, Trial& trial) {
   trial.ranks = rank_record(log.rank_times, trial.window);
   if (!trial.ranks) {
-    const bool merged = std::ranges::any_of(
-        log.records, [](const Record& record) { return record.rank_spread >= 0; });
-    if (merged && log.rank_times.empty()) {
+    const bool several =
+        std::ranges::any_of(log.records,
+                            [](const Record& record) { return record.rank_spread >= 0; }) ||
+        std::ranges::any_of(log.notices, [](const Notice& notice) {
+          return notice.code == NoticeCode::joined_ranks;
+        });
+    if (several && log.rank_times.empty()) {
       trial.notices.push_back(make_notice(NoticeCode::ranks_share_step_time, 0));
     }
     return;

@@ -1,7 +1,7 @@
 # Tests of harness/cli, and of the programs end to end.
 if(TARGET bb_cli)
   bb_add_test(harness_cli_test
-    SOURCES cli/audit_test.cpp cli/console_test.cpp cli/dlperf_tree_test.cpp cli/extract_test.cpp cli/follow_test.cpp cli/help_test.cpp cli/inputs_test.cpp
+    SOURCES cli/audit_test.cpp cli/console_test.cpp cli/dlperf_tree_test.cpp cli/extract_test.cpp cli/follow_test.cpp cli/help_test.cpp cli/inputs_test.cpp cli/rank_logs_test.cpp
       cli/merge_test.cpp cli/metrics_test.cpp cli/output_guard_test.cpp cli/published_test.cpp cli/reconcile_test.cpp cli/restarts_test.cpp
       cli/archive_test.cpp cli/completion_test.cpp cli/result_view_test.cpp cli/results_test.cpp cli/usage_test.cpp
     LIBS bb::cli)

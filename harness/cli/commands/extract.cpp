@@ -46,6 +46,7 @@
 #include "reports/measure/deduced_facts.h"
 #include "reports/measure/estimators.h"
 #include "reports/measure/measure.h"
+#include "reports/measure/rank_logs.h"
 #include "reports/measure/restarts.h"
 #include "reports/measure/tool_windows.h"
 #include "reports/model/result_io.h"
@@ -63,8 +64,9 @@ namespace {
 /// that memory does not grow with their records.
 class RestartJoiner {
  public:
-  /// `log` is the run's number in the builder, `run` its number in its file.
-  void hold(std::size_t log, RunSpan span, std::size_t run);
+  /// `log` is the run's number in the builder, `run` its number in its file; `ranks` are the logs
+  /// that it was read from, where its ranks wrote one each.
+  void hold(std::size_t log, RunSpan span, std::size_t run, const std::vector<RankLog>& ranks);
   /// In `logs` a chain becomes one trial in the place of its first part; returns the chains.
   std::vector<std::vector<std::size_t>> join(MeasuredLogs& logs, const ReadOptions& read,
                                              const MeasureOptions& measure);
@@ -74,16 +76,51 @@ class RestartJoiner {
     std::uint32_t log, run;
   };
   std::vector<Held> held_;  ///< one for each of spans_, in their order
+  std::unordered_map<std::uint32_t, std::vector<RankLog>> ranks_;  ///< by Held::log
   std::vector<RunSpan> spans_;
   std::unordered_map<std::string, std::size_t> groups_;  ///< their numbers, which spans_ name
 };
 
+/// The runs of one log.
+Result<std::vector<RunLog>> read_watched(const std::string& path, ReadOptions options) {
+  auto arrivals = read_arrivals(path);
+  options.of_training = !arrivals.empty();  // a sweep's trial
+  auto runs = read_log(path, options);
+  if (runs) give_arrivals(*runs, std::move(arrivals));
+  return runs;
+}
+
+/// The runs of a job whose ranks wrote a log each. Ranks that print nothing of a training are left
+/// out, unless that is true of all.
+Result<std::vector<RunLog>> read_ranks(const std::vector<RankLog>& ranks,
+                                       const ReadOptions& options) {
+  RankLogJoiner joiner;
+  std::optional<Error> problem;
+  for (const RankLog& log : ranks) {
+    auto runs = read_watched(log.path, options);
+    if (runs) {
+      joiner.add(log.rank, std::move(*runs));
+    } else if (!problem) {
+      problem = runs.error();
+    }
+  }
+  if (joiner.empty() && problem) return tl::unexpected(*problem);
+  return joiner.take();
+}
+
+/// A run of a chain: the log that has its steps, or those of all its ranks, and its number there.
+struct ChainPart {
+  std::string path;
+  std::vector<RankLog> ranks;
+  std::size_t run = 0;
+};
+
 /// The runs of a chain, read again; nothing when a log has changed meanwhile.
-std::optional<std::vector<RunLog>> read_chain(
-    const std::vector<std::pair<std::string, std::size_t>>& parts, const ReadOptions& read) {
+std::optional<std::vector<RunLog>> read_chain(const std::vector<ChainPart>& parts,
+                                              const ReadOptions& read) {
   std::vector<RunLog> out;
-  for (const auto& [path, run] : parts) {
-    auto runs = read_log(path, read);
+  for (const auto& [path, ranks, run] : parts) {
+    auto runs = ranks.empty() ? read_log(path, read) : read_ranks(ranks, read);
     if (!runs || run >= runs->size() || !optimizer_step_range((*runs)[run])) return std::nullopt;
     out.push_back(std::move((*runs)[run]));
   }
@@ -101,13 +138,15 @@ RunSpan restart_span(const MeasuredLog& measured, const RunLog& log, const Input
   return span;
 }
 
-void RestartJoiner::hold(std::size_t log, RunSpan span, std::size_t run) {
+void RestartJoiner::hold(std::size_t log, RunSpan span, std::size_t run,
+                         const std::vector<RankLog>& ranks) {
   if (!span.steps) return;
   // Few groups have many logs: their number takes no memory of its own.
   const auto number = groups_.emplace(std::move(span.group), groups_.size()).first->second;
   span.group = std::to_string(number);
   spans_.push_back(std::move(span));
   held_.push_back({static_cast<std::uint32_t>(log), static_cast<std::uint32_t>(run)});
+  if (!ranks.empty()) ranks_[held_.back().log] = ranks;
 }
 
 std::vector<std::vector<std::size_t>> RestartJoiner::join(MeasuredLogs& logs,
@@ -126,10 +165,12 @@ std::vector<std::vector<std::size_t>> RestartJoiner::join(MeasuredLogs& logs,
   }
   std::vector<std::vector<std::size_t>> chains;
   for (const auto& chain : found.chains) {
-    std::vector<std::pair<std::string, std::size_t>> parts;
+    std::vector<ChainPart> parts;
     std::vector<std::size_t> numbers;
     for (const std::size_t i : chain) {
-      parts.emplace_back(path_of(i), held_[i].run);
+      const auto ranks = ranks_.find(held_[i].log);
+      parts.push_back({path_of(i), ranks == ranks_.end() ? std::vector<RankLog>() : ranks->second,
+                       held_[i].run});
       numbers.push_back(held_[i].log);
     }
     auto runs = read_chain(parts, read);
@@ -139,6 +180,7 @@ std::vector<std::vector<std::size_t>> RestartJoiner::join(MeasuredLogs& logs,
     chains.push_back(std::move(numbers));
   }
   held_ = {};
+  ranks_ = {};
   spans_ = {};
   groups_ = {};
   return chains;
@@ -451,7 +493,9 @@ class Extraction {
   }
 
   ExitCode run(std::optional<ShardName> shard) {
-    Inputs inputs = find_inputs(options_.paths);
+    // A log that is followed, or that a script is replayed on, stands for itself.
+    const bool apart = options_.no_join || options_.follow || !options_.compat.empty();
+    Inputs inputs = find_inputs(options_.paths, apart ? RankLogs::apart : RankLogs::joined);
     if (shard) part_ = take_shard(inputs, *shard);
     // A shard may hold one part of a run only, and a script that is replayed joined nothing.
     joins_ = !options_.no_join && !shard && options_.compat.empty();
@@ -561,11 +605,9 @@ class Extraction {
           Logs results;
           for (const Input& log : groups[group]) {
             const bool big = 2 * memory_of({&log, 1}) > kMemoryOfLogs;
-            auto arrivals = read_arrivals(log.path);
-            ReadOptions options = big ? alone : read_;
-            options.of_training = !arrivals.empty();  // a sweep's trial
-            auto runs = read_log(log.path, options);
-            if (runs) give_arrivals(*runs, std::move(arrivals));
+            const ReadOptions& options = big ? alone : read_;
+            auto runs = log.ranks.empty() ? read_watched(log.path, options)
+                                          : read_ranks(log.ranks, options);
             results.push_back(measured(log, std::move(runs)));
           }
           return results;
@@ -621,7 +663,7 @@ class Extraction {
         part_->measured.push_back({std::move(log.measured), input.index, run});
       } else {
         const std::size_t number = builder_.add(std::move(log.measured));
-        if (joins_) joiner_.hold(number, std::move(log.span), run);
+        if (joins_) joiner_.hold(number, std::move(log.span), run, input.ranks);
       }
       if (!iterations_ || spool_error_) continue;
       if (const auto added = iterations_->add(*log.log); !added) spool_error_ = added.error();
@@ -745,8 +787,8 @@ CommandRun declare(CommandLine& line) {
       .default_text("60");
   line.add_flag(
       "--no-join", options->no_join,
-      "Every log is a trial of its own, also one that goes on where another ended (restarts "
-      "of one run, which are joined otherwise; never under --shard or --compat).");
+      "Every log is a trial of its own: neither the restarts of a run nor the logs that its ranks "
+      "wrote are joined. Under --compat nothing is, under --shard no restart.");
   line.add_flag("--strict", options->strict, "Status 1 if any log could not be used.");
   line.add_text(
       "--shard", options->shard_text, "I/N",
