@@ -15,9 +15,8 @@ constexpr std::int64_t kLargestStep = 1'000'000'000'000;
 
 std::optional<std::int64_t> StepCounter::epoch_of(const Printed& printed) const {
   if (printed.epoch || !printed.wraps) return printed.epoch;
-  const std::int64_t epoch = std::max<std::int64_t>(epoch_, 0);
   const bool over = printed.step < printed_ && printed_ + stride_ >= epoch_steps_;
-  return over ? epoch + 1 : epoch;
+  return std::max<std::int64_t>(epoch_, 0) + (over ? 1 : 0);
 }
 
 std::int64_t StepCounter::base_of(const Printed& printed) const {

@@ -730,7 +730,7 @@ class Induction {
                                              const ShapeMeaning& meaning) const {
     return counts_by_one(shape, meaning) &&
            std::ranges::any_of(shapes_.shapes(), [&](const LineShape& other) {
-             return !other.evaluation && !other.counts() && comes_with(other, shape) &&
+             return !other.evaluation && !counts_on(other) && comes_with(other, shape) &&
                     companion_times(other, true).any();
            });
   }
@@ -740,6 +740,17 @@ class Induction {
     return std::ranges::any_of(shapes_.shapes(), [&](const LineShape& other) {
       return !other.evaluation && !other.counts() && comes_with(other, shape) && loss_of(other);
     });
+  }
+
+  /// Not "Step 818/818 - Loss: 0.93 | Time Elapsed: 5.9 min" below the line of each epoch.
+  static bool counts_on(const LineShape& shape) {
+    const auto counts = [](const LineNumber& number) {
+      return number.counts() && !(number.has_total() && number.value == number.total);
+    };
+    return shape.counts() &&
+           (!loss_of(shape) || std::ranges::any_of(shape.examples, [&](auto& line) {
+             return std::ranges::any_of(line.numbers, counts);
+           }));
   }
 
   /// Its lines come once with each of `main`: but for a cut, a line more at the end.
@@ -768,13 +779,28 @@ class Induction {
     if (meaning.wraps) (*rule)["wraps"] = true;
     if (!meaning.step_is_epoch) (*rule)["counts_from"] = "first";
     const std::int64_t batches = meaning.step_is_epoch ? iterations_of_epoch() : 0;
-    if (batches > 0) count_iterations(*rule, batches);
+    bool timed = meaning.times.any();
+    std::vector<Json> more = companions(candidate, !loss, timed);
+    // "0.43 s/batch" on the lines of epochs.
+    const auto& each = meaning.times.seconds_per_iteration;
+    const bool own_batch = each && shape.examples[0].at(*each).meaning == Meaning::per_iteration;
+    const bool of_batch = own_batch || std::ranges::any_of(more, has_time_of_one);
+    if (batches > 0) {
+      (*rule)["step_iterations"] = batches;
+      if (!own_batch) scale_time(*rule, batches);
+    }
     Json format;
     format["schema"] = kFormatSchema;
     format["name"] = name_;
     format["title"] = "lines of one shape that repeats";
-    if (meaning.step_is_epoch && batches == 0) format["iteration"] = "epoch";
+    const bool counts_epochs = meaning.step_is_epoch && batches == 0;
+    if (counts_epochs && !of_batch) format["iteration"] = "epoch";
     Json notes = notes_of(meaning);
+    if (counts_epochs && of_batch) {
+      notes.push_back(
+          "the lines count epochs, and their time is of one of the iterations of an "
+          "epoch, whose number they do not show");
+    }
     if (batches > 0) {
       notes.push_back(
           fmt::format("the lines with a time count epochs: each counts as the {} iterations that "
@@ -796,11 +822,7 @@ class Induction {
       }
     }
     format["lines"].push_back(*rule);
-    bool timed = meaning.times.any();
-    for (Json& more : companions(candidate, !loss, timed)) {
-      if (batches > 0) scale_time(more, batches);
-      format["lines"].push_back(std::move(more));
-    }
+    std::ranges::move(more, std::back_inserter(format["lines"]));
     // The time of an epoch is with its evaluation.
     if (timed && !meaning.step_is_epoch) format["lines"].push_back(interruptions());
     InducedFormat out;
@@ -821,6 +843,7 @@ class Induction {
       if (shape.evaluation || shape.after_counter || shape.examples.size() < 2) continue;
       auto of_shape = total_of_epoch(shape);
       if (!of_shape) of_shape = constant_of_epochs(shape);
+      if (!of_shape && shape.counts() && !counts_on(shape)) of_shape = last_of_epoch(shape);
       if (!of_shape) continue;
       if (found > 0 && found != *of_shape) return 0;
       found = *of_shape;
@@ -844,6 +867,15 @@ class Induction {
     return total > 1 && most + stride >= total ? std::optional(total) : std::nullopt;
   }
 
+  /// "Step 818/818" on the last line of each epoch.
+  [[nodiscard]] static std::optional<double> last_of_epoch(const LineShape& shape) {
+    const auto place = shape.place_of(Meaning::counter);
+    const double total = place ? shape.examples[0].at(*place).total : 0;
+    const bool same = std::ranges::all_of(
+        shape.examples, [&](const ShapeLine& line) { return line.at(*place).total == total; });
+    return same && total > 1 ? std::optional(total) : std::nullopt;
+  }
+
   /// "Epoch: 52, Steps: 284": as many on the line of each epoch, in words for several.
   [[nodiscard]] static std::optional<double> constant_of_epochs(const LineShape& shape) {
     const auto epoch = shape.place_of(Meaning::epoch), counter = shape.place_of(Meaning::counter);
@@ -862,16 +894,14 @@ class Induction {
     return steps.value;
   }
 
-  /// A rule whose counter is of epochs counts the iterations of each.
-  static void count_iterations(Json& rule, std::int64_t batches) {
-    rule["step_iterations"] = batches;
-    scale_time(rule, batches);
+  static bool has_time_of_one(const Json& rule) {
+    return rule["pattern"].get<std::string>().find("(?P<seconds_per_iteration>") !=
+           std::string::npos;
   }
 
   /// The time of an epoch as that of one of its iterations.
   static void scale_time(Json& rule, std::int64_t batches) {
-    const auto pattern = rule["pattern"].get<std::string>();
-    if (pattern.find("(?P<seconds_per_iteration>") == std::string::npos) return;
+    if (!has_time_of_one(rule)) return;
     const double one = rule.contains("scale") && rule["scale"].contains("seconds_per_iteration")
                            ? rule["scale"]["seconds_per_iteration"].get<double>()
                            : 1;
@@ -972,7 +1002,7 @@ class Induction {
     const bool of_each = counts_by_one(*main.shape, main.meaning);
     std::vector<Json> out;
     for (const LineShape& shape : shapes_.shapes()) {
-      if (shape.evaluation || shape.counts() || !comes_with(shape, *main.shape)) continue;
+      if (shape.evaluation || counts_on(shape) || !comes_with(shape, *main.shape)) continue;
       if (main.meaning.of_one_line) break;  // any other line comes as often
       const auto loss = wants_loss ? loss_of(shape) : std::nullopt;
       ShapeTimes times;

@@ -92,10 +92,10 @@ class Decision {
   /// Most of the steps from line to line go up; a few go back where a log holds several launches.
   static bool grows(const Growth& growth, bool named = false) {
     // Of a short log with two launches the begin of the second is one step of three.
-    const int launches =
-        named && growth.up > growth.down ? std::max(1, growth.all() / 4) : growth.all() / 4;
+    const int of_two = named && growth.up > growth.down ? 1 : 0;
     // Where two processes or streams write each line, it stands still as often, and once more.
-    return growth.up > 0 && growth.up + 1 >= growth.same && growth.down <= launches;
+    return growth.up > 0 && growth.up + 1 >= growth.same &&
+           growth.down <= std::max(of_two, growth.all() / 4);
   }
 
   /// Each value stands there as often as any other but the first and the last, which may be cut: as
@@ -289,7 +289,9 @@ class Decision {
     constexpr int kRisesOfAClockThatShow = 4;  // "0:00:42" without a word is seldom of one step
     constexpr double kGrowthThatShows = 2;     // of the first: times of steps drift by less
     int up = 0, down = 0;
-    double low = values[0], most = 0;
+    // The first line has next to no time where it is of step 0, whatever the times of the others
+    // are.
+    double low = n_ > 1 && values[0] < values[1] / 10 ? values[1] : values[0], most = 0;
     const double each = known_median(each_of(steps_up(values)));
     for (std::size_t k = 1; k < n_; ++k) {
       // Also where it begins again, as after an evaluation: then it has the time of one interval.

@@ -210,7 +210,6 @@ constexpr OutcomeRule kRules[] = {
     {"nterrompido pelo usu", "", "", Status::killed, kNamed},
     {"nterrompu par l'utilisateur", "", "", Status::killed, kNamed},
     {"训练被中断", "", "", Status::killed, kNamed},
-    {"用户中断", "", "", Status::killed, kNamed},
     {"KeyboardInterrupt", "", "", Status::killed, kNamed},
     {"srun: Force Terminated ", "", "", Status::killed, kSignal},
     {"User defined signal ", "", "", Status::killed, kSignal},  // a warning of Slurm's or LSF's

@@ -241,13 +241,12 @@ std::optional<BegunEpoch> epoch_that_begins(std::string_view line) {
   if (line.size() > kLongest) return std::nullopt;
   const std::string_view text = without_front(line);
   // "-------第 16 轮训练开始-------"
-  constexpr std::string_view kOrdinal = "第", kRound = "轮训练";
-  const auto ordinal = text.find(kOrdinal), round = text.find(kRound);
+  constexpr std::string_view kOrdinal = "第";
+  const auto ordinal = text.find(kOrdinal), round = text.find("轮训练开始");
   if (ordinal < round && round != std::string_view::npos) {
-    const std::string_view rest = text.substr(round + kRound.size());
-    const auto epoch = to_int(trim(text.substr(ordinal, round - ordinal).substr(kOrdinal.size())));
-    const bool over = rest.find("结束") != rest.npos || rest.find("完") != rest.npos;
-    return epoch && !over ? std::optional(BegunEpoch{*epoch, -1}) : std::nullopt;
+    const std::size_t begin = ordinal + kOrdinal.size();
+    const auto epoch = to_int(trim(text.substr(begin, round - begin)));
+    return epoch ? std::optional(BegunEpoch{*epoch, -1}) : std::nullopt;
   }
   if (text.find("开始训练") != std::string_view::npos && std::ranges::none_of(text, is_digit)) {
     return BegunEpoch{-1, -1};

@@ -224,8 +224,6 @@ constexpr Literal kLiterals[] = {
     {"tart training", kEpochLine},
     {"tarting training", kEpochLine},
     {"tarting Training", kEpochLine},
-    {"tart Training", kEpochLine},
-    {"egin training", kEpochLine},
     {"开始训练", kEpochLine},
     {"Traceback (most recent", kFailures},
     {"CANCELLED AT", kFailures},
