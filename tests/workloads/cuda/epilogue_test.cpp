@@ -39,6 +39,44 @@ class CudaEpilogue : public ::testing::Test {
   }
 };
 
+/// Rows lie further apart than they are long.
+TEST_F(CudaEpilogue, a_row_major_product_is_right_however_its_operands_are_stored) {
+  constexpr std::int64_t m = 3, n = 5, k = 4;
+  for (const bool transpose_a : {false, true}) {
+    for (const bool transpose_b : {false, true}) {
+      Product p;
+      p.transpose_a = transpose_a;
+      p.transpose_b = transpose_b;
+      p.m = m;
+      p.n = n;
+      p.k = k;
+      p.lda = (transpose_a ? m : k) + 1;
+      p.ldb = (transpose_b ? k : n) + 2;
+      p.ldc = n + 3;
+      Values<float> a(64), b(64), c(64), expected(64);
+      for (std::size_t i = 0; i < a.size(); ++i) {
+        a[i] = static_cast<float>(i * 7 % 11);
+        b[i] = static_cast<float>(i * 5 % 13);
+      }
+      p.a = a.data();
+      p.b = b.data();
+      p.c = c.data();
+      make_matmul({})->run(p, nullptr);
+      for (std::int64_t row = 0; row < m; ++row) {
+        for (std::int64_t column = 0; column < n; ++column) {
+          float& sum = expected[static_cast<std::size_t>(row * p.ldc + column)];
+          for (std::int64_t i = 0; i < k; ++i) {
+            sum +=
+                a[static_cast<std::size_t>(transpose_a ? i * p.lda + row : row * p.lda + i)] *
+                b[static_cast<std::size_t>(transpose_b ? column * p.ldb + i : i * p.ldb + column)];
+          }
+        }
+      }
+      EXPECT_THAT(c, ::testing::ElementsAreArray(expected)) << transpose_a << transpose_b;
+    }
+  }
+}
+
 enum class Kind { bias, gelu, gelu_backward, weight };
 
 struct Sizes {

@@ -1,6 +1,4 @@
-// How products reach cuBLASLt, and the file that keeps its algorithms. No GPU, no cuBLASLt.
-#include "workloads/bert/cuda/products/matmul.h"
-
+// The file that keeps cuBLASLt's algorithms.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,57 +10,6 @@
 
 namespace bert::cuda {
 namespace {
-
-float element(const StoredMatrix& matrix, bool transpose, std::int64_t i, std::int64_t j) {
-  const std::int64_t row = transpose ? j : i;
-  const std::int64_t column = transpose ? i : j;
-  EXPECT_TRUE(row < matrix.rows && column < matrix.columns);
-  return static_cast<const float*>(matrix.data)[column * matrix.ld + row];
-}
-
-/// The definition of a BLAS product.
-void blas(const ColumnMajorProduct& p, std::int64_t k, float* d) {
-  for (std::int64_t i = 0; i < p.d.rows; ++i) {
-    for (std::int64_t j = 0; j < p.d.columns; ++j) {
-      float sum = 0;
-      for (std::int64_t inner = 0; inner < k; ++inner) {
-        sum += element(p.a, p.transpose_a, i, inner) * element(p.b, p.transpose_b, inner, j);
-      }
-      d[j * p.d.ld + i] = sum;
-    }
-  }
-}
-
-TEST(CudaMatmul, a_row_major_product_is_the_same_by_columns) {
-  constexpr std::int64_t m = 3, n = 5, k = 4;
-  for (const bool transpose_a : {false, true}) {
-    for (const bool transpose_b : {false, true}) {
-      Product p;
-      p.transpose_a = transpose_a;
-      p.transpose_b = transpose_b;
-      p.m = m;
-      p.n = n;
-      p.k = k;
-      p.lda = (transpose_a ? m : k) + 1;  // rows further apart than they are long
-      p.ldb = (transpose_b ? k : n) + 2;
-      p.ldc = n + 3;
-      std::vector<float> a(64), b(64), c(64), d(64);
-      for (std::size_t i = 0; i < a.size(); ++i) {
-        a[i] = static_cast<float>(i * 7 % 11);
-        b[i] = static_cast<float>(i * 5 % 13);
-      }
-      p.a = a.data();
-      p.b = b.data();
-      p.c = c.data();
-      make_matmul({})->run(p, nullptr);
-      const ColumnMajorProduct by_columns = column_major(p);
-      EXPECT_GE(by_columns.a.ld, by_columns.a.rows);
-      EXPECT_GE(by_columns.b.ld, by_columns.b.rows);
-      blas(by_columns, k, d.data());
-      EXPECT_EQ(c, d) << transpose_a << transpose_b;
-    }
-  }
-}
 
 class AlgorithmFile : public ::testing::Test {
  protected:

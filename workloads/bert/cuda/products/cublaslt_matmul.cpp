@@ -1,4 +1,5 @@
-// Matrix products by cuBLASLt: one plan a shape, made at its first use.
+// Matrix products by cuBLASLt: plans of a product are made at its first use, one for each way to do
+// what stands around it.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -13,6 +14,8 @@
 
 namespace bert::cuda {
 namespace {
+
+using State = CublasLtPlan::State;
 
 constexpr int kCandidates = 32;
 constexpr int kTimedRuns = 7;
@@ -33,10 +36,10 @@ class CublasLtMatmul final : public Matmul {
   CublasLtMatmul& operator=(const CublasLtMatmul&) = delete;
 
   void run(const Product& p, Stream stream) override {
-    for (const Inside& inside : ways_of(p, stream)) {
-      if (run_one_way(p, inside, stream)) return;
+    for (const auto& plan : plans_of(p, stream)) {
+      if (run_plan(*plan, p, stream)) return;
     }
-    throw std::runtime_error("cuBLASLt has no algorithm for " + CublasLtKey(p, {}).text());
+    throw std::runtime_error("cuBLASLt has no algorithm for " + name_of(p, {}));
   }
 
   void end_search() override { searching_ = false; }
@@ -56,10 +59,9 @@ class CublasLtMatmul final : public Matmul {
   /// Asks the heuristic; a search would need operands to time.
   [[nodiscard]] std::string way_of(const Product& p) override {
     std::string text;
-    for (const Inside& inside : ways(p, options_)) {
-      const CublasLtPlan plan(p, inside, options_.tf32);
-      if (plan.candidates(handle_, p, options_.deterministic, 1).empty()) continue;
-      text += (text.empty() ? "" : " or ") + label(p, inside);
+    for (const auto& plan : new_plans(p)) {
+      if (plan->candidates(handle_, p, options_.deterministic, 1).empty()) continue;
+      text += (text.empty() ? "" : " or ") + label(p, plan->inside());
       if (!times_ways()) break;
     }
     return text.empty() ? "no algorithm" : text;
@@ -77,14 +79,49 @@ class CublasLtMatmul final : public Matmul {
     return cache_.has_value() && options_.epilogues == Epilogues::automatic;
   }
 
+  /// In the order in which they are tried.
+  using Plans = std::vector<std::unique_ptr<CublasLtPlan>>;
+
+  [[nodiscard]] Plans new_plans(const Product& p) const {
+    Plans plans;
+    for (const Inside& inside : ways(p, options_)) {
+      plans.push_back(std::make_unique<CublasLtPlan>(p, inside, options_.tf32));
+    }
+    return plans;
+  }
+
+  /// The fastest first where they are timed.
+  const Plans& plans_of(const Product& p, Stream stream) {
+    const auto [known, is_new] = plans_.try_emplace(CublasLtKey(p));
+    Plans& plans = known->second;
+    if (!is_new) return plans;
+    plans = new_plans(p);
+    if (plans.size() == 1 || !times_ways()) return plans;
+    const std::string key = file_key(name_of(p, wanted_of(p))) + ",way";
+    auto best = plans.end();
+    if (const auto kept = cache_->find(key); kept && kept->size() == 1) {
+      best = std::ranges::find(plans, kept->front(),
+                               [](const auto& plan) { return bits_of(plan->inside()); });
+    }
+    if (best == plans.end() && searching_) {
+      if (const auto timed = fastest(p, plans, stream)) {
+        best = plans.begin() + static_cast<std::ptrdiff_t>(*timed);
+        cache_->add(key, {bits_of((*best)->inside())});
+      }
+    }
+    if (best != plans.end()) std::rotate(plans.begin(), best, best + 1);
+    return plans;
+  }
+
   /// False: the library cannot do it this way.
-  bool run_one_way(const Product& p, const Inside& inside, Stream stream) {
-    CublasLtPlan& plan = plan_of(p, inside, stream);
-    if (!plan.usable) return false;
+  bool run_plan(CublasLtPlan& plan, const Product& p, Stream stream) {
+    if (plan.state == State::new_) choose(plan, p, stream);
+    if (plan.state == State::refused) return false;
+    const Inside& inside = plan.inside();
     const cublasStatus_t status =
         plan.run(handle_, p, target_of(p, inside), plan.algorithm, workspace_, stream);
     if (inside != Inside{} && is_refusal(status)) {  // what the heuristic did not know
-      plan.usable = false;
+      plan.state = State::refused;
       return false;
     }
     check_cublas(status, "cublasLtMatmul");
@@ -97,33 +134,8 @@ class CublasLtMatmul final : public Matmul {
     try {
       synchronize(stream);
     } catch (const std::exception& error) {
-      throw std::runtime_error("product " + CublasLtKey(p, inside).text() + ": " + error.what());
+      throw std::runtime_error("product " + name_of(p, inside) + ": " + error.what());
     }
-  }
-
-  /// The ways to try, fastest first where they are timed.
-  const std::vector<Inside>& ways_of(const Product& p, Stream stream) {
-    const CublasLtKey shape(p, wanted_of(p));
-    const auto known = ways_.find(shape);
-    if (known != ways_.end()) return known->second;
-    std::vector<Inside> order = ways(p, options_);
-    if (order.size() > 1 && times_ways()) {
-      const std::string key = file_key(shape.text()) + ",way";
-      const auto kept = cache_->find(key);
-      auto best = order.end();
-      if (kept && kept->size() == 1) {
-        best = std::find_if(order.begin(), order.end(),
-                            [&](const Inside& inside) { return bits_of(inside) == kept->front(); });
-      }
-      if (best == order.end() && searching_) {
-        if (const auto timed = fastest_way(p, order, stream)) {
-          best = order.begin() + static_cast<std::ptrdiff_t>(*timed);
-          cache_->add(key, {bits_of(*best)});
-        }
-      }
-      if (best != order.end()) std::rotate(order.begin(), best, best + 1);
-    }
-    return ways_.emplace(shape, std::move(order)).first->second;
   }
 
   /// A way in the file: which parts are inside, whatever order ways() has them in.
@@ -131,11 +143,11 @@ class CublasLtMatmul final : public Matmul {
     return (inside.bias ? 1U : 0U) | (inside.activation ? 2U : 0U) | (inside.sums ? 4U : 0U);
   }
 
-  /// Index of the way that takes least time with all that stands around the product. Results go to
-  /// memory of the search; nothing where there is none, or where no way ran.
-  std::optional<std::size_t> fastest_way(const Product& p, const std::vector<Inside>& order,
-                                         Stream stream) {
-    for (const Inside& inside : order) plan_of(p, inside, stream);
+  /// Index of the plan that takes least time with all that stands around the product. Results go to
+  /// memory of the search; nothing where there is none, or where no plan ran.
+  std::optional<std::size_t> fastest(const Product& p, const Plans& plans, Stream stream) {
+    // First, as the search of algorithms needs as much memory for itself.
+    for (const auto& plan : plans) choose(*plan, p, stream);
     try {
       const Memory c(Memory::Place::device, p.m * p.ldc * size_of(p.output));
       const Memory sums(Memory::Place::device, std::max(p.m, p.n) * 4);
@@ -145,9 +157,9 @@ class CublasLtMatmul final : public Matmul {
       if (p.sums != nullptr) scratch.sums = reinterpret_cast<float*>(sums.data());
       std::optional<std::size_t> best;
       double least = kNever;
-      for (std::size_t i = 0; i < order.size(); ++i) {
+      for (std::size_t i = 0; i < plans.size(); ++i) {
         const double seconds =
-            median_seconds(flush, stream, [&] { return run_one_way(scratch, order[i], stream); });
+            median_seconds(flush, stream, [&] { return run_plan(*plans[i], scratch, stream); });
         if (seconds >= least) continue;
         least = seconds;
         best = i;
@@ -158,25 +170,22 @@ class CublasLtMatmul final : public Matmul {
     }
   }
 
-  CublasLtPlan& plan_of(const Product& p, const Inside& inside, Stream stream) {
-    const CublasLtKey shape(p, inside);
-    auto& plan = plans_[shape];
-    if (plan != nullptr) return *plan;
-    const std::string key = cache_ ? file_key(shape.text()) : std::string();
-    plan = std::make_unique<CublasLtPlan>(p, inside, options_.tf32);
+  /// The algorithm of a new plan: from the file, searched, or the heuristic's first choice.
+  void choose(CublasLtPlan& plan, const Product& p, Stream stream) {
+    const std::string key = cache_ ? file_key(name_of(p, plan.inside())) : std::string();
+    plan.state = State::usable;
     if (cache_) {
-      if (const auto words = cache_->find(key); words && restore(*plan, *words)) {
-        return *plan;
-      }
+      if (const auto words = cache_->find(key); words && restore(plan, *words)) return;
     }
     const bool timed = cache_.has_value() && searching_;
     const auto candidates =
-        plan->candidates(handle_, p, options_.deterministic, timed ? kCandidates : 1);
-    if (candidates.empty()) return *plan;
-    plan->algorithm = candidates.front();
-    plan->usable = !timed || search(*plan, p, candidates, stream);
-    if (timed && plan->usable) cache_->add(key, words_of(plan->algorithm));
-    return *plan;
+        plan.candidates(handle_, p, options_.deterministic, timed ? kCandidates : 1);
+    if (!candidates.empty()) plan.algorithm = candidates.front();
+    if (candidates.empty() || (timed && !search(plan, p, candidates, stream))) {
+      plan.state = State::refused;
+    } else if (timed) {
+      cache_->add(key, words_of(plan.algorithm));
+    }
   }
 
   using Words = AlgorithmCache::Words;
@@ -191,7 +200,6 @@ class CublasLtMatmul final : public Matmul {
     std::memcpy(&algorithm, words.data(), sizeof algorithm);
     if (!plan.accepts(handle_, algorithm)) return false;
     plan.algorithm = algorithm;
-    plan.usable = true;
     return true;
   }
 
@@ -244,8 +252,7 @@ class CublasLtMatmul final : public Matmul {
   cublasLtHandle_t handle_ = nullptr;
   std::optional<AlgorithmCache> cache_;
   bool searching_ = true;
-  std::map<CublasLtKey, std::unique_ptr<CublasLtPlan>> plans_;
-  std::map<CublasLtKey, std::vector<Inside>> ways_;  ///< by all that is wanted
+  std::map<CublasLtKey, Plans> plans_;
 };
 
 }  // namespace

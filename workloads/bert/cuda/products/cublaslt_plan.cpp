@@ -55,6 +55,12 @@ cublasLtEpilogue_t epilogue_of(const Product& p, const Inside& inside) {
   return inside.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
 }
 
+/// Largest power of two up to 256 that divides the address.
+std::uint32_t alignment_of(const void* address) {
+  const auto bits = reinterpret_cast<std::uintptr_t>(address) | 256;
+  return static_cast<std::uint32_t>(bits & (~bits + 1));
+}
+
 }  // namespace
 
 void check_cublas(cublasStatus_t status, const char* call) {
@@ -62,30 +68,27 @@ void check_cublas(cublasStatus_t status, const char* call) {
   throw std::runtime_error(std::string(call) + ": " + cublaslt().status_string(status));
 }
 
-std::uint32_t alignment_of(const void* address) {
-  const auto bits = reinterpret_cast<std::uintptr_t>(address) | 256;
-  return static_cast<std::uint32_t>(bits & (~bits + 1));
-}
-
-CublasLtLayout::CublasLtLayout(const StoredMatrix& matrix, DType type, Fp8 format) {
+CublasLtLayout::CublasLtLayout(std::int64_t rows, std::int64_t columns, std::int64_t ld, DType type,
+                               Fp8 format) {
   check_cublas(cublaslt().layout_create(&layout_, data_type(type, format),
-                                        static_cast<std::uint64_t>(matrix.rows),
-                                        static_cast<std::uint64_t>(matrix.columns), matrix.ld),
+                                        static_cast<std::uint64_t>(columns),
+                                        static_cast<std::uint64_t>(rows), ld),
                "cublasLtMatrixLayoutCreate");
 }
 
 CublasLtPlan::CublasLtPlan(const Product& product, const Inside& inside, bool tf32)
     : inside_(inside),
-      shape_(column_major(product)),
-      a_(shape_.a, product.type, product.b_format),
-      b_(shape_.b, product.type, product.a_format),
-      d_(shape_.d, product.output, Fp8::none),
+      a_(product.transpose_b ? product.n : product.k, product.transpose_b ? product.k : product.n,
+         product.ldb, product.type, product.b_format),
+      b_(product.transpose_a ? product.k : product.m, product.transpose_a ? product.m : product.k,
+         product.lda, product.type, product.a_format),
+      d_(product.m, product.n, product.ldc, product.output, Fp8::none),
       accumulate_(product.accumulate) {
   check_cublas(cublaslt().desc_create(
                    &desc_, tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F),
                "cublasLtMatmulDescCreate");
-  set(CUBLASLT_MATMUL_DESC_TRANSA, shape_.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
-  set(CUBLASLT_MATMUL_DESC_TRANSB, shape_.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(CUBLASLT_MATMUL_DESC_TRANSA, product.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(CUBLASLT_MATMUL_DESC_TRANSB, product.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(product, inside));
   if (inside.bias || inside.sums) {
     set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, data_type(product.output));
@@ -111,7 +114,7 @@ void CublasLtPlan::set_addresses(const Product& p) {
   if (inside_.activation) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, p.aux);
 }
 
-CublasLtKey::CublasLtKey(const Product& p, const Inside& inside)
+CublasLtKey::CublasLtKey(const Product& p)
     : sizes_{p.m, p.n, p.k, p.lda, p.ldb, p.ldc},
       type_(p.type),
       output_(p.output),
@@ -120,36 +123,33 @@ CublasLtKey::CublasLtKey(const Product& p, const Inside& inside)
       activation_(p.activation),
       transpose_a_(p.transpose_a),
       transpose_b_(p.transpose_b),
-      accumulate_(p.accumulate),
-      inside_(inside) {
-  alignments_[0] = alignment_of(p.a);
-  alignments_[1] = alignment_of(p.b);
-  alignments_[2] = alignment_of(target_of(p, inside));
-  if (inside.bias) alignments_[3] = alignment_of(p.bias);
-  if (inside.sums) alignments_[3] = alignment_of(sums_of(p));
-  if (inside.activation) alignments_[4] = alignment_of(p.aux);
+      accumulate_(p.accumulate) {
+  const void* const addresses[] = {p.a,  p.b, p.c, p.bias, p.sums != nullptr ? sums_of(p) : nullptr,
+                                   p.aux};
+  for (std::size_t i = 0; i < alignments_.size(); ++i) {
+    if (addresses[i] != nullptr) alignments_[i] = alignment_of(addresses[i]);
+  }
 }
 
-std::string CublasLtKey::text() const {
+std::string name_of(const Product& p, const Inside& inside) {
   const auto type = [](DType t) {
     return t == DType::f32 ? "f32" : t == DType::bf16 ? "bf16" : "f16";
   };
-  const auto number = [](auto x) { return std::to_string(x); };
-  std::string text = number(sizes_[0]) + "x" + number(sizes_[1]) + "x" + number(sizes_[2]);
-  text += std::string(transpose_a_ ? ",t" : ",n") + (transpose_b_ ? "t" : "n");
   const auto format = [&](Fp8 f) {
-    return f == Fp8::none ? type(type_) : f == Fp8::e4m3 ? "e4m3" : "e5m2";
+    return f == Fp8::none ? type(p.type) : f == Fp8::e4m3 ? "e4m3" : "e5m2";
   };
-  text += std::string(",") + format(a_format_);
-  if (a_format_ != Fp8::none) text += std::string("x") + format(b_format_);
-  text += std::string("-") + type(output_);
-  for (std::size_t i = 3; i < sizes_.size(); ++i) text += "," + number(sizes_[i]);
-  for (std::size_t i = 0; i < 3; ++i) text += "," + number(alignments_[i]);
-  text += accumulate_ ? ",add" : ",set";
-  text += "," + key_of(activation_, inside_);
-  for (std::size_t i = 3; i < alignments_.size(); ++i) {
-    if (alignments_[i] > 0) text += "," + number(alignments_[i]);
-  }
+  std::string text = std::to_string(p.m) + "x" + std::to_string(p.n) + "x" + std::to_string(p.k) +
+                     (p.transpose_a ? ",t" : ",n") + (p.transpose_b ? "t" : "n") + "," +
+                     format(p.a_format);
+  if (p.a_format != Fp8::none) text += std::string("x") + format(p.b_format);
+  text += std::string("-") + type(p.output);
+  const auto add = [&](std::int64_t number) { text += "," + std::to_string(number); };
+  for (const std::int64_t ld : {p.lda, p.ldb, p.ldc}) add(ld);
+  for (const void* const operand : {p.a, p.b}) add(alignment_of(operand));
+  add(alignment_of(target_of(p, inside)));
+  text += (p.accumulate ? ",add," : ",set,") + key_of(p.activation, inside);
+  if (inside.bias || inside.sums) add(alignment_of(inside.sums ? sums_of(p) : p.bias));
+  if (inside.activation) add(alignment_of(p.aux));
   return text;
 }
 

@@ -1,4 +1,5 @@
-// One shape of matrix product, and what the library does around it, as cuBLASLt describes them.
+// A matrix product and what the library does around it in the same call, as cuBLASLt describes
+// them.
 #pragma once
 
 #include <array>
@@ -23,12 +24,29 @@ void check_cublas(cublasStatus_t status, const char* call);
   return status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE;
 }
 
-/// Largest power of two up to 256 that divides the address.
-[[nodiscard]] std::uint32_t alignment_of(const void* address);
+/// Everything about a product but its addresses, whose alignments the library is given.
+/// Looked up for every product of a step, so no text.
+class CublasLtKey {
+ public:
+  explicit CublasLtKey(const Product& product);
+  friend auto operator<=>(const CublasLtKey&, const CublasLtKey&) = default;
 
+ private:
+  std::array<std::int64_t, 6> sizes_;          ///< m, n, k, and between rows of a, b, c
+  std::array<std::uint32_t, 6> alignments_{};  ///< a, b, c, bias, sums, aux; 0: not there
+  DType type_, output_;
+  Fp8 a_format_, b_format_;
+  Product::Activation activation_;
+  bool transpose_a_, transpose_b_, accumulate_;
+};
+
+/// The name in files of what one call does for products with the same CublasLtKey.
+[[nodiscard]] std::string name_of(const Product& product, const Inside& inside);
+
+/// A row-major matrix, which read by columns is its transpose.
 class CublasLtLayout {
  public:
-  CublasLtLayout(const StoredMatrix& matrix, DType type, Fp8 format);
+  CublasLtLayout(std::int64_t rows, std::int64_t columns, std::int64_t ld, DType type, Fp8 format);
   ~CublasLtLayout() { cublaslt().layout_destroy(layout_); }
   CublasLtLayout(const CublasLtLayout&) = delete;
   CublasLtLayout& operator=(const CublasLtLayout&) = delete;
@@ -38,30 +56,16 @@ class CublasLtLayout {
   cublasLtMatrixLayout_t layout_ = nullptr;
 };
 
-/// Everything about a product but its addresses, whose alignments the library is given.
-/// Looked up for every product of a step, so no text; text() is its name in files.
-struct CublasLtKey {
-  CublasLtKey(const Product& product, const Inside& inside);
-  [[nodiscard]] std::string text() const;
-  friend auto operator<=>(const CublasLtKey&, const CublasLtKey&) = default;
-
- private:
-  std::array<std::int64_t, 6> sizes_;          ///< m, n, k, and between rows of a, b, c
-  std::array<std::uint32_t, 5> alignments_{};  ///< a, b, what is written; 0 or of bias or sums, aux
-  DType type_, output_;
-  Fp8 a_format_, b_format_;
-  Product::Activation activation_;
-  bool transpose_a_, transpose_b_, accumulate_;
-  Inside inside_;
-};
-
-/// What stands for all products with the same CublasLtKey.
+/// One call for all products with the same CublasLtKey. The library's matrices are column-major, so
+/// it is asked for c^T = op(b)^T op(a)^T: operands change places, flags stay.
 class CublasLtPlan {
  public:
   CublasLtPlan(const Product& product, const Inside& inside, bool tf32);
   ~CublasLtPlan() { cublaslt().desc_destroy(desc_); }
   CublasLtPlan(const CublasLtPlan&) = delete;
   CublasLtPlan& operator=(const CublasLtPlan&) = delete;
+
+  [[nodiscard]] const Inside& inside() const { return inside_; }
 
   /// Best guess first. Empty when the library cannot do it.
   [[nodiscard]] std::vector<cublasLtMatmulAlgo_t> candidates(cublasLtHandle_t handle,
@@ -77,7 +81,8 @@ class CublasLtPlan {
                                    Stream stream);
 
   cublasLtMatmulAlgo_t algorithm{};
-  bool usable = false;
+  enum class State : std::uint8_t { new_, usable, refused };
+  State state = State::new_;  ///< new: no algorithm was looked for
 
  private:
   template <typename Value>
@@ -88,8 +93,7 @@ class CublasLtPlan {
   void set_addresses(const Product& product);
 
   Inside inside_;
-  ColumnMajorProduct shape_;
-  CublasLtLayout a_, b_, d_;
+  CublasLtLayout a_, b_, d_;  ///< b, a and c of the product
   bool accumulate_;
   cublasLtMatmulDesc_t desc_ = nullptr;
 };
