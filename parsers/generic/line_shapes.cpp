@@ -87,7 +87,11 @@ bool total_grows(const LineShape& shape, std::size_t i, std::optional<std::size_
   return step > 0;
 }
 
-bool is_bar(std::string_view line) { return line.find("%|") != std::string_view::npos; }
+/// Of tqdm, and not "[ 15.0%|###-----] step 1830/12200 ..." of a script.
+bool is_bar(std::string_view line) {
+  const auto at = line.find("%|"), bracket = line.find_last_of("[]", at);
+  return at != line.npos && (bracket == line.npos || line[bracket] == ']');
+}
 
 }  // namespace
 

@@ -86,6 +86,7 @@ constexpr ClosingRule kRules[] = {
     {"abgeschlossen", Reading::phrase},
     {"beendet", Reading::phrase},
     {"ompletad", Reading::phrase},
+    {"OMPLETAD", Reading::phrase},
     {"inalizad", Reading::phrase},
     {"erminad", Reading::phrase},
     {"erminé", Reading::phrase},
@@ -362,8 +363,7 @@ std::optional<Kind> read_phrase(const Sentence& line) {
     return line.words.size() <= 3 ? std::optional(Kind::implied) : std::nullopt;
   }
   if (stops_early(line) || reaches_its_plan(line)) return Kind::stated;
-  constexpr std::string_view kTesting[] = {"starting", "testing"};
-  if (std::ranges::equal(line.words, kTesting)) return Kind::implied;
+  if (line.words.size() == 2 && line.has("starting") && line.has("testing")) return Kind::implied;
   constexpr std::string_view kModelTrained[] = {"model", "trained", "successfully"};
   if (std::ranges::all_of(line.words, [&](auto word) { return is_in(kModelTrained, word); })) {
     return Kind::implied;

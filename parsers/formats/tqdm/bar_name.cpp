@@ -240,19 +240,9 @@ std::optional<BegunEpoch> epoch_that_begins(std::string_view line) {
                                          "train", "running",  "of",    "model",    "loop"};
   if (line.size() > kLongest) return std::nullopt;
   const std::string_view text = without_front(line);
-  // "-------第 16 轮训练开始-------"
-  constexpr std::string_view kOrdinal = "第";
-  const auto ordinal = text.find(kOrdinal), round = text.find("轮训练开始");
-  if (ordinal < round && round != std::string_view::npos) {
-    const std::size_t begin = ordinal + kOrdinal.size();
-    const auto epoch = to_int(trim(text.substr(begin, round - begin)));
-    return epoch ? std::optional(BegunEpoch{*epoch, -1}) : std::nullopt;
-  }
-  if (text.find("开始训练") != std::string_view::npos && std::ranges::none_of(text, is_digit)) {
-    return BegunEpoch{-1, -1};
-  }
   std::vector<std::int64_t> numbers;
-  bool named = false, starts = false;
+  // "-------第 16 轮训练开始-------"
+  bool named = text.find("轮训练开始") != text.npos, starts = text.find("开始训练") != text.npos;
   for (std::size_t at = 0; at < text.size();) {
     const bool digit = is_digit(text[at]);
     if (!digit && !is_letter(text[at])) {

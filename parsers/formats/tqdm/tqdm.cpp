@@ -660,6 +660,10 @@ void TqdmParser::read_epoch(std::string_view text) {
 // quoted/tqdm.the_first_bar_after_an_epoch_begins_is_its_training).
 void TqdmParser::name_by_epoch(BarName& name, const TqdmBar& bar) {
   if (name.role == BarRole::evaluation || name.role == BarRole::training) epoch_.begins = false;
+  if (name.role == BarRole::training && name.epochs <= 0 && epoch_.of) {
+    name.epoch = epoch_.of->epoch;
+    name.epochs = epoch_.of->epochs;
+  }
   if (name.role != BarRole::unnamed || !bar.description.empty() || !epoch_.of) return;
   if (std::exchange(epoch_.begins, false)) epoch_.total = bar.total;
   if (bar.total <= 1 || bar.total != epoch_.total) return;
