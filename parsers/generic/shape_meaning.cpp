@@ -539,15 +539,15 @@ class Decision {
     }
   }
 
-  /// "0.1 images/sec" on each line: what that was rounded from may be half as much more.
+  /// "0.1 images/sec" or "3 samples/sec" on each line: what that was rounded from may be half as
+  /// much more.
   [[nodiscard]] bool is_coarse(std::size_t i) const {
     constexpr double kCoarse = 0.1;  // half of the last digit, as a share
     return std::ranges::all_of(shape_.examples, [&](const ShapeLine& line) {
       const std::string_view text = line.text_of(i);
       const std::size_t point = text.find('.');
-      if (point == std::string_view::npos) return false;
-      const auto decimals = static_cast<double>(text.size() - point - 1);
-      return std::pow(10.0, -decimals) / 2 > kCoarse * line.at(i).value;
+      const std::size_t decimals = point == text.npos ? 0 : text.size() - point - 1;
+      return std::pow(10.0, -static_cast<double>(decimals)) / 2 > kCoarse * line.at(i).value;
     });
   }
 
