@@ -17,9 +17,10 @@ if(TARGET bertbench AND TARGET bert_train)
       BB_BERTBENCH="$<TARGET_FILE:bertbench>" BB_BERT_TRAIN="$<TARGET_FILE:bert_train>")
     add_dependencies(e2e_${name}_test bertbench bert_train)
     add_test(NAME e2e.${name} COMMAND e2e_${name}_test)
-    # Trainers measure time: two of these at once would disturb each other.
-    set_tests_properties(e2e.${name} PROPERTIES TIMEOUT 600 LABELS e2e RUN_SERIAL TRUE)
+    set_tests_properties(e2e.${name} PROPERTIES TIMEOUT 600 LABELS e2e)
   endforeach()
+  # Trainers measure time: two of these at once would disturb each other.
+  set_tests_properties(e2e.accuracy e2e.identity e2e.sweep PROPERTIES RUN_SERIAL TRUE)
 
   # With the daemons that it starts: sshd, and a Slurm of emulated nodes.
   add_executable(e2e_launchers_test ../e2e/launchers_test.cpp sweep/slurm_cluster.cpp

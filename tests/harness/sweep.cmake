@@ -20,7 +20,7 @@ target_compile_definitions(sweep_test PRIVATE BB_FAKE_TRAINER="$<TARGET_FILE:fak
 add_dependencies(sweep_test fake_trainer)
 
 # Launchers with the programs they call: each test says what is missing and skips.
-bb_add_test(launchers_test SERIAL TIMEOUT 300 LIBS bb::cli bb::sweep bb::reports bb::parsers bb::core SOURCES
+bb_add_test(launchers_test TIMEOUT 300 LIBS bb::cli bb::sweep bb::reports bb::parsers bb::core SOURCES
   sweep/launchers_mpi_test.cpp sweep/launchers_ssh_test.cpp sweep/ssh_server.cpp)
 target_compile_definitions(launchers_test PRIVATE BB_FAKE_TRAINER="$<TARGET_FILE:fake_trainer>")
 add_dependencies(launchers_test fake_trainer)

@@ -51,6 +51,11 @@ class LauncherTest : public ::testing::Test {
     EXPECT_TRUE(done) << (done ? "" : done.error().message());
     return done;
   }
+  /// For plan(): marks the processes of this test, as others may run next to it.
+  [[nodiscard]] std::string marked() const { return "env.FAKE_TEST=" + temp_.path(); }
+  /// Processes of this machine that carry the mark.
+  [[nodiscard]] int processes_left() const { return processes_with("FAKE_TEST=" + temp_.path()); }
+
   /// A file of the first trial's folder, as text.
   [[nodiscard]] std::string attempt(const std::string& topology, const std::string& file) const {
     const std::string cell = "bert-tiny.fp32.s64.b4.a1." + topology;
@@ -83,7 +88,8 @@ class LauncherTest : public ::testing::Test {
   /// How rank 1 of 2 ended, by what it was asked to do.
   std::map<std::string, Outcome> ends_of(const std::string& modes,
                                          std::vector<std::string> sets = {}) {
-    sets.insert(sets.end(), {"env.FAKE_AT=3", "env.FAKE_RANK=1", "grid.env.FAKE=[" + modes + "]"});
+    sets.insert(sets.end(),
+                {marked(), "env.FAKE_AT=3", "env.FAKE_RANK=1", "grid.env.FAKE=[" + modes + "]"});
     const auto outcome = sweep(plan(sets));
     std::map<std::string, Outcome> ends;
     for (const auto& cell : outcome ? outcome->result.cells : std::vector<Cell>{}) {
@@ -100,7 +106,7 @@ class LauncherTest : public ::testing::Test {
     EXPECT_THAT(detail_text(ends["signal:11"]), ::testing::HasSubstr("139"));
     EXPECT_EQ(ends["leave_child"].status, Status::completed);
     // A child in a session of its own is ended with its rank.
-    EXPECT_EQ(processes_with("FAKE=leave_child"), 0);
+    EXPECT_EQ(processes_left(), 0);
   }
 
   /// A stop while steps are logged ends every rank; the same command runs the trial anew.
@@ -111,12 +117,12 @@ class LauncherTest : public ::testing::Test {
     options.stop = &stop;
     Actor stopper;
     stopper.act = [&] { stop = true; };
-    const auto slow = plan({"env.FAKE_DELAY_MS=150"}, topology);
+    const auto slow = plan({marked(), "env.FAKE_DELAY_MS=150"}, topology);
     const auto first = run_sweep(slow, options, stopper);
     ASSERT_TRUE(first) << first.error().message();
     EXPECT_EQ(first->exit_status, 130);
     // Within the grace: whoever runs the ranks stayed until they had ended.
-    EXPECT_EQ(processes_with("FAKE_DELAY_MS=150"), 0);
+    EXPECT_EQ(processes_left(), 0);
     const auto second = sweep(slow);
     ASSERT_TRUE(second);
     EXPECT_EQ(second->exit_status, 0);

@@ -154,18 +154,20 @@ TEST_F(SlurmLauncher, ReadsSecretsFromFilesOfTheirOwnerAlone) {
 TEST_F(SlurmLauncher, DecodesHowRanksEnd) { expect_ends_decoded({"slurm.job=nodes"}); }
 
 TEST_F(SlurmLauncher, EndsATrialThatPrintsNothing) {
-  const auto outcome = sweep(plan({"env.FAKE=hang", "env.FAKE_AT=3", "stall_timeout_s=3"}));
+  const auto outcome =
+      sweep(plan({marked(), "env.FAKE=hang", "env.FAKE_AT=3", "stall_timeout_s=3"}));
   ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->result.cells.at(0).trials.at(0).outcome.status, Status::stalled);
-  EXPECT_EQ(test::processes_with("FAKE=hang"), 0);
+  EXPECT_EQ(processes_left(), 0);
   EXPECT_EQ(live_jobs(), 0u);
 }
 
 TEST_F(SlurmLauncher, TheJobItselfEndsATrialThatTakesTooLong) {
-  const auto outcome = sweep(plan({"env.FAKE=ignore_term", "env.FAKE_AT=12", "timeout_s=3"}));
+  const auto outcome =
+      sweep(plan({marked(), "env.FAKE=ignore_term", "env.FAKE_AT=12", "timeout_s=3"}));
   ASSERT_TRUE(outcome);
   EXPECT_EQ(outcome->result.cells.at(0).trials.at(0).outcome.status, Status::timeout);
-  EXPECT_EQ(test::processes_with("FAKE=ignore_term"), 0);
+  EXPECT_EQ(processes_left(), 0);
 }
 
 TEST_F(SlurmLauncher, AStopCancelsTheJobsAndAResumeRunsThemAgain) {
@@ -219,12 +221,12 @@ TEST_F(SlurmLauncher, AJobThatTheControllerForgotIsNamedAndTriedAgain) {
 
 TEST_F(SlurmLauncher, ARunningJobThatTheControllerForgotIsNamed) {
   seen_.act = [] { cluster_->run("forget-jobs"); };
-  const auto outcome = sweep(plan({"env.FAKE_DELAY_MS=1500"}));
+  const auto outcome = sweep(plan({marked(), "env.FAKE_DELAY_MS=1500"}));
   ASSERT_TRUE(outcome);
   const auto& end = outcome->result.cells.at(0).trials.at(0).outcome;
   EXPECT_NE(end.status, Status::completed);
   EXPECT_FALSE(detail_text(end).empty());
-  EXPECT_TRUE(test::eventually([] { return test::processes_with("FAKE_DELAY_MS=1500") == 0; }));
+  EXPECT_TRUE(test::eventually([this] { return processes_left() == 0; }));
 }
 
 TEST_F(SlurmLauncher, AJobCancelledByOthersIsNamed) {

@@ -97,22 +97,22 @@ TEST_F(SshLauncher, EndsRanksThatIgnoreSigtermOverThere) {
   auto options = quick(temp_.path("run"));
   options.grace_s = 0.2;  // the harness gives up on ssh long before the ranks are gone
   const auto outcome =
-      run_sweep(plan({"env.FAKE=ignore_term", "timeout_s=2"}, "2n2g"), options, seen_);
+      run_sweep(plan({marked(), "env.FAKE=ignore_term", "timeout_s=2"}, "2n2g"), options, seen_);
   ASSERT_TRUE(outcome) << outcome.error().message();
   EXPECT_EQ(outcome->result.cells.at(0).trials.at(0).outcome.status, Status::timeout);
-  EXPECT_TRUE(test::eventually([] { return test::processes_with("FAKE=ignore_term") == 0; }));
+  EXPECT_TRUE(test::eventually([this] { return processes_left() == 0; }));
 }
 
 TEST_F(SshLauncher, StopsWithTheTrainersOwnLastWords) { expect_stop_and_resume("1n2g", 8); }
 
 TEST_F(SshLauncher, ACutConnectionEndsTheRanksAndIsNamed) {
   seen_.act = [this] { server_.cut_connections(); };
-  const auto outcome = sweep(plan({"env.FAKE_DELAY_MS=300", "timeout_s=50"}, "1n2g"));
+  const auto outcome = sweep(plan({marked(), "env.FAKE_DELAY_MS=300", "timeout_s=50"}, "1n2g"));
   ASSERT_TRUE(outcome);
   const auto& end = outcome->result.cells.at(0).trials.at(0).outcome;
   EXPECT_EQ(end.status, Status::error);
   EXPECT_THAT(detail_text(end), HasSubstr("ssh could not reach a host or lost it"));
-  EXPECT_TRUE(test::eventually([] { return test::processes_with("FAKE_DELAY_MS=300") == 0; }));
+  EXPECT_TRUE(test::eventually([this] { return processes_left() == 0; }));
 }
 
 TEST_F(SshLauncher, AnUnreachableHostIsAnErrorOfTheTrial) {
@@ -125,7 +125,8 @@ TEST_F(SshLauncher, AnUnreachableHostIsAnErrorOfTheTrial) {
 
 TEST_F(SshLauncher, WatchesTheMachineOfTheRanksAndSaysWhatIsMissing) {
   if (!getenv("BERTBENCH_SAMPLER")) GTEST_SKIP() << "bertbench is not built";
-  const auto slow = plan({"env.FAKE_DELAY_MS=20"}, "2n2g");
+  // Four seconds, so that a busy machine too sees all ranks at once.
+  const auto slow = plan({"env.FAKE_DELAY_MS=200"}, "2n2g");
   const auto outcome = sweep(slow);
   ASSERT_TRUE(outcome);
   const auto& trial = outcome->result.cells.at(0).trials.at(0);
