@@ -51,7 +51,7 @@ Result<void> render_cells(const ResultSet& set, const ReportOptions& options, st
   return {};
 }
 
-/// All reports, in list order. Generated from reports/CMakeLists.txt.
+/// All reports, in list order. Generated from reports/output/output.cmake.
 std::span<const Report* const> all_reports();
 
 }  // namespace bertbench

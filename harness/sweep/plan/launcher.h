@@ -1,6 +1,7 @@
-// Launcher: from one planned trial to the processes that make it up. launchers/<name>.cpp defines
-// `extern const Launcher entry;` in namespace launcher_<name>, and CMakeLists.txt lists its name;
-// help, tests and docs are derived from that list.
+// Launcher: from one planned trial to the processes that make it up.
+// harness/sweep/launch/launchers/<name>.cpp defines `extern const Launcher entry;` in namespace
+// launcher_<name>, and harness/sweep/CMakeLists.txt lists its name; help, tests and docs are
+// derived from that list.
 #pragma once
 
 #include <map>
@@ -61,7 +62,7 @@ struct Launcher {
   }
 };
 
-/// All launchers, in list order. Generated from CMakeLists.txt.
+/// All launchers, in list order. Generated from harness/sweep/CMakeLists.txt.
 std::span<const Launcher* const> all_launchers();
 Result<const Launcher*> find_launcher(std::string_view name);
 
