@@ -2,6 +2,8 @@
 
 // Calls go through dlsym(), so no program links cuDNN.
 #define NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING
+// Graphs are not written to files.
+#define CUDNN_FRONTEND_SKIP_JSON_LIB
 #include <cudnn_frontend.h>
 
 #include <cmath>
