@@ -1,9 +1,10 @@
 # bb_add_test(<name> SOURCES <file>... LIBS <target>... [LABELS <label>...] [TIMEOUT <s>] [ENV k=v...]
-#             [SERIAL] [WHOLE] [LOCK <name>] [COST <n>])
+#             [SERIAL] [WHOLE] [LOCK <name>] [COST <n>] [PARTS <n>])
 # One GoogleTest program; each TEST is a ctest test named <name>.<Suite>.<Test>. SERIAL: no other
 # test runs next to it. LOCK: none that has the same lock. COST: the highest begin first. WHOLE: all
 # its tests are one ctest test, as what they need is slow to start; skipped when it ends with 77
-# (tests/harness/sweep/whole_main.cpp).
+# (tests/harness/sweep/whole_main.cpp). PARTS: under sanitizers, where a process takes longer to start
+# than most tests take, they are so many ctest tests of many tests each, <name>.part_0 and so on.
 #   BB_SOURCE_DIR      the checkout, for tests/data and configs
 #   BB_TEST_DATA_DIR   the folder of the CMakeLists.txt that adds the test
 include(GoogleTest)
@@ -48,7 +49,7 @@ function(bb_test_program name)
 endfunction()
 
 function(bb_add_test name)
-  cmake_parse_arguments(ARG "SERIAL;WHOLE" "TIMEOUT;LOCK;COST" "SOURCES;LIBS;LABELS;ENV" ${ARGN})
+  cmake_parse_arguments(ARG "SERIAL;WHOLE" "TIMEOUT;LOCK;COST;PARTS" "SOURCES;LIBS;LABELS;ENV" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 60)
   endif()
@@ -73,6 +74,16 @@ function(bb_add_test name)
   if(ARG_WHOLE)
     add_test(NAME ${name} COMMAND ${name})
     set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77 ${more})
+    return()
+  endif()
+  if(ARG_PARTS AND BB_SANITIZE)
+    math(EXPR last "${ARG_PARTS} - 1")
+    math(EXPR timeout "${ARG_TIMEOUT} * ${ARG_PARTS}")
+    foreach(part RANGE ${last})
+      add_test(NAME ${name}.part_${part} COMMAND ${name} --gtest_brief=1)
+      set_tests_properties(${name}.part_${part} PROPERTIES TIMEOUT ${timeout}
+        ENVIRONMENT "GTEST_TOTAL_SHARDS=${ARG_PARTS};GTEST_SHARD_INDEX=${part}")
+    endforeach()
     return()
   endif()
   gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST

@@ -106,7 +106,9 @@ void expect_printable(const std::string& text, const std::string& what) {
     if (c != '\n' && c != '\r') flat += c;
   }
   // After a letter, as an annotation begins with "::" for a reason.
-  EXPECT_EQ(escape_for_terminal("x" + flat), "x" + flat) << what;
+  EXPECT_EQ(escape_for_terminal("x" + flat), "x" + flat)
+      << what
+      << ": text of a log is written by escape_for_terminal(), and no column is set by tabs";
 }
 
 std::size_t count_of(const std::string& text, const std::string& part) {
