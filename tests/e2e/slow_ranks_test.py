@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A rank that is slow in a job of four emulated nodes is named by log, sweep and report; a node that is
-slow is named before. Both are slowed on purpose and by so much that no other load hides it.
-slow_ranks_test.py BERTBENCH BERT_TRAIN"""
+slow is named before. Each is slowed on purpose and by so much that no other load hides it.
+slow_ranks_test.py BERTBENCH BERT_TRAIN SOURCE_DIR"""
 
 import json
 import os
@@ -13,7 +13,7 @@ import tempfile
 import time
 import unittest
 
-BERTBENCH, BERT_TRAIN = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+BERTBENCH, BERT_TRAIN, SOURCE = (os.path.abspath(path) for path in sys.argv[1:4])
 
 
 class Ranks(unittest.TestCase):
@@ -57,6 +57,14 @@ class Ranks(unittest.TestCase):
         page = self.read("run/report.html")
         self.assertIn("Ranks and nodes", page)
         self.assertIn('id="plot-ranks-1"', page)
+
+    def test_a_rank_that_nice_slows_is_named(self):
+        # On its core a loop takes ten times its share, whatever else runs.
+        done = subprocess.run([os.path.join(SOURCE, "scripts/straggler_runs"), "--out", "run", "--runs", "1", "--steps", "20",
+                               "--slow", "core", "--bertbench", BERTBENCH, "--bert-train", BERT_TRAIN],
+                              cwd=self.folder, env=self.variables, text=True, capture_output=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("runs that name rank 2 and no other  1 of 1 ", done.stdout)
 
     def test_a_slow_node_is_named_before_and_the_report_of_a_sweep_says_so(self):
         # It works a hundredth of the time.

@@ -66,7 +66,7 @@ if(TARGET bertbench AND TARGET bert_train AND Python3_Interpreter_FOUND)
     $<TARGET_FILE:bertbench> $<TARGET_FILE:bert_train>)
   set_tests_properties(e2e.goodput PROPERTIES TIMEOUT 600 LABELS e2e)
   add_test(NAME e2e.slow_ranks COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/e2e/slow_ranks_test.py
-    $<TARGET_FILE:bertbench> $<TARGET_FILE:bert_train>)
+    $<TARGET_FILE:bertbench> $<TARGET_FILE:bert_train> ${PROJECT_SOURCE_DIR})
   set_tests_properties(e2e.slow_ranks PROPERTIES TIMEOUT 600 LABELS e2e)
   add_test(NAME e2e.replay_public COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tests/e2e/replay_public_test.py
     $<TARGET_FILE:bertbench> ${PROJECT_SOURCE_DIR})
