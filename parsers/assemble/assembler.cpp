@@ -125,6 +125,12 @@ void Assembler::take(TimedParts parts, std::int64_t line) {
   });
 }
 
+void Assembler::take(const Counted& counted, std::int64_t line) {
+  each(counted.track, Of::open, line, [&](RunDraft& draft) {
+    for (const CounterMark& mark : counted.counters.items()) draft.log.counters.add(mark);
+  });
+}
+
 void Assembler::take(const RankTimed& timed, std::int64_t line) {
   each(timed.track, Of::open, line, [&](RunDraft& draft) {
     draft.log.rank_times.add(timed.rank, "", timed.first, timed.last, timed.own_s);

@@ -30,6 +30,7 @@ class Assembler {
   void take(Note note, std::int64_t line);
   void take(const End& end, std::int64_t line);
   void take(TimedParts parts, std::int64_t line);
+  void take(const Counted& counted, std::int64_t line);
   void take(const RankTimed& timed, std::int64_t line);
   void take(const Evaluated& evaluated, std::int64_t line);
   void take(const Withdraw& withdraw, std::int64_t line);

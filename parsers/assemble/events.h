@@ -150,6 +150,12 @@ struct TimedParts {
   PartTimes times{};
 };
 
+/// Counters of the track's steps that its bar showed within the newest record.
+struct Counted {
+  int track = 0;
+  ThinnedSeries<CounterMark> counters{};
+};
+
 /// What a step took one rank before it waited for the others, a mean over the steps first .. last.
 struct RankTimed {
   int track = 0;

@@ -20,6 +20,12 @@ inline constexpr float kUnknownSeconds = std::numeric_limits<float>::quiet_NaN()
 inline constexpr BarSeconds kNoBarSeconds{kUnknownSeconds, kUnknownSeconds, kUnknownSeconds,
                                           kUnknownSeconds};
 
+/// A counter value and where in the log it was printed.
+struct CounterMark {
+  std::int64_t step = 0;
+  std::int64_t end_byte = -1;  ///< as Record's
+};
+
 /// Redraws of one counter value, duplicate lines and the lines of all ranks are merged into one
 /// record. A value that the log does not give is NaN (kUnknown).
 struct Record {

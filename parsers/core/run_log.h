@@ -16,6 +16,7 @@
 #include "parsers/core/record.h"
 #include "parsers/core/stated_values.h"
 #include "parsers/core/step_parts.h"
+#include "parsers/core/thinned_series.h"
 
 namespace bertbench {
 
@@ -88,7 +89,9 @@ struct RunLog {
   std::vector<Mark> marks;  ///< in order, at most 4096
   RankTimes rank_times;     ///< empty where the ranks do not print them
   PartSeries parts;         ///< of optimizer steps, where the trainer times their parts
-  StatedSeries stated;      ///< what the lines state of one GPU next to the steps
+  /// Counters within records, where a record is an epoch and its bar is redrawn meanwhile.
+  ThinnedSeries<CounterMark> counters;
+  StatedSeries stated;  ///< what the lines state of one GPU next to the steps
   std::vector<Notice> notices;
   std::int64_t first_line = 1;  ///< several runs in one file: where this one begins
   /// When the bytes of the log came; null where nobody watched. Shared by the runs of the log.

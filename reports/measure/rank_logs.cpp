@@ -64,6 +64,7 @@ void RankLogJoiner::keep(std::vector<RunLog> runs) {
     }
     run.records = {};
     run.parts.clear();
+    run.counters.clear();
     run.stated.clear();
     other.run = std::move(run);
   }

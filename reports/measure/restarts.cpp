@@ -271,6 +271,7 @@ RunLog join_restarts(std::vector<RunLog> parts) {
   out.summary.reset();
   out.marks.clear();  // their lines are of one log
   out.parts.clear();  // likewise
+  out.counters.clear();
   out.stated.clear();
   out.totals = work.totals;
   std::vector<Notice>& notices = work.notices;

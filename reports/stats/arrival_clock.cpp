@@ -75,14 +75,40 @@ double variation_of_pace(std::span<const LookMark> marks) {
   return mean_pace > 0 ? standard_deviation(paces) / mean_pace : 0;
 }
 
+/// The records of a log, or finer ones: the counters that its bar showed within them.
+struct Counts {
+  std::vector<Record> finer;
+  std::span<const Record> all;
+  std::size_t first = 0, last = 0;  ///< of the window
+};
+
+Counts counts_of(const RunLog& log, const Window& window) {
+  Counts out;
+  if (log.counters.items().size() <= log.records.size()) {
+    return {{}, log.records, window.first, window.last};
+  }
+  for (const CounterMark& mark : log.counters.items()) {
+    if (!out.finer.empty() && mark.step == out.finer.back().step) continue;  // drawn again
+    Record& record = out.finer.emplace_back();
+    record.step = mark.step;
+    record.end_byte = mark.end_byte;
+    if (mark.step <= window.first_step) out.first = out.finer.size();
+    if (mark.step <= window.last_step) out.last = out.finer.size();
+  }
+  out.all = out.finer;
+  return out;
+}
+
 }  // namespace
 
 std::optional<ArrivalRate> counter_over_arrivals(const RunLog& log, const Window& window) {
   if (!log.arrivals || window.size() == 0) return std::nullopt;
-  const std::size_t begin = window.first - std::min<std::size_t>(1, window.first);
-  const auto records = std::span(log.records).subspan(begin, window.last - begin);
+  const Counts counts = counts_of(log, window);
+  if (counts.first >= counts.last) return std::nullopt;
+  const std::size_t begin = counts.first - std::min<std::size_t>(1, counts.first);
+  const auto records = counts.all.subspan(begin, counts.last - begin);
   auto [marks, seen, in_bursts] =
-      find_marks(log.records, begin, window.last, begin < window.first, *log.arrivals);
+      find_marks(counts.all, begin, counts.last, begin < counts.first, *log.arrivals);
   if (seen == 0) return std::nullopt;
   ArrivalRate out;
   out.burst_share = static_cast<double>(in_bursts) / static_cast<double>(seen);

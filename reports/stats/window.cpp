@@ -140,6 +140,10 @@ void leave_out_start(const SlowFirst& first, std::size_t usable, const std::stri
       make_notice(NoticeCode::warmup_taken_off, 0, others, times_as_long(first)));
 }
 
+bool has_no_time(const Record& record) {
+  return std::isnan(record.seconds) && std::isnan(record.time_s) && std::isnan(record.printed_rate);
+}
+
 std::string where_it_breaks(const RunLog& log, std::size_t usable) {
   const std::string step = std::to_string(log.records[usable].step);
   return log.first_nan_step ? "the loss is NaN or infinite from step " + step
@@ -345,7 +349,11 @@ Window apply_window(const RunLog& log, const WindowRule& rule) {
                                          where_it_breaks(log, usable), window.rule, usable));
   }
   if (window.size() > 0) {
-    window.first_step = step_before(log.records, window.first);
+    // What has no time is not measured: Keras' first step, TensorFlow's step 0.
+    std::size_t timed = window.first;
+    while (timed + 1 < window.last && has_no_time(log.records[timed])) ++timed;
+    if (!(log.records[timed].seconds > 0)) timed = window.first;
+    window.first_step = step_before(log.records, timed);
     window.last_step = log.records[window.last - 1].step;
   }
   return window;

@@ -274,7 +274,7 @@ void write(Page& page, const RunLog& run) {
   [[maybe_unused]] const auto& [path, format, kind, iteration_unit, rate_unit, facts, records,
                                 records_seen, clock_resolution_s, clock_is_wall, summary, totals,
                                 memory, scores, planned, first_nan_step, outcome, marks, rank_times,
-                                parts, stated, notices, first_line, arrivals] = run;
+                                parts, counters, stated, notices, first_line, arrivals] = run;
   page.head(fmt::format("{} by {} from line {}", name(kind), format, first_line));
   Fields units;
   units.put("iteration", word(iteration_unit)).put("rate", std::string(name(rate_unit)));

@@ -12,7 +12,9 @@
 //
 // One record an epoch, from its last redraw. Both numbers are rounded (whole seconds; whole us, ms
 // or s a step): the finer one is taken. The seconds hold the first step (tracing, compilation) and,
-// where val_ metrics follow, the validation. Bars that no "Epoch n/m" announces are evaluate()
+// where val_ metrics follow, the validation. The time of a step is the mean of all after the first
+// (Keras 3, tf.keras from 2.4 on): in a run's first epoch, which compiles, the first step is a
+// record of its own, without a time. Bars that no "Epoch n/m" announces are evaluate()
 // (with a loss) and predict(); downloads have neither.
 #include <algorithm>
 #include <cmath>
@@ -20,6 +22,7 @@
 #include <numeric>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "parsers/core/line.h"
 #include "parsers/core/record.h"
@@ -221,6 +224,21 @@ struct Keras {
     open = true;
   }
 
+  // What the bar prints of a step is of all after the first, which compiles: that one is a record
+  // without a time.
+  static void leave_out_first(const KerasBar& bar, Step& at, Emit emit) {
+    if (bar.per_sample || bar.done < 2) return;
+    emit(Step{.track = at.track, .step = 1, .iterations = 1, .line = at.line});
+    --at.iterations;
+  }
+
+  // A counter that the bar shows within a record.
+  void count(const KerasBar& bar, std::int64_t before, const Line& line) {
+    if (bar.total > 0 && !bar.per_sample && line.end_byte >= 0) {
+      counters.add({before + bar.done, line.end_byte});
+    }
+  }
+
   void record(const KerasBar& bar, std::int64_t line, bool whole, Emit emit) {
     const auto steps = static_cast<double>(bar.done);
     const double step_error = 0.5 * bar.step_resolution_s / bar.step_s;  // inf at "0us/step"
@@ -229,7 +247,8 @@ struct Keras {
     if (bar.loss_read) at.loss = bar.loss;
     double error = kUnknown;
     if (bar.per_step && bar.step_s > 0 && !(sum_error < step_error)) {
-      at.seconds = bar.step_s * steps;
+      if (bar.modern && samples != bar.total && done == 0) leave_out_first(bar, at, emit);
+      at.seconds = bar.step_s * static_cast<double>(at.iterations);
       error = step_error;
     } else if (bar.elapsed_s > 0) {
       at.seconds = bar.elapsed_s;
@@ -255,6 +274,7 @@ struct Keras {
     at.last = whole && epoch == epochs;
     trained = recorded = true;
     emit(at);
+    emit(Counted{.track = kTraining, .counters = std::exchange(counters, {})});
     if (!whole) return;
     done += bar.done;
     end_epoch(bar, error);
@@ -309,6 +329,7 @@ struct Keras {
   }
 
   bool training(const KerasBar& bar, const Line& line, Emit emit) {
+    count(bar, done, line);
     // Keras 3 draws a full bar with time left 0s and once more with the seconds of the epoch: only
     // the line break separates them.
     if (bar.done < bar.total || std::isnan(bar.elapsed_s) || line.terminator == '\r') {
@@ -333,17 +354,21 @@ struct Keras {
 
   // evaluate() and predict().
   bool other(const KerasBar& bar, const Line& line, Emit emit) {
+    const Track track = bar.loss_known ? kEvaluation : kInference;
+    if (bar.loss_known) count(bar, others[track], line);
     if (bar.done != bar.total || line.terminator == '\r' || !bar.per_step || !(bar.step_s > 0)) {
       return true;
     }
     if (!trained && !bar.loss_known) return false;  // a download
-    const Track track = bar.loss_known ? kEvaluation : kInference;
+    Step at{.track = track,
+            .step = others[track] + bar.done,
+            .iterations = bar.done,
+            .each_s = bar.step_s,
+            .last = true};
+    if (bar.modern && others[track] == 0) leave_out_first(bar, at, emit);
     others[track] += bar.done;
-    emit(Step{.track = track,
-              .step = others[track],
-              .iterations = bar.done,
-              .each_s = bar.step_s,
-              .last = true});
+    emit(at);
+    emit(Counted{.track = track, .counters = std::exchange(counters, {})});
     return true;
   }
 
@@ -387,7 +412,8 @@ struct Keras {
   bool open = false;                   ///< the epoch's bar is not full yet
   std::optional<KerasBar> unfinished;  ///< newest redraw of the epoch that runs
   std::int64_t unfinished_line = 0;
-  std::int64_t done = 0;  ///< iterations of the epochs that ended
+  std::int64_t done = 0;                ///< iterations of the epochs that ended
+  ThinnedSeries<CounterMark> counters;  ///< of the bar since the newest record
   std::int64_t last_epoch = 0;
   std::int64_t others[3] = {};  ///< iterations on the other tracks
   /// Workers that write into one log all announce an epoch and end its bar: those of the first one

@@ -62,6 +62,27 @@ Window window_of(std::size_t first, std::size_t last) {
   return out;
 }
 
+// Keras: an epoch is a record, and its bar is redrawn after each step.
+TEST(ArrivalClock, TakesTheCountersWithinARecord) {
+  // The first step compiles.
+  const auto ends = ends_of(200, [](int i) { return i == 1 ? 3.0 : 0.05 + 0.01 * std::sin(i); });
+  RunLog log = watched(ends, 0.25, true);
+  for (const Record& record : log.records) log.counters.add({record.step, record.end_byte});
+  Record first, rest;
+  first.step = 1;
+  rest.step = 200;
+  rest.iterations = 199;
+  rest.seconds = ends.back() - ends.front();
+  log.records = {first, rest};
+  const Window window = apply_window(log, {});
+  EXPECT_EQ(window.first_step, 1);
+  const auto rate = counter_over_arrivals(log, window);
+  ASSERT_TRUE(rate);
+  EXPECT_NEAR(rate_of(*rate) * rest.seconds / 199, 1, 0.01);
+  log.counters.clear();
+  EXPECT_FALSE(counter_over_arrivals(log, window));
+}
+
 TEST(ArrivalClock, GivesTheRateWithinItsError) {
   struct Case {
     double step_s, gap_s;
