@@ -160,9 +160,14 @@ void Bf16Linears::take_weights(const float* weights) {
 void Bf16Linears::forward(std::int64_t m, std::int64_t n, std::int64_t k, const float* x,
                           std::int64_t weight, const float* bias, float* y) {
   first_is_ = nullptr;
-  convert(m * k, x, first_.data());
-  products_.multiply({false, true, m, n, k, k, k, n, false, bias != nullptr}, first_.data(),
+  convert(m * k, x, second_.data());
+  products_.multiply({false, true, m, n, k, k, k, n, false, bias != nullptr}, second_.data(),
                      weights_.data() + weight, bias, y);
+}
+
+Bf16* Bf16Linears::operand_of(const float* dy) {
+  given_ = dy;
+  return first_.data();
 }
 
 void Bf16Linears::backward_input(std::int64_t m, std::int64_t n, std::int64_t k, const float* dy,
@@ -174,7 +179,7 @@ void Bf16Linears::backward_input(std::int64_t m, std::int64_t n, std::int64_t k,
 
 void Bf16Linears::backward_weight(std::int64_t m, std::int64_t n, std::int64_t k, const float* dy,
                                   const float* x, float* d_weight, bool accumulate) {
-  convert(m * n, dy, first_.data());
+  if (std::exchange(given_, nullptr) != dy) convert(m * n, dy, first_.data());
   first_is_ = dy;
   convert(m * k, x, second_.data());
   products_.multiply({true, false, n, k, m, n, k, k, accumulate, false}, first_.data(),

@@ -76,6 +76,9 @@ class Bf16Linears {
   // As those of Gemm. `weight`: offset of its first element in the weights.
   void forward(std::int64_t m, std::int64_t n, std::int64_t k, const float* x, std::int64_t weight,
                const float* bias, float* y);
+  /// Room for the bf16 numbers of `dy`, which the caller writes before backward_weight() takes
+  /// them. Only forward() may come in between.
+  Bf16* operand_of(const float* dy);
   /// A dy that backward_weight() had just before is not converted again: it is unchanged since.
   void backward_input(std::int64_t m, std::int64_t n, std::int64_t k, const float* dy,
                       std::int64_t weight, float* dx, bool accumulate);
@@ -98,6 +101,7 @@ class Bf16Linears {
   Bf16Products products_;
   std::vector<Bf16> weights_, first_, second_;
   std::vector<HeadScratch> heads_;
+  const float* given_ = nullptr;  ///< by operand_of(), until backward_weight()
   const float* first_is_ =
       nullptr;  ///< the fp32 values of first_ where the next call may want them
 };

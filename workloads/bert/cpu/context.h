@@ -3,6 +3,7 @@
 
 #include <omp.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -113,15 +114,17 @@ void for_row_blocks(const Context& context, std::int64_t rows, const Body& body)
   }
 }
 
-/// body(begin, end) over column strips of at least a few cache lines, in parallel.
+/// body(begin, end) over column strips in parallel: some for each thread, but no narrower than a
+/// few cache lines. A wide strip is a long run of memory in each row.
 template <typename Body>
 void for_columns(const Context& context, std::int64_t columns, const Body& body) {
-  constexpr std::int64_t kStrip = 128;
-  const std::int64_t strips = (columns + kStrip - 1) / kStrip;
+  constexpr std::int64_t kNarrowest = 128, kStripsOfThread = 8;
+  const std::int64_t shared = columns / (kStripsOfThread * context.threads);
+  const std::int64_t strip = std::max(kNarrowest, shared / kNarrowest * kNarrowest);
+  const std::int64_t strips = (columns + strip - 1) / strip;
 #pragma omp parallel for num_threads(context.threads) schedule(static)
-  for (std::int64_t strip = 0; strip < strips; ++strip) {
-    const std::int64_t begin = strip * kStrip;
-    body(begin, begin + kStrip < columns ? begin + kStrip : columns);
+  for (std::int64_t i = 0; i < strips; ++i) {
+    body(i * strip, std::min((i + 1) * strip, columns));
   }
 }
 

@@ -119,7 +119,8 @@ struct Kernels {
   void (*dropout_factors)(const DropoutKey& key, std::uint64_t first, std::int64_t count,
                           float* factors);
   void (*exponential)(std::int64_t size, const float* input, float* output);  ///< for tests
-  /// The nearest bf16 numbers, ties to even, as their bits; NaN stays NaN.
+  /// The nearest bf16 numbers, ties to even, as their bits; NaN stays NaN. AVX-512 BF16 rounds
+  /// numbers below 2^-126 to 0, as its products take them.
   void (*to_bf16)(std::int64_t size, const float* input, std::uint16_t* output);
   /// The nearest fp16 numbers, ties to even, as fp32: subnormal ones below 2^-14, infinity from
   /// 65520 on. May work in place.

@@ -279,16 +279,20 @@ void CpuStep::cross_entropy(std::int64_t first, std::int64_t count, std::int64_t
   const auto scale = static_cast<float>(gradient_scale / static_cast<double>(learnt));
   auto& losses = kept->losses;
   losses.assign(static_cast<std::size_t>(count), 0.0);
+  // A row is rounded while it is in the cache: all of them are larger.
+  const bool rounds = bf16 != nullptr && gradients != nullptr;
+  Bf16* rounded = rounds ? bf16->operand_of(act.heads.logits) : nullptr;
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (std::int64_t row = 0; row < count; ++row) {
     float* logits = act.heads.logits + row * classes;
     const std::int32_t label = batch.labels[static_cast<std::size_t>(first + row)];
     if (label < 0) {
       std::fill_n(logits, classes, 0.0F);
-      continue;
+    } else {
+      losses[static_cast<std::size_t>(row)] =
+          kernels.cross_entropy(classes, logits, bias, label, scale);
     }
-    losses[static_cast<std::size_t>(row)] =
-        kernels.cross_entropy(classes, logits, bias, label, scale);
+    if (rounds) kernels.to_bf16(classes, logits, rounded + row * classes);
   }
   for (const double loss : losses) word_losses += loss;
   stored(count * classes, act.heads.logits);
