@@ -13,7 +13,7 @@ namespace bert::bench {
 double measure_gemm_rate(int threads);
 
 /// One product of 2048^3, FLOP/s, for a sample between two timed iterations: sgemm, or oneDNN's
-/// product of bf16 numbers with fp32 sums.
+/// product of bf16 numbers with fp32 sums in its fastest form.
 double sample_gemm_rate(int threads, bool bf16 = false);
 
 /// Copy between buffers far larger than the caches, bytes read + bytes written per second.
