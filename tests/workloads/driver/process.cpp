@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -40,7 +41,13 @@ Process::Process(const std::vector<std::string>& arguments, const Variables& var
       ::testing::TempDir() + "bert_" + std::to_string(getpid()) + "_" + std::to_string(number++);
   out_path_ = out.empty() ? stem + ".out" : out;
   err_path_ = stem + ".err";
-  std::vector<std::string> words = {program};
+  std::vector<std::string> words;
+  // A program that runs bert_train, and its options: "valgrind -q".
+  if (const char* under = std::getenv("BERT_TRAIN_UNDER"); under != nullptr) {
+    std::istringstream given(under);
+    for (std::string word; given >> word;) words.push_back(word);
+  }
+  words.push_back(program);
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<std::string> settings;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -63,7 +70,7 @@ Process::Process(const std::vector<std::string>& arguments, const Variables& var
   posix_spawn_file_actions_addopen(&actions, 2, err_path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC,
                                    0600);
   const int failed =
-      posix_spawnp(&pid_, program.c_str(), &actions, nullptr, argv.data(), envp.data());
+      posix_spawnp(&pid_, words.front().c_str(), &actions, nullptr, argv.data(), envp.data());
   posix_spawn_file_actions_destroy(&actions);
   if (failed != 0) {
     throw std::runtime_error("cannot start " + program);
