@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <iterator>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -60,5 +61,18 @@ struct SummaryOptions {
 /// median, spread, intervals, per GPU, speedup, efficiency, precision speedup, FLOPs; and makes
 /// keys unique ("#2"). May be called again. Returns notices, for example that the base is unknown.
 std::vector<Notice> summarize(ResultSet& results, const SummaryOptions& options = {});
+
+// What a reader states about a result after it was measured, and what follows from it.
+
+struct Assumptions {
+  std::optional<double> peak_tflops;      ///< dense peak of one GPU, where the list has none
+  std::optional<double> train_sequences;  ///< sequences of a whole training
+  std::string flops_formula = {};         ///< a key of flops_formulas(); empty: that of each cell
+};
+
+/// TFLOPS, MFU and HFU by the stated formula and against the stated peak (of every cell whose model
+/// is known), time to train at the measured rate. Nothing else changes: medians and speedups stay
+/// as they were measured.
+void apply_assumptions(ResultSet& results, const Assumptions& what);
 
 }  // namespace bertbench

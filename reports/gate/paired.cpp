@@ -12,6 +12,9 @@
 #include <utility>
 
 #include "parsers/core/text.h"
+#include "reports/gate/loss_gate.h"
+#include "reports/gate/memory_gate.h"
+#include "reports/gate/parts_gate.h"
 #include "reports/gate/shared_shift.h"
 #include "reports/gate/verdict_words.h"
 #include "reports/model/cell_match.h"

@@ -1,19 +1,24 @@
 #include "reports/measure/estimators.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
+#include <ranges>
+#include <span>
+#include <vector>
 
 #include "parsers/core/notice.h"
-#include "reports/measure/expected_error.h"
 #include "reports/stats/arrival_clock.h"
-#include "reports/stats/bar_clock.h"
 #include "reports/stats/clock.h"
+#include "reports/stats/summary.h"
 
 namespace bertbench {
 namespace {
 
-constexpr std::array<std::string_view, 10> kNames{
+constexpr std::array<std::string_view, 10> kEstimatorNames{
     "step_time", "counter_clock", "unsmoothed",   "printed_last",  "printed",
     "arrival",   "log_summary",   "printed_mean", "printed_first", "total_time"};
 constexpr std::size_t kChosenByDefault = 7;
@@ -159,11 +164,11 @@ bool is_contradicted_by_statement(std::span<const Estimate> estimates) {
 
 }  // namespace
 
-std::span<const std::string_view> estimator_names() { return kNames; }
+std::span<const std::string_view> estimator_names() { return kEstimatorNames; }
 
 bool chosen_by_default(std::string_view estimator) {
-  return std::find(kNames.begin(), kNames.begin() + kChosenByDefault, estimator) !=
-         kNames.begin() + kChosenByDefault;
+  return std::find(kEstimatorNames.begin(), kEstimatorNames.begin() + kChosenByDefault,
+                   estimator) != kEstimatorNames.begin() + kChosenByDefault;
 }
 
 double seconds_of_run(const RunLog& log) {
@@ -302,6 +307,357 @@ bool total_is_of_other_work(double total, std::span<const double> rates, bool by
   return !rates.empty() && std::ranges::all_of(rates, [&](double rate) {
     return total / rate > kIncredible || (!by_own_times && rate / total > kIncredible);
   });
+}
+
+namespace {
+
+double square(double x) { return x * x; }
+
+// The power of ten that all values are multiples of: the last digit that was printed. 0 where more
+// digits stand than matter, as in DLLogger's lines.
+double digit_of(std::span<const double> values) {
+  constexpr double kRounding = 1e-6;  // of a value that went through a double
+  const auto [low, high] = std::ranges::minmax(values);
+  if (low == high) return 0;  // no last digit shows
+  double digit = 1;
+  for (int decimals = 0; decimals <= 9; ++decimals, digit /= 10) {
+    const bool all = std::ranges::all_of(values, [&](double value) {
+      const double n = value / digit;
+      return std::abs(n - std::round(n)) <= kRounding * std::max(1.0, std::abs(n)) && n < 1e12;
+    });
+    if (all) return digit;
+  }
+  return 0;
+}
+
+double deviation_of(std::span<const double> values) {
+  return values.size() > 1 ? standard_deviation(values) : 0;
+}
+
+}  // namespace
+
+double error_of_printed(std::span<const Record> window, double Record::*value) {
+  const bool rates = value == &Record::printed_rate;
+  std::vector<double> values, times;  // as printed; seconds an iteration that they imply
+  double iterations = 0, missing = 0, missing_records = 0;
+  for (const Record& record : window) {
+    const double own = record.*value;
+    const auto work = static_cast<double>(std::max<std::int64_t>(1, record.iterations));
+    if (!(own > 0) || !std::isfinite(own)) {
+      if (values.empty()) continue;  // where the window begins, for every clock
+      missing += work;
+      missing_records += 1;
+      continue;
+    }
+    iterations += work;
+    values.push_back(own);
+    times.push_back(rates ? 1 / own : own / work);
+  }
+  if (values.empty()) return kUnknown;
+  const auto n = static_cast<double>(times.size());
+  const double digits = digit_of(values) / std::sqrt(12.0) / mean(values) / std::sqrt(n);
+  const double mean_time = mean(times);
+  const double variation = mean_time > 0 ? deviation_of(times) / mean_time : 0;
+  // The sum of own seconds is that of all iterations by what a record is: only rates may be of one.
+  const double per_record = iterations / n;
+  const double sampled = rates ? std::max(0.0, 1 - 1 / per_record) : 0;
+  const double spread = variation * std::sqrt(sampled / n);
+  const double gaps =
+      missing > 0 ? variation * missing / (iterations + missing) / std::sqrt(missing_records) : 0;
+  return std::sqrt(square(digits) + square(spread) + square(gaps));
+}
+
+double error_of_smoothed(const Record* before, std::span<const Record> window) {
+  constexpr double kHalfDigit = 0.005;   // of tqdm's rates, it/s or s/it with two decimals
+  constexpr double kTrails = 0.7 / 0.3;  // of tqdm's smoothing, see the header
+  constexpr double kHole = 2;            // times the usual iterations of a redraw
+  double seconds = 0, n = 0, rounding = 0;
+  std::vector<double> works;
+  const Record* first = before;
+  const Record* last = nullptr;
+  for (const Record& record : window) {
+    const double rate = record.printed_rate;
+    if (!(rate > 0) || !std::isfinite(rate)) continue;
+    works.push_back(static_cast<double>(std::max<std::int64_t>(1, record.iterations)));
+    seconds += works.back() / rate;
+    rounding += square(kHalfDigit * std::min(rate, 1 / rate)) / 3;
+    n += 1;
+    last = &record;
+    if (first == nullptr || !(first->printed_rate > 0)) first = &record;
+  }
+  if (last == nullptr || !(seconds > 0)) return kUnknown;
+  // Each redraw is of as many iterations as a record is on the average. In a log with a hole the
+  // record after it had redraws that are not there
+  // (quoted/tqdm.redraws_that_were_left_out_leave_the_expected_error_as_it_is).
+  const double average = static_cast<double>(window.back().step - first->step) /
+                         std::max(1.0, n - (first == before ? 0 : 1));
+  const double per_redraw = std::min(average, kHole * median(std::move(works)));
+  const double change = per_redraw * (1 / last->printed_rate - 1 / first->printed_rate);
+  return std::sqrt(square(kTrails * change / seconds) + rounding / square(n));
+}
+
+double excess_of_mean(std::span<const Record> window, double Record::*rate) {
+  double sum = 0, lines = 0, iterations = 0, time = 0;
+  for (const Record& record : window) {
+    const double own = record.*rate;
+    if (!(own > 0) || !std::isfinite(own)) continue;
+    const auto work = static_cast<double>(std::max<std::int64_t>(1, record.iterations));
+    sum += own;
+    lines += 1;
+    iterations += work;
+    time += work / own;
+  }
+  return lines > 0 && time > 0 ? sum / lines / (iterations / time) - 1 : kUnknown;
+}
+
+namespace {
+
+constexpr double kStatedApart = 1.9;
+constexpr std::size_t kRecordsOfBoth = 3;  // that have times and a stated rate
+
+// By times and facts over as stated, of each record that has both.
+std::vector<double> ratios_of(const RunLog& log, std::span<const Record> window,
+                              std::int64_t per_iteration) {
+  std::vector<double> out;
+  if (log.rate_unit != RateUnit::sequences_per_second) return out;
+  for (const Record& record : window) {
+    if (!(record.seconds > 0) || !(record.printed_rate > 0) || record.iterations < 1) continue;
+    const double work = static_cast<double>(record.iterations) * static_cast<double>(per_iteration);
+    out.push_back(work / record.seconds / record.printed_rate);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<Notice> stated_rate_is_apart(const RunLog& log, std::span<const Record> window,
+                                           std::int64_t per_iteration) {
+  const auto ratios = ratios_of(log, window, per_iteration);
+  if (ratios.size() < kRecordsOfBoth) return std::nullopt;
+  const double ratio = quantile(ratios, 0.5);
+  if (!(std::max(ratio, 1 / ratio) >= kStatedApart)) return std::nullopt;
+  return make_notice(NoticeCode::stated_rate_apart, 0, std::max(ratio, 1 / ratio),
+                     ratio > 1 ? "many" : "few");
+}
+
+std::optional<Notice> mean_of_rates_misleads(std::span<const Record> window, RateUnit unit) {
+  constexpr double kMisleads = 0.03;
+  double sum = 0, lines = 0, iterations = 0, time = 0;
+  for (const Record& record : window) {
+    if (!(record.printed_rate > 0) || !std::isfinite(record.printed_rate)) continue;
+    const auto work = static_cast<double>(std::max<std::int64_t>(1, record.iterations));
+    sum += record.printed_rate;
+    lines += 1;
+    iterations += work;
+    time += work / record.printed_rate;
+  }
+  if (lines < 2 || !(time > 0)) return std::nullopt;
+  const double above = sum / lines / (iterations / time) - 1;
+  if (!(above >= kMisleads)) return std::nullopt;
+  return make_notice(NoticeCode::mean_of_rates_misleads, 0, sum / lines, name(unit), 100 * above,
+                     iterations / time);
+}
+
+namespace {
+
+constexpr double kHalfDigit = 0.005;       ///< of a rate with two decimals, it/s or s/it
+constexpr std::size_t kFewestRedraws = 3;  ///< redraws
+/// Seconds that lie between the moment that a rate is of and the one that the bar's clock shows
+/// next to it: the bar is formatted in between.
+constexpr double kFormatting_s = 0.01;
+constexpr double kSure = 3;           ///< standard deviations
+constexpr std::size_t kAround = 512;  ///< records before and after the window
+/// How often the sum of the intervals holds the rates at its ends, squared: 1/0.3 and 0.7/0.3
+/// times.
+constexpr double kEnds = 1 / 0.09 + 0.49 / 0.09;
+
+// What the rounding leaves open of one rate, relative, one standard deviation of a uniform error.
+double rounding_of(double rate) { return kHalfDigit * std::min(rate, 1 / rate) / std::sqrt(3.0); }
+
+// By how much the moments of one reading miss the seconds that the bar shows, whatever its shift.
+struct Fit {
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+
+  void see(double shown_s, double upto_s, double moment_s) {
+    low = std::max(low, shown_s - moment_s);
+    high = std::min(high, upto_s - moment_s);
+  }
+  [[nodiscard]] double miss_s() const { return std::max(0.0, low - high); }
+};
+
+class Reader {
+ public:
+  Reader(const RunLog& log, const Window& window)
+      : records_(log.records), begin_(window.first), end_(window.last), log_(log) {
+    window_first_ = begin_;
+    // The record before the window ends where the window begins.
+    if (begin_ > 0) --begin_;
+    while (begin_ < end_ && !known(begin_)) ++begin_;
+    while (end_ > begin_ && !known(end_ - 1)) --end_;
+    // What stands around a short window also shows how the bar smooths.
+    from_ = begin_;
+    upto_ = end_;
+    if (begin_ == end_) return;
+    while (from_ > 0 && begin_ - from_ < kAround && follows(from_)) --from_;
+    while (upto_ < records_.size() && upto_ - end_ < kAround && follows(upto_)) ++upto_;
+  }
+
+  [[nodiscard]] std::optional<BarRate> read() {
+    if (end_ < begin_ + kFewestRedraws || !goes_forward()) return std::nullopt;
+    const double rounding = mean_rounding();
+    std::vector<Found> found;
+    for (std::size_t reading = 0; reading < kBarReadings; ++reading) {
+      if (auto one = read_as(reading, rounding)) found.push_back(*one);
+    }
+    // The moments of a bar that was seen from its creation on need no shift.
+    if (std::ranges::any_of(found, &Found::unshifted)) {
+      std::erase_if(found, [](const Found& one) { return !one.unshifted; });
+    }
+    if (found.empty()) return std::nullopt;
+    const Found& taken = *std::ranges::min_element(found, {}, &Found::miss_s);
+    const auto [low, high] = std::ranges::minmax(found | std::views::transform(&Found::between));
+    const double between = taken.between;
+    BarRate best = taken.rate;
+    const double other = std::max(high - between, between - low) / between;
+    const double cut_off = std::max(log_.clock_resolution_s - 1, 0.0) / best.seconds;
+    best.error = std::sqrt(square(best.error) + square(other) + square(cut_off));
+    return best;
+  }
+
+ private:
+  struct Found {
+    BarRate rate;
+    double miss_s = 0;
+    double between = 0;      ///< iterations/s between the first and the last redraw
+    bool unshifted = false;  ///< the moments fit as they are, from the bar's creation on
+  };
+
+  [[nodiscard]] bool known(std::size_t i) const {
+    return std::isfinite(records_[i].bar_s[two_means]) && std::isfinite(records_[i].time_s);
+  }
+
+  // Record `i` goes on where the one before it stood, by counter and clock.
+  [[nodiscard]] bool follows(std::size_t i) const {
+    const Record& before = records_[i - 1];
+    const Record& after = records_[i];
+    return known(i - 1) && known(i) && after.step > before.step &&
+           clock_of(after) >= clock_of(before) && after.merged == 1 && before.merged == 1;
+  }
+
+  // One stretch of one bar, or of bars that follow one another.
+  [[nodiscard]] bool goes_forward() const {
+    for (std::size_t i = begin_ + 1; i < end_; ++i) {
+      if (!follows(i)) return false;
+    }
+    return true;
+  }
+
+  [[nodiscard]] double mean_rounding() const {
+    double sum = 0, n = 0;
+    for (std::size_t i = begin_; i < end_; ++i) {
+      if (!(records_[i].printed_rate > 0)) continue;
+      sum += rounding_of(records_[i].printed_rate);
+      n += 1;
+    }
+    return n > 0 ? sum / n : 0;
+  }
+
+  // A record keeps the second of its first redraw and of its last one. Of one counter value that
+  // was drawn again the moment lies between; records that were joined have that of the last one's.
+  [[nodiscard]] double shown_from(std::size_t i) const {
+    const Record& record = records_[i];
+    const bool joined = record.iterations > 1 && i + 1 < records_.size();
+    return std::isnan(record.first_time_s) || joined ? record.time_s : record.first_time_s;
+  }
+
+  // A bar is created at counter 0. Not where a log has lost its head: what it shows first is then
+  // far from 0 next to its other intervals.
+  [[nodiscard]] bool from_zero() const {
+    const Record& first = records_[0];
+    if (from_ != 0 || first.step != first.iterations) return false;
+    std::int64_t longest = 0;
+    for (std::size_t i = 1; i < upto_; ++i) {
+      longest = std::max(longest, records_[i].step - records_[i - 1].step);
+    }
+    return first.step <= 2 * longest;
+  }
+
+  [[nodiscard]] std::optional<Found> read_as(std::size_t reading, double rounding) const {
+    Fit fit;
+    const auto moment = [&](std::size_t i) {
+      return static_cast<double>(records_[i].bar_s[reading]);
+    };
+    std::size_t last = end_ - 1;
+    // A bar that is closed shows the mean rate of all its time. Where the log's last redraw may be
+    // that one and the moments differ, the redraw before is the mark.
+    if (end_ == records_.size() && reading != overall_mean) {
+      const auto as_mean = static_cast<double>(records_[last].bar_s[overall_mean]);
+      const bool fits = as_mean >= shown_from(last) && as_mean < records_[last].time_s + 1;
+      if (fits && std::abs(as_mean - moment(last)) > kFormatting_s) --last;
+    }
+    if (last < begin_ + kFewestRedraws - 1) return std::nullopt;
+    // The log's last redraw may be that of a bar that was closed: it says nothing of the
+    // smoothing.
+    std::size_t fit_end = upto_ == end_ ? last + 1 : upto_;
+    if (fit_end == records_.size() && upto_ > end_) --fit_end;
+    for (std::size_t i = from_; i < fit_end; ++i) {
+      fit.see(shown_from(i), records_[i].time_s + 1, moment(i));
+    }
+    // Relative, of the time from `begin_s` to the last moment.
+    const auto digits_from = [&](double begin_s, double intervals) {
+      if (reading == overall_mean) {  // each moment is n over a rounded rate
+        return rounding * std::hypot(moment(last), begin_s) / (moment(last) - begin_s);
+      }
+      if (reading == newest_interval) return rounding / std::sqrt(intervals);
+      return rounding * std::sqrt(intervals - 1 + kEnds) / intervals;
+    };
+    const auto intervals = static_cast<double>(last - begin_);
+    if (!(moment(last) > moment(begin_))) return std::nullopt;
+    // The sum of the rounding errors walks off the clock, the farther the longer the stretch is.
+    const auto fitted = static_cast<double>(fit_end - 1 - from_);
+    const double fitted_s = moment(fit_end - 1) - moment(from_);
+    const double walk = reading == overall_mean
+                            ? rounding * moment(fit_end - 1)
+                            : rounding * std::sqrt(fitted - 1 + kEnds) / fitted * fitted_s;
+    const double allowed_s = kFormatting_s + kSure * walk;
+    Found out;
+    out.miss_s = fit.miss_s();
+    if (out.miss_s > allowed_s) return std::nullopt;
+    out.unshifted = from_zero() && fit.low <= allowed_s && fit.high >= -allowed_s;
+    // For a window from its creation on that is a mark as well.
+    const bool at_zero = out.unshifted && window_first_ == 0 && begin_ == 0;
+    const double begin_s = at_zero ? 0 : moment(begin_);
+    const std::int64_t counted = at_zero ? 0 : records_[begin_].step;
+    const double digits = digits_from(begin_s, intervals + (at_zero ? 1 : 0));
+    // What a redraw that is no mark has counted is taken to go on at the newest rate, and may have
+    // taken between nothing and twice that.
+    const auto left = static_cast<double>(records_[end_ - 1].step - records_[last].step);
+    const double left_s = left > 0 ? left / records_[last].printed_rate : 0;
+    out.between = static_cast<double>(records_[last].step - records_[begin_].step) /
+                  (moment(last) - moment(begin_));
+    BarRate& rate = out.rate;
+    rate.iterations = static_cast<double>(records_[last].step - counted) + left;
+    rate.seconds = moment(last) - begin_s + left_s;
+    if (!(rate.seconds > 0) || !(rate.iterations > 0)) return std::nullopt;
+    const double guessed = 2 * left_s / std::sqrt(12.0) / rate.seconds;
+    rate.error = std::hypot(digits, out.miss_s / rate.seconds, guessed);
+    return out;
+  }
+
+  std::span<const Record> records_;
+  std::size_t begin_, end_;  ///< marks of the window
+  std::size_t from_ = 0,
+              upto_ = 0;  ///< the redraws by which the ways of smoothing are distinguished
+  std::size_t window_first_ = 0;
+  const RunLog& log_;
+};
+
+}  // namespace
+
+std::optional<BarRate> counter_over_bar_rates(const RunLog& log, const Window& window) {
+  if (log.clock_is_wall || !(log.clock_resolution_s >= 1)) return std::nullopt;
+  return Reader(log, window).read();
 }
 
 }  // namespace bertbench

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,7 +18,7 @@ namespace bertbench {
 ///   step_time      iterations over the sum of per-step latencies in the window
 ///   counter_clock  counter difference over elapsed or time stamps in the window
 ///   unsmoothed     counter difference over the moments that a bar's smoothed rates imply, within
-///                  the whole seconds that it shows (stats/bar_clock.h)
+///                  the whole seconds that it shows (counter_over_bar_rates)
 ///   printed_last   work over the time that the last redraws of a bar per step imply
 ///   printed        work over the time that the printed rates imply, their harmonic mean by work
 ///                  (logs without redraws)
@@ -39,8 +40,8 @@ struct Estimate {
   bool whole_seconds = false;  ///< from a clock that shows whole seconds
   /// Never the default: lines that came in bursts, times that are longer than the clock allows.
   bool misleads = false;
-  /// Expected relative error as the rate of the window (expected_error.h); unknown for those of the
-  /// whole run until there is a rate of the window to compare with.
+  /// Expected relative error as the rate of the window (error_of_printed() and the like); unknown
+  /// for those of the whole run until there is a rate of the window to compare with.
   double error = kUnknown;
 };
 
@@ -77,5 +78,86 @@ void compare_errors(std::span<Estimate> estimates);
 /// Sequences of the whole run as stated, or applied optimizer steps times their sequences.
 [[nodiscard]] std::optional<double> sequences_of_run(
     const RunLog& log, std::optional<std::int64_t> sequences_per_optimizer_step);
+
+// What error is to be expected of an estimate of a window's throughput.
+//
+// An estimate is the window's work over a time; its expected error is the standard deviation of
+// that time over the time, by the model of where the time comes from. Independent parts are added
+// in quadrature; what is known to lean to one side counts in full. docs/numbers.md has the table,
+// with predicted errors next to the true ones of logs that were clocked from outside.
+
+/// Expected errors below this (relative) count as equal: a log cannot show which of two such
+/// estimates is the better one, since the time between its lines (logging, loading, from a step's
+/// end to its stamp) is in no model.
+inline constexpr double kEqualErrors = 0.005;
+
+/// Of a mean by work of values that are each printed once, `Record::seconds` or
+/// `Record::printed_rate`:
+///   - digits: the values are multiples of a power of ten (found from them where they differ), so
+///   each is off by a
+///     uniform half of it, and n of them by that over the root of n;
+///   - spread: a record of k iterations may state its last one only (a timer read every k
+///     steps), so that the n records are a sample of k n: the coefficient of variation of the times
+///     that they imply, over the root of n, times the root of 1 - 1/k. A record of one iteration
+///     has no such part. Where the values are of all k iterations, they hardly differ and the part
+///     is small by itself;
+///   - gaps: the work of records without the value takes as long as the others' on the average, the
+///     coefficient of variation times its share over the root of its records. Those before the
+///     first value are not counted: a window of records begins with the time that no log states.
+/// Unknown when no record has the value.
+[[nodiscard]] double error_of_printed(std::span<const Record> window, double Record::*value);
+
+/// Of the rates of a bar that smooths them with tqdm's default of 0.3: their harmonic mean trails
+/// the window, as the sum of the times is that of the smoothed ones and 0.7/0.3 times the
+/// difference of the smoothed time between the window's ends; and the rounding of the rates.
+/// `before`: the record before the window, null when there is none.
+[[nodiscard]] double error_of_smoothed(const Record* before, std::span<const Record> window);
+
+/// By how much the arithmetic mean of rates is above their mean by work over time.
+[[nodiscard]] double excess_of_mean(std::span<const Record> window, double Record::*rate);
+
+// Notices about the rates that a log states.
+
+/// What to report when the sequences/s that the log states and those of its own times and the facts
+/// are apart by a factor of 1.9 or more, as they are when a batch, the world size or the
+/// accumulation is wrong, or the stated rate is one card's. Each record of the window is compared
+/// with itself and the median taken, so that warm-up and stalls do not matter. Nothing when they
+/// agree or fewer than three records have both. `per_iteration`: sequences by the facts.
+[[nodiscard]] std::optional<Notice> stated_rate_is_apart(const RunLog& log,
+                                                         std::span<const Record> window,
+                                                         std::int64_t per_iteration);
+
+/// What to report when the plain mean of the window's printed rates is 3 % or more above the work
+/// over the time that they add up to. Rates of intervals that differ, by a warm-up or an evaluation
+/// within, have no mean that is a throughput. Nothing when they agree. `unit`: of the rates.
+[[nodiscard]] std::optional<Notice> mean_of_rates_misleads(std::span<const Record> window,
+                                                           RateUnit unit);
+
+// The clock of a progress bar, read finer than the whole seconds that it shows.
+
+struct BarRate {
+  double iterations = 0;  ///< counter difference between the marks, > 0
+  double seconds = 0;     ///< by the bar's rates, the smoothing undone, > 0
+  double error = 0;       ///< expected relative error of the rate, one standard deviation
+};
+
+/// Work over time by the moments that a bar's smoothed rates imply (Record::bar_s), for the way of
+/// smoothing that fits the bar's own clock: with one shift for all, the moment of every redraw lies
+/// within the second that the bar shows there. Nothing where none of them does, as where redraws
+/// are missing or several bars were mixed, where the moments are unknown, or where fewer than three
+/// redraws are in the window.
+///
+/// The expected error is, in quadrature,
+///   - the rounding of the rates to two decimals (it/s or s/it), uniform and independent: the sum
+///     of the intervals holds the rate of its last redraw 1/0.3 times, that of the first one
+///     0.7/0.3 times and the others once;
+///   - by how much the moments miss the shown seconds at most;
+///   - what the last redraw of a bar that is closed has counted, which shows the mean rate of all
+///   its
+///     time: that goes on at the rate before, uniform between nothing and twice the time;
+///   - the spread of the ways of smoothing that fit as well, where the window is short;
+///   - seconds that earlier bars of the run cut off (RunLog::clock_resolution_s above 1).
+[[nodiscard]] std::optional<BarRate> counter_over_bar_rates(const RunLog& log,
+                                                            const Window& window);
 
 }  // namespace bertbench

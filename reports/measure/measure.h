@@ -1,7 +1,9 @@
 // Measuring: run log -> trial. Pure functions on values; nothing is printed.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "parsers/core/facts.h"
@@ -11,6 +13,15 @@
 #include "reports/model/result_set.h"
 
 namespace bertbench {
+
+/// Memory in the words of a trainer that ran out of it.
+/// What was wanted and what there was, as the line of an out-of-memory failure says:
+///   bert_train  "... needs 4096 MiB of memory, 1024 MiB are available"
+///   PyTorch     "Tried to allocate 2.00 GiB (GPU 0; 15.78 GiB total capacity; 13.40 GiB already
+///               allocated ..." and "... GPU 0 has a total capacity of 79.15 GiB ... this process
+///               has 77.90 GiB memory in use"; the peak is what was held plus what was asked for
+/// None when the text holds no such numbers.
+[[nodiscard]] std::optional<MemoryRecord> memory_of_failure(std::string_view text);
 
 struct MeasureOptions {
   Facts given;            ///< facts of the command line, trusted above the log's and the path's

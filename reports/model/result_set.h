@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,10 +16,42 @@
 #include "parsers/core/outcome.h"
 #include "parsers/core/run_log.h"
 #include "reports/model/identity.h"
-#include "reports/model/json_box.h"
 #include "reports/model/steadiness.h"
 
 namespace bertbench {
+
+/// JsonBox: a JSON value inside a struct whose header does not include nlohmann/json.hpp, which
+/// costs more than a second of compile time in each file that includes it.
+/// Owns one JSON value, null at first; a copy copies the value. Whoever reads or writes inside it
+/// (`*box`, `box->`) includes nlohmann/json.hpp.
+class JsonBox {
+ public:
+  using Json = nlohmann::ordered_json;
+
+  JsonBox();
+  JsonBox(const Json& value);  // NOLINT(google-explicit-constructor): a JSON value is one
+  JsonBox(Json&& value);       // NOLINT(google-explicit-constructor)
+  JsonBox(const JsonBox& other);
+  JsonBox(JsonBox&& other) noexcept;
+  JsonBox& operator=(const JsonBox& other);
+  JsonBox& operator=(JsonBox&& other) noexcept;
+  ~JsonBox();
+
+  [[nodiscard]] static JsonBox object();  ///< {}
+  [[nodiscard]] bool is_null() const;
+  [[nodiscard]] bool is_object() const;
+
+  /// A box that was moved from holds null again when it is looked at.
+  [[nodiscard]] const Json& operator*() const;
+  [[nodiscard]] Json& operator*();
+  [[nodiscard]] const Json* operator->() const { return &**this; }
+  [[nodiscard]] Json* operator->() { return &**this; }
+
+  friend bool operator==(const JsonBox& a, const JsonBox& b);
+
+ private:
+  std::unique_ptr<Json> value_;  ///< nothing: null
+};
 
 inline constexpr std::string_view kResultSchema = "bertbench.result/1";
 
@@ -84,7 +118,7 @@ struct RankRecord {
     double own_s = 0;
     double ratio = 0;          ///< its time over the median of the others'
     std::int64_t windows = 0;  ///< stretches that were judged
-    std::int64_t slow = 0;     ///< of them so much slower that they count (stats/stragglers.h)
+    std::int64_t slow = 0;     ///< of them so much slower that they count (measure/ranks.h)
     std::int64_t slowest = 0;  ///< of them in which no rank took longer
   };
   /// The least, median and largest own time of its ranks.
@@ -169,7 +203,7 @@ struct Trial {
   std::map<std::string, double> estimators;     ///< name -> rate, in unit()
   std::map<std::string, double> resolution;     ///< estimator -> relative resolution of its clock
   /// estimator -> expected relative error as the rate of the window
-  /// (reports/measure/expected_error.h)
+  /// (reports/measure/estimators.h)
   std::map<std::string, double> expected_error;
   std::optional<Reconciliation> reconciliation;
   std::optional<StepTimes> step_time;

@@ -21,7 +21,7 @@ enum class Steadiness {
   return kNames[static_cast<std::size_t>(steadiness)];
 }
 
-/// Iterations at a regular distance that take longer (found by reports/stats/periodic.h).
+/// Iterations at a regular distance that take longer (found by reports/measure/series_shape.h).
 struct PeriodicWork {
   std::int64_t period = 0;  ///< iterations between two slow ones
   std::int64_t phase = 0;   ///< slow where (counter mod period) is this, 0 <= phase < period

@@ -1,14 +1,505 @@
 #include "reports/output/dlperf.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "parsers/core/text.h"
 #include "parsers/core/trainer_options.h"
 #include "reports/output/value_text.h"
 #include "reports/stats/summary.h"
 
+namespace bertbench::dlperf {
+namespace {
+
+bool has(std::string_view text, std::string_view what) {
+  return text.find(what) != std::string_view::npos;
+}
+
+std::size_t digits_at(std::string_view text, std::size_t at) {
+  std::size_t n = 0;
+  while (at + n < text.size() && digit(text[at + n])) ++n;
+  return n;
+}
+
+/// The first "<key><digits>.<digits><tail>" of the line.
+std::optional<double> decimal_between(std::string_view text, std::string_view key,
+                                      std::string_view tail) {
+  for (auto at = text.find(key); at != std::string_view::npos; at = text.find(key, at + 1)) {
+    const std::size_t begin = at + key.size();
+    const std::size_t whole = digits_at(text, begin);
+    const std::size_t point = begin + whole;
+    if (whole == 0 || point >= text.size() || text[point] != '.') continue;
+    const std::size_t fraction = digits_at(text, point + 1);
+    const std::size_t end = point + 1 + fraction;
+    if (fraction > 0 && text.substr(end).starts_with(tail)) {
+      return to_double(text.substr(begin, end - begin));
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> integer_at(std::string_view text, std::size_t at) {
+  const std::size_t n = digits_at(text, at);
+  return n > 0 && n < 16 ? to_int(text.substr(at, n)) : std::nullopt;
+}
+
+/// "H:M:S.ffffff" at `at`, in microseconds.
+std::optional<std::int64_t> time_of_day(std::string_view text, std::size_t at) {
+  std::int64_t parts[3] = {};
+  for (int i = 0; i < 3; ++i) {
+    const std::size_t n = digits_at(text, at);
+    if (n < 1 || n > 2) return std::nullopt;
+    parts[i] = *to_int(text.substr(at, n));
+    at += n;
+    if (at >= text.size() || text[at] != (i < 2 ? ':' : '.')) return std::nullopt;
+    ++at;
+  }
+  const std::size_t n = std::min<std::size_t>(6, digits_at(text, at));
+  if (n == 0) return std::nullopt;
+  std::int64_t micros = *to_int(text.substr(at, n));
+  for (std::size_t k = n; k < 6; ++k) micros *= 10;
+  return ((parts[0] * 60 + parts[1]) * 60 + parts[2]) * 1'000'000 + micros;
+}
+
+/// The first "YYYY-M-D H:M:S.ffffff" of the line, in microseconds since some day.
+std::optional<std::int64_t> date_and_time(std::string_view text) {
+  for (std::size_t at = 0; at + 16 < text.size(); ++at) {
+    if (!digit(text[at]) || digits_at(text, at) != 4 || text[at + 4] != '-') continue;
+    std::size_t i = at + 5;
+    const std::size_t month = digits_at(text, i);
+    if (month < 1 || month > 2 || i + month >= text.size() || text[i + month] != '-') continue;
+    const auto m = *to_int(text.substr(i, month));
+    i += month + 1;
+    const std::size_t day = digits_at(text, i);
+    if (day < 1 || day > 2) continue;
+    const auto d = *to_int(text.substr(i, day));
+    const auto clock = time_of_day(text, i + day + 1);
+    if (!clock) continue;
+    // Days of the civil calendar (years begin in March, so that leap days come last).
+    const std::int64_t year = *to_int(text.substr(at, 4)) - (m <= 2 ? 1 : 0);
+    const std::int64_t days = 365 * year + year / 4 - year / 100 + year / 400 +
+                              (153 * (m + (m > 2 ? -3 : 9)) + 2) / 5 + d;
+    return days * 86'400'000'000 + *clock;
+  }
+  return std::nullopt;
+}
+
+double pairwise_sum(const double* values, std::size_t n) {
+  if (n < 8) {
+    double sum = 0;
+    for (std::size_t i = 0; i < n; ++i) sum += values[i];
+    return sum;
+  }
+  constexpr std::size_t kBlock = 128;
+  if (n > kBlock) {
+    const std::size_t half = n / 2 - n / 2 % 8;
+    return pairwise_sum(values, half) + pairwise_sum(values + half, n - half);
+  }
+  double lane[8];
+  std::copy_n(values, 8, lane);
+  std::size_t i = 8;
+  for (; i + 8 <= n; i += 8) {
+    for (std::size_t k = 0; k < 8; ++k) lane[k] += values[i + k];
+  }
+  double sum =
+      ((lane[0] + lane[1]) + (lane[2] + lane[3])) + ((lane[4] + lane[5]) + (lane[6] + lane[7]));
+  for (; i < n; ++i) sum += values[i];
+  return sum;
+}
+
+}  // namespace
+
+double numpy_mean(const std::vector<double>& values) {
+  return pairwise_sum(values.data(), values.size()) / static_cast<double>(values.size());
+}
+
+double python_round(double value, int digits) {
+  return to_double(fmt::format("{:.{}f}", value, digits)).value_or(value);
+}
+
+}  // namespace bertbench::dlperf
+
 namespace bertbench {
+namespace {
+
+using namespace dlperf;
+
+std::vector<double> slice(const std::vector<double>& values, std::int64_t from, std::int64_t to) {
+  const auto n = static_cast<std::int64_t>(values.size());
+  from = std::clamp<std::int64_t>(from, 0, n);
+  to = std::clamp<std::int64_t>(to, from, n);
+  return {values.begin() + from, values.begin() + to};
+}
+
+class Script : public DlperfScript {
+ public:
+  Script(std::string_view path, std::string_view estimator, const DlperfPlace& place,
+         DlperfWindow window)
+      : place_(place) {
+    out_.script = path;
+    out_.estimator = estimator;
+    out_.window = window;
+    if (place.nodes > 9) {
+      note("the script reads the number of nodes from one digit and stops with a ValueError here");
+    }
+  }
+
+ protected:
+  void note(std::string text, std::int64_t line = 0) {
+    out_.notices.push_back(
+        make_notice(NoticeCode::dlperf_script, line, out_.script, std::move(text)));
+  }
+  [[nodiscard]] double world() const {
+    return static_cast<double>(place_.nodes * place_.gpus_per_node);
+  }
+  [[nodiscard]] double batch() const { return static_cast<double>(place_.batch_size_per_device); }
+  [[nodiscard]] std::int64_t warmup() const { return out_.window.warmup; }
+  [[nodiscard]] std::int64_t train() const { return out_.window.train; }
+  [[nodiscard]] double iterations() const { return static_cast<double>(train() - warmup()); }
+
+  /// A mean of rates is never below work over time.
+  void report_work_over_time(double mean, std::span<const double> rates) {
+    double seconds = 0;
+    for (const double rate : rates) seconds += 1 / rate;
+    const double right = static_cast<double>(rates.size()) / seconds;
+    if (!(mean / right - 1 > 5e-4)) return;
+    note(fmt::format("the mean of rates, {:.2f}, is {:.2f} % above work over time, {:.2f}", mean,
+                     100 * (mean / right - 1), right));
+  }
+  void too_short(std::string_view what, std::int64_t seen) {
+    note(
+        fmt::format("the log holds {} of {} {}: the script enters 0 into mean and median; left "
+                    "out here",
+                    seen, train(), what));
+  }
+
+  DlperfPlace place_;
+  DlperfSpeed out_;
+};
+
+class Mxnet final : public Script {
+ public:
+  using Script::Script;
+  void read_line(std::string_view line, std::int64_t) override {
+    if (!has(line, "throughput=")) return;
+    const auto latency = decimal_between(line, "latency=", " ms/batch");
+    if (!latency) {
+      failed_ = true;
+      return;
+    }
+    const double rounded = std::nearbyint(*latency * 10) / 10;
+    speeds_.push_back(1000 / rounded * batch() * world());
+  }
+  DlperfSpeed finish() override {
+    const auto ranks = static_cast<std::size_t>(world());
+    const auto want = static_cast<std::size_t>(train()) * ranks;
+    if (failed_ || speeds_.size() != want) {
+      note(fmt::format("it needs exactly {} lines with a latency and stops with an error at {}",
+                       want, speeds_.size()));
+      return out_;
+    }
+    std::vector<double> steps;
+    for (std::size_t i = 0; i < speeds_.size(); i += ranks) {
+      steps.push_back(median(std::span(speeds_).subspan(i, ranks)));
+    }
+    const std::int64_t from = warmup() <= 100 ? 100 : warmup() - 100;
+    const auto used = slice(steps, from, train());
+    if (used.empty()) return out_;
+    const double mean = numpy_mean(used);
+    out_.speed = round_dlperf(mean);
+    if (from != warmup()) {
+      const auto asked = slice(steps, warmup(), train());
+      note(
+          fmt::format("it begins at line {} where --warmup_batches asks for {}: that would be "
+                      "{:.2f}",
+                      from, warmup(), asked.empty() ? 0.0 : numpy_mean(asked)));
+    }
+    report_work_over_time(mean, used);
+    return out_;
+  }
+
+ private:
+  std::vector<double> speeds_;
+  bool failed_ = false;
+};
+
+/// Scripts that take two time stamps: the lines of numbers `from` and `train`.
+class Timed : public Script {
+ public:
+  using Script::Script;
+  DlperfSpeed finish() override {
+    if (!begin_ || !end_) {
+      too_short("iterations", lines_);
+      return out_;
+    }
+    const double cost = static_cast<double>(*end_ - *begin_) / 1e6;
+    out_.speed = python_round(batch() * world() / (cost / iterations()), 2);
+    correct(cost);
+    return out_;
+  }
+
+ protected:
+  virtual void correct(double) {}
+  void count(std::optional<std::int64_t> time, std::int64_t from) {
+    ++lines_;
+    if (lines_ == from) begin_ = time;
+    if (lines_ == train()) end_ = time;
+  }
+  std::int64_t lines_ = 0;
+  std::optional<std::int64_t> begin_, end_;
+};
+
+class NgcPytorch final : public Timed {
+ public:
+  using Timed::Timed;
+  void read_line(std::string_view line, std::int64_t) override {
+    if (!has(line, "Training Epoch: ")) return;
+    constexpr std::string_view kKey = "Training Iteration: ";
+    const auto at = line.find(kKey);
+    if (at == std::string_view::npos || !has(line.substr(at), "  average_loss")) return;
+    const auto iteration = integer_at(line, at + kKey.size());
+    if (iteration && *iteration > 5) count(date_and_time(line), warmup());
+  }
+};
+
+class Tensorflow final : public Timed {
+ public:
+  using Timed::Timed;
+  void read_line(std::string_view line, std::int64_t) override {
+    if (!has(line, "Train Step:")) return;
+    std::optional<std::int64_t> time;
+    for (std::size_t at = 0; at < line.size() && !time; ++at) {
+      if (digit(line[at]) && (at == 0 || !digit(line[at - 1]))) time = time_of_day(line, at);
+    }
+    count(time, from());
+  }
+
+ private:
+  [[nodiscard]] std::int64_t from() const { return std::max<std::int64_t>(20, warmup()); }
+  void correct(double cost) override {
+    const double taken = static_cast<double>(train() - from());
+    const bool midnight = cost < 0;
+    if (!midnight && taken == iterations()) return;
+    const double right = batch() * world() * taken / (midnight ? cost + 86400 : cost);
+    if (midnight) {
+      note(
+          fmt::format("the log passes midnight and the stamps hold no date: the right value is "
+                      "{:.2f}",
+                      right));
+    } else {
+      note(
+          fmt::format("below 20 warm-up iterations it divides by the wrong count: the right value "
+                      "is {:.2f}",
+                      right));
+    }
+  }
+};
+
+class NgcTensorflow final : public Script {
+ public:
+  using Script::Script;
+  void read_line(std::string_view line, std::int64_t) override {
+    constexpr std::string_view kKey = "Iteration: ";
+    if (!has(line, " throughput_train ") || !has(line, kKey)) return;
+    const auto at = line.find(kKey) + kKey.size();
+    const std::size_t n = digits_at(line, at);
+    if (n < 2 || line[at + n - 1] != '0' || at + n >= line.size() || line[at + n] != ' ') return;
+    if (const auto speed = decimal_between(line, "throughput_train : ", " seq/s")) {
+      speeds_.push_back(*speed);
+    } else {
+      ++unread_;
+    }
+  }
+  DlperfSpeed finish() override {
+    if (unread_ > 0) {
+      note(
+          fmt::format("{} lines do not say seq/s (newer releases say sequences/s): the script "
+                      "stops with an error",
+                      unread_));
+      return out_;
+    }
+    const auto used = slice(speeds_, warmup() / 10, train() / 10);
+    if (used.empty()) {
+      note("no line falls into its window: the mean is nan");
+      return out_;
+    }
+    const double mean = numpy_mean(used);
+    out_.speed = round_dlperf(mean);
+    const auto want = static_cast<std::size_t>(train() / 10 - warmup() / 10);
+    if (used.size() < want) {
+      note(fmt::format("the log ends early: the mean is over {} lines instead of {}", used.size(),
+                       want));
+    }
+    report_work_over_time(mean, used);
+    return out_;
+  }
+
+ private:
+  std::vector<double> speeds_;
+  std::int64_t unread_ = 0;
+};
+
+class Paddle final : public Script {
+ public:
+  using Script::Script;
+  void read_line(std::string_view line, std::int64_t number) override {
+    if (!has(line, "speed:")) return;
+    const auto speed = decimal_between(line, " speed: ", " steps/s");
+    if (!speed) {
+      failed_line_ = number;
+      return;
+    }
+    const auto cards = static_cast<double>(place_.gpus_per_node * place_.batch_size_per_device);
+    speeds_.push_back(python_round(*speed * cards, 4));
+  }
+  DlperfSpeed finish() override {
+    if (failed_line_ > 0) {
+      note("a line with 'speed:' has no steps/s: the script stops with an error", failed_line_);
+      return out_;
+    }
+    const auto used = slice(speeds_, warmup(), train());
+    if (used.empty()) {
+      note("no line falls into its window: the mean is nan");
+      return out_;
+    }
+    const double mean = numpy_mean(used);
+    out_.speed = round_dlperf(mean);
+    if (place_.nodes > 1) {
+      note(
+          fmt::format("steps/s are multiplied by the GPUs of one node only; that is right if this "
+                      "trainer's steps/s are those of all {} nodes together, else the rate is "
+                      "{:.2f}",
+                      place_.nodes, mean * static_cast<double>(place_.nodes)));
+    }
+    if (used.size() < static_cast<std::size_t>(train() - warmup())) {
+      note(fmt::format("the log ends early: the mean is over {} lines", used.size()));
+    }
+    report_work_over_time(mean, used);
+    return out_;
+  }
+
+ private:
+  std::vector<double> speeds_;
+  std::int64_t failed_line_ = 0;
+};
+
+class Mindspore final : public Script {
+ public:
+  using Script::Script;
+  void read_line(std::string_view line, std::int64_t) override {
+    if (done_) return;
+    if (has(line, "epoch:") && has(line, "step:")) {
+      if (const auto at = line.find("step: "); at != std::string_view::npos) {
+        if (const auto step = integer_at(line, at + 6)) step_ = *step;
+      }
+    }
+    if (!has(line, "epoch time:")) return;
+    if (step_ > warmup()) {
+      const auto time = decimal_between(line, "epoch time: ", "");
+      if (time) {
+        milliseconds_ += *time;
+        const auto each = decimal_between(line, "per step time: ", "");
+        steps_ += each && *each > 0 ? std::round(*time / *each) : 1;
+      }
+    }
+    done_ = step_ > train();
+  }
+  DlperfSpeed finish() override {
+    const double cost = milliseconds_ / 1000;
+    if (cost <= 1e-5) {
+      note("no time falls into its window: the script leaves the log out");
+      return out_;
+    }
+    out_.speed = python_round(batch() * world() / (cost / (iterations() * world())), 2);
+    if (steps_ != iterations() * world()) {
+      note(
+          fmt::format("it sums the times of {:.0f} steps of all ranks and divides by {:.0f}: the "
+                      "right value is {:.2f}",
+                      steps_, iterations() * world(), batch() * world() * steps_ / cost));
+    }
+    return out_;
+  }
+
+ private:
+  std::int64_t step_ = 0;
+  double milliseconds_ = 0, steps_ = 0;
+  bool done_ = false;
+};
+
+class Oneflow final : public Script {
+ public:
+  using Script::Script;
+  void read_line(std::string_view line, std::int64_t) override {
+    const auto header = [&](std::string_view key, std::int64_t& into) {
+      if (!line.starts_with(key) || !line.substr(key.size()).starts_with(" = ")) return;
+      if (const auto value = integer_at(line, key.size() + 3)) into = *value;
+    };
+    header("batch_size_per_device", place_.batch_size_per_device);
+    header("gpu_num_per_node", place_.gpus_per_node);
+    header("num_nodes", place_.nodes);
+    if (!line.starts_with("step: ")) return;
+    const auto step = integer_at(line, 6);
+    const auto word = trim(line.substr(line.rfind(' ') + 1));
+    if (step == warmup()) begin_ = to_double(word);
+    if (step == train()) end_ = to_double(word);
+  }
+  DlperfSpeed finish() override {
+    constexpr double kEpoch2001 = 1e9;  // without the added clock the last word is the rate
+    if (!begin_ || !end_ || *begin_ < kEpoch2001 || *end_ < kEpoch2001) {
+      note(fmt::format("the log lacks step {} or {} with its time: the script stops", warmup(),
+                       train()));
+      return out_;
+    }
+    out_.speed = batch() * world() * iterations() / (*end_ - *begin_);
+    return out_;
+  }
+
+ private:
+  std::optional<double> begin_, end_;
+};
+
+}  // namespace
+
+std::unique_ptr<DlperfScript> dlperf_script(std::string_view format, const DlperfPlace& place,
+                                            std::optional<DlperfWindow> window) {
+  const auto make = [&]<class T>(std::string_view path, std::string_view estimator,
+                                 DlperfWindow published, T*) -> std::unique_ptr<DlperfScript> {
+    return std::make_unique<T>(path, estimator, place, window.value_or(published));
+  };
+  if (format == "gluonnlp") {
+    return make("MxNet/BERT/extract_mxnet_logs.py", "step_time", {100, 200},
+                static_cast<Mxnet*>(nullptr));
+  }
+  if (format == "dllogger") {
+    return make("PyTorch/BERT/extract_pytorch_logs_time.py", "counter_clock", {20, 120},
+                static_cast<NgcPytorch*>(nullptr));
+  }
+  if (format == "tf") {
+    return make("LanguageModeling/BERT/extract_tensorflow_logs.py", "printed_mean", {20, 120},
+                static_cast<NgcTensorflow*>(nullptr));
+  }
+  if (format == "timehistory") {
+    return make("TensorFlow/bert/extract_tensorflow_logs_time.py", "counter_clock", {20, 120},
+                static_cast<Tensorflow*>(nullptr));
+  }
+  if (format == "paddle") {
+    return make("PaddlePaddle/bert/extract_paddle_logs.py", "printed_mean", {20, 120},
+                static_cast<Paddle*>(nullptr));
+  }
+  if (format == "mindspore") {
+    return make("MindSpore/bert/extract_mindspore_logs_time.py", "step_time", {20, 120},
+                static_cast<Mindspore*>(nullptr));
+  }
+  if (format == "oneflow") {
+    return make("OneFlow/LanguageModeling/BERT/extract_bert_result.py", "counter_clock", {19, 119},
+                static_cast<Oneflow*>(nullptr));
+  }
+  return nullptr;
+}
+
 namespace {
 
 /// What distinguishes the cells of one model and topology, in a form that may join its name.

@@ -49,4 +49,15 @@ struct RemarkGroup {
 /// True where the notice states only that all of few records are used.
 [[nodiscard]] bool is_warmup_included(const Notice& notice);
 
+// Checks that show how far the numbers of a result can be trusted.
+
+struct ResultCheck {
+  bool good = false;
+  std::string text;    ///< "largest spread (cv) 1.5 %"
+  bool grave = false;  ///< not good, and enough by itself to distrust the whole result
+};
+
+/// Every check, in the order in which a reader wants them; one alone where nothing has a number.
+[[nodiscard]] std::vector<ResultCheck> result_checks(const ResultSet& set);
+
 }  // namespace bertbench

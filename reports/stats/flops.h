@@ -108,4 +108,8 @@ struct FlopsFormula {
 [[nodiscard]] Result<const FlopsFormula*> flops_formula(std::string_view key,
                                                         const std::string& where);
 
+/// Model shapes as JSON files, configs/models/*.json.
+/// Reads one configs/models file. Unknown keys, missing keys and numbers <= 0 are errors.
+[[nodiscard]] Result<ModelShape> read_model_file(const std::string& path);
+
 }  // namespace bertbench

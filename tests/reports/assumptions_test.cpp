@@ -1,8 +1,7 @@
-#include "reports/cells/assumptions.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "reports/cells/summarize.h"
 #include "tests/reports/samples.h"
 
 namespace bertbench {

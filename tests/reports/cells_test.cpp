@@ -6,9 +6,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "reports/cells/grouped_cells.h"
+#include "reports/cells/measured_logs.h"
 #include "reports/cells/spool.h"
-#include "reports/cells/trial_codec.h"
 #include "reports/model/result_io.h"
 #include "reports/output/remarks.h"
 #include "reports/output/render.h"

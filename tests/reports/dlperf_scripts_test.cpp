@@ -1,12 +1,10 @@
 // Expected numbers come from the formulas that Oneflow-Inc/DLPerf's scripts use, run in Python with
 // numpy on the same lines.
-#include "reports/output/dlperf_scripts.h"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "reports/output/dlperf_lines.h"
+#include "reports/output/dlperf.h"
 
 namespace bertbench {
 namespace {

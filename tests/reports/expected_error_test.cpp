@@ -1,4 +1,3 @@
-#include "reports/measure/expected_error.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <fstream>
 
-#include "reports/stats/model_file.h"
 #include "tests/scratch_folder.h"
 
 namespace bertbench {

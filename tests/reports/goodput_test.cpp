@@ -9,8 +9,6 @@
 #include <numeric>
 
 #include "parsers/lines/clock.h"
-#include "reports/studies/goodput/goodput_report.h"
-#include "reports/studies/goodput/read_jobs.h"
 #include "tests/scratch_folder.h"
 
 namespace bertbench {

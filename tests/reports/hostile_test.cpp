@@ -12,7 +12,6 @@
 #include "reports/output/gate_reports.h"
 #include "reports/output/markup.h"
 #include "reports/output/plot/figures.h"
-#include "reports/output/plot/pair_figures.h"
 #include "reports/output/plot/svg.h"
 #include "tests/reports/result_files.h"
 #include "tests/reports/samples.h"

@@ -1,6 +1,6 @@
-#include "reports/measure/memory_text.h"
-
 #include <gtest/gtest.h>
+
+#include "reports/measure/measure.h"
 
 namespace bertbench {
 namespace {

@@ -9,7 +9,6 @@
 
 #include "reports/gate/paired.h"
 #include "reports/output/plot/figures.h"
-#include "reports/output/plot/pair_figures.h"
 #include "reports/output/plot/svg.h"
 #include "tests/reports/samples.h"
 #include "tests/scratch_folder.h"

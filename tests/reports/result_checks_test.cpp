@@ -1,11 +1,10 @@
 // The third card of the HTML report: what makes a result doubtful, and what makes it worthless.
-#include "reports/output/result_checks.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
+#include "reports/output/remarks.h"
 #include "tests/reports/samples.h"
 
 namespace bertbench {

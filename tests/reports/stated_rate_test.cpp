@@ -1,7 +1,7 @@
-#include "reports/measure/stated_rate.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "reports/measure/estimators.h"
 
 namespace bertbench {
 namespace {

@@ -13,7 +13,6 @@
 #include "reports/gate/verdicts.h"
 #include "reports/model/result_io.h"
 #include "reports/output/value_text.h"
-#include "reports/store/trend.h"
 #include "tests/reports/samples.h"
 
 namespace bertbench {

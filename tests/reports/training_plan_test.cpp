@@ -1,7 +1,7 @@
 // The two-phase plan of the DGX-2 note: every number its author derived, from the raw inputs.
-#include "reports/studies/reconcile/training_plan.h"
-
 #include <gtest/gtest.h>
+
+#include "reports/studies/reconcile/reconcile.h"
 
 namespace bertbench {
 namespace {

@@ -22,7 +22,7 @@
 #include "reports/output/render.h"
 #include "reports/output/table.h"
 #include "reports/output/value_text.h"
-#include "reports/studies/published/compared_rows.h"
+#include "reports/studies/published/published.h"
 
 namespace bertbench::command_compare {
 namespace {

@@ -51,7 +51,7 @@
 #include "reports/measure/tool_windows.h"
 #include "reports/model/result_io.h"
 #include "reports/model/result_set.h"
-#include "reports/output/dlperf_scripts.h"
+#include "reports/output/dlperf.h"
 #include "reports/output/iterations.h"
 #include "reports/stats/flops.h"
 
@@ -443,7 +443,7 @@ void apply_to(Trial& trial, const Identity& identity, std::optional<DlperfWindow
   }
 }
 
-// Reads the log of each trial again, by the rules of the script (reports/output/dlperf_scripts.h),
+// Reads the log of each trial again, by the rules of the script (reports/output/dlperf.h),
 // sets rate, estimator and window to the script's, and summarizes anew. A window "A:B" of the user
 // stands for --warmup_batches and --train_batches. Every defect of a script that changes a number
 // is a notice with the right value; where the script gives none, the trial has none. Formats

@@ -1,4 +1,6 @@
 // bertbench goodput: where the wall time of one training went over its restarts.
+#include "reports/studies/goodput/goodput.h"
+
 #include <fmt/format.h>
 
 #include <memory>
@@ -11,8 +13,6 @@
 #include "harness/cli/output.h"
 #include "parsers/core/text.h"
 #include "reports/output/plot/svg.h"
-#include "reports/studies/goodput/goodput_report.h"
-#include "reports/studies/goodput/read_jobs.h"
 
 namespace bertbench::command_goodput {
 namespace {

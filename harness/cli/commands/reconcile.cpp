@@ -23,7 +23,6 @@
 #include "reports/model/result_io.h"
 #include "reports/output/table.h"
 #include "reports/output/value_text.h"
-#include "reports/studies/reconcile/training_plan.h"
 
 namespace bertbench::command_reconcile {
 namespace {

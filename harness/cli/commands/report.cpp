@@ -11,7 +11,6 @@
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
 #include "parsers/core/text.h"
-#include "reports/cells/assumptions.h"
 #include "reports/cells/summarize.h"
 #include "reports/model/result_io.h"
 #include "reports/output/render.h"

@@ -20,7 +20,6 @@
 #include "reports/output/table.h"
 #include "reports/output/value_text.h"
 #include "reports/stats/change_points.h"
-#include "reports/store/trend.h"
 
 namespace bertbench::command_store {
 namespace {

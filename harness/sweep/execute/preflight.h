@@ -12,7 +12,7 @@
 namespace bertbench {
 
 /// A node is an outlier when one of its rates is more than this share below the median of the other
-/// nodes. Equal machines differ by less, as equal ranks do (reports/stats/stragglers.h).
+/// nodes. Equal machines differ by less, as equal ranks do (reports/measure/ranks.h).
 inline constexpr double kPreflightFloor = 0.10;
 /// Seconds by which a node's wall clock must surely differ from this machine's to be an outlier:
 /// more than time servers leave, and enough to put log lines in a wrong order.

@@ -17,7 +17,7 @@ namespace bertbench {
 /// Each can be solved for dt, as the counters give dn: the smoothing is undone. What the rates'
 /// rounding does to single intervals cancels in their sum, which follows every redraw to some
 /// thousandths of a step. Which of the four a bar is shows in its own clock: the moments must lie
-/// within the seconds that it shows (reports/stats/bar_clock.h).
+/// within the seconds that it shows (reports/measure/estimators.h).
 ///
 /// Redraws that are no update (set_postfix, a line written over the bar) repeat the rate. So does
 /// an update whose rate did not change, which comes no sooner than tqdm's mininterval of 0.1 s

@@ -14,10 +14,9 @@
 #include "reports/output/pairs_table.h"
 #include "reports/output/plot/figures.h"
 #include "reports/output/plot/heat.h"
-#include "reports/output/plot/pair_figures.h"
 #include "reports/output/plot/rank_maps.h"
 #include "reports/output/rank_tables.h"
-#include "reports/output/result_checks.h"
+#include "reports/output/remarks.h"
 #include "reports/output/value_text.h"
 
 namespace bertbench::html {

@@ -1,11 +1,31 @@
 #include "reports/studies/goodput/goodput.h"
 
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <ctime>
+#include <filesystem>
 #include <functional>
 #include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
+#include "parsers/input/input.h"
+#include "parsers/lines/clock.h"
+#include "parsers/lines/decoration.h"
+#include "parsers/reader/log_reader.h"
+#include "reports/model/version.h"
+#include "reports/output/html/page.h"
+#include "reports/output/html/sections.h"
+#include "reports/output/plot/svg.h"
+#include "reports/output/value_text.h"
 #include "reports/stats/summary.h"
 
 namespace bertbench {
@@ -247,6 +267,268 @@ Result<Goodput> goodput(std::vector<JobLog> jobs) {
   }
   out.total_s = out.jobs.back().end_s;
   return out;
+}
+
+namespace {
+
+constexpr std::size_t kLongestLine = 4096;  // bytes of a line that are looked at
+
+/// Of the text's front: "2026-11-21 04:27:42", "[2026-11-21 04:27:42]", "[NeMo I 2026-11-21
+/// 04:27:42 train:88]"; of an object the member `time`.
+std::optional<double> stamp_of(std::string_view text) {
+  constexpr std::size_t kReach = 40;  // bytes from a bracket to the stamp in it
+  constexpr std::string_view kTime = "\"time\":";
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  if (text.starts_with('[')) return date_time_within(text.substr(1, text.find(']')), kReach);
+  if (!text.starts_with('{')) return date_time(text);
+  const auto at = text.find(kTime);
+  if (at == text.npos) return std::nullopt;
+  text.remove_prefix(at + kTime.size());
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  return text.starts_with('"') ? date_time(text.substr(1)) : std::nullopt;
+}
+
+/// Of a line, labels and levels before the stamp taken off.
+std::optional<double> stamp_at_front(std::string_view line) {
+  if (const auto stamp = stamp_of(line)) return stamp;
+  for (const std::string_view text : Layers(line)) {
+    if (const auto stamp = stamp_of(text)) return stamp;
+  }
+  return std::nullopt;
+}
+
+/// The stamps of one job, in order of lines. One that goes backwards, or that has no neighbour
+/// within a day, is of something else that a line is about.
+class StampsOfJob {
+ public:
+  void add(double stamp, bool of_first_step) {
+    if (newest_) settle(near(stamp, *newest_));
+    newest_ = stamp;
+    of_first_step_ = of_first_step;
+  }
+  [[nodiscard]] WallTimes finish() {
+    if (newest_) settle(!before_);
+    return times_;
+  }
+
+ private:
+  static bool near(double a, double b) {
+    constexpr double kDay = 86400;  // seconds: no job is silent for longer
+    return std::abs(a - b) <= kDay;
+  }
+
+  /// Takes the newest stamp in, now that the one after it is known.
+  void settle(bool confirmed) {
+    confirmed = confirmed || (before_ && near(*before_, *newest_));
+    before_ = newest_;
+    if (!confirmed || (times_.end && *newest_ < *times_.end)) return;
+    if (!times_.begin) times_.begin = newest_;
+    times_.end = newest_;
+    if (of_first_step_) times_.first_step = newest_;
+  }
+
+  WallTimes times_;
+  std::optional<double> before_, newest_;
+  bool of_first_step_ = false;  ///< the newest
+};
+
+/// Calls `visit(number, text)` for each line of the source, numbers from 1.
+template <class Visit>
+Result<void> for_lines(ByteSource& source, Visit visit) {
+  std::array<char, 1 << 16> block;
+  std::string line;
+  std::int64_t number = 1;
+  while (true) {
+    const auto got = source.read(block);
+    if (!got) return tl::unexpected(got.error());
+    if (*got == 0) break;
+    std::string_view rest(block.data(), *got);
+    while (!rest.empty()) {
+      const auto end = rest.find('\n');
+      const auto part = rest.substr(0, end);
+      line += part.substr(0, kLongestLine - std::min(kLongestLine, line.size()));
+      if (end == rest.npos) break;
+      visit(number++, line);
+      line.clear();
+      rest.remove_prefix(end + 1);
+    }
+  }
+  if (!line.empty()) visit(number, line);
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<JobLog>> read_jobs(const std::string& path) {
+  std::error_code none;
+  const auto type = std::filesystem::status(path, none).type();
+  const bool missing = type == std::filesystem::file_type::not_found && path != "-";
+  if (!missing && type != std::filesystem::file_type::regular) {
+    return fail(path, "is no regular file, and the times in a log are read in a second pass",
+                "write it to a file and name that");
+  }
+  auto runs = read_log(path, {});
+  if (!runs) return tl::unexpected(runs.error());
+  std::vector<JobLog> jobs;
+  for (auto& run : *runs) jobs.push_back({std::move(run), {}});
+  std::ranges::stable_sort(jobs, {}, [](const JobLog& job) { return job.log.first_line; });
+  auto source = open_source(path);
+  if (!source) return tl::unexpected(source.error());
+  std::size_t next = 0;  // job that has not begun
+  std::vector<StampsOfJob> stamps(jobs.size());
+  const auto done = for_lines(**source, [&](std::int64_t number, std::string_view text) {
+    while (next < jobs.size() && (next == 0 || jobs[next].log.first_line <= number)) ++next;
+    const auto stamp = stamp_at_front(text);
+    if (!stamp) return;
+    const auto& records = jobs[next - 1].log.records;
+    stamps[next - 1].add(*stamp, !records.empty() && records.front().line == number);
+  });
+  if (!done) return tl::unexpected(done.error());
+  for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].wall = stamps[i].finish();
+  return jobs;
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr GoodputPart part_at(std::size_t i) { return static_cast<GoodputPart>(i); }
+
+std::string date_text(double seconds) {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}",
+                     fmt::gmtime(static_cast<std::time_t>(std::floor(seconds))));
+}
+
+Json seconds_json(const GoodputSeconds& seconds) {
+  Json out = Json::object();
+  for (std::size_t i = 0; i < kGoodputParts; ++i) {
+    if (seconds[i] > 0) out[std::string(name(part_at(i)))] = seconds[i];
+  }
+  return out;
+}
+
+std::string seconds_text(double seconds) {
+  return seconds >= 1000 ? fmt::format("{:.0f}", seconds) : fmt::format("{:.2f}", seconds);
+}
+
+}  // namespace
+
+Table goodput_table(const Goodput& goodput) {
+  Table table{{{"where the time went"}, {"seconds", true}, {"share", true}}, {}};
+  for (std::size_t i = 0; i < kGoodputParts; ++i) {
+    const double seconds = goodput.seconds[i];
+    if (!(seconds > 0) && i > 0) continue;
+    table.rows.push_back({std::string(meaning(part_at(i))), seconds_text(seconds),
+                          percent_text(seconds / goodput.total_s, 2)});
+  }
+  table.rows.push_back({"all", seconds_text(goodput.total_s), percent_text(1, 2)});
+  return table;
+}
+
+Table goodput_jobs_table(const Goodput& goodput) {
+  Table table{{{"job"},
+               {"began"},
+               {"seconds", true},
+               {"steps", true},
+               {"lost", true},
+               {"in steps that counted", true},
+               {"ended"}},
+              {}};
+  for (const auto& job : goodput.jobs) {
+    const double took = job.end_s - job.begin_s;
+    const double counted = job.seconds[static_cast<std::size_t>(GoodputPart::counted)];
+    table.rows.push_back(
+        {job.line > 1 ? fmt::format("{}:{}", job.path, job.line) : job.path,
+         job.began ? date_text(*job.began) : "-", seconds_text(took),
+         job.steps ? fmt::format("{} .. {}", job.steps->first + 1, job.steps->last) : "-",
+         std::to_string(job.lost_steps), took > 0 ? percent_text(counted / took, 1) : "-",
+         std::string(name(job.outcome.status))});
+  }
+  return table;
+}
+
+plot::Figure goodput_figure(const Goodput& goodput) {
+  constexpr double kNarrowest = 0.0005;  // of the width: less would not show
+  constexpr double kHour = 3600;
+  const bool hours = goodput.total_s > 2 * kHour;
+  const double unit = hours ? kHour : 1;
+  plot::Figure figure;
+  figure.id = "goodput";
+  figure.title =
+      fmt::format("{} of the wall time in steps that counted", percent_text(goodput.share(), 1));
+  figure.x.label = hours ? "hours since the first job began" : "seconds since the first job began";
+  figure.x.high = goodput.total_s / unit;
+  figure.width = 900;
+  const auto jobs = std::min(goodput.jobs.size(), kMostJobsShown);
+  figure.height = 120 + 18 * static_cast<int>(jobs);
+  for (std::size_t part = 0; part < kGoodputParts; ++part) {
+    plot::Series series{
+        std::string(meaning(part_at(part))), static_cast<int>(part), plot::Mark::spans, {}};
+    for (std::size_t i = 0; i < jobs; ++i) {
+      for (const auto& span : goodput.jobs[i].spans) {
+        const double length = span.end_s - span.begin_s;
+        if (span.part != part_at(part) || length < kNarrowest * goodput.total_s) continue;
+        plot::Point point;
+        point.x = span.begin_s / unit;
+        point.y = static_cast<double>(i);
+        point.interval = {{span.begin_s / unit, span.end_s / unit}};
+        point.tip = fmt::format("{}: {} s of {}", goodput.jobs[i].path, seconds_text(length),
+                                meaning(part_at(part)));
+        series.points.push_back(std::move(point));
+      }
+    }
+    if (!series.points.empty()) figure.series.push_back(std::move(series));
+  }
+  for (std::size_t i = 0; i < jobs; ++i) {
+    figure.y.rows.push_back(goodput.jobs[i].began ? date_text(*goodput.jobs[i].began)
+                                                  : fmt::format("job {}", i + 1));
+  }
+  return figure;
+}
+
+Json goodput_json(const Goodput& goodput) {
+  Json out = {{"schema", "bertbench.goodput/1"},
+              {"total_s", goodput.total_s},
+              {"goodput", goodput.share()},
+              {"steps", {{"counted", goodput.counted_steps}, {"lost", goodput.lost_steps}}},
+              {"seconds", seconds_json(goodput.seconds)},
+              {"between_known", goodput.between_known},
+              {"jobs", Json::array()}};
+  for (const auto& job : goodput.jobs) {
+    Json one = {{"log", job.path}};
+    if (job.line > 1) one["line"] = job.line;
+    if (job.began) one["began"] = date_text(*job.began);
+    one["begin_s"] = job.begin_s;
+    one["end_s"] = job.end_s;
+    if (job.steps) {
+      one["steps"] = {{"first", job.steps->first + 1},
+                      {"last", job.steps->last},
+                      {"counted", job.counted_steps},
+                      {"lost", job.lost_steps}};
+    }
+    one["seconds"] = seconds_json(job.seconds);
+    one["outcome"] = name(job.outcome.status);
+    out["jobs"].push_back(std::move(one));
+  }
+  if (!goodput.left_out.empty()) out["left_out"] = goodput.left_out;
+  return out;
+}
+
+std::string goodput_html(const Goodput& goodput, const std::string& title) {
+  html::PageText page;
+  page.title = title;
+  page.body +=
+      html::section("Goodput", "<div class=\"plots\">" +
+                                   html::figure_element(goodput_figure(goodput)) + "</div>\n");
+  page.body +=
+      html::section("Where the time went",
+                    html::sortable_table({goodput_table(goodput), "parts", "parts", {}, {}}));
+  page.body += html::section(
+      "Jobs", html::sortable_table({goodput_jobs_table(goodput), "jobs", "jobs", {}, {}}));
+  page.footer = fmt::format("bertbench {} ({})", tool_version(), tool_commit());
+  std::ostringstream out;
+  html::write_page(page, out);
+  return std::move(out).str();
 }
 
 }  // namespace bertbench

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,8 @@
 #include "parsers/core/error.h"
 #include "parsers/core/run_log.h"
 #include "reports/measure/restarts.h"
+#include "reports/output/plot/figure.h"
+#include "reports/output/table.h"
 
 namespace bertbench {
 
@@ -76,5 +79,26 @@ struct Goodput {
 /// when it is 3 times what the steps take, and 1 s or more beyond it. Start-up is what lies before
 /// the first record's own time, closing what follows the last one.
 [[nodiscard]] Result<Goodput> goodput(std::vector<JobLog> jobs);
+
+/// Reads the jobs of a training from its logs.
+/// The runs of a log with the times of their lines. A stamp is a date with a time of day
+/// ("2026-11-21T04:27:42.811Z") at the front of a line, after labels or in a bracket, or in the
+/// member `time` of an object; time zones not looked at. Left out are stamps that go backwards and
+/// those that have no neighbour within a day. Errors: as read_log; no regular file, as the path is
+/// opened twice.
+[[nodiscard]] Result<std::vector<JobLog>> read_jobs(const std::string& path);
+
+// Goodput as tables, JSON and a picture.
+
+/// A row a part that took time, with its share.
+[[nodiscard]] Table goodput_table(const Goodput& goodput);
+/// A row a job.
+[[nodiscard]] Table goodput_jobs_table(const Goodput& goodput);
+/// A row a job, at most kMostJobsShown of them, with its stretches over time.
+[[nodiscard]] plot::Figure goodput_figure(const Goodput& goodput);
+inline constexpr std::size_t kMostJobsShown = 60;
+/// "bertbench.goodput/1".
+[[nodiscard]] nlohmann::ordered_json goodput_json(const Goodput& goodput);
+[[nodiscard]] std::string goodput_html(const Goodput& goodput, const std::string& title);
 
 }  // namespace bertbench

@@ -2,12 +2,222 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <boost/math/distributions/students_t.hpp>
+#include <cmath>
 #include <map>
 #include <set>
 
 #include "parsers/core/trainer_options.h"
 
 namespace bertbench {
+namespace {
+
+constexpr std::array<ScalingForm, 5> kForms{{
+    {"fixed", "T1 + a [n > 1]", true, 1},
+    {"flat", "T1 + a [n > 1] + b [N > 1]", true, 2},
+    {"ring", "T1 + a [n > 1] + b 2(g-1)/g + c 2(N-1)/N", true, 3},
+    {"tree", "T1 + a [n > 1] + b [N > 1] + c log2 n", true, 3},
+    {"linear", "a sequences/GPU + b", false, 2},
+}};
+constexpr double kMustImprove = 0.5;
+constexpr double kRivals = 2;
+
+std::vector<double> terms_of(const ScalingForm& form, const ScalingCell& cell) {
+  const auto nodes = static_cast<double>(cell.topology.nodes);
+  const auto gpus = static_cast<double>(cell.topology.gpus_per_node);
+  const double world = nodes * gpus;
+  const double many = world > 1 ? 1 : 0;
+  const double across = nodes > 1 ? 1 : 0;
+  if (form.name == "fixed") return {many};
+  if (form.name == "flat") return {many, across};
+  if (form.name == "ring") return {many, 2 * (gpus - 1) / gpus, 2 * (nodes - 1) / nodes};
+  if (form.name == "tree") return {many, across, std::log2(world)};
+  return {cell.sequences_per_gpu, 1};
+}
+
+double known_of(const ScalingForm& form, const ScalingCell& cell) {
+  return form.needs_base ? *cell.base_s : 0;
+}
+
+double product(const std::vector<double>& a, const std::vector<double>& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+// Gauss-Jordan with pivoting, p <= 3; empty when singular.
+std::vector<double> inverse_of(std::vector<double> m, std::size_t p) {
+  std::vector<double> inverse(p * p, 0);
+  for (std::size_t i = 0; i < p; ++i) inverse[i * p + i] = 1;
+  for (std::size_t column = 0; column < p; ++column) {
+    std::size_t pivot = column;
+    for (std::size_t row = column + 1; row < p; ++row) {
+      if (std::abs(m[row * p + column]) > std::abs(m[pivot * p + column])) pivot = row;
+    }
+    if (std::abs(m[pivot * p + column]) < 1e-12 * std::abs(m[0]) || m[pivot * p + column] == 0) {
+      return {};
+    }
+    for (std::size_t k = 0; k < p; ++k) {
+      std::swap(m[pivot * p + k], m[column * p + k]);
+      std::swap(inverse[pivot * p + k], inverse[column * p + k]);
+    }
+    const double scale = m[column * p + column];
+    for (std::size_t k = 0; k < p; ++k) {
+      m[column * p + k] /= scale;
+      inverse[column * p + k] /= scale;
+    }
+    for (std::size_t row = 0; row < p; ++row) {
+      if (row == column) continue;
+      const double factor = m[row * p + column];
+      for (std::size_t k = 0; k < p; ++k) {
+        m[row * p + k] -= factor * m[column * p + k];
+        inverse[row * p + k] -= factor * inverse[column * p + k];
+      }
+    }
+  }
+  return inverse;
+}
+
+struct Solution {
+  std::vector<double> coefficients, inverse;
+};
+
+// Both sides over the measured step, so that relative errors are squared.
+std::optional<Solution> solve(const ScalingForm& form, std::span<const ScalingCell> cells) {
+  const std::size_t p = form.terms;
+  std::vector<double> normal(p * p, 0);
+  std::vector<double> right(p, 0);
+  for (const ScalingCell& cell : cells) {
+    const auto x = terms_of(form, cell);
+    const double weight = 1 / (cell.step_s * cell.step_s);
+    for (std::size_t i = 0; i < p; ++i) {
+      for (std::size_t k = 0; k < p; ++k) normal[i * p + k] += weight * x[i] * x[k];
+      right[i] += weight * x[i] * (cell.step_s - known_of(form, cell));
+    }
+  }
+  Solution out;
+  out.inverse = inverse_of(std::move(normal), p);
+  if (out.inverse.empty()) return std::nullopt;
+  for (std::size_t i = 0; i < p; ++i) {
+    double value = 0;
+    for (std::size_t k = 0; k < p; ++k) value += out.inverse[i * p + k] * right[k];
+    if (!(value >= 0)) return std::nullopt;  // communication takes no negative time
+    out.coefficients.push_back(value);
+  }
+  return out;
+}
+
+double step_by(const ScalingForm& form, const std::vector<double>& coefficients,
+               const ScalingCell& cell) {
+  return known_of(form, cell) + product(coefficients, terms_of(form, cell));
+}
+
+std::optional<FittedModel> fit(const ScalingForm& form, std::span<const ScalingCell> all) {
+  std::vector<ScalingCell> cells;
+  for (const ScalingCell& cell : all) {
+    if (form.needs_base && !cell.base_s) return std::nullopt;
+    if (form.needs_base && cell.topology.world_size() == 1) continue;  // exact by construction
+    cells.push_back(cell);
+  }
+  if (cells.size() < form.terms + 2) return std::nullopt;
+  const auto solution = solve(form, cells);
+  if (!solution) return std::nullopt;
+  FittedModel model;
+  model.form = &form;
+  model.coefficients = solution->coefficients;
+  model.inverse = solution->inverse;
+  model.cells = cells.size();
+  double squares = 0;
+  double left_out = 0;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const double step = step_by(form, model.coefficients, cells[i]);
+    const double error = std::abs(cells[i].step_s / step - 1);
+    model.mean_error += error / static_cast<double>(cells.size());
+    model.max_error = std::max(model.max_error, error);
+    squares += std::pow(step / cells[i].step_s - 1, 2);
+    std::vector<ScalingCell> rest = cells;
+    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
+    const auto without = solve(form, rest);
+    if (!without) return std::nullopt;
+    left_out += std::pow(cells[i].step_s / step_by(form, without->coefficients, cells[i]) - 1, 2);
+  }
+  const auto n = static_cast<double>(cells.size());
+  model.left_out_error = std::sqrt(left_out / n);
+  model.sigma = std::sqrt(squares / (n - static_cast<double>(form.terms)));
+  return model;
+}
+
+}  // namespace
+
+std::optional<ScalingFit> fit_scaling(std::span<const ScalingCell> cells) {
+  std::vector<FittedModel> models;
+  for (const ScalingForm& form : kForms) {
+    if (auto model = fit(form, cells)) models.push_back(std::move(*model));
+  }
+  if (models.empty()) return std::nullopt;
+  // With one-GPU cells the forms that build on them are about the machine; linear is the fallback.
+  if (models.size() > 1 && !models.back().form->needs_base) models.pop_back();
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < models.size(); ++i) {
+    const bool same_terms = models[i].form->terms == models[best].form->terms;
+    const double needed = models[best].left_out_error * (same_terms ? 1 : kMustImprove);
+    if (models[i].left_out_error < needed) best = i;
+  }
+  ScalingFit out;
+  out.chosen = models[best];
+  models.erase(models.begin() + static_cast<std::ptrdiff_t>(best));
+  std::ranges::stable_sort(models, {}, &FittedModel::left_out_error);
+  out.others = std::move(models);
+
+  std::int64_t largest = 0;
+  for (const ScalingCell& cell : cells) largest = std::max(largest, cell.topology.world_size());
+  std::vector<ScalingCell> smaller;
+  for (const ScalingCell& cell : cells) {
+    if (cell.topology.world_size() < largest) smaller.push_back(cell);
+  }
+  if (smaller.empty()) return out;
+  if (const auto before = fit_scaling(smaller)) {
+    double worst = 0;
+    for (const ScalingCell& cell : cells) {
+      if (cell.topology.world_size() < largest) continue;
+      const auto predicted = predict_step(*before, cell);
+      if (predicted) worst = std::max(worst, std::abs(cell.step_s / predicted->step_s - 1));
+    }
+    out.held_out_error = worst;
+  }
+  return out;
+}
+
+std::optional<Predicted> predict_step(const ScalingFit& fit, const ScalingCell& cell) {
+  const FittedModel& model = fit.chosen;
+  if (model.form->needs_base && !cell.base_s) return std::nullopt;
+  Predicted out;
+  out.step_s = step_by(*model.form, model.coefficients, cell);
+  // The weights are those of relative errors, so the terms are taken relative to the step too.
+  const auto x = terms_of(*model.form, cell);
+  const std::size_t p = x.size();
+  double leverage = 0;
+  for (std::size_t i = 0; i < p; ++i) {
+    for (std::size_t k = 0; k < p; ++k) leverage += x[i] * model.inverse[i * p + k] * x[k];
+  }
+  leverage /= out.step_s * out.step_s;
+  const boost::math::students_t t(static_cast<double>(model.cells - model.form->terms));
+  const double half =
+      boost::math::quantile(t, 0.975) * model.sigma * std::sqrt(1 + leverage) * out.step_s;
+  out.low_s = std::max(out.step_s - half, out.step_s * 1e-3);
+  out.high_s = out.step_s + half;
+  for (const FittedModel& other : fit.others) {
+    if (other.left_out_error > kRivals * model.left_out_error) continue;
+    if (other.form->needs_base && !cell.base_s) continue;
+    const double step = step_by(*other.form, other.coefficients, cell);
+    out.low_s = std::min(out.low_s, step);
+    out.high_s = std::max(out.high_s, step);
+  }
+  return out;
+}
+
 namespace {
 
 using Batch = std::pair<std::int64_t, std::int64_t>;  // micro batch, accumulation

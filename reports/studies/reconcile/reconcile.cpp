@@ -3,18 +3,127 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
 #include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "parsers/core/text.h"
+#include "parsers/core/whole_file.h"
 #include "reports/measure/deduced_facts.h"
 #include "reports/measure/estimators.h"
 #include "reports/measure/measure.h"
 #include "reports/stats/clock.h"
-#include "reports/studies/reconcile/reconcile_script.h"
 
 namespace bertbench {
 namespace {
+
+// Which of a log's numbers its script used for the throughput that it prints at the end.
+
+/// The numbers that a script could have used.
+struct ScriptInputs {
+  std::optional<std::int64_t> per_iteration;  ///< sequences per iteration of the counter
+  std::optional<std::int64_t> accumulation, world_size;
+  std::optional<double> total;               ///< sequences/s
+  std::optional<double> training;            ///< the same over the stated time of training alone
+  std::map<std::string, double> estimators;  ///< of this log, in the unit of the statement
+};
+
+constexpr double kLoosest = 1e-3;  // a statement of few digits fits too much
+
+struct Reading {
+  double rate = 0;
+  std::string what;
+};
+
+// Half a unit of the last digit that was printed; trailing zeros are lost, which only narrows it.
+double printed_error(double value) {
+  const std::string text = shortest(value);
+  const auto point = text.find('.');
+  const auto decimals = point == std::string::npos || text.find('e') != std::string::npos
+                            ? 0
+                            : static_cast<int>(text.size() - point - 1);
+  const double half = 0.5 * std::pow(10.0, -decimals);
+  return std::min(half, kLoosest * std::abs(value)) * (1 + 1e-9);
+}
+
+// The readings of one log without a wrong factor.
+std::vector<Reading> honest_readings(const RunLog& log, const ScriptInputs& inputs) {
+  std::vector<Reading> out;
+  const bool sequences = log.summary->unit == RateUnit::sequences_per_second;
+  const bool bar = log.rate_unit == RateUnit::iterations_per_second;
+  const auto reading = [&](double rate, const std::string& what) {
+    if (!(rate > 0)) return;
+    if (sequences && bar) {
+      if (!inputs.per_iteration) return;
+      out.push_back({rate * static_cast<double>(*inputs.per_iteration),
+                     fmt::format("{}: {} iterations/s x {} sequences", what, shortest(rate),
+                                 *inputs.per_iteration)});
+    } else if (log.rate_unit == log.summary->unit) {
+      out.push_back({rate, fmt::format("{}: {}", what, shortest(rate))});
+    }
+  };
+  if (!log.records.empty()) {
+    const Record& last = log.records.back();
+    const bool redrawn = last.printed_first != last.printed_rate;
+    if (redrawn) reading(last.printed_first, "first redraw of the last step");
+    reading(last.printed_rate, redrawn ? "last redraw of the last step" : "last printed rate");
+  }
+  if (inputs.total) out.push_back({*inputs.total, "total work over total time"});
+  if (inputs.training) out.push_back({*inputs.training, "total work over the training time"});
+  for (const auto& [name, rate] : inputs.estimators) {
+    if (name != "log_summary" && name != "total_time") {
+      out.push_back({rate, fmt::format("the estimate {} over the window", name)});
+    }
+  }
+  return out;
+}
+
+/// Compares the statement with every candidate to its printed digits. The first redraw, the last
+/// redraw and the estimators come first; then the same off by the accumulation, the world size or
+/// the batch, the usual mistakes of such scripts. Nothing is said when nothing fits.
+ScriptNumber explain_script(const RunLog& log, const ScriptInputs& inputs) {
+  ScriptNumber out;
+  out.stated = *log.summary;
+  out.log = log.path;
+  const double value = out.stated.value;
+  if (inputs.total && out.stated.unit == RateUnit::sequences_per_second) {
+    out.gap = value / *inputs.total - 1;
+  }
+  const double error = printed_error(value);
+  std::vector<Reading> fits;
+  const auto readings = honest_readings(log, inputs);
+  const auto add = [&](double rate, const std::string& what) {
+    if (std::abs(rate - value) <= error) fits.push_back({rate, what});
+  };
+  for (const Reading& reading : readings) add(reading.rate, reading.what);
+  if (fits.empty()) {
+    const std::pair<std::optional<std::int64_t>, const char*> factors[] = {
+        {inputs.accumulation, "the gradient accumulation steps"},
+        {inputs.world_size, "the world size"}};
+    for (const auto& [factor, name] : factors) {
+      if (!factor || *factor < 2) continue;
+      const auto f = static_cast<double>(*factor);
+      for (const Reading& reading : readings) {
+        add(reading.rate * f,
+            fmt::format("{}, times {} once too often ({})", reading.what, name, *factor));
+        add(reading.rate / f, fmt::format("{}, without {} ({})", reading.what, name, *factor));
+      }
+    }
+  }
+  if (fits.empty()) return out;
+  // Equal readings stay in the order above; a nearer one goes first.
+  std::ranges::stable_sort(fits, {}, [&](const Reading& fit) {
+    return std::round(std::abs(fit.rate - value) / error * 4);
+  });
+  out.taken = fits.front().what;
+  for (std::size_t i = 1; i < fits.size(); ++i) out.also.push_back(fits[i].what);
+  return out;
+}
 
 constexpr const char* kSumOfSteps = "sum of the steps";
 
@@ -298,10 +407,6 @@ class Reconciler {
   bool sequences_ = true;
 };
 
-}  // namespace
-
-namespace {
-
 std::optional<TimeParts> time_of(std::span<const RunLog* const> logs) {
   TimeParts sum;
   for (const RunLog* log : logs) {
@@ -335,6 +440,130 @@ Result<ReconciledRun> reconcile_run(std::span<const RunLog> logs, const Reconcil
                                       counted(static_cast<long long>(left_out), "run")));
   }
   return run;
+}
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::array kPlanCounts{"steps", "gradient_accumulation_steps", "micro_batch_size",
+                                 "world_size"};
+constexpr std::array kNumbers{"iterations_per_second", "measured_s"};
+constexpr std::string_view kShape =
+    "a phase has name, steps, gradient_accumulation_steps, iterations_per_second and, if known, "
+    "micro_batch_size, world_size, measured_s";
+
+Result<PlanPhase> phase_from(const json& value, const std::string& where) {
+  if (!value.is_object()) return fail(where, "is not an object", std::string(kShape));
+  PlanPhase phase;
+  std::map<std::string, std::int64_t> counts;
+  std::map<std::string, double> numbers;
+  for (const auto& [key, field] : value.items()) {
+    const std::string at = where + "." + key;
+    if (key == "name") {
+      if (!field.is_string()) return fail(at, "is not a text", "for example \"phase 1\"");
+      phase.name = field.get<std::string>();
+    } else if (std::ranges::find(kPlanCounts, key) != kPlanCounts.end()) {
+      // Unsigned values above 2^63 would wrap round to negative ones, which the bound refuses too.
+      if (!field.is_number_integer() || field.get<std::int64_t>() < 1) {
+        return fail(at, "is not a whole number of at least 1", "for example 7038");
+      }
+      counts[key] = field.get<std::int64_t>();
+    } else if (std::ranges::find(kNumbers, key) != kNumbers.end()) {
+      if (!field.is_number() || !(field.get<double>() > 0)) {
+        return fail(at, "is not a number above 0", "for example 3.14");
+      }
+      numbers[key] = field.get<double>();
+    } else {
+      return fail(at, "is not a key of a phase", std::string(kShape));
+    }
+  }
+  for (const char* needed : {"steps", "gradient_accumulation_steps"}) {
+    if (!counts.contains(needed)) return fail(where, fmt::format("lacks {}", needed), "");
+  }
+  if (!numbers.contains("iterations_per_second")) {
+    return fail(where, "lacks iterations_per_second", "");
+  }
+  phase.steps = counts["steps"];
+  phase.gradient_accumulation_steps = counts["gradient_accumulation_steps"];
+  phase.iterations_per_second = numbers["iterations_per_second"];
+  if (counts.contains("micro_batch_size")) phase.micro_batch_size = counts["micro_batch_size"];
+  if (counts.contains("world_size")) phase.world_size = counts["world_size"];
+  if (numbers.contains("measured_s")) phase.measured_s = numbers["measured_s"];
+  return phase;
+}
+
+}  // namespace
+
+PlanReckoning reckon(const std::vector<PlanPhase>& phases) {
+  PlanReckoning plan;
+  double clocked_calculated = 0;
+  double clocked_measured = 0;
+  for (const PlanPhase& phase : phases) {
+    PhaseReckoning& out = plan.phases.emplace_back();
+    out.phase = phase;
+    const double micro_steps =
+        static_cast<double>(phase.steps) * static_cast<double>(phase.gradient_accumulation_steps);
+    out.calculated_s = micro_steps / phase.iterations_per_second;
+    plan.calculated_s += out.calculated_s;
+    if (phase.measured_s) {
+      out.overhead = *phase.measured_s / out.calculated_s - 1;
+      clocked_calculated += out.calculated_s;
+      clocked_measured += *phase.measured_s;
+    }
+    if (phase.micro_batch_size && phase.world_size) {
+      const double per_micro_step =
+          static_cast<double>(*phase.micro_batch_size) * static_cast<double>(*phase.world_size);
+      out.sequences = micro_steps * per_micro_step;
+      out.global_batch_size =
+          per_micro_step * static_cast<double>(phase.gradient_accumulation_steps);
+    }
+  }
+  if (clocked_measured > 0) {
+    plan.overhead = clocked_measured / clocked_calculated - 1;
+    plan.overhead_of_measured = 1 - clocked_calculated / clocked_measured;
+  }
+  plan.sequences = phases.empty() ? std::nullopt : std::optional(0.0);
+  for (PhaseReckoning& out : plan.phases) {
+    out.corrected = !out.phase.measured_s && plan.overhead;
+    out.expected_s = out.phase.measured_s.value_or(
+        out.calculated_s * (plan.overhead ? clocked_measured / clocked_calculated : 1));
+    plan.expected_s += out.expected_s;
+    if (!out.sequences) plan.sequences.reset();
+    if (plan.sequences) *plan.sequences += *out.sequences;
+  }
+  for (PhaseReckoning& out : plan.phases) {
+    out.share_of_time = out.expected_s / plan.expected_s;
+    if (plan.sequences) out.share_of_sequences = *out.sequences / *plan.sequences;
+  }
+  return plan;
+}
+
+Result<std::vector<PlanPhase>> plan_from_json(std::string_view text, const std::string& where) {
+  json document;
+  try {
+    document = json::parse(text, nullptr, true, true);
+  } catch (const json::parse_error& error) {
+    return fail(where, fmt::format("is not JSON (byte {})", error.byte), "check the plan file");
+  }
+  if (!document.is_object() || document.size() != 1 || !document.contains("phases") ||
+      !document["phases"].is_array() || document["phases"].empty()) {
+    return fail(where, "is not {\"phases\": [...]} with at least one phase", std::string(kShape));
+  }
+  std::vector<PlanPhase> phases;
+  for (const json& value : document["phases"]) {
+    auto phase = phase_from(value, fmt::format("{}: phases[{}]", where, phases.size()));
+    if (!phase) return tl::unexpected(phase.error());
+    if (phase->name.empty()) phase->name = fmt::format("phase {}", phases.size() + 1);
+    phases.push_back(std::move(*phase));
+  }
+  return phases;
+}
+
+Result<std::vector<PlanPhase>> read_plan(const std::string& path) {
+  const auto text = read_whole_file(path, 1, "give a plan file");
+  if (!text) return tl::unexpected(text.error());
+  return plan_from_json(*text, path);
 }
 
 }  // namespace bertbench

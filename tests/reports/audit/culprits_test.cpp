@@ -1,7 +1,6 @@
-#include "reports/studies/audit/culprits.h"
-
 #include <gmock/gmock.h>
 
+#include "reports/studies/audit/audit.h"
 #include "tests/reports/audit/audit_cases.h"
 
 namespace bertbench::audit {

@@ -1,4 +1,3 @@
-#include "reports/stats/bar_clock.h"
 
 #include <gtest/gtest.h>
 

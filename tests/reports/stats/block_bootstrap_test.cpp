@@ -1,11 +1,10 @@
-#include "reports/stats/block_bootstrap.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstdint>
 #include <random>
 
+#include "reports/measure/series_shape.h"
 #include "reports/stats/summary.h"
 
 namespace bertbench {

@@ -1,10 +1,10 @@
-#include "reports/stats/periodic.h"
-
 #include <gtest/gtest.h>
 
 #include <numeric>
 #include <random>
 #include <vector>
+
+#include "reports/measure/series_shape.h"
 
 namespace bertbench {
 namespace {

@@ -1,9 +1,9 @@
-#include "reports/stats/stragglers.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
+
+#include "reports/measure/ranks.h"
 
 namespace bertbench {
 namespace {

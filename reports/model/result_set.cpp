@@ -1,4 +1,4 @@
-#include "reports/model/json_box.h"
+#include "reports/model/result_set.h"
 
 #include <nlohmann/json.hpp>
 #include <utility>
