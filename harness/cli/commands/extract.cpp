@@ -28,7 +28,6 @@
 #include "harness/cli/output.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/result_view.h"
-#include "harness/cli/shard.h"
 #include "parsers/core/error.h"
 #include "parsers/core/facts.h"
 #include "parsers/core/run_log.h"
@@ -57,6 +56,63 @@
 
 namespace bertbench::command_extract {
 namespace {
+
+// extract --shard i/n: the share of the logs that one process of many reads.
+
+struct ShardName {
+  int shard = 1, of = 1;  ///< 1-based
+};
+
+/// "3/8"; 1 <= i <= n <= 1000000.
+Result<ShardName> parse_shard(const std::string& text) {
+  const auto parts = split(text, '/');
+  if (parts.size() == 2) {
+    const auto shard = to_int(parts[0]), of = to_int(parts[1]);
+    if (shard && of && *shard >= 1 && *of >= *shard && *of <= 1'000'000) {
+      return ShardName{static_cast<int>(*shard), static_cast<int>(*of)};
+    }
+  }
+  return fail("--shard", fmt::format("'{}' is not a part I/N", text),
+              "count from 1, as in 3/8; under Slurm $SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT "
+              "of --array=1-8");
+}
+
+/// Leaves the logs of this shard in `inputs`; the result names the list that they are from. Errors
+/// about paths are left to the first shard, so that a fleet reports each once.
+Shard take_shard(Inputs& inputs, const ShardName& shard) {
+  Shard part;
+  part.shard = shard.shard;
+  part.of = shard.of;
+  part.logs = inputs.logs.size();
+  std::vector<std::string> names;
+  names.reserve(inputs.logs.size());
+  for (const Input& log : inputs.logs) names.push_back(log.path);
+  part.list = digest_of(names);
+  std::erase_if(inputs.logs,
+                [&](const Input& log) { return !in_shard(log.index, shard.shard, shard.of); });
+  if (shard.shard > 1) inputs.errors.clear();
+  return part;
+}
+
+/// Facts of the command line by the names of their options.
+std::map<std::string, std::string> facts_as_options(const Facts& facts) {
+  std::map<std::string, std::string> out;
+  const auto text = [&](const char* name, const Fact<std::string>& fact) {
+    if (fact.known()) out[name] = *fact.value;
+  };
+  const auto number = [&](const char* name, const Fact<std::int64_t>& fact) {
+    if (fact.known()) out[name] = std::to_string(*fact.value);
+  };
+  text("framework", facts.framework);
+  text("model", facts.model);
+  text("precision", facts.precision);
+  number("sequence-length", facts.sequence_length);
+  number("micro-batch-size", facts.micro_batch_size);
+  number("gradient-accumulation-steps", facts.gradient_accumulation_steps);
+  number("nodes", facts.nodes);
+  number("gpus-per-node", facts.gpus_per_node);
+  return out;
+}
 
 // One run over several logs: `extract` finds the restarts among the logs that it has measured.
 

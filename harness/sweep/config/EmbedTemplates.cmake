@@ -11,7 +11,7 @@ function(bb_embed_templates target)
   set(out ${CMAKE_CURRENT_BINARY_DIR}/templates.cpp)
   file(GENERATE OUTPUT ${out} CONTENT
 "// Generated from workloads/external; do not edit.
-#include \"harness/sweep/config/templates.h\"
+#include \"harness/sweep/config/workload.h\"
 #include <vector>
 namespace bertbench {
 std::span<const BuiltinTemplate> builtin_templates() {

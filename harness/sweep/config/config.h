@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "harness/sweep/config/one_line.h"
 #include "harness/sweep/config/phases.h"
 #include "harness/sweep/config/secrets.h"
 #include "harness/sweep/config/variants.h"
@@ -123,6 +122,15 @@ struct SweepConfig {
   /// Of that trial, where the configuration gives one.
   [[nodiscard]] std::optional<std::int64_t> seed_of(int trial) const;
   [[nodiscard]] const Axis* axis(const std::string& name) const;
+};
+
+/// The one-line form of a sweep, `bertbench sweep --grid AXIS=V1,V2 --each gpu --file NAME=PATH --
+/// PROGRAM ARG...`, as members of a configuration: above those of a file, or without one.
+struct OneLine {
+  std::vector<std::string> grid;     ///< "AXIS=V1,V2": takes the place of that axis
+  std::vector<std::string> files;    ///< "NAME=PATH"; PATH is read now
+  std::string each;                  ///< gpu, node, job; empty: not given
+  std::vector<std::string> command;  ///< PROGRAM ARG...; empty: not given
 };
 
 /// Reads and checks a config. `sets` are `--set` arguments, "trials=3", "grid.topology=[\"1n1g\"]",

@@ -6,6 +6,7 @@
 
 #include "harness/sweep/config/axes.h"
 #include "harness/sweep/config/config.h"
+#include "harness/sweep/config/phases.h"
 #include "parsers/core/text.h"
 
 namespace bertbench {

@@ -9,7 +9,6 @@
 #include <set>
 
 #include "harness/sweep/config/placeholders.h"
-#include "harness/sweep/config/templates.h"
 #include "harness/sweep/process/program.h"
 #include "parsers/core/config_reader.h"
 #include "parsers/core/text.h"

@@ -8,6 +8,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -100,5 +101,14 @@ Workload read_command(ConfigReader& sweep);
 /// Writes those keys, from which read_command() makes the same workload.
 void write_command(const Workload& workload, nlohmann::ordered_json& sweep);
 std::vector<std::string> workload_names();
+
+/// A launch template of workloads/external, built into the program so that it needs no data folder
+/// at run time.
+struct BuiltinTemplate {
+  std::string_view name;
+  std::string_view text;  ///< JSON with comments
+};
+/// Generated from the files.
+std::span<const BuiltinTemplate> builtin_templates();
 
 }  // namespace bertbench

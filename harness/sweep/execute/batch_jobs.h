@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/sweep/execute/attempt_end.h"
 #include "harness/sweep/execute/attempt_runner.h"
 #include "harness/sweep/plan/batch_system.h"
 

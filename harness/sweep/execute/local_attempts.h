@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "harness/sweep/execute/attempt_end.h"
 #include "harness/sweep/execute/attempt_runner.h"
 #include "harness/sweep/observe/nvml.h"
 #include "harness/sweep/observe/speed_probe.h"

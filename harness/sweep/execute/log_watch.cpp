@@ -59,7 +59,7 @@ double seconds_of(std::chrono::steady_clock::duration time) {
 }
 
 /// By the wall clock, as file systems stamp by it.
-double seconds_since(const timespec& then) {
+double wall_seconds_since(const timespec& then) {
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
   return static_cast<double>(now.tv_sec - then.tv_sec) +
@@ -106,7 +106,7 @@ void StampedLog::look() {
   if (info.st_size < size_) arrivals_.restart();
   size_ = info.st_size;
   const double now_s = seconds_of(std::chrono::steady_clock::now().time_since_epoch());
-  arrivals_.look(now_s, size_, seconds_since(info.st_mtim));
+  arrivals_.look(now_s, size_, wall_seconds_since(info.st_mtim));
 }
 
 std::int64_t LogWatch::size() const {
@@ -126,7 +126,7 @@ std::int64_t LogWatch::look() {
     arrivals_.restart();
   }
   seen_ = info.st_size;
-  if (followed_) arrivals_.look(time_s, seen_, seconds_since(info.st_mtim));
+  if (followed_) arrivals_.look(time_s, seen_, wall_seconds_since(info.st_mtim));
   return seen_;
 }
 

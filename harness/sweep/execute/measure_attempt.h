@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/sweep/config/secrets.h"
 #include "harness/sweep/plan/plan.h"
 #include "parsers/reader/log_reader.h"
 #include "reports/model/result_set.h"

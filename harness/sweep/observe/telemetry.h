@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "harness/sweep/observe/nvml.h"
-#include "harness/sweep/process/trial_processes.h"
+#include "harness/sweep/process/proc_fs.h"
 #include "reports/model/result_set.h"
 
 namespace bertbench {
@@ -68,7 +68,7 @@ class Telemetry {
   std::vector<pid_t> ranks_;
   std::chrono::steady_clock::time_point begin_, last_;
   Cpu cpu_;
-  std::optional<TrialProcesses> elsewhere_;
+  std::optional<proc::TrialProcesses> elsewhere_;
   std::optional<Cpu> last_cpu_;  // when the trainers elsewhere were last seen
   std::chrono::steady_clock::time_point last_cpu_at_;
   int samples_ = 0;

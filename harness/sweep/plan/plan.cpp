@@ -11,7 +11,10 @@
 
 #include "harness/sweep/config/axes.h"
 #include "harness/sweep/config/hosts.h"
+#include "harness/sweep/config/phases.h"
 #include "harness/sweep/config/scaling.h"
+#include "harness/sweep/config/secrets.h"
+#include "harness/sweep/config/variants.h"
 #include "harness/sweep/observe/environment.h"
 #include "harness/sweep/plan/launcher.h"
 #include "harness/sweep/plan/placement.h"

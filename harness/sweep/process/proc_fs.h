@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,5 +30,37 @@ bool has_marker(pid_t pid, std::string_view marker);
 bool appends_to_log_below(pid_t pid, const std::string& folder);
 /// Whole small file, empty when it cannot be read.
 std::string read_file(const std::string& path);
+
+/// TrialProcesses: the processes of a trial on a machine where they are nobody's children that we
+/// could wait for, found by the variable that every rank carries.
+class TrialProcesses {
+ public:
+  /// Those whose environment holds BERTBENCH_TRIAL=<marker>... What they used before this call is
+  /// not counted.
+  explicit TrialProcesses(const std::string& marker);
+
+  struct Seen {
+    int alive = 0;
+    double cpu_s = 0;                ///< since the first call, of all that were ever seen
+    std::int64_t resident_peak = 0;  ///< sum of the peaks of those alive
+  };
+  /// Costs one listing of /proc, and one read of each process that is new or the trial's.
+  Seen look();
+  [[nodiscard]] bool any_at_first() const { return any_at_first_; }
+
+ private:
+  struct One {
+    bool ours = false;
+    int looks = 0;  // at its environment, while it may still be before its exec
+    pid_t parent = 0;
+    double before = 0;  // CPU seconds it had used when we began
+    double cpu_s = 0;   // as last seen, of children that it waited for as well
+    std::int64_t resident_peak = 0;
+  };
+  std::string marker_;
+  std::map<pid_t, One> known_;
+  double gone_s_ = 0;  // used by those that are gone
+  bool first_ = true, any_at_first_ = false;
+};
 
 }  // namespace bertbench::proc

@@ -3,30 +3,239 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/types.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/process/args.hpp>
+#include <boost/process/child.hpp>
+#include <boost/process/env.hpp>
+#include <boost/process/environment.hpp>
+#include <boost/process/exe.hpp>
+#include <boost/process/extend.hpp>
+#include <boost/process/io.hpp>
+#include <boost/process/start_dir.hpp>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <set>
+#include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "harness/sweep/process/folder.h"
 #include "harness/sweep/process/proc_fs.h"
-#include "harness/sweep/process/process_boost.h"
 #include "harness/sweep/process/program.h"
+#include "parsers/core/error.h"
 
 extern char** environ;
 
 namespace bertbench {
 namespace {
+
+// Ranks share a log: a line is written as one piece where it comes within this time, and no longer
+// held where it is longer than this.
+constexpr int kLineComesWithin_ms = 100;
+constexpr std::size_t kLongestHeld = 4096;  // bytes; what a terminal takes at once
+constexpr unsigned short kColumns = 200;    // bars fill the width
+
+}  // namespace
+
+Result<int> Terminals::add(int log_fd) {
+  Terminal terminal;
+  terminal.master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  char name[64];
+  const bool made = terminal.master >= 0 && grantpt(terminal.master) == 0 &&
+                    unlockpt(terminal.master) == 0 &&
+                    ptsname_r(terminal.master, name, sizeof name) == 0;
+  const int slave = made ? open(name, O_RDWR | O_NOCTTY | O_CLOEXEC) : -1;
+  terminal.log = fcntl(log_fd, F_DUPFD_CLOEXEC, 3);
+  termios settings{};
+  const bool good = slave >= 0 && terminal.log >= 0 && tcgetattr(slave, &settings) == 0;
+  if (good) {
+    cfmakeraw(&settings);  // no line feed becomes two characters, nothing is echoed
+    tcsetattr(slave, TCSANOW, &settings);
+    winsize size{};
+    size.ws_row = 50;
+    size.ws_col = kColumns;
+    ioctl(slave, TIOCSWINSZ, &size);
+  }
+  if (!good || (wake_[0] < 0 && pipe2(wake_, O_CLOEXEC) < 0)) {
+    const int error_number = errno;
+    for (const int fd : {terminal.master, terminal.log, slave}) {
+      if (fd >= 0) close(fd);
+    }
+    return tl::unexpected(file_error("/dev/ptmx", "gives no terminal", error_number));
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    terminals_.push_back(std::move(terminal));
+  }
+  if (!thread_.joinable()) {
+    thread_ = std::thread([this] { copy(); });
+  } else {
+    (void)!write(wake_[1], "", 1);
+  }
+  return slave;
+}
+
+/// False at the end: every process has closed the terminal.
+bool Terminals::read_from(Terminal& terminal) {
+  char block[1 << 14];
+  const ssize_t got = read(terminal.master, block, sizeof block);
+  if (got < 0 && (errno == EINTR || errno == EAGAIN)) return true;
+  if (got > 0) terminal.held.append(block, static_cast<std::size_t>(got));
+  auto whole = terminal.held.find_last_of("\r\n") + 1;  // 0 where there is none
+  if (got <= 0 || terminal.held.size() - whole > kLongestHeld) whole = terminal.held.size();
+  // On a full disk the trainer runs on, and the log lacks the rest, as it would without a terminal.
+  (void)write_all(terminal.log, std::string_view(terminal.held).substr(0, whole));
+  terminal.held.erase(0, whole);
+  return got > 0;
+}
+
+void Terminals::copy() {
+  for (int ready = 1;;) {
+    std::vector<pollfd> watched{{wake_[0], POLLIN, 0}};
+    bool waits = false;  // for the rest of a line, or for the last that there is
+    {
+      const std::lock_guard lock(mutex_);
+      // What dead processes wrote is there to be read at once.
+      if (ending_ && ready == 0) return;
+      waits = ending_;
+      for (const auto& one : terminals_) {
+        watched.push_back({one.master, POLLIN, 0});
+        waits = waits || !one.held.empty();
+      }
+      const auto closed = [](const Terminal& one) { return one.master < 0; };
+      if (ending_ && std::ranges::all_of(terminals_, closed)) return;
+    }
+    ready =
+        poll(watched.data(), static_cast<nfds_t>(watched.size()), waits ? kLineComesWithin_ms : -1);
+    if (watched[0].revents != 0) {
+      char bytes[64];
+      (void)!read(wake_[0], bytes, sizeof bytes);
+    }
+    const std::lock_guard lock(mutex_);
+    for (std::size_t i = 0; i + 1 < watched.size(); ++i) {
+      auto& one = terminals_[i];
+      if (ready == 0 && !one.held.empty()) {
+        (void)write_all(one.log, one.held);
+        one.held.clear();
+      }
+      if (watched[i + 1].revents == 0 || read_from(one)) continue;
+      close(std::exchange(one.master, -1));
+      close(std::exchange(one.log, -1));
+    }
+  }
+}
+
+void Terminals::finish() {
+  if (thread_.joinable()) {
+    {
+      const std::lock_guard lock(mutex_);
+      ending_ = true;
+    }
+    (void)!write(wake_[1], "", 1);
+    thread_.join();
+  }
+  for (int& fd : wake_) {
+    if (fd >= 0) close(std::exchange(fd, -1));
+  }
+  for (const auto& one : terminals_) {
+    for (const int fd : {one.master, one.log}) {
+      if (fd >= 0) close(fd);
+    }
+  }
+  terminals_.clear();
+  ending_ = false;
+}
+
+namespace {
+
+// How process.cpp starts a process. The body is the only file that includes Boost.Process, which
+// takes long to compile.
+
+// Of Boost.Process this uses version 1, which 1.74 and 1.83 both have.
+namespace bp = boost::process;
+
+/// Sets close-on-exec on every descriptor from `first` on. Async-signal-safe.
+void close_on_exec_from(int first) {
+#ifdef SYS_close_range
+  constexpr unsigned kCloexec = 1U << 2;  // CLOSE_RANGE_CLOEXEC
+  if (syscall(SYS_close_range, static_cast<unsigned>(first), ~0U, kCloexec) == 0) return;
+#endif
+  const long limit = std::min(sysconf(_SC_OPEN_MAX), 65536L);
+  for (int fd = first; fd < limit; ++fd) {
+    const int flags = fcntl(fd, F_GETFD);
+    if (flags >= 0) fcntl(fd, F_SETFD, flags | FD_CLOEXEC);
+  }
+}
+
+/// Runs in the child between fork and exec: async-signal-safe calls only.
+struct ChildSetup : bp::extend::handler {
+  pid_t group;  // 0: lead a new one
+  pid_t parent;
+  int stdin_fd;  // -1: as Boost has set it
+
+  ChildSetup(pid_t g, pid_t p, int in) : group(g), parent(p), stdin_fd(in) {}
+
+  template <class Executor>
+  void on_exec_setup(Executor&) const {
+    setpgid(0, group);
+    // The trainer dies with the harness, however that ends; resume has less to clean up.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(127);
+    // Blocked and ignored signals pass through exec; a trainer starts with the defaults.
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
+    for (const int number : {SIGPIPE, SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGCHLD})
+      signal(number, SIG_DFL);
+    if (stdin_fd >= 0) dup2(stdin_fd, 0);
+    close_on_exec_from(3);
+  }
+};
+
+/// Starts `program` with argv (argv[0] is the program's name) and exactly this environment, as a
+/// member of process group `group` (0: the leader of a new one). Returns after exec succeeded.
+/// `stdin_fd` < 0: /dev/null.
+Result<pid_t> spawn_process(const std::string& program, const std::vector<std::string>& argv,
+                            const std::map<std::string, std::string>& environment,
+                            const std::string& cwd, int log_fd, int stdin_fd, pid_t group) {
+  const int copy = fcntl(log_fd, F_DUPFD_CLOEXEC, 3);
+  std::FILE* log = copy < 0 ? nullptr : fdopen(copy, "a");
+  if (!log) {
+    if (copy >= 0) close(copy);
+    return fail(program, "cannot pass the log on", "raise the limit of open files (ulimit -n)");
+  }
+  bp::environment variables;
+  for (const auto& [name, value] : environment) variables[name] = value;
+  const std::vector<std::string> args(argv.begin() + 1, argv.end());
+  std::error_code ec;
+  bp::child child(bp::exe = program, bp::args = args, variables,
+                  bp::start_dir = cwd.empty() ? std::string(".") : cwd,
+                  bp::std_in<bp::null, (bp::std_out & bp::std_err)> log,
+                  ChildSetup(group, getpid(), stdin_fd), ec);
+  std::fclose(log);
+  if (ec) {
+    return fail(program, "cannot be started: " + ec.message(), "check that it runs by hand");
+  }
+  const pid_t pid = child.id();
+  child.detach();  // waiting is ours: Boost's child cannot distinguish a signal from an exit code
+  return pid;
+}
 
 std::map<std::string, std::string> environment_for(const ProcessSpec& spec) {
   std::map<std::string, std::string> out;

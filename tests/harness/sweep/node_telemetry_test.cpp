@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/sweep/observe/telemetry.h"
-#include "harness/sweep/process/trial_processes.h"
+#include "harness/sweep/process/proc_fs.h"
 #include "tests/harness/sweep/support.h"
 
 namespace bertbench {
@@ -74,7 +74,7 @@ TEST(NodeTelemetry, IsReadBehindWhateverALoginPrints) {
 
 TEST(TrialProcesses, FindsRanksByTheirVariableAndKeepsTheTimeOfThoseThatAreGone) {
   const auto marker = "trial-processes-" + std::to_string(getpid());
-  TrialProcesses processes(marker);
+  proc::TrialProcesses processes(marker);
   EXPECT_EQ(processes.look().alive, 0);
   const auto busy = [&] {
     const pid_t pid = fork();
@@ -87,7 +87,7 @@ TEST(TrialProcesses, FindsRanksByTheirVariableAndKeepsTheTimeOfThoseThatAreGone)
     return pid;
   };
   const auto until = [&](auto condition) {
-    TrialProcesses::Seen seen;
+    proc::TrialProcesses::Seen seen;
     do {
       usleep(10'000);
       seen = processes.look();
@@ -105,7 +105,7 @@ TEST(TrialProcesses, FindsRanksByTheirVariableAndKeepsTheTimeOfThoseThatAreGone)
   const auto both =
       until([&](const auto& seen) { return seen.alive == 1 && seen.cpu_s > gone.cpu_s + 0.05; });
   // What ran before somebody began to look is not counted.
-  TrialProcesses late(marker);
+  proc::TrialProcesses late(marker);
   EXPECT_LT(late.look().cpu_s, both.cpu_s);
   kill(two, SIGKILL);
   waitpid(two, nullptr, 0);
