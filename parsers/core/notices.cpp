@@ -5,6 +5,7 @@
 #include <array>
 
 #include "parsers/core/notice.h"
+#include "parsers/core/notice_codes.h"
 
 namespace bertbench {
 namespace {

@@ -11,7 +11,7 @@ inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 /// Seconds since a progress bar was created at the moment its counter reached a value, as the rates
 /// that it had shown until then imply: one reading for each way in which bars smooth what they show
-/// (parsers/formats/tqdm/bar_times.h has the formulas and this order). Single precision, as that is
+/// (parsers/formats/tqdm/tqdm_bar.h has the formulas and this order). Single precision, as that is
 /// 0.01 s after a day.
 enum BarReading : std::size_t { two_means, mean_of_times, newest_interval, overall_mean };
 inline constexpr std::size_t kBarReadings = 4;

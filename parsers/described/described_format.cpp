@@ -1,12 +1,801 @@
 #include "parsers/described/described_format.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
 
+#include "parsers/assemble/run_builder.h"
+#include "parsers/assemble/training_clock.h"
+#include "parsers/core/facts.h"
+#include "parsers/core/text.h"
 #include "parsers/core/whole_file.h"
-#include "parsers/described/described_parser.h"
 #include "parsers/described/description.h"
+#include "parsers/described/line_values.h"
+#include "parsers/described/stated_facts.h"
+#include "parsers/formats/format.h"
 
 namespace bertbench {
+namespace {
+
+// What counters of a run say over several lines: steps through epochs, facts, time without
+// evaluations.
+
+/// The step of a line, counted from 1 and on through epochs.
+class StepCounter {
+ public:
+  struct Printed {
+    std::int64_t step = 0;
+    std::optional<std::int64_t> epoch, epoch_steps;
+    CountsFrom from = CountsFrom::one;
+    bool wraps =
+        false;  ///< an epoch ends where the step goes back, from near its end if that is known
+  };
+  /// Nothing where the epoch is before that of the newest line.
+  [[nodiscard]] std::optional<std::int64_t> step_of(const Printed& printed) const;
+  void move_to(const Printed& printed);
+  /// The steps from the begin of the last epoch of which lines were met to that of this one, over
+  /// those up to its last line: 1 where they are the same, or not known.
+  [[nodiscard]] double epochs_per_seen() const { return epochs_per_seen_; }
+  /// The same within its epoch, where the line names one.
+  [[nodiscard]] std::int64_t within_epoch(const Printed& printed) const {
+    return printed.step + shift_of(printed);
+  }
+  /// The line is of another epoch than the newest one, whose length is not printed: how many steps
+  /// lie between the two is not known.
+  [[nodiscard]] bool leaves_unknown_steps(const Printed& printed) const;
+  /// The first line of the log showed that it begins at 0.
+  [[nodiscard]] bool began_at_zero() const { return shift_ == 1; }
+  /// The last step of a plan of so many epochs, if the length of one is known.
+  [[nodiscard]] std::optional<std::int64_t> end_of(std::int64_t epochs) const;
+  /// The last step of an epoch, if it is the newest one and its length is printed.
+  [[nodiscard]] std::optional<std::int64_t> end_of_epoch(std::int64_t epoch) const;
+
+ private:
+  [[nodiscard]] std::int64_t base_of(const Printed& printed) const;
+  [[nodiscard]] std::int64_t shift_of(const Printed& printed) const;
+  [[nodiscard]] std::optional<std::int64_t> epoch_of(const Printed& printed) const;
+
+  std::int64_t first_epoch_ = -1, epoch_ = -1;
+  std::int64_t base_ = 0;         ///< steps of the epochs before
+  std::int64_t epoch_steps_ = 0;  ///< printed
+  std::int64_t lines_steps_ = 0;  ///< up to the last line of the epoch before
+  std::int64_t newest_ = 0;
+  std::int64_t printed_ = 0, stride_ = 0;  ///< of the newest line
+  double epochs_per_seen_ = 1;
+  std::optional<std::int64_t> shift_;  ///< where the first line shows what the counter begins at
+};
+
+/// Facts that follow from two counters which go on together.
+class CounterFacts {
+ public:
+  void take_updates(std::int64_t updates, std::optional<std::int64_t> micro_steps,
+                    std::int64_t step);
+  void take_sequences(std::int64_t done, std::int64_t step);
+  void apply(Facts& facts) const;
+
+ private:
+  struct Pair {
+    std::int64_t count = -1, step = 0;
+  };
+  Pair updates_, sequences_;
+  std::optional<std::int64_t> accumulation_, batch_;
+  bool unsteady_ = false;  ///< updates are of different lengths
+};
+
+/// Times without the evaluations between the lines: an interval that holds one counts as long as
+/// its iterations took in the newest one that held none.
+class PausedClock {
+ public:
+  void note_evaluation();
+  /// A line of training, before its times are asked for.
+  void next(std::int64_t step);
+  /// `stamp_s` without what was taken off so far.
+  double at(double stamp_s);
+  /// A printed time of all iterations since the line before; NaN where it holds an evaluation and
+  /// none before it shows how long they take.
+  double of_interval(double seconds);
+  /// The newest line comes after an evaluation, and none before it shows how long steps take.
+  [[nodiscard]] bool begins_after_evaluation() const { return held_ && std::isnan(each_s_); }
+  [[nodiscard]] bool paused() const { return clock_.off_s() > 0 || shortened_; }
+  /// Evaluations are between all its lines: it shows no time of a step.
+  [[nodiscard]] bool always_holds_evaluations() const {
+    return ever_held_ && std::isnan(each_s_) && std::isnan(each_of_interval_s_);
+  }
+
+ private:
+  TrainingClock clock_;
+  bool evaluated_ = false;  ///< since the newest line
+  bool held_ = false;       ///< between the newest line and the one before
+  bool ever_held_ = false;
+  bool shortened_ = false;
+  std::int64_t step_ = -1;
+  double iterations_ = 0;  ///< of the newest line
+  double stamp_s_ = kUnknown, each_s_ = kUnknown, each_of_interval_s_ = kUnknown;
+};
+
+constexpr std::int64_t kLargestStep = 1'000'000'000'000;
+
+std::optional<std::int64_t> StepCounter::epoch_of(const Printed& printed) const {
+  if (printed.epoch || !printed.wraps) return printed.epoch;
+  const bool over = printed.step < printed_ && printed_ + stride_ >= epoch_steps_;
+  return std::max<std::int64_t>(epoch_, 0) + (over ? 1 : 0);
+}
+
+std::int64_t StepCounter::base_of(const Printed& printed) const {
+  const auto epoch = epoch_of(printed);
+  if (!epoch || epoch_ < 0 || *epoch == epoch_) return base_;
+  // A number beyond the newest goes on through epochs.
+  if (epoch_steps_ < 1) return printed.step + shift_of(printed) > newest_ - base_ ? base_ : newest_;
+  return base_ + epoch_steps_ * std::min(*epoch - epoch_, kLargestStep / epoch_steps_);
+}
+
+std::int64_t StepCounter::shift_of(const Printed& printed) const {
+  if (printed.from == CountsFrom::first) return shift_.value_or(printed.step == 0 ? 1 : 0);
+  return printed.from == CountsFrom::zero ? 1 : 0;
+}
+
+std::optional<std::int64_t> StepCounter::step_of(const Printed& printed) const {
+  if (printed.epoch && *printed.epoch < epoch_) return std::nullopt;
+  return base_of(printed) + std::min(printed.step, kLargestStep) + shift_of(printed);
+}
+
+bool StepCounter::leaves_unknown_steps(const Printed& printed) const {
+  const auto epoch = epoch_of(printed);
+  // One step further, as where each is printed, none is left out.
+  return epoch && epoch_ >= 0 && *epoch != epoch_ && epoch_steps_ < 1 && stride_ > 1 &&
+         base_of(printed) == newest_;
+}
+
+void StepCounter::move_to(const Printed& printed) {
+  const std::int64_t step = step_of(printed).value_or(0);
+  if (!shift_) shift_ = printed.step == 0 ? 1 : 0;
+  if (const auto epoch = epoch_of(printed)) {
+    if (epoch_ < 0) first_epoch_ = *epoch;
+    if (epoch_ >= 0 && *epoch > epoch_) {
+      lines_steps_ = newest_ - base_;
+      const bool longer = lines_steps_ > 0 && epoch_steps_ > lines_steps_;
+      epochs_per_seen_ =
+          longer ? static_cast<double>(epoch_steps_) / static_cast<double>(lines_steps_) : 1;
+      // Whole epochs between the two count as base_of counts their steps.
+      if (epoch_steps_ > 0) epochs_per_seen_ *= static_cast<double>(*epoch - epoch_);
+    }
+    base_ = base_of(printed);
+    epoch_ = *epoch;
+    epoch_steps_ = printed.epoch_steps.value_or(0);
+  }
+  if (printed.step > printed_) stride_ = printed.step - printed_;
+  printed_ = printed.step;
+  newest_ = std::max(newest_, step);
+}
+
+std::optional<std::int64_t> StepCounter::end_of(std::int64_t epochs) const {
+  const std::int64_t each = epoch_steps_ > 0 ? epoch_steps_ : lines_steps_;
+  const bool from_start = first_epoch_ == 0 || first_epoch_ == 1;
+  const std::int64_t left = epochs - (epoch_ - first_epoch_);
+  if (epoch_ < 0 || !from_start || each < 1 || left < 1) return std::nullopt;
+  return base_ + each * std::min(left, kLargestStep / each);
+}
+
+std::optional<std::int64_t> StepCounter::end_of_epoch(std::int64_t epoch) const {
+  if (epoch != epoch_ || epoch_steps_ < 1) return std::nullopt;
+  return base_ + epoch_steps_;
+}
+
+void CounterFacts::take_updates(std::int64_t updates, std::optional<std::int64_t> micro_steps,
+                                std::int64_t step) {
+  // Two counters of one line that both count from 0; else only their differences are comparable.
+  const Pair before = micro_steps ? Pair{0, 0} : updates_;
+  const std::int64_t at = micro_steps.value_or(step);
+  updates_ = {updates, at};
+  if (before.count < 0 || updates <= before.count || at <= before.step) return;
+  const std::int64_t each = (at - before.step) / (updates - before.count);
+  const bool whole = (at - before.step) % (updates - before.count) == 0;
+  if (micro_steps) {
+    if (whole) accumulation_ = each;
+    return;
+  }
+  unsteady_ = unsteady_ || !whole || (accumulation_ && *accumulation_ != each);
+  accumulation_ = each;
+}
+
+void CounterFacts::take_sequences(std::int64_t done, std::int64_t step) {
+  const Pair before = std::exchange(sequences_, {done, step});
+  if (before.count < 0 || done <= before.count || step <= before.step) return;
+  if ((done - before.count) % (step - before.step) != 0) return;
+  batch_ = (done - before.count) / (step - before.step);
+}
+
+void CounterFacts::apply(Facts& facts) const {
+  if (unsteady_) {
+    facts.gradient_accumulation_steps = {};
+  } else if (accumulation_ && *accumulation_ <= kLargestFact) {
+    facts.gradient_accumulation_steps.set(*accumulation_, FactSource::log);
+  }
+  if (batch_ && *batch_ <= kLargestFact && !facts.global_batch_size.known()) {
+    facts.global_batch_size.set(*batch_, FactSource::log);
+  }
+}
+
+void PausedClock::note_evaluation() {
+  evaluated_ = true;
+  clock_.note_evaluation();
+}
+
+void PausedClock::next(std::int64_t step) {
+  held_ = std::exchange(evaluated_, false);
+  ever_held_ = ever_held_ || held_;
+  iterations_ = step_ < 0 ? 0 : static_cast<double>(step - step_);
+  step_ = step;
+}
+
+double PausedClock::at(double stamp_s) {
+  const double took = stamp_s - std::exchange(stamp_s_, stamp_s);
+  if (!held_ && iterations_ > 0) each_s_ = took / iterations_;
+  return clock_.at(stamp_s, each_s_ * iterations_);
+}
+
+double PausedClock::of_interval(double seconds) {
+  if (!held_ && iterations_ > 0) each_of_interval_s_ = seconds / iterations_;
+  const double own = each_of_interval_s_ * iterations_;
+  if (!held_ || !(seconds > own || std::isnan(own))) return seconds;
+  shortened_ = true;
+  return own;
+}
+
+// DescribedParser: the lines of a description's rules become records, facts and statements.
+
+/// A rate as printed, and what its last digit stands for.
+struct PrintedRate {
+  double value = kUnknown, digit = kUnknown;
+};
+
+class DescribedParser final : public LineParser {
+ public:
+  explicit DescribedParser(const Description& description);
+
+  bool parse(const Line& line, RunBuilder& out) override;
+  void finish(RunBuilder& out) override;
+  [[nodiscard]] bool wants_every_line() const override { return table_ != nullptr; }
+
+ private:
+  /// What is known of the open run of a kind.
+  struct Track {
+    StepCounter counter;
+    CounterFacts facts;
+    PausedClock clock;
+    /// The samples of the first step wait for the second: how many iterations they cover is their
+    /// distance, where the line does not say.
+    std::vector<Sample> first;
+    double first_mean_s = kUnknown;
+    bool first_is_own = false;    ///< its time is that of one step
+    double elapsed_s = kUnknown;  ///< newest, as printed
+    double earlier_s = 0;         ///< of the epochs before, where elapsed begins again with each
+    double steps_of_mean = 0;     ///< of the newest line, for Field::mean_so_far
+    std::int64_t last_step = -1;
+    PrintedRate rate;                        ///< of the newest record
+    RateUnit rate_unit = RateUnit::unknown;  ///< of the rates taken
+    bool covers_gap =
+        false;  ///< the newest record is of more steps than the one that it has the time of
+    std::int64_t settings = 0;  ///< those that its facts hold already
+    bool fallback = false;      ///< its records are those of a fallback
+  };
+  [[nodiscard]] Track& track(WorkKind kind) { return tracks_[static_cast<std::size_t>(kind)]; }
+
+  bool read_line(const DescribedRule& rule, const Line& line);
+  bool take(const DescribedRule& rule, const Line& line, RunBuilder& out);
+  void take_settings(const DescribedRule& rule);
+  void add_settings(Track& of, RunDraft& draft);
+  bool add_record(const DescribedRule& rule, const Line& line, RunBuilder& out);
+  bool continue_record(const DescribedRule& rule, const Line& line, RunBuilder& out);
+  bool take_statement(const DescribedRule& rule, const Line& line, RunBuilder& out);
+  void take_outcome(const DescribedRule& rule, const Line& line, RunDraft& draft, RunBuilder& out);
+  void take_average(const DescribedRule& rule, const Line& line, RunDraft& draft,
+                    const RunBuilder& out);
+  void take_counters(Track& of, RunDraft& draft);
+
+  [[nodiscard]] Sample sample_of(const Line& line) const;
+  void take_time(Track& of, Sample& sample, RunDraft& draft);
+  void take_rate(const DescribedRule& rule, Track& of, Sample& sample, RunDraft& draft,
+                 const RunBuilder& out);
+  void take_own_step(const DescribedRule& rule, Track& of, Sample& sample, const RunDraft& draft);
+  [[nodiscard]] std::optional<std::int64_t> world(const RunBuilder& out) const;
+  [[nodiscard]] const DescribedRate& rate_of(const DescribedRule& rule) const;
+  RunDraft& run(WorkKind kind, std::int64_t line, RunBuilder& out);
+  void begin_again(WorkKind kind, RunBuilder& out);
+  void put_first(WorkKind kind, std::optional<std::int64_t> next_step, RunBuilder& out);
+  void note(const DescribedRule& rule, DescribedNote::When when);
+
+  const Description& description_;
+  LineValues values_;
+  const DescribedRule* table_ = nullptr;  ///< whose head was met last
+  /// Epoch and step of its newest row; below them a line of numbers is none.
+  std::pair<std::int64_t, std::int64_t> row_ = {-1, -1};
+  Track tracks_[3];
+  YearClock year_;
+  struct Plan {
+    std::optional<std::int64_t> steps, epochs;
+  };
+  /// For the runs to come.
+  Plan plans_[3];
+  Facts stated_;
+  std::int64_t settings_ = 0;  ///< counts the changes of stated_
+  std::optional<IterationUnit> iteration_;
+  double began_s_ = kUnknown;
+
+  bool rate_left_out_ = false;  ///< of one GPU, of a number that is unknown
+  bool paused_ = false;         ///< an evaluation was taken off a clock
+  std::vector<std::string> noted_;
+};
+
+/// How many GPUs make a rate of that of one: the only whole number that the digits of both allow.
+std::optional<std::int64_t> gpus_of(PrintedRate all, PrintedRate one) {
+  constexpr double kRounding = 1e-9;  // of the division
+  const double low = (all.value - all.digit / 2) / (one.value + one.digit / 2) - kRounding;
+  const double high = (all.value + all.digit / 2) / (one.value - one.digit / 2) + kRounding;
+  const double whole = std::ceil(low);
+  if (!(whole >= 1 && whole <= high && whole + 1 > high && whole < 1e7)) return std::nullopt;
+  return static_cast<std::int64_t>(whole);
+}
+
+bool stands_on(const Line& line, const DescribedRule& rule) {
+  return any_row(line, [&](std::uint32_t row, std::size_t) { return row == rule.literal_index; });
+}
+
+void keep_unknown(double& kept, double value) {
+  if (std::isnan(kept)) kept = value;
+}
+
+/// Of the counter; one that no training reaches ends at a limit.
+std::int64_t iterations_of(const DescribedRule& rule, std::int64_t steps) {
+  constexpr std::int64_t kMostIterations = 1'000'000'000'000'000;  // beyond it products overflow
+  if (rule.step_iterations == 1) return steps;
+  return std::min(steps, kMostIterations / rule.step_iterations) * rule.step_iterations;
+}
+
+DescribedParser::DescribedParser(const Description& description) : description_(description) {}
+
+bool DescribedParser::parse(const Line& line, RunBuilder& out) {
+  bool any = false, recorded = false, trained = false;
+  for (const DescribedRule& rule : description_.rules) {
+    // A line of training may hold scores of an evaluation as well.
+    if ((recorded && rule.gives_step) || (trained && rule.interrupts)) continue;
+    if (rule.rows && stands_on(line, rule)) {
+      table_ = &rule;
+      row_ = {-1, -1};
+      any = true;
+      continue;
+    }
+    if (!read_line(rule, line)) continue;
+    const std::int64_t before = track(rule.kind).last_step;
+    const bool taken = take(rule, line, out);
+    any = any || taken;
+    recorded = recorded || (taken && rule.gives_step);
+    trained = trained || (rule.kind == WorkKind::training && track(rule.kind).last_step > before);
+  }
+  return any;
+}
+
+bool DescribedParser::read_line(const DescribedRule& rule, const Line& line) {
+  if (rule.rows ? table_ != &rule : !stands_on(line, rule)) return false;
+  const bool whole = rule.whole && !line.whole.empty();
+  const std::string_view text = whole ? line.whole : line.text;
+  if (!values_.read(rule, text, line.terminator == 0, description_.day_first)) return false;
+  if (!rule.rows) return true;
+  const std::pair row(values_.count(Field::epoch).value_or(0),
+                      values_.count(Field::step).value_or(-1));
+  if (row <= row_) return false;
+  row_ = row;
+  return true;
+}
+
+bool DescribedParser::take(const DescribedRule& rule, const Line& line, RunBuilder& out) {
+  const bool is_open = out.open(rule.kind) != nullptr;
+  if (rule.within_run && !is_open) return false;
+  if (rule.fallback && is_open && !track(rule.kind).fallback) return true;
+  if (rule.begins_run) {
+    begin_again(rule.kind, out);
+    stated_ = {};
+    plans_[static_cast<std::size_t>(rule.kind)] = {};
+    began_s_ = kUnknown;
+  }
+  if (rule.interrupts) track(WorkKind::training).clock.note_evaluation();
+  take_settings(rule);
+  bool taken = false;
+  if (values_.has(Field::step) && !rule.outcome) {
+    taken = add_record(rule, line, out);
+  } else if (rule.continues) {
+    taken = continue_record(rule, line, out);
+  }
+  taken = take_statement(rule, line, out) || taken;
+  if (taken && values_.too_coarse()) note(rule, DescribedNote::When::too_coarse);
+  if (taken) note(rule, DescribedNote::When::used);
+  return taken;
+}
+
+// What a line says of the runs to come; the open one takes it with its next record.
+void DescribedParser::take_settings(const DescribedRule& rule) {
+  if (rule.states_facts) {
+    stated_ = merge_facts(merge_facts(facts_of(values_), rule.facts), stated_);
+    ++settings_;
+  }
+  Plan& plan = plans_[static_cast<std::size_t>(rule.kind)];
+  if (const auto planned = values_.count(Field::planned)) plan.steps = planned;
+  if (const auto epochs = values_.count(Field::epochs)) plan.epochs = epochs;
+  if (rule.iteration && !rule.gives_step) iteration_ = rule.iteration;
+}
+
+void DescribedParser::add_settings(Track& of, RunDraft& draft) {
+  if (of.settings == settings_) return;
+  draft.log.facts = merge_facts(draft.log.facts, stated_);
+  of.settings = settings_;
+}
+
+void DescribedParser::note(const DescribedRule& rule, DescribedNote::When when) {
+  if (!rule.note || rule.note->when != when) return;
+  if (std::ranges::find(noted_, rule.note->text) == noted_.end()) noted_.push_back(rule.note->text);
+}
+
+std::optional<std::int64_t> DescribedParser::world(const RunBuilder& out) const {
+  if (out.world) return out.world;
+  return stated_.world() ? stated_.world() : description_.facts.world();
+}
+
+const DescribedRate& DescribedParser::rate_of(const DescribedRule& rule) const {
+  return rule.rate ? *rule.rate : description_.rate;
+}
+
+RunDraft& DescribedParser::run(WorkKind kind, std::int64_t line, RunBuilder& out) {
+  const bool fresh = out.open(kind) == nullptr;
+  RunDraft& draft = out.run(kind, line);
+  if (fresh) {
+    draft.log.iteration_unit = iteration_.value_or(description_.iteration);
+    draft.own_facts = description_.own_facts;
+  }
+  return draft;
+}
+
+void DescribedParser::begin_again(WorkKind kind, RunBuilder& out) {
+  put_first(kind, std::nullopt, out);
+  out.close(kind);
+  track(kind) = {};
+}
+
+void DescribedParser::put_first(WorkKind kind, std::optional<std::int64_t> next_step,
+                                RunBuilder& out) {
+  Track& of = track(kind);
+  if (of.first.empty()) return;
+  std::vector<Sample> samples;
+  samples.swap(of.first);
+  const RunDraft* open = out.open(kind);
+  const bool clocked = open != nullptr && open->log.clock_is_wall;
+  for (Sample& sample : samples) {
+    const std::int64_t distance = next_step.value_or(0) - sample.step;
+    if (of.first_is_own) {
+      if (distance > 1 && clocked) sample.seconds = kUnknown;
+    } else if (distance > 0) {
+      sample.iterations = std::min(distance, std::max<std::int64_t>(1, sample.step));
+    } else if (!std::isnan(sample.seconds) || !std::isnan(of.first_mean_s)) {
+      sample.iterations = 1;
+    }
+    if (!std::isnan(of.first_mean_s)) {
+      sample.seconds = of.first_mean_s * static_cast<double>(sample.iterations);
+    }
+    run(kind, sample.line, out).add(sample);
+  }
+}
+
+Sample DescribedParser::sample_of(const Line& line) const {
+  Sample sample;
+  sample.iterations = values_.count(Field::iterations).value_or(0);
+  sample.seconds = values_.number(Field::seconds).value_or(kUnknown);
+  sample.loss = values_.number(Field::loss);
+  sample.line = line.number;
+  sample.end_byte = line.end_byte;
+  // "40: loss 0.2": what a launcher's label looks like is the step.
+  const bool label_counts = std::less<>()(values_.text(Field::step).data(), line.text.data());
+  if (!values_.has(Field::step) || !label_counts) sample.rank = line.rank;
+  if (const auto rank = values_.count(Field::rank)) {
+    sample.rank = static_cast<int>(std::min<std::int64_t>(*rank, 1 << 24));
+  }
+  const auto work = values_.number(Field::work), rate = values_.number(Field::rate);
+  if (work && rate && std::isnan(sample.seconds)) sample.seconds = *work / *rate;
+  return sample;
+}
+
+void DescribedParser::take_time(Track& of, Sample& sample, RunDraft& draft) {
+  const auto mean = values_.number(Field::mean_so_far);
+  const auto elapsed =
+      mean ? std::optional(*mean * of.steps_of_mean) : values_.number(Field::elapsed);
+  if (elapsed) {
+    // A clock that begins again with the epoch went on through the steps that no line was of.
+    if (*elapsed < of.elapsed_s && sample.step > of.last_step) {
+      of.earlier_s += of.elapsed_s * of.counter.epochs_per_seen();
+    }
+    of.elapsed_s = *elapsed;
+    sample.time_s = of.clock.at(of.earlier_s + *elapsed);
+    if (draft.count() == 0) draft.set_origin(0);
+  } else if (const auto stamp = values_.stamp(Field::clock)) {
+    sample.time_s = of.clock.at(year_.at(*stamp));
+    draft.log.clock_is_wall = true;
+  } else {
+    return;
+  }
+  paused_ = paused_ || of.clock.paused();
+  const double digit = mean ? values_.digit(Field::mean_so_far) * of.steps_of_mean
+                            : values_.digit(elapsed ? Field::elapsed : Field::clock);
+  double& resolution = draft.log.clock_resolution_s;
+  resolution = std::isnan(resolution) ? digit : std::min(resolution, digit);
+}
+
+void DescribedParser::take_rate(const DescribedRule& rule, Track& of, Sample& sample,
+                                RunDraft& draft, const RunBuilder& out) {
+  const DescribedRate& unit = rate_of(rule);
+  const auto rate = values_.number(Field::rate);
+  if (rate) of.rate = {*rate, values_.digit(Field::rate)};
+  if (const auto one = values_.number(Field::rate_per_gpu); one && !draft.log.facts.world()) {
+    const auto gpus = gpus_of(of.rate, {*one, values_.digit(Field::rate_per_gpu)});
+    if (gpus) draft.log.facts.world_size.set(*gpus, FactSource::log);
+  }
+  const bool of_own_step = rule.own_step && unit.unit == RateUnit::iterations_per_second;
+  const bool other_unit = of.rate_unit != RateUnit::unknown && of.rate_unit != unit.unit;
+  if ((!rate && !of_own_step) || other_unit) return;  // a run has rates of one unit
+  if (rate) {
+    const auto gpus = unit.of_one_gpu ? world(out) : std::optional<std::int64_t>(1);
+    draft.log.rate_unit = gpus ? unit.unit : RateUnit::unknown;
+    rate_left_out_ = rate_left_out_ || !gpus;
+    if (gpus) sample.rate = *rate * static_cast<double>(*gpus);
+  } else {
+    draft.log.rate_unit = unit.unit;
+    sample.rate = 1 / sample.seconds;
+  }
+  of.rate_unit = unit.unit;
+}
+
+bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, RunBuilder& out) {
+  constexpr std::size_t kMostRanks = 256;  // whose lines of a first step are kept
+  const RunDraft* open = out.open(rule.kind);
+  if (!rule.fallback && track(rule.kind).fallback) {
+    if (open != nullptr && !open->ended_well) out.open(rule.kind)->discard = true;
+    begin_again(rule.kind, out);
+    open = nullptr;
+  }
+  const StepCounter::Printed printed{*values_.count(Field::step), values_.count(Field::epoch),
+                                     values_.count(Field::epoch_steps), rule.counts_from,
+                                     rule.wraps};
+  Sample sample = sample_of(line);
+  {
+    const Track& of = track(rule.kind);
+    const auto step = of.counter.step_of(printed);
+    sample.step = iterations_of(rule, step.value_or(0));
+    const bool back = !step || (of.first.empty() ? open != nullptr && open->goes_back(sample)
+                                                 : sample.step < of.first.front().step);
+    const bool copy = sample.step == of.last_step && sample.rank >= 0;
+    const bool over =
+        open != nullptr &&
+        (open->stated_outcome || (open->ended_well && !copy && sample.step <= of.last_step));
+    if (back || over) {
+      begin_again(rule.kind, out);
+      const auto again = track(rule.kind).counter.step_of(printed);
+      sample.step = iterations_of(rule, again.value_or(0));
+    }
+  }
+  Track& of = track(rule.kind);
+  of.fallback = rule.fallback;
+  if (rule.counts_from == CountsFrom::first && of.counter.leaves_unknown_steps(printed)) {
+    of.clock.note_evaluation();
+  }
+  of.counter.move_to(printed);
+  of.clock.next(sample.step);
+  of.steps_of_mean = static_cast<double>(of.counter.within_epoch(printed));
+  RunDraft& draft = run(rule.kind, line.number, out);
+  add_settings(of, draft);
+  if (sample.step > of.last_step) draft.ended_well = false;
+  if (rule.iteration) draft.log.iteration_unit = *rule.iteration;
+  draft.total_unsure = rule.counts_from == CountsFrom::first && of.counter.began_at_zero();
+  const Plan& plan = plans_[static_cast<std::size_t>(rule.kind)];
+  draft.log.planned = plan.steps || !plan.epochs ? plan.steps : of.counter.end_of(*plan.epochs);
+  if (draft.log.planned) draft.log.planned = iterations_of(rule, *draft.log.planned);
+  draft.last_line = std::max(draft.last_line, line.number);
+  if (!rule.own_step && !std::isnan(sample.seconds) && sample.iterations == 0) {
+    sample.seconds = of.clock.of_interval(sample.seconds);
+    paused_ = paused_ || of.clock.paused();
+  }
+  take_rate(rule, of, sample, draft, out);
+  take_time(of, sample, draft);
+  if (rule.own_step) take_own_step(rule, of, sample, draft);
+  const bool first = of.last_step < 0;
+  const auto mean = values_.number(Field::seconds_per_iteration);
+  if (sample.step > of.last_step && !values_.has(Field::rate)) of.rate = {};
+  const std::int64_t before = std::exchange(of.last_step, std::max(of.last_step, sample.step));
+  take_counters(of, draft);
+  const bool again = !of.first.empty() && sample.step == of.first.front().step;
+  if ((first && (sample.iterations == 0 || rule.own_step)) || again) {
+    if (first) of.first_mean_s = mean.value_or(kUnknown);
+    if (first) of.first_is_own = rule.own_step;
+    if (of.first.size() < kMostRanks) of.first.push_back(sample);
+    return true;
+  }
+  if (of.clock.begins_after_evaluation()) {
+    for (Sample& one : of.first) one.time_s = kUnknown;
+  }
+  put_first(rule.kind, sample.step, out);
+  if (mean) {
+    if (sample.iterations == 0) {
+      // Another process prints the step of the record before.
+      const Record* last = draft.last();
+      const bool copy = last != nullptr && last->step == sample.step;
+      sample.iterations = copy ? last->iterations : std::max<std::int64_t>(1, sample.step - before);
+    }
+    sample.seconds = *mean * static_cast<double>(sample.iterations);
+  }
+  draft.add(sample);
+  return true;
+}
+
+// Where other steps are between two lines, a clock measures them all; without one, the line stands
+// for its own step alone.
+void DescribedParser::take_own_step(const DescribedRule& rule, Track& of, Sample& sample,
+                                    const RunDraft& draft) {
+  const std::int64_t gap = of.last_step >= 0 ? sample.step - of.last_step : 1;
+  if (gap > 1) note(rule, DescribedNote::When::gaps);
+  if (gap > 0) of.covers_gap = gap > 1 && draft.log.clock_is_wall;
+  sample.iterations = of.covers_gap ? std::max<std::int64_t>(1, gap) : 1;
+  if (of.covers_gap) sample.seconds = kUnknown;
+}
+
+bool DescribedParser::continue_record(const DescribedRule& rule, const Line& line,
+                                      RunBuilder& out) {
+  Track& of = track(rule.kind);
+  RunDraft* draft = out.open(rule.kind);
+  if (draft == nullptr || of.last_step < 0 || draft->ended_well) return false;
+  Sample sample = sample_of(line);
+  sample.step = of.last_step;
+  add_settings(of, *draft);
+  take_rate(rule, of, sample, *draft, out);
+  take_time(of, sample, *draft);
+  take_counters(of, *draft);
+  const auto mean = values_.number(Field::seconds_per_iteration);
+  draft->last_line = std::max(draft->last_line, line.number);
+  if (of.first.empty()) {
+    const Record* last = draft->last();
+    if (mean && last != nullptr) sample.seconds = *mean * static_cast<double>(last->iterations);
+    draft->add(sample);
+    return true;
+  }
+  Sample& first = of.first.back();
+  keep_unknown(of.first_mean_s, mean.value_or(kUnknown));
+  keep_unknown(first.seconds, sample.seconds);
+  keep_unknown(first.rate, sample.rate);
+  keep_unknown(first.time_s, sample.time_s);
+  if (!first.loss) first.loss = sample.loss;
+  return true;
+}
+
+void DescribedParser::take_counters(Track& of, RunDraft& draft) {
+  const auto updates = values_.count(Field::updates);
+  const auto sequences = values_.count(Field::sequences_done);
+  if (!updates && !sequences) return;
+  if (updates) of.facts.take_updates(*updates, values_.count(Field::micro_steps), of.last_step);
+  if (sequences) of.facts.take_sequences(*sequences, of.last_step);
+  of.facts.apply(draft.log.facts);
+}
+
+bool DescribedParser::take_statement(const DescribedRule& rule, const Line& line, RunBuilder& out) {
+  if (values_.has(Field::began) && (std::isnan(began_s_) || values_.has(Field::ended))) {
+    began_s_ = *values_.number(Field::began);
+  }
+  const bool of_open = values_.has(Field::ended) || values_.has(Field::micro_steps) ||
+                       (values_.has(Field::epoch) && !values_.has(Field::step));
+  const bool of_run = values_.has(Field::total_seconds) || values_.has(Field::wall_seconds) ||
+                      values_.has(Field::average_rate) || values_.has(Field::total_sequences) ||
+                      values_.has(Field::skipped_steps) || values_.has(Field::peak_memory) ||
+                      rule.outcome;
+  if (!of_run && !(of_open && out.open(rule.kind) != nullptr)) return false;
+  RunDraft& draft = run(rule.kind, line.number, out);
+  draft.last_line = std::max(draft.last_line, line.number);
+  RunLog& log = draft.log;
+  if (draft.count() == 0) add_settings(track(rule.kind), draft);
+  if (const auto seconds = values_.number(Field::total_seconds)) log.totals.training_s = seconds;
+  if (const auto seconds = values_.number(Field::wall_seconds)) log.totals.wall_s = seconds;
+  if (const auto n = values_.count(Field::total_sequences)) log.totals.sequences = n;
+  if (const auto ended = values_.number(Field::ended); ended && *ended > began_s_) {
+    log.totals.training_s = *ended - began_s_;
+  }
+  if (const auto epoch = values_.count(Field::epoch); epoch && !values_.has(Field::step)) {
+    draft.reached = track(rule.kind).counter.end_of_epoch(*epoch);
+    if (draft.log.planned && draft.reached >= draft.log.planned) draft.ended_well = true;
+  }
+  take_average(rule, line, draft, out);
+  if (const auto skipped = values_.count(Field::skipped_steps)) {
+    log.totals.skipped_steps = log.totals.skipped_steps.value_or(0) + *skipped;
+  }
+  if (const auto bytes = values_.count(Field::peak_memory)) {
+    MemoryUse memory = log.memory.value_or(MemoryUse{});
+    memory.peak_bytes = std::max(memory.peak_bytes, *bytes);
+    log.memory = memory;
+  }
+  if (values_.has(Field::micro_steps)) take_counters(track(rule.kind), draft);
+  if (rule.outcome) take_outcome(rule, line, draft, out);
+  return true;
+}
+
+// A log may state one rate twice, with all its digits and rounded.
+void DescribedParser::take_average(const DescribedRule& rule, const Line& line, RunDraft& draft,
+                                   const RunBuilder& out) {
+  const auto rate = values_.number(Field::average_rate);
+  if (!rate) return;
+  const DescribedRate& of = rate_of(rule);
+  const auto gpus = of.of_one_gpu ? world(out) : std::optional<std::int64_t>(1);
+  if (!gpus || of.unit == RateUnit::unknown) return;
+  const double scale = static_cast<double>(*gpus);
+  const auto& before = draft.log.summary;
+  const double half = values_.digit(Field::average_rate) / 2 * scale;
+  if (before && before->unit == of.unit && std::abs(before->value - *rate * scale) <= half) return;
+  draft.log.summary = Stated{*rate * scale, of.unit, line.number};
+}
+
+void DescribedParser::take_outcome(const DescribedRule& rule, const Line& line, RunDraft& draft,
+                                   RunBuilder& out) {
+  put_first(rule.kind, std::nullopt, out);
+  if (rule.outcome == Status::completed) {
+    draft.ended_well = true;
+    // Evaluations on the way, which state no plan of their own, were all that there were to be.
+    for (const auto& other : out.drafts()) {
+      const bool of_other_kind = other->log.kind != rule.kind && !other->log.planned;
+      if (rule.kind == WorkKind::training && of_other_kind) other->ended_well = true;
+    }
+  } else if (!draft.stated_outcome) {
+    constexpr std::size_t kDetail = 300;
+    const Record* last = draft.last();
+    const auto step = values_.count(Field::step);
+    draft.stated_outcome = Outcome{*rule.outcome,
+                                   step              ? step
+                                   : last != nullptr ? std::optional(last->step)
+                                                     : std::nullopt,
+                                   line.number,
+                                   {log_line(std::string(trim(line.text).substr(0, kDetail)))}};
+  }
+}
+
+void DescribedParser::finish(RunBuilder& out) {
+  for (std::size_t k = 0; k < 3; ++k) {
+    const auto kind = static_cast<WorkKind>(k);
+    put_first(kind, std::nullopt, out);
+    // Settings after the last line of a run that still goes on are of it, where it knows none.
+    RunDraft* open = out.open(kind);
+    if (open != nullptr && !open->ended_well) add_settings(track(kind), *open);
+  }
+  std::vector<std::string> notes = description_.notes;
+  notes.insert(notes.end(), noted_.begin(), noted_.end());
+  for (const auto& draft : out.drafts()) {
+    RunLog& log = draft->log;
+    log.facts = merge_facts(log.facts, description_.facts);
+    for (const std::string& text : notes) {
+      log.notices.push_back(make_notice(NoticeCode::format_note, 0, text));
+    }
+    if (paused_) log.notices.push_back(make_notice(NoticeCode::evaluations_off_the_clock, 0));
+    // LightGBM prints its metrics between two lines with the time
+    // (quoted/generic.evaluations_between_all_lines_leave_no_time_of_a_step).
+    const bool timed = std::ranges::any_of(draft->records(), [](const Record& record) {
+      return record.seconds > 0 || record.printed_rate > 0;
+    });
+    if (draft.get() == out.open(log.kind) && draft->count() > 1 && !timed &&
+        track(log.kind).clock.always_holds_evaluations()) {
+      log.notices.push_back(make_notice(
+          NoticeCode::format_note, 0,
+          "evaluations are between all lines with a time: they show no time of a step alone"));
+    }
+    if (log.rate_unit == RateUnit::unknown && rate_left_out_) {
+      log.notices.push_back(make_notice(NoticeCode::rate_of_one_gpu, 0, "the printed rate"));
+    }
+  }
+}
+
+}  // namespace
 
 Result<std::shared_ptr<const DescribedFormat>> DescribedFormat::parse(const std::string& text,
                                                                       const std::string& source) {

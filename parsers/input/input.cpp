@@ -10,7 +10,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <condition_variable>
 #include <cstring>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "parsers/input/tracker_source.h"
@@ -277,6 +282,146 @@ Result<std::unique_ptr<ByteSource>> open_source(const std::string& path) {
   if (gzip) return open_unpacked(std::make_unique<GzipSource>(std::move(file)));
   if (zstd) return open_unpacked(std::make_unique<ZstdSource>(std::move(file)));
   return open_tracker(tracker, std::move(file));
+}
+
+namespace {
+
+class ReadAhead final : public ByteSource {
+ public:
+  explicit ReadAhead(std::unique_ptr<ByteSource> source) : source_(std::move(source)) {
+    for (Block& block : blocks_) block.bytes.resize(kBlock);
+    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+  }
+  ReadAhead(const ReadAhead&) = delete;
+  ReadAhead& operator=(const ReadAhead&) = delete;
+  ~ReadAhead() override {
+    thread_.request_stop();
+    {
+      const std::lock_guard lock(mutex_);
+      stopped_ = true;
+    }
+    changed_.notify_all();
+  }
+
+  Result<std::size_t> read(std::span<char> buffer) override {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return first_ < next_ || ended_; });
+    if (first_ == next_) {
+      if (error_) return tl::unexpected(*error_);
+      return std::size_t{0};
+    }
+    Block& block = blocks_[first_ % kBlocks];
+    lock.unlock();
+    const std::size_t n = std::min(buffer.size(), block.size - block.at);
+    std::memcpy(buffer.data(), block.bytes.data() + block.at, n);
+    block.at += n;
+    if (block.at < block.size) return n;
+    lock.lock();
+    ++first_;
+    changed_.notify_all();
+    return n;
+  }
+  /// Only after the end of input, when the thread is done with the source.
+  [[nodiscard]] std::string problem() const override { return source_->problem(); }
+
+ private:
+  static constexpr std::size_t kBlock = std::size_t{256} << 10;
+  static constexpr std::size_t kBlocks = 4;
+  struct Block {
+    std::vector<char> bytes;
+    std::size_t at = 0, size = 0;
+  };
+
+  void run(const std::stop_token& stop) {
+    std::unique_lock lock(mutex_);
+    while (!ended_) {
+      changed_.wait(lock, [&] { return next_ - first_ < kBlocks || stopped_; });
+      if (stop.stop_requested()) return;
+      Block& block = blocks_[next_ % kBlocks];
+      lock.unlock();
+      auto got = source_->read(block.bytes);
+      lock.lock();
+      if (!got) error_ = got.error();
+      ended_ = !got || *got == 0;
+      if (!ended_) {
+        block.at = 0;
+        block.size = *got;
+        ++next_;
+      }
+      changed_.notify_all();
+    }
+  }
+
+  std::unique_ptr<ByteSource> source_;
+  std::array<Block, kBlocks> blocks_;  ///< [first_, next_) hold bytes, modulo their number
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::size_t first_ = 0, next_ = 0;
+  bool ended_ = false, stopped_ = false;
+  std::optional<Error> error_;
+  std::jthread thread_;  ///< last: it uses the others
+};
+
+}  // namespace
+
+std::unique_ptr<ByteSource> read_ahead(std::unique_ptr<ByteSource> source) {
+  if (!source->is_slow()) return source;
+  return std::make_unique<ReadAhead>(std::move(source));
+}
+
+namespace {
+
+class Copy final : public ByteSource {
+ public:
+  Copy(int file, std::size_t size) : file_(file), size_(size) {}
+  ~Copy() override { ::close(file_); }
+  Copy(const Copy&) = delete;
+  Copy& operator=(const Copy&) = delete;
+
+  Result<std::size_t> read(std::span<char> buffer) override {
+    const std::size_t want = std::min(buffer.size(), size_ - at_);
+    ssize_t n = 0;
+    do {
+      n = ::pread(file_, buffer.data(), want, static_cast<off_t>(at_));
+    } while (n < 0 && errno == EINTR);
+    if (n < 0)
+      problem_ = std::string("the copy of the pipe cannot be read: ") + std::strerror(errno);
+    if (n <= 0) return 0;
+    at_ += static_cast<std::size_t>(n);
+    return static_cast<std::size_t>(n);
+  }
+  [[nodiscard]] std::string problem() const override { return problem_; }
+
+ private:
+  int file_;
+  std::size_t size_, at_ = 0;
+  std::string problem_;
+};
+
+}  // namespace
+
+RereadSource::RereadSource(std::unique_ptr<ByteSource> source)
+    : source_(std::move(source)), file_(open_temporary_file()) {}
+
+Result<std::size_t> RereadSource::read(std::span<char> buffer) {
+  auto got = source_->read(buffer);
+  if (!got || *got == 0 || !file_) return got;
+  const bool fits = kept_ + *got <= kBytesKept;
+  if (!fits || ::write(::fileno(file_.get()), buffer.data(), *got) != static_cast<ssize_t>(*got)) {
+    file_.reset();
+  }
+  kept_ += *got;
+  return got;
+}
+
+std::unique_ptr<ByteSource> RereadSource::again() const {
+  const int copy = file_ ? ::fcntl(::fileno(file_.get()), F_DUPFD_CLOEXEC, 0) : -1;
+  return copy < 0 ? nullptr : std::make_unique<Copy>(copy, kept_);
+}
+
+bool is_read_once(const std::string& path) {
+  struct stat info {};
+  return path == "-" || ::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode);
 }
 
 }  // namespace bertbench

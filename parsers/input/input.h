@@ -7,6 +7,7 @@
 #include <string>
 
 #include "parsers/core/error.h"
+#include "parsers/core/temporary_file.h"
 
 namespace bertbench {
 
@@ -31,5 +32,33 @@ class ByteSource {
 /// trackers, also compressed, become lines (parsers/input/tracker_source.h). Errors: cannot be
 /// opened, a directory, cannot be read.
 [[nodiscard]] Result<std::unique_ptr<ByteSource>> open_source(const std::string& path);
+
+/// For unpacking next to the scan: the same bytes, read by a thread of its own into a few blocks,
+/// if `source` is slow; else `source` itself. At most 1 MiB waits.
+[[nodiscard]] std::unique_ptr<ByteSource> read_ahead(std::unique_ptr<ByteSource> source);
+
+/// A pipe that can be read a second time: hands on the bytes of a source and keeps them in a file
+/// without a name, up to kBytesKept.
+class RereadSource final : public ByteSource {
+ public:
+  static constexpr std::size_t kBytesKept = std::size_t{1} << 30;
+
+  explicit RereadSource(std::unique_ptr<ByteSource> source);
+
+  Result<std::size_t> read(std::span<char> buffer) override;
+  [[nodiscard]] bool is_slow() const override { return source_->is_slow(); }
+  [[nodiscard]] std::string problem() const override { return source_->problem(); }
+
+  /// What was read, from its begin; nullptr where it did not fit or the disk is full.
+  [[nodiscard]] std::unique_ptr<ByteSource> again() const;
+
+ private:
+  std::unique_ptr<ByteSource> source_;
+  FileHandle file_;  ///< null where the copy is not whole
+  std::size_t kept_ = 0;
+};
+
+/// A path whose bytes can be read once only: stdin, a pipe.
+[[nodiscard]] bool is_read_once(const std::string& path);
 
 }  // namespace bertbench

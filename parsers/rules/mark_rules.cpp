@@ -2,10 +2,174 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
 
 #include "parsers/core/line.h"
+#include "parsers/core/text.h"
+#include "parsers/lines/cursor.h"
 
 namespace bertbench {
+namespace {
+
+// The name of the value that ends `text`, in lower case with blanks between its words: "grad norm"
+// of "step 3 | loss 2.1 | grad_norm: ".
+std::string name_before(std::string_view text) {
+  constexpr std::size_t kLongestName = 40;  // bytes: a name, and no sentence
+  constexpr std::string_view kAssigns = " =:'\"";
+  constexpr std::string_view kJoins = " _-/.";
+  while (!text.empty() && kAssigns.find(text.back()) != std::string_view::npos) {
+    text.remove_suffix(1);
+  }
+  std::string out;
+  for (std::size_t at = text.size(); at-- > 0 && out.size() < kLongestName;) {
+    const char c = text[at];
+    const bool joins = kJoins.find(c) != std::string_view::npos;
+    if (!joins && !is_letter(c)) break;
+    out.insert(out.begin(), joins ? ' ' : lower(c));
+  }
+  return out;
+}
+
+bool has_word(std::string_view name, std::span<const std::string_view> words) {
+  const auto all = split(name, ' ');
+  return std::ranges::any_of(words, [&](auto word) { return std::ranges::count(all, word) > 0; });
+}
+
+bool is_gradient(std::string_view name) {
+  // "grad norm" of Megatron-LM, "gnorm" of fairseq.
+  return name.find("grad norm") != std::string_view::npos ||
+         name.find("gradient norm") != std::string_view::npos || name.ends_with("gnorm");
+}
+
+bool is_evaluation(std::string_view name) {
+  constexpr std::string_view kOf[] = {"val",        "valid", "validation", "eval",
+                                      "evaluation", "test",  "dev"};
+  constexpr std::string_view kMeasured[] = {"loss", "acc", "accuracy", "ppl", "perplexity",
+                                            "f1",   "auc", "bleu",     "iou", "score"};
+  return has_word(name, kOf) && has_word(name, kMeasured);
+}
+
+}  // namespace
+
+void NonFiniteRules::see(const Line& line) {
+  constexpr std::size_t kLength = std::string_view("nan").size();
+  const std::string_view text = line.text;
+  const auto note = [&](std::vector<std::int64_t>& lines) {
+    if (lines.size() < kLinesHeld && (lines.empty() || lines.back() != line.number)) {
+      lines.push_back(line.number);
+    }
+  };
+  for (std::size_t at = text.find_first_of("nN", 1); at != std::string_view::npos;
+       at = text.find_first_of("nN", at + 1)) {
+    const std::string_view word = text.substr(at, kLength);
+    if (word != "nan" && word != "NaN") continue;
+    const std::size_t end = at + kLength;
+    if (end < text.size() && (is_letter(text[end]) || is_digit(text[end]))) continue;
+    if (is_letter(text[at - 1]) || is_digit(text[at - 1])) continue;
+    const std::string name = name_before(text.substr(0, at));
+    if (is_gradient(name)) note(gradients_);
+    if (is_evaluation(name)) note(evaluations_);
+  }
+}
+
+void NonFiniteRules::add_notices(RunLog& run, std::int64_t begin_line,
+                                 std::int64_t end_line) const {
+  if (run.records.empty()) return;
+  const auto add = [&](const std::vector<std::int64_t>& lines, NoticeCode code) {
+    const auto begin = std::ranges::lower_bound(lines, begin_line);
+    const auto end = std::ranges::lower_bound(lines, end_line);
+    if (begin >= end) return;
+    // The newest record up to the line.
+    const auto after = std::ranges::upper_bound(run.records, *begin, {}, &Record::line);
+    const Record& at = after == run.records.begin() ? *after : *std::prev(after);
+    run.notices.push_back(
+        make_notice(code, *begin, static_cast<std::int64_t>(end - begin), at.step));
+  };
+  add(gradients_, NoticeCode::gradient_not_finite);
+  add(evaluations_, NoticeCode::evaluation_not_finite);
+}
+
+void OverflowRules::see(const Line& line) {
+  if (said_.size() > kOverflowsHeld) return;
+  Cursor cursor(line);
+  if (!cursor.skip_past(kAnchor) || !cursor.skip_past(" reducing loss scale to ")) return;
+  const auto scale = cursor.number();
+  if (scale) said_.push_back({line.number, *scale, line.rank});
+}
+
+std::optional<std::int64_t> OverflowRules::steps(std::int64_t begin_line, std::int64_t end_line,
+                                                 std::optional<std::int64_t> world) const {
+  if (said_.size() > kOverflowsHeld) return std::nullopt;
+  const auto begin = std::ranges::lower_bound(said_, begin_line, {}, &Said::line);
+  const auto end = std::ranges::lower_bound(said_, end_line, {}, &Said::line);
+  if (begin >= end) return std::nullopt;
+  const auto all = static_cast<std::int64_t>(end - begin);
+  if (begin->rank >= 0)
+    return std::count_if(begin, end, [&](const Said& said) { return said.rank == begin->rank; });
+  // The scale falls with each step: lines of one scale are of different ranks, or of one that has
+  // let it rise in between.
+  std::map<double, std::int64_t> lines;
+  for (auto said = begin; said != end; ++said) ++lines[said->scale];
+  const auto each_by = [&](std::int64_t ranks) {
+    return std::ranges::all_of(lines, [&](const auto& of) { return of.second % ranks == 0; });
+  };
+  if (std::ranges::all_of(lines, [](const auto& of) { return of.second == 1; })) return all;
+  if (world && *world >= 1 && each_by(*world)) return all / *world;
+  return std::nullopt;
+}
+
+namespace {
+
+constexpr std::string_view kOfNumber = "0123456789.,";
+
+std::optional<double> number_of(std::string_view text) {
+  std::string digits(text);
+  std::erase(digits, ',');
+  return to_double(digits);
+}
+
+/// "): 812.5", ": 120.1", " 62.26": the number after a unit.
+std::optional<double> after(std::string_view rest) {
+  const std::size_t begin = rest.find_first_not_of("): =");
+  if (begin == 0 || begin == std::string_view::npos) return std::nullopt;
+  const std::size_t end = rest.find_first_not_of(kOfNumber, begin);
+  return number_of(rest.substr(begin, end - begin));
+}
+
+/// "812.5MODEL_", "401.2 ": the number before a unit.
+std::optional<double> before(std::string_view text) {
+  constexpr std::string_view kModel = "MODEL_";
+  if (text.ends_with(kModel)) text.remove_suffix(kModel.size());
+  text = trim(text);
+  const std::size_t last = text.find_last_not_of(kOfNumber);
+  return number_of(text.substr(last == std::string_view::npos ? 0 : last + 1));
+}
+
+}  // namespace
+
+void StatedRules::see(const Line& line, std::size_t anchor, std::size_t begin) {
+  constexpr double kLargest = 1e9;  // in any of the units; more is a damaged number
+  const std::string_view name = kAnchors[anchor].literal;
+  const bool ends_label = name.ends_with(": ");
+  const std::size_t end = begin + name.size() - (ends_label ? 2 : 0);
+  auto value = after(line.text.substr(end));
+  if (!value) value = before(line.text.substr(0, begin));
+  if (!value || !(*value > 0) || *value > kLargest) return;
+  values_.add({line.number, kAnchors[anchor].of, *value});
+}
+
+StatedSeries StatedRules::of(std::int64_t begin_line, std::int64_t end_line) const {
+  StatedSeries out;
+  for (const StatedLine& one : values_.items()) {
+    if (one.line >= begin_line && one.line < end_line) out.add(one);
+  }
+  return out;
+}
+
 namespace {
 
 enum class Meaning { checkpoint, evaluation, training, overflow, nonfinite, rank_time };

@@ -2,18 +2,104 @@
 // went. Fed by the same anchor pass as the formats.
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "parsers/core/line.h"
 #include "parsers/core/run_log.h"
-#include "parsers/rules/nonfinite_rules.h"
-#include "parsers/rules/overflow_rules.h"
+#include "parsers/core/stated_values.h"
 #include "parsers/rules/rank_time_rules.h"
-#include "parsers/rules/stated_rules.h"
 
 namespace bertbench {
+
+/// NonFiniteRules: gradient norms and results of evaluations that a log prints as NaN. Unlike a
+/// loss that is NaN they end no training, but what follows is worth a look: NVIDIA's Transformer
+/// (corpus nvidia-dle-pytorch/transformer_v100_fp16_gpu1_nanwarn.log, line 7238), Megatron-LM
+/// (quoted/nonfinite_rules.name_the_step_of_a_gradient_norm_or_an_evaluation_that_is_nan).
+class NonFiniteRules {
+ public:
+  static constexpr std::string_view kAnchors[] = {" nan", "=nan", ":nan", " NaN", "=NaN", ":NaN"};
+
+  void see(const Line& line);
+
+  /// Adds to the run what lines [begin_line, end_line) print: how many there are and the step of
+  /// the first.
+  void add_notices(RunLog& run, std::int64_t begin_line, std::int64_t end_line) const;
+
+ private:
+  static constexpr std::size_t kLinesHeld = 4096;  ///< of each; bounded: a log may print no others
+  std::vector<std::int64_t> gradients_, evaluations_;
+};
+
+/// OverflowRules: the fp16 loss scaler of apex.amp, whose lines each rank prints for itself (corpus
+/// nvidia-dle-pytorch/lambda_8x2080ti_squad_base_fp16.log: 8 ranks, 24 lines, 3 steps).
+///
+///   Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to 32768.0
+///
+/// The trainers that use it count such a step as any other. Skipped steps that a format's own lines
+/// state go before these.
+class OverflowRules {
+ public:
+  /// On every such line.
+  static constexpr std::string_view kAnchor = "Gradient overflow.  Skipping step";
+
+  void see(const Line& line);
+
+  /// Optimizer steps skipped on the lines [begin_line, end_line): of one rank where labels
+  /// distinguish the ranks, else the lines over the ranks, `world`. Nothing where it is not known
+  /// how many ranks print, where no line does, or too many do.
+  [[nodiscard]] std::optional<std::int64_t> steps(std::int64_t begin_line, std::int64_t end_line,
+                                                  std::optional<std::int64_t> world) const;
+
+ private:
+  struct Said {
+    std::int64_t line = 0;
+    double scale = 0;  ///< the new one
+    int rank = -1;     ///< of a label; -1 = none
+  };
+  static constexpr std::size_t kOverflowsHeld = 16384;  ///< bounded: a log may hold nothing else
+  std::vector<Said> said_;
+};
+
+/// StatedRules: what trainers print of one GPU next to their steps, known by the unit.
+///
+///   throughput per GPU (TFLOP/s/GPU): 812.5 | energy per GPU (J/iter/GPU): 4311.2 |
+///     power per GPU (W/GPU): 623.1 |                                          (Megatron-LM)
+///   Step Time : 9.12s GPU utilization: 812.5MODEL_TFLOP/s/GPU                 (Megatron-Bridge)
+///   throughput per GPU (TFLOP/s/GPU): 612.4/610.2 | tokens per GPU (tokens/s/GPU): 9.1/9.0
+///   (Primus) TFLOP/s/device: 120.123, Tokens/s/device: 4000.0                          (MaxText)
+///   tps: 6,709  tflops: 62.26  mfu: 20.88%                                    (torchtitan)
+///
+/// Where two numbers stand, the first is of the newest steps, the second a mean since the start.
+class StatedRules {
+ public:
+  /// What stands on every such line, next to the value.
+  struct Anchor {
+    std::string_view literal;
+    StatedValue of;
+  };
+  static constexpr auto kAnchors =
+      std::to_array<Anchor>({{"TFLOP/s/GPU", StatedValue::tflops},
+                             {"TFLOP/s/device", StatedValue::tflops},
+                             {"  tflops: ", StatedValue::tflops},
+                             {"(W/GPU)", StatedValue::watts},
+                             {"(J/iter/GPU)", StatedValue::joules},
+                             {"(tokens/s/GPU)", StatedValue::tokens},
+                             {"Tokens/s/device", StatedValue::tokens}});
+
+  /// `anchor`: its place in kAnchors; `begin`: where it stands in the line.
+  void see(const Line& line, std::size_t anchor, std::size_t begin);
+  /// Those of the lines [begin_line, end_line).
+  [[nodiscard]] StatedSeries of(std::int64_t begin_line, std::int64_t end_line) const;
+
+ private:
+  StatedSeries values_;
+};
 
 class MarkRules {
  public:

@@ -1,12 +1,11 @@
 // A bar's smoothed rates, computed as tqdm computes them and printed as it prints them, read back.
-#include "parsers/formats/tqdm/bar_times.h"
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <vector>
 
+#include "parsers/formats/tqdm/tqdm_bar.h"
 #include "tests/parsers/run_log_text.h"
 
 namespace bertbench {

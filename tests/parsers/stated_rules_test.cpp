@@ -1,11 +1,10 @@
 // What logs state of one GPU next to their steps.
-#include "parsers/rules/stated_rules.h"
-
 #include <gmock/gmock.h>
 
 #include <string>
 #include <utility>
 
+#include "parsers/rules/mark_rules.h"
 #include "tests/parsers/run_log_text.h"
 
 namespace bertbench {

@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "parsers/formats/tqdm/bar_name.h"
 #include "tests/parsers/run_log_text.h"
 
 namespace bertbench {

@@ -32,7 +32,6 @@
 #include <cstdint>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,15 +40,97 @@
 
 #include "parsers/assemble/assembler.h"
 #include "parsers/core/facts.h"
+#include "parsers/core/line.h"
 #include "parsers/core/record.h"
 #include "parsers/core/text.h"
 #include "parsers/formats/format.h"
-#include "parsers/formats/mlperf/mllog.h"
 #include "parsers/lines/cursor.h"
 #include "parsers/lines/json_line.h"
 
 namespace bertbench::format_mlperf {
 namespace {
+
+// Statements, taken apart.
+
+using Json = nlohmann::json;
+
+/// A number, also one that is written as a string.
+std::optional<double> number(const Json& value) {
+  if (value.is_number()) return value.get<double>();
+  if (value.is_string()) return to_double(value.get_ref<const std::string&>());
+  return std::nullopt;
+}
+
+std::optional<double> number(const Json& object, const char* key) {
+  if (!object.is_object()) return std::nullopt;
+  const auto at = object.find(key);
+  return at != object.end() ? number(*at) : std::nullopt;
+}
+
+/// When a statement was made; some submitters write "time_s" in place of "time_ms".
+std::optional<double> stamp_ms(const Json& statement) {
+  if (const auto milliseconds = number(statement, "time_ms")) return milliseconds;
+  const auto seconds = number(statement, "time_s");
+  return seconds ? std::optional(*seconds * 1000) : std::nullopt;
+}
+
+/// Empty where there is none.
+std::string text(const Json& object, const char* key) {
+  if (!object.is_object()) return {};
+  const auto at = object.find(key);
+  return at != object.end() && at->is_string() ? at->get<std::string>() : std::string();
+}
+
+/// The key of a statement by its text alone: most lines of such a log state what nothing here
+/// reads, and are not worth a JSON reader. Empty where only that reader can decide.
+std::string_view key_at_sight(std::string_view object) {
+  constexpr std::string_view kKey = "\"key\": \"";
+  const auto at = object.find(kKey);
+  // After a backslash it is text; after a second brace it is a key of an object within.
+  if (at == std::string_view::npos || object.rfind('{', at) != 0 ||
+      object.substr(0, at).find('\\') != std::string_view::npos) {
+    return {};
+  }
+  const auto rest = object.substr(at + kKey.size());
+  const auto end = rest.find_first_of("\"\\");
+  if (end == std::string_view::npos || rest[end] != '"' ||
+      rest.find('}', end) == std::string_view::npos) {
+    return {};
+  }
+  return rest.substr(0, end);
+}
+
+/// A statement of rounds 0.5 and 0.6 as those from 0.7 on write it; not an object if it is none.
+Json old_statement(const Line& line) {
+  Cursor cursor(line);
+  const bool first_round = !cursor.skip_past(":::MLL ");
+  Json said;
+  if (first_round) {
+    if (!cursor.skip_past(":::MLPv0.") || !cursor.skip_past(" ")) return said;
+    const auto benchmark = cursor.until(" ");
+    if (!benchmark || !cursor.literal(" ")) return said;
+    said["benchmark"] = *benchmark;
+  }
+  const auto seconds = cursor.number();
+  if (!seconds || (first_round && !cursor.skip_past(") ")) || !(*seconds > 0)) return Json();
+  cursor.blanks();
+  const auto key = cursor.until(": \t");
+  if (!key) return Json();
+  said["key"] = *key;
+  said["time_ms"] = *seconds * 1000;
+  const Json value = cursor.literal(": ") ? parse_json_before_text(cursor.rest()) : Json();
+  if (!first_round) {
+    if (!value.is_object()) return Json();
+    said.update(value);
+    return said;
+  }
+  if (!value.is_discarded()) said["value"] = value;
+  if (value.is_object() && value.contains("success")) {
+    const Json& well = value["success"];
+    said["metadata"]["status"] = well == true || well == "true" ? "success" : "aborted";
+  }
+  return said;
+}
 
 // MllogSetting: what an MLPerf log states of its batch, its processes and its benchmark.
 
@@ -247,8 +328,6 @@ class MllogSamples {
   bool counted_ = false;   ///< the evaluation says samples_count, which needs no guess
   bool composer_ = false;  ///< the evaluation is Composer's, whose epoch_num counts epochs
 };
-
-using mllog::number, mllog::text;
 
 /// Beyond this a stated rate is said to differ from the one taken.
 constexpr double kSameRate = 0.02;
@@ -613,9 +692,6 @@ void MllogSamples::compare_with_script(Emit emit) const {
                         "the rate taken: it counts planned steps or leaves out evaluations")});
 }
 
-using mllog::key_at_sight, mllog::number, mllog::old_statement, mllog::text;
-using Json = nlohmann::json;
-
 bool begins_a_part(std::string_view key) { return key == "epoch_start" || key == "block_start"; }
 
 struct Mlperf {
@@ -707,7 +783,7 @@ struct Mlperf {
       const auto at = json.find(name);
       return at != json.end() ? *at : none;
     };
-    const double time_ms = mllog::time_ms(json).value_or(kUnknown);
+    const double time_ms = stamp_ms(json).value_or(kUnknown);
     if (setting.old && setting.benchmark == "ncf")
       ncf(key, number(of("value")), time_ms, line, emit);
     if (passes_over(key)) return true;

@@ -19,8 +19,6 @@
 #include "parsers/core/line.h"
 #include "parsers/core/text.h"
 #include "parsers/formats/format.h"
-#include "parsers/formats/tqdm/bar_name.h"
-#include "parsers/formats/tqdm/bar_times.h"
 #include "parsers/formats/tqdm/tqdm_bar.h"
 #include "parsers/formats/tqdm/unnamed_bars.h"
 #include "parsers/lines/cursor.h"

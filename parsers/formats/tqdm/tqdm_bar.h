@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -38,4 +40,81 @@ void find_bars(std::string_view text, UnitsSought units, std::vector<TqdmBar>& b
 /// A bar of Lightning before 2.0: it puts the mean loss before the version ("..., 5.1it/s,
 /// loss=0.9, v_num=3]") and goes on through the batches of a validation.
 [[nodiscard]] bool of_lightning_1(const TqdmBar& bar, const Line& line);
+
+// BarName: what the description of a progress bar means. "quoted/NAME" is a log in
+// tests/golden/quoted, "corpus NAME" one of the collected logs that are not part of the project.
+
+enum class BarRole { training, outer, evaluation, inference, unnamed, other };
+[[nodiscard]] BarRole role_of(std::string_view description);
+
+struct BarName {
+  BarRole role = BarRole::other;
+  std::string key;           ///< the same for all bars of one loop: without numbers
+  std::int64_t epoch = -1;   ///< -1: it names none
+  std::int64_t epochs = -1;  ///< "Epoch 1 of 3"
+  /// It is nothing but names of values with fractions, none of them a score: "d: -0.01;gen: 0.2".
+  bool values = false;
+  bool of_data = false;  ///< it makes data ready: "Tokenizing"
+
+  /// The bar of "Epoch 1 of 3" that stands at 0 or 1 of 3 is the one around the loops
+  /// (simpletransformers, quoted/tqdm.tells_the_bar_around_the_epochs_from_theirs).
+  [[nodiscard]] bool counts_epochs(std::int64_t done, std::int64_t total) const;
+};
+[[nodiscard]] BarName name_of(std::string_view description);
+
+/// The epoch, and of how many (-1: not printed), whose begin is all that a line states: "Epoch
+/// 3/20", "===== Epoch [3/20] =====", "Starting epoch 3" of scripts whose bars have no names
+/// (quoted/tqdm.the_first_bar_after_an_epoch_begins_is_its_training).
+struct BegunEpoch {
+  std::int64_t epoch = 0;  ///< -1: a whole training begins, "Start training ..."
+  std::int64_t epochs = -1;
+};
+/// What a line states of a whole epoch: "Epoch [29/30] in static KGE | Loss: 5.52" of a script
+/// (quoted/tqdm.a_bar_of_the_epochs_of_the_lines).
+struct EpochResult {
+  std::int64_t epochs = -1;  ///< of how many it is one; -1: not printed
+  bool loss = false;         ///< the loss of its training
+};
+[[nodiscard]] std::optional<EpochResult> epoch_result(std::string_view line);
+
+[[nodiscard]] std::optional<BegunEpoch> epoch_that_begins(std::string_view line);
+
+/// BarTimes: the moments of a tqdm bar, read back from the smoothed rates that it shows.
+///
+/// A bar shows its elapsed time in whole seconds and next to it a rate of three digits. At each
+/// update that it draws, dn iterations and dt seconds after the one before, tqdm (std.py) computes
+///   two_means        rate = E(dn) / E(dt), E the exponential mean of weight 0.3: releases from
+///                    4.58 on (the correction for the first calls is the same above and below)
+///   mean_of_times    1 / rate = E(dt / dn), which begins with the first value: releases before
+///   newest_interval  rate = dn / dt: smoothing=1, as bing_bert has it
+///   overall_mean     rate = n / elapsed: smoothing=0, as Lightning has it
+/// Each can be solved for dt, as the counters give dn: the smoothing is undone. What the rates'
+/// rounding does to single intervals cancels in their sum, which follows every redraw to some
+/// thousandths of a step. Which of the four a bar is shows in its own clock: the moments must lie
+/// within the seconds that it shows (reports/measure/estimators.h).
+///
+/// Redraws that are no update (set_postfix, a line written over the bar) repeat the rate. So does
+/// an update whose rate did not change, which comes no sooner than tqdm's mininterval of 0.1 s
+/// after the one before: what comes sooner is placed by that rate and changes nothing else.
+class BarTimes {
+ public:
+  /// Moments of the redraw at counter `done`; `rate` in iterations/s or unknown, `elapsed_s` as
+  /// shown. A bar that was not seen at its beginning starts at the second that it shows first.
+  BarSeconds see(std::int64_t done, double rate, double elapsed_s);
+  /// The bar was drawn at `done`, where it starts, without a rate.
+  void begin(std::int64_t done);
+
+ private:
+  [[nodiscard]] BarSeconds at(std::int64_t done, double ahead_s) const;
+
+  bool begun_ = false;
+  bool headless_ = false;       ///< what the smoothing held at the first redraw is not known
+  std::int64_t done_ = 0;       ///< at the newest update
+  double rate_ = kUnknown;      ///< that it showed
+  double iterations_ = 0;       ///< E(dn), not corrected for the first calls
+  double seconds_ = 0;          ///< E(dt), likewise
+  double interval_ = kUnknown;  ///< E(dt / dn)
+  double two_means_s_ = 0, mean_of_times_s_ = 0, newest_interval_s_ = 0;
+};
+
 }  // namespace bertbench
