@@ -230,7 +230,7 @@ std::optional<double> seconds_of_iteration(const Cell& cell) {
   return static_cast<double>(*batch) / *rate;
 }
 
-std::optional<double> here_of(StatedValue what, const Cell& cell) {
+std::optional<double> computed_of(StatedValue what, const Cell& cell) {
   switch (what) {
     case StatedValue::tflops:
       return cell.tflops_per_gpu;
@@ -249,8 +249,8 @@ std::optional<double> here_of(StatedValue what, const Cell& cell) {
 
 }  // namespace
 
-std::vector<StatedHere> stated_of(const Cell& cell) {
-  std::vector<StatedHere> out;
+std::vector<StatedComparison> stated_of(const Cell& cell) {
+  std::vector<StatedComparison> out;
   for (std::size_t i = 0; i < kStatedValues; ++i) {
     std::vector<double> values;
     for (const Trial& trial : cell.trials) {
@@ -259,17 +259,17 @@ std::vector<StatedHere> stated_of(const Cell& cell) {
     }
     if (values.empty()) continue;
     out.push_back({&kStatedNames[i], median(values), values.size(),
-                   here_of(static_cast<StatedValue>(i), cell)});
+                   computed_of(static_cast<StatedValue>(i), cell)});
   }
   return out;
 }
 
-std::string stated_text(const std::vector<StatedHere>& values) {
+std::string stated_text(const std::vector<StatedComparison>& values) {
   std::string out;
-  for (const StatedHere& value : values) {
+  for (const StatedComparison& value : values) {
     out += fmt::format("{}{} {}", out.empty() ? "" : ", ", number_text(value.stated),
                        value.name->unit);
-    if (value.here) out += " (here " + number_text(*value.here) + ")";
+    if (value.computed) out += " (computed " + number_text(*value.computed) + ")";
   }
   return out;
 }
@@ -279,17 +279,17 @@ Table stated_table(const ResultSet& set) {
                {"of one GPU"},
                {"stated", true},
                {"n", true},
-               {"here", true},
+               {"computed", true},
                {"difference", true}},
               {}};
   for (const Cell& cell : set.cells) {
-    for (const StatedHere& value : stated_of(cell)) {
-      const bool both = value.here && *value.here > 0;
+    for (const StatedComparison& value : stated_of(cell)) {
+      const bool both = value.computed && *value.computed > 0;
       table.rows.push_back(
           {key_with_kind(cell.key, cell.kind), std::string(value.name->unit),
            number_text(value.stated), std::to_string(value.n),
-           value.here ? number_text(*value.here) : "",
-           both ? fmt::format("{:+.1f} %", 100 * (value.stated / *value.here - 1)) : ""});
+           value.computed ? number_text(*value.computed) : "",
+           both ? fmt::format("{:+.1f} %", 100 * (value.stated / *value.computed - 1)) : ""});
     }
   }
   return table;

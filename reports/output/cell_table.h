@@ -38,20 +38,20 @@ struct CellPart {
 [[nodiscard]] Table parts_table(const ResultSet& set);
 
 /// A value that the logs of a cell print of one GPU, and the same as bertbench computes it.
-struct StatedHere {
+struct StatedComparison {
   const StatedName* name = nullptr;
   double stated = 0;  ///< median over the trials of Trial::stated
   std::size_t n = 0;  ///< trials that have it
   /// TFLOPS by the cell's formula; power as it was watched, over GPUs; that times the seconds of an
   /// iteration; tokens/s over GPUs. Absent where an input is unknown.
-  std::optional<double> here;
+  std::optional<double> computed;
 };
 /// In the order of kStatedNames; empty where no trial of the cell has any.
-[[nodiscard]] std::vector<StatedHere> stated_of(const Cell& cell);
-/// "812.5 TFLOP/s (here 805.1), 623.1 W"; empty without values.
-[[nodiscard]] std::string stated_text(const std::vector<StatedHere>& values);
-/// stated_of() each cell of the set, a row each value: cell, what, stated, n, here, difference of
-/// what is stated from what is here. Without rows where no log states any.
+[[nodiscard]] std::vector<StatedComparison> stated_of(const Cell& cell);
+/// "812.5 TFLOP/s (computed 805.1), 623.1 W"; empty without values.
+[[nodiscard]] std::string stated_text(const std::vector<StatedComparison>& values);
+/// stated_of() each cell of the set, a row each value: cell, what, stated, n, computed, difference
+/// of what is stated from what is computed. Without rows where no log states any.
 [[nodiscard]] Table stated_table(const ResultSet& set);
 
 /// Headings that stay even when all rows agree: the measured columns.

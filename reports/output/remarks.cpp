@@ -328,7 +328,7 @@ std::vector<ResultCheck> result_checks(const ResultSet& set) {
   add(seen.least >= kTrials,
       seen.least >= kTrials
           ? fmt::format("at least {} in a cell", least)
-          : fmt::format("as few as {} in a cell; {} or more tell noise", least, kTrials));
+          : fmt::format("as few as {} in a cell; {} or more show the noise", least, kTrials));
   out.push_back(spread(seen));
   if (seen.judged > 0) {
     const bool steady = seen.unsteady <= kUnsteady * seen.judged;

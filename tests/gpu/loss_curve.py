@@ -2,10 +2,10 @@
 """The loss over a training of bert_train next to transformers' BertForPreTraining: equal weights at
 the start, equal batches of a text, no dropout, AdamW, gradients clipped at 1.
 
-    loss_curve.py --bin DIR --data TEXT [--backend cpu] [--precision bf16] [--steps 500] ...
+    loss_curve.py --bin DIR --data TEXT [--backend cpu] [--steps 500] ...
 
-Four curves: bert_train at the precision, PyTorch at it (autocast), PyTorch at it with the sequences
-of each batch in reverse order, which changes nothing but how sums are rounded, and PyTorch in fp32.
+Four curves: bert_train in bf16, PyTorch in bf16 (autocast), the same with the sequences of each
+batch in reverse order, which changes nothing but how sums are rounded, and PyTorch in fp32.
 Judged are means of 25 steps: bert_train's may be apart from PyTorch's by twice what PyTorch's own
 three are apart from each other, as a root of the mean square over all means.
 Prints one JSON object. Exit status: 0 within that, 1 not, 2 cannot be measured.
@@ -34,7 +34,7 @@ def weights_at_start(a):
 
 
 def own_losses(a):
-    log = run([f"{a.bin}/bert_train", *common(a), "--precision", a.precision, "--steps", a.steps,
+    log = run([f"{a.bin}/bert_train", *common(a), "--precision", "bf16", "--steps", a.steps,
                "--learning-rate", a.learning_rate, "--decay-power", 0])
     steps = [json.loads(line) for line in log.splitlines() if '"type":"step"' in line]
     return [step["loss"] for step in steps]
@@ -54,7 +54,7 @@ def reversed_sequences(batch):
     return out
 
 
-def pytorch_losses(batches, weights, a, precision, change=lambda batch: batch):
+def pytorch_losses(batches, weights, a, bf16=True, change=lambda batch: batch):
     import torch
     device = "cuda" if a.backend == "cuda" else "cpu"
     first = json.loads(batches[0])
@@ -70,13 +70,12 @@ def pytorch_losses(batches, weights, a, precision, change=lambda batch: batch):
     decayed = [p for n, p in parameters.items() if not (n.endswith("bias") or "LayerNorm" in n)]
     optimizer = torch.optim.AdamW([{"params": decayed}, {"params": plain, "weight_decay": 0.0}],
                                   lr=a.learning_rate, eps=1e-6, weight_decay=0.01)
-    half = {"bf16": torch.bfloat16, "fp32": None}[precision]
     losses = []
     for line in batches:
         holder.update(change(json.loads(line)))
         b, s = len(holder["lengths"]), len(holder["tokens"]) // len(holder["lengths"])
         optimizer.zero_grad(set_to_none=True)
-        with torch.autocast(device, dtype=half, enabled=half is not None):
+        with torch.autocast(device, dtype=torch.bfloat16, enabled=bf16):
             loss = loss_of(lambda key: torch.tensor(holder[key], device=device).reshape(b, s), b, s)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -99,7 +98,6 @@ def main():
     p.add_argument("--bin", required=True, help="folder with bert_train and bert_dump_batch")
     p.add_argument("--data", required=True, help="UTF-8 text")
     p.add_argument("--backend", default="cpu")
-    p.add_argument("--precision", default="bf16", choices=["bf16"])
     p.add_argument("--model", default="bert-mini")
     p.add_argument("--sequence-length", type=int, default=128)
     p.add_argument("--sequences", type=int, default=8)
@@ -119,15 +117,14 @@ def main():
     batches = run([f"{a.bin}/bert_dump_batch", a.model, a.sequence_length, a.sequences, 1, "FULL",
                    a.steps, a.data]).splitlines()
     curves = {"bert_train": own_losses(a),
-              "PyTorch": pytorch_losses(batches, weights, a, a.precision),
-              "PyTorch, reversed": pytorch_losses(batches, weights, a, a.precision,
-                                                  reversed_sequences),
-              "PyTorch fp32": pytorch_losses(batches, weights, a, "fp32")}
+              "PyTorch": pytorch_losses(batches, weights, a),
+              "PyTorch, reversed": pytorch_losses(batches, weights, a, change=reversed_sequences),
+              "PyTorch fp32": pytorch_losses(batches, weights, a, bf16=False)}
     noise = max(apart(curves["PyTorch"], curves["PyTorch, reversed"]),
                 apart(curves["PyTorch"], curves["PyTorch fp32"]))
     own = apart(curves["bert_train"], curves["PyTorch"])
     good = own <= 2 * noise
-    print(json.dumps({"model": a.model, "precision": a.precision, "backend": a.backend,
+    print(json.dumps({"model": a.model, "precision": "bf16", "backend": a.backend,
                       "steps": a.steps, "sequences": a.sequences, "good": good, "apart": own,
                       "apart_from_fp32": apart(curves["bert_train"], curves["PyTorch fp32"]),
                       "pytorch_apart": noise,

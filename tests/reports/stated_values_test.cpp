@@ -34,17 +34,18 @@ TEST(StatedValues, StandNextToWhatIsComputedOfOneGpu) {
               ElementsAre(ElementsAre(key, "W", "525.0", "2", "500.0", "+5.0 %"),
                           ElementsAre(key, "J an iteration", "128.0", "1", "128.0", "+0.0 %"),
                           ElementsAre(key, "tokens/s", "12800", "1", "16000", "-20.0 %")));
-  EXPECT_EQ(stated_text(stated_of(set.cells[0])),
-            "525.0 W (here 500.0), 128.0 J an iteration (here 128.0), 12800 tokens/s (here "
-            "16000)");
+  EXPECT_EQ(
+      stated_text(stated_of(set.cells[0])),
+      "525.0 W (computed 500.0), 128.0 J an iteration (computed 128.0), 12800 tokens/s (computed "
+      "16000)");
 }
 
 TEST(StatedValues, HaveNothingNextToThemWhereAnInputIsUnknown) {
   Cell cell = watched();
   cell.identity.gpus_per_node = {};
   ResultSet set = samples::result_set({cell});
-  for (const StatedHere& value : stated_of(set.cells[0])) {
-    EXPECT_FALSE(value.here) << value.name->unit;
+  for (const StatedComparison& value : stated_of(set.cells[0])) {
+    EXPECT_FALSE(value.computed) << value.name->unit;
   }
   EXPECT_THAT(stated_table(samples::result_set({samples::cell(samples::identity(1, 1), {1})})).rows,
               IsEmpty());

@@ -172,7 +172,7 @@ TEST(ResultView, WhatTheLogStatesOfAGpuStandsThere) {
   only.trials[0].stated = {{"tflops_per_gpu", 812.5}, {"watts_per_gpu", 623.1}};
   EXPECT_THAT(
       seen(result_set({only})).out,
-      HasSubstr("  stated      812.5 TFLOP/s (here 6.993), 623.1 W of one GPU, by the log\n"));
+      HasSubstr("  stated      812.5 TFLOP/s (computed 6.993), 623.1 W of one GPU, by the log\n"));
 }
 
 // Another program's file may hold any values.

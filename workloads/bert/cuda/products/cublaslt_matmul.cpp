@@ -115,7 +115,7 @@ class CublasLtMatmul final : public Matmul {
 
   /// False: the library cannot do it this way.
   bool run_plan(CublasLtPlan& plan, const Product& p, Stream stream) {
-    if (plan.state == State::new_) choose(plan, p, stream);
+    if (plan.state == State::untried) choose(plan, p, stream);
     if (plan.state == State::refused) return false;
     const Inside& inside = plan.inside();
     const cublasStatus_t status =
@@ -170,7 +170,7 @@ class CublasLtMatmul final : public Matmul {
     }
   }
 
-  /// The algorithm of a new plan: from the file, searched, or the heuristic's first choice.
+  /// The algorithm of an untried plan: from the file, searched, or the heuristic's first choice.
   void choose(CublasLtPlan& plan, const Product& p, Stream stream) {
     const std::string key = cache_ ? file_key(name_of(p, plan.inside())) : std::string();
     plan.state = State::usable;

@@ -43,7 +43,8 @@ class CublasLtKey {
 /// The name in files of what one call does for products with the same CublasLtKey.
 [[nodiscard]] std::string name_of(const Product& product, const Inside& inside);
 
-/// A row-major matrix, which read by columns is its transpose.
+/// A row-major matrix of `rows` x `columns`, `ld` elements between rows; the library reads it by
+/// columns, as its transpose. `format` other than none: 8-bit numbers, whatever `type` is.
 class CublasLtLayout {
  public:
   CublasLtLayout(std::int64_t rows, std::int64_t columns, std::int64_t ld, DType type, Fp8 format);
@@ -81,8 +82,8 @@ class CublasLtPlan {
                                    Stream stream);
 
   cublasLtMatmulAlgo_t algorithm{};
-  enum class State : std::uint8_t { new_, usable, refused };
-  State state = State::new_;  ///< new: no algorithm was looked for
+  enum class State : std::uint8_t { untried, usable, refused };
+  State state = State::untried;  ///< until an algorithm was looked for
 
  private:
   template <typename Value>
