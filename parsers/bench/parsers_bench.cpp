@@ -137,11 +137,10 @@ std::vector<std::string> objects_of_dll_lines() {
 
 void dll_line_by_hand(benchmark::State& state) {
   const auto lines = objects_of_dll_lines();
-  DllLineReader reader;
   std::size_t i = 0;
   for (auto _ : state) {
     DllStep step;
-    benchmark::DoNotOptimize(reader.read(lines[i++ % lines.size()], step));
+    benchmark::DoNotOptimize(read_dll_line(lines[i++ % lines.size()], step));
     benchmark::DoNotOptimize(step);
   }
 }

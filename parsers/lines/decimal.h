@@ -1,6 +1,7 @@
 // Decimal numbers of hot lines.
 #pragma once
 
+#include <bit>
 #include <charconv>
 #include <cstdint>
 #include <cstring>
@@ -15,29 +16,34 @@ struct Decimal {
 
 namespace detail {
 
-inline bool eight_digits(std::uint64_t chunk) {
-  return ((chunk & 0xf0f0f0f0f0f0f0f0u) |
-          (((chunk + 0x0606060606060606u) & 0xf0f0f0f0f0f0f0f0u) >> 4u)) == 0x3333333333333333u;
-}
-
-// Eight ASCII digits, little-endian, to their value by three multiplications.
-inline std::uint64_t value_of_eight(std::uint64_t chunk) {
-  chunk -= 0x3030303030303030u;
-  chunk = chunk * 10 + (chunk >> 8u);
-  return (((chunk & 0x000000ff000000ffu) * 0x000f424000000064u) +
-          (((chunk >> 16u) & 0x000000ff000000ffu) * 0x0000271000000001u)) >>
+// Eight digits, each a byte of 0 to 9, the first one lowest, to their value by three
+// multiplications.
+inline std::uint64_t value_of_eight(std::uint64_t digits) {
+  digits = digits * 10 + (digits >> 8u);
+  return (((digits & 0x000000ff000000ffu) * 0x000f424000000064u) +
+          (((digits >> 16u) & 0x000000ff000000ffu) * 0x0000271000000001u)) >>
          32u;
 }
+
+inline constexpr std::uint64_t kPowers[] = {1,       10,        100,        1'000,      10'000,
+                                            100'000, 1'000'000, 10'000'000, 100'000'000};
 
 // Appends the digits at p to `mantissa`; it may wrap round, which the caller finds by the count.
 inline const char* take_digits(const char* p, const char* end, std::uint64_t& mantissa) {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
   while (end - p >= 8) {
-    std::uint64_t chunk = 0;
-    std::memcpy(&chunk, p, sizeof chunk);
-    if (!eight_digits(chunk)) break;
-    mantissa = mantissa * 100'000'000 + value_of_eight(chunk);
-    p += 8;
+    std::uint64_t digits = 0;
+    std::memcpy(&digits, p, sizeof digits);
+    digits ^= 0x3030303030303030u;
+    // The high bit of each byte above 9. The carry of such a byte reaches only bytes after it.
+    const std::uint64_t other = (digits | (digits + 0x7676767676767676u)) & 0x8080808080808080u;
+    const int count = std::countr_zero(other) / 8;  // 8 where all are digits
+    if (count == 0) return p;
+    // What comes after the digits is shifted out; zeros before them add nothing.
+    digits <<= 8u * static_cast<unsigned>(8 - count);
+    mantissa = mantissa * kPowers[count] + value_of_eight(digits);
+    p += count;
+    if (count < 8) return p;
   }
 #endif
   while (p != end && *p >= '0' && *p <= '9') {

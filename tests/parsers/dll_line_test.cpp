@@ -65,18 +65,17 @@ const std::string kUsual =
     R"({"average_loss": 2.134364244112, "step_loss": 2.8474337, "learning_rate": 0.004582})"
     "}";
 
-TEST(DllLineReader, ReadsTheUsualLines) {
-  DllLineReader reader;
+TEST(DllLine, ReadsTheUsualLines) {
   DllStep step;
   for (int i = 0; i < 3; ++i) {
-    ASSERT_TRUE(reader.read(kUsual, step));
+    ASSERT_TRUE(read_dll_line(kUsual, step));
     expect_same(step, *by_library(kUsual), kUsual);
   }
   EXPECT_EQ(step.loss, 2.8474337);
   EXPECT_EQ(step.time_s, 1600000000.37);
 }
 
-TEST(DllLineReader, AgreesWithTheLibraryOnDamagedAndUnusualLines) {
+TEST(DllLine, AgreesWithTheLibraryOnDamagedAndUnusualLines) {
   const std::vector<std::string> seeds = {
       kUsual,
       R"({"step": [0, 7.5], "data": {"final_loss": -1.5e-3, "skipped_steps": 2}, "type": "LOG"})",
@@ -89,7 +88,6 @@ TEST(DllLineReader, AgreesWithTheLibraryOnDamagedAndUnusualLines) {
       R"({"step": [0, 123456789012], "data": {"step_loss": 12345678.90123456, "x": 123456789}})"};
   std::mt19937 random(3);
   const std::string bytes = "0123456789.-+eE\"\\{}[],: tfn\x01\x80\xc3";
-  DllLineReader reader;
   std::size_t read = 0;
   for (int round = 0; round < 60'000; ++round) {
     std::string text = seeds[random() % 4 != 0 ? 0 : random() % seeds.size()];
@@ -108,7 +106,7 @@ TEST(DllLineReader, AgreesWithTheLibraryOnDamagedAndUnusualLines) {
       if (text.empty()) text = "{";
     }
     DllStep got;
-    if (!reader.read(text, got)) continue;
+    if (!read_dll_line(text, got)) continue;
     ++read;
     const auto expected = by_library(text);
     ASSERT_TRUE(expected) << text;
@@ -118,8 +116,7 @@ TEST(DllLineReader, AgreesWithTheLibraryOnDamagedAndUnusualLines) {
   EXPECT_GT(read, 20'000u) << "most lines are read by hand";
 }
 
-TEST(DllLineReader, LeavesToTheLibraryWhatIsNoNumber) {
-  DllLineReader reader;
+TEST(DllLine, LeavesToTheLibraryWhatIsNoNumber) {
   DllStep step;
   const auto line = [](const std::string& rate) {
     return R"({"timestamp": "1600000000.370000", "step": [0, 1], "data": {"step_loss": 2.8474337, )"
@@ -127,11 +124,11 @@ TEST(DllLineReader, LeavesToTheLibraryWhatIsNoNumber) {
            rate + "}}";
   };
   for (const char* rate : {"0.00012", "9.9e-05", "1e-7", "1E+07", "0.5", "1e99"}) {
-    ASSERT_TRUE(reader.read(line(rate), step)) << rate;
+    ASSERT_TRUE(read_dll_line(line(rate), step)) << rate;
     EXPECT_EQ(step.loss, 2.8474337);
   }
   for (const char* rate : {"1e999", "1e", "1e+", "1.e5", "1e-5x", "01"}) {
-    EXPECT_FALSE(reader.read(line(rate), step)) << rate;
+    EXPECT_FALSE(read_dll_line(line(rate), step)) << rate;
     EXPECT_TRUE(json::parse(line(rate), nullptr, false).is_discarded()) << rate;
   }
 }

@@ -1,7 +1,9 @@
 #include "parsers/formats/dllogger/dll_line.h"
 
+#include <array>
+#include <cstdint>
 #include <initializer_list>
-#include <utility>
+#include <optional>
 
 #include "parsers/core/text.h"
 #include "parsers/lines/decimal.h"
@@ -13,15 +15,14 @@
 #endif
 
 namespace bertbench {
+namespace {
 
 // A line of JSON, parsed from left to right as far as it is of the usual form.
 // Every step returns false where the text is not of the usual form.
 class DllWalk {
  public:
-  explicit DllWalk(std::string_view text)
-      : begin_(text.data()), p_(text.data()), end_(p_ + text.size()) {}
+  explicit DllWalk(std::string_view text) : p_(text.data()), end_(p_ + text.size()) {}
 
-  [[nodiscard]] std::uint32_t offset() const { return static_cast<std::uint32_t>(p_ - begin_); }
   bool take(char c) {
     if (p_ == end_ || *p_ != c) return false;
     ++p_;
@@ -92,49 +93,78 @@ class DllWalk {
   }
 
  private:
-  const char* begin_;
   const char* p_;
   const char* end_;
 };
 
-namespace {
-constexpr std::size_t kMostValues = 200;  // of a line that is parsed here
-}  // namespace
+class DllLine {
+ public:
+  bool read(std::string_view text);
+  [[nodiscard]] DllStep result() const;
 
-DllLineReader::Slot DllLineReader::slot_of(std::string_view key) {
-  constexpr std::pair<std::string_view, Slot> kKeys[] = {
-      {"step_loss", step_loss},    {"average_loss", average_loss}, {"final_loss", final_loss},
-      {"train.loss", dotted_loss}, {"train_loss", train_loss},     {"train.total_ips", rate},
-      {"skipped_steps", skipped},  {"timestamp", own_timestamp}};
-  for (const auto& [name, slot] : kKeys) {
-    if (key == name) return slot;
+ private:
+  /// What counts of a line.
+  enum Slot : std::uint8_t {
+    nothing,
+    timestamp,
+    own_timestamp,
+    step,
+    skipped,
+    step_loss,
+    average_loss,
+    final_loss,
+    dotted_loss,
+    train_loss,
+    rate,
+    slots
+  };
+  struct Value {
+    std::string_view text;  ///< of a string: what its quotes enclose
+    double number = 0;
+    bool is_string = false;
+  };
+
+  static Slot slot_of(std::string_view key);
+  bool read_value(DllWalk& walk, Slot slot);
+  bool read_step(DllWalk& walk);
+  bool read_data(DllWalk& walk);
+  [[nodiscard]] bool has(Slot slot) const { return (found_ >> slot & 1u) != 0; }
+  [[nodiscard]] std::optional<double> get(Slot slot) const;
+  /// Of the first slot that holds a number.
+  [[nodiscard]] std::optional<double> first_of(std::initializer_list<Slot> candidates) const;
+
+  std::array<Value, slots> values_;
+  std::uint32_t found_ = 0;  ///< a bit for each slot that stands on the line
+};
+
+// The slot of a key of "data".
+DllLine::Slot DllLine::slot_of(std::string_view key) {
+  switch (key.size()) {
+    case 9:
+      return key == "step_loss" ? step_loss : key == "timestamp" ? own_timestamp : nothing;
+    case 10:
+      if (key == "train_loss") return train_loss;
+      return key == "final_loss" ? final_loss : key == "train.loss" ? dotted_loss : nothing;
+    case 12:
+      return key == "average_loss" ? average_loss : nothing;
+    case 13:
+      return key == "skipped_steps" ? skipped : nothing;
+    case 15:
+      return key == "train.total_ips" ? rate : nothing;
+    default:
+      return nothing;
   }
-  return nothing;
 }
 
-bool DllLineReader::read_value(DllWalk& walk, Slot slot) {
-  Value value;
-  value.slot = slot;
+bool DllLine::read_value(DllWalk& walk, Slot slot) {
+  Value& value = values_[slot];
+  if (has(slot)) return false;  // of a key that stands twice the library takes the last
+  if (slot != nothing) found_ |= 1u << slot;
   value.is_string = walk.at('"');
-  value.begin = walk.offset();
-  if (value.is_string) {
-    std::string_view text;
-    if (!walk.string(text)) return false;
-    ++value.begin;
-    value.end = walk.offset() - 1;
-  } else {
-    if (!walk.number(value.number)) return false;
-    value.end = walk.offset();
-  }
-  if (values_.size() >= kMostValues) return false;
-  values_.push_back(value);
-  if (slot == nothing) return true;
-  const bool first = place_[slot] == 0;
-  place_[slot] = static_cast<std::uint8_t>(values_.size());
-  return first;  // of a key that stands twice the library takes the last
+  return value.is_string ? walk.string(value.text) : walk.number(value.number);
 }
 
-bool DllLineReader::read_data(DllWalk& walk) {
+bool DllLine::read_data(DllWalk& walk) {
   if (!walk.take('{')) return false;
   walk.blanks();
   if (walk.take('}')) return true;
@@ -147,25 +177,23 @@ bool DllLineReader::read_data(DllWalk& walk) {
 }
 
 // One number, or two of which the last one counts. Strings are left to the library.
-bool DllLineReader::read_step(DllWalk& walk) {
-  if (!walk.next('[') || walk.at('"') || !read_value(walk, nothing)) return false;
-  if (walk.next(',') && (walk.at('"') || !read_value(walk, nothing))) return false;
-  values_.back().slot = step;
-  place_[step] = static_cast<std::uint8_t>(values_.size());
+bool DllLine::read_step(DllWalk& walk) {
+  double& number = values_[step].number;
+  if (has(step) || !walk.next('[') || !walk.number(number)) return false;
+  found_ |= 1u << step;
+  if (walk.next(',') && !walk.number(number)) return false;
   return walk.next(']');
 }
 
-bool DllLineReader::read_object(std::string_view text) {
+bool DllLine::read(std::string_view text) {
   DllWalk walk(text);
-  values_.clear();
-  place_ = {};
   bool has_data = false;
   if (!walk.next('{')) return false;
   while (true) {
     std::string_view key;
     if (!walk.string(key) || !walk.next(':')) return false;
     if (key == "step") {
-      if (place_[step] != 0 || !read_step(walk)) return false;
+      if (!read_step(walk)) return false;
     } else if (key == "data") {
       if (has_data || !read_data(walk)) return false;
       has_data = true;
@@ -173,39 +201,43 @@ bool DllLineReader::read_object(std::string_view text) {
       return false;
     }
     if (walk.next(',')) continue;
-    return walk.take('}') && walk.done() && has_data && place_[step] != 0;
+    return walk.take('}') && walk.done() && has_data && has(step);
   }
 }
 
-DllStep DllLineReader::result(std::string_view text) const {
+std::optional<double> DllLine::get(Slot slot) const {
+  if (!has(slot)) return std::nullopt;
+  const Value& value = values_[slot];
+  if (!value.is_string) return value.number;
+  const char* const end = value.text.data() + value.text.size();
+  const Decimal plain = read_decimal(value.text.data(), end);
+  return plain.stop == end ? plain.value : to_double(value.text);
+}
+
+std::optional<double> DllLine::first_of(std::initializer_list<Slot> candidates) const {
+  for (const Slot slot : candidates) {
+    if (const auto value = get(slot)) return value;
+  }
+  return std::nullopt;
+}
+
+DllStep DllLine::result() const {
   DllStep out;
-  const auto get = [&](Slot slot) -> std::optional<double> {
-    if (place_[slot] == 0) return std::nullopt;
-    const Value& value = values_[place_[slot] - 1u];
-    if (!value.is_string) return value.number;
-    const std::string_view string = text.substr(value.begin, value.end - value.begin);
-    const Decimal plain = read_decimal(string.data(), string.data() + string.size());
-    if (plain.stop == string.data() + string.size()) return plain.value;
-    return to_double(string);
-  };
-  const auto first_of = [&](std::initializer_list<Slot> candidates) -> std::optional<double> {
-    for (const Slot slot : candidates) {
-      if (const auto value = get(slot)) return value;
-    }
-    return std::nullopt;
-  };
   out.iteration = *get(step);
   out.skipped = get(skipped);
-  out.time_s = first_of(kTimes).value_or(kUnknown);
-  out.last = place_[final_loss] != 0;
-  out.loss = first_of(kLosses);
+  out.time_s = first_of({timestamp, own_timestamp}).value_or(kUnknown);
+  out.last = has(final_loss);
+  out.loss = first_of({step_loss, average_loss, final_loss, dotted_loss, train_loss});
   out.rate = get(rate).value_or(kUnknown);
   return out;
 }
 
-bool DllLineReader::read(std::string_view text, DllStep& out) {
-  if (!read_object(text)) return false;
-  out = result(text);
+}  // namespace
+
+bool read_dll_line(std::string_view text, DllStep& out) {
+  DllLine line;
+  if (!line.read(text)) return false;
+  out = line.result();
   return true;
 }
 

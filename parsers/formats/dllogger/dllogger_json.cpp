@@ -65,7 +65,6 @@ class DlloggerJsonParser final : public LineParser {
   void read_closing(const Json& data, const Line& line, RunBuilder& out);
   bool of_an_epoch(double iteration, const Line& line, std::optional<double>& epoch);
   DllRun run_;
-  DllLineReader reader_;
   TfUpdates updates_;  ///< TensorFlow's
   bool tensorflow_ = false;
   bool amp_ = false;          ///< ConvNets'
@@ -101,7 +100,7 @@ bool DlloggerJsonParser::parse(const Line& line, RunBuilder& out) {
   const auto at = line.text.starts_with(kAnchors[0]) ? 0 : line.text.find(kAnchors[0]);
   if (at == std::string_view::npos) return false;
   DllStep usual;
-  if (!tensorflow_ && reader_.read(line.text.substr(at + 5), usual) &&
+  if (!tensorflow_ && read_dll_line(line.text.substr(at + 5), usual) &&
       (usual.loss || find_text(line.text, kTrained) == std::string_view::npos)) {
     read_usual(usual, line, out);
     return true;
