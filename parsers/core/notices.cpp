@@ -278,7 +278,7 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
     // Closing statements, total times, official times.
     {NoticeCode::closing_rate_contradicted, "closing_rate_contradicted",
      "the log's closing statement, {stated:.6g} sequences/s, is {percent:.1f} % {direction} {by} "
-     "({rate:.6g} sequences/s)",
+     "({rate:.6g} sequences/s over all records)",
      "The log's own closing rate differs from what its steps and times give.",
      "Look which of the two covers the stretch that you mean: `--estimator log_summary` takes the "
      "statement."},
