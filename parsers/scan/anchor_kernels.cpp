@@ -26,13 +26,14 @@ ScanKernel best_scan_kernel() {
 
 void FingerprintTables::add(const char* fingerprint, std::size_t bucket,
                             std::size_t nibble_bucket) {
-  const auto bit = static_cast<std::uint8_t>(1u << bucket);
-  const auto nibble_bit = static_cast<std::uint8_t>(1u << nibble_bucket);
+  const auto enter = [](auto& table, unsigned at, std::size_t number) {
+    table[table.size() / 2 * (number / 8) + at] |= static_cast<std::uint8_t>(1u << number % 8);
+  };
   for (std::size_t j = 0; j < kWidth; ++j) {
     const auto c = static_cast<unsigned char>(fingerprint[j]);
-    low[j][low_nibble(c)] |= nibble_bit;
-    high[j][high_nibble(c)] |= nibble_bit;
-    bytes[j][exact(c)] |= bit;
+    enter(low[j], low_nibble(c), nibble_bucket);
+    enter(high[j], high_nibble(c), nibble_bucket);
+    enter(bytes[j], exact(c), bucket);
   }
 }
 
@@ -45,8 +46,9 @@ namespace {
 // Nothing is called in the loops over text, so that the tables stay in registers.
 
 // Macros, as a vector must not cross the border of a function that is compiled without AVX.
-#define BB_TABLE(t) \
-  _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>((t).data())))
+#define BB_TABLE(t) _mm256_load_si256(reinterpret_cast<const __m256i*>((t).data()))
+// 16 bytes of text, in both halves of a vector: the upper half looks up the other eight buckets.
+#define BB_TEXT(p) _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))
 #define BB_LOOK(x, low, high)                                             \
   _mm256_and_si256(_mm256_shuffle_epi8(low, _mm256_and_si256(x, nibble)), \
                    _mm256_shuffle_epi8(high, _mm256_and_si256(_mm256_srli_epi16(x, 3), nibble)))
@@ -54,7 +56,6 @@ namespace {
 BB_AVX2 std::uint32_t match_avx2(const FingerprintTables& tables, const char* p, std::size_t steps,
                                  ScanMasks& out) {
   const __m256i nibble = _mm256_set1_epi8(15);
-  const __m256i newline = _mm256_set1_epi8('\n');
   const __m256i zero = _mm256_setzero_si256();
   const __m256i l0 = BB_TABLE(tables.low[0]), l1 = BB_TABLE(tables.low[1]);
   const __m256i l2 = BB_TABLE(tables.low[2]), l3 = BB_TABLE(tables.low[3]);
@@ -64,18 +65,16 @@ BB_AVX2 std::uint32_t match_avx2(const FingerprintTables& tables, const char* p,
   std::uint32_t newlines = 0;
   for (std::size_t step = 0; step < steps; ++step) {
     std::uint64_t found = 0, breaks = 0;
-    for (unsigned half = 0; half < 2; ++half, p += 32) {
-      const __m256i x0 = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
-      const __m256i x1 = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 1));
-      const __m256i x2 = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 2));
-      const __m256i x3 = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 3));
+    for (unsigned quarter = 0; quarter < 4; ++quarter, p += 16) {
+      const __m256i x0 = BB_TEXT(p), x1 = BB_TEXT(p + 1), x2 = BB_TEXT(p + 2), x3 = BB_TEXT(p + 3);
       const __m256i all =
           _mm256_and_si256(_mm256_and_si256(BB_LOOK(x0, l0, h0), BB_LOOK(x1, l1, h1)),
                            _mm256_and_si256(BB_LOOK(x2, l2, h2), BB_LOOK(x3, l3, h3)));
-      const auto none = static_cast<unsigned>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(all, zero)));
-      const auto lf = static_cast<unsigned>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(x0, newline)));
-      found |= std::uint64_t{~none} << (32 * half);
-      breaks |= std::uint64_t{lf} << (32 * half);
+      const auto some = ~static_cast<unsigned>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(all, zero)));
+      const auto lf = static_cast<unsigned>(
+          _mm_movemask_epi8(_mm_cmpeq_epi8(_mm256_castsi256_si128(x0), _mm_set1_epi8('\n'))));
+      found |= std::uint64_t{(some | some >> 16u) & 0xffffu} << (16 * quarter);
+      breaks |= std::uint64_t{lf} << (16 * quarter);
     }
     out.found[step] = found;
     out.breaks[step] = breaks;
@@ -86,6 +85,7 @@ BB_AVX2 std::uint32_t match_avx2(const FingerprintTables& tables, const char* p,
   return newlines;
 }
 #undef BB_TABLE
+#undef BB_TEXT
 #undef BB_LOOK
 
 // The loop holds nothing but what the vector units do; what is asked of its masks follows, eight
@@ -93,20 +93,26 @@ BB_AVX2 std::uint32_t match_avx2(const FingerprintTables& tables, const char* p,
 BB_AVX512 std::uint32_t match_avx512(const FingerprintTables& tables, const char* p,
                                      std::size_t steps, ScanMasks& out) {
   const __m512i newline = _mm512_set1_epi8('\n');
-#define BB_HALF(j, half) _mm512_load_si512(tables.bytes[j].data() + (half))
-  const __m512i a0 = BB_HALF(0, 0), b0 = BB_HALF(0, 64), a1 = BB_HALF(1, 0), b1 = BB_HALF(1, 64);
-  const __m512i a2 = BB_HALF(2, 0), b2 = BB_HALF(2, 64), a3 = BB_HALF(3, 0), b3 = BB_HALF(3, 64);
-#undef BB_HALF
+#define BB_PART(j, part) _mm512_load_si512(tables.bytes[j].data() + 64 * (part))
+  const __m512i a0 = BB_PART(0, 0), b0 = BB_PART(0, 1), c0 = BB_PART(0, 2), d0 = BB_PART(0, 3);
+  const __m512i a1 = BB_PART(1, 0), b1 = BB_PART(1, 1), c1 = BB_PART(1, 2), d1 = BB_PART(1, 3);
+  const __m512i a2 = BB_PART(2, 0), b2 = BB_PART(2, 1), c2 = BB_PART(2, 2), d2 = BB_PART(2, 3);
+  const __m512i a3 = BB_PART(3, 0), b3 = BB_PART(3, 1), c3 = BB_PART(3, 2), d3 = BB_PART(3, 3);
+#undef BB_PART
+#define BB_TWO(low0, high0, x0, low1, high1, x1)              \
+  _mm512_and_si512(_mm512_permutex2var_epi8(low0, x0, high0), \
+                   _mm512_permutex2var_epi8(low1, x1, high1))
   for (std::size_t step = 0; step < steps; ++step, p += ScanMasks::kPlaces) {
     const __m512i x0 = _mm512_loadu_si512(p), x1 = _mm512_loadu_si512(p + 1);
     const __m512i x2 = _mm512_loadu_si512(p + 2), x3 = _mm512_loadu_si512(p + 3);
-    const __m512i f01 = _mm512_and_si512(_mm512_permutex2var_epi8(a0, x0, b0),
-                                         _mm512_permutex2var_epi8(a1, x1, b1));
-    const __m512i f23 = _mm512_and_si512(_mm512_permutex2var_epi8(a2, x2, b2),
-                                         _mm512_permutex2var_epi8(a3, x3, b3));
-    out.found[step] = _mm512_test_epi8_mask(f01, f23);
+    const __mmask64 first =
+        _mm512_test_epi8_mask(BB_TWO(a0, b0, x0, a1, b1, x1), BB_TWO(a2, b2, x2, a3, b3, x3));
+    const __mmask64 second =
+        _mm512_test_epi8_mask(BB_TWO(c0, d0, x0, c1, d1, x1), BB_TWO(c2, d2, x2, c3, d3, x3));
+    out.found[step] = first | second;
     out.breaks[step] = _mm512_cmpeq_epi8_mask(x0, newline);
   }
+#undef BB_TWO
   out.any = 0;
   // A vector load of what was stored a moment ago in parts would have to wait for it.
   if (steps < ScanMasks::kSteps) {

@@ -11,14 +11,16 @@ namespace bertbench {
 enum class ScanKernel { portable, avx2, avx512vbmi };
 [[nodiscard]] ScanKernel best_scan_kernel();
 
-/// Eight buckets of fingerprints, as tables that the kernels look bytes up in. A place passes when
-/// some bucket has, for each of its bytes, a fingerprint with that byte there: all places that hold
-/// a fingerprint do, and some that hold none. The kernels see more or less of a byte, so that a
-/// fingerprint has a bucket for either.
+/// Sixteen buckets of fingerprints, as tables that the kernels look bytes up in. A place passes
+/// when some bucket has, for each of its bytes, a fingerprint with that byte there: all places that
+/// hold a fingerprint do, and some that hold none. The kernels see more or less of a byte, so that
+/// a fingerprint has a bucket for either. An entry has eight bits: each table stands twice, for the
+/// first eight buckets and for the others.
 class FingerprintTables {
  public:
-  static constexpr std::size_t kWidth = 4;    ///< bytes of a fingerprint
-  static constexpr std::size_t kBuckets = 8;  ///< bits of a table's entry
+  static constexpr std::size_t kWidth = 4;  ///< bytes of a fingerprint
+  static constexpr std::size_t kBuckets = 16;
+  static constexpr unsigned kAllBuckets = (1u << kBuckets) - 1;
 
   // What the kernels look up. ASCII needs 7 bits; bits 3 to 6 distinguish more than the upper
   // nibble, of which it has six.
@@ -27,26 +29,42 @@ class FingerprintTables {
   [[nodiscard]] static constexpr unsigned high_nibble(unsigned c) { return c >> 3u & 15u; }
 
   void add(const char* fingerprint, std::size_t bucket, std::size_t nibble_bucket);
+
+  /// The buckets that have a fingerprint whose j-th byte is c or c + 128.
+  [[nodiscard]] unsigned buckets(std::size_t j, unsigned c) const {
+    return both(bytes[j], exact(c));
+  }
+  /// The nibble buckets that have one whose j-th byte has c's low nibble, and its high nibble.
+  [[nodiscard]] unsigned of_low(std::size_t j, unsigned c) const {
+    return both(low[j], low_nibble(c));
+  }
+  [[nodiscard]] unsigned of_high(std::size_t j, unsigned c) const {
+    return both(high[j], high_nibble(c));
+  }
   /// `p` has kWidth bytes.
   [[nodiscard]] bool passes(const unsigned char* p) const {
-    unsigned mask = 0xff;
-    for (std::size_t j = 0; j < kWidth; ++j) mask &= bytes[j][exact(p[j])];
+    unsigned mask = kAllBuckets;
+    for (std::size_t j = 0; j < kWidth; ++j) mask &= buckets(j, p[j]);
     return mask != 0;
   }
   /// For the kernel of nibbles: more false places.
   [[nodiscard]] bool passes_by_nibbles(const unsigned char* p) const {
-    unsigned mask = 0xff;
-    for (std::size_t j = 0; j < kWidth; ++j) {
-      mask &= static_cast<unsigned>(low[j][low_nibble(p[j])] & high[j][high_nibble(p[j])]);
-    }
+    unsigned mask = kAllBuckets;
+    for (std::size_t j = 0; j < kWidth; ++j) mask &= of_low(j, p[j]) & of_high(j, p[j]);
     return mask != 0;
   }
 
-  // Bit b of low[j][n]: nibble bucket b has a fingerprint whose j-th byte has the low nibble n.
-  alignas(32) std::array<std::array<std::uint8_t, 16>, kWidth> low{};
-  alignas(32) std::array<std::array<std::uint8_t, 16>, kWidth> high{};
-  // Bit b of bytes[j][c]: bucket b has a fingerprint whose j-th byte is c or c + 128.
-  alignas(64) std::array<std::array<std::uint8_t, 128>, kWidth> bytes{};
+  template <std::size_t n>
+  using Table = std::array<std::uint8_t, 2 * n>;
+  alignas(32) std::array<Table<16>, kWidth> low{};
+  alignas(32) std::array<Table<16>, kWidth> high{};
+  alignas(64) std::array<Table<128>, kWidth> bytes{};
+
+ private:
+  template <std::size_t n>
+  static unsigned both(const std::array<std::uint8_t, n>& table, unsigned at) {
+    return table[at] | unsigned{table[n / 2 + at]} << 8u;
+  }
 };
 
 /// What a kernel finds in up to kSteps steps of kPlaces places each.

@@ -141,7 +141,7 @@ Counts count_more(const OrdinaryParts& ordinary, Passes passes, Mask mask_at) {
   Counts out{};
   for (std::size_t i = 0; i < ordinary.parts.size(); ++i) {
     const Part& part = ordinary.parts[i];
-    unsigned mask = 0xff;
+    unsigned mask = FingerprintTables::kAllBuckets;
     for (std::size_t j = 0; j < kWidth && mask != 0; ++j) mask &= mask_at(part[j], j);
     if (mask == 0 || passes(part)) continue;
     for (std::size_t b = 0; b < out.size(); ++b) {
@@ -156,7 +156,7 @@ Counts count_exact(const FingerprintTables& tables, const OrdinaryParts& parts, 
   return count_more(
       parts, [&](const Part& part) { return tables.passes(part.data()); },
       [&](unsigned c, std::size_t j) {
-        return look(c) == look(added[j]) ? 0xffu : tables.bytes[j][look(c)];
+        return look(c) == look(added[j]) ? FingerprintTables::kAllBuckets : tables.buckets(j, c);
       });
 }
 
@@ -166,8 +166,9 @@ Counts count_nibbles(const FingerprintTables& tables, const OrdinaryParts& parts
   return count_more(
       parts, [&](const Part& part) { return tables.passes_by_nibbles(part.data()); },
       [&](unsigned c, std::size_t j) {
-        const unsigned of_low = low(c) == low(added[j]) ? 0xffu : tables.low[j][low(c)];
-        return of_low & (high(c) == high(added[j]) ? 0xffu : tables.high[j][high(c)]);
+        const unsigned all = FingerprintTables::kAllBuckets;
+        return (low(c) == low(added[j]) ? all : tables.of_low(j, c)) &
+               (high(c) == high(added[j]) ? all : tables.of_high(j, c));
       });
 }
 

@@ -1,4 +1,4 @@
-// Where the fingerprint of each literal lies, and in which of the scanner's eight buckets.
+// Where the fingerprint of each literal lies, and in which of the scanner's sixteen buckets.
 #pragma once
 
 #include <cstddef>

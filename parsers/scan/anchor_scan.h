@@ -1,9 +1,10 @@
 // AnchorScanner: finds every occurrence of a set of literals in one pass over a block.
 //
 // The method is Hyperscan's "Teddy" (also in ripgrep's aho-corasick crate): a fingerprint of four
-// bytes of each literal, looked up with byte shuffles, eight buckets at a time. What passes is held
-// against a bitmap of the fingerprints, without a branch that could be mispredicted; what is left,
-// nearly all of it right, is compared with the literals. Three kernels: AVX-512 VBMI looks up 7
+// bytes of each literal, looked up with byte shuffles, sixteen buckets at a time. What passes is
+// held against a bitmap of the fingerprints, and then against one more byte of the literal, without
+// a branch that could be mispredicted; what is left, nearly all of it right, is compared with the
+// literals. Three kernels: AVX-512 VBMI looks up 7
 // bits of a byte at once (64 bytes a step), AVX2 two nibbles (32 bytes), the portable one the same
 // tables byte by byte. All give the same hits (tests/parsers/anchor_scan_test.cpp).
 //
@@ -66,14 +67,18 @@ class AnchorScanner {
     /// text of a literal is rarely in the cache; up to 16 bytes they decide it for good.
     std::uint64_t front, back;
   };
-  /// Literals of one fingerprint: [first, first + count) of sorted_. count = 0: empty.
+  /// Literals of one fingerprint: [first, first + count) of sorted_. count = 0: empty. They share
+  /// one more byte: what stands at `offset` from the fingerprint is `value` where `mask` has bits.
   struct Slot {
     std::uint32_t word = 0;
     std::uint16_t first = 0, count = 0;
+    std::int8_t offset = 0;
+    std::uint8_t mask = 0, value = 0;
   };
   static constexpr unsigned kFilterBits = 15;
 
   void build_slots();
+  void find_shared_byte(Slot& slot) const;
   [[nodiscard]] bool may_be_fingerprint(std::uint32_t word) const;
   void verify(std::string_view data, std::size_t offset, std::uint32_t newlines,
               std::vector<AnchorHit>& hits) const;
