@@ -199,7 +199,11 @@ void LocalAttempts::watch(Running& now) {
   const double tick_s = std::clamp(share * sweep_.options.progress_s, 0.01, 0.25);
   group.wait(std::chrono::milliseconds(static_cast<int>(tick_s * 1000)), sweep_.signals.wake_fd());
   sweep_.signals.drain();
-  if (open.log.follow()) now.last_output = Clock::now();
+  if (open.log.follow()) {
+    now.last_output = Clock::now();
+    // What is not on disk now is written with the rest at the end, where an error is one.
+    (void)open.log.save_arrivals(open.folder, false);
+  }
 
   const auto status = group.status();
   if (now.ending) {
@@ -221,8 +225,6 @@ void LocalAttempts::watch(Running& now) {
 
   if (seconds_since(now.reported) < sweep_.options.progress_s) return;
   now.reported = Clock::now();
-  // What is not on disk now is written with the rest at the end, where an error is one.
-  (void)open.log.save_arrivals(open.folder, false);
   if (now.telemetry) now.telemetry->sample(open.log.live().last_step.has_value());
   report_progress(open, seconds_since(now.begin));
 }

@@ -200,6 +200,28 @@ TEST(Sweep, RunsATemplateOfYourOwn) {
   EXPECT_EQ(outcome->result.cells[0].identity.axes.at("optimizer"), "fused");
 }
 
+// A harness that is killed loses no stamp: it writes each when it looks, not with the next
+// progress.
+TEST(SweepRun, WritesWhenTheLogGrewWithTheLookThatFoundIt) {
+  ScratchFolder temp;
+  test::write(temp.path("train.sh"), R"sh(
+until [ -s "$1/log.txt.arrivals.csv" ]; do
+  step=$((step + 1))
+  echo "step $step loss 3.1"
+  sleep 0.02
+done
+)sh");
+  const auto plan =
+      plan_of(R"({"name": "t", "trials": 1, "retries": 0, "timeout_s": 60, "command": ["sh", ")" +
+              temp.path("train.sh") + R"(", "{dir}"], "grid": {"topology": ["1n1g"]}})");
+  SweepOptions options = quick(temp.path("run"));
+  options.progress_s = 3600;
+  Recorder seen;
+  ASSERT_TRUE(run_sweep(plan, options, seen));
+  ASSERT_EQ(seen.finished.size(), 1U);
+  EXPECT_NE(seen.finished[0].outcome.status, Status::timeout) << "no arrival while it ran";
+}
+
 // Programs that write to a file keep lines back; to a terminal they write each at once.
 TEST(SweepRun, GivesTrainersATerminalWhereThatIsAskedFor) {
   ScratchFolder temp;
