@@ -7,7 +7,6 @@
 #include <iterator>
 #include <map>
 #include <numeric>
-#include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -15,7 +14,6 @@
 #include "harness/cli/opened_run.h"
 #include "harness/cli/rank_files.h"
 #include "parsers/core/parallel.h"
-#include "parsers/core/text.h"
 
 namespace bertbench {
 namespace {
@@ -32,16 +30,6 @@ constexpr std::string_view kOwnFiles[] = {"command.json",  "environment.json", "
                                           "outcome.json",  "results.json",     "sweep.json",
                                           "timings.jsonl", "report.json"};
 
-/// "phase1_log.3": what precedes the rank, and the rank.
-std::optional<std::pair<std::string, std::int64_t>> rank_of(const std::string& name) {
-  constexpr std::string_view kLog = "_log";
-  const auto dot = name.rfind('.');
-  if (dot == std::string::npos || !std::string_view(name).substr(0, dot).ends_with(kLog)) return {};
-  const auto rank = to_int(std::string_view(name).substr(dot + 1));
-  if (!rank || *rank < 0) return {};
-  return std::pair{name.substr(0, dot), *rank};
-}
-
 std::string without_packing(std::string name) {
   for (const std::string_view ending : kCompressed) {
     if (name.ends_with(ending)) name.resize(name.size() - ending.size());
@@ -57,37 +45,39 @@ bool looks_like_log(const fs::path& path) {
   }
   name = without_packing(std::move(name));
   if ((name == "stdout" || name == "stderr") && rank_file(path.string())) return true;
-  return rank_of(name) || name.starts_with(kTensorboard) || name == "mlflow.db" ||
+  return name.starts_with(kTensorboard) || name == "mlflow.db" ||
          std::any_of(std::begin(kEndings), std::end(kEndings),
-                     [&](std::string_view ending) { return name.ends_with(ending); });
+                     [&](std::string_view ending) { return name.ends_with(ending); }) ||
+         gluonnlp_file(name);
 }
 
-/// Of the logs of a run's ranks that of the first one stays.
+/// Of the logs of a run's ranks, which have the same steps, that of the first one stays.
 void leave_out_ranks(std::vector<Input>& logs, std::vector<std::string>& left_out) {
-  std::map<std::string, std::pair<std::int64_t, int>> runs;  // first rank, ranks
-  const auto run_of = [](const Input& log) -> std::optional<std::pair<std::string, std::int64_t>> {
-    const fs::path path(log.path);
-    auto rank = rank_of(path.filename().string());
-    if (rank) rank->first = (path.parent_path() / rank->first).string();
-    return rank;
+  struct Run {
+    std::int64_t first = 0;  // rank
+    std::string path;        // of its log
+    int ranks = 0;
   };
+  std::map<std::string, Run> runs;
   for (const Input& log : logs) {
-    const auto run = run_of(log);
-    if (!run) continue;
-    auto& [first, ranks] = runs.try_emplace(run->first, run->second, 0).first->second;
-    first = std::min(first, run->second);
-    ++ranks;
+    const auto file = gluonnlp_file(log.path);
+    if (!file) continue;
+    Run& run = runs[file->job];
+    if (run.ranks++ == 0 || file->rank < run.first) {
+      run.first = file->rank;
+      run.path = log.path;
+    }
   }
   std::erase_if(logs, [&](const Input& log) {
-    const auto run = run_of(log);
-    return run && runs.at(run->first).first != run->second;
+    const auto file = gluonnlp_file(log.path);
+    return file && runs.at(file->job).path != log.path;
   });
-  for (const auto& [path, run] : runs) {
-    if (run.second < 2) continue;
+  for (const auto& [job, run] : runs) {
+    if (run.ranks < 2) continue;
     left_out.push_back(
-        fmt::format("{}.{}: the logs of {} ranks have the same steps: this one is read, the others "
+        fmt::format("{}: the logs of {} ranks have the same steps: this one is read, the others "
                     "are left out",
-                    path, run.first, run.second));
+                    run.path, run.ranks));
   }
 }
 

@@ -37,20 +37,17 @@ bool ends_with_word(std::string_view text, std::string_view word) {
   return text.empty() || !is_letter(text.back());
 }
 
-/// "rank_3", "local-rank3", "workerlog.3" (PaddlePaddle), "worker_3" (MindSpore), "phase1_log.3"
-/// (gluon-nlp).
+/// "rank_3", "local-rank3", "workerlog.3" (PaddlePaddle), "worker_3" (MindSpore).
 std::optional<Digits> rank_in_word(std::string_view component) {
   const std::string text = lower(component);
   for (std::size_t end = text.size();;) {
     const auto digits = last_digits(text, end);
     if (!digits) return std::nullopt;
     std::string_view before = std::string_view(text).substr(0, digits->begin);
-    const bool last = digits->end == text.size();
-    if (last && before.ends_with("_log.")) return digits;
     if (!before.empty() && std::string_view("._-=").find(before.back()) != before.npos) {
       before.remove_suffix(1);
     }
-    const bool whole = last || !is_letter(text[digits->end]);
+    const bool whole = digits->end == text.size() || !is_letter(text[digits->end]);
     for (const std::string_view word : {"rank", "worker", "workerlog"}) {
       if (whole && ends_with_word(before, word)) return digits;
     }
@@ -121,7 +118,18 @@ bool has_ranks(const Jobs::mapped_type& files) {
 
 }  // namespace
 
+std::optional<RankFile> gluonnlp_file(const std::string& path) {
+  std::string_view name = path;
+  for (const std::string_view packed : {".gz", ".zst"}) {
+    if (name.ends_with(packed)) name.remove_suffix(packed.size());
+  }
+  const auto digits = name.find_last_not_of("0123456789") + 1;
+  if (digits == name.size() || !name.substr(0, digits).ends_with("_log.")) return std::nullopt;
+  return file_of(path, {digits, name.size()});
+}
+
 std::optional<RankFile> rank_file(const std::string& path) {
+  if (auto file = gluonnlp_file(path)) return file;
   // From the file up: the innermost folder that names a rank counts.
   for (std::size_t end = path.size(); end != std::string::npos && end > 0;) {
     const auto slash = path.rfind('/', end - 1);

@@ -16,6 +16,9 @@ struct RankFile {
   std::int64_t rank = 0;
 };
 
+/// gluon-nlp's "phase1_log.3", packed or not: each of these logs holds the steps of the job.
+[[nodiscard]] std::optional<RankFile> gluonnlp_file(const std::string& path);
+
 /// By the words of the path alone: "rank.3/stdout", "train_rank3.log", "attempt_0/3/stderr.log",
 /// "workerlog.3", "phase1_log.3".
 [[nodiscard]] std::optional<RankFile> rank_file(const std::string& path);

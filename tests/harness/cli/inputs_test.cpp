@@ -46,6 +46,15 @@ TEST_F(InputsTest, OfTheLogsOfAllRanksTheFirstIsTaken) {
   EXPECT_NE(inputs.left_out[0].find("phase1_log.0: the logs of 3 ranks"), std::string::npos);
 }
 
+TEST_F(InputsTest, OfPackedLogsOfAllRanksTheFirstIsTakenAndJoinedTheyAreOne) {
+  for (const char* name : {"phase1_log.0.gz", "phase1_log.1.gz"}) put(name, "x");
+  EXPECT_EQ(names(find_inputs({folder.string()}), folder),
+            (std::vector<std::string>{"phase1_log.0.gz"}));
+  const Inputs joined = find_inputs({folder.string()}, RankLogs::joined);
+  ASSERT_EQ(joined.logs.size(), 1U);
+  EXPECT_EQ(joined.logs[0].ranks.size(), 2U);
+}
+
 TEST_F(InputsTest, OfARunFolderOnlyTheLogsOfTrialsAreTaken) {
   for (const char* name : {"sweep.json", "journal.jsonl", "results.json", "environment.json"}) {
     put(name, "{}");

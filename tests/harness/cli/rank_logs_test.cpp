@@ -82,9 +82,11 @@ TEST(RankFiles, AreKnownByTheWordsOfTheirPaths) {
   EXPECT_EQ(job("bert_b32_rank0_of_8.err"), "bert_b32_rank*_of_8.out 0");
   EXPECT_EQ(job("log/workerlog.2"), "log/workerlog.* 2");
   EXPECT_EQ(job("a/phase1_log.10"), "a/phase1_log.* 10");
+  EXPECT_EQ(job("a/phase1_log.10.gz"), "a/phase1_log.*.gz 10");
   EXPECT_EQ(job("exp/local_rank-1/debug.log"), "exp/local_rank-*/debug.log 1");
   for (const char* path : {"crank3.log", "bert_b32_fp32_3.log", "4n8g/run.log", "ranking3x.log",
-                           "attempts/3/stdout.log", "rank.log", "rank12345678.log", "3"}) {
+                           "attempts/3/stdout.log", "rank.log", "rank12345678.log", "3",
+                           "phase1_log.", "phase1_log.3.bak", "phase1log.3"}) {
     EXPECT_EQ(job(path), "none") << path;
   }
 }
