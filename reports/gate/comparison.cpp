@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <set>
+#include <string_view>
+#include <utility>
 
 #include "reports/model/cell_match.h"
 #include "reports/stats/multiple_testing.h"
@@ -28,6 +30,25 @@ std::optional<double> peak_memory(const Cell& cell) {
   return cell.memory ? std::optional(static_cast<double>(cell.memory->peak_bytes)) : std::nullopt;
 }
 
+/// Of a cell that is on one side only the other is null.
+std::vector<StatedSides> stated_sides(const Cell* a, const Cell* b) {
+  StatedByTrials of_a, of_b;
+  for (const auto& [cell, values] : {std::pair(a, &of_a), std::pair(b, &of_b)}) {
+    if (cell == nullptr) continue;
+    for (const Trial& trial : cell->trials) add_stated(*values, trial);
+  }
+  const auto median_of = [](const StatedByTrials& values, std::string_view key) {
+    const auto found = values.find(key);
+    return found == values.end() ? std::nullopt : std::optional(median(found->second));
+  };
+  std::vector<StatedSides> out;
+  for (const StatedName& name : kStatedNames) {
+    const StatedSides sides{&name, median_of(of_a, name.key), median_of(of_b, name.key)};
+    if (sides.a || sides.b) out.push_back(sides);
+  }
+  return out;
+}
+
 CellComparison compare_cells(const Cell& cell_a, const Cell& cell_b) {
   CellComparison out;
   out.key = cell_a.key;
@@ -43,6 +64,7 @@ CellComparison compare_cells(const Cell& cell_a, const Cell& cell_b) {
   out.cv_b = variation(b.values);
   out.peak_memory_a = peak_memory(cell_a);
   out.peak_memory_b = peak_memory(cell_b);
+  out.stated = stated_sides(&cell_a, &cell_b);
   if (out.peak_memory_a && out.peak_memory_b) {
     note_difference(out, "source of memory", cell_a.memory->source, cell_b.memory->source);
   }
@@ -87,6 +109,7 @@ CellComparison only_in(const Cell& cell, bool in_a, const CellIndex& other) {
     (in_a ? out.cv_a : out.cv_b) = variation(sample.values);
   }
   (in_a ? out.peak_memory_a : out.peak_memory_b) = peak_memory(cell);
+  out.stated = stated_sides(in_a ? &cell : nullptr, in_a ? nullptr : &cell);
   out.notes.push_back(in_a ? "only in A" : "only in B");
   if (const Cell* twin = other.simulated_twin(cell)) {
     out.notes.push_back(fmt::format(

@@ -5,9 +5,16 @@
 #include <string>
 #include <vector>
 
+#include "parsers/core/stated_values.h"
 #include "reports/model/result_set.h"
 
 namespace bertbench {
+
+/// What logs state of one GPU: medians over the trials that have it.
+struct StatedSides {
+  const StatedName* name = nullptr;
+  std::optional<double> a, b;
+};
 
 struct CellComparison {
   std::string key;
@@ -22,6 +29,7 @@ struct CellComparison {
   std::optional<double> p_adjusted;  ///< after Holm over the cells of this comparison
   bool significant = false;          ///< p_adjusted <= alpha; print `~` otherwise
   std::optional<double> peak_memory_a, peak_memory_b;  ///< bytes on one GPU, as Cell::memory
+  std::vector<StatedSides> stated;                     ///< in the order of kStatedNames
   std::vector<std::string> notes;  ///< "need >= 4 trials", differing context, only in A ...
 };
 

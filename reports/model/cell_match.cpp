@@ -128,6 +128,10 @@ CellSample sample_of(const Cell& cell) {
   return out;
 }
 
+void add_stated(StatedByTrials& values, const Trial& trial) {
+  for (const auto& [key, value] : trial.stated) values[key].push_back(value);
+}
+
 std::vector<ContextDifference> context_differences(const nlohmann::ordered_json& a,
                                                    const nlohmann::ordered_json& b) {
   std::map<std::string, std::pair<std::string, std::string>> values;

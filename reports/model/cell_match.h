@@ -1,6 +1,7 @@
 // Which cells of two result sets are the same, and whether their context allows a comparison.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -38,6 +39,10 @@ struct CellSample {
   std::string window;     ///< rule without the numbers that `auto` found
 };
 [[nodiscard]] CellSample sample_of(const Cell& cell);
+
+/// What logs state of one GPU (kStatedNames): a value for each trial that has it.
+using StatedByTrials = std::map<std::string, std::vector<double>, std::less<>>;
+void add_stated(StatedByTrials& values, const Trial& trial);
 
 /// One difference of context. Hardware and system (cpu, gpu, driver, kernel ...) make results
 /// incomparable; versions of software (compiler, libraries ...) are reported as a notice.

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "parsers/core/step_parts.h"
+#include "reports/model/cell_match.h"
 #include "reports/output/value_text.h"
 #include "reports/stats/summary.h"
 
@@ -251,14 +252,12 @@ std::optional<double> computed_of(StatedValue what, const Cell& cell) {
 
 std::vector<StatedComparison> stated_of(const Cell& cell) {
   std::vector<StatedComparison> out;
+  StatedByTrials values;
+  for (const Trial& trial : cell.trials) add_stated(values, trial);
   for (std::size_t i = 0; i < kStatedValues; ++i) {
-    std::vector<double> values;
-    for (const Trial& trial : cell.trials) {
-      const auto found = trial.stated.find(std::string(kStatedNames[i].key));
-      if (found != trial.stated.end()) values.push_back(found->second);
-    }
-    if (values.empty()) continue;
-    out.push_back({&kStatedNames[i], median(values), values.size(),
+    const auto found = values.find(kStatedNames[i].key);
+    if (found == values.end()) continue;
+    out.push_back({&kStatedNames[i], median(found->second), found->second.size(),
                    computed_of(static_cast<StatedValue>(i), cell)});
   }
   return out;

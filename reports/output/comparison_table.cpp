@@ -72,6 +72,22 @@ Table comparison_table(const std::vector<CellComparison>& cells, Remarks remarks
   return table;
 }
 
+Table stated_comparison_table(const std::vector<CellComparison>& cells) {
+  Table table{{{"cell"}, {"of one GPU"}, {"A", true}, {"B", true}, {"change", true}}, {}};
+  const auto text = [](const std::optional<double>& value) {
+    return value ? number_text(*value) : "-";
+  };
+  for (const CellComparison& cell : cells) {
+    for (const StatedSides& sides : cell.stated) {
+      const bool both = sides.a && sides.b && *sides.a > 0;
+      table.rows.push_back({key_with_kind(cell.key, cell.kind), std::string(sides.name->unit),
+                            text(sides.a), text(sides.b),
+                            both ? change_text(*sides.b / *sides.a - 1) : "-"});
+    }
+  }
+  return table;
+}
+
 ComparisonSummary summary_of(const std::vector<CellComparison>& cells) {
   ComparisonSummary sum;
   double logs = 0;

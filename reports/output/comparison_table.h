@@ -16,6 +16,10 @@ enum class Remarks { last_column, left_out };
 [[nodiscard]] Table comparison_table(const std::vector<CellComparison>& cells,
                                      Remarks remarks = Remarks::last_column);
 
+/// What the logs state of one GPU: cell, unit, A, B, change of the medians (without a test of its
+/// significance). Without rows where no log states any.
+[[nodiscard]] Table stated_comparison_table(const std::vector<CellComparison>& cells);
+
 struct ComparisonSummary {
   int compared = 0, faster = 0, slower = 0, undecided = 0;
   int only_a = 0, only_b = 0;

@@ -80,6 +80,7 @@ class Schemas(unittest.TestCase):
         for cell in result["cells"][::2]:
             for trial in cell["trials"]:
                 trial["sequences_per_second"] *= factor
+                trial["stated"] = {"watts_per_gpu": 300}
         result["cells"][-1]["identity"]["precision"] = "fp16"
         path = self.path("slower.json")
         with open(path, "w") as out:
@@ -149,6 +150,7 @@ class Schemas(unittest.TestCase):
         base, new = os.path.join(RESULTS, "dlperf_mxnet.json"), self.slower(0.9)
         compared = self.conforms("compare", answer("compare", base, new, "--json"))
         self.assertTrue(any(cell["significant"] for cell in compared["cells"]))
+        self.assertEqual(compared["cells"][0]["stated"], {"watts_per_gpu": {"b": 300}})
         checked = self.conforms("check", answer("check", new, "--baseline", base, "--json", statuses=(1,)))
         self.assertEqual({cell["verdict"] for cell in checked["cells"]} & {"regression", "missing", "new"},
                          {"regression", "missing", "new"})

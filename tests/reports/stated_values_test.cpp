@@ -4,13 +4,16 @@
 
 #include <sstream>
 
+#include "reports/gate/comparison.h"
 #include "reports/output/cell_table.h"
+#include "reports/output/comparison_table.h"
 #include "reports/output/render.h"
 #include "tests/reports/samples.h"
 
 namespace bertbench {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -49,6 +52,39 @@ TEST(StatedValues, HaveNothingNextToThemWhereAnInputIsUnknown) {
   }
   EXPECT_THAT(stated_table(samples::result_set({samples::cell(samples::identity(1, 1), {1})})).rows,
               IsEmpty());
+}
+
+TEST(StatedValues, StandNextToThoseOfTheOtherSideInAComparison) {
+  Cell slower = watched();
+  for (Trial& trial : slower.trials) trial.stated.erase("watts_per_gpu");
+  slower.trials[2].stated["tokens_per_second_per_gpu"] = 6400;
+  const ResultSet a = samples::result_set({watched()});
+  const ResultSet b = samples::result_set({slower, samples::cell(samples::identity(1, 1), {1})});
+  const std::string key = a.cells[0].key;
+  EXPECT_THAT(stated_comparison_table(compare(a, b)).rows,
+              ElementsAre(ElementsAre(key, "W", "525.0", "-", "-"),
+                          ElementsAre(key, "J an iteration", "128.0", "128.0", "+0.0 %"),
+                          ElementsAre(key, "tokens/s", "12800", "6400.0", "-50.0 %")));
+  EXPECT_THAT(stated_comparison_table(compare(ResultSet{}, a)).rows,
+              Contains(ElementsAre(key, "W", "-", "525.0", "-")));
+  ReportOptions options;
+  options.baseline = &a;
+  for (const char* format : {"markdown", "html"}) {
+    std::ostringstream report;
+    ASSERT_TRUE((*find_report(format))->render(b, options, report));
+    EXPECT_THAT(report.str(), HasSubstr("-50.0 %")) << format;
+  }
+}
+
+TEST(StatedValues, AreColumnsOfTheTableOfCellsWhereALogStatesThem) {
+  const auto header = [](const Cell& cell) {
+    std::ostringstream csv;
+    EXPECT_TRUE((*find_report("csv"))->render(samples::result_set({cell}), {}, csv));
+    return csv.str();
+  };
+  EXPECT_THAT(header(watched()), HasSubstr(",stated_watts_per_gpu"));
+  EXPECT_THAT(header(watched()), HasSubstr(",525"));
+  EXPECT_THAT(header(samples::cell(samples::identity(1, 1), {1})), Not(HasSubstr("stated_")));
 }
 
 TEST(StatedValues, AreInMarkdownAndOnThePage) {

@@ -62,6 +62,11 @@ ordered_json to_json(const Options& options, const std::vector<CellComparison>& 
     row["significant"] = cell.significant;
     put(row, "peak_memory_bytes_a", cell.peak_memory_a);
     put(row, "peak_memory_bytes_b", cell.peak_memory_b);
+    for (const StatedSides& sides : cell.stated) {
+      ordered_json& both = row["stated"][std::string(sides.name->key)];
+      put(both, "a", sides.a);
+      put(both, "b", sides.b);
+    }
     row["notes"] = cell.notes;
     rows.push_back(std::move(row));
   }
@@ -113,6 +118,9 @@ void print(Console& console, const Options& options, const std::vector<CellCompa
       "shift, ~ when not significant (exact Mann-Whitney, p above {} after Holm over\n"
       "all cells compared); the interval is of each cell by itself.\n",
       one_unit && !cells.empty() ? " " + cells.front().unit : std::string(), options.alpha));
+  if (const Table stated = stated_comparison_table(cells); !stated.rows.empty()) {
+    console.print("\nstated by the logs:\n" + text_table(stated, {}));
+  }
   const ComparisonSummary sum = summary_of(cells);
   if (sum.compared > 0) console.print("\n" + sum.sentence + "\n");
   print_notes(console, cells);

@@ -3,9 +3,11 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "reports/model/cell_match.h"
 #include "reports/model/result_io.h"
 #include "reports/output/report.h"
 #include "reports/output/value_text.h"
+#include "reports/stats/summary.h"
 
 namespace bertbench::report_csv {
 
@@ -13,10 +15,15 @@ namespace {
 
 nlohmann::ordered_json row_of(const CellSource& cells, std::size_t i) {
   auto row = csv_flat(csv_identity(to_json(cells.cell(i))));
-  // Not a key of the JSON, where it follows from the trials: a table of cells has no trials.
+  // No keys of the JSON, where they follow from the trials: a table of cells has no trials.
   FailureWords failures;
-  cells.each_trial(i, [&](const Trial& trial) { failures.add(trial); });
+  StatedByTrials stated;
+  cells.each_trial(i, [&](const Trial& trial) {
+    failures.add(trial);
+    add_stated(stated, trial);
+  });
   row["failures"] = failures.text();
+  for (const auto& [key, values] : stated) row["stated_" + key] = median(values);
   return row;
 }
 

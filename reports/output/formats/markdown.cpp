@@ -163,6 +163,9 @@ void comparison(const ResultSet& set, const ReportOptions& options, std::ostream
       << markdown_text(options.result_name.empty() ? "this result" : options.result_name) << "\n\n"
       << summary_of(cells).sentence << "\n\n"
       << markdown_table(comparison_table(cells)) << "\n";
+  if (const Table stated = stated_comparison_table(cells); !stated.rows.empty()) {
+    out << "\nStated by the logs:\n\n" << markdown_table(stated) << "\n";
+  }
 }
 
 Result<void> render(const ResultSet& set, const ReportOptions& options, std::ostream& out) {

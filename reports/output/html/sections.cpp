@@ -252,6 +252,10 @@ std::string comparison_section(const ResultSet& baseline, const ResultSet& set,
       "itself); p: exact two-sided Mann-Whitney test, then after Holm's correction over all cells "
       "compared; ~ where the latter is above {}.",
       options.alpha));
+  if (const Table stated = stated_comparison_table(cells); !stated.rows.empty()) {
+    body += "<p><b>Stated by the logs</b></p>\n" +
+            sortable_table({stated, "stated-comparison", "rows", {}, {}});
+  }
   return section("A against B", body);
 }
 
