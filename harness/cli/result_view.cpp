@@ -251,17 +251,15 @@ std::string optional_share(const std::optional<double>& value) {
   return value ? share_text(*value) : "";
 }
 
-std::vector<std::string> row_of(const CellSource& cells, std::size_t i, const Cell& cell) {
+std::vector<std::string> row_of(const CellSource& cells, std::size_t i, const Cell& cell,
+                                bool with_log) {
   FailureWords failures;
   std::string log;
   cells.each_trial(i, [&](const Trial& trial) {
     failures.add(trial);
     log = place_name(trial.log);
   });
-  // A key without model or topology, or of a twin, does not show which log it stands for.
-  const bool named = cell.identity.model && cell.identity.nodes && cell.identity.gpus_per_node &&
-                     cell.key.find('#') == std::string::npos;
-  if (named || cells.trials(i) != 1) log.clear();
+  if (!with_log || cells.trials(i) != 1) log.clear();
   const ThroughputSummary& t = cell.throughput;
   return {cell.key,
           cell.kind == WorkKind::training ? "" : std::string(name(cell.kind)),
@@ -313,6 +311,10 @@ void print_cells(Console& console, const CellSource& cells) {
   std::set<std::string> formulas, sources;  // of FLOPs, of memory: said below the table
   // Of very many cells the cores share the making of rows.
   constexpr std::size_t kBlock = 64, kBlocks = 32, kLeastBlocks = 4;
+  bool with_logs = false;
+  for (std::size_t i = 0; i < cells.size() && !with_logs; ++i) {
+    with_logs = needs_name_of_log(cells.cell(i));
+  }
   for (std::size_t begin = 0; begin < cells.size(); begin += kBlock * kBlocks) {
     std::vector<std::vector<std::string>> rows(std::min(cells.size() - begin, kBlock * kBlocks));
     std::vector<std::pair<std::string, std::string>> by(rows.size());
@@ -320,7 +322,7 @@ void print_cells(Console& console, const CellSource& cells) {
       const std::size_t end = std::min(rows.size(), (block + 1) * kBlock);
       for (std::size_t i = block * kBlock; i < end; ++i) {
         const Cell cell = cells.cell(begin + i);
-        rows[i] = row_of(cells, begin + i, cell);
+        rows[i] = row_of(cells, begin + i, cell, with_logs);
         by[i] = {cell.flops_formula, cell.memory ? cell.memory->source : std::string()};
       }
     });

@@ -58,6 +58,11 @@ std::string rate_heading(const ResultSet& set) {
   return one_unit(set) ? set.cells.front().throughput.unit : "throughput";
 }
 
+bool needs_name_of_log(const Cell& cell) {
+  const Identity& id = cell.identity;
+  return !id.model || !id.nodes || !id.gpus_per_node || cell.key.find('#') != std::string::npos;
+}
+
 Table cell_table(const ResultSet& set) {
   std::set<std::string> axes;
   for (const Cell& cell : set.cells)
@@ -79,7 +84,9 @@ Table cell_table(const ResultSet& set) {
     table.columns.push_back({heading, true});
   table.columns.push_back({"scaling"});
   table.columns.push_back({"failures"});
+  table.columns.push_back({"log"});
 
+  const bool with_logs = std::ranges::any_of(set.cells, needs_name_of_log);
   const bool note_unit = !one_unit(set);
   const bool several_sources = memory_sources(set).size() > 1;
   for (const Cell& cell : set.cells) {
@@ -119,6 +126,8 @@ Table cell_table(const ResultSet& set) {
         maybe(cell.time_to_train_speedup, [](const Ratio& r) { return ratio_text(r.value); }));
     row.push_back(cell.scaling);
     row.push_back(failures_text(cell));
+    row.emplace_back(with_logs && cell.trials.size() == 1 ? place_name(cell.trials.front().log)
+                                                          : std::string_view());
     table.rows.push_back(std::move(row));
   }
   return table;

@@ -208,7 +208,23 @@ std::string_view gpu_word(const Cell& cell) {
   return cell.emulated ? "rank" : "GPU";
 }
 
+namespace {
+
+/// "auto (mser-5)" of "auto (mser-5: 10:286)", which names each trial's own records.
+std::map<std::string, int> without_records(const std::map<std::string, int>& windows) {
+  std::map<std::string, int> out;
+  for (const auto& [window, trials] : windows) {
+    const auto records = window.find(": "), end = window.find(')');
+    const bool automatic = window.starts_with("auto (") && records < end && end != window.npos;
+    out[automatic ? window.substr(0, records) + window.substr(end) : window] += trials;
+  }
+  return out;
+}
+
+}  // namespace
+
 Provenance provenance(const ResultSet& set) {
+  constexpr std::size_t kWindowsNamedWhole = 3;
   Provenance out;
   for (const Cell& cell : set.cells) {
     out.emulated = out.emulated || cell.emulated;
@@ -226,6 +242,7 @@ Provenance provenance(const ResultSet& set) {
       ++out.estimators[trial.estimator.empty() ? "unknown" : trial.estimator];
     }
   }
+  if (out.windows.size() > kWindowsNamedWhole) out.windows = without_records(out.windows);
   return out;
 }
 

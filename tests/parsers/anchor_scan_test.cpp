@@ -225,7 +225,8 @@ TEST(AnchorScanner, PassesFewFalsePlacesForLiteralsThatWereNeverPlaced) {
                            "loss of step ", "rows per second", "global rank", "[my tensor] "}) {
     literals.emplace_back(mine);
   }
-  EXPECT_LT(per_kilobyte(), before * 1.15);  // six literals more than some 1,000, placed by no search
+  EXPECT_LT(per_kilobyte(),
+            before * 1.15);  // six literals more than some 1,000, placed by no search
 }
 
 TEST(AnchorScanner, NeverReadsALiteralBeyondTheData) {

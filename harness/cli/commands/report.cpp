@@ -69,7 +69,7 @@ std::string default_title(const std::vector<std::string>& results) {
   fs::path path = fs::weakly_canonical(folder, unknown);
   if (unknown) return {};
   if (!path.has_filename()) path = path.parent_path();  // "run/"
-  return "BERT training throughput: " + path.filename().string();
+  return "Training throughput: " + path.filename().string();
 }
 
 /// `results`: the paths of the options, archives as the folders into which they are unpacked.

@@ -18,11 +18,14 @@ nlohmann::ordered_json row_of(const CellSource& cells, std::size_t i) {
   // No keys of the JSON, where they follow from the trials: a table of cells has no trials.
   FailureWords failures;
   StatedByTrials stated;
+  std::string log;
   cells.each_trial(i, [&](const Trial& trial) {
     failures.add(trial);
     add_stated(stated, trial);
+    log = trial.log;
   });
   row["failures"] = failures.text();
+  row["log"] = cells.trials(i) == 1 ? log : "";
   for (const auto& [key, values] : stated) row["stated_" + key] = median(values);
   return row;
 }
@@ -64,6 +67,7 @@ void write(const CellSource& cells, const ReportOptions&, const TextSink& out) {
                              "emulated",
                              "simulated",
                              "failures",
+                             "log",
                              "warnings"}) {
     first.emplace_back(column);
   }

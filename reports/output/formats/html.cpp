@@ -145,7 +145,7 @@ std::string environment(const ResultSet& set) {
 
 Result<void> render(const ResultSet& set, const ReportOptions& options, std::ostream& out) {
   html::PageText page;
-  page.title = options.title.empty() ? "BERT training throughput" : options.title;
+  page.title = options.title.empty() ? "Training throughput" : options.title;
   std::vector<Constant> constants;
   const Table all = cell_table(set);
   const Table shown = varying_columns(all, cell_table_keep(all), constants, true);

@@ -169,7 +169,7 @@ void comparison(const ResultSet& set, const ReportOptions& options, std::ostream
 }
 
 Result<void> render(const ResultSet& set, const ReportOptions& options, std::ostream& out) {
-  out << "# " << markdown_text(options.title.empty() ? "BERT training throughput" : options.title)
+  out << "# " << markdown_text(options.title.empty() ? "Training throughput" : options.title)
       << "\n\n";
   if (provenance(set).simulated) out << "> **" << kSimulatedNote << "**\n\n";
   if (provenance(set).emulated) out << "> **" << kEmulatedNote << "**\n\n";
