@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -81,6 +82,20 @@ Result<void> guard_output(const std::string& option, const std::string& path,
               "name another file, or remove this one first");
 }
 
+// "(formats, reports ... or notices)": the beginning of an option's description, for who left its
+// value out.
+std::string what_it_is(const CLI::App& app, const std::string& name) {
+  const CLI::Option* const option = app.get_option_no_throw(name);
+  if (option == nullptr) return {};
+  std::string text = option->get_description();
+  text.resize(std::min(text.size(), text.find_first_of(".;")));
+  if (text.empty()) return text;
+  if (text.size() > 1 && std::islower(static_cast<unsigned char>(text[1])) != 0) {
+    text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  }
+  return " (" + text + ")";
+}
+
 // An argument that fits nowhere is named first: what is missing may well be that argument,
 // misspelt.
 Error usage_error(const std::string& where, const CLI::App& app, const CLI::ParseError& error,
@@ -91,8 +106,8 @@ Error usage_error(const std::string& where, const CLI::App& app, const CLI::Pars
     const std::string text = error.what();
     const bool no_value =
         error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ArgumentMismatch);
-    const std::string option = text.substr(0, text.find(':'));
-    return {where, no_value ? option + " takes one value" : text, help};
+    const std::string option = text.substr(0, text.find(no_value ? ':' : ' '));
+    return {where, (no_value ? option + " takes one value" : text) + what_it_is(app, option), help};
   }
   const std::string& extra = extras.front();
   if (extra.empty() || extra.front() != '-' || extra.find_first_not_of('-') == std::string::npos) {

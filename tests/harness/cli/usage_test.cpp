@@ -35,7 +35,12 @@ const Wrong kWrong[] = {
     {{"extarct"}, "bertbench: extarct: unknown command; did you mean `extract`?"},
     {{"frobnicate"}, "bertbench: frobnicate: unknown command; commands are " + command_names()},
     {{"--versoin"}, "bertbench: --versoin: unknown option; see `bertbench --help`"},
-    {{"extract"}, "bertbench: extract: PATH is required; see `bertbench extract --help`"},
+    {{"extract"},
+     "bertbench: extract: PATH is required (logs, folders that are searched for logs, or - for "
+     "stdin); see `bertbench extract --help`"},
+    {{"list"},
+     "bertbench: list: KIND is required (formats, reports, launchers, models, hardware, published "
+     "or notices); see `bertbench list --help`"},
     {{"extract", "--windw", "1:2", "x"},
      "bertbench: extract: unknown option --windw; did you mean --window?"},
     {{"extract", "x", "--frob=1"},
@@ -85,7 +90,8 @@ const Wrong kWrong[] = {
      "bertbench: --floor: '150%' is not a share from 0 up to 100 %; for example --floor 2% or "
      "--floor 0.02"},
     {{"flops", "--model", "bert-base", "--sequence-length"},
-     "bertbench: flops: --sequence-length takes one value; see `bertbench flops --help`"},
+     "bertbench: flops: --sequence-length takes one value (tokens per sequence); see `bertbench "
+     "flops --help`"},
     {{"flops", "--model", "bert-base", "--sequence-length", "8", "--masked", "9"},
      "bertbench: --masked: 9 positions of 8 tokens cannot be; give at most --sequence-length"},
 };
