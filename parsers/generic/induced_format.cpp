@@ -16,7 +16,6 @@
 #include "parsers/core/text.h"
 #include "parsers/described/description.h"
 #include "parsers/described/format_keys.h"
-#include "parsers/generic/shape_meaning.h"
 
 namespace bertbench {
 namespace {

@@ -10,11 +10,41 @@
 #include <utility>
 #include <vector>
 
+#include "parsers/core/run_log.h"
 #include "parsers/generic/line_numbers.h"
-#include "parsers/generic/table_rows.h"
 #include "parsers/lines/line_cleaner.h"
 
 namespace bertbench {
+
+// Tables whose columns are named once, in a head, with the numbers in the rows below it:
+// "epoch  train_loss  time", "| Epoch | Train Loss | Time |", "epoch,loss,time". A head may also
+// stand on the line of its row: "epoch/step/loss: 3/100/2.31".
+
+struct TableHead {
+  std::string text;  ///< as it stands on the line, from the first name to the last
+  std::vector<std::string> names;
+  char mark = ' ';         ///< what parts the columns: a blank, a tab, '|', ';', ',' or '/'
+  bool same_line = false;  ///< its row follows on its line
+};
+
+/// The head on a line; nothing where its parts are not names or none of them counts.
+[[nodiscard]] std::optional<TableHead> table_head(std::string_view line);
+
+/// "epoch/step/loss:" of a line whose row follows it.
+[[nodiscard]] std::optional<TableHead> head_of_row(std::string_view line);
+
+/// Lines of dashes and empty lines, which may stand between a head and its rows.
+[[nodiscard]] bool is_rule_of_table(std::string_view line);
+
+/// The numbers of a row by the names above them: each begins at its value, and `column` is where it
+/// stands in the table. A time without a unit is none: columns of hours have such names as well.
+/// Empty where the line is no row.
+[[nodiscard]] std::vector<LineNumber> row_numbers(const TableHead& head, std::string_view line);
+
+/// An RE2 pattern of the rows; `groups` has that of the value of each column, empty where it is not
+/// taken.
+[[nodiscard]] std::string row_pattern(const TableHead& head,
+                                      const std::vector<std::string>& groups);
 
 struct ShapeLine {
   std::string text;
@@ -55,6 +85,42 @@ struct LineShape {
 /// where no place begins so. The first two changes decide, so that what comes later, as the next
 /// epoch's "Batch 5/100", takes nothing back.
 [[nodiscard]] std::optional<LineShape> with_growing_total_apart(const LineShape& shape);
+
+// What the numbers of a shape mean, by how they go on from line to line: a counter grows, an
+// elapsed time grows with it, the time of a step does not.
+
+/// Which numbers give time and rate, as places in ShapeLine::key. They are the fields of a format
+/// file of the same names.
+struct ShapeTimes {
+  std::optional<std::size_t> clock, elapsed, seconds, seconds_per_iteration, mean_so_far, rate;
+  [[nodiscard]] bool any() const {
+    return clock || elapsed || seconds || seconds_per_iteration || mean_so_far || rate;
+  }
+};
+
+/// Places in ShapeLine::key.
+struct ShapeMeaning {
+  std::size_t step = 0;
+  std::optional<std::size_t> epoch;
+  std::optional<std::size_t> rank;  ///< where several processes print their lines
+  bool step_is_epoch = false;       ///< nothing finer is counted
+  bool total_is_of_epoch = false;   ///< M of "N/M" is the iterations of an epoch, not of the run
+  bool wraps = false;        ///< it begins again with each epoch, which the line does not name
+  bool of_one_line = false;  ///< no process prints another line like it
+  ShapeTimes times;
+  bool day_first = false;          ///< in dates with slashes
+  bool time_is_ambiguous = false;  ///< a time of one step or of all since the line before
+  double outlasts_clock = 0;       ///< times the clock's time, of one that was left out
+};
+
+/// Nothing where no number of its lines counts, or a process has a single line that does not name
+/// what it counts and the rate or time of that.
+[[nodiscard]] std::optional<ShapeMeaning> meaning_of(const LineShape& shape);
+
+/// The times of a shape without a counter, whose lines follow those of one with a counter.
+/// `of_each`: one iteration lies between two of those, so that a time which does not grow is its
+/// `seconds`.
+[[nodiscard]] ShapeTimes companion_times(const LineShape& shape, bool of_each);
 
 class LineShapes {
  public:

@@ -1,5 +1,3 @@
-#include "parsers/generic/shape_meaning.h"
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -8,6 +6,7 @@
 #include <vector>
 
 #include "parsers/core/median.h"
+#include "parsers/generic/line_shapes.h"
 #include "parsers/lines/clock.h"
 
 namespace bertbench {

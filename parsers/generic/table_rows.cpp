@@ -1,9 +1,8 @@
-#include "parsers/generic/table_rows.h"
-
 #include <algorithm>
 #include <utility>
 
 #include "parsers/core/text.h"
+#include "parsers/generic/line_shapes.h"
 #include "parsers/lines/spelled_duration.h"
 
 namespace bertbench {

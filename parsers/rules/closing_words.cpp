@@ -1,5 +1,3 @@
-#include "parsers/rules/closing_words.h"
-
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -7,6 +5,7 @@
 
 #include "parsers/core/text.h"
 #include "parsers/lines/decoration.h"
+#include "parsers/rules/outcome_rules.h"
 
 namespace bertbench {
 namespace {

@@ -1,10 +1,9 @@
-#include "parsers/rules/environment_rules.h"
-
 #include <algorithm>
 #include <optional>
 
 #include "parsers/core/text.h"
 #include "parsers/lines/cursor.h"
+#include "parsers/rules/fact_rules.h"
 
 namespace bertbench {
 namespace {

@@ -1,11 +1,10 @@
-#include "parsers/rules/memory_rules.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
 
 #include "parsers/lines/cursor.h"
+#include "parsers/rules/fact_rules.h"
 
 namespace bertbench {
 namespace {

@@ -1,11 +1,10 @@
-#include "parsers/rules/score_rules.h"
-
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <optional>
 
 #include "parsers/core/text.h"
+#include "parsers/rules/fact_rules.h"
 
 namespace bertbench {
 namespace {

@@ -1,12 +1,11 @@
-// Scores that a log states after an evaluation: see parsers/rules/score_rules.h.
-#include "parsers/rules/score_rules.h"
-
+// Scores that a log states after an evaluation: see parsers/rules/fact_rules.h.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
 #include <string>
 
+#include "parsers/rules/fact_rules.h"
 #include "tests/parsers/run_log_text.h"
 
 namespace bertbench {
