@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "parsers/assemble/record_store.h"
+#include "parsers/core/line.h"
 #include "parsers/core/run_log.h"
 #include "parsers/core/window_rule.h"
 
@@ -33,6 +34,14 @@ struct Sample {
   bool distinct =
       false;  ///< a record of its own even if the counter stands still (skipped updates)
 };
+/// Of what this line prints.
+[[nodiscard]] inline Sample sample_on(const Line& line) {
+  Sample out;
+  out.line = line.number;
+  out.end_byte = line.end_byte;
+  out.rank = line.rank;
+  return out;
+}
 
 /// One run of one kind while it is read.
 class RunDraft {
@@ -62,6 +71,12 @@ class RunDraft {
   void begin_at(std::int64_t step) { begins_at_ = step; }
   /// A loss printed on another line than the counter belongs to the newest record.
   void set_loss(double loss, std::int64_t line);
+
+  /// A closing statement of it stands on this line.
+  void end_well(std::int64_t line) {
+    ended_well = true;
+    last_line = line;
+  }
 
   [[nodiscard]] const Record* last() const {
     return store_.empty() ? nullptr : &store_.records().back();

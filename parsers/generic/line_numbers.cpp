@@ -1065,13 +1065,4 @@ bool names_other_work(std::string_view line) {
 
 bool names_training(std::string_view line) { return has_word(line, kOfTraining); }
 
-bool announces_training(std::string_view line) {
-  constexpr auto kPhrases = std::to_array<std::string_view>(
-      {"start training", "starting training", "started training", "begin training",
-       "training started", "training begins", "开始训练", "训练开始", "학습 시작", "学習開始"});
-  const std::string small = lower(line);
-  return std::ranges::any_of(
-      kPhrases, [&](std::string_view phrase) { return small.find(phrase) != std::string::npos; });
-}
-
 }  // namespace bertbench

@@ -63,7 +63,5 @@ struct LineNumber {
 [[nodiscard]] bool names_other_work(std::string_view line);
 /// The line has a word that only training has: loss, learning rate, train ...
 [[nodiscard]] bool names_training(std::string_view line);
-/// "Starting training!"
-[[nodiscard]] bool announces_training(std::string_view line);
 
 }  // namespace bertbench

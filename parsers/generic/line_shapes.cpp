@@ -5,7 +5,7 @@
 
 #include "parsers/core/text.h"
 #include "parsers/lines/decoration.h"
-#include "parsers/rules/rank_time_rules.h"
+#include "parsers/rules/mark_rules.h"
 
 namespace bertbench {
 namespace {

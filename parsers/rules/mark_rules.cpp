@@ -228,6 +228,16 @@ constexpr auto kLiterals = [] {
 
 }  // namespace
 
+bool announces_training(std::string_view line) {
+  constexpr std::string_view kPhrases[] = {
+      "start training",   "starting training", "started training", "begin training",
+      "training started", "training begins",   "开始训练",         "训练开始",
+      "학습 시작",        "学習開始"};
+  const std::string small = lower(line);
+  return std::ranges::any_of(
+      kPhrases, [&](std::string_view phrase) { return small.find(phrase) != std::string::npos; });
+}
+
 std::span<const std::string_view> MarkRules::anchors() { return kLiterals; }
 
 void MarkRules::mark(MarkKind kind, std::int64_t line) {

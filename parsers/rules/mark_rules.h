@@ -101,6 +101,9 @@ class StatedRules {
   StatedSeries values_;
 };
 
+/// "Starting training!": in any of the languages of logs of loops that people wrote for themselves.
+[[nodiscard]] bool announces_training(std::string_view line);
+
 class MarkRules {
  public:
   /// Lines without any of these are never looked at.

@@ -88,16 +88,13 @@ void DllRun::read_step(const DllStep& step, const Line& line, RunBuilder& out) {
   const bool first = iteration_ < 0;
   const Count at = count(step);
   if (!first && at.iteration > iteration_) stride_ = at.iteration - iteration_;
-  Sample sample;
+  Sample sample = sample_on(line);
   sample.step = at.iteration + at.skipped;
   const std::int64_t before = iteration_ + skipped_;
   sample.iterations = first ? 1 : std::max<std::int64_t>(1, sample.step - before);
   sample.time_s = step.time_s;
   if (!first && step.time_s > time_s_) sample.seconds = step.time_s - time_s_;
   sample.rate = step.rate;
-  sample.line = line.number;
-  sample.end_byte = line.end_byte;
-  sample.rank = line.rank;
   // A skipped update comes from an overflow: its loss may be anything.
   const bool overflow = !first && at.skipped > skipped_;
   if (step.loss && (!overflow || std::isfinite(*step.loss))) sample.loss = step.loss;
@@ -124,8 +121,7 @@ void DllRun::read_closing(const DllClosing& closing, const Line& line, RunBuilde
   }
   if (closing.training_s) draft.log.totals.training_s = closing.training_s;
   if (closing.wall_s) draft.log.totals.wall_s = closing.wall_s;
-  draft.ended_well = true;
-  draft.last_line = line.number;
+  draft.end_well(line.number);
   closed_ = true;
 }
 

@@ -152,8 +152,7 @@ bool DlloggerParser::read_speech(const Line& said, double time_s, RunBuilder& ou
   if (cursor.literal("() run_time : ")) {
     RunDraft* run = out.open(WorkKind::training);
     if (run == nullptr || !speech_loss_) return false;
-    run->ended_well = true;
-    run->last_line = said.number;
+    run->end_well(said.number);
     return true;
   }
   if (cursor.literal("() train_items_per_sec : ")) {
@@ -182,15 +181,12 @@ bool DlloggerParser::read_speech(const Line& said, double time_s, RunBuilder& ou
   if (!cursor.literal("train_iter_time : ")) return cursor.literal("train_items_per_sec : ");
   const auto seconds = cursor.number();
   if (!seconds || !(*seconds > 0) || said.terminator == 0) return true;
-  Sample sample;
+  Sample sample = sample_on(said);
   sample.step = *speech_iteration_ + 1;
   sample.iterations = 1;
   sample.seconds = *seconds;
   sample.time_s = time_s;
   sample.loss = speech_loss_;
-  sample.line = said.number;
-  sample.end_byte = said.end_byte;
-  sample.rank = said.rank;
   close_ended(sample.step, out);
   RunDraft& draft = out.run(WorkKind::training, said.number);
   draft.log.iteration_unit = IterationUnit::optimizer_step;
@@ -224,8 +220,7 @@ bool DlloggerParser::read_epoch(const Line& said, RunBuilder& out) {
   if (cursor.literal("() best_train_throughput : ")) {
     RunDraft* run = out.open(WorkKind::training);
     if (run == nullptr) return false;
-    run->ended_well = true;
-    run->last_line = said.number;
+    run->end_well(said.number);
     const auto best = cursor.number();
     if (best && *best > 0 && std::isfinite(*best) && said.terminator != 0) {
       run->log.summary = Stated{*best, RateUnit::sequences_per_second, said.number};
@@ -264,8 +259,7 @@ bool DlloggerParser::read_benchmark(const Line& said, RunBuilder& out) {
   if (!rate || !(*rate > 0) || !has(said.text, " latency_")) return false;
   RunDraft& run = out.run(training ? WorkKind::training : WorkKind::inference, said.number);
   run.log.summary = Stated{*rate, RateUnit::sequences_per_second, said.number};
-  run.ended_well = true;
-  run.last_line = said.number;
+  run.end_well(said.number);
   return true;
 }
 
@@ -362,8 +356,7 @@ bool DlloggerParser::read_closing(const Line& said, RunBuilder& out) {
     if (const auto seconds = number_after(said, "e2e_inference_time :")) {
       run.log.totals.training_s = *seconds;
     }
-    run.ended_well = true;
-    run.last_line = said.number;
+    run.end_well(said.number);
     return true;
   }
   DllClosing closing;

@@ -144,8 +144,7 @@ void DlloggerJsonParser::read_closing(const Json& data, const Line& line, RunBui
   if (const auto rate = number(data, "throughput_val"); rate && tensorflow_) {
     RunDraft& evaluation = out.run(WorkKind::evaluation, line.number);
     evaluation.log.summary = Stated{*rate, RateUnit::sequences_per_second, line.number};
-    evaluation.ended_well = true;
-    evaluation.last_line = line.number;
+    evaluation.end_well(line.number);
   }
   if (!closing.rate && !closing.wall_s) return;
   if (!tensorflow_) {
@@ -154,8 +153,7 @@ void DlloggerJsonParser::read_closing(const Json& data, const Line& line, RunBui
   }
   RunDraft& run = out.run(WorkKind::training, line.number);
   run.log.summary = Stated{*closing.rate, RateUnit::sequences_per_second, line.number};
-  run.ended_well = true;
-  run.last_line = line.number;
+  run.end_well(line.number);
 }
 
 // An iteration of BERT for TensorFlow.

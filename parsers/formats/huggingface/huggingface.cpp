@@ -113,8 +113,7 @@ bool TrainerEvaluations::see(const Line& line, RunBuilder& out) {
   RunDraft& draft = out.run(*kind, line.number);
   draft.log.rate_unit = RateUnit::sequences_per_second;
   draft.log.iteration_unit = IterationUnit::unknown;
-  draft.ended_well = true;
-  draft.last_line = line.number;
+  draft.end_well(line.number);
   Sample sample;
   sample.step = ++count_;
   sample.iterations = 1;
@@ -659,10 +658,7 @@ bool HuggingfaceParser::read_dict(const Line& line, RunBuilder& out) {
   if (line.text == last_dict_) return true;  // each process prints it
   last_dict_ = std::string(line.text);
   const auto epoch = number_after(line, "'epoch':");
-  Sample sample;
-  sample.line = line.number;
-  sample.end_byte = line.end_byte;
-  sample.rank = line.rank;
+  Sample sample = sample_on(line);
   sample.loss = *loss;
   sample.step = ++dicts_;
   // A stream of data has no end: the Trainer then prints 2^63 - 1 epochs.
@@ -702,13 +698,10 @@ bool HuggingfaceParser::read_progress(const TrainerProgress& at, const Line& lin
   }
   between_.step();
   elapsed_s_ = at.elapsed_s;
-  Sample sample;
+  Sample sample = sample_on(line);
   sample.step = at.step;
   sample.time_s = at.elapsed_s;
   sample.loss = at.loss;
-  sample.line = line.number;
-  sample.end_byte = line.end_byte;
-  sample.rank = line.rank;
   draft.log.clock_is_wall = true;  // does not stop between the lines
   draft.log.clock_resolution_s = std::fmax(draft.log.clock_resolution_s, at.resolution_s);
   out.add(WorkKind::training, sample);

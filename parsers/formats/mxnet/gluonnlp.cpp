@@ -86,11 +86,6 @@ class GluonnlpParser final : public LineParser {
   bool closes_epoch_ = false;  ///< the script that trains closes an epoch in prediction's words
 };
 
-void end_well(RunDraft& run, const Line& line) {
-  run.ended_well = true;
-  run.last_line = line.number;
-}
-
 // Batches of the whole run. Epochs count from 0 or from 1, and their length may differ by a batch.
 std::int64_t GluonnlpParser::counter(std::int64_t epoch, std::int64_t batch, std::int64_t total,
                                      RunBuilder& out) {
@@ -189,7 +184,7 @@ bool GluonnlpParser::read_evaluation(const Line& line, RunBuilder& out) {
   if (run == nullptr) return training != nullptr;
   auto& total = run->log.totals.training_s;
   total = total.value_or(0) + *seconds;
-  end_well(*run, line);
+  run->end_well(line.number);
   if (run->last() != nullptr) evaluated_ = run->last()->step;
   return true;
 }
@@ -207,7 +202,7 @@ bool GluonnlpParser::read_trained(const Line& line, RunBuilder& out) {
   const auto seconds = number_after(line, kTrained);
   if (!seconds || !(*seconds > 0 && *seconds < 1e9)) return false;
   run->log.totals.training_s = *seconds;
-  end_well(*run, line);
+  run->end_well(line.number);
   return true;
 }
 
@@ -279,7 +274,7 @@ bool GluonnlpParser::read_pretraining(const Line& line, RunBuilder& out) {
   // The first releases print the step before a whole interval: "[step 249]", "[step 499]".
   const std::int64_t interval = args_.interval.value_or(1);
   const bool before = !read->counts_done || (interval > 1 && (read->step + 1) % interval == 0);
-  Sample sample;
+  Sample sample = sample_on(line);
   sample.step = read->step + (before ? 1 : 0);
   const bool first = out.open(WorkKind::training) == nullptr;
   const std::int64_t begin = args_.start.value_or(0);
@@ -289,9 +284,6 @@ bool GluonnlpParser::read_pretraining(const Line& line, RunBuilder& out) {
   sample.seconds = read->seconds;
   if (std::isnan(sample.seconds)) sample.time_s = clock_.at(stamp);
   sample.rate = read->tokens_per_second;
-  sample.line = line.number;
-  sample.end_byte = line.end_byte;
-  sample.rank = line.rank;
   sample.loss = read->loss;
   RunDraft& draft = put(sample, IterationUnit::optimizer_step, RateUnit::tokens_per_second, out);
   draft.log.planned = args_.steps;
@@ -320,11 +312,8 @@ bool GluonnlpParser::read_batch(const Line& line, RunBuilder& out) {
   predicting_ = false;
   clock_.trains();
   closes_epoch_ = at->squad && !at->from_one;
-  Sample sample;
+  Sample sample = sample_on(line);
   sample.step = counter(epoch, at->batch + (closes_epoch_ ? 1 : 0), at->total, out);
-  sample.line = line.number;
-  sample.end_byte = line.end_byte;
-  sample.rank = line.rank;
   sample.loss = at->loss;
   const GluonStamp stamp = gluon_stamp(line.text);
   sample.time_s = clock_.at(stamp);
@@ -358,13 +347,10 @@ bool GluonnlpParser::read_step_line(const Line& line, RunBuilder& out) {
   const auto rate = number_after(line, "Throughput=");
   if (!step || *step < 1 || *step > 1'000'000'000'000 || !seconds || !rate) return false;
   const bool tokens = find_text(line.text, "K tks/s") != std::string_view::npos;
-  Sample sample;
+  Sample sample = sample_on(line);
   sample.step = sample.iterations = *step;
   sample.seconds = *seconds;
   sample.rate = *rate * (tokens ? 1000 : 1);
-  sample.line = line.number;
-  sample.end_byte = line.end_byte;
-  sample.rank = line.rank;
   for (const std::string_view key : {"/total=", "mlm/nsp=", "Loss span="}) {
     if (!sample.loss) sample.loss = number_after(line, key);
   }
@@ -413,7 +399,7 @@ bool GluonnlpParser::read_prediction(const Line& line, RunBuilder& out) {
   if (!rate) return false;
   if (closes_epoch_ && !predicting_ && out.open(WorkKind::training) != nullptr) {
     RunDraft& training = *out.open(WorkKind::training);
-    end_well(training, line);
+    training.end_well(line.number);
     // Since training began, over all epochs; after "Epoch: 0, " it counts batches as samples.
     if (!args_.one_worker && find_text(line.text, "Epoch: ") == std::string_view::npos) {
       training.log.summary = Stated{*rate, RateUnit::sequences_per_second, line.number};
@@ -423,9 +409,9 @@ bool GluonnlpParser::read_prediction(const Line& line, RunBuilder& out) {
   RunDraft& draft = out.run(WorkKind::inference, line.number);
   draft.log.summary = Stated{*rate, RateUnit::sequences_per_second, line.number};
   draft.log.totals.training_s = number_after(line, "Time cost=");
-  end_well(draft, line);
+  draft.end_well(line.number);
   if (RunDraft* training = out.open(WorkKind::training)) {  // it came as far as this
-    end_well(*training, line);
+    training->end_well(line.number);
     clock_.evaluated(draft.log.totals.training_s.value_or(0), line.rank, gluon_stamp(line.text));
   }
   return true;
@@ -450,12 +436,9 @@ bool GluonnlpParser::read_epoch_cost(const Line& line, RunBuilder& out) {
                     evaluations > 0 ? "saving" : "its evaluation and saving"));
   }
   epochs_s_ += evaluations < *seconds ? *seconds - evaluations : *seconds;
-  Sample sample;
+  Sample sample = sample_on(line);
   sample.step = base_ + total_;
   sample.time_s = epochs_s_;
-  sample.line = line.number;
-  sample.end_byte = line.end_byte;
-  sample.rank = line.rank;
   RunDraft& draft = put(sample, run->log.iteration_unit, RateUnit::unknown, out);
   draft.log.clock_resolution_s = 0.1;
   draft.log.totals.training_s = epochs_s_;
@@ -468,11 +451,8 @@ bool GluonnlpParser::read_epoch_cost(const Line& line, RunBuilder& out) {
 bool GluonnlpParser::read_segmentation(const Line& line, RunBuilder& out) {
   const auto at = gluon_segmentation(line);
   if (!at) return false;
-  Sample sample;
+  Sample sample = sample_on(line);
   sample.step = counter(at->epoch, at->iteration, at->total, out);
-  sample.line = line.number;
-  sample.end_byte = line.end_byte;
-  sample.rank = line.rank;
   sample.loss = at->loss;
   timeless_ = true;
   RunDraft& draft = put(sample, IterationUnit::optimizer_step, RateUnit::unknown, out);
@@ -526,7 +506,7 @@ bool GluonnlpParser::parse(const Line& line, RunBuilder& out) {
     predicting_ = true;
     // The first script for SQuAD prints no more of training, and no time of the prediction.
     RunDraft* run = out.open(WorkKind::training);
-    if (run != nullptr && closes_epoch_ && args_.last_epoch(epoch_)) end_well(*run, line);
+    if (run != nullptr && closes_epoch_ && args_.last_epoch(epoch_)) run->end_well(line.number);
     return false;
   }
   clock_.saved(line);

@@ -106,7 +106,7 @@ bool PaddlenlpParser::read_interval(const Line& line, RunBuilder& out) {
   // A resumed run does not begin at 0: the rate shows how many steps the interval has.
   constexpr double kThinned = 1.5;
   const double steps = std::fmin(std::fmax(1, std::round(*steps_rate * *seconds)), 1e12);
-  Sample sample;
+  Sample sample = sample_on(line);
   sample.step = at;
   sample.iterations = step_ > 0 && at > step_ ? at - step_ : static_cast<std::int64_t>(steps);
   // Of a log whose lines were thinned out the time is that of its own interval only.
@@ -116,9 +116,6 @@ bool PaddlenlpParser::read_interval(const Line& line, RunBuilder& out) {
   step_ = at;
   sample.seconds = *seconds;
   sample.loss = number_after(line, "loss:");
-  sample.line = line.number;
-  sample.end_byte = line.end_byte;
-  sample.rank = line.rank;
   const auto year = line.text.find("[20");
   if (year != std::string_view::npos && year < 24) {
     if (const auto stamp = date_time(line.text.substr(year + 1))) sample.time_s = *stamp;
@@ -166,8 +163,7 @@ bool PaddlenlpParser::read_end(const Line& line, RunBuilder& out) {
     RunDraft& draft = out.run(WorkKind::evaluation, line.number);
     draft.log.summary = Stated{*samples, RateUnit::sequences_per_second, line.number};
     draft.log.totals.training_s = *seconds;
-    draft.ended_well = true;
-    draft.last_line = line.number;
+    draft.end_well(line.number);
     out.close(WorkKind::evaluation);
     return true;
   }
@@ -179,8 +175,7 @@ bool PaddlenlpParser::read_end(const Line& line, RunBuilder& out) {
   if (run == nullptr) run = &out.run(WorkKind::training, line.number);
   run->log.summary = Stated{*samples, RateUnit::sequences_per_second, line.number};
   run->log.totals.training_s = *seconds;
-  run->ended_well = true;
-  run->last_line = line.number;
+  run->end_well(line.number);
   return true;
 }
 

@@ -448,8 +448,7 @@ bool TfParser::read_average(std::string_view text, const Line& said, RunBuilder&
   if (evaluating_) {
     if (evaluation_ == nullptr) evaluation_ = &out.extra(WorkKind::evaluation, said.number);
     evaluation_->log.summary = Stated{*value, RateUnit::sequences_per_second, said.number};
-    evaluation_->ended_well = true;
-    evaluation_->last_line = said.number;
+    evaluation_->end_well(said.number);
   } else if (!overhead) {
     auto& run = series_.statements(said.number, out);
     run.log.summary = Stated{*value, RateUnit::sequences_per_second, said.number};
@@ -489,8 +488,7 @@ bool TfParser::read_performance(std::string_view text, const Line& said, RunBuil
   }
   RunDraft& run = training ? series_.statements(said.number, out) : *evaluation_;
   run.log.summary = Stated{*rate, RateUnit::sequences_per_second, said.number};
-  run.ended_well = true;
-  run.last_line = said.number;
+  run.end_well(said.number);
   return true;
 }
 
@@ -511,13 +509,10 @@ bool TfParser::read_script(const Line& line, RunBuilder& out) {
 void TfParser::read_loss_step(const TfMessage& message, const Line& said, RunBuilder& out) {
   const auto read = tf_loss_step(said);
   if (!read) return;
-  Sample sample;
+  Sample sample = sample_on(said);
   sample.step = read->step;
   sample.loss = read->loss;
   sample.seconds = read->seconds;
-  sample.line = said.number;
-  sample.end_byte = said.end_byte;
-  sample.rank = said.rank;
   sample.time_s = clock_.unwrapped(message.time_s);
   RunDraft* run = series_.find(Series::loss_step);
   if (run != nullptr && run->last() != nullptr) {

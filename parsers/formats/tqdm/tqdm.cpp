@@ -850,7 +850,7 @@ void TqdmParser::read_bar(const TqdmBar& bar, const Line& line, RunBuilder& out)
   track.total = bar.total;
   RunDraft& draft = draft_for(track, role, bar, line, out);
   leaps_.see(fresh, bar, &draft, line.number, track.first);
-  Sample sample;
+  Sample sample = sample_on(line);
   sample.step = track.base + bar.done;
   // A batch must not multiply a counter of examples: such a bar has no clock.
   if (!bar.counts_examples) sample.time_s = track.base_s + bar.elapsed_s;
@@ -874,9 +874,6 @@ void TqdmParser::read_bar(const TqdmBar& bar, const Line& line, RunBuilder& out)
     for (float& s : sample.bar_s) s += static_cast<float>(track.base_s);
   }
   if (bar.has_loss) sample.loss = bar.loss;
-  sample.line = line.number;
-  sample.end_byte = line.end_byte;
-  sample.rank = line.rank;
   units_.see(bar, line.rank, draft);
   draft.add(sample);
   if (role == BarRole::unnamed) decided_ = unnamed_.update(draft, bar, line.number);

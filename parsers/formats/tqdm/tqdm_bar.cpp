@@ -12,6 +12,7 @@
 #include "parsers/lines/cursor.h"
 #include "parsers/lines/decimal.h"
 #include "parsers/lines/decoration.h"
+#include "parsers/rules/mark_rules.h"
 #include "parsers/scan/byte_search.h"
 
 namespace bertbench {
@@ -566,7 +567,7 @@ std::optional<BegunEpoch> epoch_that_begins(std::string_view line) {
   const std::string_view text = without_front(line);
   std::vector<std::int64_t> numbers;
   // "-------第 16 轮训练开始-------"
-  bool named = text.find("轮训练开始") != text.npos, starts = text.find("开始训练") != text.npos;
+  bool named = text.find("轮训练开始") != text.npos;
   for (std::size_t at = 0; at < text.size();) {
     const bool digit = is_digit(text[at]);
     if (!digit && !is_letter(text[at])) {
@@ -581,7 +582,6 @@ std::optional<BegunEpoch> epoch_that_begins(std::string_view line) {
     at = end;
     if (!digit) {
       named = named || word == "epoch";
-      starts = starts || word == "start" || word == "starting" || word == "begin";
       if (std::ranges::find(kWords, word) == std::end(kWords)) return std::nullopt;
       continue;
     }
@@ -591,7 +591,7 @@ std::optional<BegunEpoch> epoch_that_begins(std::string_view line) {
     numbers.push_back(*number);
   }
   if (numbers.empty()) {
-    return starts && !named ? std::optional(BegunEpoch{-1, -1}) : std::nullopt;
+    return announces_training(text) && !named ? std::optional(BegunEpoch{-1, -1}) : std::nullopt;
   }
   return BegunEpoch{numbers[0], numbers.size() > 1 ? numbers[1] : -1};
 }

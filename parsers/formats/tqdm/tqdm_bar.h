@@ -69,6 +69,7 @@ struct BegunEpoch {
   std::int64_t epoch = 0;  ///< -1: a whole training begins, "Start training ..."
   std::int64_t epochs = -1;
 };
+[[nodiscard]] std::optional<BegunEpoch> epoch_that_begins(std::string_view line);
 /// What a line states of a whole epoch: "Epoch [29/30] in static KGE | Loss: 5.52" of a script
 /// (quoted/tqdm.a_bar_of_the_epochs_of_the_lines).
 struct EpochResult {
@@ -76,8 +77,6 @@ struct EpochResult {
   bool loss = false;         ///< the loss of its training
 };
 [[nodiscard]] std::optional<EpochResult> epoch_result(std::string_view line);
-
-[[nodiscard]] std::optional<BegunEpoch> epoch_that_begins(std::string_view line);
 
 /// BarTimes: the moments of a tqdm bar, read back from the smoothed rates that it shows.
 ///
