@@ -201,14 +201,7 @@ TEST(CpuBackend, a_head_at_every_position_learns_what_one_at_the_masked_ones_doe
   backend->zero_gradients();
   const Loss loss = backend->forward_backward(masked, 1.0, true, 3, {});
   model.head_everywhere = true;
-  Batch everywhere = masked;
-  everywhere.masked_per_sequence = 20;
-  everywhere.masked.clear();
-  for (std::int32_t i = 0; i < 80; ++i) everywhere.masked.push_back(i);
-  everywhere.labels.assign(80, -1);
-  for (std::size_t i = 0; i < masked.masked.size(); ++i) {
-    everywhere.labels[static_cast<std::size_t>(masked.masked[i])] = masked.labels[i];
-  }
+  const Batch everywhere = testing::predicted_everywhere(masked);
   EXPECT_THAT(testing::refusal_of(*backend, everywhere, [](Batch&) {}),
               ::testing::HasSubstr("a label is outside"))
       << "without head_everywhere";

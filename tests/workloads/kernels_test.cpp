@@ -7,6 +7,8 @@
 #include <bit>
 #include <cmath>
 #include <numbers>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "workloads/bert/model/philox.h"
@@ -210,8 +212,8 @@ TEST_P(EveryBuild, gelu_and_its_slope_are_within_their_stated_error) {
   std::vector<float> d(x.size(), 1.0F);
   std::vector<float> bias(x.size());
   std::vector<float> d_bias(x.size());
-  build_->gelu_forward(Gelu::erf, 1, n, x.data(), bias.data(), y.data());
-  build_->gelu_backward(Gelu::erf, 1, n, x.data(), bias.data(), d.data(), d_bias.data());
+  build_->gelu_forward(Gelu::erf, 1, n, x.data(), bias.data(), y.data(), nullptr);
+  build_->gelu_backward(Gelu::erf, 1, n, x.data(), bias.data(), d.data(), d_bias.data(), nullptr);
   for (std::size_t i = 0; i < x.size(); ++i) {
     const auto v = static_cast<double>(x[i]);
     const double want = v * distribution(v);
@@ -233,8 +235,8 @@ TEST_P(EveryBuild, the_tanh_form_of_gelu_and_its_slope_are_within_their_stated_e
   std::vector<float> d(x.size(), 1.0F);
   const std::vector<float> bias(x.size());
   std::vector<float> d_bias(x.size());
-  build_->gelu_forward(Gelu::tanh, 1, n, x.data(), bias.data(), y.data());
-  build_->gelu_backward(Gelu::tanh, 1, n, x.data(), bias.data(), d.data(), d_bias.data());
+  build_->gelu_forward(Gelu::tanh, 1, n, x.data(), bias.data(), y.data(), nullptr);
+  build_->gelu_backward(Gelu::tanh, 1, n, x.data(), bias.data(), d.data(), d_bias.data(), nullptr);
   for (std::size_t i = 0; i < x.size(); ++i) {
     const auto v = static_cast<double>(x[i]);
     const double u = std::sqrt(2 / std::numbers::pi) * (v + 0.044715 * v * v * v);
@@ -299,6 +301,153 @@ TEST_P(EveryBuild, cross_entropy_survives_large_logits) {
   EXPECT_NEAR(static_cast<double>(logits[4]), 2 * (std::exp(-2.0) / total - 1), 1e-6);
   EXPECT_EQ(logits[1], 0);
 }
+
+/// 700 columns: more than are rounded at a time, and a rest.
+class Rounded : public EveryBuild {
+ protected:
+  static constexpr std::int64_t kRows = 3, kWidth = 700;
+  static std::vector<float> random(std::uint32_t stream, std::int64_t size = kRows * kWidth) {
+    std::vector<float> values(static_cast<std::size_t>(size));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const std::uint32_t word = philox({static_cast<std::uint32_t>(i), stream, 0, 0}, {1, 1})[0];
+      values[i] = static_cast<float>(word) / 0x1p30F - 2.0F;
+    }
+    return values;
+  }
+  void expect_rounded(const std::vector<float>& exact, const std::vector<std::uint16_t>& rounded) {
+    std::vector<std::uint16_t> wanted(exact.size());
+    build_->to_bf16(static_cast<std::int64_t>(exact.size()), exact.data(), wanted.data());
+    EXPECT_EQ(rounded, wanted);
+  }
+  const std::vector<float> input_ = random(1), bias_ = random(2, kWidth);
+  std::vector<std::uint16_t> rounded_ = std::vector<std::uint16_t>(kRows * kWidth);
+};
+
+TEST_P(Rounded, gelu_and_its_gradient_have_the_bits_of_the_exact_ones) {
+  for (const Gelu form : {Gelu::erf, Gelu::tanh}) {
+    std::vector<float> exact(input_.size()), untouched(input_.size(), 7.0F);
+    build_->gelu_forward(form, kRows, kWidth, input_.data(), bias_.data(), exact.data(), nullptr);
+    build_->gelu_forward(form, kRows, kWidth, input_.data(), bias_.data(), untouched.data(),
+                         rounded_.data());
+    expect_rounded(exact, rounded_);
+    EXPECT_EQ(untouched, std::vector<float>(input_.size(), 7.0F));
+
+    const std::vector<float> given = random(3);
+    std::vector<float> gradient = given, stays = given, sums(kWidth), same_sums(kWidth);
+    build_->gelu_backward(form, kRows, kWidth, input_.data(), bias_.data(), gradient.data(),
+                          sums.data(), nullptr);
+    build_->gelu_backward(form, kRows, kWidth, input_.data(), bias_.data(), stays.data(),
+                          same_sums.data(), rounded_.data());
+    expect_rounded(gradient, rounded_);
+    EXPECT_EQ(stays, given);
+    EXPECT_EQ(same_sums, sums);
+  }
+}
+
+TEST_P(Rounded, powers_of_e_are_summed_exactly) {
+  for (const float* bias : {static_cast<const float*>(nullptr), bias_.data()}) {
+    const std::vector<float> shifts = {0.5F, 1.0F, -1.0F};
+    std::vector<float> tops = {100.0F, -100.0F, -100.0F};
+    std::vector<double> totals = {1, 2, 3};
+    build_->powers(kRows, kWidth, input_.data(), bias, shifts.data(), rounded_.data(), tops.data(),
+                   totals.data());
+    for (std::size_t i = 0; i < kRows; ++i) {
+      double total = static_cast<double>(i + 1);
+      float top = i == 0 ? 100.0F : -100.0F;
+      for (std::size_t j = 0; j < kWidth; ++j) {
+        const float x = input_[i * kWidth + j] + (bias == nullptr ? 0.0F : bias[j]);
+        const double power = std::exp(static_cast<double>(x - shifts[i]));
+        const std::uint32_t bits = rounded_[i * kWidth + j];
+        ASSERT_NEAR(static_cast<double>(std::bit_cast<float>(bits << 16)), power,
+                    power * 0x1.01p-8);
+        total += power;
+        top = std::max(top, x);
+      }
+      EXPECT_EQ(tops[i], top);
+      EXPECT_NEAR(totals[i], total, 1e-6 * total);
+    }
+  }
+}
+
+/// Tiles of 32, and what is left of rows and of columns.
+TEST_P(Rounded, numbers_are_transposed_and_summed_with_weights) {
+  for (const auto& [rows, columns] : {std::pair{3, 700}, {32, 64}, {100, 21}, {67, 31}, {1, 1}}) {
+    SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(columns));
+    const std::int64_t from_ld = columns + 5, to_ld = rows + 3;
+    const std::vector<float> exact = random(8, rows * from_ld);
+    std::vector<std::uint16_t> from(exact.size());
+    std::vector<std::uint16_t> wanted(static_cast<std::size_t>(columns * to_ld));
+    build_->to_bf16(static_cast<std::int64_t>(exact.size()), exact.data(), from.data());
+    std::vector<std::uint16_t> to = wanted;
+    for (std::int64_t i = 0; i < rows; ++i) {
+      for (std::int64_t j = 0; j < columns; ++j) {
+        wanted[static_cast<std::size_t>(j * to_ld + i)] =
+            from[static_cast<std::size_t>(i * from_ld + j)];
+      }
+    }
+    build_->transpose_bf16(rows, columns, from.data(), from_ld, to.data(), to_ld);
+    EXPECT_EQ(to, wanted);
+    const std::vector<float> weights = random(9, columns);
+    std::vector<float> sums = random(10, rows);
+    const std::vector<float> before = sums;
+    build_->weighted_sums(rows, columns, from.data(), weights.data(), sums.data());
+    for (std::int64_t i = 0; i < rows; ++i) {
+      auto sum = static_cast<double>(before[static_cast<std::size_t>(i)]);
+      for (std::int64_t j = 0; j < columns; ++j) {
+        const std::uint32_t bits = from[static_cast<std::size_t>(i * columns + j)];
+        sum += static_cast<double>(std::bit_cast<float>(bits << 16)) *
+               static_cast<double>(weights[static_cast<std::size_t>(j)]);
+      }
+      EXPECT_NEAR(static_cast<double>(sums[static_cast<std::size_t>(i)]), sum, 1e-4);
+    }
+  }
+}
+
+TEST_P(Rounded, layer_norm_and_its_gradient_are_rounded_next_to_the_exact_ones) {
+  const std::vector<float> gamma = random(4, kWidth), residual = random(5);
+  std::vector<float> sum(input_.size()), output(input_.size()), mean(kRows), rstd(kRows);
+  std::vector<float> scratch(2 * kWidth + 128);
+  NormForward norm;
+  norm.width = kWidth;
+  norm.input = input_.data();
+  norm.bias = norm.beta = bias_.data();
+  norm.residual = residual.data();
+  norm.gamma = gamma.data();
+  norm.epsilon = 1e-12F;
+  norm.sum = sum.data();
+  norm.output = output.data();
+  norm.rounded = rounded_.data();
+  norm.mean = mean.data();
+  norm.rstd = rstd.data();
+  build_->norm_forward(norm, 0, kRows, scratch.data());
+  expect_rounded(output, rounded_);
+  std::ranges::fill(rounded_, std::uint16_t{0});
+  norm.again = true;
+  build_->norm_forward(norm, 0, kRows, scratch.data());
+  expect_rounded(output, rounded_);
+
+  const std::vector<float> d_output = random(6), d_bypass = random(7);
+  for (const float* bypass : {static_cast<const float*>(nullptr), d_bypass.data()}) {
+    std::vector<float> d_sum(input_.size()), d_input(input_.size()), sums(3 * kWidth);
+    NormBackward back;
+    back.width = kWidth;
+    back.d_output = d_output.data();
+    back.sum = sum.data();
+    back.mean = mean.data();
+    back.rstd = rstd.data();
+    back.gamma = gamma.data();
+    back.d_bypass = bypass;
+    back.d_sum = d_sum.data();
+    back.d_input = d_input.data();
+    back.rounded = rounded_.data();
+    build_->norm_backward(back, {sums.data(), sums.data() + kWidth, sums.data() + 2 * kWidth}, 0,
+                          kRows, scratch.data());
+    expect_rounded(d_input, rounded_);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, Rounded, ::testing::Values("sse2", "avx2", "avx512"),
+                         [](const auto& build) { return std::string(build.param); });
 
 TEST_P(EveryBuild, layer_norm_of_a_constant_row_is_finite) {
   const std::vector<float> x(37, 3.0F);

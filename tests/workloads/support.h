@@ -102,6 +102,20 @@ inline Batch make_batch(const ModelConfig& model, std::int64_t sequences, std::i
   return batch;
 }
 
+/// The same words of `masked` to predict, and no label at every other position.
+inline Batch predicted_everywhere(const Batch& masked) {
+  const std::int64_t places = masked.sequences * masked.sequence_length;
+  Batch batch = masked;
+  batch.masked_per_sequence = masked.sequence_length;
+  batch.masked.clear();
+  for (std::int64_t i = 0; i < places; ++i) batch.masked.push_back(static_cast<std::int32_t>(i));
+  batch.labels.assign(static_cast<std::size_t>(places), -1);
+  for (std::size_t i = 0; i < masked.masked.size(); ++i) {
+    batch.labels[static_cast<std::size_t>(masked.masked[i])] = masked.labels[i];
+  }
+  return batch;
+}
+
 inline BackendOptions options_for(const ModelConfig& model, std::int64_t sequences,
                                   std::int64_t length, int threads = 2) {
   BackendOptions options;

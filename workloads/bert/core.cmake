@@ -37,6 +37,7 @@ endif()
 
 add_library(bert_core STATIC
   cpu/attention.cpp
+  cpu/bf16_decoder.cpp
   cpu/bf16_linears.cpp
   cpu/cpu_backend.cpp
   cpu/gemm.cpp

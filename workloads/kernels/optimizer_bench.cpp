@@ -38,7 +38,7 @@ void update(benchmark::State& state, OptimizerOptions::Kind kind, double passes)
   std::int64_t t = 0;
   const auto run = [&] {
     setup.optimizer.step(options, 1e-4, 1.0, 1.0, ++t, setup.gradients.data(), setup.weights.data(),
-                         setup.first.data(), setup.second.data(), {});
+                         setup.first.data(), setup.second.data(), nullptr, {});
   };
   run();  // touches the moments
   const Stopwatch watch;

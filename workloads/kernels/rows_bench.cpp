@@ -122,7 +122,7 @@ void bias_gelu(benchmark::State& state) {
   for (auto _ : state) {
     for_row_blocks(setup.context, kRows, [&](std::int64_t begin, std::int64_t end, std::int64_t) {
       kernels().gelu_forward(Gelu::erf, end - begin, kWide, input.at(turn) + begin * kWide,
-                             setup.vector(0), output.at(turn) + begin * kWide);
+                             setup.vector(0), output.at(turn) + begin * kWide, nullptr);
     });
     ++turn;
   }
@@ -136,7 +136,7 @@ void bias_gelu_backward(benchmark::State& state) {
   const Stopwatch watch;
   for (auto _ : state) {
     run_gelu_backward(setup.context, kRows, kWide, input.at(turn), setup.vector(0),
-                      gradient.at(turn), setup.vector(1));
+                      gradient.at(turn), setup.vector(1), nullptr);
     ++turn;
   }
   report(state, watch.seconds(), 0, 3 * input.bytes(), thread_count());

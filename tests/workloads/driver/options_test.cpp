@@ -232,19 +232,31 @@ TEST(LoaderTime, IsInEachStepAndInTheSummary) {
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 // docs/cpu.md has the figures of more models.
-TEST(PeakMemory, IsAsPredicted) {
-  const Finished run =
-      RankProcesses(
-          {"memory",
-           {"--model", "bert-mini", "--micro-batch-size", "8", "--sequence-length", "128"}},
-          {"--steps", "2"}, "")
-          .wait();
+class PeakMemory : public ::testing::TestWithParam<Option> {};
+
+TEST_P(PeakMemory, is_as_predicted) {
+  const Finished run = RankProcesses(GetParam(),
+                                     {"--model", "bert-mini", "--micro-batch-size", "8",
+                                      "--sequence-length", "128", "--steps", "2"},
+                                     "")
+                           .wait();
+  if (refuses_bf16(run)) GTEST_SKIP() << "this processor multiplies no bf16";
   ASSERT_EQ(run.status, 0) << run.err;
   const std::string text = run.out.substr(0, run.out.size() - 1);
   const nlohmann::json summary = nlohmann::json::parse(text.substr(text.rfind('\n') + 1));
   const auto measured = summary["measured_peak_bytes"].get<double>();
   EXPECT_NEAR(summary["predicted_peak_bytes"].get<double>(), measured, 0.03 * measured);
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    All, PeakMemory,
+    ::testing::Values(Option{"fp32", {}}, Option{"bf16", {"--precision", "bf16"}},
+                      Option{"fp16", {"--precision", "fp16"}},
+                      Option{"checkpointing",
+                             {"--activation-checkpointing", "--precision", "bf16"}},
+                      Option{"inference", {"--inference", "--precision", "bf16"}},
+                      Option{"all_positions", {"--all-positions", "--precision", "bf16"}}),
+    [](const auto& one) { return one.param.name; });
 #endif
 
 class KilledAtAnyInstant : public ::testing::TestWithParam<Option> {};

@@ -274,7 +274,8 @@ struct BackendOptions {
   bool deterministic = false;
   bool activation_checkpointing = false;
   std::int64_t memory_limit_bytes = 0;  ///< that the plan may take; 0 = what there is
-  /// Most rows of logits that a next_word head has at a time; 0 = the backend's own choice.
+  /// Most rows of logits that a next_word head has at a time, and one of masked words where the
+  /// backend has them in parts; 0 = the backend's own choice.
   std::int64_t logit_rows = 0;
   bool unpadded = false;   ///< compute only on tokens that are not padding
   bool inference = false;  ///< forward() only: no gradients and no optimizer state are planned

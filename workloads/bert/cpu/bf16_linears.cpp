@@ -50,7 +50,7 @@ struct Bf16Products::Cache {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
   std::map<Bf16Shape, Bf16Product> products;
-  std::vector<std::byte> scratch;
+  Buffer scratch;
 
   Bf16Product& product(const Bf16Shape& shape) {
     if (const auto found = products.find(shape); found != products.end()) return found->second;
@@ -67,7 +67,8 @@ struct Bf16Products::Cache {
                      {description.scratchpad_desc(), engine, nullptr}};
     omp_set_num_threads(before);
     if (shape.with_bias) made.bias = {description.bias_desc(), engine, nullptr};
-    scratch.resize(std::max(scratch.size(), description.scratchpad_desc().get_size()));
+    const std::size_t wanted = description.scratchpad_desc().get_size();
+    if (wanted > scratch.bytes()) scratch = Buffer(static_cast<std::int64_t>((wanted + 3) / 4));
     return products.emplace(shape, std::move(made)).first->second;
   }
 };
@@ -122,10 +123,7 @@ void pack(const Kernels& kernels, std::int64_t rows, std::int64_t width, const f
 
 Bf16Linears::Bf16Linears(const Kernels& kernels, int threads, std::int64_t weights,
                          std::int64_t head_operand)
-    : kernels_(kernels),
-      threads_(threads),
-      products_(threads),
-      weights_(static_cast<std::size_t>(weights)) {
+    : kernels_(kernels), threads_(threads), products_(threads), weights_(weights) {
   for (int i = 0; i < threads; ++i) {
     heads_.emplace_back();
     heads_.back().first.resize(static_cast<std::size_t>(head_operand));
@@ -133,15 +131,19 @@ Bf16Linears::Bf16Linears(const Kernels& kernels, int threads, std::int64_t weigh
   }
 }
 
-void Bf16Linears::reserve(std::int64_t first, std::int64_t second) {
-  first_.resize(std::max(first_.size(), static_cast<std::size_t>(first)));
-  second_.resize(std::max(second_.size(), static_cast<std::size_t>(second)));
+void Bf16Linears::reserve(const Room& room) {
+  const auto grow = [](Bf16Buffer& buffer, std::int64_t size) {
+    if (size > buffer.size()) buffer = Bf16Buffer(size);
+  };
+  grow(gradient_, room.gradient);
+  grow(transposed_, room.gradient);
+  grow(input_, room.input);
 }
 
 std::int64_t Bf16Linears::bytes(int threads, std::int64_t weights, std::int64_t head_operand,
-                                std::int64_t first, std::int64_t second) {
+                                const Room& room) {
   return static_cast<std::int64_t>(sizeof(Bf16)) *
-         (weights + 2 * threads * head_operand + first + second);
+         (weights + 2 * threads * head_operand + 2 * room.gradient + room.input);
 }
 
 void Bf16Linears::convert(std::int64_t size, const float* from, Bf16* to) const {
@@ -154,36 +156,70 @@ void Bf16Linears::convert(std::int64_t size, const float* from, Bf16* to) const 
 }
 
 void Bf16Linears::take_weights(const float* weights) {
-  convert(static_cast<std::int64_t>(weights_.size()), weights, weights_.data());
+  convert(weights_.size(), weights, weights_.data());
+}
+
+const Bf16Linears::Input* Bf16Linears::find(const float* values) const {
+  const auto found = std::ranges::find(inputs_, values, &Input::values);
+  return found == inputs_.end() ? nullptr : &*found;
+}
+Bf16Linears::Input* Bf16Linears::find(const float* values) {
+  return const_cast<Input*>(std::as_const(*this).find(values));
+}
+
+void Bf16Linears::keep_input(const float* input, Bf16* operand) {
+  inputs_.push_back({input, operand});
 }
 
 void Bf16Linears::forward(std::int64_t m, std::int64_t n, std::int64_t k, const float* x,
                           std::int64_t weight, const float* bias, float* y) {
-  first_is_ = nullptr;
-  convert(m * k, x, second_.data());
-  products_.multiply({false, true, m, n, k, k, k, n, false, bias != nullptr}, second_.data(),
+  Input* const kept = find(x);
+  Bf16* const operand = kept != nullptr ? kept->operand : input_.data();
+  if (kept == nullptr || !std::exchange(kept->given, false)) convert(m * k, x, operand);
+  products_.multiply({false, true, m, n, k, k, k, n, false, bias != nullptr}, operand,
                      weights_.data() + weight, bias, y);
 }
 
-Bf16* Bf16Linears::operand_of(const float* dy) {
-  given_ = dy;
-  return first_.data();
+Bf16* Bf16Linears::operand_of(const float* values) {
+  if (Input* const kept = find(values); kept != nullptr) {
+    kept->given = true;
+    return kept->operand;
+  }
+  given_ = values;
+  gradient_is_ = nullptr;
+  return gradient_.data();
+}
+
+void Bf16Linears::transpose(std::int64_t rows, std::int64_t width) const {
+  constexpr std::int64_t kRows = 512, kColumns = 64;  // of a task: a kernel's tile is 32 x 32
+  const std::int64_t down = (rows + kRows - 1) / kRows;
+  const std::int64_t across = (width + kColumns - 1) / kColumns;
+#pragma omp parallel for num_threads(threads_) schedule(static)
+  for (std::int64_t task = 0; task < down * across; ++task) {
+    const std::int64_t row = task / across * kRows, column = task % across * kColumns;
+    kernels_.transpose_bf16(std::min(kRows, rows - row), std::min(kColumns, width - column),
+                            gradient_.data() + row * width + column, width,
+                            transposed_.data() + column * rows + row, rows);
+  }
 }
 
 void Bf16Linears::backward_input(std::int64_t m, std::int64_t n, std::int64_t k, const float* dy,
                                  std::int64_t weight, float* dx, bool accumulate) {
-  if (std::exchange(first_is_, nullptr) != dy) convert(m * n, dy, first_.data());
-  products_.multiply({false, false, m, k, n, n, k, k, accumulate, false}, first_.data(),
+  if (std::exchange(gradient_is_, nullptr) != dy) convert(m * n, dy, gradient_.data());
+  products_.multiply({false, false, m, k, n, n, k, k, accumulate, false}, gradient_.data(),
                      weights_.data() + weight, nullptr, dx);
 }
 
 void Bf16Linears::backward_weight(std::int64_t m, std::int64_t n, std::int64_t k, const float* dy,
                                   const float* x, float* d_weight, bool accumulate) {
-  if (std::exchange(given_, nullptr) != dy) convert(m * n, dy, first_.data());
-  first_is_ = dy;
-  convert(m * k, x, second_.data());
-  products_.multiply({true, false, n, k, m, n, k, k, accumulate, false}, first_.data(),
-                     second_.data(), nullptr, d_weight);
+  if (std::exchange(given_, nullptr) != dy) convert(m * n, dy, gradient_.data());
+  gradient_is_ = dy;
+  transpose(m, n);
+  const Input* const kept = find(x);
+  if (kept == nullptr) convert(m * k, x, input_.data());
+  // oneDNN is slower by a sixth where the first operand is transposed in memory.
+  products_.multiply({false, false, n, k, m, m, k, k, accumulate, false}, transposed_.data(),
+                     kept != nullptr ? kept->operand : input_.data(), nullptr, d_weight);
 }
 
 void Bf16Linears::head(const HeadProduct& p) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "workloads/bert/cpu/kernels.h"
+#include "workloads/bert/model/arena.h"
 
 namespace bert {
 
@@ -60,25 +61,50 @@ struct HeadProduct {
   bool accumulate = false;
 };
 
+/// Bf16 numbers on 2 MiB pages where the system has them.
+class Bf16Buffer {
+ public:
+  Bf16Buffer() = default;
+  explicit Bf16Buffer(std::int64_t size) : size_(size), memory_((size + 1) / 2) {}
+  [[nodiscard]] Bf16* data() const { return reinterpret_cast<Bf16*>(memory_.data()); }
+  [[nodiscard]] std::int64_t size() const { return size_; }
+
+ private:
+  std::int64_t size_ = 0;
+  Buffer memory_;
+};
+
 class Bf16Linears {
  public:
   /// `weights`: elements of all; `head_operand`: the most of one operand of a head's product.
   Bf16Linears(const Kernels& kernels, int threads, std::int64_t weights, std::int64_t head_operand);
 
-  /// Room for products whose operands have at most `first` and `second` elements.
-  void reserve(std::int64_t first, std::int64_t second);
+  /// The most elements of a product's operand: of a gradient, which has its transpose next to it,
+  /// and of an input.
+  struct Room {
+    std::int64_t gradient = 0, input = 0;
+  };
+  void reserve(const Room& room);
   [[nodiscard]] static std::int64_t bytes(int threads, std::int64_t weights,
-                                          std::int64_t head_operand, std::int64_t first,
-                                          std::int64_t second);
+                                          std::int64_t head_operand, const Room& room);
   /// Copies the fp32 weights: once for all products until they change.
   void take_weights(const float* weights);
+  /// That copy, for those who change the weights and round them themselves.
+  [[nodiscard]] Bf16* weights() const { return weights_.data(); }
+
+  /// The bf16 numbers of `input` stay in `operand` from the forward() that takes it to its
+  /// backward_weight(). The addresses, and not the values, are kept.
+  void keep_input(const float* input, Bf16* operand);
+  void forget_inputs() { inputs_.clear(); }
+  [[nodiscard]] bool keeps(const float* input) const { return find(input) != nullptr; }
 
   // As those of Gemm. `weight`: offset of its first element in the weights.
   void forward(std::int64_t m, std::int64_t n, std::int64_t k, const float* x, std::int64_t weight,
                const float* bias, float* y);
-  /// Room for the bf16 numbers of `dy`, which the caller writes before backward_weight() takes
-  /// them. Only forward() may come in between.
-  Bf16* operand_of(const float* dy);
+  /// Room for the bf16 numbers of a kept input, which the caller writes before forward() takes
+  /// them, or for those of a `dy`, before backward_weight() does; in the second case nothing may
+  /// come in between. The fp32 values are then not read.
+  Bf16* operand_of(const float* values);
   /// A dy that backward_weight() had just before is not converted again: it is unchanged since.
   void backward_input(std::int64_t m, std::int64_t n, std::int64_t k, const float* dy,
                       std::int64_t weight, float* dx, bool accumulate);
@@ -94,16 +120,26 @@ class Bf16Linears {
     Bf16Products products{1};
     std::vector<Bf16> first, second;
   };
+  struct Input {
+    const float* values;
+    Bf16* operand;
+    bool given = false;  ///< by operand_of(), until forward()
+  };
+  [[nodiscard]] const Input* find(const float* values) const;
+  [[nodiscard]] Input* find(const float* values);
   void convert(std::int64_t size, const float* from, Bf16* to) const;
+  /// gradient_ [rows, width] into transposed_.
+  void transpose(std::int64_t rows, std::int64_t width) const;
 
   const Kernels& kernels_;
   int threads_;
   Bf16Products products_;
-  std::vector<Bf16> weights_, first_, second_;
+  Bf16Buffer weights_, gradient_, transposed_, input_;
   std::vector<HeadScratch> heads_;
+  std::vector<Input> inputs_;
   const float* given_ = nullptr;  ///< by operand_of(), until backward_weight()
-  const float* first_is_ =
-      nullptr;  ///< the fp32 values of first_ where the next call may want them
+  const float* gradient_is_ =
+      nullptr;  ///< the fp32 values of gradient_ where the next call may want them
 };
 
 }  // namespace bert

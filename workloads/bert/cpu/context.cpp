@@ -19,8 +19,8 @@ StepScratch::StepScratch(std::int64_t sequences, std::int64_t length, std::int64
   losses.reserve(count(std::max(loss_rows, sequences)));
   answer_logits.reserve(count(2 * sequences * length));
   d_classifiers.reserve(count(2 * sequences * (hidden + 1)));
-  order.reserve(count(sequences * length));
-  word_starts.reserve(count(sequences * length + 1));
+  next_of_word.reserve(count(sequences * length));
+  words.reserve(count(sequences * length));
   first_rows.reserve(count(sequences + 1));
   places.reserve(count(sequences * length));
 }

@@ -9,6 +9,7 @@
 
 #include "workloads/bert/core/batch.h"
 #include "workloads/bert/core/model_config.h"
+#include "workloads/bert/cpu/bf16_decoder.h"
 #include "workloads/bert/cpu/bf16_linears.h"
 #include "workloads/bert/cpu/gemm.h"
 #include "workloads/bert/cpu/kernels.h"
@@ -34,9 +35,11 @@ struct StepScratch {
   /// Of the fine-tuned heads: [B, s, 2] for the first and the last token, or [B, 2] for the
   /// classes.
   std::vector<double> answer_logits;
-  std::vector<float> d_classifiers;       ///< [B, 2, h + 1]
-  std::vector<std::int32_t> order;        ///< [T] rows by token
-  std::vector<std::int64_t> word_starts;  ///< in `order`, and its end
+  std::vector<float> d_classifiers;  ///< [B, 2, h + 1]
+  /// The rows of one word in their order: the first, or -1 [V]; the next of the same word, or -1
+  /// [T].
+  std::vector<std::int32_t> first_of_word, next_of_word;
+  std::vector<std::int32_t> words;  ///< of the batch, each once
   /// [B + 1] row of each sequence's first token, and the number of rows.
   std::vector<std::int64_t> first_rows;
   std::vector<std::int32_t> places;  ///< [T] row -> place in the batch's [B, s]
@@ -54,10 +57,11 @@ struct Context {
   Gemm& gemm;
   int threads = 1;
 
-  StepScratch* kept = nullptr;  ///< never null while a step is computed
-  bool unpadded = false;        ///< rows are tokens that are no padding
-  Bf16Linears* bf16 = nullptr;  ///< products in bf16; null: in fp32 by `gemm`
-  bool fp16 = false;            ///< what a GPU stores in fp16 is rounded to it
+  StepScratch* kept = nullptr;     ///< never null while a step is computed
+  bool unpadded = false;           ///< rows are tokens that are no padding
+  Bf16Linears* bf16 = nullptr;     ///< products in bf16; null: in fp32 by `gemm`
+  Bf16Decoder* decoder = nullptr;  ///< in bf16, where gradients of a decoder are computed
+  bool fp16 = false;               ///< what a GPU stores in fp16 is rounded to it
   float* weights = nullptr;
   float* gradients = nullptr;
   float* partials = nullptr;  ///< [kRowBlocks, partials_width]

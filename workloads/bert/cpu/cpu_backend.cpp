@@ -41,6 +41,9 @@ std::int64_t library_bytes(const ModelConfig& model, CpuPrecision precision) {
 /// to the backend.
 constexpr std::int64_t kLogitRows = 1024;
 
+/// The same in bf16, where they live as a whole in forward alone.
+constexpr std::int64_t kBf16LogitRows = 128;
+
 std::int64_t partials_width(const ModelConfig& model) {
   return std::max(model.intermediate, 3 * model.hidden);
 }
@@ -51,8 +54,13 @@ std::int64_t thread_scratch_size(const BackendOptions& options) {
   return (wanted + 31) / 16 * 16;
 }
 
+/// Only what a layer begins with is kept for backward, or nothing at all.
+bool shares_layer_memory(const BackendOptions& options) {
+  return options.activation_checkpointing || options.inference;
+}
+
 /// In bytes; thread_scratch_size() and attention_scratch() count floats.
-ActivationSizes activation_sizes(const BackendOptions& options) {
+ActivationSizes activation_sizes(const BackendOptions& options, CpuPrecision precision) {
   const ModelConfig& model = options.model;
   const std::int64_t tokens = options.micro_batch_size * options.sequence_length;
   ActivationSizes sizes;
@@ -62,24 +70,34 @@ ActivationSizes activation_sizes(const BackendOptions& options) {
   sizes.thread_scratch = 4 * options.threads * thread_scratch_size(options);
   sizes.logit_columns = model.vocabulary;
   sizes.logit_rows = kLogitRows;
+  if (precision == CpuPrecision::bf16) {
+    const std::int64_t inputs = shares_layer_memory(options) ? 2 : 3;  // see keep_inputs()
+    sizes.operands = static_cast<std::int64_t>(sizeof(Bf16)) * inputs * tokens * model.hidden;
+    sizes.activated_element = sizeof(Bf16);
+    sizes.logit_rows = sizes.masked_logit_rows = kBf16LogitRows;
+  }
   return sizes;
 }
 
-/// Most elements of the two operands of a linear layer's product in bf16: an input or a gradient,
-/// and the input that a gradient is multiplied with.
-struct OperandSizes {
-  std::int64_t first = 0, second = 0;
-};
-OperandSizes operand_sizes(const BackendOptions& options, std::int64_t masked_per_sequence) {
+Bf16Linears::Room operand_room(const BackendOptions& options, std::int64_t masked_per_sequence) {
   const ModelConfig& model = options.model;
-  const std::int64_t tokens = options.micro_batch_size * options.sequence_length;
-  const std::int64_t masked = options.micro_batch_size * masked_per_sequence;
-  const std::int64_t wanted = options.logit_rows > 0 ? options.logit_rows : kLogitRows;
+  const std::int64_t rows =
+      options.micro_batch_size * std::max(options.sequence_length, masked_per_sequence);
+  Bf16Linears::Room room;
+  room.input = rows * model.intermediate;
+  if (!options.inference) room.gradient = rows * partials_width(model);
+  return room;
+}
+
+/// Without rows where no decoder is trained.
+Bf16Decoder::Size decoder_size(const BackendOptions& options, std::int64_t masked_per_sequence) {
+  const ModelConfig& model = options.model;
   const bool next_word = model.objective == Objective::next_word;
-  const std::int64_t logit_rows = next_word ? std::min(wanted, tokens) : masked;
-  const std::int64_t rows = std::max(tokens, masked);
-  return {std::max(rows * partials_width(model), logit_rows * model.vocabulary),
-          rows * model.intermediate};
+  const std::int64_t rows =
+      options.micro_batch_size * (next_word ? options.sequence_length : masked_per_sequence);
+  if (options.inference || rows == 0) return {};
+  const std::int64_t most = options.logit_rows > 0 ? std::min(options.logit_rows, rows) : rows;
+  return {Bf16Decoder::rows_at_a_time(most), model.hidden, model.vocabulary};
 }
 
 /// Most rows whose losses are summed at a time.
@@ -209,11 +227,12 @@ class CpuBackend final : public Backend {
     enter();
     materialize_zeros();
     const double scale = scaler_.scale();
+    const bool rounds = bf16_ && shares_ == 1;  // else other ranks send the rest
     optimizer_.step(
         options, learning_rate, gradient_factor / scale, norm * scale, update, gradients_.data(),
-        weights_.data(), first_.data(), second_.data(),
+        weights_.data(), first_.data(), second_.data(), rounds ? bf16_->weights() : nullptr,
         [&](std::span<double> sums) { exchange([&] { communicator().all_reduce_sum(sums); }); });
-    weights_changed_ = true;
+    weights_changed_ = !rounds;
     gather_weights();
   }
 
@@ -307,21 +326,27 @@ class CpuBackend final : public Backend {
   [[nodiscard]] std::int64_t precision_bytes() const {
     if (precision_ == CpuPrecision::fp16) return 4 * layout_.total;
     if (precision_ != CpuPrecision::bf16) return 0;
-    const OperandSizes sizes = operand_sizes(options_, masked_capacity_);
-    return Bf16Linears::bytes(options_.threads, layout_.total, head_operand(options_), sizes.first,
-                              sizes.second);
+    return Bf16Linears::bytes(options_.threads, layout_.total, head_operand(options_),
+                              operand_room(options_, masked_capacity_)) +
+           Bf16Decoder::bytes(options_.threads, decoder_size(options_, masked_capacity_));
   }
   void reserve_operands() {
     if (!bf16_) return;
-    const OperandSizes sizes = operand_sizes(options_, masked_capacity_);
-    bf16_->reserve(sizes.first, sizes.second);
+    bf16_->reserve(operand_room(options_, masked_capacity_));
+    decoder_.reset();
+    const auto size = decoder_size(options_, masked_capacity_);
+    if (size.rows > 0) decoder_.emplace(kernels(), options_.threads, size);
+    keep_inputs();
   }
+  /// What products read in forward and again in backward stays as bf16 numbers.
+  void keep_inputs();
   /// The copy of the weights that a step computes with, once after each change of theirs.
   void take_weights();
   [[nodiscard]] std::unique_ptr<Activations<float>> make_activations(std::int64_t masked) const {
     BackendOptions planned = options_;
-    planned.activation_checkpointing |= options_.inference;  // one layer's at a time
-    return std::make_unique<Activations<float>>(planned, activation_sizes(planned), masked);
+    planned.activation_checkpointing = shares_layer_memory(options_);
+    return std::make_unique<Activations<float>>(planned, activation_sizes(planned, precision_),
+                                                masked);
   }
   void make_arena() {
     arena_ = Buffer(activations_->bytes() / 4);
@@ -359,6 +384,7 @@ class CpuBackend final : public Backend {
   double exchange_s_ = 0;             ///< of the last update, with other ranks
   Gemm gemm_;
   std::optional<Bf16Linears> bf16_;
+  std::optional<Bf16Decoder> decoder_;
   Optimizer optimizer_;
   StepScratch scratch_;
   std::int64_t masked_capacity_;
@@ -370,6 +396,21 @@ class CpuBackend final : public Backend {
   PartSeconds parts_;  ///< since zero_gradients()
   bool stepped_ = false;
 };
+
+void CpuBackend::keep_inputs() {
+  bf16_->forget_inputs();
+  const std::int64_t narrow = activations_->tokens() * options_.model.hidden;
+  const bool shared = shares_layer_memory(options_);
+  for (const auto& layer : activations_->layers) {
+    auto* const operands = reinterpret_cast<Bf16*>(layer.operands);
+    bf16_->keep_input(layer.activated, reinterpret_cast<Bf16*>(layer.activated));
+    bf16_->keep_input(layer.attention, operands);
+    bf16_->keep_input(layer.middle, operands + narrow);
+    // A layer that is computed again writes the next one's input before its own is needed last.
+    if (shared) return;
+    bf16_->keep_input(layer.input, operands + 2 * narrow);
+  }
+}
 
 /// Zeroes what backward adds to; the products write their matrices whole.
 void CpuBackend::clear_summed_gradients() {
@@ -438,6 +479,7 @@ CpuStep CpuBackend::make_step(const Batch& batch) {
   step.kept = &scratch_;
   step.unpadded = options_.unpadded;
   step.bf16 = bf16_ ? &*bf16_ : nullptr;
+  step.decoder = decoder_ ? &*decoder_ : nullptr;
   step.fp16 = precision_ == CpuPrecision::fp16;
   step.weights = step.fp16 ? fp16_weights_.data() : weights_.data();
   step.partials = activations_->partials;

@@ -24,11 +24,12 @@ struct NormForward {
   const DropoutKey* before = nullptr;  ///< one per sequence, or null: no dropout
   const DropoutKey* after = nullptr;   ///< one per sequence, or null
   float epsilon = 0;
-  float* sum = nullptr;     ///< [rows, width], kept for backward
-  float* output = nullptr;  ///< [rows, width]
-  float* mean = nullptr;    ///< [rows]
-  float* rstd = nullptr;    ///< [rows], 1 / standard deviation
-  bool again = false;       ///< sum, mean and rstd are there: write the output alone
+  float* sum = nullptr;              ///< [rows, width], kept for backward
+  float* output = nullptr;           ///< [rows, width]
+  std::uint16_t* rounded = nullptr;  ///< [rows, width] or null: `output` as to_bf16() gives it
+  float* mean = nullptr;             ///< [rows]
+  float* rstd = nullptr;             ///< [rows], 1 / standard deviation
+  bool again = false;                ///< sum, mean and rstd are there: write the output alone
 };
 
 /// Gradients of NormForward. The three sums are added to, over the rows of the range.
@@ -48,6 +49,7 @@ struct NormBackward {
   float* d_sum = nullptr;    ///< [rows, width], also the residual's gradient; may be d_output
   float* d_input = nullptr;  ///< [rows, width] or null: d_sum through the dropout `before`; may be
                              ///< d_output when d_sum is not
+  std::uint16_t* rounded = nullptr;  ///< [rows, width] or null: `d_input` as to_bf16() gives it
 };
 struct NormSums {
   float* gamma = nullptr;  ///< [width]
@@ -92,12 +94,14 @@ struct Kernels {
   void (*norm_backward)(const NormBackward& args, const NormSums& sums, std::int64_t begin,
                         std::int64_t end, float* scratch);
   /// output = gelu(input + bias); rows are dense. Error of what multiplies x: at most 6e-7 of its
-  /// value in the erf form, 1.2e-6 in the tanh form (tests state it).
+  /// value in the erf form, 1.2e-6 in the tanh form (tests state it). Where `rounded` is not null,
+  /// it gets the result as to_bf16() gives it and `output` is left alone.
   void (*gelu_forward)(Gelu form, std::int64_t rows, std::int64_t width, const float* input,
-                       const float* bias, float* output);
-  /// gradient *= gelu'(input + bias); adds the column sums of the new gradient to d_bias.
+                       const float* bias, float* output, std::uint16_t* rounded);
+  /// gradient *= gelu'(input + bias); adds the column sums of the new gradient to d_bias. Where
+  /// `rounded` is not null, it gets the new gradient as to_bf16() gives it and `gradient` stays.
   void (*gelu_backward)(Gelu form, std::int64_t rows, std::int64_t width, const float* input,
-                        const float* bias, float* gradient, float* d_bias);
+                        const float* bias, float* gradient, float* d_bias, std::uint16_t* rounded);
   /// scores -> probabilities in place; dropped (may be null without dropout) = dropout of them.
   void (*softmax_forward)(const SoftmaxRows& shape, float* scores, float* dropped, float* scratch);
   /// d_dropped -> d_scores in place; writes dropout(probabilities) to `dropped` unless it is null.
@@ -107,6 +111,12 @@ struct Kernels {
   /// -log softmax[label].
   double (*cross_entropy)(std::int64_t classes, float* logits, const float* bias,
                           std::int64_t label, float scale);
+  /// output = e^(logits + bias - shift of the row) as to_bf16() gives it; rows are dense, bias
+  /// [columns] or null. Of each row, adds the sum of exact powers to its total and makes its top
+  /// the largest of logits + bias and what it was. Where one is more than 88 above its row's shift,
+  /// the row's powers have no meaning.
+  void (*powers)(std::int64_t rows, std::int64_t columns, const float* logits, const float* bias,
+                 const float* shifts, std::uint16_t* output, float* tops, double* totals);
   /// sums[j] += sum over rows of values[r * ld + j], j < width.
   void (*column_sums)(std::int64_t rows, std::int64_t width, std::int64_t ld, const float* values,
                       float* sums);
@@ -122,6 +132,12 @@ struct Kernels {
   /// The nearest bf16 numbers, ties to even, as their bits; NaN stays NaN. AVX-512 BF16 rounds
   /// numbers below 2^-126 to 0, as its products take them.
   void (*to_bf16)(std::int64_t size, const float* input, std::uint16_t* output);
+  /// to[j * to_ld + i] = from[i * from_ld + j] for rows i and columns j.
+  void (*transpose_bf16)(std::int64_t rows, std::int64_t columns, const std::uint16_t* from,
+                         std::int64_t from_ld, std::uint16_t* to, std::int64_t to_ld);
+  /// sums[i] += sum over columns j of the bf16 number values[i * columns + j] times weights[j].
+  void (*weighted_sums)(std::int64_t rows, std::int64_t columns, const std::uint16_t* values,
+                        const float* weights, float* sums);
   /// The nearest fp16 numbers, ties to even, as fp32: subnormal ones below 2^-14, infinity from
   /// 65520 on. May work in place.
   void (*round_to_fp16)(std::int64_t size, const float* input, float* output);

@@ -14,12 +14,14 @@ void advance_own(NormForward& norm, std::int64_t by) {
   advance(norm.input, by);
   advance(norm.residual, by);
   advance(norm.output, by);
+  advance(norm.rounded, by);
 }
 void advance_own(NormBackward& norm, std::int64_t by) {
   advance(norm.d_output, by);
   advance(norm.d_bypass, by);
   advance(norm.d_sum, by);
   advance(norm.d_input, by);
+  advance(norm.rounded, by);
 }
 
 /// The rows of one sequence, which begin at `row`, as those of sequence 0.
@@ -86,12 +88,14 @@ void run_norm_backward(const Context& context, const NormBackward& norm, std::in
 }
 
 void run_gelu_backward(const Context& context, std::int64_t rows, std::int64_t width,
-                       const float* input, const float* bias, float* gradient, float* d_bias) {
+                       const float* input, const float* bias, float* gradient, float* d_bias,
+                       std::uint16_t* rounded) {
   clear_partials(context, width);
   for_row_blocks(context, rows, [&](std::int64_t begin, std::int64_t end, std::int64_t block) {
     context.kernels.gelu_backward(context.model.gelu, end - begin, width, input + begin * width,
                                   bias, gradient + begin * width,
-                                  context.partials + block * context.partials_width);
+                                  context.partials + block * context.partials_width,
+                                  rounded == nullptr ? nullptr : rounded + begin * width);
   });
   add_partials(context, 0, width, d_bias);
 }

@@ -53,7 +53,7 @@ Optimizer::Share Optimizer::share(int rank) const {
 
 void Optimizer::step(const OptimizerOptions& options, double learning_rate, double gradient_factor,
                      double norm, std::int64_t update, const float* gradients, float* weights,
-                     float* first, float* second, const Sum& sum) {
+                     float* first, float* second, std::uint16_t* rounded, const Sum& sum) {
   const AdamConstants common = adam_constants(options, gradient_factor, norm, update);
   const std::int64_t own = share().begin;
   const auto range_of = [&](const Chunk& chunk) {
@@ -64,6 +64,10 @@ void Optimizer::step(const OptimizerOptions& options, double learning_rate, doub
     range.first = first + (chunk.begin - own);
     range.second = second + (chunk.begin - own);
     return range;
+  };
+  const auto round = [&](const Chunk& chunk) {
+    if (rounded == nullptr) return;
+    kernels_.to_bf16(chunk.size, weights + chunk.begin, rounded + chunk.begin);
   };
   // Plain variables: a structured binding is not visible in a parallel region.
   const std::int64_t begin = chunks_of(rank_).first, end = chunks_of(rank_).second;
@@ -79,6 +83,7 @@ void Optimizer::step(const OptimizerOptions& options, double learning_rate, doub
       range.decay = static_cast<float>(learning_rate * decay_of(chunk));
       range.rate = static_cast<float>(learning_rate);
       kernels_.adamw(range);
+      round(chunk);
     }
     return;
   }
@@ -110,6 +115,7 @@ void Optimizer::step(const OptimizerOptions& options, double learning_rate, doub
     range.decay = static_cast<float>(decay_of(chunk));
     range.rate = static_cast<float>(learning_rate * ratio);
     kernels_.lamb_apply(range);
+    round(chunk);
   }
 }
 

@@ -30,10 +30,11 @@ class Optimizer {
   using Sum = std::function<void(std::span<double>)>;
 
   /// Flat buffers of the same layout, `first` and `second` from the share's begin on. Updates the
-  /// share. `norm` is the L2 norm of `gradients` as they lie there.
+  /// share. `norm` is the L2 norm of `gradients` as they lie there. `rounded`, or null: gets the
+  /// new weights as bf16 numbers while they are in the cache.
   void step(const OptimizerOptions& options, double learning_rate, double gradient_factor,
             double norm, std::int64_t update, const float* gradients, float* weights, float* first,
-            float* second, const Sum& sum);
+            float* second, std::uint16_t* rounded, const Sum& sum);
 
   /// L2 norm of the whole buffer, summed chunk by chunk in a fixed order.
   [[nodiscard]] double norm(const float* values);

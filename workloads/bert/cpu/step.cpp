@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <numeric>
+#include <utility>
 
 #include "workloads/bert/cpu/attention.h"
 #include "workloads/bert/cpu/norm.h"
@@ -25,11 +25,12 @@ void CpuStep::linear_gelu(const LinearOffsets& at, std::int64_t rows, const floa
                           float* y) const {
   linear(at.unbiased(), rows, x, wide);
   const std::int64_t n = at.outputs;
+  Bf16* const rounded = kept_operand(y);
   for_row_blocks(*this, rows, [&](std::int64_t begin, std::int64_t end, std::int64_t) {
     kernels.gelu_forward(model.gelu, end - begin, n, wide + begin * n, weights + at.bias,
-                         y + begin * n);
+                         y + begin * n, rounded == nullptr ? nullptr : rounded + begin * n);
   });
-  stored(rows * n, y);
+  if (rounded == nullptr) stored(rows * n, y);
 }
 
 void CpuStep::linear_input(const LinearOffsets& at, std::int64_t rows, const float* dy, float* dx,
@@ -71,8 +72,14 @@ void CpuStep::linear_weight(const LinearOffsets& at, std::int64_t rows, const fl
 
 void CpuStep::gelu_backward(const LinearOffsets& at, std::int64_t rows, const float* wide,
                             float* d) const {
-  run_gelu_backward(*this, rows, at.outputs, wide, weights + at.bias, d, gradients + at.bias);
+  // In bf16 products take the gradient, and nothing else does.
+  run_gelu_backward(*this, rows, at.outputs, wide, weights + at.bias, d, gradients + at.bias,
+                    bf16 == nullptr ? nullptr : bf16->operand_of(d));
   stored(rows * at.outputs, d);
+}
+
+Bf16* CpuStep::kept_operand(const float* values) const {
+  return bf16 != nullptr && bf16->keeps(values) ? bf16->operand_of(values) : nullptr;
 }
 
 const DropoutKey* CpuStep::keys_of(const NormStep<float>& step) const {
@@ -92,6 +99,7 @@ NormForward CpuStep::forward_of(const NormStep<float>& step, const DropoutKey* k
   norm.beta = weights + step.at.bias;
   (step.before ? norm.before : norm.after) = keys;
   norm.output = step.output;
+  norm.rounded = kept_operand(step.output);
   norm.mean = step.mean;
   norm.rstd = step.rstd;
   return norm;
@@ -120,6 +128,7 @@ void CpuStep::norm_backward(const NormStep<float>& step, std::int64_t rows,
   norm.d_sum = d.d_sum;
   norm.d_bypass = d.d_bypass;
   norm.d_input = d.d_input;
+  if (bf16 != nullptr && d.d_input == act.d_narrow) norm.rounded = bf16->operand_of(d.d_input);
   norm.sum = step.sum;
   norm.mean = step.mean;
   norm.rstd = step.rstd;
@@ -197,30 +206,25 @@ void CpuStep::add_to_tables(const float* d_sum) const {
 
 void CpuStep::add_word_gradients(const float* d_sum) const {
   const std::int64_t h = model.hidden;
-  auto& order = kept->order;
-  order.resize(static_cast<std::size_t>(rows()));
-  std::iota(order.begin(), order.end(), 0);
-  const auto token = [&](std::int32_t row) { return batch.tokens[place(row)]; };
-  std::sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
-    return token(a) != token(b) ? token(a) < token(b) : a < b;
-  });
-  // Where the rows of each token begin, and the end.
-  auto& starts = kept->word_starts;
-  starts.clear();
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    if (i == 0 || token(order[i]) != token(order[i - 1])) {
-      starts.push_back(static_cast<std::int64_t>(i));
-    }
+  auto& first = kept->first_of_word;
+  auto& next = kept->next_of_word;
+  auto& words = kept->words;
+  first.resize(static_cast<std::size_t>(model.vocabulary), -1);
+  next.resize(static_cast<std::size_t>(rows()));
+  words.clear();
+  for (auto row = static_cast<std::int32_t>(rows()); row-- > 0;) {
+    const std::int32_t word = batch.tokens[place(row)];
+    std::int32_t& head = first[static_cast<std::size_t>(word)];
+    if (head < 0) words.push_back(word);
+    next[static_cast<std::size_t>(row)] = std::exchange(head, row);
   }
-  const auto words = static_cast<std::int64_t>(starts.size());
-  starts.push_back(static_cast<std::int64_t>(order.size()));
+  const auto count = static_cast<std::int64_t>(words.size());
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 16)
-  for (std::int64_t word = 0; word < words; ++word) {
-    const auto at = static_cast<std::size_t>(word);
-    const auto first = static_cast<std::size_t>(starts[at]);
-    float* row = gradients + layout.word_embeddings + token(order[first]) * h;
-    for (std::size_t i = first; i < static_cast<std::size_t>(starts[at + 1]); ++i) {
-      kernels.add(h, d_sum + order[i] * h, row);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int32_t word = words[static_cast<std::size_t>(i)];
+    std::int32_t row = std::exchange(first[static_cast<std::size_t>(word)], -1);
+    for (; row >= 0; row = next[static_cast<std::size_t>(row)]) {
+      kernels.add(h, d_sum + row * h, gradients + layout.word_embeddings + word * h);
     }
   }
 }
@@ -272,30 +276,57 @@ std::int64_t CpuStep::labelled() const {
                        [](std::int32_t label) { return label >= 0; });
 }
 
+float CpuStep::gradient_of_loss(std::int64_t rows) const {
+  const std::int64_t learnt = model.head_everywhere ? labelled() : rows;
+  return static_cast<float>(gradient_scale / static_cast<double>(learnt));
+}
+
 void CpuStep::cross_entropy(std::int64_t first, std::int64_t count, std::int64_t total) {
   const std::int64_t classes = model.vocabulary;
   const float* bias = layout.decoder.bias == kAbsent ? nullptr : weights + layout.decoder.bias;
-  const std::int64_t learnt = model.head_everywhere ? labelled() : total;
-  const auto scale = static_cast<float>(gradient_scale / static_cast<double>(learnt));
+  const float scale = gradient_of_loss(total);
   auto& losses = kept->losses;
   losses.assign(static_cast<std::size_t>(count), 0.0);
-  // A row is rounded while it is in the cache: all of them are larger.
-  const bool rounds = bf16 != nullptr && gradients != nullptr;
-  Bf16* rounded = rounds ? bf16->operand_of(act.heads.logits) : nullptr;
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (std::int64_t row = 0; row < count; ++row) {
     float* logits = act.heads.logits + row * classes;
     const std::int32_t label = batch.labels[static_cast<std::size_t>(first + row)];
     if (label < 0) {
       std::fill_n(logits, classes, 0.0F);
-    } else {
-      losses[static_cast<std::size_t>(row)] =
-          kernels.cross_entropy(classes, logits, bias, label, scale);
+      continue;
     }
-    if (rounds) kernels.to_bf16(classes, logits, rounded + row * classes);
+    losses[static_cast<std::size_t>(row)] =
+        kernels.cross_entropy(classes, logits, bias, label, scale);
   }
   for (const double loss : losses) word_losses += loss;
   stored(count * classes, act.heads.logits);
+}
+
+void CpuStep::decode(std::int64_t rows, const float* x, float* dx) {
+  const LinearOffsets& at = layout.decoder;
+  if (rows == 0 && !accumulate) {
+    std::fill_n(gradients + at.weight, at.outputs * at.inputs, 0.0F);
+  }
+  auto& losses = kept->losses;
+  Bf16Decoder::Call call;
+  call.scale = gradient_of_loss(rows);
+  call.weight = bf16->weights() + at.weight;
+  call.d_weight = gradients + at.weight;
+  if (at.bias != kAbsent) {
+    call.bias = weights + at.bias;
+    call.d_bias = gradients + at.bias;
+  }
+  for (std::int64_t first = 0; first < rows; first += decoder->rows()) {
+    call.rows = std::min(decoder->rows(), rows - first);
+    call.x = x + first * at.inputs;
+    call.dx = dx + first * at.inputs;
+    call.labels = batch.labels.data() + first;
+    call.accumulate = accumulate || first > 0;
+    losses.resize(static_cast<std::size_t>(call.rows));
+    call.losses = losses.data();
+    decoder->run(call);
+    for (const double loss : losses) word_losses += loss;
+  }
 }
 
 /// Two classes: products of a few thousand terms, not worth a thread.

@@ -65,6 +65,10 @@ struct CpuStep : Context {
   /// Of `count` rows of logits, whose labels begin at `first`: the losses, and the gradient of
   /// their mean over `total` rows in place of the logits.
   void cross_entropy(std::int64_t first, std::int64_t count, std::int64_t total);
+  /// Where there is a decoder in bf16: decode() instead of the decoder's products and
+  /// cross_entropy(). dx: gradient of `rows` rows of x.
+  [[nodiscard]] bool decodes() const { return decoder != nullptr && gradients != nullptr; }
+  void decode(std::int64_t rows, const float* x, float* dx);
   void next_sentence();
   /// -log softmax over a sequence's tokens, padding left out, of the answer's first and of its last
   /// one; the loss of a sequence is the mean of the two.
@@ -74,6 +78,10 @@ struct CpuStep : Context {
   [[nodiscard]] const DropoutKey* keys_of(const NormStep<float>& step) const;
   [[nodiscard]] NormForward forward_of(const NormStep<float>& step, const DropoutKey* keys) const;
   void add_word_gradients(const float* d_sum) const;
+  /// Of one row's loss, of `rows` rows.
+  [[nodiscard]] float gradient_of_loss(std::int64_t rows) const;
+  /// Where the bf16 numbers of a kept input of a product are to be written; null for other values.
+  [[nodiscard]] Bf16* kept_operand(const float* values) const;
 };
 
 }  // namespace bert

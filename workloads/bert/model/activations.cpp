@@ -37,14 +37,14 @@ void Activations<Element>::place_layer_starts(const BackendOptions& options, Sum
 template <typename Element>
 void Activations<Element>::place_layer(const BackendOptions& options,
                                        LayerActivations<Element>& layer) {
-  const std::int64_t wide = tokens_ * options.model.intermediate * sizes_.element;
+  const std::int64_t wide = tokens_ * options.model.intermediate;
   place(layer.qkv, 3 * narrow_);
   place(layer.softmax, sizes_.softmax);
   place(layer.attention, narrow_);
   place_sum(layer.attention_sum, layer.attention_mean, layer.attention_rstd);
   place(layer.middle, narrow_);
-  place(layer.wide, wide);
-  place(layer.activated, sizes_.keeps_activated ? wide : 0);
+  place(layer.wide, wide * sizes_.element);
+  place(layer.activated, wide * sizes_.activated_element.value_or(sizes_.element));
   if (options.model.norm == NormPlace::after) {
     place_sum(layer.output_sum, layer.output_mean, layer.output_rstd);
   }
@@ -56,23 +56,27 @@ void Activations<Element>::place_heads(const BackendOptions& options,
                                        std::int64_t masked_per_sequence) {
   const std::int64_t batch = options.micro_batch_size;
   const std::int64_t logit_bytes = sizes_.logit_columns * sizes_.element;
-  if (options.model.objective == Objective::next_word) {
-    const std::int64_t wanted = options.logit_rows > 0 ? options.logit_rows : sizes_.logit_rows;
-    heads.logit_rows = std::min(wanted, tokens_);
+  const bool next_word = options.model.objective == Objective::next_word;
+  const std::int64_t rows = next_word ? tokens_ : batch * masked_per_sequence;
+  const std::int64_t at_a_time = next_word ? sizes_.logit_rows : sizes_.masked_logit_rows;
+  heads.logit_rows = rows;
+  if (at_a_time > 0) {
+    heads.logit_rows = std::min(options.logit_rows > 0 ? options.logit_rows : at_a_time, rows);
+  }
+  if (next_word) {
     place(heads.losses, tokens_ * 4);
     place(heads.logits, heads.logit_rows * logit_bytes);
     return;
   }
-  const std::int64_t masked = batch * masked_per_sequence;
-  const std::int64_t row = options.model.hidden * sizes_.element;
+  const std::int64_t narrow = rows * options.model.hidden * sizes_.element;
   for (auto* tensor : {&heads.gathered, &heads.transformed, &heads.activated, &heads.normalized,
                        &heads.d_narrow}) {
-    place(*tensor, masked * row);
+    place(*tensor, narrow);
   }
-  for (auto* tensor : {&heads.mean, &heads.rstd, &heads.losses}) place(*tensor, masked * 4);
-  place(heads.logits, masked * logit_bytes);
+  for (auto* tensor : {&heads.mean, &heads.rstd, &heads.losses}) place(*tensor, rows * 4);
+  place(heads.logits, heads.logit_rows * logit_bytes);
   for (auto* tensor : {&heads.first_tokens, &heads.pooled, &heads.d_pooled}) {
-    place(*tensor, batch * row);
+    place(*tensor, batch * options.model.hidden * sizes_.element);
   }
   place(heads.d_logits, batch * 2 * 4);
   place(heads.sequence_losses, batch * 4);

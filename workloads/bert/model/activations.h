@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "workloads/bert/core/backend.h"
@@ -34,19 +35,19 @@ struct LayerActivations {
   std::byte* operands = nullptr;     ///< what the backend keeps of the inputs of its products
 };
 
-/// M = B m masked rows. A next_word head has logits [logit_rows, V'] and losses [T] alone.
+/// M = B m masked rows. A next_word head has logits and losses [T] alone.
 template <typename Element>
 struct HeadActivations {
-  Element* gathered = nullptr;     ///< [M, h]
-  Element* transformed = nullptr;  ///< [M, h] before GELU
-  Element* activated = nullptr;    ///< [M, h] after GELU, and LayerNorm's sum
-  Element* normalized = nullptr;   ///< [M, h]
-  float* mean = nullptr;           ///< [M]
-  float* rstd = nullptr;           ///< [M]
-  Element* d_narrow = nullptr;     ///< [M, h]
-  float* losses = nullptr;         ///< [M]
-  Element* logits = nullptr;       ///< [M, V']
-  std::int64_t logit_rows = 0;
+  Element* gathered = nullptr;       ///< [M, h]
+  Element* transformed = nullptr;    ///< [M, h] before GELU
+  Element* activated = nullptr;      ///< [M, h] after GELU, and LayerNorm's sum
+  Element* normalized = nullptr;     ///< [M, h]
+  float* mean = nullptr;             ///< [M]
+  float* rstd = nullptr;             ///< [M]
+  Element* d_narrow = nullptr;       ///< [M, h]
+  float* losses = nullptr;           ///< [M]
+  Element* logits = nullptr;         ///< [logit_rows, V']
+  std::int64_t logit_rows = 0;       ///< M where all of them live at once
   Element* first_tokens = nullptr;   ///< [B, h]
   Element* pooled = nullptr;         ///< [B, h]
   Element* d_pooled = nullptr;       ///< [B, h]
@@ -64,10 +65,13 @@ struct ActivationSizes {
   std::int64_t partials = 0;           ///< partial sums of columns
   std::int64_t thread_scratch = 0;     ///< of all threads
   std::int64_t operands = 0;           ///< kept of a layer's inputs of products
-  bool keeps_activated = true;         ///< GELU's result is kept as it is
-  std::int64_t operand_scratch = 0;    ///< of one product's operands
-  std::int64_t logit_columns = 0;      ///< V', elements
-  std::int64_t logit_rows = 0;         ///< that a next_word head has at a time by default
+  /// Of an element of GELU's result as it is kept, 0 where it is not: as `element` without this.
+  std::optional<std::int64_t> activated_element;
+  std::int64_t operand_scratch = 0;  ///< of one product's operands
+  std::int64_t logit_columns = 0;    ///< V', elements
+  std::int64_t logit_rows = 0;       ///< that a next_word head has at a time by default
+  /// The same of a head of masked words; 0: all.
+  std::int64_t masked_logit_rows = 0;
 };
 
 /// Element: float, or void where its type is chosen at run time. Tensors that never live at the

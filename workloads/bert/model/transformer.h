@@ -159,10 +159,26 @@ void forward(Step& s) {
   for (std::size_t i = 0; i < s.act.layers.size(); ++i) layer_forward(s, i);
 }
 
+/// A backend may never have whole rows of logits: its decode(rows, x, dx) gives the losses and all
+/// gradients of the decoder where decodes() is true.
+template <class Step>
+bool decodes(const Step& s) {
+  if constexpr (requires { s.decodes(); }) return s.decodes();
+  return false;
+}
+template <class Step, class Values>
+bool decode(Step& s, std::int64_t rows, const Values* x, Values* dx) {
+  if constexpr (requires { s.decode(rows, x, dx); }) {
+    if (s.decodes()) s.decode(rows, x, dx);
+  }
+  return decodes(s);
+}
+
 /// Logits of a part of the rows live at once: those of all would be 50257 numbers a token.
 template <class Step>
 void next_word(Step& s, bool forward_only) {
   const std::int64_t rows = s.rows();
+  if (!forward_only && decode(s, rows, s.act.hidden, s.act.d_output)) return;
   const bool accumulate = s.accumulate;
   auto* const logits = s.act.heads.logits;
   for (std::int64_t first = 0; first < rows; first += s.act.heads.logit_rows) {
@@ -179,22 +195,28 @@ void next_word(Step& s, bool forward_only) {
 }
 
 template <class Step>
-void masked_words_forward(Step& s) {
+void masked_words_forward(Step& s, bool forward_only) {
   const auto& act = s.act.heads;
   const std::int64_t rows = s.masked_rows();
   s.gather_masked();
   s.linear_gelu(s.layout.transform, rows, act.gathered, act.transformed, act.activated);
   s.norm(transform_norm(s), rows);
-  s.linear(s.layout.decoder.unbiased(), rows, act.normalized, act.logits);
-  s.cross_entropy(0, rows, rows);  // which adds the decoder's bias
+  if (!forward_only && decode(s, rows, act.normalized, act.d_narrow)) return;
+  for (std::int64_t first = 0; first < rows; first += act.logit_rows) {
+    const std::int64_t count = std::min(act.logit_rows, rows - first);
+    s.linear(s.layout.decoder.unbiased(), count, s.row_at(act.normalized, first), act.logits);
+    s.cross_entropy(first, count, rows);  // which adds the decoder's bias
+  }
 }
 
 template <class Step>
 void masked_words_backward(Step& s) {
   const auto& act = s.act.heads;
   const std::int64_t rows = s.masked_rows();
-  s.linear_weight(s.layout.decoder, rows, act.logits, act.normalized);
-  s.linear_input(s.layout.decoder, rows, act.logits, act.d_narrow, false);
+  if (!decodes(s)) {
+    s.linear_weight(s.layout.decoder, rows, act.logits, act.normalized);
+    s.linear_input(s.layout.decoder, rows, act.logits, act.d_narrow, false);
+  }
   s.norm_backward(transform_norm(s), rows, {act.d_narrow, act.d_narrow});
   s.gelu_backward(s.layout.transform, rows, act.transformed, act.d_narrow);
   s.linear_weight(s.layout.transform.unbiased(), rows, act.d_narrow, act.gathered);
@@ -241,10 +263,12 @@ void heads(Step& s, bool forward_only) {
       return s.answer_spans(forward_only);
     }
   }
-  masked_words_forward(s);
+  const bool decoded = !forward_only && decodes(s);
+  if (decoded) end_forward(s);  // as with next words
+  masked_words_forward(s, forward_only);
   next_sentence_forward(s);
   if (forward_only) return;
-  end_forward(s);
+  if (!decoded) end_forward(s);
   s.fill_zero(s.act.d_output);
   masked_words_backward(s);
   next_sentence_backward(s);

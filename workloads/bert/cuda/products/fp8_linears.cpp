@@ -101,7 +101,7 @@ void Fp8Linears::add_sizes(const BackendOptions& options, ActivationSizes& sizes
   const std::int64_t rows = fp8_row_count(tokens);
   const std::int64_t widest = std::max(model.intermediate, 3 * model.hidden);
   sizes.operand_scratch = rows * widest * (options.inference ? 1 : 2);
-  sizes.keeps_activated = false;
+  sizes.activated_element = 0;
   if (options.inference) return;
   sizes.operands = rows * (3 * model.hidden + model.intermediate);
   sizes.partials = std::max(sizes.partials, cast_partials_bytes(tokens, model.intermediate));
