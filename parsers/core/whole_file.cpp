@@ -20,8 +20,7 @@ Result<std::string> read_whole_file(const std::string& path, std::size_t most_mi
     errno = 0;
     file.open(path, std::ios::binary);
     if (!file) {
-      return fail(path, std::string("cannot be read: ") + std::strerror(errno),
-                  "look at its path and its permissions");
+      return fail(path, std::string("cannot be read: ") + std::strerror(errno), hint);
     }
     const auto size = std::filesystem::file_size(path, unknown);
     if (!unknown && size <= most) text.reserve(size + 1);

@@ -176,7 +176,7 @@ ExitCode run(const Options& options, Console& console) {
   std::vector<audit::FileNotices> notices;
   for (const std::string& path : options.tables) {
     const auto text =
-        read_whole_file(path, kLargestMib, "tables are small; cut it out of the file");
+        read_whole_file(path, kLargestMib, "name a text file that holds the table; it is small");
     if (!text) {
       (void)console.error(text.error());
       continue;
