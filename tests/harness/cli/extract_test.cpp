@@ -53,6 +53,32 @@ TEST_F(ExtractTest, TheMachineFormIsOneResultSetOnStdout) {
   }
 }
 
+// The first steps take ten times as long: gluon-nlp's line before them is when they began.
+TEST_F(ExtractTest, ArrivalHoldsTheFirstStepsOfGluonnlp) {
+  std::string log, arrivals = "from_byte,to_byte,look_s,age_s,gap_s,quiet_s\n";
+  double now = 0;
+  const auto came = [&](double after_s, const std::string& line) {
+    const std::size_t from = log.size();
+    log += "INFO:root:" + line + "\n";
+    now += after_s;
+    arrivals +=
+        fmt::format("{},{},{:.6f},0.000000,0.200000,{:.6f}\n", from, log.size(), now, after_s);
+  };
+  came(0.25, "Training started");
+  for (int step = 10; step <= 400; step += 10) {
+    const double seconds = step == 10 ? 5 : 0.5;
+    came(seconds,
+         fmt::format("[step {}]\tmlm_loss=7.6\tmlm_acc=0.1\tnsp_loss= 0.7\tnsp_acc=50.0\t"
+                     "throughput=1.0K tks/s\tlr=0.0001 time={:.2f}, latency={:.1f} ms/step",
+                     step, seconds, 100 * seconds));
+  }
+  put("train.log.arrivals.csv", arrivals);
+  const json set = result_of({"extract", put("train.log", log), "--json", "--window", "all"});
+  const json estimators = set["cells"][0]["trials"][0]["estimators"];
+  EXPECT_NEAR(estimators["arrival"].get<double>() / estimators["step_time"].get<double>(), 1,
+              0.001);
+}
+
 TEST_F(ExtractTest, AFileGetsTheMachineFormAndStdoutKeepsTheTable) {
   const std::string log = put("run.log", tf_log(30));
   const Ran ran = run({"extract", log, "-o", path("r.csv")});
