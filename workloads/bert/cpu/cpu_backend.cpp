@@ -41,8 +41,8 @@ std::int64_t library_bytes(const ModelConfig& model, CpuPrecision precision) {
 /// to the backend.
 constexpr std::int64_t kLogitRows = 1024;
 
-/// The same in bf16, where they live as a whole in forward alone.
-constexpr std::int64_t kBf16LogitRows = 128;
+/// The same, and of masked words, in a training in bf16, where only an evaluation has whole rows.
+constexpr std::int64_t kEvaluatedLogitRows = 32;
 
 std::int64_t partials_width(const ModelConfig& model) {
   return std::max(model.intermediate, 3 * model.hidden);
@@ -74,7 +74,7 @@ ActivationSizes activation_sizes(const BackendOptions& options, CpuPrecision pre
     const std::int64_t inputs = shares_layer_memory(options) ? 2 : 3;  // see keep_inputs()
     sizes.operands = static_cast<std::int64_t>(sizeof(Bf16)) * inputs * tokens * model.hidden;
     sizes.activated_element = sizeof(Bf16);
-    sizes.logit_rows = sizes.masked_logit_rows = kBf16LogitRows;
+    if (!options.inference) sizes.logit_rows = sizes.masked_logit_rows = kEvaluatedLogitRows;
   }
   return sizes;
 }
