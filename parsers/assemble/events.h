@@ -23,7 +23,7 @@ enum class FirstInterval : std::uint8_t {
 
 /// Which step begins another run on the track.
 enum class Restart : std::uint8_t {
-  far_back,  ///< one lower by more than the lag of another rank
+  far_back,  ///< one so much lower that it cannot be a late line of another rank
   back,      ///< any with a smaller counter: trainers of which one rank prints
   never,     ///< none, only Begin does: the format counts over epochs itself
 };
@@ -65,7 +65,8 @@ struct Begin {
   /// that its iterations take by themselves (Step::own_s). OpenMMLab, Paddle's vision suites.
   bool without_evaluations = false;
   bool own_facts = false;  ///< batches and ranks are the format's: FactRules add none
-  /// Of the first such run, where it begins before its first step: the head of a table, a name.
+  /// Where the run begins, if that is before its first step: the line of a table's head, or of a
+  /// banner that names the run. Later runs of the same Begin do not have it. 0: at the first step.
   std::int64_t line = 0;
 };
 
@@ -87,8 +88,8 @@ struct Step {
   std::optional<std::int64_t> skipped{};  ///< skipped steps that come to those before
   /// Of the whole job, as this line states it. A batch that grows has no single number.
   std::int64_t global_batch = 0;
-  /// The records after this counter and the step become one: an epoch whose own line has the time
-  /// of all its iterations. gluon-cv, PaddleVideo.
+  /// The records whose counter is above this one are joined with this step to one, as the line is
+  /// an epoch's own and has the time of all its iterations. gluon-cv, PaddleVideo.
   std::optional<std::int64_t> joins_after{};
   bool last = false;           ///< by its own words, or by the plan, the run's last
   std::int64_t line = 0;       ///< 0: of the line that the handler has, and of its rank

@@ -1,7 +1,7 @@
 // Format: the interface of one log format. parsers/formats/<name>.cpp, or
 // parsers/formats/<family>/<name>.cpp, defines `extern const Format entry;` in namespace
-// format_<name>, and parsers/CMakeLists.txt lists its name; help, tests and docs are derived from
-// that list.
+// format_<name>, and parsers/CMakeLists.txt lists its name; help, `bertbench list formats` and the
+// tests over all formats follow from that list, its row in docs/formats.md is written by hand.
 //
 // A format is a table: literal -> handler. A handler gets the lines that hold its literal, reports
 // what they state as events (parsers/assemble/events.h) and keeps what it must know later in the
@@ -91,9 +91,10 @@ bool handle(void* state, const Line& line, Emit emit) {
 
 }  // namespace detail
 
-/// The row of a handler: a member function of the format's state, or a lambda that takes it first.
-/// One that returns nothing never takes its line. A member that is data becomes true (of bool) or
-/// the size (1 to below 10^9) that follows the literal.
+/// A row of the table. `handler` is a member function of the format's state, or a lambda whose
+/// first argument is the state; with a result of bool it reports whether it took the line, with
+/// none it leaves the line to others. Or it is a data member of the state: a bool becomes true, a
+/// number becomes the number (1 to below 10^9) that stands after the literal.
 template <auto handler>
 consteval Row on(std::string_view literal) {
   return {literal, detail::handle<handler>};

@@ -1,7 +1,7 @@
 // Launcher: from one planned trial to the processes that make it up.
 // harness/sweep/launch/launchers/<name>.cpp defines `extern const Launcher entry;` in namespace
-// launcher_<name>, and harness/sweep/CMakeLists.txt lists its name; help, tests and docs are
-// derived from that list.
+// launcher_<name>, and harness/sweep/CMakeLists.txt lists its name; `bertbench list launchers`
+// and the messages on a wrong name follow from that list.
 #pragma once
 
 #include <map>

@@ -29,7 +29,7 @@ void list_counts(const char* what, const std::map<std::string, int>& counts, std
   out << "\n";
 }
 
-/// What a reader needs to judge the numbers; docs/how-a-number-is-made.md says it at length.
+/// What a reader needs to judge the numbers; docs/numbers.md has it at length.
 void legend(const ResultSet& set, std::ostream& out) {
   const Provenance made = provenance(set);
   out << "## How the numbers were made\n\n";
