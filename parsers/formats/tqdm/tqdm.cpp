@@ -459,7 +459,7 @@ struct Track {
   /// count one iteration too many (1.4.9:
   /// quoted/tqdm.takes_the_rates_of_lightnings_first_releases_for_one_batch_less).
   bool one_ahead = false;
-  bool looked = false;  ///< whether it is Lightning's was decided
+  bool showed_loss = false;  ///< then whether it is Lightning's was decided
   std::int64_t total = 0;
   std::int64_t moved_at = 0;   ///< newest line that shows more of it done
   bool progressed = false;     ///< some bar of this track got beyond 0
@@ -710,6 +710,10 @@ void TqdmParser::next_generation(Track& track, BarRole role, RunBuilder& out) {
   const bool failed =
       track.draft != nullptr && track.done < track.total && failed_at_ > track.moved_at;
   const Ended ended = seconds_of(track);
+  const bool of_losses = track.showed_loss || (known_ && known_->name.values);
+  const bool ended_or_begins = track.done == track.total || track.done == 0;
+  const bool other_loop =
+      role == BarRole::unnamed && !(of_losses && track.total > 1 && ended_or_begins);
   track.base += track.done;
   track.base_s += ended.seconds;
   track.done = 0;
@@ -717,14 +721,18 @@ void TqdmParser::next_generation(Track& track, BarRole role, RunBuilder& out) {
   track.rate = kUnknown;
   track.times = BarTimes{};
   ++track.starts;
-  if (role == BarRole::training) clock_error_ += ended.error;
-  // An unnamed bar that starts over is another loop; a named one continues, one per data file or
-  // epoch (NVIDIA's BERT,
+  if (role == BarRole::training || (role == BarRole::unnamed && !other_loop)) {
+    clock_error_ += ended.error;
+  }
+  // An unnamed bar that starts over is another loop, unless it came to its end and shows losses:
+  // then another epoch begins (SpeechBrain 1.1,
+  // quoted/tqdm.a_bar_of_losses_starts_over_with_each_epoch). So continues a named one, one per
+  // data file or epoch (NVIDIA's BERT,
   // quoted/tqdm.continues_the_counter_when_the_bar_starts_over_for_each_data_file), unless the run
   // has stated its end (quoted/tqdm.begins_another_run_after_a_closing_statement) or has failed and
   // was started again (quoted/tqdm.begins_another_run_where_a_bar_starts_over_after_a_failure).
   const bool over = track.draft != nullptr && (failed || closing_.said_for(*track.draft));
-  if (role == BarRole::unnamed || over) {
+  if (other_loop || over) {
     if (over && role != BarRole::unnamed) {
       closing_.give_to(*track.draft);
       out.close(track.draft->log.kind);
@@ -854,8 +862,8 @@ void TqdmParser::read_bar(const TqdmBar& bar, const Line& line, RunBuilder& out)
   sample.step = track.base + bar.done;
   // A batch must not multiply a counter of examples: such a bar has no clock.
   if (!bar.counts_examples) sample.time_s = track.base_s + bar.elapsed_s;
-  if (bar.has_loss && !track.looked) {  // Lightning's first redraws have no postfix
-    track.looked = true;
+  if (bar.has_loss && !track.showed_loss) {  // Lightning's first redraws have no postfix
+    track.showed_loss = true;
     const bool lightning = role == BarRole::training && of_lightning_1(bar, line);
     lightning1_ |= lightning;
     // The redraw at 0 may be lost: then the elapsed time fits one more only (.2 of the log at
@@ -876,7 +884,9 @@ void TqdmParser::read_bar(const TqdmBar& bar, const Line& line, RunBuilder& out)
   if (bar.has_loss) sample.loss = bar.loss;
   units_.see(bar, line.rank, draft);
   draft.add(sample);
-  if (role == BarRole::unnamed) decided_ = unnamed_.update(draft, bar, line.number);
+  if (role == BarRole::unnamed) {
+    decided_ = unnamed_.update(draft, bar, track.base_s + track.elapsed_s, line.number);
+  }
   draft.ended_well = bar.total > 0 && bar.done == bar.total &&
                      (draft.log.kind != WorkKind::training || of_last_epoch(known.name));
   if (draft.log.kind == WorkKind::training) newest_ = &draft;

@@ -72,12 +72,13 @@ bool UnnamedBars::holds(const RunDraft& draft) const {
   return std::ranges::any_of(bars_, [&](const Bar& bar) { return bar.draft == &draft; });
 }
 
-bool UnnamedBars::update(const RunDraft& draft, const TqdmBar& bar, std::int64_t line) {
+bool UnnamedBars::update(const RunDraft& draft, const TqdmBar& bar, double elapsed_s,
+                         std::int64_t line) {
   if (line != bar_line_) ++lines_of_bars_;
   bar_line_ = line;
   for (auto it = bars_.rbegin(); it != bars_.rend(); ++it) {
     if (it->draft != &draft) continue;
-    it->elapsed_s = std::max(it->elapsed_s, bar.elapsed_s);
+    it->elapsed_s = std::max(it->elapsed_s, elapsed_s);
     it->has_loss |= bar.has_loss;
     it->written.see(bar);
     return !it->written.undecided();
@@ -317,7 +318,8 @@ RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
     draft.discard = !sure || (bar != longest && !(trainer && again));
     if (draft.discard) continue;
     if (trainer) draft.log.iteration_unit = IterationUnit::optimizer_step;
-    if (bar->total > 0) draft.log.planned = bar->total;
+    const bool of_one_epoch = draft.last() != nullptr && draft.last()->step > bar->total;
+    if (bar->total > 0 && !of_one_epoch) draft.log.planned = bar->total;
     chosen = &draft;
   }
   if (!sure && !named) {

@@ -53,9 +53,9 @@ class UnnamedBars {
   /// A line announces a training: the next bar is of it.
   void announce() { announced_ = true; }
   [[nodiscard]] bool holds(const RunDraft& draft) const;
-  /// A redraw of the newest bar that fills `draft`. False while a copy of it could still decide
-  /// something: whether the bar was written over.
-  bool update(const RunDraft& draft, const TqdmBar& bar, std::int64_t line);
+  /// A redraw of the newest bar that fills `draft`, `elapsed_s` after the first of it began. False
+  /// while a copy of it could still decide something: whether the bar was written over.
+  bool update(const RunDraft& draft, const TqdmBar& bar, double elapsed_s, std::int64_t line);
   /// A line states the result of an epoch. Where it is the loss, and hardly a line but bars stands
   /// since such a line before, the longest of them may be of its training: other lines may be its
   /// steps (quoted/tqdm.a_bar_before_the_loss_of_its_epoch). `epochs`: of how many it is, or -1; a
