@@ -4,6 +4,7 @@
 #include <re2/re2.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <deque>
 #include <functional>
@@ -85,6 +86,7 @@ constexpr std::string_view kWhole = "\\d+(?:,\\d{3})*";
 constexpr std::string_view kReal = "[-+]?(?:[\\d.,]*\\d(?:[eE][-+]?\\d+)?[kKMB]?|nan|NaN|inf)";
 constexpr std::string_view kTime = "\\d+:[\\d:]+(?:\\.\\d+)?";
 constexpr std::string_view kSpelled = "[\\d.]+ ?[a-zA-Z]+(?:,? ?(?:and )?[\\d.]+ ?[a-zA-Z]+)*";
+constexpr std::string_view kNoLetters = "[^a-zA-Z\\x80-\\xff]*?";
 constexpr std::string_view kSpelledWide = "(?:[\\d.]+ ?[\\x80-\\xff]+ ?)+";  // "2分30秒"
 
 std::string value_pattern(std::string_view text, bool counter, Meaning meaning) {
@@ -123,8 +125,12 @@ struct Taken {
 /// One rule of the format: its pattern is made of the stretches of numbers, in their order.
 class RuleWriter {
  public:
-  RuleWriter(const LineShape& shape, std::vector<Taken> taken)
-      : shape_(shape), first_(shape.examples.front()), taken_(std::move(taken)) {}
+  /// `by_words`: the first word between two numbers counts, where it is the same on each line.
+  RuleWriter(const LineShape& shape, std::vector<Taken> taken, bool by_words)
+      : shape_(shape),
+        first_(shape.examples.front()),
+        taken_(std::move(taken)),
+        by_words_(by_words) {}
 
   /// Nothing where no text of its lines is long enough to search for.
   std::optional<Json> write() {
@@ -186,7 +192,7 @@ class RuleWriter {
   std::string evaluation_word(std::size_t i) {
     const std::size_t end = taken_[i].in(first_).end;
     word_ = first_word(first_.text, end);
-    return "[^a-zA-Z\\x80-\\xff]*?" + quoted(std::string_view(word_));
+    return std::string(kNoLetters) + quoted(std::string_view(word_));
   }
 
   std::string of_row() {
@@ -257,13 +263,27 @@ class RuleWriter {
     if (!plain || std::ranges::any_of(shape_.examples, [&](const ShapeLine& line) {
           return taken_[i].in(line).begin < taken_[i - 1].in(line).end || marks(line) != same;
         })) {
-      return ".*?";
+      return by_words_ ? word_between(i) : ".*?";
     }
     std::string out;
     for (const char c : text) {
       if (!is_blank(c)) out += quoted(std::string_view(&c, 1)) + " *";
     }
     return out.empty() ? " *" : " *" + out;
+  }
+
+  [[nodiscard]] std::string word_between(std::size_t i) const {
+    const auto word_of = [&](const ShapeLine& line) {
+      const std::size_t from = taken_[i - 1].in(line).end;
+      return first_word(std::string_view(line.text).substr(0, taken_[i].in(line).begin), from);
+    };
+    const std::string_view word = word_of(first_);
+    if (word.empty() || std::ranges::any_of(shape_.examples, [&](const ShapeLine& line) {
+          return word_of(line) != word;
+        })) {
+      return ".*?";
+    }
+    return std::string(kNoLetters) + quoted(word) + ".*?";
   }
 
   /// No letter or digit follows the number on any line.
@@ -340,6 +360,7 @@ class RuleWriter {
   const LineShape& shape_;
   const ShapeLine& first_;
   std::vector<Taken> taken_;
+  bool by_words_;
   std::string literal_;
   std::string word_;  ///< of evaluation, after the first counter
 };
@@ -424,15 +445,15 @@ std::vector<Taken> taken_of(const LineShape& shape, const ShapeMeaning& meaning)
 
 /// The rule of a shape, with its loss where that can be read.
 std::optional<Json> rule_of(const LineShape& shape, std::vector<Taken> taken,
-                            std::optional<std::size_t> loss) {
+                            std::optional<std::size_t> loss, bool by_words = false) {
   if (loss) {
     std::vector<Taken> with = taken;
     with.push_back({*loss, "loss", "", false, true});
-    auto rule = RuleWriter(shape, with).write();
+    auto rule = RuleWriter(shape, with, by_words).write();
     if (rule && reads(*rule, shape, with)) return rule;
   }
   if (taken.empty()) return std::nullopt;
-  auto rule = RuleWriter(shape, taken).write();
+  auto rule = RuleWriter(shape, taken, by_words).write();
   if (rule && reads(*rule, shape, taken)) return rule;
   return std::nullopt;
 }
@@ -774,6 +795,9 @@ class Induction {
     const ShapeMeaning& meaning = candidate.meaning;
     const auto loss = loss_of(shape);
     auto rule = rule_of(shape, taken_of(shape, meaning), loss);
+    if (rule && takes_no_time_for_one(*rule)) {
+      rule = rule_of(shape, taken_of(shape, meaning), loss, true);
+    }
     if (!rule) return std::nullopt;
     if (meaning.wraps) (*rule)["wraps"] = true;
     if (!meaning.step_is_epoch) (*rule)["counts_from"] = "first";
@@ -839,7 +863,8 @@ class Induction {
   [[nodiscard]] std::int64_t iterations_of_epoch() const {
     double found = 0;
     for (const LineShape& shape : shapes_.shapes()) {
-      if (shape.evaluation || shape.after_counter || shape.examples.size() < 2) continue;
+      // Rows and lines of evaluations have no plain key.
+      if (shape.plain_key.empty() || shape.examples.size() < 2) continue;
       auto of_shape = total_of_epoch(shape);
       if (!of_shape) of_shape = constant_of_epochs(shape);
       if (!of_shape && shape.counts() && !counts_on(shape)) of_shape = last_of_epoch(shape);
@@ -971,6 +996,32 @@ class Induction {
       out.push_back(std::move(*evaluated));
     }
     return out;
+  }
+
+  /// The rule takes for a time of another shape what is none: of "Epoch: 1/6 Train steps: 120 4.9s"
+  /// the time left of "Epoch: 1/6 Step: 3/120 ETA: 5.1s".
+  [[nodiscard]] bool takes_no_time_for_one(const Json& rule) const {
+    const re2::RE2 re2(rule["pattern"].get<std::string>(), re2::RE2::Latin1);
+    std::vector<re2::StringPiece> groups(static_cast<std::size_t>(re2.NumberOfCapturingGroups()) +
+                                         1);
+    const auto& names = re2.NamedCapturingGroups();
+    return std::ranges::any_of(shapes_.shapes(), [&](const LineShape& shape) {
+      const ShapeLine& line = shape.examples.front();
+      if (shape.head || !re2.Match(line.text, 0, line.text.size(), re2::RE2::UNANCHORED,
+                                   groups.data(), static_cast<int>(groups.size()))) {
+        return false;
+      }
+      return std::ranges::any_of(
+          std::array{"seconds", "seconds_per_iteration", "elapsed", "mean_so_far"},
+          [&](const char* name) {
+            const auto group = names.find(name);
+            if (group == names.end()) return false;
+            const char* const taken = groups[static_cast<std::size_t>(group->second)].data();
+            return std::ranges::none_of(line.numbers, [&](const LineNumber& number) {
+              return taken == line.text.data() + number.value_begin;
+            });
+          });
+    });
   }
 
   /// Most of the steps up are of one; launches and repeated lines part them.
