@@ -60,10 +60,11 @@ constexpr std::array<std::string_view, 4> kProgress = {"train", "training", "tra
 constexpr std::array<std::string_view, 8> kAfterCounters = {"no",    "nr", "num", "number",
                                                             "index", "id", "idx", "count"};
 constexpr auto kOfTraining = std::to_array<std::string_view>(
-    {"loss", "losses",     "lr",    "train",    "training", "trained", "grad",     "gnorm",
-     "ppl",  "perplexity", "acc",   "accuracy", "reward",   "return",  "learning", "kl",
-     "nll",  "损失",       "训练",  "損失",     "学習",     "손실",    "학습",     "err",
-     "elbo", "bpd",        "perda", "perte",    "verlust",  "strata",  "потери",   "обучение"});
+    {"loss",   "losses",   "lr",     "train",      "training", "trained",  "grad",
+     "gnorm",  "learn",    "ppl",    "perplexity", "acc",      "accuracy", "reward",
+     "return", "learning", "kl",     "nll",        "损失",     "训练",     "損失",
+     "学習",   "손실",     "학습",   "err",        "elbo",     "bpd",      "perda",
+     "perte",  "verlust",  "strata", "потери",     "обучение"});
 constexpr std::array<std::string_view, 22> kSequences = {
     "sample",    "samples", "example", "examples", "ex",        "seq",   "seqs", "sequence",
     "sequences", "sent",    "sents",   "sentence", "sentences", "img",   "imgs", "image",
@@ -236,11 +237,15 @@ Unit unit_at(std::string_view text) {
     next += 5;
   } else if (text.substr(next).starts_with(" / ")) {
     next += 3;
+  } else if (text.substr(next).starts_with(" for ") && next + 5 < text.size() &&
+             is_digit(text[next + 5])) {
+    next += 5;
   } else {
     next = 0;
   }
   const auto time = seconds_in(first);
-  // "sec/100 iters". Digits that no iteration follows are the next number: "41s/410s".
+  // "sec/100 iters", "sec for 50 iters". Digits that no iteration follows are the next number:
+  // "41s/410s".
   if (const std::size_t digits = text.find_first_not_of("0123456789", next);
       time && next != 0 && digits != std::string_view::npos && digits > next) {
     const double of_how_many = to_double(text.substr(next, digits - next)).value_or(0);
@@ -941,9 +946,9 @@ class Reader {
     return cursor.literal(" (") && cursor.number() && cursor.literal("%)]");
   }
 
-  /// "[50]\tl2: 0.04", "00000017) perceptual - 53.96", "40: 111.17, ", "350, train_loss=0.2587",
-  /// "333 154 Loss=0.02": a number at the front of the message, or two, with a mark or before a
-  /// name, before a value of several digits. The items of a list have none.
+  /// "[50]\tl2: 0.04", "00000017) perceptual - 53.96", "40: 111.17, ", "300:\tlearn: 0.62",
+  /// "350, train_loss=0.2587", "333 154 Loss=0.02": a number at the front of the message, or two,
+  /// with a mark or before a name, before a value of several digits. The items of a list have none.
   bool leads(LineNumber& found) const {
     const std::size_t first = message_begin();
     const bool bracket = line_[first] == '[' && first + 1 == found.value_begin;
@@ -958,6 +963,7 @@ class Reader {
         bracket ? rest.starts_with("]\t")
                 : rest.starts_with(") ") ||
                       (rest.starts_with(": ") && rest.size() > 2 && is_digit(rest[2])) ||
+                      (rest.starts_with(":\t") && named(rest, 2)) ||
                       (rest.starts_with(", ") && named(rest, 2)) || rest.starts_with(" | ") ||
                       rest.starts_with(" : ") || (rest.starts_with(" ") && named(rest, 1));
     const std::size_t point = rest.find('.');
