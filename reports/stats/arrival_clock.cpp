@@ -135,8 +135,12 @@ std::optional<ArrivalRate> counter_over_arrivals(const RunLog& log, const Window
     out.seconds = 0;
     return out;
   }
-  const double beyond =
-      static_cast<double>(records.back().step - records.front().step) - iterations;
+  // Where the window begins with the run no record is before it: its first one lies beyond too.
+  const bool has_front = begin < counts.first;
+  const std::int64_t front =
+      has_front ? records.front().step
+                : std::min(records.front().step, window.first_step.value_or(records.front().step));
+  const double beyond = static_cast<double>(records.back().step - front) - iterations;
   const double of_marks = std::hypot(first.width_s, last.width_s) / std::sqrt(12.0);
   out.resolution = (first.width_s + last.width_s) / out.seconds;
   out.error = std::hypot(of_marks, beyond * pace * variation_of_pace(marks)) /

@@ -167,6 +167,27 @@ TEST(ArrivalClock, BurstsAreFoundAndNeverTheDefault) {
   EXPECT_EQ(one->burst_share, 1);
 }
 
+// The record before the first mark is of the window where the window begins with the run.
+TEST(ArrivalClock, WhatTheFirstRecordTookIsInTheError) {
+  const auto ends = ends_of(100, [](int i) { return 0.5 + 0.2 * std::sin(i); });
+  RunLog log = watched(ends, 0.25, true);
+  for (Record& record : log.records) {
+    record.iterations = 10;
+    record.step *= 10;
+  }
+  Window window = window_of(0, 100);
+  window.first_step = 0;
+  window.last_step = 1000;
+  Window without = window;
+  without.first_step = 10;
+  const auto rate = counter_over_arrivals(log, window);
+  const auto rate_without = counter_over_arrivals(log, without);
+  ASSERT_TRUE(rate && rate_without);
+  EXPECT_EQ(rate->iterations, rate_without->iterations);
+  // Ten of a thousand steps, whose pace varies by a quarter or so.
+  EXPECT_GT(rate->error, rate_without->error + 0.001);
+}
+
 // Fast steps in a program that writes out each line, and evaluations between them.
 TEST(ArrivalClock, APauseIsNoBurst) {
   const auto ends = ends_of(3000, [](int i) { return i % 300 == 0 ? 3.0 : 0.01; });
