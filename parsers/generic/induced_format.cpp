@@ -1057,6 +1057,8 @@ class Induction {
       const auto loss = wants_loss ? loss_of(shape) : std::nullopt;
       ShapeTimes times;
       if (wants_time || wants_rate) times = companion_times(shape, of_each);
+      auto& each = times.seconds_per_iteration;
+      if (own.clock && !of_each && each && is_less_than_a_clock(shape, *each)) each.reset();
       if (!wants_time)
         times = {.rate =
                      wants_rate && counts_samples(shape, times.rate) ? times.rate : std::nullopt};

@@ -736,7 +736,7 @@ class Reader {
     judge(found, label, text);
     suffix_.reset();
     if (found.meaning == Meaning::other) return;
-    const std::size_t open = found.end + (line_.substr(found.end).starts_with(' ') ? 1 : 0);
+    const std::size_t open = std::min(line_.find_first_not_of(' ', found.end), line_.size());
     found.mean_follows = open + 1 < line_.size() && line_[open] == '(' && is_digit(line_[open + 1]);
     from_ = std::max(from_, found.end);
     at_ = std::max(at_, found.end);

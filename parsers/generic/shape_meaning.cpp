@@ -454,6 +454,7 @@ class Decision {
   std::optional<TimeKind> kind_of(std::size_t i, const Values& values) {
     const bool labelled = meaning(i) == Meaning::per_iteration ||
                           (out_.step_is_epoch && shape_.examples[0].at(i).of_epoch);
+    if (out_.times.clock && stride_ > 1 && is_less_than_a_clock(shape_, i)) return std::nullopt;
     if (!between_.empty()) {
       Values all, each;
       for (std::size_t k = 1; k < n_; ++k) {
@@ -583,6 +584,11 @@ std::optional<ShapeMeaning> meaning_of(const LineShape& shape) {
   auto out = Decision(of_one).decide();
   if (out && of_one.examples.size() < shape.examples.size()) out->rank = rank;
   return out;
+}
+
+bool is_less_than_a_clock(const LineShape& shape, std::size_t i) {
+  constexpr std::size_t kLinesThatShow = 8;  // over fewer, whole seconds are coarser than a meter
+  return shape.examples.size() >= kLinesThatShow && shape.examples.front().at(i).mean_follows;
 }
 
 ShapeTimes companion_times(const LineShape& shape, bool of_each) {
