@@ -8,6 +8,7 @@
 #include <cmath>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -532,6 +533,7 @@ class Induction {
       } else if (meaning->time_is_ambiguous && !meaning->times.any()) {
         settle_by_epochs(shape, *meaning);
       }
+      meaning->wraps = meaning->wraps || epochs_begin_where_it_goes_back(shape, *meaning);
       if (is_training(shape, *meaning)) candidates.push_back({&shape, *meaning});
     }
     if (candidates.empty() && of_one_line.size() == 1) candidates = std::move(of_one_line);
@@ -695,6 +697,34 @@ class Induction {
     return std::ranges::any_of(shapes_.shapes(), [&](const LineShape& other) {
       return &other != &shape && !other.plain_key.empty() && other.plain_key == shape.plain_key &&
              other.lines * kShare >= shape.lines;
+    });
+  }
+
+  /// Wherever the counter goes back, a line of its own has begun the next epoch:
+  /// "[GPU0] Epoch 1 Training ====".
+  [[nodiscard]] bool epochs_begin_where_it_goes_back(const LineShape& shape,
+                                                     const ShapeMeaning& meaning) const {
+    if (meaning.epoch || meaning.step_is_epoch || shape.has(Meaning::epoch)) return false;
+    bool goes_back = false;
+    for (std::size_t k = 1; k < shape.examples.size(); ++k) {
+      const ShapeLine &before = shape.examples[k - 1], &now = shape.examples[k];
+      if (now.at(meaning.step).value >= before.at(meaning.step).value) continue;
+      goes_back = true;
+      if (!epoch_begins_between(before.line, now.line)) return false;
+    }
+    return goes_back;
+  }
+
+  [[nodiscard]] bool epoch_begins_between(std::int64_t begin, std::int64_t end) const {
+    return std::ranges::any_of(shapes_.shapes(), [&](const LineShape& shape) {
+      const auto epoch = shape.place_of(Meaning::epoch);
+      if (!epoch || shape.has(Meaning::counter) || shape.has(Meaning::place)) return false;
+      double newest = std::numeric_limits<double>::infinity();  // before `begin`
+      for (const ShapeLine& line : shape.examples) {
+        if (line.line < begin) newest = line.at(*epoch).value;
+        if (line.line > begin && line.line < end && line.at(*epoch).value > newest) return true;
+      }
+      return false;
     });
   }
 
