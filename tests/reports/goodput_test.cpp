@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -114,6 +115,27 @@ TEST(GoodputTest, ARecordOfSeveralStepsIsLostInPart) {
   EXPECT_NEAR(of(*all, GoodputPart::lost), 6, 1e-9);
   EXPECT_FALSE(all->between_known);
   EXPECT_EQ(of(*all, GoodputPart::between), 0);
+}
+
+// transformers, Lightning: a bar of whole seconds, four steps in each.
+TEST(GoodputTest, ABarsElapsedTimeIsTheTimeOfItsSteps) {
+  const auto bar_of = [](double wall_s, std::int64_t first, std::int64_t last) {
+    auto job = job_of(wall_s, first, last);
+    job.log.clock_is_wall = false;
+    job.log.clock_resolution_s = 1;
+    for (Record& record : job.log.records) {
+      record.seconds = kUnknown;
+      record.time_s = std::floor(0.25 * static_cast<double>(record.step - first));
+    }
+    job.wall = {};
+    return job;
+  };
+  const auto all = goodput({bar_of(0, 0, 200), bar_of(0, 160, 400)});
+  ASSERT_TRUE(all);
+  EXPECT_NEAR(of(*all, GoodputPart::counted), 100, 1);
+  EXPECT_NEAR(of(*all, GoodputPart::lost), 10, 1);
+  EXPECT_EQ(of(*all, GoodputPart::stall), 0);
+  EXPECT_EQ(all->lost_steps, 40);
 }
 
 TEST(GoodputTest, JitterIsNoStallAndAJobWithoutAStepIsStartUp) {

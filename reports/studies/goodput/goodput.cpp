@@ -52,24 +52,40 @@ double iterations_of(const Record& record) {
   return static_cast<double>(std::max<std::int64_t>(1, record.iterations));
 }
 
+/// Whether the time of record i is taken from the clock: a wall clock holds what lies between the
+/// lines; a bar's elapsed time is taken where its steps have none of their own.
+bool is_by_clock(const RunLog& log, std::size_t i) {
+  const auto& records = log.records;
+  return i > 0 && records[i].time_s - records[i - 1].time_s >= 0 &&
+         (log.clock_is_wall || !(records[i].seconds > 0));
+}
+
 /// Seconds from record i - 1 to record i; the first one's own. NaN where it is unknown.
 double seconds_of(const RunLog& log, std::size_t i) {
   const auto& records = log.records;
-  if (i > 0) {
-    const double by_clock = records[i].time_s - records[i - 1].time_s;
-    if (log.clock_is_wall && by_clock >= 0) return by_clock;
-  }
+  if (is_by_clock(log, i)) return records[i].time_s - records[i - 1].time_s;
   return records[i].seconds;
 }
 
-/// Of an iteration, over all jobs.
+/// Of an iteration, over all jobs. Steps that a clock of whole seconds does not resolve are taken
+/// together.
 double median_iteration(const std::vector<JobLog>& jobs) {
+  constexpr double kStepsOfTheClock = 5;
   std::vector<double> all;
   for (const auto& job : jobs) {
+    double seconds = 0, iterations = 0;
     for (std::size_t i = 0; i < job.log.records.size(); ++i) {
-      const double seconds = seconds_of(job.log, i);
-      if (seconds > 0) all.push_back(seconds / iterations_of(job.log.records[i]));
+      const double took = seconds_of(job.log, i);
+      if (!(took >= 0)) continue;
+      seconds += took;
+      iterations += iterations_of(job.log.records[i]);
+      const bool resolved =
+          !is_by_clock(job.log, i) || !(seconds < kStepsOfTheClock * job.log.clock_resolution_s);
+      if (!(seconds > 0) || !resolved) continue;
+      all.push_back(seconds / iterations);
+      seconds = iterations = 0;
     }
+    if (all.empty() && seconds > 0) all.push_back(seconds / iterations);
   }
   return all.empty() ? kUnknown : median(all);
 }
