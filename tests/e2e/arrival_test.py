@@ -17,6 +17,7 @@ import unittest
 BERTBENCH, SOURCE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 TRAINER = os.path.join(SOURCE, "tests/e2e/own_trainer/count.py")
 NEAR = 0.05  # of the trainer's own clock, on a machine with other work
+ENOUGH_ARRIVALS = 6  # for a rate: two marks and what a busy machine leaves out
 
 
 class Arrival(unittest.TestCase):
@@ -89,10 +90,10 @@ class Arrival(unittest.TestCase):
                  sys.executable, TRAINER, "--clock", self.path("clock.txt")]
         with subprocess.Popen(words, cwd=self.folder, env=self.variables, stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL) as harness:
-            while harness.poll() is None and not self.recorded():
+            while harness.poll() is None and len(self.recorded()) < ENOUGH_ARRIVALS:
                 time.sleep(0.02)
             harness.send_signal(signal.SIGKILL)
-        self.assertGreater(len(self.recorded()), 0)
+        self.assertGreaterEqual(len(self.recorded()), ENOUGH_ARRIVALS)
         # The attempt that the harness left counts by what its log covers.
         trial = self.sweep()
         self.assertEqual(trial["estimator"], "arrival")
