@@ -1,4 +1,6 @@
 // bertbench doctor: what would spoil a measurement on this machine, or on the nodes of a launcher.
+#include "harness/sweep/plan/doctor.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,9 +13,8 @@
 #include "harness/cli/help.h"
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
+#include "harness/sweep/execute/node_probe.h"
 #include "harness/sweep/execute/preflight.h"
-#include "harness/sweep/observe/environment.h"
-#include "harness/sweep/observe/node_probe.h"
 #include "harness/sweep/process/folder.h"
 #include "parsers/core/text.h"
 #include "reports/output/table.h"

@@ -1,6 +1,6 @@
-// AttemptRunner: where the attempts of a sweep run, as processes of this machine (LocalAttempts) or
-// as jobs of a queue (BatchJobs). One loop drives either: start what there is room for, poll, until
-// nothing waits and nothing runs.
+// AttemptRunner: where the attempts of a sweep run, as processes of this machine
+// (local_attempts.cpp) or as jobs of a queue (batch_jobs.cpp). One loop drives either: start what
+// there is room for, poll, until nothing waits and nothing runs.
 #pragma once
 
 #include <chrono>

@@ -15,9 +15,9 @@
 
 #include "harness/sweep/config/config.h"
 #include "harness/sweep/config/workload.h"
+#include "harness/sweep/execute/node_probe.h"
 #include "harness/sweep/execute/open_attempt.h"
 #include "harness/sweep/journal/journal.h"
-#include "harness/sweep/observe/node_probe.h"
 #include "harness/sweep/observe/node_telemetry.h"
 #include "harness/sweep/plan/launcher.h"
 #include "harness/sweep/plan/plan.h"

@@ -20,7 +20,7 @@ inline constexpr double kPreflightSkew_s = 0.5;
 /// Name of the file of a run folder that keeps a preflight.
 inline constexpr const char* kPreflightFile = "preflight.json";
 
-/// What the probe of one node measured (observe/node_probe.h).
+/// What the probe of one node measured (node_probe.h).
 struct NodeReading {
   std::int64_t node = 0;
   std::string host;

@@ -107,10 +107,8 @@ class Sweep {
 
   Result<std::unique_ptr<AttemptRunner>> make_runner() {
     const auto* batch = sweep_.launcher.queue();
-    if (!batch) return std::make_unique<LocalAttempts>(sweep_, queue_, placement_);
-    auto jobs = std::make_unique<BatchJobs>(sweep_, queue_, placement_, *batch);
-    if (auto done = jobs->adopt(std::move(jobs_)); !done) return tl::unexpected(done.error());
-    return jobs;
+    if (!batch) return make_local_attempts(sweep_, queue_, placement_);
+    return make_batch_jobs(sweep_, queue_, placement_, *batch, std::move(jobs_));
   }
 
   Result<void> launch_between_hooks() {

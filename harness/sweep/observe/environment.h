@@ -1,12 +1,10 @@
-// Facts about this machine, and what would spoil a measurement on it.
+// Facts about this machine.
 #pragma once
 
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <set>
 #include <string>
-#include <string_view>
-#include <vector>
 
 namespace bertbench {
 
@@ -26,20 +24,6 @@ nlohmann::ordered_json capture_environment(const EnvironmentOptions& options = {
 /// to value, or to a list where logs differ. GPU names are left out.
 void add_software(nlohmann::ordered_json& environment,
                   const std::map<std::string, std::set<std::string>>& versions);
-
-enum class Severity { ok, info, warning };
-
-struct DoctorFinding {
-  Severity severity = Severity::ok;
-  std::string subject;  ///< "governor", "load", "threads", "clock source" ...
-  std::string text;     ///< what was found
-  std::string advice;   ///< what to do about it; empty when ok
-};
-
-std::string_view name(Severity severity);
-
-/// Checks of this machine, worst first. `path`: where a sweep would write (free space).
-std::vector<DoctorFinding> doctor(const std::string& path = ".");
 
 /// Cores this process may use (affinity mask and cgroup quota, rounded up), at least 1.
 int usable_cores();

@@ -1,4 +1,4 @@
-#include "harness/sweep/observe/node_probe.h"
+#include "harness/sweep/execute/node_probe.h"
 
 #include <unistd.h>
 
@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/sweep/observe/environment.h"
 #include "harness/sweep/observe/speed_probe.h"
+#include "harness/sweep/plan/doctor.h"
 #include "harness/sweep/process/proc_fs.h"
 #include "parsers/core/median.h"
 #include "parsers/core/text.h"
