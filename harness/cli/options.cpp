@@ -136,6 +136,14 @@ Option add_kinds(CommandLine& line, std::vector<WorkKind>& kinds) {
       .default_text("training, or inference where there is none");
 }
 
+void add_format(CommandLine& line, std::string& format, std::string& format_file) {
+  line.add_text("--format", format, "NAME", "Log format, as in `bertbench list formats`.")
+      .default_text("auto");
+  line.add_text(
+      "--format-file", format_file, "FILE",
+      "A log format of your own: literals and RE2 patterns in JSON, see docs/formats.md.");
+}
+
 Option add_flops_formula(CommandLine& line, std::string& formula, const std::string& default_text) {
   return line
       .add_value(

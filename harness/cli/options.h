@@ -32,6 +32,9 @@ Option add_window(CommandLine& line, std::optional<WindowRule>& rule,
 /// another word.
 Option add_kinds(CommandLine& line, std::vector<WorkKind>& kinds);
 
+/// --format and --format-file: a known format's name, and the file of the user's own.
+void add_format(CommandLine& line, std::string& format, std::string& format_file);
+
 /// --flops-formula: a key of flops_formulas().
 Option add_flops_formula(CommandLine& line, std::string& formula, const std::string& default_text);
 

@@ -2,6 +2,8 @@
 
 #include <string_view>
 
+#include "parsers/core/each_fact.h"
+
 namespace bertbench {
 namespace {
 
@@ -76,15 +78,9 @@ std::optional<std::int64_t> Facts::sequences_per_optimizer_step() const {
 
 Facts merge_facts(const Facts& better, const Facts& worse, std::vector<Notice>& notices) {
   Facts out = better;
-  merge_fact("framework", out.framework, worse.framework, notices);
-  merge_fact("model", out.model, worse.model, notices);
-  merge_fact("precision", out.precision, worse.precision, notices);
-  merge_fact("sequence_length", out.sequence_length, worse.sequence_length, notices);
-  merge_fact("micro_batch_size", out.micro_batch_size, worse.micro_batch_size, notices);
-  merge_fact("gradient_accumulation_steps", out.gradient_accumulation_steps,
-             worse.gradient_accumulation_steps, notices);
-  merge_fact("nodes", out.nodes, worse.nodes, notices);
-  merge_fact("gpus_per_node", out.gpus_per_node, worse.gpus_per_node, notices);
+  for_each_fact(out, worse, [&](const char* name, auto& ours, const auto& theirs) {
+    merge_fact(name, ours, theirs, notices);
+  });
   merge_fact("world_size", out.world_size, worse.world_size, notices);
   merge_fact("global_batch_size", out.global_batch_size, worse.global_batch_size, notices);
   for (const auto& [name, value] : worse.axes) {

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "parsers/core/each_fact.h"
 #include "reports/model/fields.h"
 
 namespace bertbench {
@@ -226,14 +227,9 @@ class Hash {
 std::size_t hash_of(const MeasuredLog& log) {
   const Identity& id = log.identity;
   Hash hash;
-  hash.add(id.framework);
-  hash.add(id.model);
-  hash.add(id.precision);
-  for (const auto& number :
-       {id.sequence_length, id.micro_batch_size, id.gradient_accumulation_steps, id.nodes,
-        id.gpus_per_node, log.world_size, log.global_batch_size}) {
-    hash.add(number);
-  }
+  for_each_fact(id, id, [&](const char*, const auto& fact, const auto&) { hash.add(fact); });
+  hash.add(log.world_size);
+  hash.add(log.global_batch_size);
   for (const auto& [axis, value] : id.axes) {
     hash.add(axis);
     hash.add(value);

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "parsers/core/each_fact.h"
 #include "parsers/core/parallel.h"
 #include "parsers/core/text.h"
 #include "parsers/core/topology.h"
@@ -76,35 +77,19 @@ class GroupedCells final : public CellSource {
   Relations found_;
 };
 
-template <class T>
-bool agree(const std::optional<T>& a, const std::optional<T>& b) {
-  return !a || !b || *a == *b;
-}
-
 // No fact known on both sides differs.
 bool compatible(const Identity& a, const Identity& b) {
-  return agree(a.framework, b.framework) && agree(a.model, b.model) &&
-         agree(a.precision, b.precision) && agree(a.sequence_length, b.sequence_length) &&
-         agree(a.micro_batch_size, b.micro_batch_size) &&
-         agree(a.gradient_accumulation_steps, b.gradient_accumulation_steps) &&
-         agree(a.nodes, b.nodes) && agree(a.gpus_per_node, b.gpus_per_node) &&
-         (a.axes == b.axes || a.axes.empty() || b.axes.empty());
-}
-
-template <class T>
-void fill(std::optional<T>& to, const std::optional<T>& from) {
-  if (!to) to = from;
+  bool agree = a.axes == b.axes || a.axes.empty() || b.axes.empty();
+  for_each_fact(a, b, [&](const char*, const auto& one, const auto& other) {
+    agree = agree && (!one || !other || *one == *other);
+  });
+  return agree;
 }
 
 void fill_identity(Identity& to, const Identity& from) {
-  fill(to.framework, from.framework);
-  fill(to.model, from.model);
-  fill(to.precision, from.precision);
-  fill(to.sequence_length, from.sequence_length);
-  fill(to.micro_batch_size, from.micro_batch_size);
-  fill(to.gradient_accumulation_steps, from.gradient_accumulation_steps);
-  fill(to.nodes, from.nodes);
-  fill(to.gpus_per_node, from.gpus_per_node);
+  for_each_fact(to, from, [](const char*, auto& fact, const auto& other) {
+    if (!fact) fact = other;
+  });
   if (to.axes.empty()) to.axes = from.axes;
 }
 

@@ -235,27 +235,12 @@ class PairedGate {
       return;
     }
     out.median_new = median(now.values);
-    out.reasons = differences(now, base);
+    out.reasons = sample_differences(now, base, options_);
     if (!out.reasons.empty()) {
       out.verdict = Verdict::not_comparable;
       return;
     }
     pair_up(cell, partner, out);
-  }
-
-  [[nodiscard]] std::vector<Notice> differences(const CellSample& now,
-                                                const CellSample& base) const {
-    std::vector<Notice> out;
-    const auto differ = [&](const std::string& key, const std::string& a, const std::string& b) {
-      if (a == b || allowed(options_, key)) return;
-      out.push_back(make_notice(NoticeCode::context_forbids, 0, key, a, b));
-    };
-    if (now.unit != base.unit) {
-      out.push_back(make_notice(NoticeCode::unit_differs, 0, now.unit, base.unit));
-    }
-    differ("estimator", now.estimator, base.estimator);
-    differ("window", now.window, base.window);
-    return out;
   }
 
   void pair_up(const Cell& cell, const Cell& partner, CellVerdict& out) {
@@ -292,18 +277,11 @@ class PairedGate {
     for (const auto& [variant, points] : others_) {
       for (const Cell& cell : result_.cells) {
         if (variant_of(cell) != base_ || points.contains(point_of(cell))) continue;
-        const CellSample sample = sample_of(cell);
-        CellVerdict& out = report_.cells.emplace_back();
+        CellVerdict& out = report_.cells.emplace_back(missing_cell(cell));
         Identity identity = cell.identity;
         identity.axes[kVariantAxis] = variant;
         out.key = identity.key();
-        out.kind = cell.kind;
         out.variant = variant;
-        out.verdict = Verdict::missing;
-        out.n_base = static_cast<int>(sample.values.size());
-        out.unit = sample.unit;
-        if (!sample.values.empty()) out.reference = median(sample.values);
-        out.reasons = {make_notice(NoticeCode::not_in_result, 0)};
       }
     }
   }

@@ -7,8 +7,8 @@
 
 #include "parsers/core/step_parts.h"
 #include "reports/gate/verdict_words.h"
-#include "reports/stats/gate_noise.h"
 #include "reports/stats/multiple_testing.h"
+#include "reports/stats/power.h"
 #include "reports/stats/rank_test.h"
 #include "reports/stats/signed_rank.h"
 #include "reports/stats/summary.h"

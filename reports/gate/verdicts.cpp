@@ -13,8 +13,8 @@
 #include "reports/gate/shared_shift.h"
 #include "reports/gate/verdict_words.h"
 #include "reports/model/cell_match.h"
-#include "reports/stats/gate_noise.h"
 #include "reports/stats/multiple_testing.h"
+#include "reports/stats/power.h"
 #include "reports/stats/rank_test.h"
 #include "reports/stats/summary.h"
 
@@ -75,20 +75,20 @@ std::vector<Notice> compare_environments(const ResultSet& result, const ResultSe
   return forbidden;
 }
 
+void add_difference(const std::string& key, const std::string& now, const std::string& base,
+                    const GateOptions& options, std::vector<Notice>& forbidden) {
+  if (now == base || allowed(options, key)) return;
+  forbidden.push_back(make_notice(NoticeCode::context_forbids, 0, key, now, base));
+}
+
 // What the numbers of the two cells rest on.
 std::vector<Notice> compare_samples(const Cell& now_cell, const CellSample& now,
                                     const Cell& base_cell, const CellSample& base,
                                     const GateOptions& options) {
-  std::vector<Notice> forbidden;
+  std::vector<Notice> forbidden = sample_differences(now, base, options);
   const auto differ = [&](const std::string& key, const std::string& a, const std::string& b) {
-    if (a == b || allowed(options, key)) return;
-    forbidden.push_back(make_notice(NoticeCode::context_forbids, 0, key, a, b));
+    add_difference(key, a, b, options, forbidden);
   };
-  if (now.unit != base.unit) {
-    forbidden.push_back(make_notice(NoticeCode::unit_differs, 0, now.unit, base.unit));
-  }
-  differ("estimator", now.estimator, base.estimator);
-  differ("window", now.window, base.window);
   differ("emulated", now_cell.emulated ? "yes" : "no", base_cell.emulated ? "yes" : "no");
   if (!now_cell.gpu.empty() && !base_cell.gpu.empty()) differ("gpu", now_cell.gpu, base_cell.gpu);
   for (const auto& difference : context_differences(now_cell, base_cell)) {
@@ -305,15 +305,7 @@ class Gate {
     if (runs_.empty()) return;
     for (const Cell& cell : runs_.back()->cells) {
       if (seen_.contains(&cell)) continue;
-      const CellSample sample = sample_of(cell);
-      CellVerdict& out = report_.cells.emplace_back();
-      out.key = cell.key;
-      out.kind = cell.kind;
-      out.verdict = Verdict::missing;
-      out.n_base = static_cast<int>(sample.values.size());
-      out.unit = sample.unit;
-      if (!sample.values.empty()) out.reference = median(sample.values);
-      out.reasons = {make_notice(NoticeCode::not_in_result, 0)};
+      report_.cells.push_back(missing_cell(cell));
     }
   }
 
@@ -412,6 +404,30 @@ class Gate {
 bool allowed(const GateOptions& options, const std::string& key) {
   return std::ranges::any_of(options.allow_context,
                              [&](const std::string& name) { return name == key || name == "all"; });
+}
+
+std::vector<Notice> sample_differences(const CellSample& now, const CellSample& base,
+                                       const GateOptions& options) {
+  std::vector<Notice> out;
+  if (now.unit != base.unit) {
+    out.push_back(make_notice(NoticeCode::unit_differs, 0, now.unit, base.unit));
+  }
+  add_difference("estimator", now.estimator, base.estimator, options, out);
+  add_difference("window", now.window, base.window, options, out);
+  return out;
+}
+
+CellVerdict missing_cell(const Cell& cell) {
+  const CellSample sample = sample_of(cell);
+  CellVerdict out;
+  out.key = cell.key;
+  out.kind = cell.kind;
+  out.verdict = Verdict::missing;
+  out.n_base = static_cast<int>(sample.values.size());
+  out.unit = sample.unit;
+  if (!sample.values.empty()) out.reference = median(sample.values);
+  out.reasons = {make_notice(NoticeCode::not_in_result, 0)};
+  return out;
 }
 
 std::string_view name(Verdict verdict) {

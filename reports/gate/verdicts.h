@@ -14,6 +14,7 @@
 #include "reports/gate/parts_gate.h"
 #include "reports/gate/verdict.h"
 #include "reports/gate/waivers.h"
+#include "reports/model/cell_match.h"
 #include "reports/model/result_set.h"
 
 namespace bertbench {
@@ -30,6 +31,9 @@ struct GateOptions {
 
 /// A difference in this key of the context is allowed.
 [[nodiscard]] bool allowed(const GateOptions& options, const std::string& key);
+/// Why the numbers of two cells do not compare: unit, estimator or window differ.
+[[nodiscard]] std::vector<Notice> sample_differences(const CellSample& now, const CellSample& base,
+                                                     const GateOptions& options);
 
 /// Names of the nodes that a flagged cell was measured on at first and again; empty: not known.
 struct RerunNodes {
@@ -99,6 +103,9 @@ struct CellVerdict {
   /// A regression at first, which the rerun did not repeat.
   [[nodiscard]] bool cleared() const { return rerun && speed == Verdict::pass && !part_flagged(); }
 };
+
+/// The verdict of a cell of the base that was not measured.
+[[nodiscard]] CellVerdict missing_cell(const Cell& cell);
 
 /// The name of the verdict; of a waived one "regression (waived)".
 [[nodiscard]] std::string verdict_text(const CellVerdict& cell);

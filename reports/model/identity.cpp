@@ -1,5 +1,6 @@
 #include "reports/model/identity.h"
 
+#include "parsers/core/each_fact.h"
 #include "parsers/core/trainer_options.h"
 
 namespace bertbench {
@@ -45,14 +46,7 @@ std::optional<std::int64_t> Identity::global_batch_size() const {
 
 Identity identity_of(const Facts& facts) {
   Identity identity;
-  identity.framework = facts.framework.value;
-  identity.model = facts.model.value;
-  identity.precision = facts.precision.value;
-  identity.sequence_length = facts.sequence_length.value;
-  identity.micro_batch_size = facts.micro_batch_size.value;
-  identity.gradient_accumulation_steps = facts.gradient_accumulation_steps.value;
-  identity.nodes = facts.nodes.value;
-  identity.gpus_per_node = facts.gpus_per_node.value;
+  for_each_fact(identity, facts, [](const char*, auto& to, const auto& fact) { to = fact.value; });
   identity.axes = facts.axes;
   return identity;
 }

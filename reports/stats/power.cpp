@@ -4,7 +4,6 @@
 #include <cmath>
 #include <span>
 
-#include "reports/stats/gate_noise.h"
 #include "reports/stats/normals.h"
 #include "reports/stats/rank_test.h"
 #include "reports/stats/summary.h"
@@ -140,6 +139,13 @@ std::optional<std::size_t> trials_for_loss(GateModel gate, double loss, double p
     if (detection_power(gate, loss, draws) >= power) return n;
   }
   return std::nullopt;
+}
+
+double gate_noise(std::span<const double> pooled, std::span<const double> medians,
+                  double reference) {
+  constexpr double kSigmas = 3;
+  if (medians.size() >= kRunsForNoise) return kSigmas * standard_deviation(medians) / reference;
+  return kSigmas * kMadToSigma * median_absolute_deviation(pooled) / median(pooled);
 }
 
 }  // namespace bertbench

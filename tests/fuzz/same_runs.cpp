@@ -4,6 +4,7 @@
 #include <optional>
 #include <tuple>
 
+#include "parsers/core/each_fact.h"
 #include "parsers/core/text.h"
 
 namespace bertbench::fuzz {
@@ -27,13 +28,12 @@ bool same(const Record& a, const Record& b) {
 }
 
 bool same(const Facts& a, const Facts& b) {
-  return same(a.framework, b.framework) && same(a.model, b.model) &&
-         same(a.precision, b.precision) && same(a.sequence_length, b.sequence_length) &&
-         same(a.micro_batch_size, b.micro_batch_size) &&
-         same(a.gradient_accumulation_steps, b.gradient_accumulation_steps) &&
-         same(a.nodes, b.nodes) && same(a.gpus_per_node, b.gpus_per_node) &&
-         same(a.world_size, b.world_size) && same(a.global_batch_size, b.global_batch_size) &&
-         a.axes == b.axes && a.versions == b.versions;
+  bool all = same(a.world_size, b.world_size) && same(a.global_batch_size, b.global_batch_size) &&
+             a.axes == b.axes && a.versions == b.versions;
+  for_each_fact(a, b, [&](const char*, const auto& one, const auto& other) {
+    all = all && same(one, other);
+  });
+  return all;
 }
 
 bool same(const std::optional<Stated>& a, const std::optional<Stated>& b) {

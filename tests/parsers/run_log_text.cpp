@@ -3,6 +3,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "parsers/core/each_fact.h"
+
 namespace bertbench {
 namespace {
 
@@ -50,14 +52,8 @@ nlohmann::ordered_json to_test_json(const RunLog& run) {
   put(json, "clock_resolution_s", run.clock_resolution_s);
   json["clock_is_wall"] = run.clock_is_wall;
   Json& facts = json["facts"] = Json::object();
-  put(facts, "framework", run.facts.framework);
-  put(facts, "model", run.facts.model);
-  put(facts, "precision", run.facts.precision);
-  put(facts, "sequence_length", run.facts.sequence_length);
-  put(facts, "micro_batch_size", run.facts.micro_batch_size);
-  put(facts, "gradient_accumulation_steps", run.facts.gradient_accumulation_steps);
-  put(facts, "nodes", run.facts.nodes);
-  put(facts, "gpus_per_node", run.facts.gpus_per_node);
+  for_each_fact(run.facts, run.facts,
+                [&](const char* key, const auto& fact, const auto&) { put(facts, key, fact); });
   put(facts, "world_size", run.facts.world_size);
   put(facts, "global_batch_size", run.facts.global_batch_size);
   if (run.summary) {

@@ -24,12 +24,13 @@
 #include "harness/cli/inputs.h"
 #include "harness/cli/number_text.h"
 #include "harness/cli/options.h"
-#include "harness/cli/ordered_work.h"
 #include "harness/cli/output.h"
 #include "harness/cli/progress.h"
 #include "harness/cli/result_view.h"
+#include "parsers/core/each_fact.h"
 #include "parsers/core/error.h"
 #include "parsers/core/facts.h"
+#include "parsers/core/parallel.h"
 #include "parsers/core/run_log.h"
 #include "parsers/core/text.h"
 #include "parsers/core/window_rule.h"
@@ -97,20 +98,10 @@ Shard take_shard(Inputs& inputs, const ShardName& shard) {
 /// Facts of the command line by the names of their options.
 std::map<std::string, std::string> facts_as_options(const Facts& facts) {
   std::map<std::string, std::string> out;
-  const auto text = [&](const char* name, const Fact<std::string>& fact) {
-    if (fact.known()) out[name] = *fact.value;
-  };
-  const auto number = [&](const char* name, const Fact<std::int64_t>& fact) {
-    if (fact.known()) out[name] = std::to_string(*fact.value);
-  };
-  text("framework", facts.framework);
-  text("model", facts.model);
-  text("precision", facts.precision);
-  number("sequence-length", facts.sequence_length);
-  number("micro-batch-size", facts.micro_batch_size);
-  number("gradient-accumulation-steps", facts.gradient_accumulation_steps);
-  number("nodes", facts.nodes);
-  number("gpus-per-node", facts.gpus_per_node);
+  for_each_fact(facts, facts, [&](std::string name, const auto& fact, const auto&) {
+    std::ranges::replace(name, '_', '-');
+    if (fact.known()) out[name] = fmt::format("{}", *fact.value);
+  });
   return out;
 }
 
@@ -798,11 +789,7 @@ CommandRun declare(CommandLine& line) {
   auto options = std::make_shared<Options>();
   line.add_arguments("PATH", options->paths,
                      "Logs, folders that are searched for logs, or - for stdin; .gz and .zst too.");
-  line.add_text("--format", options->format, "NAME", "Log format, as in `bertbench list formats`.")
-      .default_text("auto");
-  line.add_text(
-      "--format-file", options->format_file, "FILE",
-      "A log format of your own: literals and RE2 patterns in JSON, see docs/formats.md.");
+  add_format(line, options->format, options->format_file);
   add_facts(line, options->facts);
   add_window(line, options->window, "auto");
   line.add_text(

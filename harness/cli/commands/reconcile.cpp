@@ -323,11 +323,7 @@ CommandRun declare(CommandLine& line) {
             "Applied updates of the whole run, where no log prints them.");
   add_count(line, "--sequences", reconcile.sequences, 1, "Sequences of the whole run, likewise.");
   add_positive(line, "--total-seconds", reconcile.seconds, "S", "Time of the whole run, likewise.");
-  line.add_text("--format", options->format, "NAME", "Log format, as in `bertbench list formats`.")
-      .default_text("auto");
-  line.add_text(
-      "--format-file", options->format_file, "FILE",
-      "A log format of your own: literals and RE2 patterns in JSON, see docs/formats.md.");
+  add_format(line, options->format, options->format_file);
   add_facts(line, reconcile.given);
   add_window(line, options->window, "auto");
   add_output(line, options->output, "Write the JSON form to FILE (-: stdout).");

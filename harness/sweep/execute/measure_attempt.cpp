@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "parsers/core/each_fact.h"
 #include "reports/measure/deduced_facts.h"
 #include "reports/measure/measure.h"
 #include "reports/output/iterations.h"
@@ -58,18 +59,10 @@ void conceal_in(Trial& trial, const Secrets& secrets) {
 
 Facts facts_of(const PlannedCell& cell) {
   Facts facts;
-  const auto source = FactSource::command_line;
   const auto& id = cell.identity;
-  if (id.framework) facts.framework.set(*id.framework, source);
-  if (id.model) facts.model.set(*id.model, source);
-  if (id.precision) facts.precision.set(*id.precision, source);
-  if (id.sequence_length) facts.sequence_length.set(*id.sequence_length, source);
-  if (id.micro_batch_size) facts.micro_batch_size.set(*id.micro_batch_size, source);
-  if (id.gradient_accumulation_steps) {
-    facts.gradient_accumulation_steps.set(*id.gradient_accumulation_steps, source);
-  }
-  if (id.nodes) facts.nodes.set(*id.nodes, source);
-  if (id.gpus_per_node) facts.gpus_per_node.set(*id.gpus_per_node, source);
+  for_each_fact(facts, id, [](const char*, auto& to, const auto& known) {
+    if (known) to.set(*known, FactSource::command_line);
+  });
   facts.axes = id.axes;
   facts.axes.erase("seed");  // of a trial of its own the cell says only that
   return facts;

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <thread>
 
-#include "harness/cli/ordered_work.h"
+#include "parsers/core/parallel.h"
 #include "tests/harness/cli/cli_fixture.h"
 
 namespace bertbench::test {
