@@ -173,10 +173,34 @@ TEST_F(Input, IsAnErrorThatSaysWhereAndWhatToDo) {
   for (unsigned i = 0; i < 300'000; ++i) noise.push_back(static_cast<char>(i * 7919u >> 3));
   const auto binary = read_log(put("noise.bin", noise), {});
   ASSERT_FALSE(binary);
-  EXPECT_THAT(binary.error().message(), HasSubstr("no line is of any known format"));
-  EXPECT_THAT(binary.error().hint, HasSubstr("list formats"));
+  EXPECT_THAT(binary.error().message(), HasSubstr("is a binary file and no log"));
   const auto prose = read_log(put("prose.txt", "training went well\nloss was low\n"), {});
-  EXPECT_FALSE(prose);
+  ASSERT_FALSE(prose);
+  EXPECT_THAT(prose.error().message(), HasSubstr("no line is of any known format"));
+  EXPECT_THAT(prose.error().hint, HasSubstr("list formats"));
+}
+
+TEST_F(Input, IsNoProgramThatHoldsTheTextOfALog) {
+  // The head of an ELF file, whose data hold what a log prints.
+  std::string program(
+      "\x7f"
+      "ELF\2\1\1\0\0\0\0\0\0\0\0\0\3\0>\0\1\0\0\0",
+      24);
+  for (int i = 0; i < 400; ++i) program += program.substr(0, 24);
+  program += '\n' + sample();
+  const auto runs = read_log(put("trainer", program), {});
+  ASSERT_FALSE(runs);
+  EXPECT_THAT(runs.error().message(), HasSubstr("is a binary file and no log"));
+  ReadOptions in_chunks;
+  in_chunks.threads = 2;
+  in_chunks.chunk = 4'096;
+  EXPECT_FALSE(read_log(put("trainer", program), in_chunks));
+  // What a machine that went down leaves in a log.
+  const std::string damaged = std::string(3'000, '\0') + "\n" + sample();
+  const auto log = read_log(put("damaged.log", damaged), {});
+  ASSERT_TRUE(log);
+  EXPECT_EQ(log->at(0).records.size(),
+            read_log(put("whole.log", sample()), {})->at(0).records.size());
 }
 
 TEST_F(Input, NeedsReadPermission) {
