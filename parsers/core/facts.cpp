@@ -1,6 +1,8 @@
 #include "parsers/core/facts.h"
 
+#include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "parsers/core/each_fact.h"
 
@@ -34,6 +36,48 @@ void merge_fact(const char* name, Fact<T>& better, const Fact<T>& worse,
     notices.push_back(make_notice(NoticeCode::facts_disagree, 0, name, text_of(*better.value),
                                   source_name(better.source), text_of(*worse.value),
                                   source_name(worse.source)));
+  }
+}
+
+bool disagree(const Fact<std::int64_t>& a, const Fact<std::int64_t>& b) {
+  return a.known() && b.known() && *a.value != *b.value;
+}
+
+/// The same of the number of GPUs, where one source has it and the other nodes or GPUs per node
+/// that do not make it: `--nodes 2` for a log of one GPU, a log of one GPU in the folder 4n8g.
+void merge_worlds(const Facts& better, const Facts& worse, Facts& out,
+                  std::vector<Notice>& notices) {
+  if (disagree(better.nodes, worse.nodes) || disagree(better.gpus_per_node, worse.gpus_per_node) ||
+      disagree(better.world_size, worse.world_size) || !out.world_size.known()) {
+    return;  // reported, or nothing to compare with
+  }
+  const auto states_ranks = [](const Facts& facts) {
+    return facts.nodes.known() || facts.gpus_per_node.known() || facts.world_size.known();
+  };
+  if (!states_ranks(better) || !states_ranks(worse)) return;
+  const std::int64_t stated = *out.world_size.value;
+  const std::string_view source = source_name(out.world_size.source);
+  const auto add = [&](const auto&... values) {
+    notices.push_back(make_notice(NoticeCode::facts_disagree, 0, values...));
+  };
+  if (out.nodes.known() && out.gpus_per_node.known()) {
+    const std::int64_t product = out.world().value_or(stated);
+    if (product == stated) return;
+    const auto of = std::min(out.nodes.source, out.gpus_per_node.source);
+    if (better.world_size.known() && of > better.world_size.source) {
+      add("world_size", text_of(stated), source, text_of(product), source_name(of));
+      out.nodes = better.nodes;
+      out.gpus_per_node = better.gpus_per_node;
+    } else {
+      add("world_size", text_of(product), source_name(of), text_of(stated), source);
+    }
+    return;
+  }
+  for (const auto& [name, part] :
+       {std::pair{"nodes", &out.nodes}, std::pair{"gpus_per_node", &out.gpus_per_node}}) {
+    if (!part->known() || stated % *part->value == 0) continue;
+    add(name, text_of(*part->value), source_name(part->source),
+        "of " + text_of(stated) + " GPUs in all", source);
   }
 }
 
@@ -82,6 +126,7 @@ Facts merge_facts(const Facts& better, const Facts& worse, std::vector<Notice>& 
     merge_fact(name, ours, theirs, notices);
   });
   merge_fact("world_size", out.world_size, worse.world_size, notices);
+  merge_worlds(better, worse, out, notices);
   merge_fact("global_batch_size", out.global_batch_size, worse.global_batch_size, notices);
   for (const auto& [name, value] : worse.axes) {
     const auto [at, fresh] = out.axes.emplace(name, value);

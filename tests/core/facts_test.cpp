@@ -99,5 +99,34 @@ TEST(FactsTest, DisagreementIsANoticeAndTheBetterSourceWins) {
   EXPECT_EQ(text_of(notices[0]), "micro_batch_size is 48 by the log but 32 by the path; used 48");
 }
 
+// `--nodes 2` for a log of one GPU would double the rate that is computed from its steps.
+TEST(FactsTest, NodesThatDoNotMakeTheNumberOfGpusAreANotice) {
+  const auto text_of_merge = [](const Facts& better, const Facts& worse, std::int64_t world) {
+    std::vector<Notice> notices;
+    EXPECT_EQ(merge_facts(better, worse, notices).world(), world);
+    std::string out;
+    for (const Notice& notice : notices) out += text_of(notice);
+    return out;
+  };
+  Facts given, log, path;
+  given.nodes.set(2, FactSource::command_line);
+  log.gpus_per_node.set(1, FactSource::log);
+  log.world_size.set(1, FactSource::log);
+  EXPECT_EQ(text_of_merge(given, log, 2),
+            "world_size is 2 by the command line but 1 by the log; used 2");
+  log.world_size.set(2, FactSource::log);
+  EXPECT_EQ(text_of_merge(given, log, 2), "");
+  log.gpus_per_node = {};
+  EXPECT_EQ(text_of_merge(given, log, 2), "");
+  log.world_size.set(3, FactSource::log);
+  EXPECT_EQ(text_of_merge(given, log, 3),
+            "nodes is 2 by the command line but of 3 GPUs in all by the log; used 2");
+  path.nodes.set(4, FactSource::path);
+  path.gpus_per_node.set(8, FactSource::path);
+  EXPECT_EQ(text_of_merge(log, path, 3), "world_size is 3 by the log but 32 by the path; used 3");
+  log.world_size.set(32, FactSource::log);
+  EXPECT_EQ(text_of_merge(log, path, 32), "");
+}
+
 }  // namespace
 }  // namespace bertbench
