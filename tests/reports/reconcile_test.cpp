@@ -164,6 +164,53 @@ TEST(Reconcile, AnEstimateOfSeveralLogsIsTheirWorkOverItsTime) {
   EXPECT_THAT(notices(run), HasSubstr("the clock is that of the records"));
 }
 
+// Logs that the generic reader takes: what their counter counts is unknown.
+TEST(Reconcile, JoinsRestartsByTheCounterOfTheirLines) {
+  const auto log_of = [](std::int64_t first, std::int64_t last) {
+    RunLog log = log_of_seconds(std::vector<double>(static_cast<std::size_t>(last - first), 0.5));
+    log.iteration_unit = IterationUnit::unknown;
+    for (Record& record : log.records) record.step += first;
+    return log;
+  };
+  const RunLog first = log_of(0, 130), second = log_of(100, 300);
+  const ReconciledRun counted = reconciled({first, second}, given({}));
+  EXPECT_EQ(counted.unit, "iterations/s");
+  EXPECT_EQ(counted.parts[1].redone_steps, 30);
+  EXPECT_EQ(counted.work, 300);
+  EXPECT_EQ(counted.work_source, "300 iterations by the logs' own numbers");
+  // The batch is that of an iteration, as one micro-step makes an optimizer step.
+  const ReconciledRun batched = reconciled({first, second}, given(facts(4, 1, 1, 1)));
+  EXPECT_EQ(batched.unit, "sequences/s");
+  EXPECT_EQ(batched.work, 300 * 4);
+  EXPECT_NEAR(estimate(batched, "step_time").rate, 2 * 4, 1e-9);
+  EXPECT_EQ(reconciled({first}, given(facts(4, 1, 1, 1))).work, 130 * 4);
+  // A counter that begins at 0 again may be of new steps.
+  const ReconciledRun anew = reconciled({first, log_of(0, 200)}, given({}));
+  EXPECT_EQ(anew.work, 330);
+  EXPECT_THAT(notices(anew), HasSubstr("cannot be found"));
+  // A rate in sequences/s without a batch: work is unknown, the rates are not.
+  RunLog printed = first, more = second;
+  for (RunLog* log : {&printed, &more}) {
+    log->rate_unit = RateUnit::sequences_per_second;
+    for (Record& record : log->records) record.printed_rate = 8, record.seconds = kUnknown;
+  }
+  const ReconciledRun unknown = reconciled({printed, more}, given({}));
+  EXPECT_FALSE(unknown.work);
+  EXPECT_NEAR(estimate(unknown, "printed").rate, 8, 1e-9);
+}
+
+TEST(Reconcile, PartsOfTheTimeAreAllOfIt) {
+  RunLog log = log_of_seconds(std::vector<double>(40, 0.5));
+  log.clock_is_wall = true;
+  for (std::size_t i = 0; i < log.records.size(); ++i) {
+    log.records[i].time_s = 0.5 * static_cast<double>(i);  // stamps, the first one 0
+  }
+  const ReconciledRun run = reconciled({log}, given(facts(8, 1, 1, 2)));
+  ASSERT_TRUE(run.time);
+  EXPECT_NEAR(*run.seconds, 20, 1e-9);
+  EXPECT_NEAR(run.time->total_s, *run.seconds, 1e-9);
+}
+
 TEST(Reconcile, NamesStepsThatNoLogTellsOf) {
   RunLog late = log_of_counters(10, 100);
   late.records.erase(late.records.begin(), late.records.begin() + 6);

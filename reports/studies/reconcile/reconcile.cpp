@@ -138,7 +138,17 @@ Clocked seconds_of(const RunLog& log) {
     return {log.totals.training_s, "training"};
   }
   if (log.records.empty()) return {};
-  if (const double time = log.records.back().time_s; time > 0) return {time, "to the last record"};
+  if (const double time = log.records.back().time_s; time > 0) {
+    // Stamps begin at the end of the first record, whose work counts: its own time, or what the
+    // parts of the time give it.
+    double before = 0;
+    if (log.clock_is_wall && !(log.records.front().time_s > 0)) {
+      const auto parts = time_parts(log);
+      const double own = log.records.front().seconds;
+      before = parts ? std::max(0.0, parts->total_s - time) : own > 0 ? own : 0;
+    }
+    return {time + before, "to the last record"};
+  }
   double sum = 0;
   for (const Record& record : log.records) {
     if (record.seconds > 0) sum += record.seconds;
@@ -149,12 +159,35 @@ Clocked seconds_of(const RunLog& log) {
 
 double as_double(std::int64_t value) { return static_cast<double>(value); }
 
+/// What its counter counts, redone steps included.
+std::optional<std::int64_t> iterations_of(const RunLog& log) {
+  if (log.totals.iterations) return log.totals.iterations;
+  if (log.records.empty()) return std::nullopt;
+  const Record& first = log.records.front();
+  return log.records.back().step - (first.step - first.iterations);
+}
+
+/// Whether the counters of the lines are those of one training, as goodput takes them: no log
+/// numbers optimizer steps for all, and no restart begins at 0 again.
+bool counters_go_on(std::span<const RunLog* const> logs) {
+  const auto begins_above_zero = [&](const RunLog* log) {
+    const auto range = counter_range(*log);
+    return range && (log == logs.front() || range->first > 0) &&
+           log->iteration_unit == logs.front()->iteration_unit;
+  };
+  return logs.size() > 1 &&
+         !std::ranges::all_of(
+             logs, [](const RunLog* log) { return optimizer_step_range(*log).has_value(); }) &&
+         std::ranges::all_of(logs, begins_above_zero);
+}
+
 class Reconciler {
  public:
   Reconciler(std::vector<const RunLog*> logs, const ReconcileOptions& options)
       : logs_(std::move(logs)), options_(options) {}
 
   ReconciledRun run() {
+    by_counter_ = counters_go_on(logs_);
     for (const RunLog* log : logs_) look_at(*log);
     choose_unit();
     add_up_work();
@@ -183,7 +216,7 @@ class Reconciler {
     const Clocked clocked = seconds_of(log);
     part.seconds = clocked.seconds;
     part.clock = clocked.clock;
-    if (const auto range = optimizer_step_range(log)) {
+    if (const auto range = by_counter_ ? counter_range(log) : optimizer_step_range(log)) {
       part.first_step = range->first;
       part.last_step = range->last;
     }
@@ -227,20 +260,28 @@ class Reconciler {
     if (sequences_) {
       if (totals.sequences) return as_double(*totals.sequences);
       const RunPart& part = out_.parts[i];
-      if (part.first_step && per_step_[i]) {
-        return as_double(*part.last_step - *part.first_step) * as_double(*per_step_[i]);
+      const auto per_step = by_counter_ ? per_iteration_[i] : per_step_[i];
+      if (part.first_step && per_step) {
+        return as_double(*part.last_step - *part.first_step) * as_double(*per_step);
       }
       if (const auto stated = sequences_of_run(log, per_step_[i])) return stated;
-      if (totals.iterations && per_iteration_[i]) {
-        return as_double(*totals.iterations) * as_double(*per_iteration_[i]);
-      }
-      return std::nullopt;
+      const auto iterations = iterations_of(log);
+      if (!iterations || !per_iteration_[i]) return std::nullopt;
+      return as_double(*iterations) * as_double(*per_iteration_[i]);
     }
     if (unit_ == RateUnit::tokens_per_second) return std::nullopt;  // no log states its tokens
-    if (totals.iterations) return as_double(*totals.iterations);
-    if (log.records.empty()) return std::nullopt;
-    const Record& first = log.records.front();
-    return as_double(log.records.back().step - (first.step - first.iterations));
+    const auto iterations = iterations_of(log);
+    return iterations ? std::optional(as_double(*iterations)) : std::nullopt;
+  }
+
+  // Of each log among all: their work where all have it in one unit, else what their counters
+  // count.
+  double weight_of(std::size_t i) const {
+    if (logs_.size() == 1) return 1;
+    const bool known = std::ranges::all_of(
+        out_.parts, [](const RunPart& part) { return part.sequences.has_value(); });
+    if (known) return *out_.parts[i].sequences;
+    return as_double(iterations_of(*logs_[i]).value_or(0));
   }
 
   bool work_of_user() {
@@ -299,8 +340,9 @@ class Reconciler {
       out_.notices.push_back(make_notice(NoticeCode::steps_not_numbered, 0));
     }
     out_.work = once;
-    out_.work_source = steps > 0 && numbered && sequences_
-                           ? fmt::format("{} optimizer steps by the log{}", steps,
+    out_.work_source = steps > 0 && numbered && (sequences_ || by_counter_)
+                           ? fmt::format("{} {} by the log{}", steps,
+                                         by_counter_ ? "iterations" : "optimizer steps",
                                          logs_.size() > 1 ? "s' own numbers" : "'s own numbers")
                            : std::string(logs_.size() > 1 ? "as the logs say" : "as the log says");
     const RunPart& first = out_.parts.front();
@@ -347,7 +389,7 @@ class Reconciler {
         const auto at = trials_[i].estimators.find(estimate.name);
         if (at == trials_[i].estimators.end()) continue;
         if (trials_[i].unit() != unit_) continue;
-        const double weight = trials_.size() > 1 ? out_.parts[i].sequences.value_or(0) : 1;
+        const double weight = weight_of(i);
         if (!(weight > 0)) continue;
         work += weight;
         seconds += weight / at->second;
@@ -405,6 +447,7 @@ class Reconciler {
   std::vector<std::optional<std::int64_t>> per_step_, per_iteration_;
   RateUnit unit_ = RateUnit::sequences_per_second;
   bool sequences_ = true;
+  bool by_counter_ = false;  ///< the steps of the parts are those of the lines' counter
 };
 
 std::optional<TimeParts> time_of(std::span<const RunLog* const> logs) {

@@ -30,7 +30,9 @@ struct ReconcileOptions {
 /// One log of the run: a start, or a restart from a checkpoint.
 struct RunPart {
   std::string log;
-  std::optional<std::int64_t> first_step, last_step;  ///< optimizer steps first < n <= last
+  /// Optimizer steps first < n <= last; of several logs that do not number those, iterations by the
+  /// counter of their lines.
+  std::optional<std::int64_t> first_step, last_step;
   std::int64_t redone_steps = 0;    ///< of those, steps that an earlier part had done already
   std::optional<double> sequences;  ///< of all its steps, redone ones included
   std::optional<double> seconds;
