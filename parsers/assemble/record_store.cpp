@@ -17,14 +17,23 @@ double mean_of(double a, std::int64_t count_a, double b, std::int64_t count_b) {
   return (a * x + b * y) / (x + y);
 }
 
+/// Of a rate and the next one: the work of both over the time that both imply, which estimates of
+/// the merged records then give as those of the single ones do.
+double rate_of_both(double a, std::int64_t iterations_a, double b, std::int64_t iterations_b) {
+  if (!(a > 0 && b > 0)) return mean_of(a, iterations_a, b, iterations_b);
+  const auto x = static_cast<double>(std::max<std::int64_t>(1, iterations_a));
+  const auto y = static_cast<double>(std::max<std::int64_t>(1, iterations_b));
+  return (x + y) / (x / a + y / b);
+}
+
 // `a` becomes both.
 void join(Record& a, const Record& b) {
+  a.printed_rate = rate_of_both(a.printed_rate, a.iterations, b.printed_rate, b.iterations);
   a.step = b.step;
   a.iterations += b.iterations;
   a.seconds += b.seconds;  // unknown if one is
   a.time_s = b.time_s;
   a.bar_s = b.bar_s;
-  a.printed_rate = mean_of(a.printed_rate, a.merged, b.printed_rate, b.merged);
   a.printed_first = mean_of(a.printed_first, a.merged, b.printed_first, b.merged);
   if (std::isnan(a.first_time_s)) a.first_time_s = b.first_time_s;
   a.rank_spread =

@@ -173,6 +173,13 @@ RunLog RunDraft::take() {
     log.notices.push_back(make_notice(NoticeCode::window_of_records_merged, 0));
   }
   log.records = store_.take();
+  // A long run is merged for its own length, which its many records do not show.
+  const auto merged = std::ranges::max_element(log.records, {}, &Record::merged);
+  if (log.records_seen < static_cast<std::int64_t>(RecordStore::kCapacity) &&
+      merged != log.records.end() && merged->merged > 1) {
+    log.notices.push_back(
+        make_notice(NoticeCode::records_merged, 0, log.records_seen, log.records.size()));
+  }
   weigh_headless();
   if (begins_at_ > 0) {
     const auto begin = std::ranges::find_if(

@@ -70,6 +70,7 @@ enum class NoticeCode : std::uint16_t {
   clocks_disagree,
   epochs_without_counter,
   window_of_records_merged,
+  records_merged,
   too_many_runs,
   outcome_not_in_table,
   several_measures,

@@ -231,6 +231,11 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
     {NoticeCode::window_of_records_merged, "window_of_records_merged",
      "the window holds more records than are kept: neighbours were merged",
      "Very long logs are kept at lower detail.", "Choose a shorter window."},
+    {NoticeCode::records_merged, "records_merged",
+     "the file holds more records than are kept: the {seen} of this run were merged to {kept}, so "
+     "that its window and its estimates may be others than those of the run in a file of its own",
+     "All runs of one file share the memory of 262,144 records; beyond it neighbours are merged.",
+     "Split the file."},
     {NoticeCode::too_many_runs, "too_many_runs",
      "here begins run {run} of this file: it and all that follow are left out; split the file to "
      "have them read",

@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <numeric>
 #include <string>
 
+#include "parsers/reader/log_reader.h"
 #include "tests/parsers/run_log_text.h"
 
 namespace bertbench {
@@ -41,15 +43,18 @@ TEST(RecordStore, StaysBoundedAndLosesNoIterationOrSecond) {
     EXPECT_EQ(store.seen(), n);
     EXPECT_EQ(sum(store, &Record::iterations), n);
     EXPECT_EQ(sum(store, &Record::merged), n);
-    double seconds = 0, rate = 0;
+    double seconds = 0, implied_s = 0, first = 0, single_s = 0;
+    for (std::int64_t step = 1; step <= n; ++step) single_s += 1 / static_cast<double>(step);
     for (const Record& record : store.records()) {
       seconds += record.seconds;
-      rate += record.printed_rate * static_cast<double>(record.merged);
+      implied_s += static_cast<double>(record.iterations) / record.printed_rate;
+      first += record.printed_first * static_cast<double>(record.merged);
     }
     EXPECT_DOUBLE_EQ(seconds, 0.5 * static_cast<double>(n));
-    EXPECT_NEAR(rate / static_cast<double>(n), static_cast<double>(n + 1) / 2,
+    EXPECT_NEAR(implied_s, single_s, 1e-9 * single_s) << "the time that rates imply is kept";
+    EXPECT_NEAR(first / static_cast<double>(n), static_cast<double>(n + 1) / 2,
                 1e-6 * static_cast<double>(n))
-        << "the mean of printed rates is kept";
+        << "the mean of first redraws is kept";
     EXPECT_EQ(store.records().back().step, n);
     for (std::size_t i = 1; i < store.records().size(); ++i) {
       EXPECT_LT(store.records()[i - 1].step, store.records()[i].step);
@@ -144,6 +149,32 @@ TEST(LogReader, LeavesOutRunsBeyondTheBound) {
   ASSERT_FALSE(runs.back().notices.empty());
   EXPECT_EQ(runs.back().notices.back().line, 6'001);
   EXPECT_EQ(runs.back().notices.back().code, NoticeCode::too_many_runs);
+}
+
+// 600 runs of 500 records are more than one file's share of memory.
+TEST(LogReader, NamesTheRunsWhoseRecordsWereMerged) {
+  constexpr int kRuns = 600, kSteps = 500;
+  std::string text;
+  for (int i = 0; i < kRuns; ++i) {
+    text += "{\"type\":\"header\",\"format\":\"bert_train/1\",\"micro_batch_size\":2}\n";
+    for (int step = 1; step <= kSteps; ++step) {
+      text +=
+          "{\"type\":\"step\",\"step\":" + std::to_string(step) + ",\"steps\":1,\"seconds\":0.5}\n";
+    }
+  }
+  LogReader reader({}, "runs.log");
+  reader.feed(text);
+  const auto runs = reader.finish();
+  ASSERT_EQ(runs.size(), std::size_t{kRuns});
+  std::size_t merged = 0;
+  for (const RunLog& run : runs) {
+    const bool noted = std::ranges::find(run.notices, NoticeCode::records_merged, &Notice::code) !=
+                       run.notices.end();
+    EXPECT_EQ(noted, run.records.size() < std::size_t{kSteps});
+    merged += noted ? 1 : 0;
+  }
+  EXPECT_GT(merged, 0U);
+  EXPECT_LT(merged, runs.size());
 }
 
 TEST(LogReader, KeepsABoundedNumberOfClosingWords) {
