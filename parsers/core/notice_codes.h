@@ -53,6 +53,7 @@ enum class NoticeCode : std::uint16_t {
   time_shown_as_zero,
   counter_rounded,
   no_rate_in_log,
+  no_known_key,
   no_step_times,
   no_clock_of_means,
   steps_counted,

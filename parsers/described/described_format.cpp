@@ -356,6 +356,17 @@ std::int64_t iterations_of(const DescribedRule& rule, std::int64_t steps) {
   return std::min(steps, kMostIterations / rule.step_iterations) * rule.step_iterations;
 }
 
+/// The keys that a log's lines have, as many as fit on two lines of a terminal.
+std::string keys_text(const std::vector<std::string>& keys) {
+  constexpr std::size_t kLongest = 160;  // bytes
+  std::string out;
+  for (const std::string& key : keys) {
+    if (out.size() + key.size() > kLongest) return out + ", ...";
+    out += (out.empty() ? "" : ", ") + key;
+  }
+  return out;
+}
+
 DescribedParser::DescribedParser(const Description& description) : description_(description) {}
 
 bool DescribedParser::parse(const Line& line, RunBuilder& out) {
@@ -783,6 +794,11 @@ void DescribedParser::finish(RunBuilder& out) {
     const bool timed = std::ranges::any_of(draft->records(), [](const Record& record) {
       return record.seconds > 0 || record.printed_rate > 0;
     });
+    const bool clocked = std::ranges::any_of(
+        draft->records(), [](const Record& record) { return !std::isnan(record.time_s); });
+    if (!timed && !clocked && !log.summary && !values_.members().empty()) {
+      log.notices.push_back(make_notice(NoticeCode::no_known_key, 0, keys_text(values_.members())));
+    }
     if (draft.get() == out.open(log.kind) && draft->count() > 1 && !timed &&
         track(log.kind).clock.always_holds_evaluations()) {
       log.notices.push_back(make_notice(

@@ -1,8 +1,10 @@
 #include "parsers/described/line_values.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "parsers/core/text.h"
 #include "parsers/described/printed_value.h"
@@ -36,6 +38,52 @@ std::string_view first_word(std::string_view text, FieldKind kind) {
     if (last) ++end;
   }
   return text.substr(0, end);
+}
+
+/// Of a time or a rate: a tracker groups its keys by prefixes that say nothing of them, as
+/// "perf/step_ms" (Weights & Biases).
+bool may_have_prefix(Field field) {
+  return field == Field::seconds || field == Field::rate || field == Field::rate_per_gpu;
+}
+
+/// "eval/step_ms", "rollout/tokens_per_second", "rank_1/step_time": of other work, or of a part.
+bool names_other_work(std::string_view prefix) {
+  constexpr auto kWords = std::to_array<std::string_view>(
+      {"eval",     "evaluation", "val",        "valid",      "validation", "test",
+       "dev",      "predict",    "inference",  "generation", "generate",   "rollout",
+       "sampling", "data",       "dataloader", "loader",     "optimizer",  "optim",
+       "forward",  "backward",   "comm",       "checkpoint", "device",     "gpu",
+       "rank",     "host",       "node",       "worker",     "replica"});
+  std::string word;
+  for (std::size_t i = 0; i <= prefix.size(); ++i) {
+    if (i < prefix.size() && is_letter(prefix[i])) {
+      word += lower(prefix[i]);
+    } else if (std::ranges::find(kWords, std::exchange(word, {})) != kWords.end()) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// The member `name` after a prefix that ends with '/', where one alone has it and is no other
+/// key of the rule: nullptr elsewhere.
+const nlohmann::json* after_prefix(const nlohmann::json& object, const std::string& name,
+                                   const DescribedRule& rule) {
+  const nlohmann::json* found = nullptr;
+  for (auto member = object.begin(); member != object.end(); ++member) {
+    const std::string_view text = member.key();
+    if (text.size() <= name.size() + 1 || !text.ends_with(name) ||
+        text[text.size() - name.size() - 1] != '/') {
+      continue;
+    }
+    const bool of_rule = std::ranges::any_of(rule.json, [&](const DescribedRule::Key& key) {
+      return key.path.size() == 1 && key.path.front() == text;
+    });
+    if (of_rule || names_other_work(text.substr(0, text.size() - name.size()))) continue;
+    if (found != nullptr) return nullptr;
+    found = &*member;
+  }
+  return found;
 }
 
 double factor_of(const DescribedRule::Factor& factor, std::string_view unit) {
@@ -93,6 +141,14 @@ bool LineValues::read_json(const DescribedRule& rule, std::string_view line) {
            field == Field::planned;
   };
   bool any = std::ranges::all_of(rule.json, is_place, &DescribedRule::Key::field);
+  const auto take = [&](const DescribedRule::Key& key, const nlohmann::json* value) {
+    if (value == nullptr || (!value->is_number() && !value->is_string())) return;
+    // Of several names of one field the first counts.
+    if (std::ranges::find(groups_, key.field, &LinePattern::Group::field) != groups_.end()) return;
+    any = any || !is_place(key.field);
+    owned_.push_back(value->is_string() ? value->get<std::string>() : value->dump());
+    groups_.push_back({key.field, owned_.back(), key.factor});
+  };
   for (const DescribedRule::Key& key : rule.json) {
     const nlohmann::json* value = &json;
     for (const std::string& name : key.path) {
@@ -103,13 +159,21 @@ bool LineValues::read_json(const DescribedRule& rule, std::string_view line) {
       }
       value = &*member;
     }
-    if (value == nullptr || (!value->is_number() && !value->is_string())) continue;
-    // Of several names of one field the first counts.
-    if (std::ranges::find(groups_, key.field, &LinePattern::Group::field) != groups_.end())
-      continue;
-    any = any || !is_place(key.field);
-    owned_.push_back(value->is_string() ? value->get<std::string>() : value->dump());
-    groups_.push_back({key.field, owned_.back(), key.factor});
+    take(key, value);
+  }
+  bool grouped = false;
+  for (auto member = json.begin(); member != json.end(); ++member) {
+    grouped = grouped || member.key().find('/') != std::string::npos;
+  }
+  for (const DescribedRule::Key& key : rule.json) {
+    if (!grouped || key.path.size() != 1 || !may_have_prefix(key.field)) continue;
+    take(key, after_prefix(json, key.path.front(), rule));
+  }
+  if (members_.empty() && any &&
+      std::ranges::find(groups_, Field::step, &LinePattern::Group::field) != groups_.end()) {
+    for (auto member = json.begin(); member != json.end(); ++member) {
+      members_.push_back(member.key());
+    }
   }
   return any || !rule.gives(Field::step);
 }

@@ -29,6 +29,8 @@ class LineValues {
   [[nodiscard]] double digit(Field field) const;
   /// What stands on the line, read or not.
   [[nodiscard]] const std::vector<LinePattern::Group>& groups() const { return groups_; }
+  /// The keys of the first JSON object with a step.
+  [[nodiscard]] const std::vector<std::string>& members() const { return members_; }
   /// A value was below `least`: too coarse to measure with, and left out.
   [[nodiscard]] bool too_coarse() const { return too_coarse_; }
 
@@ -48,6 +50,7 @@ class LineValues {
   std::vector<Value> values_;
   std::deque<std::string> owned_;  ///< texts that JSON made
   bool too_coarse_ = false;
+  std::vector<std::string> members_;
 };
 
 }  // namespace bertbench

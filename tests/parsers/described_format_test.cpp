@@ -240,6 +240,37 @@ TEST(DescribedFormat, TakesMembersOfJsonWhereverTheyAre) {
   EXPECT_DOUBLE_EQ(runs[0].clock_resolution_s, 1e-3);
 }
 
+// Trackers group their keys: "perf/step_ms".
+TEST(DescribedFormat, AKeyMayHaveAPrefixThatEndsWithASlash) {
+  const auto read = [](const std::string& members) {
+    std::string text;
+    for (int i = 1; i <= 3; ++i) {
+      text += "{\"step\": " + std::to_string(i) + ", \"train/loss\": 2.5, " + members + "}\n";
+    }
+    auto runs = read_text(text);
+    EXPECT_EQ(runs.size(), 1U) << members;
+    EXPECT_EQ(runs.at(0).format, "jsonl");
+    return std::move(runs.at(0));
+  };
+  const auto second = [](const RunLog& run) { return run.records.at(1); };
+  EXPECT_EQ(second(read("\"perf/step_ms\": 250")).seconds, 0.25);
+  EXPECT_EQ(second(read("\"perf/gpu0_free\": 1, \"my run/perf/step_time\": 0.5")).seconds, 0.5);
+  EXPECT_EQ(second(read("\"perf/samples_per_second\": 320")).printed_rate, 320);
+  EXPECT_EQ(second(read("\"perf/tps\": 320")).printed_rate, 320);
+  EXPECT_EQ(second(read("\"step_ms\": 250, \"perf/step_ms\": 500")).seconds, 0.25);
+  // Of other work, of one device, or of two: none is the step's.
+  for (const char* other : {"\"eval/step_ms\": 250", "\"rank_1/step_ms\": 250",
+                            "\"a/step_ms\": 250, \"b/step_ms\": 500", "\"my/thing\": 1"}) {
+    const RunLog run = read(other);
+    EXPECT_TRUE(std::isnan(second(run).seconds)) << other;
+    const auto notice = std::ranges::find(run.notices, NoticeCode::no_known_key, &Notice::code);
+    ASSERT_NE(notice, run.notices.end()) << other;
+    EXPECT_THAT(text_of(*notice), HasSubstr("train/loss"));
+  }
+  const RunLog job = read("\"rollout/tokens_per_second\": 9, \"device/tokens_per_second\": 9");
+  EXPECT_TRUE(std::isnan(second(job).printed_rate));
+}
+
 TEST(DescribedFormat, TakesWhatIsAfterATextInAnyOrderAndMultipliesSizes) {
   const char* lines = R"j([
       {"literal": "mesh of ", "after": {"pp=": "world_size", " dp=": "world_size"},
