@@ -10,6 +10,8 @@ enum class NoticeCode : std::uint16_t {
   format_note,
   generic_shape,
   generic_time_unclear,
+  commas_unclear,
+  iterations_without_line,
   iterations_are_epochs,
 
   // Facts.

@@ -394,7 +394,10 @@ bool DescribedParser::read_line(const DescribedRule& rule, const Line& line) {
   if (rule.rows ? table_ != &rule : !stands_on(line, rule)) return false;
   const bool whole = rule.whole && !line.whole.empty();
   const std::string_view text = whole ? line.whole : line.text;
-  if (!values_.read(rule, text, line.terminator == 0, description_.day_first)) return false;
+  if (!values_.read(rule, text, line.terminator == 0, description_.day_first,
+                    description_.commas)) {
+    return false;
+  }
   if (!rule.rows) return true;
   const std::pair row(values_.count(Field::epoch).value_or(0),
                       values_.count(Field::step).value_or(-1));

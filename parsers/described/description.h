@@ -87,10 +87,11 @@ struct Description {
   std::string name, title, reference;
   IterationUnit iteration = IterationUnit::unknown;
   DescribedRate rate;
-  Facts facts;             ///< of every run of this trainer
-  bool own_facts = false;  ///< RunDraft::own_facts
-  bool day_first = false;  ///< in dates with slashes
-  bool yields = false;     ///< Format::yields
+  Facts facts;                        ///< of every run of this trainer
+  bool own_facts = false;             ///< RunDraft::own_facts
+  bool day_first = false;             ///< in dates with slashes
+  Commas commas = Commas::thousands;  ///< of numbers that do not count
+  bool yields = false;                ///< Format::yields
   std::vector<std::string> notes;
   std::vector<std::string> literals;  ///< each once
   std::vector<DescribedRule> rules;

@@ -35,6 +35,8 @@ class DescriptionReader {
     out_->facts = facts_of(root, "");
     out_->own_facts = is_set(root, "", "own_facts");
     out_->day_first = choice(root, "", "date_order", {"month_first", "day_first"}) == 1;
+    out_->commas =
+        static_cast<Commas>(choice(root, "", "commas", {"thousands", "decimal", "unclear"}));
     in_.texts(root, "", "notes", out_->notes);
     out_->yields = is_set(root, "", "yields");
     read_lines(root);
@@ -427,7 +429,7 @@ class DescriptionReader {
       example.erase(0, end + 1);
     }
     LineValues values;
-    const bool matched = values.read(rule, example, false, out_->day_first);
+    const bool matched = values.read(rule, example, false, out_->day_first, out_->commas);
     for (const LinePattern::Group& group : values.groups()) {
       if (readable(info(group.field).kind, group.text)) continue;
       in_.fail_at(at,

@@ -70,6 +70,9 @@ enum class FieldKind {
   time,      ///< a duration above 0
 };
 
+/// What the commas of a log's numbers are: "320,672" is 320672, or 320.672, or nothing shows which.
+enum class Commas { thousands, decimal, unclear };
+
 struct FieldInfo {
   std::string_view name;
   FieldKind kind;

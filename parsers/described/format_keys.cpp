@@ -30,6 +30,8 @@ constexpr auto kFormatKeys = std::to_array<FormatKey>({
      "batches and GPUs are those of the lines here, whatever else the log prints"},
     {"date_order", R"({"enum": ["month_first", "day_first"]})",
      "of dates with slashes that end with the year or name none"},
+    {"commas", R"({"enum": ["thousands", "decimal", "unclear"]})",
+     "of numbers that do not count: 1,234 is 1234 or 1.234; unclear: one with a comma is left out"},
     {"notes", R"({"type": "array", "items": {"type": "string"}})",
      "what a reader of the numbers should know"},
     {"yields", kFlag, "a line that another format takes is none of its own"},

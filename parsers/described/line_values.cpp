@@ -17,7 +17,7 @@ namespace {
 constexpr double kLargestCount = 1e15;
 
 /// The number or the word at the start of `text`; empty where there is none.
-std::string_view first_word(std::string_view text, FieldKind kind) {
+std::string_view first_word(std::string_view text, FieldKind kind, Commas commas) {
   const auto begin = text.find_first_not_of(" \t");
   if (begin == std::string_view::npos) return {};
   text.remove_prefix(begin);
@@ -31,7 +31,12 @@ std::string_view first_word(std::string_view text, FieldKind kind) {
            is_digit(text[end + 2]) && is_digit(text[end + 3]) &&
            (text.size() == end + 4 || !is_digit(text[end + 4]));
   };
-  while (thousands()) end += 4;
+  const bool fraction = commas == Commas::decimal && end + 1 < text.size() && text[end] == ',';
+  if (fraction && is_digit(text[end + 1])) {
+    end = std::min(text.find_first_not_of("0123456789", end + 1), text.size());
+  } else {
+    while (thousands()) end += 4;
+  }
   if (end < text.size() && std::string_view("KkMGB").find(text[end]) != std::string_view::npos) {
     const bool last =
         end + 1 == text.size() || std::isalnum(static_cast<unsigned char>(text[end + 1])) == 0;
@@ -178,18 +183,37 @@ bool LineValues::read_json(const DescribedRule& rule, std::string_view line) {
   return any || !rule.gives(Field::step);
 }
 
-bool LineValues::read_after(const DescribedRule& rule, std::string_view line, bool cut) {
+bool LineValues::read_after(const DescribedRule& rule, std::string_view line, bool cut,
+                            Commas commas) {
   bool any = false;
   for (const DescribedRule::Key& key : rule.after) {
     const std::string& text = key.path.front();
     const auto at = line.find(text);
     if (at == std::string_view::npos) continue;
-    const std::string_view word = first_word(line.substr(at + text.size()), info(key.field).kind);
+    const std::string_view word =
+        first_word(line.substr(at + text.size()), info(key.field).kind, commas);
     if (word.empty() || (cut && word.data() + word.size() == line.data() + line.size())) continue;
     groups_.push_back({key.field, word, key.factor});
     any = true;
   }
   return any;
+}
+
+/// Makes points of decimal commas, and takes off numbers whose comma is unclear.
+void LineValues::settle_commas(Commas commas) {
+  const auto has_one = [](const LinePattern::Group& group) {
+    const FieldKind kind = info(group.field).kind;
+    const bool other = kind == FieldKind::text || kind == FieldKind::clock ||
+                       kind == FieldKind::index || kind == FieldKind::count;
+    return !other && group.text.find(',') != std::string_view::npos;
+  };
+  if (commas == Commas::unclear) std::erase_if(groups_, has_one);
+  for (LinePattern::Group& group : groups_) {
+    if (commas != Commas::decimal || !has_one(group)) continue;
+    std::string& text = owned_.emplace_back(group.text);
+    std::ranges::replace(text, ',', '.');
+    group.text = text;
+  }
 }
 
 /// Leaves out a text that is not what the field needs.
@@ -246,7 +270,8 @@ void LineValues::make_value(const DescribedRule& rule, LinePattern::Group group,
   }
 }
 
-bool LineValues::read(const DescribedRule& rule, std::string_view line, bool cut, bool day_first) {
+bool LineValues::read(const DescribedRule& rule, std::string_view line, bool cut, bool day_first,
+                      Commas commas) {
   groups_.clear();
   values_.clear();
   owned_.clear();
@@ -265,7 +290,8 @@ bool LineValues::read(const DescribedRule& rule, std::string_view line, bool cut
     if (!read_json(rule, line)) return false;
     matched = true;
   }
-  if (!read_after(rule, line, cut) && !matched) return false;
+  if (!read_after(rule, line, cut, commas) && !matched) return false;
+  if (commas != Commas::thousands) settle_commas(commas);
   for (const LinePattern::Group& group : groups_) make_value(rule, group, day_first);
   const auto step = number(Field::step);
   // A counter beyond the end that its own line names ("7/5") is none.

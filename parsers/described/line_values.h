@@ -18,7 +18,8 @@ class LineValues {
  public:
   /// False where the line is not of the rule. A value that touches the end of a line which was cut
   /// by the end of input is none. Values refer to `line` and to this object.
-  bool read(const DescribedRule& rule, std::string_view line, bool cut, bool day_first);
+  bool read(const DescribedRule& rule, std::string_view line, bool cut, bool day_first,
+            Commas commas = Commas::thousands);
 
   [[nodiscard]] bool has(Field field) const { return at(field) != nullptr; }
   [[nodiscard]] std::optional<double> number(Field field) const;
@@ -43,7 +44,8 @@ class LineValues {
   };
   [[nodiscard]] const Value* at(Field field) const;
   bool read_json(const DescribedRule& rule, std::string_view line);
-  bool read_after(const DescribedRule& rule, std::string_view line, bool cut);
+  bool read_after(const DescribedRule& rule, std::string_view line, bool cut, Commas commas);
+  void settle_commas(Commas commas);
   void make_value(const DescribedRule& rule, LinePattern::Group group, bool day_first);
 
   std::vector<LinePattern::Group> groups_;  ///< as they stand on the line

@@ -28,6 +28,18 @@ double suffix_of(std::string_view text) {
   }
 }
 
+/// Where the unit of a time that ends the text begins: after its last digit.
+std::size_t unit_begin(std::string_view text) {
+  const auto digit = text.find_last_of("0123456789");
+  return digit == std::string_view::npos ? text.size() : digit + 1;
+}
+
+/// Seconds in it. "12.5M" is a number of millions.
+std::optional<double> scale_of_unit(std::string_view text) {
+  const std::string_view unit = trim(text.substr(unit_begin(text)));
+  return seconds_of_unit(unit.size() > 1 ? lower(unit) : std::string(unit));
+}
+
 }  // namespace
 
 std::optional<double> printed_number(std::string_view text) {
@@ -38,6 +50,7 @@ std::optional<double> printed_number(std::string_view text) {
   if (text.find(',') != std::string_view::npos) {
     // Commas part thousands, groups of three before the decimal point; anything else is no number.
     const auto groups = split(text.substr(0, text.find('.')), ',');
+    if (groups[0].starts_with('0')) return std::nullopt;  // "0,099" parts none
     for (std::size_t i = 0; i < groups.size(); ++i) {
       if (i > 0 ? groups[i].size() != 3 : groups[i].empty() || groups[i].size() > 3) {
         return std::nullopt;
@@ -65,6 +78,10 @@ std::optional<double> printed_product(std::string_view text) {
 double last_digit(std::string_view text) {
   text = trim(text);
   double scale = suffix_of(text);
+  if (const auto unit = scale_of_unit(text)) {
+    scale = *unit;
+    text = text.substr(0, unit_begin(text));
+  }
   if (const auto e = text.find_first_of("eE"); e != std::string_view::npos) {
     scale = std::pow(10.0, to_double(text.substr(e + 1)).value_or(0));
     text = text.substr(0, e);
@@ -92,8 +109,11 @@ std::optional<double> printed_duration(std::string_view text) {
   if (seconds && cursor.rest().empty()) return seconds;
   const auto spelled = spelled_duration(text);
   if (spelled && spelled->length == text.size()) return spelled->seconds;
-  const auto number = to_double(text);
-  return number && std::isfinite(*number) && *number >= 0 ? number : std::nullopt;
+  // One number with its unit: "980us".
+  const auto scale = scale_of_unit(text);
+  const auto number = scale ? printed_number(text.substr(0, unit_begin(text))) : to_double(text);
+  if (!number || !std::isfinite(*number) || !(*number >= 0)) return std::nullopt;
+  return *number * scale.value_or(1);
 }
 
 std::optional<double> printed_time(std::string_view text) {

@@ -17,7 +17,7 @@ namespace bertbench {
 [[nodiscard]] double last_digit(std::string_view text);
 /// A date and time, seconds since 1970, or a time of day that goes on ("25:00:10").
 [[nodiscard]] std::optional<Stamp> printed_stamp(std::string_view text, bool day_first);
-/// Seconds: "1:02:03", "43", "1 day, 0:27:46", "2m 30s".
+/// Seconds: "1:02:03", "43", "1 day, 0:27:46", "2m 30s", "980us".
 [[nodiscard]] std::optional<double> printed_duration(std::string_view text);
 /// Seconds: a number as printed_number reads it, else a duration.
 [[nodiscard]] std::optional<double> printed_time(std::string_view text);

@@ -86,12 +86,18 @@ std::string_view first_word(std::string_view text, std::size_t at) {
 constexpr std::string_view kWhole = "\\d+(?:,\\d{3})*";
 constexpr std::string_view kReal = "[-+]?(?:[\\d.,]*\\d(?:[eE][-+]?\\d+)?[kKMB]?|nan|NaN|inf)";
 constexpr std::string_view kTime = "\\d+:[\\d:]+(?:\\.\\d+)?";
-constexpr std::string_view kSpelled = "[\\d.]+ ?[a-zA-Z]+(?:,? ?(?:and )?[\\d.]+ ?[a-zA-Z]+)*";
+// "980us", "2m 30s", "1 hour, 3 minutes": in any units, as the next line may have others.
+constexpr std::string_view kWithUnit =
+    "(?i:(?:[\\d.,]*\\d {0,2}(?:d(?:ays?)?|h(?:rs?|ours?)?|m(?:ins?|inutes?)?),? ?(?:and )?)*"
+    "[\\d.,]*\\d {0,2}(?:(?:[mu]|µ|μ)?s|m?secs?|milli(?:s|seconds)|seconds?|m(?:ins?|inutes?)?|"
+    "h(?:rs?|ours?)?|d(?:ays?)?))\\b";
 constexpr std::string_view kNoLetters = "[^a-zA-Z\\x80-\\xff]*?";
 constexpr std::string_view kSpelledWide = "(?:[\\d.]+ ?[\\x80-\\xff]+ ?)+";  // "2分30秒"
 
-std::string value_pattern(std::string_view text, bool counter, Meaning meaning) {
+std::string value_pattern(std::string_view text, bool counter, const LineNumber& number) {
   if (counter) return std::string(kWhole);
+  if (number.own_unit) return std::string(kWithUnit);
+  const Meaning meaning = number.meaning;
   const bool colons = text.find(':') != std::string_view::npos;
   if (meaning == Meaning::clock && colons) {
     std::string out;
@@ -108,9 +114,7 @@ std::string value_pattern(std::string_view text, bool counter, Meaning meaning) 
     return out;
   }
   if (colons) return std::string(kTime);
-  if (!std::ranges::all_of(text, is_plain)) return std::string(kSpelledWide);
-  const bool spelled = text.find_first_of("hmsd") != std::string_view::npos;  // 2m 30s
-  return std::string(spelled ? kSpelled : kReal);
+  return std::string(std::ranges::all_of(text, is_plain) ? kReal : kSpelledWide);
 }
 
 /// A number that the pattern takes, by the names of its groups.
@@ -174,6 +178,7 @@ class RuleWriter {
       if (shape_.after_counter && is_counter(taken_[i]) && word_.empty()) out += evaluation_word(i);
     }
     if (word_.empty() && is_counter(taken_.back())) out += mark_after();
+    if (literal_.size() < kMinLiteral) offer_units();
     if (literal_.size() < kMinLiteral) out += word_after();
     return out;
   }
@@ -225,6 +230,23 @@ class RuleWriter {
       const std::string_view run = trim(text.substr(begin, end - begin));
       if (run.size() > literal_.size()) literal_ = std::string(run);
       begin = end + 1;
+    }
+  }
+
+  /// Those of times, where all lines have the same: "[12] 3.5 seconds".
+  void offer_units() {
+    for (const Taken& one : taken_) {
+      if (!one.in(first_).own_unit) continue;
+      const auto unit_in = [&](const ShapeLine& line) {
+        const LineNumber& number = one.in(line);
+        const std::string_view value = part(line, number.value_begin, number.value_end);
+        return trim(value.substr(value.find_last_of("0123456789") + 1));
+      };
+      if (std::ranges::all_of(shape_.examples, [&](const ShapeLine& line) {
+            return unit_in(line) == unit_in(first_);
+          })) {
+        offer(unit_in(first_));
+      }
     }
   }
 
@@ -309,7 +331,7 @@ class RuleWriter {
     if (begins_word) out += "\\b";
     if (!label.empty()) out += quoted_before_number(label);
     offer(label);
-    out += "(?P<" + one.name + ">" + value_pattern(value, one.counter, number.meaning) + ")";
+    out += "(?P<" + one.name + ">" + value_pattern(value, one.counter, number) + ")";
     if (one.counter && ends_word(one)) out += "\\b";  // not the 1 of "1K"
     if (number.has_total()) {
       const std::string_view slash = part(first_, number.value_end, number.total_begin);
@@ -507,8 +529,8 @@ Json interruptions() {
 
 class Induction {
  public:
-  Induction(const LineShapes& shapes, bool of_training)
-      : shapes_(shapes), of_training_(of_training) {}
+  Induction(const LineShapes& shapes, bool of_training, Commas commas = Commas::thousands)
+      : shapes_(shapes), of_training_(of_training), commas_(commas) {}
 
   std::optional<InducedFormat> run(std::string_view name) {
     name_ = name;
@@ -866,6 +888,8 @@ class Induction {
     }
     if (!notes.empty()) format["notes"] = std::move(notes);
     if (meaning.day_first) format["date_order"] = "day_first";
+    if (commas_ == Commas::decimal) format["commas"] = "decimal";
+    if (commas_ == Commas::unclear) format["commas"] = "unclear";
     format["lines"] = Json::array();
     for (Json& evaluation : evaluations(*rule, shape))
       format["lines"].push_back(std::move(evaluation));
@@ -885,6 +909,7 @@ class Induction {
     out.lines = shape.lines;
     out.timed = timed;
     out.ambiguous = meaning.time_is_ambiguous && !timed;
+    out.commas_unclear = shapes_.left_out();
     return out;
   }
 
@@ -1109,12 +1134,31 @@ class Induction {
   const LineShapes& shapes_;
   std::deque<LineShape> apart_;  ///< shapes with a place taken apart, which candidates point to
   bool of_training_;
+  Commas commas_;
   std::string_view name_;
 };
 
 }  // namespace
 
 void FormatInducer::feed(std::string_view bytes) {
+  if (!decided_) {
+    const std::size_t n = std::min(kCommaReach - head_.size(), bytes.size());
+    head_ += bytes.substr(0, n);
+    bytes.remove_prefix(n);
+    if (head_.size() < kCommaReach) return;
+    decide_commas();
+  }
+  look_at(bytes);
+}
+
+void FormatInducer::decide_commas() {
+  decided_ = true;
+  commas_ = commas_of(head_);
+  shapes_.set_commas(commas_);
+  look_at(std::exchange(head_, {}));
+}
+
+void FormatInducer::look_at(std::string_view bytes) {
   constexpr std::size_t kPart = std::size_t{4} << 10;  // so that no block's length decides
   while (!bytes.empty() && !settled_ && bytes_ < kReach) {
     const std::size_t n = std::min(kPart - bytes_ % kPart, bytes.size());
@@ -1126,8 +1170,9 @@ void FormatInducer::feed(std::string_view bytes) {
 }
 
 std::optional<InducedFormat> FormatInducer::finish(std::string_view name) {
+  if (!decided_) decide_commas();
   if (!settled_) shapes_.finish();
-  return Induction(shapes_, of_training_).run(name);
+  return Induction(shapes_, of_training_, commas_).run(name);
 }
 
 std::optional<UnreadTraining> FormatInducer::unread_training() const {

@@ -48,12 +48,15 @@ struct InducedFormat {
   std::int64_t lines = 0;  ///< of that shape, as far as was looked
   bool timed = false;      ///< its lines have a clock, a time or a rate
   bool ambiguous = false;  ///< a time was left out: of one step or of all since the line before
+  bool commas_unclear = false;  ///< a number was left out: its comma may part thousands or not
 };
 
 class FormatInducer {
  public:
   /// Bytes of a log that are looked at. A loop that prints nothing in so much has no lines.
   static constexpr std::size_t kReach = std::size_t{16} << 20;
+  /// Of those, bytes that show what the commas of numbers are.
+  static constexpr std::size_t kCommaReach = std::size_t{256} << 10;
 
   /// `of_training`: as ReadOptions'.
   explicit FormatInducer(bool of_training = false) : of_training_(of_training) {}
@@ -69,7 +72,13 @@ class FormatInducer {
   [[nodiscard]] std::optional<UnreadTraining> unread_training() const;
 
  private:
+  void decide_commas();
+  void look_at(std::string_view bytes);
+
   LineShapes shapes_;
+  std::string head_;  ///< up to kCommaReach, until it is decided
+  Commas commas_ = Commas::thousands;
+  bool decided_ = false;
   bool of_training_ = false;
   std::size_t bytes_ = 0;
   bool settled_ = false;

@@ -205,6 +205,17 @@ std::optional<double> seconds_in(std::string_view word) {
   return seconds_of_unit(word);
 }
 
+/// All its letters are of ASCII, or the sign for millionths: what a pattern for units can have.
+bool is_unit_of_latin(std::string_view text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (!is_beyond_ascii(text[i])) continue;
+    const std::string_view sign = text.substr(i, 2);
+    if (sign != "µ" && sign != "μ") return false;
+    ++i;
+  }
+  return true;
+}
+
 /// What a word or two after a number, or those of a label, mean for it.
 struct Unit {
   Meaning meaning = Meaning::other;
@@ -394,7 +405,10 @@ std::optional<FoundStamp> stamp_in(std::string_view line) {
 
 class Reader {
  public:
-  explicit Reader(std::string_view line) : line_(line) {}
+  explicit Reader(std::string_view line, Commas commas = Commas::thousands)
+      : line_(line), commas_(commas) {}
+  /// A number with an unclear comma that is no counter.
+  [[nodiscard]] bool left_out() const { return left_out_; }
 
   std::vector<LineNumber> read() {
     if (const auto found = stamp_in(line_)) {
@@ -440,7 +454,7 @@ class Reader {
   /// of its own stands before it. What else stands before stamps is the logger's.
   void before_stamp(std::size_t begin) {
     if (begin == 0) return;
-    auto before = Reader(line_.substr(0, begin)).read();
+    auto before = Reader(line_.substr(0, begin), commas_).read();
     if (std::ranges::any_of(before, [](const LineNumber& number) {
           return number.meaning == Meaning::epoch || number.meaning == Meaning::counter;
         })) {
@@ -504,16 +518,22 @@ class Reader {
       return time_of(found);
     }
     const auto thousands = [&] {
-      return end + 3 < line_.size() && line_[end] == ',' && is_digit(line_[end + 1]) &&
-             is_digit(line_[end + 2]) && is_digit(line_[end + 3]) &&
+      return commas_ != Commas::decimal && end + 3 < line_.size() && line_[end] == ',' &&
+             is_digit(line_[end + 1]) && is_digit(line_[end + 2]) && is_digit(line_[end + 3]) &&
              (end + 4 == line_.size() || !is_digit(line_[end + 4]));
     };
+    // "0,099" parts no thousands: no number of a log whose commas do.
+    if (line_[at_] == '0' && thousands()) return skip_marked(end);
     while (end - at_ <= 15 && thousands()) end += 4;
+    unclear_ = commas_ == Commas::unclear && line_.substr(at_, end - at_).find(',') < end - at_;
     found.whole = true;
-    if (end + 1 < line_.size() && line_[end] == '.' && is_digit(line_[end + 1])) {
+    const bool comma = commas_ == Commas::decimal && mark_in_number(end, ',');
+    if (comma || mark_in_number(end, '.')) {
       found.whole = false;
       ++end;
       while (end < line_.size() && is_digit(line_[end])) ++end;
+      // "0,1,2" and "1.234,5" next to decimal commas.
+      if (commas_ == Commas::decimal && mark_in_number(end, ',')) return skip_marked(end);
     }
     if (end + 1 < line_.size() && (line_[end] == 'e' || line_[end] == 'E')) {
       std::size_t e = end + 1;
@@ -525,6 +545,7 @@ class Reader {
       }
     }
     std::string digits(line_.substr(at_, end - at_));
+    if (comma) std::ranges::replace(digits, ',', '.');
     std::erase(digits, ',');
     found.value = to_double(digits).value_or(std::nan(""));
     const bool sign = at_ > from_ && line_[at_ - 1] == '-' && (at_ < 2 || !is_word(line_[at_ - 2]));
@@ -555,6 +576,16 @@ class Reader {
       found.meaning = Meaning::epoch;
     }
     add(found);
+  }
+
+  /// The rest of digits, commas and points from `end` on.
+  void skip_marked(std::size_t end) {
+    at_ = from_ = std::min(line_.find_first_not_of("0123456789,.", end), line_.size());
+  }
+
+  /// A mark with a digit after it.
+  [[nodiscard]] bool mark_in_number(std::size_t at, char mark) const {
+    return at + 1 < line_.size() && line_[at] == mark && is_digit(line_[at + 1]);
   }
 
   /// "02/05/2018", "2018-05-02": three numbers with the same mark between them; `end` is that of
@@ -652,6 +683,7 @@ class Reader {
     if (!duration) return false;
     const bool left = line_.substr(0, at_).ends_with("(- ");  // "(- 19m 0s)"
     found.value = duration->seconds;
+    found.own_unit = is_unit_of_latin(line_.substr(at_, duration->length));
     at_ = found.value_end = at_ + duration->length;
     found.meaning = Meaning::duration;
     if (left) {
@@ -732,10 +764,19 @@ class Reader {
     found.end = at_;
     const std::string_view text = line_.substr(found.begin, found.value_begin - found.begin);
     const Label label(text);
-    if (label.has(kEvaluations) || is_option(found.begin)) return suffix_.reset();
+    if (label.has(kEvaluations) || is_option(found.begin)) {
+      unclear_ = false;
+      return suffix_.reset();
+    }
     judge(found, label, text);
     suffix_.reset();
+    const bool unclear = std::exchange(unclear_, false) && !found.counts();
     if (found.meaning == Meaning::other) return;
+    if (unclear) {
+      left_out_ = true;
+      at_ = from_ = std::max(at_, found.end);
+      return;
+    }
     const std::size_t open = std::min(line_.find_first_not_of(' ', found.end), line_.size());
     found.mean_follows = open + 1 < line_.size() && line_[open] == '(' && is_digit(line_[open + 1]);
     from_ = std::max(from_, found.end);
@@ -900,6 +941,13 @@ class Reader {
     if (!by_layout) found.scale = has_unit ? after.scale : named.scale;
     if (has_unit) found.end = at_ + after.length;
     found.of_epoch = after.of_epoch;
+    // "took 980us" may be "took 1.05ms" on the next line: each has its own scale.
+    if (after.meaning == Meaning::duration && !after.of_epoch && !by_layout &&
+        is_unit_of_latin(line_.substr(at_, after.length))) {
+      found.value *= std::exchange(found.scale, 1);
+      found.value_end = found.end;
+      found.own_unit = true;
+    }
     std::string following;  // "12 s elapsed"
     const std::size_t blank = then.starts_with(' ') ? 1 : 0;
     found.since_start =
@@ -1008,7 +1056,72 @@ class Reader {
   std::size_t at_ = 0;
   std::size_t from_ = 0;        ///< labels begin after it
   std::optional<Unit> suffix_;  ///< of the number that is being read: "14epoch"
+  Commas commas_;
+  bool unclear_ = false;  ///< the number that is being read has an unclear comma
+  bool left_out_ = false;
   std::vector<LineNumber> out_;
+};
+
+/// Counts the numbers of a log that show what its commas are.
+class CommaEvidence {
+ public:
+  /// The digits, commas and points from `at` to `end`.
+  void add(std::string_view text, std::size_t at, std::size_t end) {
+    const char before = at > 0 ? text[at - 1] : '\n', after = end < text.size() ? text[end] : '\n';
+    const std::string_view number = text.substr(at, end - at);
+    const auto commas = std::ranges::count(number, ','), points = std::ranges::count(number, '.');
+    if (commas + points == 0 || is_word(before)) return;
+    const bool in_place = (before == '/' && at > 1 && is_digit(text[at - 2])) ||
+                          (after == '/' && end + 1 < text.size() && is_digit(text[end + 1]));
+    const bool grouped = is_grouped(number.substr(0, number.find('.')));
+    if (commas > 0 && grouped && (commas > 1 || points == 1 || in_place || counts(text, at))) {
+      ++thousands_;
+      return;
+    }
+    // A time of day, a date, a list, a pair of a tuple, a row of a table.
+    constexpr std::string_view kOther = ":/,-";
+    const bool row = before == '\n' && (after == '\n' || after == '\r');
+    if (kOther.find(before) != kOther.npos || kOther.find(after) != kOther.npos || row) return;
+    if (commas == 0) {
+      if (points == 1) ++thousands_;
+    } else if (commas == 1 && points == 0) {
+      const bool pair = std::string_view("([{").find(before) != std::string_view::npos;
+      if (grouped || !pair) ++(grouped ? unclear_ : decimal_);
+    } else if (commas == 1 && number.find('.') < number.find(',')) {
+      ++decimal_;  // 1.234,5
+    }
+  }
+
+  [[nodiscard]] Commas decide() const {
+    constexpr std::int64_t kNumbersThatShow = 3;  // one or two may be a list of devices
+    constexpr std::int64_t kShare = 10;           // of the unclear ones: less are versions
+    if (decimal_ >= kNumbersThatShow && decimal_ > thousands_) return Commas::decimal;
+    if (decimal_ + unclear_ == 0) return Commas::thousands;
+    return thousands_ >= decimal_ && thousands_ > 0 && thousands_ * kShare >= unclear_
+               ? Commas::thousands
+               : Commas::unclear;
+  }
+
+ private:
+  /// "1,234", "12,345,678", but not "0,123", "1234,567", "1,23".
+  static bool is_grouped(std::string_view whole) {
+    constexpr std::size_t kGroup = 3;  // digits
+    const auto groups = split(whole, ',');
+    return groups.size() > 1 && groups[0].size() <= kGroup && groups[0][0] != '0' &&
+           std::all_of(groups.begin() + 1, groups.end(),
+                       [](std::string_view group) { return group.size() == kGroup; });
+  }
+
+  /// The word before it is that of a counter: "step 1,000".
+  static bool counts(std::string_view text, std::size_t at) {
+    constexpr std::size_t kReach = 24;  // bytes: a word and what parts it from its number
+    const std::string_view label = text.substr(at - std::min(at, kReach), std::min(at, kReach));
+    const std::size_t end = label.find_last_not_of(" \t:=#[(");
+    if (end == std::string_view::npos || !is_any_letter(label[end])) return false;
+    return among(kIterations, Label(label.substr(0, end + 1)).last());
+  }
+
+  std::int64_t decimal_ = 0, thousands_ = 0, unclear_ = 0;
 };
 
 /// Empty where there is none.
@@ -1044,7 +1157,28 @@ bool has_word(std::string_view text, Words list) { return !word_among(text, list
 
 }  // namespace
 
-std::vector<LineNumber> numbers_of(std::string_view line) { return Reader(line).read(); }
+std::vector<LineNumber> numbers_of(std::string_view line, Commas commas, bool* left_out) {
+  Reader reader(line, commas);
+  auto out = reader.read();
+  if (left_out != nullptr) *left_out = reader.left_out();
+  return out;
+}
+
+Commas commas_of(std::string_view text) {
+  CommaEvidence evidence;
+  constexpr std::string_view kDigits = "0123456789";
+  for (std::size_t at = text.find_first_of(kDigits); at < text.size();) {
+    std::size_t end = at;
+    while (end < text.size() &&
+           (is_digit(text[end]) || ((text[end] == ',' || text[end] == '.') &&
+                                    end + 1 < text.size() && is_digit(text[end + 1])))) {
+      ++end;
+    }
+    evidence.add(text, at, end);
+    at = text.find_first_of(kDigits, end);
+  }
+  return evidence.decide();
+}
 
 bool names_evaluation(std::string_view line, std::size_t at) {
   return has_word(line.substr(0, at), kEvaluations);

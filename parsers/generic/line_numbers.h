@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "parsers/core/run_log.h"
+#include "parsers/described/field.h"
 
 namespace bertbench {
 
@@ -36,6 +37,7 @@ struct LineNumber {
   RateUnit unit = RateUnit::unknown;  ///< of a rate
   int column = -1;                    ///< of a table, whose head names it
   bool whole = false;                 ///< digits only
+  bool own_unit = false;              ///< of a time: its unit is part of the number, "1m2.3s"
   bool of_one_gpu = false;            ///< a rate, by its label or unit
   bool of_epoch = false;              ///< a time of one epoch, by its unit: "s/epoch"
   bool since_start = false;           ///< by its label it counts from the start
@@ -49,9 +51,16 @@ struct LineNumber {
   }
 };
 
+/// Decimal where more numbers show that than have a decimal point: 0,099, 2,6884 and 12345,678 part
+/// no thousands. A decimal point, 1,234,567 and a counter 1,000 show the other.
+[[nodiscard]] Commas commas_of(std::string_view text);
+
 /// In the order of the line. Numbers that mean nothing known are left out, as are those of
-/// evaluations ("val_loss"), plans ("batch size") and time left.
-[[nodiscard]] std::vector<LineNumber> numbers_of(std::string_view line);
+/// evaluations ("val_loss"), plans ("batch size") and time left. Of unclear commas those alone are
+/// taken that count; where another number has one, `*left_out` is set.
+[[nodiscard]] std::vector<LineNumber> numbers_of(std::string_view line,
+                                                 Commas commas = Commas::thousands,
+                                                 bool* left_out = nullptr);
 
 /// Words of evaluation stand before `at`: "Validation: [10/100]".
 [[nodiscard]] bool names_evaluation(std::string_view line, std::size_t at);

@@ -37,6 +37,7 @@ std::string key_of(std::string_view line, const LineNumber& number, bool with_un
   out += '#';
   if (!with_unit && is_time_or_rate(number)) return out + '\n';
   out += static_cast<char>('a' + static_cast<int>(number.meaning));
+  if (number.own_unit) return out + "+\n";  // in whatever unit
   if (number.meaning == Meaning::clock) {
     // The layout of the stamp.
     for (std::size_t i = number.value_begin; i < number.value_end; ++i) {
@@ -206,11 +207,13 @@ bool LineShapes::row(std::string_view text) {
 
 void LineShapes::piece(std::string_view text, std::string_view whole) {
   if (row(text)) return;
-  auto numbers = numbers_of(text);
+  bool left_out = false;
+  auto numbers = numbers_of(text, commas_, &left_out);
+  left_out_ = left_out_ || left_out;
   if (any_is(numbers, Meaning::clock) && announces_training(text)) announced_ = number_;
   bool of_whole = false;
   if (!whole.empty()) {
-    auto more = numbers_of(whole);
+    auto more = numbers_of(whole, commas_);
     of_whole = (any_is(more, Meaning::clock) && !any_is(numbers, Meaning::clock)) ||
                (any_counts(more) && !any_counts(numbers));
     if (of_whole) {

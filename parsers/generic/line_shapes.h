@@ -130,6 +130,10 @@ class LineShapes {
   /// Lines of a shape that are kept: they decide what it means.
   static constexpr std::size_t kExamples = 64;
 
+  /// Before the first line: what the commas of the log's numbers are.
+  void set_commas(Commas commas) { commas_ = commas; }
+  /// A number was left out as its comma is unclear.
+  [[nodiscard]] bool left_out() const { return left_out_; }
   /// Any blocks of a log.
   void feed(std::string_view bytes);
   /// The end of the log: a line without its end counts.
@@ -159,6 +163,8 @@ class LineShapes {
   bool has_rows_ = false;
   std::int64_t number_ = 1;
   bool filled_ = false;
+  Commas commas_ = Commas::thousands;
+  bool left_out_ = false;
   bool of_training_ = false;
   std::int64_t announced_ = 0;
 };

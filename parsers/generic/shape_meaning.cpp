@@ -193,7 +193,8 @@ class Decision {
       if (!(number.value > 0) || is_coarse(i)) continue;
       if (of == Meaning::rate && !out_.times.rate) out_.times.rate = i;
       // By its unit: of several times with names one may be of a part.
-      const bool by_unit = of == Meaning::per_iteration && number.end > number.value_end;
+      const bool by_unit =
+          of == Meaning::per_iteration && (number.own_unit || number.end > number.value_end);
       if (by_unit || (timed && number.mean_follows)) out_.times.seconds_per_iteration = i;
     }
     if (!step || !out_.times.any()) return std::nullopt;

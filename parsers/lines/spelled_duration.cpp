@@ -16,7 +16,7 @@ std::optional<double> seconds_of_unit(std::string_view unit) {
     std::array<std::string_view, 9> names;
   };
   static constexpr std::array<Unit, 6> kUnits = {
-      {{1e-6, {"us"}},
+      {{1e-6, {"us", "µs", "μs"}},
        {1e-3, {"ms", "msec", "millis", "milliseconds"}},
        {1, {"s", "sec", "secs", "second", "seconds", "秒", "초", "с", "сек"}},
        {60, {"m", "min", "mins", "minute", "minutes", "分", "분", "分钟"}},

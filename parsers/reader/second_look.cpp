@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "parsers/core/median.h"
 #include "parsers/core/text.h"
 #include "parsers/described/described_format.h"
 #include "parsers/formats/format.h"
@@ -59,6 +60,33 @@ Result<LogReader> generic_reader(const InducedFormat& induced, const ReadOptions
   return LogReader(std::move(tables), std::move(with), path);
 }
 
+/// Lines with a time of their iterations, between which others are missing: a cut, a filter, or
+/// lines that read otherwise. A clock holds those as well.
+void note_gaps(RunLog& run) {
+  constexpr std::size_t kLinesThatShow = 4;
+  constexpr std::int64_t kHole = 2;  // times the usual distance: less is the end of an epoch
+  const auto& records = run.records;
+  if (run.clock_is_wall || records.size() < kLinesThatShow) return;
+  std::vector<double> strides;
+  bool timed = false;
+  for (std::size_t i = 1; i < records.size(); ++i) {
+    strides.push_back(static_cast<double>(records[i].step - records[i - 1].step));
+    timed = timed || records[i].seconds > 0 || records[i].printed_rate > 0;
+    if (!std::isnan(records[i].time_s) || records[i].merged > 1) return;
+  }
+  const auto usual = static_cast<std::int64_t>(median(strides));
+  if (!timed || usual < 1) return;
+  std::int64_t missing = 0, line = 0;
+  for (std::size_t i = 1; i < records.size(); ++i) {
+    const std::int64_t stride = records[i].step - records[i - 1].step;
+    if (stride < kHole * usual) continue;
+    missing += stride - usual;
+    if (line == 0) line = records[i].line;
+  }
+  if (missing > 0)
+    run.notices.push_back(make_notice(NoticeCode::iterations_without_line, line, missing));
+}
+
 void note_generic(std::vector<RunLog>& runs, const InducedFormat& induced) {
   constexpr std::size_t kLine = 100;  // bytes of the notice
   for (RunLog& run : runs) {
@@ -68,6 +96,10 @@ void note_generic(std::vector<RunLog>& runs, const InducedFormat& induced) {
     if (induced.ambiguous) {
       run.notices.push_back(make_notice(NoticeCode::generic_time_unclear, induced.line));
     }
+    if (induced.commas_unclear) {
+      run.notices.push_back(make_notice(NoticeCode::commas_unclear, induced.line));
+    }
+    note_gaps(run);
     if (run.iteration_unit == IterationUnit::epoch) {
       run.notices.push_back(make_notice(NoticeCode::iterations_are_epochs, 0));
     }

@@ -1,9 +1,11 @@
 // The generic reader over the logs that are quoted for it: what its golden texts do not show.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -178,6 +180,96 @@ TEST(Generic, OneLineOfEachProcessIsOneLine) {
   const auto runs = of_ranks(" loss 0.25");
   ASSERT_EQ(runs.size(), 1U);
   EXPECT_THAT(runs[0].records, SizeIs(1));
+}
+
+bool has_notice(const RunLog& run, NoticeCode code) {
+  return std::ranges::find(run.notices, code, &Notice::code) != run.notices.end();
+}
+
+/// 40 lines of a step and a number near 100.5.
+RunLog read_lines(const std::function<std::string(int, double)>& line) {
+  std::string text;
+  for (int i = 1; i <= 40; ++i) text += line(i, 100.5 + 0.125 * (i * 7 % 5)) + "\n";
+  auto runs = read_text(text);
+  return runs.size() == 1 ? std::move(runs[0]) : RunLog{};
+}
+
+std::string with_comma(std::string text) {
+  std::ranges::replace(text, '.', ',');
+  return text;
+}
+
+TEST(Generic, CommasAreWhatTheNumbersOfTheLogShow) {
+  const auto seconds = [](const RunLog& run) {
+    return run.records.size() > 1 ? run.records[1].seconds : kUnknown;
+  };
+  const auto rate = [](const RunLog& run) {
+    return run.records.size() > 1 ? run.records[1].printed_rate : kUnknown;
+  };
+  // 0,101 parts no thousands.
+  const RunLog german = read_lines([](int i, double ms) {
+    return with_comma(fmt::format("Schritt {} Verlust 2.688 Zeit {:.3f} s", i, ms / 1000));
+  });
+  EXPECT_DOUBLE_EQ(seconds(german), 0.101);
+  // Nor does 2,6884, so that 320,672 is no number of thousands either.
+  const RunLog rates = read_lines([](int i, double ms) {
+    return with_comma(fmt::format("step {} loss 2.6884 {:.3f} samples/s", i, ms));
+  });
+  EXPECT_DOUBLE_EQ(rate(rates), 101);
+  EXPECT_FALSE(has_notice(rates, NoticeCode::commas_unclear));
+  // A decimal point next to it, a total or a counter of thousands show the other.
+  EXPECT_DOUBLE_EQ(rate(read_lines([](int i, double) {
+                     return fmt::format("step {} loss 2.6884 320,{:03} samples/s", i, 600 + i);
+                   })),
+                   320'602);
+  EXPECT_DOUBLE_EQ(rate(read_lines([](int i, double) {
+                     return fmt::format("step {},000/50,000 loss 2 320,{:03} samples/s", i,
+                                        600 + i);
+                   })),
+                   320'602);
+  // Nothing shows which: it is not taken.
+  const RunLog unclear = read_lines([](int i, double ms) {
+    return fmt::format("step {} loss 2 320,{:03} samples/s in {:.0f} ms", i, 600 + i, ms);
+  });
+  EXPECT_TRUE(std::isnan(rate(unclear)));
+  EXPECT_DOUBLE_EQ(seconds(unclear), 0.101);
+  EXPECT_TRUE(has_notice(unclear, NoticeCode::commas_unclear));
+  // Lists of devices are no numbers with a comma.
+  EXPECT_EQ(commas_of("CUDA_VISIBLE_DEVICES=0,1\ngpus [0,1,2,3]\nstep 5 320,672 samples/s\n"),
+            Commas::unclear);
+  EXPECT_EQ(commas_of("10:00:00,123 step 5\n10:00:01,1234 step 6\n10:00:02,12 step 7\n"),
+            Commas::thousands);
+}
+
+TEST(Generic, EachLineIsScaledByItsOwnUnit) {
+  struct Units {
+    std::string_view usual, other;
+    double seconds;
+  };
+  for (const Units& units : {Units{"100.5 ms", "1.05 s", 1.05}, Units{"980us", "1.05ms", 1.05e-3},
+                             Units{"980µs", "1.05ms", 1.05e-3}, Units{"59.5s", "1m2.5s", 62.5},
+                             Units{"1m2.5s", "59.5s", 59.5}, Units{"1,050 ms", "1.02 s", 1.02}}) {
+    const RunLog run = read_lines([&](int i, double) {
+      return fmt::format("step {} loss 2.{:03} took {}", i, 100 + i,
+                         i % 10 == 0 ? units.other : units.usual);
+    });
+    ASSERT_EQ(run.records.size(), 40U) << units.usual;
+    EXPECT_DOUBLE_EQ(run.records[19].seconds, units.seconds) << units.usual;
+    EXPECT_FALSE(has_notice(run, NoticeCode::iterations_without_line));
+  }
+}
+
+TEST(Generic, IterationsBetweenItsLinesAreANotice) {
+  const RunLog run = read_lines([](int i, double ms) {
+    return i % 10 == 5 ? fmt::format("step {} is slow", i)
+                       : fmt::format("step {} loss 2.5 took {:.1f} ms", i, ms);
+  });
+  ASSERT_EQ(run.records.size(), 36U);
+  const auto notice =
+      std::ranges::find(run.notices, NoticeCode::iterations_without_line, &Notice::code);
+  ASSERT_NE(notice, run.notices.end());
+  EXPECT_EQ(notice->line, 6);
+  EXPECT_THAT(text_of(*notice), testing::HasSubstr("4 iterations"));
 }
 
 TEST(Generic, UpCountsUpdatesOnlyWhereItIsShortForThem) {
