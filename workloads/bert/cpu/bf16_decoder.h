@@ -9,11 +9,11 @@
 
 namespace bert {
 
-/// Logits never live as a whole: a strip of columns of all rows is computed, raised to the power of
-/// e and used while it is in a core's cache. What is kept of it are bf16 numbers e, from which a
-/// logit's gradient is e times a factor of its row, which is known after the last strip; the factor
-/// goes into what e is multiplied with. The logit of a row's label, whose gradient is a difference,
-/// is left out of e and is computed in fp32.
+/// Logits never live as a whole: a strip of words of all rows is multiplied, becomes powers of e
+/// and is used while it is in a core's cache. The powers are kept in bf16. A logit's gradient is
+/// its power times a factor of the row, one over the sum of all its powers; it is known after the
+/// last strip and goes into what the powers are multiplied with. The logit of a row's label, whose
+/// gradient is a difference, is left out of the powers and has its gradient computed in fp32.
 class Bf16Decoder {
  public:
   struct Size {
@@ -50,10 +50,8 @@ class Bf16Decoder {
   };
   /// What is known of a row.
   struct Row {
-    float shift = 0;   ///< of its logits before they are raised
     float chosen = 0;  ///< logit of its label
-    float factor = 0;  ///< powers times this are gradients
-    float label = 0;   ///< gradient of the logit of its label
+    float label = 0;   ///< gradient of that
   };
 
   void guess_shifts(const Call& call, std::int64_t begin);
@@ -72,9 +70,10 @@ class Bf16Decoder {
   Bf16Buffer transposed_;  ///< [vocabulary, rows] powers
   Buffer d_inputs_;        ///< [groups, rows, hidden] sums over the strips of a group
   std::vector<Row> rows_;
-  std::vector<float> shifts_, factors_;  ///< of Row, side by side for the kernels
-  std::vector<float> tops_;              ///< [groups, rows]
-  std::vector<double> totals_;           ///< [groups, rows]
+  std::vector<float> shifts_;   ///< [rows] what a logit is lessened by before it becomes a power
+  std::vector<float> factors_;  ///< [rows] what a power is multiplied with to be a gradient
+  std::vector<float> tops_;     ///< [groups, rows]
+  std::vector<double> totals_;  ///< [groups, rows]
 };
 
 }  // namespace bert
