@@ -27,15 +27,12 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "numbers with a comma were not taken: nothing in the log shows whether it parts thousands or "
      "begins the fraction",
      "A log whose numbers are all like 320,672 could mean either.",
-     "State it in a format file, as \"commas\": `bertbench describe LOG` writes one to start "
-     "from."},
+     "State it as \"commas\" in a format file, such as `bertbench describe LOG` writes."},
     {NoticeCode::iterations_without_line, "iterations_without_line",
-     "{missing} iterations have no line that was taken, the first before this one: the times of "
-     "the "
-     "lines there are do not hold theirs",
+     "{missing} iterations have no line that was taken, the first of them before this line: the "
+     "times of the others do not hold theirs",
      "The counter jumps further than from line to line elsewhere, and no clock covers the jump.",
-     "Look at the lines there: a rate over slow iterations whose lines read otherwise is too "
-     "high."},
+     "Look at the lines between: if they are of slow iterations, the rate is too high."},
     {NoticeCode::iterations_are_epochs, "iterations_are_epochs",
      "the lines count epochs: an iteration is an epoch",
      "The log has no finer counter than that of epochs: its rate is in epochs/s."},
