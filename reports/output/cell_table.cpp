@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <set>
 #include <unordered_map>
 
@@ -200,28 +199,20 @@ std::string parts_text(const std::vector<CellPart>& parts) {
 }
 
 Table parts_table(const ResultSet& set) {
-  std::vector<std::map<std::string, std::string>> rows;
-  std::set<std::string> known;
-  for (const Cell& cell : set.cells) {
-    auto& row = rows.emplace_back();
-    for (const CellPart& part : parts_of(cell.trials)) {
-      row[part.part] = time_and_share(part);
-      known.insert(part.part);
-    }
-  }
   Table table{{{"cell"}}, {}};
-  for (const std::string_view name : kStepPartNames) {
-    if (known.contains(std::string(name))) table.columns.push_back({std::string(name), true});
-  }
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (rows[i].empty()) continue;
-    auto& row = table.rows.emplace_back();
-    row.push_back(key_with_kind(set.cells[i].key, set.cells[i].kind));
-    for (std::size_t c = 1; c < table.columns.size(); ++c) {
-      row.push_back(rows[i][table.columns[c].heading]);
+  for (const std::string_view name : kStepPartNames)
+    table.columns.push_back({std::string(name), true});
+  for (const Cell& cell : set.cells) {
+    const std::vector<CellPart> parts = parts_of(cell.trials);
+    if (parts.empty()) continue;
+    auto& row = table.rows.emplace_back(table.columns.size());
+    row[0] = key_with_kind(cell.key, cell.kind);
+    for (const CellPart& part : parts) {
+      const auto column = std::ranges::find(table.columns, part.part, &TableColumn::heading);
+      row[static_cast<std::size_t>(column - table.columns.begin())] = time_and_share(part);
     }
   }
-  return table;
+  return filled_columns(table);
 }
 
 namespace {
@@ -300,7 +291,7 @@ Table stated_table(const ResultSet& set) {
            both ? fmt::format("{:+.1f} %", 100 * (value.stated / *value.computed - 1)) : ""});
     }
   }
-  return table;
+  return filled_columns(table);
 }
 
 std::vector<std::string> cell_table_keep(const Table& table) {

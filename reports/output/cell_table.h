@@ -56,7 +56,8 @@ struct StatedComparison {
 /// "812.5 TFLOP/s (computed 805.1), 623.1 W"; empty without values.
 [[nodiscard]] std::string stated_text(const std::vector<StatedComparison>& values);
 /// stated_of() each cell of the set, a row each value: cell, what, stated, n, computed, difference
-/// of what is stated from what is computed. Without rows where no log states any.
+/// of what is stated from what is computed, the last two where any is computed. Without rows where
+/// no log states any.
 [[nodiscard]] Table stated_table(const ResultSet& set);
 
 /// Headings that stay even when all rows agree: the measured columns.

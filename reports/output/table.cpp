@@ -74,6 +74,16 @@ const std::string& cell(const Table& table, std::size_t row, std::size_t column)
   return column < table.rows[row].size() ? table.rows[row][column] : empty;
 }
 
+bool is_empty(const Table& table, std::size_t column) {
+  return std::ranges::all_of(
+      table.rows, [&](const auto& row) { return column >= row.size() || row[column].empty(); });
+}
+
+void copy_column(const Table& from, std::size_t column, Table& to) {
+  to.columns.push_back(from.columns[column]);
+  for (std::size_t r = 0; r < from.rows.size(); ++r) to.rows[r].push_back(cell(from, r, column));
+}
+
 }  // namespace
 
 std::size_t display_width(std::string_view text) {
@@ -313,20 +323,27 @@ Table varying_columns(const Table& table, const std::vector<std::string>& keep,
   out.rows.resize(table.rows.size());
   for (std::size_t c = 0; c < table.columns.size(); ++c) {
     const std::string& heading = table.columns[c].heading;
-    bool same = true, empty = true;
+    const bool kept = std::find(keep.begin(), keep.end(), heading) != keep.end();
+    if (is_empty(table, c) && !kept) continue;
+    bool same = true;
     for (std::size_t r = 0; r < table.rows.size(); ++r) {
       same = same && cell(table, r, c) == cell(table, 0, c);
-      empty = empty && cell(table, r, c).empty();
     }
-    const bool kept = std::find(keep.begin(), keep.end(), heading) != keep.end();
-    if (empty && !kept) continue;
     const bool enough_rows = table.rows.size() > 1 || single_row;
     if (same && !kept && enough_rows) {
       constants.push_back({heading, cell(table, 0, c)});
       continue;
     }
-    out.columns.push_back(table.columns[c]);
-    for (std::size_t r = 0; r < table.rows.size(); ++r) out.rows[r].push_back(cell(table, r, c));
+    copy_column(table, c, out);
+  }
+  return out;
+}
+
+Table filled_columns(const Table& table) {
+  Table out;
+  out.rows.resize(table.rows.size());
+  for (std::size_t c = 0; c < table.columns.size(); ++c) {
+    if (!is_empty(table, c)) copy_column(table, c, out);
   }
   return out;
 }

@@ -78,6 +78,9 @@ struct Constant {
 [[nodiscard]] Table varying_columns(const Table& table, const std::vector<std::string>& keep,
                                     std::vector<Constant>& constants, bool single_row = false);
 
+/// Without the columns that are empty in every row.
+[[nodiscard]] Table filled_columns(const Table& table);
+
 /// Terminal columns of UTF-8 text: 2 for East Asian wide and emoji, 0 for combining marks.
 [[nodiscard]] std::size_t display_width(std::string_view text);
 

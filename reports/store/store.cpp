@@ -11,13 +11,11 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 #include <tuple>
 
 #include "parsers/core/text.h"
 #include "reports/model/cell_match.h"
 #include "reports/model/result_io.h"
-#include "reports/model/version.h"
 #include "reports/output/html/sections.h"
 #include "reports/output/value_text.h"
 #include "reports/stats/change_points.h"
@@ -392,11 +390,7 @@ plot::Figure figure_of(const Trend& trend, std::size_t number) {
 
 }  // namespace
 
-std::string trend_html(const std::vector<Trend>& trends, const std::string& title) {
-  std::vector<const Trend*> order;
-  for (const Trend& trend : trends) order.push_back(&trend);
-  std::ranges::stable_sort(order, {}, [](const Trend* trend) { return trend->shifts.empty(); });
-  std::string plots;
+Table trend_table(std::span<const Trend> trends, const std::function<std::string(double)>& number) {
   Table table{{{"cell"},
                {"runs", true},
                {"first", true},
@@ -406,15 +400,13 @@ std::string trend_html(const std::vector<Trend>& trends, const std::string& titl
                {"machine changes"},
                {"machine"}},
               {}};
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    const Trend& trend = *order[i];
-    if (i < kMostPlots) plots += html::figure_element(figure_of(trend, i + 1));
+  for (const Trend& trend : trends) {
     std::string shifts;
     for (const TrendShift& shift : trend.shifts) {
       const StoredRun& run = trend.points[shift.at].run;
       shifts +=
           fmt::format("{}{} at run {}{}", shifts.empty() ? "" : ", ", change_text(shift.change),
-                      run.id, run.commit.empty() ? "" : " (" + run.commit + ")");
+                      run.id, run.commit.empty() ? "" : " (" + run.commit.substr(0, 12) + ")");
     }
     if (shifts.empty()) {
       shifts = trend.points.size() < kLeastForChangePoints ? "too few runs" : "none";
@@ -427,12 +419,19 @@ std::string trend_html(const std::vector<Trend>& trends, const std::string& titl
     }
     const double first = trend.points.front().median, newest = trend.points.back().median;
     table.rows.push_back({key_with_kind(trend.key, trend.kind), std::to_string(trend.points.size()),
-                          number_text(first), number_text(newest), change_text(newest / first - 1),
-                          shifts, changes, trend.machine});
+                          number(first), number(newest), change_text(newest / first - 1), shifts,
+                          changes, trend.machine});
   }
-  html::PageText page;
-  page.title = title;
-  page.body = html::section(
+  return filled_columns(table);
+}
+
+std::string trend_html(std::vector<Trend> trends, const std::string& title) {
+  std::ranges::stable_sort(trends, {}, [](const Trend& trend) { return trend.shifts.empty(); });
+  std::string plots;
+  for (std::size_t i = 0; i < std::min(trends.size(), kMostPlots); ++i) {
+    plots += html::figure_element(figure_of(trends[i], i + 1));
+  }
+  std::string body = html::section(
       "Medians of the stored runs",
       html::small(
           fmt::format("Dashed: levels between change points, looked for in at least {} runs "
@@ -440,14 +439,12 @@ std::string trend_html(const std::vector<Trend>& trends, const std::string& titl
                       "machine's environment changed with that run.",
                       kLeastForChangePoints)) +
           "<div class=\"panels\">" + plots + "</div>\n" +
-          (order.size() > kMostPlots
-               ? html::small(fmt::format("The first {} of {} cells.", kMostPlots, order.size()))
+          (trends.size() > kMostPlots
+               ? html::small(fmt::format("The first {} of {} cells.", kMostPlots, trends.size()))
                : std::string()));
-  page.body += html::section("Cells", html::sortable_table({table, "cells", "cells", {}, {}}));
-  page.footer = fmt::format("bertbench {} ({})", tool_version(), tool_commit());
-  std::ostringstream out;
-  html::write_page(page, out);
-  return std::move(out).str();
+  body += html::section(
+      "Cells", html::sortable_table({trend_table(trends, number_text), "cells", "cells", {}, {}}));
+  return html::page_of(title, body);
 }
 
 }  // namespace bertbench

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -12,6 +13,7 @@
 #include "parsers/core/error.h"
 #include "reports/model/cell_match.h"
 #include "reports/model/result_set.h"
+#include "reports/output/table.h"
 
 namespace bertbench {
 
@@ -100,8 +102,13 @@ struct Trend {
 /// (reports/stats/change_points.h): of steady series of 20 to 200 runs at most 2.3 % have any.
 [[nodiscard]] std::vector<Trend> trends(std::span<const std::pair<StoredRun, ResultSet>> runs);
 
+/// A row a trend: cell, runs, medians of the first and the newest run as `number` writes them, the
+/// change between them, shifts, machine; where a machine changed, with which run it did.
+[[nodiscard]] Table trend_table(std::span<const Trend> trends,
+                                const std::function<std::string(double)>& number);
+
 /// A page: a plot a cell of the medians of its runs and its levels, and a table. Cells whose level
 /// shifted come first; plots of at most 40 cells, the table has all.
-[[nodiscard]] std::string trend_html(const std::vector<Trend>& trends, const std::string& title);
+[[nodiscard]] std::string trend_html(std::vector<Trend> trends, const std::string& title);
 
 }  // namespace bertbench

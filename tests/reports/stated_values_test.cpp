@@ -50,6 +50,9 @@ TEST(StatedValues, HaveNothingNextToThemWhereAnInputIsUnknown) {
   for (const StatedComparison& value : stated_of(set.cells[0])) {
     EXPECT_FALSE(value.computed) << value.name->unit;
   }
+  std::vector<std::string> headings;
+  for (const TableColumn& column : stated_table(set).columns) headings.push_back(column.heading);
+  EXPECT_THAT(headings, ElementsAre("cell", "of one GPU", "stated", "n"));
   EXPECT_THAT(stated_table(samples::result_set({samples::cell(samples::identity(1, 1), {1})})).rows,
               IsEmpty());
 }

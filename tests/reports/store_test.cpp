@@ -158,6 +158,16 @@ TEST(TrendTest, NamesTheRunWithWhichTheMachineChanged) {
     EXPECT_THAT(all[0].points[i].machine_changes, SizeIs(0)) << "not known before, or equal: " << i;
   }
   EXPECT_EQ(machine_changes_text(all[0].points[3]), "kernel 6.1 -> 6.<2>");
+  const auto headings = [](const std::vector<Trend>& of) {
+    std::vector<std::string> out;
+    for (const TableColumn& column : trend_table(of, [](double) { return "1"; }).columns) {
+      out.push_back(column.heading);
+    }
+    return out;
+  };
+  EXPECT_THAT(headings(all), testing::Contains("machine changes"));
+  runs.pop_back();
+  EXPECT_THAT(headings(trends(runs)), testing::Not(testing::Contains("machine changes")));
   const std::string page = trend_html(all, "trend");
   EXPECT_NE(page.find("run 4: kernel 6.1 -&gt; 6.&lt;2&gt;"), std::string::npos);
   EXPECT_EQ(page.find("6.<2>"), std::string::npos);

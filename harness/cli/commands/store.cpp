@@ -18,7 +18,6 @@
 #include "parsers/core/text.h"
 #include "reports/model/result_io.h"
 #include "reports/output/table.h"
-#include "reports/output/value_text.h"
 #include "reports/stats/change_points.h"
 
 namespace bertbench::command_store {
@@ -127,36 +126,9 @@ ordered_json to_json(const Trend& trend) {
 }
 
 void print(Console& console, const std::vector<Trend>& all) {
-  Table table{{{"cell"},
-               {"runs", true},
-               {"first", true},
-               {"newest", true},
-               {"change", true},
-               {"shifts"},
-               {"machine"}},
-              {}};
-  bool few = false;
-  for (const Trend& trend : all) {
-    const double first = trend.points.front().median;
-    const double newest = trend.points.back().median;
-    std::string shifts;
-    for (const TrendShift& shift : trend.shifts) {
-      const StoredRun& run = trend.points[shift.at].run;
-      const std::string machine = machine_changes_text(trend.points[shift.at]);
-      shifts += fmt::format("{}{} at run {} ({}){}", shifts.empty() ? "" : ", ",
-                            change_text(shift.change), run.id, run.commit.substr(0, 12),
-                            machine.empty() ? "" : ", with the machine: " + machine);
-    }
-    const bool short_series = trend.points.size() < kLeastForChangePoints;
-    few = few || short_series;
-    if (shifts.empty()) shifts = short_series ? "too few runs" : "none";
-    table.rows.push_back({key_with_kind(trend.key, trend.kind),
-                          fmt::format("{}", trend.points.size()), rate_text(first),
-                          rate_text(newest), change_text(newest / first - 1), shifts,
-                          trend.machine});
-  }
-  console.print(text_table(table));
-  if (few) {
+  console.print(text_table(trend_table(all, [](double value) { return rate_text(value); })));
+  if (std::ranges::any_of(
+          all, [](const Trend& one) { return one.points.size() < kLeastForChangePoints; })) {
     console.print(fmt::format("\nShifts are looked for in at least {} runs of a cell.\n",
                               kLeastForChangePoints));
   }

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <ostream>
+#include <sstream>
+#include <utility>
 
+#include "reports/model/version.h"
 #include "reports/output/markup.h"
 #include "reports/output/plot/svg.h"
 
@@ -82,6 +84,13 @@ void write_page(const PageText& text, std::ostream& out) {
       << text.body << "</main>\n<footer>" << escape_markup(text.footer) << "</footer>\n";
   for (const Script& script : all) out << "<script>" << script.text << "</script>\n";
   out << "</body></html>\n";
+}
+
+std::string page_of(const std::string& title, const std::string& body) {
+  std::ostringstream out;
+  write_page({title, "", body, fmt::format("bertbench {} ({})", tool_version(), tool_commit())},
+             out);
+  return std::move(out).str();
 }
 
 }  // namespace html

@@ -18,6 +18,8 @@ struct PageText {
 
 /// The page. Its security policy allows its own scripts by their hashes and nothing from outside.
 void write_page(const PageText& text, std::ostream& out);
+/// The same as text, with this program's version at its foot.
+[[nodiscard]] std::string page_of(const std::string& title, const std::string& body);
 
 /// The <figure> element. The marks of the plot have titles; the script of the page shows them.
 [[nodiscard]] std::string figure_element(const plot::Figure& figure);

@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "parsers/core/text.h"
 #include "reports/model/json_put.h"
-#include "reports/model/version.h"
 #include "reports/output/csv.h"
 #include "reports/output/html/sections.h"
 
@@ -123,26 +121,22 @@ std::string study_csv(const Study& study) {
 }
 
 std::string study_html(const Study& study, const std::string& title) {
-  html::PageText page;
-  page.title = title;
+  std::string body;
   std::string plots;
   for (const plot::Figure& figure : study_figures(study)) plots += html::figure_element(figure);
   if (!plots.empty()) plots = "<div class=\"plots\">" + plots + "</div>\n";
-  page.body += html::section("Convergence", plots);
+  body += html::section("Convergence", plots);
   const Table rows = study_table(study);
-  page.body += html::section(
+  body += html::section(
       "Checkpoints",
       html::sortable_table({rows, "checkpoints", "checkpoints", {}, {}}) + html::small(kHowMade));
   const Table stability = stability_table(study);
   if (!stability.rows.empty()) {
-    page.body += html::section("Stability over seeds",
-                               html::sortable_table({stability, "stability", "groups", {}, {}}) +
-                                   html::small("sd: standard deviation, n - 1"));
+    body += html::section("Stability over seeds",
+                          html::sortable_table({stability, "stability", "groups", {}, {}}) +
+                              html::small("sd: standard deviation, n - 1"));
   }
-  page.footer = fmt::format("bertbench {} ({})", tool_version(), tool_commit());
-  std::ostringstream out;
-  html::write_page(page, out);
-  return std::move(out).str();
+  return html::page_of(title, body);
 }
 
 std::string study_markdown(const Study& study, const std::string& title, const std::string& stem) {

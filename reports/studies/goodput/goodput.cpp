@@ -12,7 +12,6 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <sstream>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -21,7 +20,6 @@
 #include "parsers/lines/clock.h"
 #include "parsers/lines/decoration.h"
 #include "parsers/reader/log_reader.h"
-#include "reports/model/version.h"
 #include "reports/output/html/page.h"
 #include "reports/output/html/sections.h"
 #include "reports/output/plot/svg.h"
@@ -531,20 +529,14 @@ Json goodput_json(const Goodput& goodput) {
 }
 
 std::string goodput_html(const Goodput& goodput, const std::string& title) {
-  html::PageText page;
-  page.title = title;
-  page.body +=
+  std::string body =
       html::section("Goodput", "<div class=\"plots\">" +
                                    html::figure_element(goodput_figure(goodput)) + "</div>\n");
-  page.body +=
-      html::section("Where the time went",
-                    html::sortable_table({goodput_table(goodput), "parts", "parts", {}, {}}));
-  page.body += html::section(
+  body += html::section("Where the time went",
+                        html::sortable_table({goodput_table(goodput), "parts", "parts", {}, {}}));
+  body += html::section(
       "Jobs", html::sortable_table({goodput_jobs_table(goodput), "jobs", "jobs", {}, {}}));
-  page.footer = fmt::format("bertbench {} ({})", tool_version(), tool_commit());
-  std::ostringstream out;
-  html::write_page(page, out);
-  return std::move(out).str();
+  return html::page_of(title, body);
 }
 
 }  // namespace bertbench
