@@ -18,9 +18,7 @@
 #include "workloads/bert/comm/make_communicator.h"
 #include "workloads/bert/comm/pair_probe.h"
 #include "workloads/bert/comm/rendezvous.h"
-#include "workloads/bert/comm/shm.h"
 #include "workloads/bert/comm/sim.h"
-#include "workloads/bert/comm/tcp.h"
 #include "workloads/bert/core/communicator.h"
 #include "workloads/bert/core/module.h"
 

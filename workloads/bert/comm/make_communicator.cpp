@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "workloads/bert/comm/shm.h"
 #include "workloads/bert/comm/sim.h"
-#include "workloads/bert/comm/tcp.h"
 #include "workloads/bert/core/communicator.h"
 #include "workloads/bert/core/module.h"
 

@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include "workloads/bert/comm/make_communicator.h"
 #include "workloads/bert/comm/socket.h"
-#include "workloads/bert/comm/tcp.h"
 
 namespace bert {
 namespace {

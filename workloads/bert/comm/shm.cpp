@@ -1,5 +1,3 @@
-#include "workloads/bert/comm/shm.h"
-
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/futex.h>
@@ -16,6 +14,8 @@
 #include <optional>
 #include <stdexcept>
 #include <utility>
+
+#include "workloads/bert/comm/make_communicator.h"
 
 namespace bert {
 namespace {

@@ -1,5 +1,3 @@
-#include "workloads/bert/comm/tcp.h"
-
 #include <fmt/format.h>
 #include <gloo/allreduce.h>
 #include <gloo/barrier.h>
@@ -15,6 +13,8 @@
 #include <stdexcept>
 #include <thread>
 #include <utility>
+
+#include "workloads/bert/comm/make_communicator.h"
 
 namespace bert {
 namespace {

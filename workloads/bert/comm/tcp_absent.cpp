@@ -1,7 +1,7 @@
 // Built instead of tcp.cpp where Gloo is not installed.
 #include <stdexcept>
 
-#include "workloads/bert/comm/tcp.h"
+#include "workloads/bert/comm/make_communicator.h"
 
 namespace bert {
 
