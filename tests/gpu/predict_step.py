@@ -33,15 +33,15 @@ MEASURED_STEPS = {PROFILED: ("erf_128", "searched"), ("bert-large", 64, 512): ("
 # The variant of each kernel that a step of MODELS starts. reduce_partials_kernel has none here: its
 # time is that of its launch.
 CODE = {name: f"{name}<{arguments}>" for name, arguments in {
-    "norm_forward_kernel": "bf16, 1, {groups}, true, true",  # groups of 256 columns
-    "norm_backward_kernel": "bf16, 4, 1, true, {full}",
+    "norm_forward_kernel": "bf16, 1, {groups}, true, true, false",  # groups of 256 columns
+    "norm_backward_kernel": "bf16, 4, 1, true, {full}, false",
     "gelu_forward_kernel": "bf16",
     "column_sums_kernel": "bf16",
-    "flash_forward_kernel": "bf16, true",
+    "flash_forward_kernel": "bf16, true, false",
     "flash_query_kernel": "bf16, true",
     "flash_key_kernel": "bf16, true",
     "whole_head_kernel": "bf16, true",
-    "cross_entropy_kernel": "bf16",
+    "cross_entropy_kernel": "bf16, false",
     "adamw_kernel": "bf16"}.items()} | {"squares_kernel": "squares_kernel"}
 
 # Instructions and passes of the loop within the longest loop, which the table does not have: counted

@@ -18,7 +18,7 @@ if(NOT BB_SANITIZE MATCHES thread)  # fibers are not threads to ThreadSanitizer
   target_link_libraries(bert_cuda_emulated PUBLIC bert_model fmt::fmt PRIVATE bb::warnings)
 
   bb_add_test(bert_cuda_test
-    SOURCES cuda/backend_test.cpp cuda/fp8_test.cpp cuda/kernels_test.cpp cuda/library_attention_test.cpp
+    SOURCES cuda/backend_test.cpp cuda/fp8_test.cpp cuda/graph_test.cpp cuda/kernels_test.cpp cuda/library_attention_test.cpp
             cuda/matmul_test.cpp cuda/norm_test.cpp
             cuda/planner_test.cpp cuda/order_test.cpp cuda/step_test.cpp cuda/unpadded_test.cpp
             cuda/zero_test.cpp
@@ -73,7 +73,8 @@ endif()
 if(TARGET bert_cuda)
   # The same tests of the backend on a real device.
   bb_add_test(bert_cuda_gpu_test SERIAL
-    SOURCES cuda/backend_test.cpp cuda/library_attention_test.cpp cuda/step_test.cpp cuda/unpadded_test.cpp
+    SOURCES cuda/backend_test.cpp cuda/graph_test.cpp cuda/library_attention_test.cpp cuda/step_test.cpp
+            cuda/unpadded_test.cpp
     LIBS bert_cuda_device bert_core bert_reference LABELS gpu TIMEOUT 300)
   target_compile_definitions(bert_cuda_gpu_test PRIVATE BERT_REAL_DEVICE)
 

@@ -18,6 +18,7 @@ add_library(bert_cuda_host OBJECT EXCLUDE_FROM_ALL
   cuda/reduction.cpp
   cuda/sharding.cpp
   cuda/step.cpp
+  cuda/step_graphs.cpp
   cuda/training_state.cpp
 )
 set_target_properties(bert_cuda_host PROPERTIES POSITION_INDEPENDENT_CODE ON)

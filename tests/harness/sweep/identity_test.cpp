@@ -29,9 +29,10 @@ PlannedCell cell_of(const std::vector<std::string>& args,
 /// A value that the option takes and that is not its default.
 std::string other_value(const TrainerOption& option) {
   const std::string usual = default_value(option, {{"model", "bert-tiny"}, {"steps", "20"}});
-  for (const auto value : {"cuda", "tcp", "tanh", "lamb", "off", "1"}) {
-    if ((" " + std::string(option.values) + " ").find(" " + std::string(value) + " ") !=
-        std::string::npos) {
+  for (const auto value : {"cuda", "tcp", "tanh", "lamb", "off", "on", "1"}) {
+    if (value != usual &&
+        (" " + std::string(option.values) + " ").find(" " + std::string(value) + " ") !=
+            std::string::npos) {
       return value;
     }
   }

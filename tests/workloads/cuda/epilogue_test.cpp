@@ -456,6 +456,27 @@ TEST_F(CudaEpilogue, gradients_of_whole_models_in_8_bits_hold_the_bound) {
   }
 }
 
+TEST_F(CudaEpilogue, products_of_a_graph_have_the_addresses_that_were_recorded) {
+  for (const char* precision : {"bf16", "fp8"}) {
+    std::vector<std::vector<float>> gradients;
+    for (const CudaGraphs graphs : {CudaGraphs::off, CudaGraphs::on}) {
+      BackendOptions options = bert::testing::options_for(bert::testing::even_gpt2(), 2, 16);
+      options.matmul_epilogues = Epilogues::inside;
+      options.cuda_graph = graphs;
+      const auto backend = bert::testing::cuda_backend(options, precision);
+      for (std::int64_t step = 1; step <= 5; ++step) {
+        backend->zero_gradients();
+        for (std::int64_t k = 0; k < 2; ++k) {
+          const Batch batch = bert::testing::make_batch(options.model, 2, 16, 0, 4 * step + 2 * k);
+          backend->forward_backward(batch, 0.5, true, step, {});
+        }
+      }
+      gradients.push_back(bert::testing::state_of(*backend, StateArray::gradients));
+    }
+    EXPECT_EQ(gradients[1], gradients[0]) << precision;
+  }
+}
+
 TEST_F(CudaEpilogue, the_log_says_what_is_inside) {
   BackendOptions options = bert::testing::options_for(bert::testing::even_gpt2(), 2, 16);
   options.matmul_epilogues = Epilogues::inside;

@@ -102,14 +102,16 @@ void late::run_until(const std::function<bool()>& so) {
 }
 
 void emulated::submit(void* stream, std::function<void()> work) {
-  queue_work(stream, std::move(work));
+  if (!record(stream, work)) queue_work(stream, std::move(work));
 }
 
 namespace cuda {
 
+using emulated::forbid_while_recording;
 using late::run_until;
 
 void check_status(int, const char*) {}
+bool waits_for_each_call() { return false; }
 DeviceFacts open_device(int) {
   DeviceFacts facts;
   facts.name = "late device";
@@ -119,6 +121,7 @@ DeviceFacts open_device(int) {
 std::int64_t used_device_bytes() { return 0; }
 
 Memory::Memory(Place place, std::int64_t bytes) : bytes_(bytes), place_(place) {
+  forbid_while_recording("cudaMalloc");
   if (bytes > 0) data_ = emulated::zeroed(bytes);
 }
 Memory::~Memory() {
@@ -143,31 +146,51 @@ OwnedStream::~OwnedStream() {
 Event::Event(bool) : event_(new SharedEvent(std::make_shared<EventState>())) {}
 Event::~Event() { delete static_cast<SharedEvent*>(event_); }
 void Event::record(Stream stream) {
+  forbid_while_recording("cudaEventRecord");
   const SharedEvent event = state_of(event_);
   const int number = ++event->recorded;
   queue_work(stream, [event, number] { event->reached = number; });
 }
 bool Event::reached() const { return state_of(event_)->reached == state_of(event_)->recorded; }
 void Event::wait_on_host() const {
+  forbid_while_recording("cudaEventSynchronize");
   run_until([this] { return reached(); });
 }
 void Event::wait_on(Stream stream) const {
+  forbid_while_recording("cudaStreamWaitEvent");
   const SharedEvent event = state_of(event_);
   const int number = event->recorded;  // of this moment, as CUDA has it
   queue_job(stream, {[event, number] { return event->reached >= number; }, [] {}});
 }
 double Event::seconds_since(const Event&) const { return 0; }
 
+Graph::~Graph() { delete static_cast<emulated::Work*>(graph_); }
+void Graph::launch(Stream stream) const {
+  for (const auto& one : *static_cast<emulated::Work*>(graph_)) emulated::submit(stream, one);
+}
+
+Recording::Recording(Stream stream) : stream_(stream) { emulated::begin_recording(stream); }
+Recording::~Recording() {
+  if (stream_ != nullptr) static_cast<void>(emulated::end_recording(stream_));
+}
+Graph Recording::end() {
+  return Graph(new emulated::Work(emulated::end_recording(std::exchange(stream_, nullptr))));
+}
+
+void copy_on_device(void* to, const void* from, std::int64_t bytes, Stream stream) {
+  emulated::submit(stream, [=] { std::memcpy(to, from, static_cast<std::size_t>(bytes)); });
+}
 void copy_to_device(void* device, const void* host, std::int64_t bytes, Stream stream) {
-  queue_work(stream, [=] { std::memcpy(device, host, static_cast<std::size_t>(bytes)); });
+  copy_on_device(device, host, bytes, stream);
 }
 void copy_to_host(void* host, const void* device, std::int64_t bytes, Stream stream) {
-  queue_work(stream, [=] { std::memcpy(host, device, static_cast<std::size_t>(bytes)); });
+  copy_on_device(host, device, bytes, stream);
 }
 void fill_zero(void* device, std::int64_t bytes, Stream stream) {
-  queue_work(stream, [=] { std::memset(device, 0, static_cast<std::size_t>(bytes)); });
+  emulated::submit(stream, [=] { std::memset(device, 0, static_cast<std::size_t>(bytes)); });
 }
 void synchronize(Stream stream) {
+  forbid_while_recording("cudaStreamSynchronize");
   run_until([stream] { return queue_of(stream).empty(); });
 }
 

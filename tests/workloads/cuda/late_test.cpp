@@ -84,6 +84,8 @@ std::vector<Job> jobs() {
   all.push_back(
       {"unpadded, reduced", testing::options_for(testing::even_model(1), 2, 8), "bf16", true});
   all.back().options.unpadded = true;
+  all.push_back({"graphs", testing::options_for(testing::even_model(1), 2, 8), "bf16"});
+  all.back().options.cuda_graph = CudaGraphs::on;
   return all;
 }
 

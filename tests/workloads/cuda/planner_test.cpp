@@ -22,6 +22,15 @@ TEST(BatchLists, rows_of_one_key_stand_together_in_their_order) {
   EXPECT_THAT(runs.sources, ElementsAre(1, 5, 3, 0, 2, 4));
 }
 
+TEST(BatchLists, empty_runs_make_the_number_that_is_wanted) {
+  const std::vector<std::int32_t> keys = {4, 0, 4};
+  const RowRuns runs = runs_by_key(keys, 6, 4);
+  EXPECT_THAT(runs.targets, ElementsAre(0, 1, 2, 4));
+  EXPECT_THAT(runs.starts, ElementsAre(0, 1, 1, 1, 3));
+  EXPECT_THAT(runs.sources, ElementsAre(1, 0, 2));
+  EXPECT_THAT(runs_by_key(keys, 6, 2).targets, ElementsAre(0, 4));
+}
+
 TEST(BatchLists, no_rows_are_no_runs) {
   const RowRuns runs = runs_by_key({}, 3);
   EXPECT_TRUE(runs.targets.empty());

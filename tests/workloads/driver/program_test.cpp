@@ -529,6 +529,8 @@ TEST(Program, WhatCannotRunIsRefusedInOneLineWithItsStatus) {
       {{"--matmul-epilogues", "off"}, 2, "no such choice"},
       {{"--attention", "cudnn"}, 2, "cuDNN computes on GPUs"},
       {{"--attention", "cudnn", "--backend", "cuda"}, 2, "16-bit numbers"},
+      {{"--cuda-graph", "on"}, 2, "CUDA graphs are of GPUs"},
+      {{"--cuda-graph", "yes"}, 2, "there are: off, on, auto"},
       {{"--loss-scale", "128"}, 2, "is for --precision fp16"},
       {{"--backend", "cuda", "--precision", "fp16", "--loss-scale", "0.5"}, 2, "at least 1"},
       {{"--backend", "cuda", "--inference", "--checkpoint", "x"}, 2, "without an update"},

@@ -4,6 +4,7 @@
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -11,6 +12,11 @@
 
 #include "workloads/bert/cuda/emulated/tf32.h"
 #include "workloads/bert/cuda/products/cublaslt_library.h"
+
+namespace bert::emulated {
+/// Of emulated/device.h, whose other names are also CUDA's.
+void submit(void* stream, std::function<void()> work);
+}  // namespace bert::emulated
 
 namespace bert::fakes {
 
@@ -372,7 +378,7 @@ cublasStatus_t matmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const void* a
                       cublasLtMatrixLayout_t b_layout, const void* beta, const void* c,
                       cublasLtMatrixLayout_t c_layout, void* d, cublasLtMatrixLayout_t d_layout,
                       const cublasLtMatmulAlgo_t* chosen, void* workspace,
-                      std::size_t workspace_bytes, cudaStream_t) {
+                      std::size_t workspace_bytes, cudaStream_t stream) {
   const Call call{as<Descriptor>(desc), as<Layout>(a_layout), as<Layout>(b_layout),
                   as<Layout>(c_layout), as<Layout>(d_layout)};
   if (const auto status = checked(call); status != CUBLAS_STATUS_SUCCESS) return status;
@@ -398,7 +404,12 @@ cublasStatus_t matmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const void* a
   ++state.products[static_cast<int>(call.desc.epilogue)];
   state.in_place += algorithm.in_place != 0 ? 1 : 0;
   state.eight_bits += call.fp8() ? 1 : 0;
-  compute(call, a, b, *static_cast<const float*>(beta), c, d);
+  // When the stream gets there the descriptor may be that of another product's addresses.
+  emulated::submit(
+      stream, [=, desc = call.desc, layouts = std::array{call.a, call.b, call.c, call.d},
+               factor = *static_cast<const float*>(beta)] {
+        compute({desc, layouts[0], layouts[1], layouts[2], layouts[3]}, a, b, factor, c, d);
+      });
   return CUBLAS_STATUS_SUCCESS;
 }
 

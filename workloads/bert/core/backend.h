@@ -265,6 +265,11 @@ enum class Epilogues { automatic, inside, kernels };
 /// other elements.
 enum class AttentionBy { kernels, cudnn };
 
+/// Whether the cuda backend records a micro-step's work once and has it replayed as CUDA graphs:
+/// automatic for small micro-batches, whose kernels take the device no longer than the host takes
+/// to queue them.
+enum class CudaGraphs { off, on, automatic };
+
 struct BackendOptions {
   ModelConfig model;
   std::int64_t micro_batch_size = 0;
@@ -284,6 +289,7 @@ struct BackendOptions {
   LossScaleOptions loss_scale;   ///< fp16
   Epilogues matmul_epilogues = Epilogues::automatic;
   AttentionBy attention = AttentionBy::kernels;
+  CudaGraphs cuda_graph = CudaGraphs::off;
   std::string algorithm_cache;  ///< file that keeps searched algorithms; empty = do not keep
 };
 

@@ -24,7 +24,7 @@ namespace bert {
 
 /// Raised when a type that crosses the border changes: backend.h, batch.h, model_config.h,
 /// communicator.h, device_communicator.h, this file.
-inline constexpr std::uint32_t kModuleAbi = 5;
+inline constexpr std::uint32_t kModuleAbi = 6;
 
 /// Thrown by a factory when the machine lacks the device; ends bert_train with status 3.
 struct NoDevice : std::runtime_error {

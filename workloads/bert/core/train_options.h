@@ -98,6 +98,7 @@ struct TrainOptions {
   std::string algorithm_cache;  ///< file, empty = none
   Epilogues matmul_epilogues = Epilogues::automatic;
   AttentionBy attention = AttentionBy::kernels;
+  CudaGraphs cuda_graph = CudaGraphs::off;
   double memory_limit_mb = 0;  ///< 2^20 bytes that this rank may plan to use, 0 = what there is
   SimulatedCluster cluster;
   bool cluster_named = false;  ///< else its topology is that of the ranks that run

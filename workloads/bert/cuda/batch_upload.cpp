@@ -37,14 +37,19 @@ std::int64_t slot_bytes(std::int64_t tokens, std::int64_t masked, std::int64_t s
 
 }  // namespace
 
-RowRuns runs_by_key(std::span<const std::int32_t> keys, std::int64_t keys_end) {
+RowRuns runs_by_key(std::span<const std::int32_t> keys, std::int64_t keys_end,
+                    std::int64_t wanted) {
   std::vector<std::int32_t> next(static_cast<std::size_t>(keys_end) + 1);
   for (const std::int32_t key : keys) ++next[static_cast<std::size_t>(key) + 1];
+  std::int64_t spare =
+      wanted - std::ranges::count_if(next, [](std::int32_t rows) { return rows > 0; });
   RowRuns runs;
   for (std::size_t key = 0; key + 1 < next.size(); ++key) {
-    if (next[key + 1] > 0) {
+    const bool empty = next[key + 1] == 0;
+    if (!empty || spare > 0) {
       runs.targets.push_back(static_cast<std::int32_t>(key));
       runs.starts.push_back(next[key]);
+      if (empty) --spare;
     }
     next[key + 1] += next[key];
   }
@@ -71,8 +76,11 @@ std::int64_t unpadded_rows(std::int64_t tokens, std::int64_t capacity) {
   return std::min(capacity, up(tokens, step));
 }
 
-BatchUpload::BatchUpload(const BackendOptions& options, std::int64_t masked_per_sequence)
-    : unpadded_(options.unpadded), capacity_(options.micro_batch_size * options.sequence_length) {
+BatchUpload::BatchUpload(const BackendOptions& options, std::int64_t masked_per_sequence,
+                         bool one_shape)
+    : unpadded_(options.unpadded),
+      one_shape_(one_shape),
+      capacity_(options.micro_batch_size * options.sequence_length) {
   const std::int64_t each = bytes(options, masked_per_sequence) / 2;
   for (Slot& slot : slots_) {
     slot.host = Memory(Memory::Place::host, each);
@@ -174,8 +182,12 @@ std::int64_t BatchUpload::pack(const Batch& batch, const ModelConfig& model, Slo
   out.masked = pack.add(rows.masked);
   out.labels = pack.add(batch.labels);
   out.next_sentence = pack.add(batch.next_sentence);
-  out.words = pack.add(runs_by_key(tokens, model.vocabulary));
-  out.masked_positions = pack.add(runs_by_key(rows.masked, out.row_count));
+  const auto add_runs = [&](std::span<const std::int32_t> keys, std::int64_t end) {
+    const auto most = std::min(static_cast<std::int64_t>(keys.size()), end);
+    return pack.add(runs_by_key(keys, end, one_shape_ ? most : 0));
+  };
+  out.words = add_runs(tokens, model.vocabulary);
+  out.masked_positions = add_runs(rows.masked, out.row_count);
   if (unpadded_) {
     std::vector<std::int32_t> positions(places_.begin(), places_.begin() + out.token_count);
     for (std::int32_t& place : positions) place %= static_cast<std::int32_t>(out.length);

@@ -18,8 +18,10 @@ struct RowRuns {
   std::vector<std::int32_t> targets, starts, sources;
 };
 
-/// Row r goes to target keys[r], 0 <= key < keys_end. Linear time (counting sort).
-[[nodiscard]] RowRuns runs_by_key(std::span<const std::int32_t> keys, std::int64_t keys_end);
+/// Row r goes to target keys[r], 0 <= key < keys_end. Linear time (counting sort). Up to `runs`
+/// runs of no rows, whose targets are keys that no row has, make that many runs of fewer.
+[[nodiscard]] RowRuns runs_by_key(std::span<const std::int32_t> keys, std::int64_t keys_end,
+                                  std::int64_t runs = 0);
 
 /// Rows that unpadded activations have for `tokens` of a batch that has room for `capacity`: up to
 /// the next of about 16 sizes, so that products have few shapes to search algorithms for.
@@ -33,7 +35,10 @@ class BatchUpload {
   /// Device memory for both slots, row lists included.
   [[nodiscard]] static std::int64_t bytes(const BackendOptions& options,
                                           std::int64_t masked_per_sequence);
-  BatchUpload(const BackendOptions& options, std::int64_t masked_per_sequence);
+  /// `one_shape`: lists of equally many runs for all batches of the same shape, without --unpadded,
+  /// so that their addresses and the kernels' grids are the same.
+  BatchUpload(const BackendOptions& options, std::int64_t masked_per_sequence,
+              bool one_shape = false);
   ~BatchUpload();
   BatchUpload(const BatchUpload&) = delete;
   BatchUpload& operator=(const BatchUpload&) = delete;
@@ -62,7 +67,7 @@ class BatchUpload {
   std::array<Slot, 2> slots_;
   std::size_t next_ = 0;               ///< the slot of the next batch
   const Batch* prefetched_ = nullptr;  ///< what is in it already
-  bool unpadded_;
+  bool unpadded_, one_shape_;
   std::int64_t capacity_;  ///< rows
   Batch packed_;
   std::vector<std::int32_t> places_;

@@ -10,6 +10,7 @@
 #include "workloads/bert/cuda/products/fp8_linears.h"
 #include "workloads/bert/cuda/reduction.h"
 #include "workloads/bert/cuda/step.h"
+#include "workloads/bert/cuda/step_graphs.h"
 #include "workloads/bert/cuda/training_state.h"
 #include "workloads/bert/model/checks.h"
 #include "workloads/bert/model/initialize.h"
@@ -19,6 +20,18 @@ namespace bert::cuda {
 namespace {
 
 constexpr std::int64_t kLossSlots = 256;  ///< micro-steps after which the host reads the losses
+
+/// Sequences of a micro-batch up to which `--cuda-graph auto` takes graphs. A step of bert-large at
+/// 16 x 128 takes an H200 12.6 ms, and the host about 3 ms to queue: more sequences hide it anyway.
+constexpr std::int64_t kLargestGraphedBatch = 16;
+
+/// Why micro-steps cannot come as graphs; empty: they can.
+std::string obstacle_to_graphs(const BackendOptions& options) {
+  if (options.inference) return "--inference has no training step";
+  if (options.unpadded) return "--unpadded gives each batch other shapes";
+  if (waits_for_each_call()) return "BERT_CUDA_SYNC=1 waits after each call";
+  return {};
+}
 
 /// Of activations and of the weights that products read.
 DType type_of(const std::string& precision) {
@@ -54,6 +67,10 @@ void check_request(const BackendRequest& request) {
     throw std::invalid_argument("model " + options.model.name +
                                 ": the cuda backend takes hidden and intermediate sizes that are "
                                 "multiples of 8 (in fp32 and tf32 also both not)");
+  }
+  if (const std::string obstacle = obstacle_to_graphs(options);
+      options.cuda_graph == CudaGraphs::on && !obstacle.empty()) {
+    throw std::invalid_argument("--cuda-graph on: " + obstacle + ": leave one of them out");
   }
   if (options.attention == AttentionBy::cudnn && type_of(request.precision) == DType::f32) {
     throw std::invalid_argument("--attention cudnn takes --precision bf16, fp16 or fp8");
@@ -92,6 +109,9 @@ class CudaBackend final : public Backend {
         masked_capacity_(options_.model.predicted_positions(options_.sequence_length)),
         scaler_(options_.loss_scale, type_ == DType::f16 && !options_.inference),
         shares_(options_.zero_stage != 0 && !options_.inference ? options_.world_size : 1) {
+    graphed_ = options_.cuda_graph != CudaGraphs::off && obstacle_to_graphs(options_).empty() &&
+               (options_.cuda_graph == CudaGraphs::on ||
+                options_.micro_batch_size <= kLargestGraphedBatch);
     if (options_.attention == AttentionBy::cudnn) {
       attention_library_ = make_library_attention(options_, type_, facts_);
     }
@@ -102,7 +122,11 @@ class CudaBackend final : public Backend {
     require_device_memory();
     state_.emplace(layout_, type_, options_.inference, shares_);
     if (in_fp8()) fp8_.emplace(layout_, options_.model.hidden, has_tensor_core_attention());
-    upload_.emplace(options_, masked_capacity_);
+    upload_.emplace(options_, masked_capacity_, graphed_);
+    if (graphed_) {
+      step_values_ = Memory(Memory::Place::device, sizeof(StepValues));
+      graph_losses_ = Memory(Memory::Place::device, 16);
+    }
     losses_ = Memory(Memory::Place::device, kLossSlots * 16);
     losses_on_host_ = Memory(Memory::Place::host, kLossSlots * 16);
     make_arena();
@@ -167,6 +191,12 @@ class CudaBackend final : public Backend {
       if (shares_ == 1) return false;
       throw std::invalid_argument("--zero 1 needs --comm nccl: " + communicator.description() +
                                   " has no collectives on the device");
+    }
+    if (options_.cuda_graph == CudaGraphs::on) {
+      throw std::invalid_argument(
+          "--cuda-graph on: " + communicator.description() +
+          " sums gradients between the kernels of backward, which no graph here has: take auto "
+          "(micro-steps before a step's last come as graphs) or off");
     }
     const ShardPlan plan(layout_.total, options.bucket_bytes / 4, communicator.rank(), shares_);
     reduction_.emplace(*communicator.device(), options, plan);
@@ -233,6 +263,7 @@ class CudaBackend final : public Backend {
     out.emplace_back(attention_library_            ? attention_library_->description()
                      : has_tensor_core_attention() ? "attention: own tensor-core kernel"
                                                    : "attention: plain fp32 kernel");
+    if (options_.cuda_graph != CudaGraphs::off) out.push_back(graph_setting());
     if (options_.unpadded) {
       const std::int64_t most = options_.micro_batch_size * options_.sequence_length;
       out.emplace_back("unpadded: products of a multiple of " +
@@ -247,6 +278,17 @@ class CudaBackend final : public Backend {
   [[nodiscard]] bool has_tensor_core_attention() const {
     return !plain_attention_ && !attention_library_ &&
            has_flash_attention(type_, static_cast<int>(options_.model.head_size()));
+  }
+  [[nodiscard]] std::string graph_setting() const {
+    if (graphed_) {
+      return "CUDA graphs: forward and backward of a micro-step, but where gradients are summed "
+             "during it";
+    }
+    const std::string obstacle = obstacle_to_graphs(options_);
+    return "CUDA graphs: none, " + (obstacle.empty()
+                                        ? "micro-batches have more than " +
+                                              std::to_string(kLargestGraphedBatch) + " sequences"
+                                        : obstacle);
   }
   [[nodiscard]] bool in_fp8() const { return precision_ == "fp8"; }
   [[nodiscard]] Stream stream() const { return stream_.get(); }
@@ -278,7 +320,8 @@ class CudaBackend final : public Backend {
     wait();
     masked_capacity_ = masked;
     make_arena();
-    upload_.emplace(options_, masked);
+    upload_.emplace(options_, masked, graphed_);
+    graphs_.clear();
   }
   /// The host waits for all that was queued, collectives included.
   void wait() {
@@ -332,6 +375,8 @@ class CudaBackend final : public Backend {
     if (!options_.inference) step.gradients = state_->gradients();
   }
   Step make_step(const Batch& batch);
+  void queue_forward(Step& step);
+  [[nodiscard]] StepGraphs::Kind kind_of(const Step& step) const;
   void search_before_collectives(const Batch& batch, std::int64_t optimizer_step);
   void collect_losses();
 
@@ -354,7 +399,10 @@ class CudaBackend final : public Backend {
   std::unique_ptr<Activations<void>> activations_;  // holds pointers to itself, so it cannot move
   std::vector<std::string> epilogues_;              ///< for the log
   Memory arena_;
-  Memory losses_, losses_on_host_;  ///< doubles, two a micro-step
+  bool graphed_ = false;  ///< micro-steps come as graphs, where nothing is summed during them
+  StepGraphs graphs_;
+  Memory step_values_, graph_losses_;  ///< StepValues; what graphs write in place of `losses_`
+  Memory losses_, losses_on_host_;     ///< doubles, two a micro-step
   struct Means {
     double rows, sequences;
   };
@@ -383,13 +431,33 @@ Step CudaBackend::make_step(const Batch& batch) {
   Step step{options_, layout_, *activations_, *matmul_};
   point_to_state(step);
   step.batch = upload_->upload(batch, options_.model, stream());
-  if (fp8_) fp8_->begin(step.copy, stream());
   step.losses = losses_.as<double>() + 2 * pending_;
   means_.resize(static_cast<std::size_t>(pending_));
   means_.push_back(
       {static_cast<double>(step.batch.masked_rows), static_cast<double>(step.batch.sequences)});
   ++pending_;
   return step;
+}
+
+void CudaBackend::queue_forward(Step& step) {
+  if (fp8_) fp8_->begin(step.copy, stream());
+  bert::forward(step);
+}
+
+StepGraphs::Kind CudaBackend::kind_of(const Step& step) const {
+  StepGraphs::Kind kind;
+  kind.batch = step.batch.tokens;
+  kind.sequences = step.batch.sequences;
+  kind.length = step.batch.length;
+  kind.masked_rows = step.batch.masked_rows;
+  kind.training = step.training;
+  kind.accumulate = step.accumulate;
+  kind.casts_weights = fp8_ && !fp8_->has_weights();
+  if (attention_library_) {
+    kind.padded = step.batch.padded;
+    kind.scratch = attention_library_->scratch();
+  }
+  return kind;
 }
 
 /// With gradients summed over ranks, products find their algorithms in a micro-step of their own,
@@ -400,7 +468,7 @@ void CudaBackend::search_before_collectives(const Batch& batch, std::int64_t opt
   Step step = make_step(batch);
   step.training = true;
   step.optimizer_step = optimizer_step;
-  bert::forward(step);
+  queue_forward(step);
   heads(step, false);
   backward(step, [](std::int64_t, std::int64_t) {});
   wait();
@@ -427,15 +495,27 @@ Loss CudaBackend::forward_backward(const Batch& batch, double gradient_scale, bo
   std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
   if (timed_micro_steps_ == micro_steps_.size()) micro_steps_.emplace_back();
   MicroStepTimes& times = micro_steps_[timed_micro_steps_++];
-  step.forward_done = &times.forward_done;
+  const auto queue = [&](const std::function<void()>& forward_done) {
+    step.forward_done = forward_done;
+    queue_forward(step);
+    heads(step, false);
+    step.sum_losses();
+    backward(step, [&](std::int64_t offset, std::int64_t size) {
+      if (reduced_) reduction_->ready(offset, size, stream());
+      ranges.emplace_back(offset, size);
+    });
+  };
+  const auto forward_done = [&] { times.forward_done.record(stream()); };
   times.begun.record(stream());
-  bert::forward(step);
-  heads(step, false);
-  step.sum_losses();
-  backward(step, [&](std::int64_t offset, std::int64_t size) {
-    if (reduced_) reduction_->ready(offset, size, stream());
-    ranges.emplace_back(offset, size);
-  });
+  if (graphed_ && !reduced_ && !ready) {
+    double* const losses = std::exchange(step.losses, graph_losses_.as<double>());
+    step.step_values = step_values_.as<StepValues>();
+    store_step_values(step.own_values(), step_values_.as<StepValues>(), stream());
+    if (graphs_.run(kind_of(step), stream(), queue, forward_done) && fp8_) fp8_->begun();
+    copy_on_device(losses, step.losses, 16, stream());
+  } else {
+    queue(forward_done);
+  }
   times.backward_done.record(stream());
   if (reduced_) reduction_->end(stream());
   if (ready) {  // called from this thread, so only when the device got there
@@ -450,7 +530,7 @@ Loss CudaBackend::forward_backward(const Batch& batch, double gradient_scale, bo
 Loss CudaBackend::forward(const Batch& batch) {
   Step step = make_step(batch);
   step.gradients = nullptr;
-  bert::forward(step);
+  queue_forward(step);
   heads(step, true);
   step.sum_losses();
   collect_losses();

@@ -248,6 +248,15 @@ Dropout Step::dropout(std::optional<std::uint32_t> site, double probability) con
   return out;
 }
 
+StepValues Step::own_values() const {
+  StepValues own;
+  own.first_sequence = batch.first_sequence;
+  own.step = static_cast<std::uint32_t>(optimizer_step);
+  own.word_scale = loss_scale(word_rows());
+  own.sentence_scale = loss_scale(sequences());
+  return own;
+}
+
 NormForward Step::forward_of(const NormStep<void>& step, std::int64_t rows) const {
   NormForward norm;
   norm.rows = rows;
@@ -260,7 +269,10 @@ NormForward Step::forward_of(const NormStep<void>& step, std::int64_t rows) cons
   norm.beta = weights + step.at.bias;
   norm.drops_output = step.after.has_value();
   norm.dropout = dropout(norm.drops_output ? step.after : step.before, model.hidden_dropout);
-  if (norm.dropout.on) norm.places = batch.places;
+  if (norm.dropout.on) {
+    norm.places = batch.places;
+    norm.values = step_values;
+  }
   norm.epsilon = static_cast<float>(model.layer_norm_epsilon);
   norm.output = step.output;
   norm.mean = step.mean;
@@ -300,6 +312,7 @@ void Step::norm_backward(const NormStep<void>& step, std::int64_t rows,
   norm.dropout = forward.dropout;
   norm.drops_output = forward.drops_output;
   norm.kept = forward.kept;
+  norm.values = forward.values;
   norm.partials = act.partials;
   norm.sum_gamma = gradients + step.at.weight;
   norm.sum_beta = gradients + step.at.bias;
@@ -331,6 +344,7 @@ Attention Step::attention_of(std::size_t layer) const {
   a.kept = reinterpret_cast<std::uint32_t*>(own.softmax + log_sums_bytes(options) / 4);
   a.dropout =
       dropout(DropoutSite::attention(static_cast<std::int64_t>(layer)), model.attention_dropout);
+  if (a.dropout.on) a.values = step_values;
   if (fp8 != nullptr) {
     const Fp8Linears::Places places = fp8->around_attention(layer);
     a.largest = places.input;
@@ -455,7 +469,8 @@ void Step::cross_entropy(std::int64_t first, std::int64_t count, std::int64_t to
   loss.logits = act.heads.logits;
   if (layout.decoder.bias != kAbsent) loss.bias = weights + layout.decoder.bias;
   loss.labels = batch.labels + first;
-  loss.scale = static_cast<float>(gradient_scale / static_cast<double>(total));
+  loss.scale = loss_scale(total);
+  loss.values = step_values;
   loss.losses = act.heads.losses + first;
   cuda::cross_entropy(type, loss, stream);
 }
@@ -469,7 +484,8 @@ void Step::next_sentence() const {
   head.classifier = weights + layout.next_sentence.weight;
   head.classifier_bias = weights + layout.next_sentence.bias;
   head.labels = batch.next_sentence;
-  head.scale = static_cast<float>(gradient_scale / static_cast<double>(sequences()));
+  head.scale = loss_scale(sequences());
+  head.values = step_values;
   head.d_pooled = act.heads.d_pooled;
   head.d_logits = act.heads.d_logits;
   head.losses = act.heads.sequence_losses;
@@ -483,7 +499,7 @@ void Step::next_sentence() const {
 
 void Step::sum_losses() const {
   const bool next_word = model.objective == Objective::next_word;
-  sum_values(act.heads.losses, next_word ? rows() : masked_rows(), losses, stream);
+  sum_values(act.heads.losses, word_rows(), losses, stream);
   sum_values(act.heads.sequence_losses, next_word ? 0 : sequences(), losses + 1, stream);
 }
 

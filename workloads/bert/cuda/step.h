@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -65,10 +66,12 @@ struct Step {
   bool training = false;
   bool accumulate = false;  ///< gradients add to what is there
   std::int64_t optimizer_step = 0;
-  double* losses = nullptr;       ///< [2] sums: of words over rows, next sentence over sequences
-  Event* forward_done = nullptr;  ///< recorded where backward begins; null: nobody asks
+  /// Or null: own_values() in device memory, for kernels that a graph queues again.
+  const StepValues* step_values = nullptr;
+  double* losses = nullptr;  ///< [2] sums: of words over rows, next sentence over sequences
+  std::function<void()> forward_done = {};  ///< called where backward begins; empty: nobody asks
   void end_forward() const {
-    if (forward_done != nullptr) forward_done->record(stream);
+    if (forward_done) forward_done();
   }
 
   [[nodiscard]] std::int64_t rows() const { return batch.row_count; }
@@ -109,6 +112,7 @@ struct Step {
   void cross_entropy(std::int64_t first, std::int64_t count, std::int64_t total) const;
   void next_sentence() const;
 
+  [[nodiscard]] StepValues own_values() const;
   /// Queues the sums of the losses, after heads().
   void sum_losses() const;
   /// For the log: which of a layer's biases, GELUs and their gradients its products do themselves.
@@ -134,6 +138,14 @@ struct Step {
   [[nodiscard]] Product with_gelu(Product product, void* wide) const;
   [[nodiscard]] Product with_gelu_backward(Product product, void* wide, std::int64_t bias) const;
 
+  /// That the loss of a word or sentence counts in the gradient of the mean over `count` of them.
+  [[nodiscard]] float loss_scale(std::int64_t count) const {
+    return static_cast<float>(gradient_scale / static_cast<double>(count));
+  }
+  /// Rows whose word is predicted.
+  [[nodiscard]] std::int64_t word_rows() const {
+    return model.objective == Objective::next_word ? rows() : masked_rows();
+  }
   [[nodiscard]] Dropout dropout(std::optional<std::uint32_t> site, double probability) const;
   [[nodiscard]] NormForward forward_of(const NormStep<void>& step, std::int64_t rows) const;
   /// Whether the own tensor-core attention runs, which leaves the sums of query, key and value

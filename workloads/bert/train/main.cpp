@@ -105,6 +105,7 @@ BackendOptions backend_options(const TrainOptions& options, const LaunchEnvironm
   request.algorithm_cache = options.algorithm_cache;
   request.matmul_epilogues = options.matmul_epilogues;
   request.attention = options.attention;
+  request.cuda_graph = options.cuda_graph;
   return request;
 }
 

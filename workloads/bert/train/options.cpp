@@ -43,6 +43,7 @@ struct Given {
   std::string topology;  ///< empty: the ranks that run
   std::string matmul_epilogues = "auto";
   std::string attention = "own";
+  std::string cuda_graph = "off";
   std::string gelu;  ///< empty: the model's own
   std::string loss_scale = "dynamic";
   std::string handicap;  ///< "2%", "0.02", or "50%@3" for rank 3 alone; empty: none
@@ -207,6 +208,9 @@ std::vector<Group> option_table(Given& given) {
         {"--attention", &given.attention, one_of({"own", "cudnn"}),
          "cuda: own kernels, with the CPU backend's dropout masks, or cuDNN's, faster at 512 "
          "tokens"},
+        {"--cuda-graph", &given.cuda_graph, one_of({"off", "on", "auto"}),
+         "cuda: record a micro-step's work once and replay it as CUDA graphs, to the same bits; "
+         "auto = with micro-batches of up to 16"},
         {"--memory-limit-mb", &o.memory_limit_mb, within(0, 1e9, "a number of at least 0"),
          "cpu: MiB this rank may plan with, else status 12; 0 = what there is"},
         {"--expect-world-size", &o.expect_world_size, at_least(0),
@@ -393,6 +397,8 @@ Result<void> check_together(const TrainOptions& o) {
         "oneDNN has no such choice in the cpu backend: leave it out"}},
       {cpu && o.attention == AttentionBy::cudnn,
        {"--attention cudnn", "cuDNN computes on GPUs: leave it out, or take --backend cuda"}},
+      {cpu && o.cuda_graph != CudaGraphs::off,
+       {"--cuda-graph", "CUDA graphs are of GPUs: leave it out, or take --backend cuda"}},
       {o.attention == AttentionBy::cudnn && (o.precision == "fp32" || o.precision == "tf32"),
        {"--attention cudnn",
         "cuDNN's attention takes 16-bit numbers: take --precision bf16, fp16 or fp8"}}};
@@ -417,6 +423,9 @@ Result<TrainOptions> finished(const CLI::App& app, Given& given) {
                        : given.matmul_epilogues == "off" ? Epilogues::kernels
                                                          : Epilogues::automatic;
   o.attention = given.attention == "cudnn" ? AttentionBy::cudnn : AttentionBy::kernels;
+  o.cuda_graph = given.cuda_graph == "on"     ? CudaGraphs::on
+                 : given.cuda_graph == "auto" ? CudaGraphs::automatic
+                                              : CudaGraphs::off;
   return finish_cluster(given)
       .and_then([&] { return finish_schedule(app, given); })
       .and_then([&] { return finish_loss_scale(app, given); })

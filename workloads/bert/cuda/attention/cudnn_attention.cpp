@@ -55,6 +55,7 @@ class CudnnAttention final : public LibraryAttention {
   [[nodiscard]] std::int64_t bytes() const override {
     return workspace_bytes_ + library_inputs_bytes(options_.micro_batch_size);
   }
+  [[nodiscard]] const void* scratch() const override { return workspace_.data(); }
   [[nodiscard]] std::string description() const override {
     const std::size_t version = cudnn_version();
     return "attention: cuDNN " + std::to_string(version / 10000) + "." +

@@ -14,6 +14,7 @@ class PlainAttention final : public LibraryAttention {
     attention_backward(type_, a, true, stream);
   }
   [[nodiscard]] std::int64_t bytes() const override { return 0; }
+  [[nodiscard]] const void* scratch() const override { return nullptr; }
   [[nodiscard]] std::string description() const override {
     return "attention: plain kernels in place of a library";
   }

@@ -20,6 +20,8 @@ class LibraryAttention {
   virtual void backward(const Attention& arguments, Stream stream) = 0;
   /// Device memory next to the activations.
   [[nodiscard]] virtual std::int64_t bytes() const = 0;
+  /// Where its scratch lies; calls of a new shape may bring it elsewhere.
+  [[nodiscard]] virtual const void* scratch() const = 0;
   [[nodiscard]] virtual std::string description() const = 0;
 };
 

@@ -181,6 +181,42 @@ double Event::seconds_since(const Event& start) const {
   return static_cast<double>(milliseconds) / 1000;
 }
 
+Graph::~Graph() {
+  if (graph_ != nullptr) cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(graph_));
+}
+void Graph::launch(Stream stream) const {
+  check(cudaGraphLaunch(static_cast<cudaGraphExec_t>(graph_), as_stream(stream)),
+        "cudaGraphLaunch");
+}
+
+Recording::Recording(Stream stream) : stream_(stream) {
+  // What other threads ask of the device, as those of NCCL do, is no part of it.
+  check(cudaStreamBeginCapture(as_stream(stream), cudaStreamCaptureModeThreadLocal),
+        "cudaStreamBeginCapture");
+}
+Recording::~Recording() {
+  if (stream_ == nullptr) return;
+  cudaGraph_t graph = nullptr;
+  cudaStreamEndCapture(as_stream(stream_), &graph);
+  if (graph != nullptr) cudaGraphDestroy(graph);
+  cudaGetLastError();  // why it was dropped is reported already
+}
+Graph Recording::end() {
+  cudaGraph_t graph = nullptr;
+  check(cudaStreamEndCapture(as_stream(std::exchange(stream_, nullptr)), &graph),
+        "cudaStreamEndCapture");
+  cudaGraphExec_t ready = nullptr;
+  const cudaError_t status = cudaGraphInstantiateWithFlags(&ready, graph, 0);
+  cudaGraphDestroy(graph);
+  check(status, "cudaGraphInstantiate");
+  return Graph(ready);
+}
+
+void copy_on_device(void* to, const void* from, std::int64_t bytes, Stream stream) {
+  check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice,
+                        as_stream(stream)),
+        "copy on the device");
+}
 void copy_to_device(void* device, const void* host, std::int64_t bytes, Stream stream) {
   check(cudaMemcpyAsync(device, host, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice,
                         as_stream(stream)),

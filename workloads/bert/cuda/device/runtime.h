@@ -118,6 +118,44 @@ class Event {
   void* event_ = nullptr;
 };
 
+/// What was queued on a stream while it was recorded. launch() queues all of it again in one call,
+/// with the arguments that it had. To be done on the device before this goes away.
+class Graph {
+ public:
+  Graph() = default;
+  ~Graph();
+  Graph(Graph&& other) noexcept : graph_(std::exchange(other.graph_, nullptr)) {}
+  Graph& operator=(Graph&& other) noexcept {
+    std::swap(graph_, other.graph_);
+    return *this;
+  }
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  void launch(Stream stream) const;
+
+ private:
+  friend class Recording;
+  explicit Graph(void* graph) : graph_(graph) {}
+  void* graph_ = nullptr;  ///< a cudaGraphExec_t
+};
+
+/// From here to end() what this thread queues on `stream` is recorded and not done. Until then the
+/// thread may not ask for memory, wait, or record or ask an event: that throws, or end() does.
+class Recording {
+ public:
+  explicit Recording(Stream stream);
+  ~Recording();  ///< without end(): what was recorded is dropped
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+  [[nodiscard]] Graph end();
+
+ private:
+  Stream stream_;  ///< null after end()
+};
+
+void copy_on_device(void* to, const void* from, std::int64_t bytes, Stream stream);
 void copy_to_device(void* device, const void* pinned_host, std::int64_t bytes, Stream stream);
 void copy_to_host(void* pinned_host, const void* device, std::int64_t bytes, Stream stream);
 void fill_zero(void* device, std::int64_t bytes, Stream stream);

@@ -7,6 +7,9 @@
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <stdexcept>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace bert::emulated {
@@ -220,6 +223,43 @@ const unsigned char* gather(const void* value, std::size_t size, unsigned mask) 
   self.awaited = warp.generation;
   switch_away(self);
   return slots;
+}
+
+namespace {
+
+struct Recorder {
+  void* stream = nullptr;  ///< null: none is recorded
+  Work work;
+};
+thread_local Recorder recorder;
+
+}  // namespace
+
+void begin_recording(void* stream) {
+  if (stream == nullptr) throw std::logic_error("the default stream cannot be recorded");
+  forbid_while_recording("cudaStreamBeginCapture");
+  recorder.stream = stream;
+}
+Work end_recording(void* stream) {
+  if (recorder.stream != stream) throw std::logic_error("this stream is not recorded");
+  recorder.stream = nullptr;
+  return std::exchange(recorder.work, {});
+}
+bool record(void* stream, std::function<void()>& work) {
+  if (recorder.stream == nullptr) return false;
+  // On CUDA it would be done at once, next to what is recorded.
+  if (stream != recorder.stream) throw std::logic_error("work for a stream that is not recorded");
+  recorder.work.push_back(std::move(work));
+  return true;
+}
+void forbid_while_recording(const char* call) {
+  if (recorder.stream == nullptr) return;
+  throw std::logic_error(std::string(call) + " while a stream is recorded");
+}
+
+HostCalls& host_calls() {
+  static thread_local HostCalls calls;
+  return calls;
 }
 
 std::byte* zeroed(std::int64_t bytes) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <vector>
 
 #define __global__
 #define __device__
@@ -38,6 +39,23 @@ void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::functi
 
 /// Work of a stream: done at once, or when the runtime that a test is linked with has its turn.
 void submit(void* stream, std::function<void()> work);
+
+/// Recording of a stream of this thread, for runtimes. Until end_recording() record() keeps what is
+/// queued on it.
+using Work = std::vector<std::function<void()>>;
+void begin_recording(void* stream);
+[[nodiscard]] Work end_recording(void* stream);
+/// False: the stream is not recorded, and `work` as it was.
+[[nodiscard]] bool record(void* stream, std::function<void()>& work);
+/// CUDA refuses `call` while a stream is recorded: throws std::logic_error then.
+void forbid_while_recording(const char* call);
+
+/// What the host has asked of the runtime so far, for tests.
+struct HostCalls {
+  std::int64_t allocations = 0, waits = 0;
+  std::int64_t queued = 0;  ///< kernels, products, copies and graphs
+};
+HostCalls& host_calls();
 
 void sync_block();
 [[nodiscard]] void* dynamic_shared();

@@ -9,8 +9,10 @@ namespace {
 /// three.
 constexpr int kBlocks = 4;
 
-template <typename T, bool kDropout>
-__global__ void __launch_bounds__(kFlashThreads, kBlocks) flash_forward_kernel(Attention a) {
+template <typename T, bool kDropout, bool kReplayed>
+__global__ void __launch_bounds__(kFlashThreads, kBlocks - kReplayed)
+    flash_forward_kernel(Attention a) {
+  if constexpr (kReplayed) read_values(a);
   __shared__ Tile<T> tile_query;
   __shared__ Tile<T> tile_key[2];
   __shared__ Tile<T> tile_value[2];
@@ -114,8 +116,9 @@ std::int64_t attention_kept_bytes(std::int64_t sequences, std::int64_t length, s
 
 void flash_forward(DType type, const Attention& a, Stream stream) {
   with_half_type(type, [&]<typename T>(Tag<T>) {
-    const auto kernel =
-        a.dropout.on ? flash_forward_kernel<T, true> : flash_forward_kernel<T, false>;
+    const auto kernel = a.values != nullptr ? flash_forward_kernel<T, true, true>
+                        : a.dropout.on      ? flash_forward_kernel<T, true, false>
+                                            : flash_forward_kernel<T, false, false>;
     launch(kernel, flash_grid(a), dim3(kFlashThreads), 0, stream, a);
   });
 }

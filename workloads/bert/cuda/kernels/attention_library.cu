@@ -1,6 +1,5 @@
 // What a library's attention reads next to the matrices.
-#include "workloads/bert/cuda/device/platform.h"
-#include "workloads/bert/cuda/kernels/kernels.h"
+#include "workloads/bert/cuda/kernels/device_dropout.h"
 
 namespace bert::cuda {
 namespace {
@@ -13,7 +12,9 @@ struct Arguments {
   LibraryInputs inputs;
 };
 
+template <bool kReplayed>
 __global__ void __launch_bounds__(kThreads) library_inputs_kernel(Arguments arguments) {
+  if constexpr (kReplayed) read_values(arguments.attention);
   const Attention& a = arguments.attention;
   const LibraryInputs& to = arguments.inputs;
   const int hidden = a.heads * a.size;
@@ -60,7 +61,8 @@ LibraryInputs library_inputs_at(void* memory, std::int64_t sequences) {
 }
 
 void library_inputs(const Attention& attention, const LibraryInputs& inputs, Stream stream) {
-  launch(library_inputs_kernel, dim3(1), dim3(kThreads), 0, stream, Arguments{attention, inputs});
+  launch(attention.values != nullptr ? library_inputs_kernel<true> : library_inputs_kernel<false>,
+         dim3(1), dim3(kThreads), 0, stream, Arguments{attention, inputs});
 }
 
 }  // namespace bert::cuda

@@ -67,8 +67,9 @@ __device__ __forceinline__ float score_scale(int size) {
   return 1.0F / sqrtf(static_cast<float>(size));
 }
 
-template <typename T>
+template <typename T, bool kReplayed>
 __global__ void __launch_bounds__(kWarps* kWarp) plain_forward_kernel(Attention a) {
+  if constexpr (kReplayed) read_values(a);
   BERT_DYNAMIC_SHARED(float, rows);
   const Place<T> p(a);
   if (p.row >= p.rows.count) return;
@@ -118,8 +119,9 @@ __device__ Pair pair_of(const Attention& a, const Place<T>& p, int query, int j)
   return {weight * factor, weight * (d_weight * factor - a.delta[p.sums(a, query)]) * scale};
 }
 
-template <typename T>
+template <typename T, bool kReplayed>
 __global__ void __launch_bounds__(kWarps* kWarp) plain_query_kernel(Attention a) {
+  if constexpr (kReplayed) read_values(a);
   BERT_DYNAMIC_SHARED(float, rows);
   const Place<T> p(a);
   if (p.row >= p.rows.count) return;
@@ -135,8 +137,9 @@ __global__ void __launch_bounds__(kWarps* kWarp) plain_query_kernel(Attention a)
   }
 }
 
-template <typename T>
+template <typename T, bool kReplayed>
 __global__ void __launch_bounds__(kWarps* kWarp) plain_key_kernel(Attention a) {
+  if constexpr (kReplayed) read_values(a);
   BERT_DYNAMIC_SHARED(float, rows);
   const Place<T> p(a);
   if (p.row >= p.rows.count) return;
@@ -192,7 +195,8 @@ bool has_flash_attention(DType type, int size) { return type != DType::f32 && si
 void attention_forward(DType type, const Attention& a, bool plain, Stream stream) {
   if (!plain && has_flash_attention(type, a.size)) return flash_forward(type, a, stream);
   with_type(type, [&]<typename T>(Tag<T>) {
-    launch(plain_forward_kernel<T>, grid_of(a), dim3(kWarps * kWarp), row_bytes(a), stream, a);
+    launch(a.values != nullptr ? plain_forward_kernel<T, true> : plain_forward_kernel<T, false>,
+           grid_of(a), dim3(kWarps * kWarp), row_bytes(a), stream, a);
   });
 }
 
@@ -201,8 +205,11 @@ void attention_backward(DType type, const Attention& a, bool plain, Stream strea
   with_type(type, [&]<typename T>(Tag<T>) {
     const dim3 threads(kWarps * kWarp);
     launch(delta_kernel<T>, grid_of(a), threads, 0, stream, a);
-    launch(plain_key_kernel<T>, grid_of(a), threads, 2 * row_bytes(a), stream, a);
-    launch(plain_query_kernel<T>, grid_of(a), threads, row_bytes(a), stream, a);
+    const bool replayed = a.values != nullptr;
+    launch(replayed ? plain_key_kernel<T, true> : plain_key_kernel<T, false>, grid_of(a), threads,
+           2 * row_bytes(a), stream, a);
+    launch(replayed ? plain_query_kernel<T, true> : plain_query_kernel<T, false>, grid_of(a),
+           threads, row_bytes(a), stream, a);
   });
 }
 

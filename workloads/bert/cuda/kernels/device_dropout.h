@@ -15,6 +15,13 @@ __device__ __forceinline__ DropoutKey key_of(const Dropout& dropout, std::int64_
   return key;
 }
 
+/// Dropout of this micro-step in place of the one that was recorded.
+template <typename Arguments>
+__device__ __forceinline__ void read_values(Arguments& a) {
+  a.dropout.key.step = a.values->step;
+  a.dropout.first_sequence = a.values->first_sequence;
+}
+
 /// 2 bits + 1 where value + addend has 33 bits, else 2 bits.
 __device__ __forceinline__ unsigned append_carry(unsigned bits, std::uint32_t value,
                                                  std::uint32_t addend) {

@@ -28,8 +28,9 @@ __device__ __forceinline__ float block_max(float x, float* part) {
 }
 
 /// Logits stay in the type they came in; exponentials are taken twice rather than stored.
-template <typename T>
+template <typename T, bool kReplayed>
 __global__ void __launch_bounds__(kThreads, 2) cross_entropy_kernel(CrossEntropy a) {
+  if constexpr (kReplayed) a.scale = a.values->word_scale;
   __shared__ float part_max[kWarps];
   __shared__ float part_sum[kWarps];
   const std::int64_t row = blockIdx.x;
@@ -79,8 +80,9 @@ __global__ void __launch_bounds__(kThreads, 2) cross_entropy_kernel(CrossEntropy
 }
 
 /// One block a sequence.
-template <typename T>
+template <typename T, bool kReplayed>
 __global__ void __launch_bounds__(kThreads) next_sentence_kernel(NextSentence a) {
+  if constexpr (kReplayed) a.scale = a.values->sentence_scale;
   __shared__ float part[2][kWarps];
   const std::int64_t b = blockIdx.x;
   T* pooled = static_cast<T*>(a.pooled) + b * a.width;
@@ -150,18 +152,28 @@ __global__ void __launch_bounds__(kThreads) sum_values_kernel(SumValues a) {
   if (threadIdx.x == 0) *a.total = sum;
 }
 
+struct StoreStepValues {
+  StepValues values;
+  StepValues* to;
+};
+__global__ void __launch_bounds__(kWarp) store_step_values_kernel(StoreStepValues a) {
+  if (threadIdx.x == 0) *a.to = a.values;
+}
+
 }  // namespace
 
 void cross_entropy(DType type, const CrossEntropy& a, Stream stream) {
   if (a.rows == 0) return;
   with_type(type, [&]<typename T>(Tag<T>) {
-    launch(cross_entropy_kernel<T>, blocks(a.rows), dim3(kThreads), 0, stream, a);
+    launch(a.values != nullptr ? cross_entropy_kernel<T, true> : cross_entropy_kernel<T, false>,
+           blocks(a.rows), dim3(kThreads), 0, stream, a);
   });
 }
 
 void next_sentence(DType type, const NextSentence& a, Stream stream) {
   with_type(type, [&]<typename T>(Tag<T>) {
-    launch(next_sentence_kernel<T>, blocks(a.sequences), dim3(kThreads), 0, stream, a);
+    launch(a.values != nullptr ? next_sentence_kernel<T, true> : next_sentence_kernel<T, false>,
+           blocks(a.sequences), dim3(kThreads), 0, stream, a);
     if (a.d_classifier == nullptr) return;
     launch(classifier_gradient_kernel<T>, blocks(ceil_divide(a.width, kThreads)), dim3(kThreads), 0,
            stream, a);
@@ -170,6 +182,10 @@ void next_sentence(DType type, const NextSentence& a, Stream stream) {
 
 void sum_values(const float* values, std::int64_t count, double* total, Stream stream) {
   launch(sum_values_kernel, blocks(1), dim3(kThreads), 0, stream, SumValues{values, count, total});
+}
+
+void store_step_values(const StepValues& values, StepValues* to, Stream stream) {
+  launch(store_step_values_kernel, blocks(1), dim3(kWarp), 0, stream, StoreStepValues{values, to});
 }
 
 }  // namespace bert::cuda

@@ -20,6 +20,17 @@ inline constexpr std::int64_t kMostSequences = 65535;
 /// Widest row that the LayerNorm kernels hold in registers.
 inline constexpr std::int64_t kWidestNorm = 2048;
 
+/// What changes from micro-step to micro-step and is neither a shape nor an address. A graph queues
+/// kernels with the arguments that they were recorded with, so where the arguments' `values` point
+/// to these, in device memory, a variant of the kernel (kReplayed) takes them from there.
+struct StepValues {
+  std::int64_t first_sequence = 0;  ///< of Dropout
+  std::uint32_t step = 0;           ///< of DropoutKey
+  float word_scale = 0;             ///< of CrossEntropy
+  float sentence_scale = 0;         ///< of NextSentence
+};
+void store_step_values(const StepValues& values, StepValues* to, Stream stream);
+
 /// Dropout of one site for a micro-batch; key.sequence and the high half in key.site are unset.
 struct Dropout {
   DropoutKey key{};
@@ -58,6 +69,7 @@ struct NormForward {
   /// Or null: becomes what largest_magnitude() makes of it and the output. bf16, where the width is
   /// a multiple of 64.
   std::uint32_t* largest = nullptr;
+  const StepValues* values = nullptr;  ///< or null
 };
 void norm_forward(DType type, const NormForward& arguments, Stream stream);
 
@@ -84,6 +96,7 @@ struct NormBackward {
   float* sum_bias = nullptr;         ///< column sums of d_input, or null
   bool accumulate = false;           ///< the three sums add to what is there
   std::uint32_t* largest = nullptr;  ///< as NormForward's, of d_input
+  const StepValues* values = nullptr;
 };
 void norm_backward(DType type, const NormBackward& arguments, Stream stream);
 
@@ -161,6 +174,7 @@ struct CrossEntropy {
   const std::int32_t* labels = nullptr;
   float scale = 1;
   float* losses = nullptr;
+  const StepValues* values = nullptr;  ///< or null
 };
 void cross_entropy(DType type, const CrossEntropy& arguments, Stream stream);
 
@@ -179,6 +193,7 @@ struct NextSentence {
   float* losses = nullptr;    ///< [B]
   float *d_classifier = nullptr, *d_classifier_bias = nullptr;
   bool accumulate = false;
+  const StepValues* values = nullptr;  ///< or null
 };
 void next_sentence(DType type, const NextSentence& arguments, Stream stream);
 
@@ -248,9 +263,10 @@ struct Attention {
   float* delta = nullptr;  ///< [B, heads, s] scratch: row sums of d_output * output
   void* d_qkv = nullptr;
   /// The tensor-core kernels' alone: column sums of d_qkv, which are the gradient of its bias.
-  float* sums = nullptr;      ///< [3 h] or null
-  float* partials = nullptr;  ///< scratch of attention_partials_bytes()
-  bool accumulate = false;    ///< the sums add to what is there
+  float* sums = nullptr;               ///< [3 h] or null
+  float* partials = nullptr;           ///< scratch of attention_partials_bytes()
+  bool accumulate = false;             ///< the sums add to what is there
+  const StepValues* values = nullptr;  ///< or null
 };
 /// Tensor-core kernels for bf16 and fp16 with heads of 64; plain fp32 arithmetic for all else.
 [[nodiscard]] bool has_flash_attention(DType type, int size);

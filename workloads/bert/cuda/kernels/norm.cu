@@ -135,10 +135,11 @@ __device__ void load_tables(const NormForward& a, std::int64_t row, std::int64_t
 ///
 /// What is optional is asked once for all groups: so the loads of one kind are on their way
 /// together.
-template <typename T, int kShare, int kGroups, bool kWhole, bool kFull>
-__global__ void __launch_bounds__(kWarps* kWarp, kForwardBlocksAtOnce<T, kGroups>)
+template <typename T, int kShare, int kGroups, bool kWhole, bool kFull, bool kReplayed>
+__global__ void __launch_bounds__(kWarps* kWarp, kForwardBlocksAtOnce<T, kGroups> - kReplayed)
     norm_forward_kernel(NormForward a) {
   __shared__ float exchange[2][kWarps][2];
+  if constexpr (kReplayed) read_values(a);
   if constexpr (kFull) a.width = 256 * kShare * kGroups;
   const RowShare<kShare> at;
   const std::int64_t wanted = std::int64_t{blockIdx.x} * (kWarps / kShare) + at.team;
@@ -286,9 +287,11 @@ __global__ void __launch_bounds__(kWarps* kWarp, kForwardBlocksAtOnce<T, kGroups
 /// A team of kShare warps takes rows blockIdx * teams + team, + teams * blocks, ... and keeps its
 /// column sums in registers; the block's teams add theirs up in order and leave one row of partial
 /// sums. As in forward, a team without a row goes on to the barriers; what it adds is 0.
-template <typename T, int kShare, int kGroups, bool kWhole, bool kFull>
-__global__ void __launch_bounds__(kWarps* kWarp, kBackwardBlocksAtOnce<T, kGroups, kWhole>)
+template <typename T, int kShare, int kGroups, bool kWhole, bool kFull, bool kReplayed>
+__global__ void __launch_bounds__(kWarps* kWarp,
+                                  kBackwardBlocksAtOnce<T, kGroups, kWhole> - kReplayed)
     norm_backward_kernel(NormBackward a) {
+  if constexpr (kReplayed) read_values(a);
   constexpr int kTeams = kWarps / kShare;
   constexpr bool kAlone = kShare == 1 || kTeams == 1;  ///< no team waits for another at a barrier
   __shared__ float block_sums[3 * 256 * kShare * kGroups];
@@ -483,7 +486,8 @@ void norm_forward(DType type, const NormForward& a, Stream stream) {
   with_type(type, [&]<typename T>(Tag<T>) {
     with_forward_split(a.width, [&]<int kShare, int kGroups, bool kWhole, bool kFull>(
                                     Split<kShare, kGroups, kWhole, kFull>) {
-      launch(norm_forward_kernel<T, kShare, kGroups, kWhole, kFull>,
+      launch(a.values != nullptr ? norm_forward_kernel<T, kShare, kGroups, kWhole, kFull, true>
+                                 : norm_forward_kernel<T, kShare, kGroups, kWhole, kFull, false>,
              blocks(ceil_divide(a.rows, kWarps / kShare)), dim3(kWarps * kWarp), 0, stream, a);
     });
   });
@@ -496,8 +500,14 @@ void norm_backward(DType type, const NormBackward& a, Stream stream) {
     with_backward_split(a.width, [&]<int kShare, int kGroups, bool kWhole, bool kFull>(
                                      Split<kShare, kGroups, kWhole, kFull>) {
       count = backward_blocks(a.rows, kWarps / kShare);
-      launch(norm_backward_kernel<T, kShare, kGroups, kWhole, kFull>, blocks(count),
-             dim3(kWarps * kWarp), 0, stream, a);
+      auto kernel = norm_backward_kernel<T, kShare, kGroups, kWhole, kFull, false>;
+      // Of other widths forward has kept the bits of dropout.
+      if constexpr (!kWhole) {
+        if (a.values != nullptr) {
+          kernel = norm_backward_kernel<T, kShare, kGroups, kWhole, kFull, true>;
+        }
+      }
+      launch(kernel, blocks(count), dim3(kWarps * kWarp), 0, stream, a);
     });
   });
   ReducePartials reduce;

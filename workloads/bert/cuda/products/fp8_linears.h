@@ -28,6 +28,10 @@ class Fp8Linears {
   void weights_changed() { current_ = false; }
   /// Before a micro-step. `copy`: the weights, bf16.
   void begin(const std::byte* copy, Stream stream);
+  /// Whether begin() has no weights to cast.
+  [[nodiscard]] bool has_weights() const { return current_; }
+  /// A graph has queued again what begin() had queued.
+  void begun() { current_ = true; }
 
   /// Whether the products of the linear layer whose weight lies there are done in 8 bits.
   [[nodiscard]] bool has(const LinearOffsets& at) const { return find(at) >= 0; }
