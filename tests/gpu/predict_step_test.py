@@ -3,6 +3,7 @@
 predictions next to a profile: predict_step_test.py"""
 
 import csv
+import json
 import re
 import subprocess
 import sys
@@ -162,6 +163,26 @@ class PredictStep(unittest.TestCase):
         names = re.findall(r"(?m)^\| (\w+_kernel) ", done.stdout)
         self.assertEqual(names[0], "gelu_forward_kernel")
         self.assertEqual(names[-1], "unknown_kernel")
+
+    def test_the_report_has_the_ratio_of_steps_with_and_without_graphs(self):
+        def log(way, batch, ms):
+            header = {"time": "t", "command": [], "model": "bert-large", "precision": "bf16",
+                      "global_batch_size": batch, "sequence_length": 128, "backend": "cuda, a GPU",
+                      "settings": ["CUDA graphs: forward and backward"] if way == "on" else []}
+            steps = [{"type": "step", "seconds": x / 1e3} for x in (99, *ms)]
+            (self.folder / f"graphs_{way}_{batch}.log").write_text(
+                "\n".join(json.dumps(x) for x in (header, *steps, {})))
+
+        log("off", 1, (9, 6, 8))
+        log("on", 1, (9, 3, 5))
+        log("off", 4, (9, 7, 7))
+        (self.folder / "status.jsonl").write_text("")
+        done = run(self.folder / "status.jsonl", self.folder, script="report.py")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("| bert-large | bf16 | 1 | 128 | 7.00 | 6.00..8.00 | 2 | 4.00 | 3.00..5.00 | "
+                      "2 | 1.75 |", done.stdout)
+        self.assertIn("| bert-large | bf16 | 4 | 128 | 7.00 | 7.00..7.00 | 2 |  |  |  |  |",
+                      done.stdout)
 
 
 if __name__ == "__main__":

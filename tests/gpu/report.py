@@ -69,10 +69,10 @@ def power(path):
             "capped": sum(capped) / len(busy), "n": len(busy)}
 
 
-def speed(results):
+def speed(results, stage="speed"):
     """One row a training run: what it was, and its seconds of the second half."""
     runs = []
-    for path in results.glob("speed_*.log"):
+    for path in results.glob(f"{stage}_*.log"):
         log = lines(path)
         steps = [x["seconds"] for x in log if x.get("type") == "step"]
         if not steps:
@@ -81,11 +81,13 @@ def speed(results):
         gelu = "tanh" if "tanh" in words else "erf"
         flops = results / f"flops_{header['sequence_length']}.json"
         device = header["backend"].split(", ")[1] if ", " in header["backend"] else ""
-        name = path.stem.removeprefix("speed_")
+        name = path.stem.removeprefix(f"{stage}_")
         runs.append({"name": name, "time": header["time"], "model": header["model"], "gelu": gelu,
                      "variable": header.get("variable_lengths", False),
                      "unpadded": header.get("unpadded", False),
                      "power": power(results / f"power_{name}.csv"),
+                     "graphs": any(x.startswith("CUDA graphs: forward")
+                                   for x in header.get("settings", [])),
                      "precision": header["precision"], "searched": "--algorithm-cache" in words,
                      "batch": header["global_batch_size"], "length": header["sequence_length"],
                      "seconds": steps[len(steps) // 2:], "peak": PEAK.get(device),
@@ -140,6 +142,28 @@ def speed_tables(runs):
             [(r["model"], r["precision"], r["batch"], r["length"], f"{r['power']['watts']:.0f}",
               f"{r['power']['mhz']:.0f}", f"{r['power']['capped']:.0%}",
               f"{r['power']['watts'] / r['rate']:.3f}", r["power"]["n"]) for r in watched])
+
+
+def graph_table(runs):
+    """Each shape with and without CUDA graphs, by what the log says that it had."""
+    pairs = defaultdict(dict)
+    for r in runs:
+        pairs[r["model"], r["precision"], r["batch"], r["length"]][r["graphs"]] = r
+    if not pairs:
+        return
+    yield "## CUDA graphs: a micro-step's work queued by two calls"
+    yield ""
+    yield ("ms of a step, update included: median of the second half of the steps, its range and "
+           "n. Ratio: of the medians, above 1 where graphs are faster.")
+    yield ""
+    yield from table(
+        ["model", "precision", "batch", "s", "ms call by call", "range", "n", "ms by graphs",
+         "range", "n", "ratio"],
+        [(*shape, *(x for way in (False, True) for x in (
+            (f"{both[way]['median'] * 1e3:.2f}", spread(both[way]["seconds"]),
+             len(both[way]["seconds"])) if way in both else ("", "", ""))),
+          f"{both[False]['median'] / both[True]['median']:.2f}" if len(both) == 2 else "")
+         for shape, both in sorted(pairs.items())])
 
 
 def kernels(path):
@@ -271,6 +295,7 @@ def main():
                 f"transformers {known.get('transformers')}.", ""]
     runs = speed(results)
     out += speed_tables(runs)
+    out += graph_table(speed(results, "graphs"))
     out += kernel_table(results)
     # What the scripts of the stages print is distinguished by what each has alone.
     printed = [x for path in sorted(results.glob("*.log")) for x in lines(path)]
