@@ -252,6 +252,7 @@ enum class NoticeCode : std::uint16_t {
   context_differs,
   tool_version_differs,
   stored_runs_left_out,
+  stored_failed_trials,
   nothing_compared,
 
   // Why a cell has its verdict.
@@ -264,6 +265,8 @@ enum class NoticeCode : std::uint16_t {
   pairs_left_out,
   halves_without_partner,
   number_lost,
+  more_trials_failed,
+  trials_failed_as_before,
   baseline_without_number,
   number_on_neither_side,
   not_in_baseline,

@@ -774,8 +774,9 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "ended by the kernel's out-of-memory killer",
      "The kernel ended processes while the trial ran.",
      "Use a smaller batch or fewer ranks on the machine."},
-    {NoticeCode::harness_ended_first, "harness_ended_first",
-     "the harness was ended before the trainer", "Nobody was there to see how the trainer ended."},
+    {NoticeCode::harness_ended_first, "harness_ended_first", "the sweep ended before the trainer",
+     "The sweep was interrupted, or its process died, while the trainer ran.",
+     "None is needed: the same command runs the trial again."},
     {NoticeCode::printed_in_log_txt, "printed_in_log_txt", "log.txt:{at}",
      "The failure is in what the trainer printed, not in the log that it wrote itself."},
 
@@ -824,6 +825,12 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "The two sides were written by different releases."},
     {NoticeCode::stored_runs_left_out, "stored_runs_left_out",
      "{runs} of another machine or system left out", "The store holds runs of other machines."},
+    {NoticeCode::stored_failed_trials, "stored_failed_trials",
+     "{failed} of {trials} trials failed ({outcomes}; {cells}): held against this run, trials may "
+     "fail as often and pass",
+     "`store add` keeps a run of which trials failed. It is a baseline like any other: `check` "
+     "reports only a clearly larger share of failed trials.",
+     "Mend the trainer, measure again and add that run: the gate pools the last five."},
     {NoticeCode::nothing_compared, "nothing_compared", "nothing was compared: {why}",
      "No cell has a twin with a number.",
      "Check that both sides come from the same configuration."},
@@ -863,6 +870,18 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
     {NoticeCode::number_lost, "number_lost",
      "no trial gives a number any more ({outcomes}); {reference:.2f} {unit} in the baseline",
      "The baseline has a number for the cell, the result has none.", "See how its trials ended."},
+    {NoticeCode::more_trials_failed, "more_trials_failed",
+     "{failed} of {n} trials failed ({outcomes}), {failed_base} of {n_base} in the baseline; the "
+     "first is trial {trial}: see {log}",
+     "More trials of the cell ended badly than the baseline's do, whatever rate they had until "
+     "then.",
+     "Read the log that is named, mend the trainer or its machine and measure again; no waiver "
+     "and no rerun lets it pass."},
+    {NoticeCode::trials_failed_as_before, "trials_failed_as_before",
+     "{failed} of {n} trials failed ({outcomes}), {failed_base} of {n_base} in the baseline: no "
+     "clearly larger share",
+     "Trials ended badly on both sides, so the gate has no news of it.",
+     "Mend the trainer, and add a run to the store whose trials end well."},
     {NoticeCode::baseline_without_number, "baseline_without_number",
      "the baseline has no number for it ({outcomes})", "Only the result has a number."},
     {NoticeCode::number_on_neither_side, "number_on_neither_side",

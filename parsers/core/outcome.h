@@ -27,6 +27,11 @@ enum class Status {
 [[nodiscard]] std::optional<Status> parse_status(std::string_view text);
 /// true for every status but `completed`: the trial did not do what was asked.
 [[nodiscard]] constexpr bool is_failure(Status status) { return status != Status::completed; }
+/// Something ended the trial badly. A log that ends early (`truncated`) or holds nothing
+/// (`no_data`) does not show that: it may be a copy of a part, or of a format without an end.
+[[nodiscard]] constexpr bool ended_badly(Status status) {
+  return is_failure(status) && status != Status::truncated && status != Status::no_data;
+}
 
 struct Outcome {
   Status status = Status::no_data;

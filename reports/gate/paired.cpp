@@ -146,6 +146,7 @@ class PairedGate {
 
   GateReport run() {
     test_pairings();
+    judge_outcomes(report_, options_.alpha);
     for (CellVerdict& cell : report_.cells) settle(cell);
     if (report_.compared == 0) {
       report_.notices.push_back(
@@ -190,6 +191,7 @@ class PairedGate {
       return;
     }
     const Cell& partner = *found->second;
+    out.outcomes = count_outcomes(cell, std::span(&found->second, 1));
     out.memory = judge_memory(cell, std::span(&found->second, 1), options_.memory_floor);
     out.loss = judge_loss(cell, &partner, same_work(cell, partner));
     look_at_speed(cell, partner, out);
@@ -419,6 +421,7 @@ class PairedGate {
     const auto measured = static_cast<std::size_t>(out.n_new + out.pairs_left_out);
     const double planned = options_.alpha / static_cast<double>(cells);
     const double alpha = options_.alpha * share_of_alpha(one.test);
+    out.level = alpha;
     const double level = alpha / static_cast<double>(std::max<std::size_t>(1, could_lose));
     const bool cannot_tell =
         one.test.could_lose && worth(smallest_paired_p(one.test.n), one) > level;

@@ -23,17 +23,33 @@ std::string interval_words(const Interval& interval) {
                      100 * interval.low, 100 * interval.high);
 }
 
+namespace {
+
+std::string counts_in_words(const std::map<std::string_view, int>& counts) {
+  std::string out;
+  for (const auto& [what, n] : counts) {
+    out += fmt::format("{}{} x{}", out.empty() ? "" : ", ", what, n);
+  }
+  return out;
+}
+
+}  // namespace
+
 std::string outcomes_of(const Cell& cell) {
   std::map<std::string_view, int> counts;
   for (const Trial& trial : cell.trials) {
     const bool uncovered = !is_failure(trial.outcome.status);
     ++counts[uncovered ? "window not covered" : name(trial.outcome.status)];
   }
-  std::string out;
-  for (const auto& [status, n] : counts) {
-    out += fmt::format("{}{} x{}", out.empty() ? "" : ", ", status, n);
+  return counts.empty() ? "no trials" : counts_in_words(counts);
+}
+
+std::string failed_outcomes_of(const Cell& cell) {
+  std::map<std::string_view, int> counts;
+  for (const Trial& trial : cell.trials) {
+    if (ended_badly(trial.outcome.status)) ++counts[name(trial.outcome.status)];
   }
-  return out.empty() ? "no trials" : out;
+  return counts_in_words(counts);
 }
 
 }  // namespace bertbench

@@ -15,5 +15,7 @@ namespace bertbench {
 [[nodiscard]] std::string interval_words(const Interval& interval);
 /// How the trials of a cell ended: "completed x3, window not covered x1".
 [[nodiscard]] std::string outcomes_of(const Cell& cell);
+/// The same of those that ended badly: "error x6".
+[[nodiscard]] std::string failed_outcomes_of(const Cell& cell);
 
 }  // namespace bertbench

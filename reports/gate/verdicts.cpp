@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <deque>
 #include <map>
 #include <set>
@@ -47,9 +48,13 @@ void set_tolerance(Baseline& base, double floor) {
           : fmt::format("3 x 1.4826 MAD of the baseline's {} trials, as it holds fewer than 3 runs",
                         base.pooled.size());
   base.tolerance = std::max(floor, noise);
-  base.tolerance_text = noise > floor ? fmt::format("tolerance {} ({})", percent(noise), rule)
-                                      : fmt::format("tolerance {} (the floor; the noise is {}: {})",
-                                                    percent(floor), percent(noise), rule);
+  base.tolerance_text = noise > floor
+                            ? fmt::format(
+                                  "tolerance {} ({}), so that only a median "
+                                  "below {:.2f} could fail",
+                                  percent(noise), rule, (1 - std::min(1.0, noise)) * base.reference)
+                            : fmt::format("tolerance {} (the floor; the noise is {}: {})",
+                                          percent(floor), percent(noise), rule);
 }
 
 // The environments of both sides. Returns why nothing can be compared, or nothing.
@@ -150,6 +155,7 @@ class Gate {
     for (const Cell& cell : result_.cells) look_at(cell);
     add_missing();
     test_all();
+    judge_outcomes(report_, options_.alpha);
     for (CellVerdict& cell : report_.cells) settle(cell);
     if (report_.compared == 0) note_why_nothing_was_compared();
     report_.exit_status = gate_exit_status(report_, options_);
@@ -217,6 +223,7 @@ class Gate {
     look_at_speed(cell, others, out);
     const bool comparable = out.verdict != Verdict::not_comparable;
     if (comparable) {
+      out.outcomes = count_outcomes(cell, others);
       out.memory = judge_memory(cell, others, options_.memory_floor);
       parts_.add(report_.cells.size() - 1, cell, others, options_.part_floor);
     }
@@ -339,6 +346,7 @@ class Gate {
     for (std::size_t i = 0; i < tests_.size(); ++i) {
       CellVerdict& out = report_.cells[tests_[i].verdict];
       out.p_adjusted = slower_adjusted[i];
+      out.level = options_.alpha;
       judge(tests_[i], faster_adjusted[i], tests_.size(), options_, out);
     }
     const double machine = look_at_shared_shift();
@@ -460,7 +468,8 @@ Verdict verdict_of_all(const CellVerdict& cell) {
   const auto regressed = [](const PartVerdict& part) {
     return part.verdict == Verdict::regression;
   };
-  if ((cell.memory && cell.memory->verdict == Verdict::regression) ||
+  if ((cell.outcomes && cell.outcomes->verdict == Verdict::regression) ||
+      (cell.memory && cell.memory->verdict == Verdict::regression) ||
       (cell.loss && cell.loss->verdict == Verdict::regression) ||
       (cell.parts_count() && std::ranges::any_of(cell.parts, regressed))) {
     return Verdict::regression;
@@ -474,9 +483,23 @@ std::string verdict_text(const CellVerdict& cell) {
   return std::string(name(cell.verdict)) + (cell.waived() ? " (waived)" : "");
 }
 
+void judge_outcomes(GateReport& report, double alpha) {
+  const auto tests = std::ranges::count_if(report.cells, [](const CellVerdict& cell) {
+    return cell.outcomes && failed_on_both_sides(*cell.outcomes);
+  });
+  for (CellVerdict& cell : report.cells) {
+    if (!cell.outcomes) continue;
+    judge_outcomes(*cell.outcomes, alpha / static_cast<double>(std::max<std::ptrdiff_t>(1, tests)));
+  }
+}
+
 void settle(CellVerdict& cell) {
   cell.speed = cell.verdict;
-  std::vector<Notice> regressed, waiting, moved;
+  std::vector<Notice> regressed, waiting, no_failure;
+  if (cell.outcomes && cell.outcomes->failed_now > 0) {
+    const bool more = cell.outcomes->verdict == Verdict::regression;
+    (more ? regressed : no_failure).push_back(cell.outcomes->reason);
+  }
   if (cell.memory && cell.memory->verdict == Verdict::regression) {
     regressed.push_back(cell.memory->reason);
   }
@@ -485,7 +508,7 @@ void settle(CellVerdict& cell) {
   }
   for (const PartVerdict& part : cell.parts) {
     if (!part.flagged()) continue;
-    auto& reasons = !cell.parts_count()                   ? moved
+    auto& reasons = !cell.parts_count()                   ? no_failure
                     : part.verdict == Verdict::regression ? regressed
                                                           : waiting;
     reasons.push_back(part.reason);
@@ -497,7 +520,7 @@ void settle(CellVerdict& cell) {
   };
   add(waiting, passes(cell.speed));
   add(regressed, cell.speed != Verdict::regression);
-  add(moved, false);
+  add(no_failure, false);
 }
 
 std::string reason_text(const CellVerdict& cell) {

@@ -11,6 +11,7 @@
 #include "parsers/core/notice.h"
 #include "reports/gate/loss_gate.h"
 #include "reports/gate/memory_gate.h"
+#include "reports/gate/outcome_gate.h"
 #include "reports/gate/parts_gate.h"
 #include "reports/gate/verdict.h"
 #include "reports/gate/waivers.h"
@@ -62,10 +63,11 @@ struct JudgedPair {
 struct CellVerdict {
   std::string key;
   WorkKind kind = WorkKind::training;
-  /// That of speed; but regression where memory, loss or a part regressed, and inconclusive where a
-  /// part may be slower because the machine is
+  /// That of speed; but regression where outcomes, memory, loss or a part regressed, and
+  /// inconclusive where a part may be slower because the machine is
   Verdict verdict = Verdict::pass;
   Verdict speed = Verdict::pass;  ///< to which the numbers of this struct belong
+  std::optional<OutcomeVerdict> outcomes;
   std::optional<MemoryVerdict> memory;
   std::optional<LossVerdict> loss;
   std::vector<PartVerdict> parts;  ///< of a step, where both sides have them
@@ -80,6 +82,7 @@ struct CellVerdict {
   int pairs_left_out = 0;         ///< of which one half was hit
   std::vector<JudgedPair> pairs;  ///< those that were tested, and those left out
   double tolerance = 0;           ///< the loss that had to be exceeded, as a fraction
+  double level = 0;               ///< that `p_adjusted` had to pass; 0: the cell was not tested
   std::optional<double> median_new, reference;
   std::string unit;             ///< of both: name(RateUnit)
   std::vector<Notice> reasons;  ///< never empty: what decided, then what else is to be known
@@ -124,12 +127,15 @@ struct GateReport {
   int exit_status = 0;
 };
 
+/// Decides the outcomes that were counted, `alpha` shared by the cells that failed on both sides.
+void judge_outcomes(GateReport& report, double alpha);
+
 /// Moves the cell's verdict to CellVerdict::speed and decides the cell anew: a regression where
-/// memory, loss or a part regressed; inconclusive where speed passes and a part may be slower
-/// because the machine is. What decides gives the first reasons.
+/// outcomes, memory, loss or a part regressed; inconclusive where speed passes and a part may be
+/// slower because the machine is. What decides gives the first reasons.
 void settle(CellVerdict& cell);
 
-/// What speed, memory, loss and the parts make of a cell together.
+/// What speed, outcomes, memory, loss and the parts make of a cell together.
 [[nodiscard]] Verdict verdict_of_all(const CellVerdict& cell);
 
 /// The rule of GateReport::exit_status over its cells.

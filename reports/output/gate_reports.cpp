@@ -102,6 +102,11 @@ std::string gate_junit(const GateReport& report, const GateOptions& options,
       }
     }
     facts.emplace_back("speed_verdict", name(cell.speed));
+    if (cell.outcomes) {
+      facts.emplace_back("outcomes_verdict", name(cell.outcomes->verdict));
+      facts.emplace_back("failed_trials", std::to_string(cell.outcomes->failed_now));
+      facts.emplace_back("failed_trials_base", std::to_string(cell.outcomes->failed_base));
+    }
     if (cell.memory) {
       facts.emplace_back("memory_verdict", name(cell.memory->verdict));
       if (cell.memory->now > 0) {

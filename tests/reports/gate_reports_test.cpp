@@ -114,6 +114,30 @@ TEST(GithubAnnotations, NameTheCellAndEscapeWhatEndsACommand) {
   EXPECT_THAT(text, Not(HasSubstr("a.1n1g")));
 }
 
+/// The verdict of a cell of which all trials crash and those of the baseline did not.
+GateReport crashing() {
+  const ResultSet base = samples::result_set({samples::cell(samples::identity(1, 1), {1, 2, 3})});
+  ResultSet now = base;
+  for (Trial& trial : now.cells[0].trials) {
+    trial.outcome.status = Status::error;
+    trial.log = "a/trial_1/log.txt";
+  }
+  return check(now, base);
+}
+
+TEST(GateReports, TrialsThatFailStandInEveryForm) {
+  const std::string words = "3 of 3 trials failed (error x3), 0 of 3 in the baseline";
+  const auto xml = xml::parse(gate_junit(crashing(), {}, "gate"));
+  ASSERT_EQ(xml.error, "");
+  ASSERT_EQ(xml.named("failure").size(), 1U);
+  EXPECT_THAT(xml.named("failure")[0].attributes.at("message"), HasSubstr(words));
+  EXPECT_THAT(gate_junit(crashing(), {}, "gate"), HasSubstr("outcomes_verdict=regression"));
+  EXPECT_THAT(github_annotations(crashing(), {}), HasSubstr("::error title=regression%3A"));
+  EXPECT_THAT(github_annotations(crashing(), {}), HasSubstr(words));
+  EXPECT_THAT(gate_markdown(crashing(), "x"), HasSubstr("### x: failed"));
+  EXPECT_THAT(gate_markdown(crashing(), "x"), HasSubstr("see a/trial&#95;1/log.txt"));
+}
+
 TEST(GithubAnnotations, NothingComparedIsAnError) {
   EXPECT_THAT(github_annotations(report_of({}, 4, 0), {}),
               HasSubstr("::error title=bertbench check"));

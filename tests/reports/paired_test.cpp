@@ -201,6 +201,29 @@ TEST(CheckPaired, ALostCellIsARegressionAndAMissingOneIsNamed) {
   EXPECT_EQ(last(report).key, "bert-base.fp32.s128.b32.a1.1n3g+variant=new");
 }
 
+TEST(CheckPaired, AVariantThatFailsWhereTheBaseDoesNotIsARegression) {
+  ResultSet result = run(7, 1);
+  for (Trial& trial : result.cells[1].trials) trial.outcome.status = Status::error;
+  const GateReport report = judged(result);
+  EXPECT_EQ(report.exit_status, 1);
+  EXPECT_EQ(report.cells[0].speed, Verdict::pass);
+  EXPECT_EQ(report.cells[0].verdict, Verdict::regression);
+  EXPECT_EQ(report.cells[0].reasons.front().code, NoticeCode::more_trials_failed);
+  for (Trial& trial : result.cells[0].trials) trial.outcome.status = Status::error;
+  EXPECT_EQ(judged(result).exit_status, 0);
+}
+
+TEST(CheckPaired, TheLevelOfACellIsThatOfItsTest) {
+  const GateReport quiet = judged(run(10, 1));
+  EXPECT_DOUBLE_EQ(quiet.cells[0].level, 0.05);
+  ResultSet noisy = run(10, 1);
+  Normals normal(3);
+  for (Cell& cell : noisy.cells) {
+    for (Trial& trial : cell.trials) *trial.sequences_per_second *= 1 + 0.05 * normal();
+  }
+  EXPECT_DOUBLE_EQ(judged(noisy).cells[0].level, 0.01);
+}
+
 TEST(CheckPaired, WhatWasMeasuredInAnotherWayIsNotComparable) {
   ResultSet result = run(7, 1);
   for (Trial& trial : result.cells[1].trials) trial.estimator = "arrival";

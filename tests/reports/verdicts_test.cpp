@@ -247,6 +247,82 @@ TEST(Check, ACellThatGivesNoNumberAnyMoreIsARegression) {
   EXPECT_THAT(reason_text(last(both)), HasSubstr("no number on either side"));
 }
 
+/// The first `count` trials of the last cell crash after their window: their rates stay.
+ResultSet with_crashes(std::size_t count, Status status = Status::error) {
+  ResultSet out = grid();
+  for (std::size_t i = 0; i < count; ++i) {
+    Trial& trial = out.cells[3].trials[i];
+    trial.outcome = {status, 12, 40, {}};
+    trial.log = "cell/trial_" + std::to_string(i + 1) + "/log.txt";
+  }
+  return out;
+}
+
+TEST(Check, ATrialThatFailsWhereNoneDidIsARegressionWhateverItsRate) {
+  for (const Status status : {Status::error, Status::killed, Status::out_of_memory, Status::nan,
+                              Status::stalled, Status::timeout}) {
+    const GateReport report = check(with_crashes(1, status), grid());
+    EXPECT_EQ(report.exit_status, 1) << name(status);
+    const CellVerdict& cell = last(report);
+    EXPECT_EQ(cell.verdict, Verdict::regression);
+    EXPECT_EQ(cell.speed, Verdict::pass);
+    EXPECT_EQ(cell.reasons.front().code, NoticeCode::more_trials_failed);
+    EXPECT_THAT(reason_text(cell), HasSubstr("1 of 5 trials failed (" + std::string(name(status)) +
+                                             " x1), 0 of 5 in the baseline"));
+    EXPECT_THAT(reason_text(cell), HasSubstr("trial 1: see cell/trial_1/log.txt, line 40"));
+    EXPECT_EQ(report.cells[0].verdict, Verdict::pass);
+  }
+}
+
+TEST(Check, ALogThatIsCutOrEmptyIsNoFailureByItself) {
+  for (const Status status : {Status::truncated, Status::no_data}) {
+    const GateReport report = check(with_crashes(5, status), grid());
+    EXPECT_EQ(report.exit_status, 0) << name(status);
+    EXPECT_FALSE(last(report).outcomes);
+  }
+}
+
+TEST(Check, EqualSharesOfFailedTrialsAreNoNewsAndAreNamed) {
+  for (const std::size_t failed : {1U, 5U}) {
+    const GateReport report = check(with_crashes(failed), with_crashes(failed));
+    EXPECT_EQ(report.exit_status, 0);
+    EXPECT_EQ(last(report).verdict, Verdict::pass);
+    EXPECT_EQ(last(report).outcomes->reason.code, NoticeCode::trials_failed_as_before);
+    EXPECT_EQ(last(report).reasons.back().code, NoticeCode::trials_failed_as_before);
+  }
+  EXPECT_EQ(check(grid(), with_crashes(5)).exit_status, 0) << "a trainer that was mended";
+}
+
+TEST(Check, AClearlyLargerShareOfFailedTrialsIsARegression) {
+  EXPECT_EQ(check(with_crashes(2), with_crashes(1)).exit_status, 0) << "chance";
+  EXPECT_EQ(check(with_crashes(5), with_crashes(4)).exit_status, 1) << "none runs through";
+  // 4 of 5 against 5 of 25: Fisher's p is 0.018.
+  const std::vector<ResultSet> runs(5, with_crashes(1));
+  EXPECT_EQ(check(with_crashes(4), runs).exit_status, 1);
+  EXPECT_EQ(check(with_crashes(2), runs).exit_status, 0);
+}
+
+TEST(Check, FailedTrialsOfANewCellAreNotHeldAgainstAnything) {
+  ResultSet base = grid();
+  base.cells.pop_back();
+  const GateReport report = check(with_crashes(5), base);
+  EXPECT_EQ(last(report).verdict, Verdict::new_cell);
+  EXPECT_EQ(report.exit_status, 0);
+}
+
+TEST(Check, AWaiverOfSpeedLetsNoFailurePass) {
+  GateReport report = check(with_crashes(5), grid(1.1));
+  const Waiver waiver{last(report).key, WorkKind::training, "speed", 0.5, "known", "2027-01-31"};
+  apply_waivers(report, std::span(&waiver, 1), "2026-01-01", {});
+  EXPECT_EQ(report.exit_status, 1);
+}
+
+TEST(Check, AWideToleranceSaysWhichMedianWouldHaveFailed) {
+  const ResultSet noisy = result_set({cell(identity(1, 1), {90, 95, 100, 105, 110})});
+  const GateReport report = check(noisy, noisy);
+  EXPECT_THAT(reason_text(last(report)), HasSubstr("so that only a median below 77.76 could fail"));
+}
+
 TEST(Check, DifferentHardwareIsNotComparableUnlessAllowed) {
   ResultSet now = grid();
   ResultSet base = grid(1.1);

@@ -284,6 +284,14 @@ struct Options {
 
 void put_other_verdicts(const CellVerdict& cell, ordered_json& row) {
   row["speed"] = {{"verdict", name(cell.speed)}};
+  if (cell.outcomes) {
+    const OutcomeVerdict& outcomes = *cell.outcomes;
+    row["outcomes"] = {
+        {"verdict", name(outcomes.verdict)},        {"failed_new", outcomes.failed_now},
+        {"trials_new", outcomes.trials_now},        {"failed_base", outcomes.failed_base},
+        {"trials_base", outcomes.trials_base},      {"reason", text_of(outcomes.reason)},
+        {"reason_code", name(outcomes.reason.code)}};
+  }
   if (cell.memory) {
     const MemoryVerdict& memory = *cell.memory;
     ordered_json& out = row["memory"] = {{"verdict", name(memory.verdict)}};
@@ -337,6 +345,7 @@ ordered_json to_json(const Options& options, const GateReport& report) {
     }
     row["p"] = cell.p;
     row["p_adjusted"] = cell.p_adjusted;
+    if (cell.level > 0) row["level"] = cell.level;
     row["n_new"] = cell.n_new;
     row["n_base"] = cell.n_base;
     row["tolerance"] = cell.tolerance;
@@ -438,6 +447,41 @@ void print_reasons(Console& console, const GateReport& report) {
   }
 }
 
+/// What a reader must know of a cell that passes: a change that is no regression only as the
+/// tolerance is wider than was asked for, or as memory is looked at too seldom; trials that fail
+/// on both sides.
+std::vector<Notice> cautions_of(const CellVerdict& cell, const GateReport& report,
+                                const GateOptions& gate) {
+  std::vector<Notice> out;
+  if (cell.verdict != Verdict::pass || cell.cleared()) return out;
+  if (report.paired.empty() && cell.change && cell.tolerance > gate.floor) {
+    out.push_back(cell.reasons.front());
+  }
+  if (cell.memory && cell.memory->verdict == Verdict::pass &&
+      std::abs(cell.memory->change) > gate.memory_floor) {
+    out.push_back(cell.memory->reason);
+  }
+  if (cell.outcomes && cell.outcomes->failed_now > 0) out.push_back(cell.outcomes->reason);
+  return out;
+}
+
+void print_cautions(Console& console, const GateReport& report, const GateOptions& gate) {
+  constexpr long long kCellsExplained = 4;  // more would hide the verdicts: --json has them all
+  long long cells = 0;
+  for (const CellVerdict& cell : report.cells) {
+    const auto cautions = cautions_of(cell, report, gate);
+    if (cautions.empty() || ++cells > kCellsExplained) continue;
+    console.print(
+        fmt::format("{}pass {}: {}\n", cells == 1 ? "\n" : "",
+                    escape_for_terminal(key_with_kind(cell.key, cell.kind)),
+                    escape_for_terminal(fmt::format("{}", fmt::join(texts_of(cautions), "; ")))));
+  }
+  if (cells > kCellsExplained) {
+    console.print(fmt::format("pass: the like of {} more, in the JSON form\n",
+                              counted(cells - kCellsExplained, "cell")));
+  }
+}
+
 // What the numbers of the table are, for who sees it the first time.
 constexpr std::string_view kLegend =
     "\nbaseline, now: median rate; n: trials of baseline+now; p slower: exact\n"
@@ -449,6 +493,38 @@ constexpr std::string_view kPairedLegend =
     "95 % or more; pairs: those that count (+ those left out as hit); p slower: exact\n"
     "one-sided signed rank, after Holm. A regression is a loss beyond the floor\n"
     "({1:.1f} %) with p <= {2}.\n";
+
+/// The levels that the p values of the cells had to pass.
+std::set<double> levels_of(const GateReport& report) {
+  std::set<double> levels;
+  for (const CellVerdict& cell : report.cells) {
+    if (cell.level > 0) levels.insert(cell.level);
+  }
+  return levels;
+}
+
+/// That of pairs: alpha, or a fifth of it where their change is too uncertain for the floor to
+/// guard it.
+std::string level_words(const GateReport& report, double alpha) {
+  const auto levels = levels_of(report);
+  if (levels.size() > 1) return "its level, a fifth of alpha where the\nchange is uncertain";
+  const double level = levels.empty() ? alpha : *levels.begin();
+  return fmt::format("{:.2g}", level) +
+         (level < alpha
+              ? fmt::format(", a fifth of alpha ({:g}) as\nthe changes are uncertain", alpha)
+              : "");
+}
+
+std::string level_text(const CellVerdict& cell) {
+  return cell.level > 0 ? fmt::format("{:.2g}", cell.level) : "-";
+}
+
+std::string failed_text(const CellVerdict& cell) {
+  if (!cell.outcomes) return "-";
+  const OutcomeVerdict& outcomes = *cell.outcomes;
+  return fmt::format("{}/{}, was {}/{}", outcomes.failed_now, outcomes.trials_now,
+                     outcomes.failed_base, outcomes.trials_base);
+}
 
 std::string memory_text(const CellVerdict& cell) {
   return cell.memory && cell.memory->now > 0 ? change_text(cell.memory->change) : "-";
@@ -484,7 +560,8 @@ std::string parts_text(const CellVerdict& cell) {
   return out.empty() ? "equal" : fmt::format("{}", fmt::join(out, ", "));
 }
 
-/// What memory, loss and the parts of a step became, where a cell has any.
+/// What outcomes, memory, loss and the parts of a step became, where a cell has any; of pairs the
+/// level of each, where they differ.
 void add_other_columns(Table& table, const GateReport& report) {
   const auto add = [&](const char* title, auto&& has, auto&& text) {
     if (std::ranges::none_of(report.cells, has)) return;
@@ -493,6 +570,12 @@ void add_other_columns(Table& table, const GateReport& report) {
       table.rows[i].push_back(text(report.cells[i]));
     }
   };
+  if (!report.paired.empty() && levels_of(report).size() > 1) {
+    add(
+        "level", [](const CellVerdict& cell) { return cell.level > 0; }, level_text);
+  }
+  add(
+      "failed", [](const CellVerdict& cell) { return cell.outcomes.has_value(); }, failed_text);
   add(
       "memory", [](const CellVerdict& cell) { return cell.memory.has_value(); }, memory_text);
   add(
@@ -543,10 +626,12 @@ void print(Console& console, const Options& options, const GateReport& report) {
   }
   if (report.compared > 0) {
     console.print(pairs ? fmt::format(kPairedLegend, escape_for_terminal(report.paired),
-                                      100 * options.gate.floor, options.gate.alpha)
+                                      100 * options.gate.floor,
+                                      level_words(report, options.gate.alpha))
                         : fmt::format(kLegend, options.gate.alpha));
   }
   print_reasons(console, report);
+  print_cautions(console, report, options.gate);
   print_summary(console, report);
 }
 
@@ -815,7 +900,7 @@ constexpr Example kExamples[] = {
      "Holds the other variants of a sweep against 'base': finds 2 %."},
 };
 constexpr ExitCodeRow kStatuses[] = {
-    {ExitCode::good, "no cell became slower, larger or another training"},
+    {ExitCode::good, "no cell became slower, larger, another training, or fails more often"},
     {ExitCode::regression, "a regression, or a missing cell without --allow-missing"},
     {ExitCode::usage},
     {ExitCode::inconclusive, "a cell has too few trials to tell"},
@@ -832,7 +917,8 @@ extern const Command entry{
     "test over the trials passes Holm's correction over all cells. The tolerance is the larger of "
     "--floor and the noise of the baseline. A store gives the last 5 runs of this machine that "
     "hold a cell of the result. With --paired the trials of equal number are pairs, judged by an "
-    "exact signed-rank test of their ratios. A cell also regresses when its peak memory grows "
+    "exact signed-rank test of their ratios. A cell also regresses when trials fail and those of "
+    "the baseline did not, or clearly less often, when its peak memory grows "
     "beyond --memory-floor, when a part of its step takes longer by more than --part-floor, when "
     "more of its trials have a loss that is not finite, or when losses of one seed leave the "
     "tolerance of the precision. Of several statuses the first counts: 4 "

@@ -5,8 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <string_view>
 
 #include "harness/cli/command.h"
 #include "harness/cli/console.h"
@@ -40,6 +44,32 @@ ordered_json to_json(const StoredRun& run) {
           {"cells", run.cells}};
 }
 
+/// A run is a baseline for those to come, its failures included.
+void note_failed_trials(const ResultSet& result, Console& console) {
+  std::map<std::string_view, int> failed;  // by status
+  std::set<std::string> keys;
+  long long trials = 0, failures = 0;
+  for (const Cell& cell : result.cells) {
+    for (const Trial& trial : cell.trials) {
+      ++trials;
+      if (!ended_badly(trial.outcome.status)) continue;
+      ++failures;
+      ++failed[name(trial.outcome.status)];
+      keys.insert(cell.key);
+    }
+  }
+  if (failures == 0) return;
+  std::string outcomes;
+  for (const auto& [status, n] : failed) {
+    outcomes += fmt::format("{}{} x{}", outcomes.empty() ? "" : ", ", status, n);
+  }
+  const std::string cells = keys.size() == 1
+                                ? *keys.begin()
+                                : "in " + counted(static_cast<long long>(keys.size()), "cell");
+  console.note("store",
+               make_notice(NoticeCode::stored_failed_trials, 0, failures, trials, outcomes, cells));
+}
+
 ExitCode add(const Options& options, Console& console) {
   std::vector<ResultSet> results;  // all are read before any is stored
   for (const std::string& path : options.operands) {
@@ -54,6 +84,7 @@ ExitCode add(const Options& options, Console& console) {
   for (std::size_t i = 0; i < results.size(); ++i) {
     const auto added = store->add(results[i], options.add);
     if (!added) return console.error(added.error());
+    note_failed_trials(results[i], console);
     rows.push_back({{"result", options.operands[i]}, {"run", added->id}, {"new", added->is_new}});
     text += fmt::format("run {}: {}{}\n", added->id, escape_for_terminal(options.operands[i]),
                         added->is_new ? "" : ", stored before");
