@@ -94,8 +94,11 @@ class Arrival(unittest.TestCase):
                 time.sleep(0.02)
             harness.send_signal(signal.SIGKILL)
         self.assertGreaterEqual(len(self.recorded()), ENOUGH_ARRIVALS)
-        # The attempt that the harness left counts by what its log covers.
+        # The attempt that the harness left is made again, and its arrivals stay next to its log.
+        before = self.recorded()
         trial = self.sweep()
+        self.assertEqual(trial["attempt"], 2)
+        self.assertEqual(self.recorded(), before)
         self.assertEqual(trial["estimator"], "arrival")
         self.assertLess(abs(trial["sequences_per_second"] / self.true_rate(trial) - 1), NEAR)
 

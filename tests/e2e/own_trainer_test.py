@@ -2,6 +2,7 @@
 """The commands of docs/own_trainer.md, run as they stand there, and what they print.
 own_trainer_test.py BERTBENCH SOURCE_DIR"""
 
+import glob
 import json
 import os
 import re
@@ -142,11 +143,77 @@ class OwnTrainer(unittest.TestCase):
 
     def test_a_raised_error_is_the_outcome_on_two_ranks(self):
         self.sweep("--out", "run", "--grid", "topology=1n2g", "--grid", "micro_batch_size=4", "--trials", "1",
-                   "--", *LINE, "--fail-at", "10")
+                   "--", *LINE, "--fail-at", "10", status=1)
         (cell,) = self.result("run").values()
         self.assertEqual(cell["trials"][0]["iterations"]["seen"], 9)
         self.assertEqual(cell["trials"][0]["outcome"]["status"], "error")
         self.assertIn("ValueError: no such token", cell["trials"][0]["outcome"]["detail"])
+
+    def first_log(self, out):
+        """What the first attempt of the first trial of the only cell printed."""
+        found = glob.glob(os.path.join(self.folder, out, "*/trial_1/log.txt"))
+        return self.text(found[0]) if found else ""
+
+    def crash_at(self, step):
+        """The trainer of the same command line, which raises an error at this step."""
+        path = os.path.join(self.folder, "train.py")
+        text = self.text(path)
+        with open(path, "w", encoding="utf-8") as out:
+            out.write(text.replace('"--fail-at", type=int, default=0', f'"--fail-at", type=int, default={step}'))
+
+    def check(self, *words, status):
+        return self.done([BERTBENCH, "check", *words], status)
+
+    def test_a_trainer_that_crashes_fails_the_sweep_and_the_gate(self):
+        words = ["--grid", "micro_batch_size=4,8", "--trials", "5", "--set", "steps=40", "--", *LINE]
+        self.sweep("--out", "good", *words)
+        self.crash_at(12)
+        done = self.sweep("--out", "bad", *words, status=1)
+        self.assertIn("10 trials failed", done.stderr)
+        self.assertIn("5 error at step 11", done.stdout)
+        again = self.sweep("--out", "bad", *words, status=1)
+        self.assertIn("10 of 10 trials done before and kept", again.stderr)
+        # Its cells have numbers, and fail all the same.
+        limits = ["--floor", "90%", "--allow-context", "loss"]
+        seen = self.check("bad", "--baseline", "good", *limits, "--github", "--junit", "junit.xml", status=1)
+        self.assertIn("::error title=regression", seen.stdout)
+        self.assertIn("5 of 5 trials failed (error x5), 0 of 5 in the baseline", seen.stdout)
+        self.assertIn('failures="2"', self.text(os.path.join(self.folder, "junit.xml")))
+        cells = json.loads(self.check("bad", "--baseline", "good", *limits, "--json", status=1).stdout)["cells"]
+        self.assertEqual({cell["reason_code"] for cell in cells}, {"more_trials_failed"})
+        self.assertEqual({cell["outcomes"]["failed_new"] for cell in cells}, {5})
+        # A baseline of failures is taken with a word, and lets as many pass.
+        added = self.done([BERTBENCH, "store", "add", "bad", "--db", "bad.db"], 0)
+        self.assertIn("10 of 10 trials failed (error x10; in 2 cells)", added.stderr)
+        same = self.check("bad", "--baseline", "bad.db", *limits, status=0)
+        self.assertIn("no clearly larger share", same.stdout)
+
+    def test_a_trial_that_ctrl_c_cut_short_is_run_again(self):
+        path = os.path.join(self.folder, "train.py")
+        text = self.text(path)
+        with open(path, "w", encoding="utf-8") as out:  # its first start hangs at step 13
+            out.write(text.replace("    if args.fail_at == step:", f"""    once = "{self.folder}/once"
+    if step == 13 and not os.path.exists(once):
+        open(once, "w").close()
+        time.sleep(3600)
+    if args.fail_at == step:"""))
+        words = [BERTBENCH, "sweep", "--out", "run", "--grid", "micro_batch_size=4", "--trials", "1", "--set",
+                 "steps=40", "--", *LINE]
+        with subprocess.Popen(words, cwd=self.folder, env=self.variables, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True) as harness:
+            while harness.poll() is None and "step 12 " not in self.first_log("run"):
+                time.sleep(0.01)
+            harness.send_signal(signal.SIGINT)
+            notes = harness.communicate()[1]
+        self.assertEqual(harness.returncode, 130, notes)
+        cut = self.first_log("run")
+        self.assertNotIn("step 13 ", cut)
+        self.done(words, 0)
+        (cell,) = self.result("run").values()
+        (result,) = cell["trials"]
+        self.assertEqual((result["attempt"], result["iterations"]["seen"]), (2, 40))
+        self.assertEqual(result["outcome"]["status"], "completed")
+        self.assertEqual(self.first_log("run"), cut)
 
     def test_a_configuration_has_all_of_it(self):
         self.of_page("sweep own.json")

@@ -270,6 +270,21 @@ ExitCode show_forecast(const Options& options, const Plan& plan, Console& consol
       [&] { print_forecast(console, plan, seen); });
 }
 
+/// What becomes of failed trials of which some are not launched again.
+std::string settled_text(const SweepOutcome& outcome) {
+  constexpr const char* kWhy =
+      "with a covered window, out of memory or with a loss that is not finite";
+  const std::string anew = "; when the trainer is mended, measure anew in another --out";
+  return outcome.open_trials == 0
+             ? fmt::format(
+                   "a trial {} stands as it is, so the same command does not run them again",
+                   kWhy) +
+                   anew
+             : fmt::format("the same command runs {} of them again, not those {}",
+                           outcome.open_trials, kWhy) +
+                   anew;
+}
+
 ExitCode launch(const Options& options, const Plan& plan, Console& console) {
   SweepView view(console);
   SweepOptions how;
@@ -300,14 +315,8 @@ ExitCode launch(const Options& options, const Plan& plan, Console& console) {
   } else if (outcome->failed_trials > 0) {
     console.status(
         counted(outcome->failed_trials, "trial") + " failed; " +
-            (outcome->open_trials == 0
-                 ? "out of memory or a loss that is not finite stands as their "
-                   "result, so the same command does not run them again"
-             : outcome->settled_failures == 0
-                 ? "the same command runs them again"
-                 : fmt::format("the same command runs {} of them again, not those out of "
-                               "memory or with a loss that is not finite",
-                               outcome->open_trials)),
+            (outcome->settled_failures == 0 ? std::string("the same command runs them again")
+                                            : settled_text(*outcome)),
         Style::red);
   }
   if (!outcome->results_path.empty()) console.status("results: " + outcome->results_path);
@@ -404,10 +413,11 @@ constexpr Example kExamples[] = {
     {"bertbench sweep --out run --grid lr=1e-4,3e-4 -- python3 train.py --lr {lr}",
      "Measure a trainer of your own, whatever it is (docs/own_trainer.md)."},
 };
-constexpr ExitCodeRow kStatuses[] = {{ExitCode::good},
-                                     {ExitCode::regression, "a trial failed"},
-                                     {ExitCode::usage},
-                                     {ExitCode::interrupted}};
+constexpr ExitCodeRow kStatuses[] = {
+    {ExitCode::good},
+    {ExitCode::regression, "a trial failed, or its window is not covered"},
+    {ExitCode::usage},
+    {ExitCode::interrupted}};
 
 }  // namespace
 

@@ -531,6 +531,11 @@ void BatchJobs::close() {
 }
 
 Result<std::vector<EndedAttempt>> BatchJobs::stop() {
+  // What ended since the last look ended by itself, and counts.
+  for (auto& job : jobs_) {
+    if (job.closed) continue;
+    if (auto done = watch(job); !done) return tl::unexpected(done.error());
+  }
   std::vector<std::string> names;
   for (auto& job : jobs_) {
     if (job.closed) continue;

@@ -131,13 +131,7 @@ Result<Reviewed> review(const OpenSweep& sweep, const PlannedTrial& trial,
   Reviewed out{std::move(read->measured), false};
   Trial& result = out.measured.trial;
   const bool covered = result.window.covered;
-  if (attempt.finished && attempt.outcome) {
-    result.outcome = *attempt.outcome;
-  } else if (covered && is_failure(result.outcome.status)) {
-    // The harness died between the window's end and the trainer's.
-    result.outcome = {
-        Status::killed, result.outcome.step, 0, {make_notice(NoticeCode::harness_ended_first, 0)}};
-  }
+  if (attempt.finished && attempt.outcome) result.outcome = *attempt.outcome;
   if (attempt.finished) {
     add_steps_over_run_time(sweep.plan, sweep.plan.cells[trial.cell], attempt.seconds, result);
   }
@@ -145,10 +139,11 @@ Result<Reviewed> review(const OpenSweep& sweep, const PlannedTrial& trial,
   result.block = attempt.block;
   const auto status = result.outcome.status;
   const bool final = attempt.finished && read->legible && repeats_if_launched_again(status);
-  // A phase that was ended early left a checkpoint of another step than its last, or none: the next
-  // phase cannot go on from there, whatever the window covers.
-  const bool whole =
-      covered && (!sweep.plan.cells[trial.cell].has_later_phase() || status == Status::completed);
+  // An attempt without an end in the journal was ended by the sweep, unless its log shows that it
+  // came to its own end before. A phase that was ended early left a checkpoint of another step than
+  // its last, or none: the next phase cannot go on from there, whatever the window covers.
+  const bool must_be_complete = !attempt.finished || sweep.plan.cells[trial.cell].has_later_phase();
+  const bool whole = covered && (!must_be_complete || status == Status::completed);
   out.settles = whole || final;
   if (!out.settles) return out;
   if (attempt.finished && !known) {
@@ -208,9 +203,19 @@ Result<void> review_trial(const OpenSweep& sweep, EarlierTrial& out,
       if (folder) out.nodes = read_mark(*folder, "nodes");
     }
   }
-  // An attempt that was cut short by the harness's own end is made again under its number.
+  // An attempt that was cut short by the harness's own end is made again: under its number where it
+  // printed nothing, else in a folder of its own, so that its log is kept.
   const auto& last = attempts.back();
-  out.next_attempt = last.finished || last.command != command ? last.attempt + 1 : last.attempt;
+  const auto folder = sweep.root.path_of(sweep.attempt_path(trial, last.attempt));
+  const bool printed =
+      holds_text(folder + "/" + kPrintedLog) || holds_text(folder + "/" + kTrainerLog);
+  const bool cut_short = !last.finished && last.command == command;
+  out.next_attempt = cut_short && !printed ? last.attempt : last.attempt + 1;
+  if (cut_short && printed) {
+    const auto killed = fmt::format("{}: {}", name(Status::killed),
+                                    text_of(make_notice(NoticeCode::harness_ended_first, 0)));
+    out.cut_short = {make_notice(NoticeCode::attempt_before, 0, last.attempt, killed)};
+  }
   return {};
 }
 

@@ -18,6 +18,7 @@ struct EarlierTrial {
   bool settled = false;  ///< needs no further launch
   bool command_changed = false;
   int next_attempt = 1;
+  std::vector<Notice> cut_short{};    ///< of the attempt before that, which the sweep ended
   double seconds = 0;                 ///< the settled attempt took
   std::optional<BlockPlace> block{};  ///< of the settled attempt, or of the one that a job runs
   std::string nodes{};                ///< that it ran on, where a launcher records them

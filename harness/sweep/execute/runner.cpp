@@ -63,6 +63,7 @@ class Sweep {
     if (!launched) return;
     WantedAttempt wanted{trial, earlier.next_attempt,
                          earlier.next_attempt + sweep_.plan.config.retries};
+    wanted.earlier = std::move(earlier.cut_short);
     if (earlier.job.empty()) {
       wanted_.push_back(std::move(wanted));
     } else {
@@ -155,8 +156,9 @@ class Sweep {
     // The next phase goes on from where this one ends, so it must have ended by itself.
     const bool later_phase = open->cell.has_later_phase();
     const bool whole = covered && (!later_phase || outcome.status == Status::completed);
-    if (end.cause == EndCause::stopped && !whole) {
-      // Not the trial's fault: it has no end in the journal and is launched again on resume.
+    if (end.cause == EndCause::stopped) {
+      // Not the trial's fault, whatever its window covers: what it would have done next is unknown.
+      // It has no end in the journal and is launched again on resume.
       sweep_.observer.trial_finished(open->progress, measured->trial);
       return {};
     }

@@ -60,9 +60,12 @@ struct SweepOutcome {
   ResultSet result;          ///< all trials of the plan that ran, now or before
   std::string results_path;  ///< <out>/results.json
   std::string report_path;   ///< <out>/report.html, or .md without an HTML report
-  int failed_trials = 0;     ///< selected trials whose window was not covered
-  int settled_failures = 0;  ///< of those: out of memory or NaN, also if launched again
-  int open_trials = 0;       ///< what the same command would launch
+  /// Selected trials that ended badly or whose window was not covered.
+  int failed_trials = 0;
+  /// Of those: what is not launched again, as the window is covered, or as it is out of memory or
+  /// NaN.
+  int settled_failures = 0;
+  int open_trials = 0;  ///< what the same command would launch
   bool interrupted = false;
   int exit_status = 0;  ///< 0 good, 1 a trial failed, 130 interrupted
 };

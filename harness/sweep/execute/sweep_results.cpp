@@ -200,8 +200,11 @@ void SweepResults::count_failures(SweepOutcome& out) const {
     const auto it = kept_.find({trial.cell, trial.trial});
     const bool ran = it != kept_.end();
     if (!ran && settled(trial.cell)) continue;  // not needed any more
-    if (ran && it->second.trial.window.covered) continue;
-    const bool final = ran && repeats_if_launched_again(it->second.trial.outcome.status);
+    const auto status = ran ? it->second.trial.outcome.status : Status::no_data;
+    const bool covered = ran && it->second.trial.window.covered;
+    if (covered && !ended_badly(status)) continue;
+    // A trial whose window is covered has its number, however it ended: it is not run again.
+    const bool final = covered || (ran && repeats_if_launched_again(status));
     if (!final) ++out.open_trials;
     if (!ran && out.interrupted) continue;  // not begun or cut short: no failure of its own
     ++out.failed_trials;

@@ -216,6 +216,98 @@ TEST(SweepResume, StopsCleanlyAndGoesOn) {
   for (const auto& cell : outcome->result.cells) EXPECT_EQ(cell.throughput.n, 2);
 }
 
+/// The first start hangs after eleven steps, which cover the window `auto`; the next one ends.
+Plan plan_whose_first_start_hangs(const ScratchFolder& temp) {
+  return plan_of(small_config(), {"trials=1", "window=auto", "env.FAKE=hang", "env.FAKE_AT=12",
+                                  "env.FAKE_ONCE=" + temp.path("once")});
+}
+constexpr std::int64_t kSeenBeforeItHangs = 10;  // steps
+
+void expect_run_again(const Plan& plan, const ScratchFolder& temp) {
+  const auto folder = temp.path("run/" + plan.cells[0].folder + "/trial_1/");
+  const auto cut = test::read_file(folder + "log.txt");
+  EXPECT_FALSE(cut.empty());
+  Recorder seen;
+  const auto outcome = run_sweep(plan, quick(temp.path("run")), seen);
+  ASSERT_TRUE(outcome) << outcome.error().message();
+  EXPECT_EQ(seen.started.size(), 1u);
+  EXPECT_EQ(outcome->exit_status, 0);
+  ASSERT_EQ(outcome->result.cells.at(0).trials.size(), 1u);
+  const Trial& trial = outcome->result.cells[0].trials[0];
+  EXPECT_EQ(trial.outcome.status, Status::completed);
+  EXPECT_EQ(trial.attempt, 2);
+  EXPECT_EQ(trial.iterations.seen, 20);
+  EXPECT_THAT(
+      texts_of(trial.notices),
+      ::testing::Contains("attempt 1 ended with killed: the sweep ended before the trainer"));
+  EXPECT_EQ(test::read_file(folder + "log.txt"), cut) << "the log of the attempt is kept";
+  Recorder again;
+  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), again));
+  EXPECT_TRUE(again.started.empty());
+}
+
+TEST(SweepResume, RunsAgainWhatAStopCutShortThoughItsWindowIsCovered) {
+  ScratchFolder temp;
+  std::atomic<bool> stop{false};
+  struct Stopper : Recorder {
+    std::atomic<bool>* stop = nullptr;
+    void trial_progress(const TrialProgress& p) override {
+      if (p.step >= kSeenBeforeItHangs) *stop = true;
+    }
+  } first;
+  first.stop = &stop;
+  auto options = quick(temp.path("run"));
+  options.stop = &stop;
+  const auto plan = plan_whose_first_start_hangs(temp);
+  const auto stopped = run_sweep(plan, options, first);
+  ASSERT_TRUE(stopped) << stopped.error().message();
+  EXPECT_EQ(stopped->exit_status, 130);
+  EXPECT_EQ(stopped->open_trials, 1);
+  EXPECT_EQ(stopped->failed_trials, 0);
+  ASSERT_EQ(first.finished.size(), 1u);
+  EXPECT_TRUE(first.finished[0].window.covered);
+  for (const auto& cell : stopped->result.cells) EXPECT_TRUE(cell.trials.empty());
+  expect_run_again(plan, temp);
+}
+
+TEST(SweepResume, RunsAgainWhatADeadHarnessCutShortThoughItsWindowIsCovered) {
+  ScratchFolder temp;
+  const auto plan = plan_whose_first_start_hangs(temp);
+  const pid_t harness = fork();
+  if (harness == 0) {
+    struct Dies : Recorder {
+      void trial_progress(const TrialProgress& p) override {
+        if (p.step >= kSeenBeforeItHangs) kill(getpid(), SIGKILL);
+      }
+    } first;
+    (void)run_sweep(plan, quick(temp.path("run")), first);
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(harness, &status, 0);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  expect_run_again(plan, temp);
+}
+
+TEST(SweepResume, ATrainerThatCrashesByItselfIsDoneAndFailsTheSweep) {
+  ScratchFolder temp;
+  const auto plan =
+      plan_of(small_config(), {"window=auto", "env.FAKE=exit:1", "env.FAKE_AT=12", "retries=1"});
+  Recorder first, second;
+  const auto outcome = run_sweep(plan, quick(temp.path("run")), first);
+  ASSERT_TRUE(outcome) << outcome.error().message();
+  EXPECT_EQ(outcome->exit_status, 1);
+  EXPECT_EQ(outcome->failed_trials, 2);
+  EXPECT_EQ(outcome->settled_failures, 2);
+  EXPECT_EQ(outcome->open_trials, 0);
+  EXPECT_EQ(outcome->result.cells.at(0).throughput.n, 2) << "its window is covered";
+  const auto again = run_sweep(plan, quick(temp.path("run")), second);
+  ASSERT_TRUE(again);
+  EXPECT_TRUE(second.started.empty());
+  EXPECT_EQ(again->exit_status, 1);
+  EXPECT_EQ(again->result.cells.at(0).trials.at(0).outcome.status, Status::error);
+}
+
 TEST(SweepResume, ASignalEndsTheHarnessAndItsTrainerWithAConsistentJournal) {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     ScratchFolder temp;
