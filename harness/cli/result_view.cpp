@@ -306,7 +306,7 @@ void print_cells(Console& console, const CellSource& cells) {
                    {"power", true},
                    {"failures"},
                    {"log"}});
-  bool log_in_cell = false;
+  bool log_in_cell = false, failed = false;
   ShownNames names;
   std::set<std::string> formulas, sources;  // of FLOPs, of memory: said below the table
   // Of very many cells the cores share the making of rows.
@@ -331,6 +331,7 @@ void print_cells(Console& console, const CellSource& cells) {
       if (!source.empty()) sources.insert(source);
     }
     for (auto& row : rows) {
+      failed = failed || !row[row.size() - 2].empty();
       const std::string title = names.next(row.front(), row.back());
       if (title == row.front()) continue;
       row.front() = title;
@@ -344,8 +345,9 @@ void print_cells(Console& console, const CellSource& cells) {
   }
   TextTableOptions look;
   look.most_columns = console.most_columns();
-  table.print({"cell", "n", "median", "unit", "cv"}, look,
-              [&](std::string_view text) { console.print(text); });
+  std::vector<std::string> keep{"cell", "n", "median", "unit", "cv"};
+  if (failed) keep.emplace_back("failures");  // that all cells fail alike is no reason to hide it
+  table.print(keep, look, [&](std::string_view text) { console.print(text); });
   std::string legend;
   if (!formulas.empty()) {
     legend = fmt::format("TFLOPS and MFU by the formula {}", fmt::join(formulas, ", "));

@@ -262,9 +262,10 @@ std::vector<std::string> notice_lines(const CellSource& cells, bool windows_show
 namespace {
 
 constexpr int kTrials = 5;
-constexpr double kNoise = 0.05;    // beyond it medians differ by what they measure only by chance
-constexpr double kChaos = 0.2;     // beyond it a median says nothing at all
-constexpr double kUnsteady = 0.1;  // change points err too: a few trials of many are no finding
+constexpr double kNoise = 0.05;  // beyond it medians differ by what they measure only by chance
+constexpr double kChaos = 0.2;   // beyond it a median says nothing at all
+constexpr double kFailedShare = 0.5;  // from it on what was measured is not what runs through
+constexpr double kUnsteady = 0.1;     // change points err too: a few trials of many are no finding
 
 struct Seen {
   int least = 0, measured = 0, unmeasured = 0, warned = 0;
@@ -313,6 +314,15 @@ ResultCheck spread(const Seen& seen) {
   return {worst <= kNoise, std::move(text), worst > kChaos};
 }
 
+long long ended_badly_in(const ResultSet& set) {
+  long long out = 0;
+  for (const Cell& cell : set.cells) {
+    out += std::ranges::count_if(
+        cell.trials, [](const Trial& trial) { return ended_badly(trial.outcome.status); });
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<ResultCheck> result_checks(const ResultSet& set) {
@@ -342,9 +352,11 @@ std::vector<ResultCheck> result_checks(const ResultSet& set) {
                               : fmt::format("{} of {} shared the machine or were throttled",
                                             seen.marked, counted(seen.watched, "trial")));
   }
-  add(made.failed == 0, made.failed == 0 ? counted(made.trials, "trial") + ", none failed"
-                                         : fmt::format("{} of {} failed", made.failed,
-                                                       counted(made.trials, "trial")));
+  out.push_back({made.failed == 0,
+                 made.failed == 0
+                     ? counted(made.trials, "trial") + ", none failed"
+                     : fmt::format("{} of {} failed", made.failed, counted(made.trials, "trial")),
+                 ended_badly_in(set) >= kFailedShare * made.trials});
   if (made.retried > 0) add(false, counted(made.retried, "trial") + " retried");
   if (made.estimators.size() > 1) {
     add(false, fmt::format("{} estimators are mixed", made.estimators.size()));

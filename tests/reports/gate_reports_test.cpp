@@ -131,11 +131,11 @@ TEST(GateReports, TrialsThatFailStandInEveryForm) {
   ASSERT_EQ(xml.error, "");
   ASSERT_EQ(xml.named("failure").size(), 1U);
   EXPECT_THAT(xml.named("failure")[0].attributes.at("message"), HasSubstr(words));
-  EXPECT_THAT(gate_junit(crashing(), {}, "gate"), HasSubstr("outcomes_verdict=regression"));
+  EXPECT_THAT(gate_junit(crashing(), {}, "gate"), HasSubstr("outcomes_verdict: regression"));
   EXPECT_THAT(github_annotations(crashing(), {}), HasSubstr("::error title=regression%3A"));
   EXPECT_THAT(github_annotations(crashing(), {}), HasSubstr(words));
   EXPECT_THAT(gate_markdown(crashing(), "x"), HasSubstr("### x: failed"));
-  EXPECT_THAT(gate_markdown(crashing(), "x"), HasSubstr("see a/trial&#95;1/log.txt"));
+  EXPECT_THAT(gate_markdown(crashing(), "x"), HasSubstr("see a/trial_1/log.txt"));
 }
 
 TEST(GithubAnnotations, NothingComparedIsAnError) {

@@ -47,6 +47,17 @@ TEST(Trust, ASpreadOfAFifthSaysThatTheNumbersAreWorthless) {
   EXPECT_THAT(result_checks(set), Contains(Field(&ResultCheck::grave, true)));
 }
 
+TEST(Trust, TrialsOfWhichHalfFailAreWorthless) {
+  ResultSet set = result_set({cell(identity(1, 1), {100, 100.4, 99.6, 100.2, 99.8, 100})});
+  for (std::size_t i = 0; i < 2; ++i) set.cells[0].trials[i].outcome.status = Status::error;
+  EXPECT_THAT(result_checks(set), doubt("2 of 6 trials failed"));
+  set.cells[0].trials[2].outcome.status = Status::error;
+  EXPECT_THAT(result_checks(set), Contains(AllOf(Field(&ResultCheck::text, "3 of 6 trials failed"),
+                                                 Field(&ResultCheck::grave, true))));
+  for (Trial& trial : set.cells[0].trials) trial.outcome.status = Status::truncated;
+  EXPECT_THAT(result_checks(set), doubt("6 of 6 trials failed"));
+}
+
 TEST(Trust, TrialsThatChangeSpeedAreADoubtUnlessTheyAreFew) {
   ResultSet set = one_cell();
   for (Trial& trial : set.cells[0].trials) trial.steady_state.emplace();

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -25,7 +26,7 @@ namespace {
 struct Options {
   std::string path = ".", nodes;
   PreflightOptions preflight;
-  bool node_probe = false;
+  bool node_probe = false, strict = false;
   OutputOptions output;
 };
 
@@ -50,6 +51,28 @@ nlohmann::ordered_json to_json(const std::vector<DoctorFinding>& findings) {
                     {"advice", finding.advice}});
   }
   return {{"findings", rows}};
+}
+
+std::ptrdiff_t warnings_of(const std::vector<DoctorFinding>& findings) {
+  return std::ranges::count(findings, Severity::warning, &DoctorFinding::severity);
+}
+
+/// A node or a pair of nodes that differs from the others, or that gave no answer.
+bool names_any(const Preflight& preflight) {
+  return !preflight.silent.empty() || !preflight.unread.empty() ||
+         !preflight.pairs_problem.empty() ||
+         std::ranges::any_of(preflight.readings,
+                             [](const NodeReading& one) {
+                               return !one.outliers.empty() || !one.findings.empty();
+                             }) ||
+         std::ranges::any_of(preflight.pairs, [](const PairReading& one) {
+           return !one.gb_s || !one.outlier.empty();
+         });
+}
+
+/// With --strict a finding fails the step of CI that looks for it.
+ExitCode status_of(const Options& options, bool found) {
+  return options.strict && found ? ExitCode::regression : ExitCode::good;
 }
 
 void print(Console& console, const std::vector<DoctorFinding>& findings) {
@@ -85,9 +108,7 @@ void print(Console& console, const std::vector<DoctorFinding>& findings) {
     return column == 0 ? console.styled(styles[row], text) : text;
   };
   console.print(text_table(table, look));
-  const auto warnings = std::count_if(
-      findings.begin(), findings.end(),
-      [](const DoctorFinding& finding) { return finding.severity == Severity::warning; });
+  const auto warnings = warnings_of(findings);
   console.print(warnings == 0 ? std::string("\nnothing found that would spoil a measurement\n")
                               : fmt::format("\n{} finding{} would spoil a measurement here\n",
                                             warnings, warnings == 1 ? "" : "s"));
@@ -185,7 +206,7 @@ ExitCode run_on_nodes(const Options& options, Console& console) {
     }
   }
   return answer(
-      console, options.output, ExitCode::good,
+      console, options.output, status_of(options, names_any(*preflight)),
       [&](const std::string&) {
         return json_text(nlohmann::ordered_json{{"findings", nlohmann::ordered_json::array()},
                                                 {"preflight", json}});
@@ -206,7 +227,7 @@ ExitCode run(const Options& options, Console& console) {
   }
   const std::vector<DoctorFinding> findings = doctor(options.path);
   return answer(
-      console, options.output, ExitCode::good,
+      console, options.output, status_of(options, warnings_of(findings) > 0),
       [&](const std::string&) { return json_text(to_json(findings)); },
       [&] { print(console, findings); });
 }
@@ -224,6 +245,8 @@ CommandRun declare(CommandLine& line) {
   line.add_list("--set", options->preflight.sets, "KEY=VALUE",
                 "Of a sweep's configuration, for the launcher, as in hosts=[\"a\",\"b\"]; "
                 "repeatable.");
+  line.add_flag("--strict", options->strict,
+                "End with 1 where anything was found that would spoil a measurement.");
   line.add_flag("--node-probe", options->node_probe,
                 "Print what a preflight asks of a node: half a second of measuring, one line of "
                 "JSON.");
@@ -233,12 +256,14 @@ CommandRun declare(CommandLine& line) {
 
 constexpr Example kExamples[] = {
     {"bertbench doctor", "Look before a measurement that matters."},
+    {"bertbench doctor --strict", "The same as a step of CI, which a finding fails."},
     {"bertbench doctor --json", "The same for a script; `severity` is ok, info or warning."},
     {"bertbench doctor --launcher ssh --set 'hosts=[\"gpu01\",\"gpu02\"]' --out run",
      "A preflight of two nodes, kept for the report of a sweep into run."},
 };
 constexpr ExitCodeRow kStatuses[] = {
-    {ExitCode::good, "whatever was found"},
+    {ExitCode::good, "whatever was found, without --strict"},
+    {ExitCode::regression, "with --strict: a finding that would spoil a measurement"},
     {ExitCode::usage},
     {ExitCode::interrupted, "a preflight was ended by a signal; nothing was kept"}};
 
@@ -249,7 +274,8 @@ extern const Command entry{
     "what would spoil a measurement, here or on every node",
     "",
     "Looks at frequency governor, load, cores, clocks, GPUs in use, disk space and launchers, and "
-    "says what to do. It measures and changes nothing; findings do not alter the exit status.\n"
+    "says what to do. It measures and changes nothing; findings alter the exit status only with "
+    "--strict.\n"
     "With --launcher a preflight: bertbench, which every node must have under the same path, "
     "measures "
     "a product of matrices and a copy of memory by one thread of each node at the same time, its "

@@ -278,6 +278,17 @@ TEST(ResultView, TheGpusOfAJobStandThereWhereOnlyTheirNumberIsKnown) {
   EXPECT_THAT(seen(result_set({job})).out, HasSubstr("16 GPUs"));
 }
 
+TEST(ResultView, FailuresStandInTheTableAlsoWhereAllCellsFailAlike) {
+  ResultSet set = result_set({cell(identity(1, 1), {100, 101}), cell(identity(1, 2), {190, 191})});
+  EXPECT_THAT(seen(set).out, Not(HasSubstr("failures")));
+  for (Cell& one : set.cells) {
+    for (Trial& trial : one.trials) trial.outcome = {Status::error, 12, 0, {}};
+  }
+  const std::string out = seen(set).out;
+  EXPECT_THAT(out, HasSubstr("failures"));
+  EXPECT_THAT(out, HasSubstr("2 error at step 12"));
+}
+
 TEST(ResultView, ATableOfCellsFitsATerminalOf80Columns) {
   const ResultSet set =
       result_set({cell(identity(1, 1), {100, 101, 102}), cell(identity(1, 2), {190, 191, 192})});
