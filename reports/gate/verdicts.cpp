@@ -48,13 +48,15 @@ void set_tolerance(Baseline& base, double floor) {
           : fmt::format("3 x 1.4826 MAD of the baseline's {} trials, as it holds fewer than 3 runs",
                         base.pooled.size());
   base.tolerance = std::max(floor, noise);
-  base.tolerance_text = noise > floor
-                            ? fmt::format(
-                                  "tolerance {} ({}), so that only a median "
-                                  "below {:.2f} could fail",
-                                  percent(noise), rule, (1 - std::min(1.0, noise)) * base.reference)
-                            : fmt::format("tolerance {} (the floor; the noise is {}: {})",
-                                          percent(floor), percent(noise), rule);
+  if (noise <= floor) {
+    base.tolerance_text = fmt::format("tolerance {} (the floor; the noise is {}: {})",
+                                      percent(floor), percent(noise), rule);
+    return;
+  }
+  base.tolerance_text = fmt::format("tolerance {} ({}), so that ", percent(noise), rule);
+  base.tolerance_text +=
+      noise < 1 ? fmt::format("only a median below {:.2f} could fail", (1 - noise) * base.reference)
+                : std::string("no loss could fail");
 }
 
 // The environments of both sides. Returns why nothing can be compared, or nothing.
