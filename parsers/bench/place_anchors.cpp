@@ -34,11 +34,11 @@ constexpr std::size_t kBuckets = FingerprintTables::kBuckets;
 constexpr std::size_t kMostOfAFile = 4'000'000;
 constexpr std::size_t kWindows = 32'768;  // the most frequent ones: 99 % of all
 constexpr double kOfARecord = 0.2;        // weight of lines with an anchor: they cost much anyhow
-constexpr double kInVain = 4;       // a fingerprint without its literal costs more than a place
-constexpr double kNibbles = 0.05;   // weight of the tables of nibbles
-constexpr double kRandom = 5;       // places per KB, were each byte drawn alone
-constexpr std::size_t kTried = 10;  // places of a literal
-constexpr int kRounds = 4;          // of the search: 1.5 s in all; more rounds change little
+constexpr double kInVain = 4;             // weight of a fingerprint without its literal, in places
+constexpr double kNibbles = 0.05;         // weight of the tables of nibbles
+constexpr double kRandom = 5;             // places per KB, were each byte drawn alone
+constexpr std::size_t kTried = 10;        // places of a literal
+constexpr int kRounds = 4;                // of the search: 1.5 s in all; more rounds change little
 
 /// Four bytes in a row, how often they stand in a KB of the sample.
 struct Window {

@@ -45,7 +45,7 @@ std::string_view first_word(std::string_view text, FieldKind kind, Commas commas
   return text.substr(0, end);
 }
 
-/// Of a time or a rate: a tracker groups its keys by prefixes that say nothing of them, as
+/// Of a time or a rate: trackers group keys by a prefix that does not change what they mean, as
 /// "perf/step_ms" (Weights & Biases).
 bool may_have_prefix(Field field) {
   return field == Field::seconds || field == Field::rate || field == Field::rate_per_gpu;

@@ -1113,7 +1113,7 @@ class Induction {
       ShapeTimes times;
       if (wants_time || wants_rate) times = companion_times(shape, of_each);
       auto& each = times.seconds_per_iteration;
-      if (own.clock && !of_each && each && is_less_than_a_clock(shape, *each)) each.reset();
+      if (own.clock && !of_each && each && is_meter_of_single_steps(shape, *each)) each.reset();
       if (!wants_time)
         times = {.rate =
                      wants_rate && counts_samples(shape, times.rate) ? times.rate : std::nullopt};

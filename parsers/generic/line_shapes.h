@@ -117,8 +117,9 @@ struct ShapeMeaning {
 /// what it counts and the rate or time of that.
 [[nodiscard]] std::optional<ShapeMeaning> meaning_of(const LineShape& shape);
 
-/// On lines of each tenth step "Time 0.31 (0.33)" is of one, and a clock measures all ten.
-[[nodiscard]] bool is_less_than_a_clock(const LineShape& shape, std::size_t i);
+/// Whether number i of the lines is a meter, "Time 0.31 (0.33)": on lines of each tenth step its
+/// time is of one step, where a clock measures all ten.
+[[nodiscard]] bool is_meter_of_single_steps(const LineShape& shape, std::size_t i);
 
 /// The times of a shape without a counter, whose lines follow those of one with a counter.
 /// `of_each`: one iteration lies between two of those, so that a time which does not grow is its

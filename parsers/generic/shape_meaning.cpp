@@ -455,7 +455,7 @@ class Decision {
   std::optional<TimeKind> kind_of(std::size_t i, const Values& values) {
     const bool labelled = meaning(i) == Meaning::per_iteration ||
                           (out_.step_is_epoch && shape_.examples[0].at(i).of_epoch);
-    if (out_.times.clock && stride_ > 1 && is_less_than_a_clock(shape_, i)) return std::nullopt;
+    if (out_.times.clock && stride_ > 1 && is_meter_of_single_steps(shape_, i)) return std::nullopt;
     if (!between_.empty()) {
       Values all, each;
       for (std::size_t k = 1; k < n_; ++k) {
@@ -587,7 +587,7 @@ std::optional<ShapeMeaning> meaning_of(const LineShape& shape) {
   return out;
 }
 
-bool is_less_than_a_clock(const LineShape& shape, std::size_t i) {
+bool is_meter_of_single_steps(const LineShape& shape, std::size_t i) {
   constexpr std::size_t kLinesThatShow = 8;  // over fewer, whole seconds are coarser than a meter
   return shape.examples.size() >= kLinesThatShow && shape.examples.front().at(i).mean_follows;
 }

@@ -1,5 +1,5 @@
-// How the trials of a cell ended against those of its baseline: a rate says nothing of a trainer
-// that crashes after its window. Pure functions.
+// How the trials of a cell ended against those of its baseline: the rate of a trainer that crashes
+// after its window is as good as ever. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct OutcomeVerdict {
 [[nodiscard]] std::optional<OutcomeVerdict> count_outcomes(const Cell& now,
                                                            std::span<const Cell* const> base);
 
-/// Failures on both sides: how many failed by chance more often is a question of a test.
+/// Failures on both sides: whether one has more of them than chance gives takes a test.
 [[nodiscard]] bool failed_on_both_sides(const OutcomeVerdict& counts);
 
 /// A regression where trials failed and none of the baseline did; where all failed and some of the

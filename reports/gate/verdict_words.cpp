@@ -23,8 +23,6 @@ std::string interval_words(const Interval& interval) {
                      100 * interval.low, 100 * interval.high);
 }
 
-namespace {
-
 std::string counts_in_words(const std::map<std::string_view, int>& counts) {
   std::string out;
   for (const auto& [what, n] : counts) {
@@ -32,8 +30,6 @@ std::string counts_in_words(const std::map<std::string_view, int>& counts) {
   }
   return out;
 }
-
-}  // namespace
 
 std::string outcomes_of(const Cell& cell) {
   std::map<std::string_view, int> counts;

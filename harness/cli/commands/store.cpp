@@ -20,6 +20,7 @@
 #include "harness/cli/output.h"
 #include "harness/cli/result_view.h"
 #include "parsers/core/text.h"
+#include "reports/gate/verdict_words.h"
 #include "reports/model/result_io.h"
 #include "reports/output/table.h"
 #include "reports/stats/change_points.h"
@@ -59,15 +60,11 @@ void note_failed_trials(const ResultSet& result, Console& console) {
     }
   }
   if (failures == 0) return;
-  std::string outcomes;
-  for (const auto& [status, n] : failed) {
-    outcomes += fmt::format("{}{} x{}", outcomes.empty() ? "" : ", ", status, n);
-  }
   const std::string cells = keys.size() == 1
                                 ? *keys.begin()
                                 : "in " + counted(static_cast<long long>(keys.size()), "cell");
-  console.note("store",
-               make_notice(NoticeCode::stored_failed_trials, 0, failures, trials, outcomes, cells));
+  console.note("store", make_notice(NoticeCode::stored_failed_trials, 0, failures, trials,
+                                    counts_in_words(failed), cells));
 }
 
 ExitCode add(const Options& options, Console& console) {

@@ -23,6 +23,7 @@ class Bf16Decoder {
   [[nodiscard]] static std::int64_t rows_at_a_time(std::int64_t most);
 
   Bf16Decoder(const Kernels& kernels, int threads, const Size& size);
+  /// Memory of an instance, as the memory plan counts it.
   [[nodiscard]] static std::int64_t bytes(int threads, const Size& size);
   [[nodiscard]] std::int64_t rows() const { return size_.rows; }  ///< the most of a call
 
@@ -39,6 +40,7 @@ class Bf16Decoder {
     float* d_bias = nullptr;               ///< [vocabulary] or null; is added to
     bool accumulate = false;               ///< adds to d_weight, else writes it
   };
+  /// Writes losses, dx and d_weight, and adds to d_bias. The bits do not depend on `threads`.
   void run(const Call& call);
 
  private:

@@ -84,6 +84,7 @@ class Bf16Linears {
   struct Room {
     std::int64_t gradient = 0, input = 0;
   };
+  /// Memory for such operands, so that no step allocates.
   void reserve(const Room& room);
   [[nodiscard]] static std::int64_t bytes(int threads, std::int64_t weights,
                                           std::int64_t head_operand, const Room& room);
