@@ -108,7 +108,8 @@ class WaiverReader {
 /// What fails, by how much where that is known.
 struct Failing {
   bool fails = false;
-  std::optional<double> loss;  ///< a share; of losses at one step how far they are apart
+  /// A share; of losses at one step how far they are apart, of outcomes the trials that failed.
+  std::optional<double> loss;
 };
 
 PartVerdict* part_of(CellVerdict& cell, const std::string& part) {
@@ -130,6 +131,9 @@ Failing failing(CellVerdict& cell, const std::string& what) {
     if (out.fails && cell.loss->now && cell.loss->before && *cell.loss->before != 0) {
       out.loss = std::abs(*cell.loss->now / *cell.loss->before - 1);
     }
+  } else if (what == "outcomes") {
+    out.fails = cell.outcomes && cell.outcomes->verdict == Verdict::regression;
+    if (out.fails) out.loss = double(cell.outcomes->failed_now) / cell.outcomes->trials_now;
   } else if (const PartVerdict* part = part_of(cell, what)) {
     out.fails = cell.parts_count() && part->flagged();
     out.loss = part->change;
@@ -144,6 +148,8 @@ void let_pass(CellVerdict& cell, const std::string& what) {
     cell.memory.reset();
   } else if (what == "loss") {
     cell.loss.reset();
+  } else if (what == "outcomes") {
+    cell.outcomes.reset();
   } else if (PartVerdict* part = part_of(cell, what)) {
     part->verdict = Verdict::pass;
   }

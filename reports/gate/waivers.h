@@ -16,7 +16,7 @@ struct GateReport;
 struct Waiver {
   std::string cell;  ///< its whole key, as the verdicts print it
   WorkKind kind = WorkKind::training;
-  std::string verdict = "speed";  ///< what is waived: speed, memory, loss, or a part of a step
+  std::string verdict = "speed";  ///< what is waived: speed, memory, loss, outcomes, part of a step
   double limit = 0;               ///< the largest loss that passes, a share
   std::string reason;
   std::string expiry;  ///< the last day on which it holds, "YYYY-MM-DD" in UTC

@@ -135,6 +135,20 @@ TEST(Waivers, CoverOnlyTheVerdictThatTheyName) {
   EXPECT_EQ(judged(both, {waiver(), memory}).exit_status, 1);
 }
 
+TEST(Waivers, CoverTheShareOfTrialsThatMayFail) {
+  ResultSet one_failed = two_cells(100);
+  one_failed.cells[0].trials[2].outcome.status = Status::error;
+  const GateReport failed = check(one_failed, two_cells(100));
+  ASSERT_EQ(failed.exit_status, 1);
+  Waiver of_outcomes = waiver(0.15);  // one of seven is 14.3 %
+  of_outcomes.verdict = "outcomes";
+  EXPECT_EQ(judged(failed, {waiver()}).exit_status, 1);
+  EXPECT_EQ(judged(failed, {of_outcomes}).exit_status, 0);
+  EXPECT_TRUE(judged(failed, {of_outcomes}).cells[0].waived());
+  of_outcomes.limit = 0.14;
+  EXPECT_EQ(judged(failed, {of_outcomes}).cells[0].waivers.at(0).state, WaiverState::not_enough);
+}
+
 TEST(Waivers, CoverPartsAndCurvesButNoLossThatIsNotFinite) {
   GateReport parts = check(two_cells(100), two_cells(100));
   PartVerdict& part = parts.cells[0].parts.emplace_back();

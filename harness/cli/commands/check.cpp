@@ -865,9 +865,10 @@ CommandRun declare(CommandLine& line) {
                 "A cell of the baseline that was not measured is no failure.");
   line.add_flag("--accept-inconclusive", gate.accept_inconclusive,
                 "Too few trials to tell is no failure.");
-  line.add_text("--waive", options->waive, "FILE",
-                "Losses that are accepted: a JSON list of cell, limit, reason and expiry. They are "
-                "shown, and do not fail within their limit until they expire.");
+  line.add_text(
+      "--waive", options->waive, "FILE",
+      "Losses that are accepted: a JSON file of cells, limits, reasons and expiry. They are "
+      "shown, and do not fail within their limit until they expire.");
   line.add_output_file("--junit", options->junit, "FILE", "Write the verdicts as JUnit XML.");
   line.add_flag("--github", options->github,
                 "Print annotations of GitHub Actions; add to $GITHUB_STEP_SUMMARY.");
