@@ -22,11 +22,13 @@ loader.exec_module(real_gates)
 
 
 def grid(number, trials=14, noise=0.002):
-    """Three cells of four variants with the losses that their names say."""
+    """Three cells of two variants, and of the slowed ones in one cell, with the losses that their
+    names say."""
     draw = random.Random(number)
     cells = []
     for batch in (1, 2, 4):
-        for variant in real_gates.VARIANTS:
+        slowed = batch == (1, 2, 4)[number % 3]
+        for variant in real_gates.VARIANTS if slowed else real_gates.VARIANTS[:2]:
             rate = 100 * batch / (1 + real_gates.LOSSES.get(variant, 0))
             identity = {"framework": "bert_train", "model": "bert-tiny", "precision": "fp32", "sequence_length": 16,
                         "micro_batch_size": batch, "gradient_accumulation_steps": 1, "nodes": 1, "gpus_per_node": 1,
@@ -68,7 +70,6 @@ class Judged(unittest.TestCase):
         for gate, of in (("paired", 7), ("store", 2), ("store, confirmed", 2), ("Welch's t-test", 6)):
             self.assertEqual(counts[gate].of["clean"], of, gate)
             self.assertEqual(counts[gate].grids["slow3"], of, gate)
-            self.assertEqual(counts[gate].cells["slow3"], 3 * of, gate)
         for gate in ("paired", "store", "store, confirmed"):
             self.assertEqual(counts[gate].grids["clean"], 0, gate)
         self.assertEqual(counts["fixed 5 %, medians"].grids["slow3"], 0)

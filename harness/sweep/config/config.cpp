@@ -18,6 +18,7 @@
 #include "parsers/core/text.h"
 #include "parsers/core/trainer_options.h"
 #include "parsers/core/whole_file.h"
+#include "reports/model/identity.h"
 
 namespace bertbench {
 namespace {
@@ -387,6 +388,28 @@ void check_repeats(ConfigReader& in, const SweepConfig& config) {
   }
 }
 
+/// Variants that an entry leaves out. The first one stays, as the others are held against it.
+bool read_excluded_variants(ConfigReader& in, const Json& value, const std::string& at,
+                            const SweepConfig& config, Exclude& exclude) {
+  const auto names = values_of(in, value, at);
+  if (!names) return false;
+  std::vector<std::string> others;
+  for (const auto& variant : config.variants | std::views::drop(1)) others.push_back(variant.name);
+  for (const auto& name : *names) {
+    if (std::ranges::find(others, name) != others.end()) continue;
+    const bool first = name == config.variants.front().name;
+    in.fail_at(at,
+               fmt::format("'{}' is {}", name,
+                           first ? "the first variant, which the others are held against"
+                                 : "no variant of this sweep"),
+               first ? "leave it out with all of its point, by an entry without \"variant\""
+                     : fmt::format("those that can be left out: {}", fmt::join(others, ", ")));
+    return false;
+  }
+  exclude[std::string(kVariantAxis)] = *names;
+  return true;
+}
+
 void read_exclude(ConfigReader& in, const Workload& workload, SweepConfig& config) {
   if (!in.root().contains("exclude")) return;
   const auto& list = in.root()["exclude"];
@@ -405,6 +428,10 @@ void read_exclude(ConfigReader& in, const Workload& workload, SweepConfig& confi
     for (const auto& [name, value] : list[i].items()) {
       const std::string here = child_pointer(at, name);
       const auto axis = canonical_axis(name);
+      if (axis == kVariantAxis && !config.variants.empty()) {
+        if (!read_excluded_variants(in, value, here, config, exclude)) return;
+        continue;
+      }
       if (auto good = check_axis_name(axis, workload); !good) {
         in.fail_at(here, good.error().what, good.error().hint);
         return;
@@ -645,10 +672,10 @@ Result<SweepConfig> parse_config(const std::string& text, const std::string& sou
     if (!reader->error()) read_zip(*reader, config);
     if (!reader->error()) check_scaling(*reader, config);
     if (!reader->error()) check_repeats(*reader, config);
-    if (!reader->error()) read_exclude(*reader, *workload, config);
     read_hosts(*reader, source, config);
     read_launcher_options(*reader, config);
     read_variants(*reader, config);
+    if (!reader->error()) read_exclude(*reader, *workload, config);
     check_phases(*reader, config);
     if (workload->is_bert_train) {
       check_args(*reader, "/args", config.args, *workload, config);

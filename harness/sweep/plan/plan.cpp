@@ -364,6 +364,16 @@ Result<std::vector<bool>> select(const std::vector<PlannedCell>& cells,
   return keep;
 }
 
+/// Entries of "exclude" that name a variant: the others of their point stay.
+void leave_out_variants(const Plan& plan, std::vector<bool>& keep) {
+  for (std::size_t i = 0; i < keep.size(); ++i) {
+    const auto leaves_out = [&](const Exclude& entry) {
+      return entry.contains(kVariantAxis) && matches(plan.cells[i].point, entry);
+    };
+    if (std::ranges::any_of(plan.config.exclude, leaves_out)) keep[i] = false;
+  }
+}
+
 /// What the command line says above the configuration.
 void override_config(SweepConfig& config, const PlanOptions& options) {
   if (options.trials > 0) {
@@ -490,8 +500,9 @@ Result<Plan> make_plan(const SweepConfig& config, const PlanOptions& options) {
   }
   name_folders(plan.cells);
 
-  const auto keep = select(plan.cells, options.only);
+  auto keep = select(plan.cells, options.only);
   if (!keep) return tl::unexpected(keep.error());
+  leave_out_variants(plan, *keep);
   plan.trials = order_trials(plan.config, *keep);
   if (plan.trials.empty()) {
     return fail("--only", "together these leave no cell", "loosen one of them");

@@ -50,6 +50,25 @@ TEST(Variants, AreReadAndWrittenBack) {
   EXPECT_EQ(config_to_json(*again), json);
 }
 
+TEST(Variants, CanBeLeftOutAtPointsOfTheGrid) {
+  const std::string three = R"(, "variants": {"base": {}, "new": {"env": {"A": "1"}},
+                                              "old": {"env": {"A": "2"}}},
+      "exclude": [{"variant": ["new", "old"], "micro_batch_size": 4},
+                  {"variant": "old", "micro_batch_size": 8}])";
+  const auto plan = plan_of(small_config(three), {"grid.micro_batch_size=[4,8]", "trials=1"});
+  std::vector<std::string> keys;
+  for (const auto& trial : plan.trials) keys.push_back(plan.cells[trial.cell].key);
+  EXPECT_THAT(keys, UnorderedElementsAre("bert-tiny.fp32.s64.b4.a1.1n1g+variant=base",
+                                         "bert-tiny.fp32.s64.b8.a1.1n1g+variant=base",
+                                         "bert-tiny.fp32.s64.b8.a1.1n1g+variant=new"));
+  const std::string two = kTwo;
+  EXPECT_THAT(why_not(two + R"(, "exclude": [{"variant": "base"}])"),
+              HasSubstr("'base' is the first variant, which the others are held against"));
+  EXPECT_THAT(why_not(two + R"(, "exclude": [{"variant": "nwe"}])"),
+              HasSubstr("'nwe' is no variant of this sweep"));
+  EXPECT_THAT(why_not(R"(, "exclude": [{"variant": "new"}])"), HasSubstr("unknown axis 'variant'"));
+}
+
 TEST(Variants, WhatCannotBeMeasuredIsNamed) {
   EXPECT_THAT(why_not(R"(, "variants": {"base": {}})"), HasSubstr("two or more variants"));
   EXPECT_THAT(why_not(R"(, "variants": ["base", "new"])"), HasSubstr("two or more variants"));
