@@ -346,9 +346,11 @@ std::map<std::string, std::string> axes_of(const Identity& identity) {
 
 /// How a cell and a row agree.
 struct Agreement {
-  bool fits = true;
-  int common = 0;
+  int common = 0;  ///< facts that both state, alike or not
+  std::vector<StatedDifference> differ;
   std::vector<std::string> unknown_to_page, unknown_to_us;
+
+  [[nodiscard]] bool fits() const { return differ.empty(); }
 };
 
 Agreement agreement(const Cell& cell, const PublishedRow& row) {
@@ -360,8 +362,10 @@ Agreement agreement(const Cell& cell, const PublishedRow& row) {
     } else if (!ours) {
       out.unknown_to_us.emplace_back(name);
     } else {
-      out.fits = out.fits && same(*ours, *theirs);
       ++out.common;
+      if (!same(*ours, *theirs)) {
+        out.differ.push_back({name, fmt::format("{}", *theirs), fmt::format("{}", *ours)});
+      }
     }
   };
   const auto equal = [](const auto& a, const auto& b) { return a == b; };
@@ -392,7 +396,8 @@ Agreement agreement(const Cell& cell, const PublishedRow& row) {
   }
   // A fine-tuning has other sequences and another head: it is no pre-training unless both say so.
   const auto task = our_axes.find("task");
-  out.fits = out.fits && (task == our_axes.end() ? std::string() : task->second) == row.task;
+  const std::string our_task = task == our_axes.end() ? std::string() : task->second;
+  if (our_task != row.task) out.differ.push_back({"task", row.task, our_task});
   return out;
 }
 
@@ -482,8 +487,8 @@ struct Candidate {
   Agreement how;
 };
 
-/// Those that fit with the most facts in common.
-std::vector<Candidate> nearest_rows(const Cell& cell, const Published& page) {
+/// The rows that a cell could be held against, of its kind of work and with a rate.
+std::vector<Candidate> candidate_rows(const Cell& cell, const Published& page) {
   std::vector<Candidate> out;
   for (std::size_t t = 0; t < page.tables.size(); ++t) {
     const PublishedTable& table = page.tables[t];
@@ -491,15 +496,39 @@ std::vector<Candidate> nearest_rows(const Cell& cell, const Published& page) {
     for (std::size_t r = 0; r < table.rows.size(); ++r) {
       const PublishedRow& row = table.rows[r];
       if (!row.identity.model || !row.world() || !row.value("sequences_per_second")) continue;
-      Candidate candidate{t, r, agreement(cell, row)};
-      if (!candidate.how.fits) continue;
-      if (!out.empty() && out.front().how.common < candidate.how.common) out.clear();
-      if (out.empty() || out.front().how.common == candidate.how.common) {
-        out.push_back(std::move(candidate));
-      }
+      out.push_back({t, r, agreement(cell, row)});
     }
   }
   return out;
+}
+
+/// Those that fit with the most facts in common.
+std::vector<Candidate> fitting_rows(const std::vector<Candidate>& all) {
+  std::vector<Candidate> out;
+  for (const Candidate& candidate : all) {
+    if (!candidate.how.fits()) continue;
+    if (!out.empty() && out.front().how.common < candidate.how.common) out.clear();
+    if (out.empty() || out.front().how.common == candidate.how.common) out.push_back(candidate);
+  }
+  return out;
+}
+
+/// Why none fits: how the row differs that differs in the fewest facts, the first of several.
+std::string why_none_fits(const std::vector<Candidate>& all, const Published& page) {
+  std::string out = "no published row is of this work";
+  const auto by_differences = [](const Candidate& a, const Candidate& b) {
+    return a.how.differ.size() < b.how.differ.size();
+  };
+  const auto nearest = std::ranges::min_element(all, by_differences);
+  if (nearest == all.end()) return out;
+  std::vector<std::string> words;
+  for (const StatedDifference& fact : nearest->how.differ) {
+    const auto text = [](const std::string& value) { return value.empty() ? "none" : value; };
+    words.push_back(fmt::format("{} is {} there and {} here", fact.fact, text(fact.published),
+                                text(fact.ours)));
+  }
+  const PublishedRow& row = page.tables[nearest->table].rows[nearest->row];
+  return fmt::format("{}; of the nearest, {}, {}", out, row.identity.key(), fmt::join(words, ", "));
 }
 
 ComparedRow compared_row(const ResultSet& set, const Cell& cell, const Published& page,
@@ -545,12 +574,13 @@ PublishedComparison compare_with_published(const ResultSet& ours, const Publishe
                                                              : "its model is not known"});
       continue;
     }
-    std::vector<Candidate> near = nearest_rows(cell, page);
-    if (near.empty()) {
-      out.unmatched.push_back({cell.key, "no published row is of this work"});
+    const std::vector<Candidate> all = candidate_rows(cell, page);
+    std::vector<Candidate> fitting = fitting_rows(all);
+    if (fitting.empty()) {
+      out.unmatched.push_back({cell.key, why_none_fits(all, page)});
       continue;
     }
-    for (Candidate& candidate : near) {
+    for (Candidate& candidate : fitting) {
       out.rows.push_back(compared_row(ours, cell, page, std::move(candidate)));
     }
   }

@@ -73,10 +73,10 @@ struct ComparedValue {
   [[nodiscard]] double ratio() const { return ours / published; }
 };
 
-/// A fact of the system, not of the work, that differs. It is named, and does not keep the row from
-/// being compared.
+/// A fact that differs. One of the system and not of the work ("framework", "gpu") is named, and
+/// does not keep the row from being compared.
 struct StatedDifference {
-  std::string fact;  ///< "framework", "gpu"
+  std::string fact;
   std::string published, ours;
 };
 
