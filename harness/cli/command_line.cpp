@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -143,6 +144,7 @@ std::string names_of(const CLI::Option& option) {
 struct CommandLine::Impl {
   CLI::App app;
   std::vector<const CLI::Option*> outputs;
+  std::map<const CLI::Option*, std::vector<std::string>> completions;
 
   [[nodiscard]] Result<void> guard_outputs() const {
     for (const CLI::Option* output : outputs) {
@@ -247,11 +249,18 @@ Result<CommandLine::Parsed> CommandLine::parse(const std::string& where,
   return Parsed::options;
 }
 
+void CommandLine::complete(const std::string& name, std::vector<std::string> values) {
+  impl_->completions[impl_->app.get_option(name)] = std::move(values);
+}
+
 std::vector<OptionHelp> CommandLine::help() const {
   std::vector<OptionHelp> all;
   for (const CLI::Option* option : std::as_const(impl_->app).get_options()) {
-    all.push_back({names_of(*option), option->get_description(), option->get_default_str(),
-                   option->get_positional()});
+    const auto values = impl_->completions.find(option);
+    all.push_back(
+        {names_of(*option), option->get_description(), option->get_default_str(),
+         option->get_positional(),
+         values == impl_->completions.end() ? std::vector<std::string>() : values->second});
   }
   return all;
 }

@@ -47,6 +47,7 @@ struct OptionHelp {
   std::string description;
   std::string default_text;
   bool argument = false;
+  std::vector<std::string> values;  ///< those that CommandLine::complete named
 };
 
 class CommandLine {
@@ -74,6 +75,10 @@ class CommandLine {
   Option add_argument(const std::string& name, std::string& value, const std::string& description);
   Option add_arguments(const std::string& name, std::vector<std::string>& values,
                        const std::string& description);
+
+  /// Values that shells complete after `name`, "--format" or an argument's name; others may be
+  /// good.
+  void complete(const std::string& name, std::vector<std::string> values);
 
   /// Words after a "--", as they are: the command line of another program.
   void add_command(std::vector<std::string>& words) { command_ = &words; }

@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "harness/cli/result_view.h"
+#include "harness/sweep/plan/launcher.h"
 #include "parsers/core/text.h"
+#include "parsers/formats/format.h"
 #include "reports/stats/flops.h"
 
 namespace bertbench {
@@ -112,9 +114,14 @@ Option add_window(CommandLine& line, std::optional<WindowRule>& rule,
       .default_text(default_text);
 }
 
-Option add_kinds(CommandLine& line, std::vector<WorkKind>& kinds) {
-  return line
-      .add_value("--kind", "LIST",
+void complete_launchers(CommandLine& line) {
+  std::vector<std::string> names;
+  for (const Launcher* launcher : all_launchers()) names.emplace_back(launcher->name);
+  line.complete("--launcher", std::move(names));
+}
+
+void add_kinds(CommandLine& line, std::vector<WorkKind>& kinds) {
+  line.add_value("--kind", "LIST",
                  "Kinds of work that the text shows in full, a line for each other one: training, "
                  "evaluation, inference, or all. The JSON form has all.",
                  [&kinds](const std::string& text) {
@@ -134,19 +141,24 @@ Option add_kinds(CommandLine& line, std::vector<WorkKind>& kinds) {
                    }
                  })
       .default_text("training, or inference where there is none");
+  std::vector<std::string> names{"all"};
+  for (const WorkKind kind : all_kinds()) names.emplace_back(name(kind));
+  line.complete("--kind", std::move(names));
 }
 
 void add_format(CommandLine& line, std::string& format, std::string& format_file) {
   line.add_text("--format", format, "NAME", "Log format, as in `bertbench list formats`.")
       .default_text("auto");
+  std::vector<std::string> names{"auto"};
+  for (const Format* known : all_formats()) names.emplace_back(known->name);
+  line.complete("--format", std::move(names));
   line.add_text(
       "--format-file", format_file, "FILE",
       "A log format of your own: literals and RE2 patterns in JSON, see docs/formats.md.");
 }
 
-Option add_flops_formula(CommandLine& line, std::string& formula, const std::string& default_text) {
-  return line
-      .add_value(
+void add_flops_formula(CommandLine& line, std::string& formula, const std::string& default_text) {
+  line.add_value(
           "--flops-formula", "NAME",
           "Formula of TFLOPS, MFU and HFU: masked_head, notebook, megatron, palm or another of "
           "`bertbench flops`; the JSON form has all.",
@@ -156,6 +168,9 @@ Option add_flops_formula(CommandLine& line, std::string& formula, const std::str
             formula = (*found)->key;
           })
       .default_text(default_text);
+  std::vector<std::string> keys;
+  for (const FlopsFormula& known : flops_formulas()) keys.emplace_back(known.key);
+  line.complete("--flops-formula", std::move(keys));
 }
 
 void add_facts(CommandLine& line, Facts& facts) {
@@ -167,10 +182,12 @@ void add_facts(CommandLine& line, Facts& facts) {
                  "Micro-steps per optimizer step.");
   add_count_fact(line, "--sequence-length", facts.sequence_length, "Tokens per sequence.");
   add_text_fact(line, "--model", facts.model, "NAME", "Model, as in `bertbench list models`.");
+  line.complete("--model", known_models());
   line.add_value("--precision", "NAME", "fp32, tf32, bf16, fp16 or fp8.",
                  [&facts](const std::string& text) {
                    facts.precision.set(precision_of(text), FactSource::command_line);
                  });
+  line.complete("--precision", {"fp32", "tf32", "bf16", "fp16", "fp8"});
 }
 
 }  // namespace bertbench

@@ -30,13 +30,15 @@ Option add_window(CommandLine& line, std::optional<WindowRule>& rule,
 
 /// --kind: the kinds of work that a text shows in full; empty: not given. Throws UsageError for
 /// another word.
-Option add_kinds(CommandLine& line, std::vector<WorkKind>& kinds);
+/// Completes the names of launchers after --launcher, which the command has declared.
+void complete_launchers(CommandLine& line);
+void add_kinds(CommandLine& line, std::vector<WorkKind>& kinds);
 
 /// --format and --format-file: a known format's name, and the file of the user's own.
 void add_format(CommandLine& line, std::string& format, std::string& format_file);
 
 /// --flops-formula: a key of flops_formulas().
-Option add_flops_formula(CommandLine& line, std::string& formula, const std::string& default_text);
+void add_flops_formula(CommandLine& line, std::string& formula, const std::string& default_text);
 
 /// --nodes, --micro-batch-size and so on: facts the user states, trusted before the log's own.
 void add_facts(CommandLine& line, Facts& facts);

@@ -430,11 +430,13 @@ CommandRun declare(CommandLine& line) {
       "--published", options->published, "NAME",
       "In place of B the values of a page, as in `bertbench list published`, or of a file "
       "that ends in .json: ratios of A to them, where the work is the same.");
+  line.complete("--published", published_names());
   add_share(line, "--alpha", options->alpha,
             "Chance of calling noise a difference, over all cells.")
       .default_text("0.05");
   line.add_text("--to", options->to, "NAME",
                 "html or markdown: a report of B with A next to it, to stdout or to -o.");
+  line.complete("--to", {"html", "markdown"});
   add_output(line, options->output, "Write the JSON form, or that report, to FILE (-: stdout).");
   return [options](Console& console) { return run(*options, console); };
 }

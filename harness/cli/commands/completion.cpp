@@ -18,7 +18,18 @@ namespace {
 struct Spelled {
   std::vector<std::string> names;
   std::string type, description;
+  std::vector<std::string> values;  ///< that are completed after it; none: files
 };
+
+/// Values of the command's first argument, where it names them.
+std::vector<std::string> argument_values(const Command& command) {
+  CommandLine line;
+  const CommandRun run = command.declare(line);
+  for (const OptionHelp& option : line.help()) {
+    if (option.argument) return option.values;
+  }
+  return {};
+}
 
 std::vector<Spelled> options_of(const Command& command) {
   CommandLine line;
@@ -28,6 +39,7 @@ std::vector<Spelled> options_of(const Command& command) {
     if (option.argument) continue;
     Spelled& one = out.emplace_back();
     one.description = option.description;
+    one.values = option.values;
     for (std::string_view word : split(option.names, ' ')) {
       if (word.ends_with(',')) word.remove_suffix(1);
       if (word.starts_with('-')) {
@@ -63,32 +75,49 @@ std::string command_names() {
 }
 
 std::string bash() {
-  std::string cases;
+  std::string cases, values;
   for (const Command* command : all_commands()) {
     std::string words;
     for (const Spelled& option : options_of(*command)) {
       for (const auto& name : option.names) words += " " + name;
+      if (option.values.empty()) continue;
+      values += fmt::format("    '{0} {1}') values='{2}' ;;\n", command->name,
+                            fmt::join(option.names, fmt::format("'|'{} ", command->name)),
+                            fmt::join(option.values, " "));
     }
-    cases += fmt::format("    {}) words='{}' ;;\n", command->name, words.substr(1));
+    const auto arguments = argument_values(*command);
+    cases += fmt::format("    {}) words='{}' arguments='{}' ;;\n", command->name, words.substr(1),
+                         fmt::join(arguments, " "));
   }
   return fmt::format(R"sh(# bash completion of bertbench: source it, or save it as
 # ~/.local/share/bash-completion/completions/bertbench
 _bertbench() {{
-  local current=${{COMP_WORDS[COMP_CWORD]}} command= words= i
+  local current=${{COMP_WORDS[COMP_CWORD]}} command= words= arguments= values= i
   for ((i = 1; i < COMP_CWORD; i++)); do
     case ${{COMP_WORDS[i]}} in -*) ;; *) command=${{COMP_WORDS[i]}} && break ;; esac
   done
   case $command in
     ''|help) words='{}' ;;
 {}  esac
-  # Anything but an option and a command is a file: left to bash.
-  if [[ $current == -* || -z $command || $command == help ]]; then
+  case "$command ${{COMP_WORDS[COMP_CWORD-1]}}" in
+{}  esac
+  # What has no known values is a file: left to bash.
+  if [[ -n $values ]]; then
+    COMPREPLY=($(compgen -W "$values" -- "$current"))
+  elif [[ $current == -* || -z $command || $command == help ]]; then
     COMPREPLY=($(compgen -W "$words" -- "$current"))
+  elif [[ ${{COMP_WORDS[COMP_CWORD-1]}} == "$command" ]]; then
+    COMPREPLY=($(compgen -W "$arguments" -- "$current"))
   fi
 }}
 complete -o bashdefault -o default -F _bertbench bertbench
 )sh",
-                     command_names(), cases);
+                     command_names(), cases, values);
+}
+
+/// What zsh completes for a value: "(fp32 bf16)", or files.
+std::string zsh_values(const std::vector<std::string>& values) {
+  return values.empty() ? "_files" : fmt::format("({})", fmt::join(values, " "));
 }
 
 std::string zsh() {
@@ -102,13 +131,16 @@ std::string zsh() {
     for (const Spelled& option : options_of(*command)) {
       for (const auto& name : option.names) {
         const std::string value =
-            option.type.empty() ? "" : fmt::format(":{}:_files", escaped(option.type, kSpecial));
+            option.type.empty()
+                ? ""
+                : fmt::format(":{}:{}", escaped(option.type, kSpecial), zsh_values(option.values));
         cases +=
             " \\\n        " +
             in_quotes(fmt::format("*{}[{}]{}", name, escaped(option.description, kSpecial), value));
       }
     }
-    cases += " \\\n        '*:file:_files'\n      ;;\n";
+    cases += fmt::format(" \\\n        '*:argument:{}'\n      ;;\n",
+                         zsh_values(argument_values(*command)));
   }
   return fmt::format(R"sh(#compdef bertbench
 # zsh completion of bertbench: save it as _bertbench in a folder of $fpath.
@@ -145,8 +177,16 @@ std::string fish() {
       for (const auto& name : option.names) {
         out += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
       }
-      if (!option.type.empty()) out += " -r";
+      if (!option.values.empty()) {
+        out += fmt::format(" -x -a '{}'", fmt::join(option.values, " "));
+      } else if (!option.type.empty()) {
+        out += " -r";
+      }
       out += fmt::format(" -d '{}'\n", escaped(option.description, "'\\"));
+    }
+    if (const auto values = argument_values(*command); !values.empty()) {
+      out += fmt::format("complete -c bertbench -n '__fish_seen_subcommand_from {}' -f -a '{}'\n",
+                         command->name, fmt::join(values, " "));
     }
   }
   return out;
@@ -197,6 +237,7 @@ ExitCode run(const std::string& form, Console& console) {
 CommandRun declare(CommandLine& line) {
   auto form = std::make_shared<std::string>();
   line.add_argument("SHELL", *form, "bash, zsh or fish; man for the manual page.");
+  line.complete("SHELL", {"bash", "zsh", "fish", "man"});
   return [form](Console& console) { return run(*form, console); };
 }
 
@@ -209,14 +250,14 @@ constexpr ExitCodeRow kStatuses[] = {{ExitCode::good}, {ExitCode::usage}};
 
 }  // namespace
 
-extern const Command entry{
-    "completion",
-    "completion for bash, zsh and fish; the manual page",
-    "SHELL",
-    "Prints a script that completes commands and options, made of what --help says, or with man a "
-    "page for `man`, which holds every --help.",
-    kExamples,
-    kStatuses,
-    declare};
+extern const Command entry{"completion",
+                           "completion for bash, zsh and fish; the manual page",
+                           "SHELL",
+                           "Prints a script that completes commands, options and the names that "
+                           "options take, made of what "
+                           "--help says, or with man a page for `man`, which holds every --help.",
+                           kExamples,
+                           kStatuses,
+                           declare};
 
 }  // namespace bertbench::command_completion

@@ -240,6 +240,7 @@ CommandRun declare(CommandLine& line) {
       .default_text("the current folder");
   line.add_text("--launcher", options->preflight.launcher, "NAME",
                 "Preflight: measure every node at once, each started by this launcher.");
+  complete_launchers(line);
   line.add_text("--nodes", options->nodes, "N", "Nodes of the preflight.")
       .default_text("the hosts given, or the nodes of the allocation");
   line.add_list("--set", options->preflight.sets, "KEY=VALUE",

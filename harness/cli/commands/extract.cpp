@@ -796,6 +796,8 @@ CommandRun declare(CommandLine& line) {
           "--estimator", options->estimator, "NAME",
           fmt::format("How a rate is taken from the log: {}.", fmt::join(estimator_names(), ", ")))
       .default_text("the one with the least expected error, never one of the last three");
+  const auto estimators = estimator_names();
+  line.complete("--estimator", {estimators.begin(), estimators.end()});
   line.add_text("--base", options->base, "CELL",
                 "Base of speedups: a cell's key or a topology such as 1n8g.")
       .default_text("one GPU");

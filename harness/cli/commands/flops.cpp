@@ -87,6 +87,7 @@ CommandRun declare(CommandLine& line) {
   line.add_text("--model", options->model, "NAME",
                 "A name of `bertbench list models`, or a JSON file as in configs/models.")
       .required();
+  line.complete("--model", known_models());
   add_count(line, "--sequence-length", options->sequence_length, 1, "Tokens per sequence.")
       .required();
   add_count(line, "--masked", options->masked, 0,

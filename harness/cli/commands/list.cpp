@@ -253,6 +253,9 @@ CommandRun declare(CommandLine& line) {
   line.add_argument(
       "KIND", options->kinds,
       "formats, reports, launchers, models, hardware, published or notices; several with commas.");
+  std::vector<std::string> names;
+  for (const Kind& kind : kKinds) names.emplace_back(kind.name);
+  line.complete("KIND", std::move(names));
   line.add_text("--explain", options->explain, "LOG",
                 "With formats: what each one found in this log, and what it lacks for a rate.");
   add_output(line, options->output, "Write the JSON form to FILE (-: stdout).");

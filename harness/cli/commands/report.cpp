@@ -145,6 +145,8 @@ CommandRun declare(CommandLine& line) {
           "--to", options->to, "NAMES",
           fmt::format("Reports to write, separated by commas: {}, or all.", fmt::join(names, ", ")))
       .default_text("by the ending of -o, else markdown");
+  names.emplace_back("all");
+  line.complete("--to", std::move(names));
   line.add_output_file("-o,--output", options->path, "PATH",
                        "A file; for several reports a folder; - for stdout.")
       .default_text("-");

@@ -391,6 +391,7 @@ CommandRun declare(CommandLine& line) {
       .default_text("as configured");
   line.add_text("--launcher", options->launcher, "NAME", "As in `bertbench list launchers`.")
       .default_text("as configured");
+  complete_launchers(line);
   line.add_flag("--no-probe", options->no_probe,
                 "Do not look at the machine's own speed before and after each local trial, which "
                 "takes a tenth of a second.");

@@ -59,6 +59,12 @@ TEST_F(CompletionTest, OfBashCompletesCommandsAndOptions) {
   EXPECT_EQ(completed("bertbench extr", 1), "extract\n");
   EXPECT_EQ(completed("bertbench sweep --dry", 2), "--dry-run\n");
   EXPECT_EQ(completed("bertbench sweep conf", 2), "\n") << "files are left to bash";
+  EXPECT_EQ(completed("bertbench extract log --precision b", 4), "bf16\n");
+  EXPECT_EQ(completed("bertbench extract --format mlp", 3), "mlperf\n");
+  EXPECT_EQ(completed("bertbench compare run --published dlperf-m", 4), "dlperf-mxnet\n");
+  EXPECT_EQ(completed("bertbench list formats,l", 2), "\n");
+  EXPECT_EQ(completed("bertbench list not", 2), "notices\n");
+  EXPECT_EQ(completed("bertbench list formats --explain log", 4), "\n");
 }
 
 TEST_F(CompletionTest, OfManHasItsTitleOnOneLine) {
