@@ -1,6 +1,7 @@
 #include "reports/stats/pairs.h"
 
 #include <algorithm>
+#include <boost/math/distributions/binomial.hpp>
 #include <cmath>
 #include <numbers>
 
@@ -12,7 +13,8 @@ namespace {
 
 constexpr double kHitSigmas = 3.5;              // robust sd below the median of the variant
 constexpr std::size_t kFewestPairsForHits = 6;  // fewer do not fix a robust sd
-constexpr std::size_t kPairsForEachHit = 5;     // more hits are how the cell behaves
+constexpr std::size_t kPairsForEachHit = 3;     // more hits are how the cell behaves
+constexpr double kOneSidedHits = 0.05;          // p below which one variant is hit more by itself
 constexpr double kGuardedErrors = 2.1;          // standard errors that the floor has to be
 constexpr double kSigmasOf95 = 1.96;            // half of a 95 % interval of normal data
 
@@ -23,6 +25,14 @@ std::vector<double> residuals(std::span<const double> halves, std::span<const do
   const double middle = median(out);
   for (double& x : out) x -= middle;
   return out;
+}
+
+/// Whether the halves of one variant were hit more often than chance gives where both are as often:
+/// exact two-sided sign test over the pairs of which one half was hit.
+bool hits_take_sides(std::size_t base, std::size_t now) {
+  if (base == now) return false;
+  const boost::math::binomial_distribution<> by_chance(static_cast<double>(base + now), 0.5);
+  return 2 * boost::math::cdf(by_chance, static_cast<double>(std::min(base, now))) <= kOneSidedHits;
 }
 
 }  // namespace
@@ -37,12 +47,16 @@ std::vector<bool> hit_pairs(const LogPairs& pairs, std::span<const double> share
   all.insert(all.end(), now.begin(), now.end());
   const double sigma = kMadToSigma * median_absolute_deviation(all, 0.0) *
                        std::sqrt(static_cast<double>(n) / static_cast<double>(n - 1));
-  std::size_t hits = 0;
+  const auto is_low = [&](double half) { return sigma > 0 && half < -kHitSigmas * sigma; };
+  std::size_t hits = 0, base_alone = 0, now_alone = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    hit[i] = sigma > 0 && std::min(base[i], now[i]) < -kHitSigmas * sigma;
+    const bool base_low = is_low(base[i]), now_low = is_low(now[i]);
+    hit[i] = base_low || now_low;
     hits += hit[i] ? 1 : 0;
+    base_alone += base_low && !now_low ? 1 : 0;
+    now_alone += now_low && !base_low ? 1 : 0;
   }
-  if (kPairsForEachHit * hits > n) hit.assign(n, false);
+  if (kPairsForEachHit * hits > n || hits_take_sides(base_alone, now_alone)) hit.assign(n, false);
   return hit;
 }
 

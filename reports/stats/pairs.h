@@ -28,8 +28,9 @@ struct LogPairs {
 /// standard deviations below the median of its own variant (the modified z-score of Iglewicz and
 /// Hoaglin 1993). `shared` is what all cells gained or lost in the block of each pair, as a
 /// logarithm, and is taken off before; of a single cell that is the mean of its own two halves.
-/// None are named where they would be more than a fifth of all: then they are no accidents but how
-/// the cell behaves. Fewer than 6 pairs name none.
+/// None are named where they would be more than a third of all, or one variant is hit clearly more
+/// often than the other (exact two-sided sign test at 0.05): then they are no accidents but how the
+/// cell or that variant behaves. Fewer than 6 pairs name none.
 [[nodiscard]] std::vector<bool> hit_pairs(const LogPairs& pairs, std::span<const double> shared);
 
 struct PairTest {

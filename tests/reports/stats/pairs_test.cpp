@@ -45,12 +45,25 @@ TEST(HitPairs, AFastHalfAndADifferenceOfTheVariantsAreNoHits) {
   EXPECT_EQ(hits(pairs), 0U);
 }
 
-TEST(HitPairs, WhatHappensOftenIsNoAccident) {
-  LogPairs pairs = steady(10);
+TEST(HitPairs, WhatHappensInMoreThanAThirdIsNoAccident) {
+  LogPairs pairs = steady(12);
   for (const std::size_t i : {1U, 4U}) pairs.now[i] -= 0.1;
-  EXPECT_EQ(hits(pairs), 2U);
-  pairs.now[6] -= 0.1;
+  for (const std::size_t i : {2U, 8U}) pairs.base[i] -= 0.1;
+  EXPECT_EQ(hits(pairs), 4U);
+  pairs.base[6] -= 0.1;
   EXPECT_EQ(hits(pairs), 0U);
+}
+
+// Six of one variant and none of the other: p = 2 / 2^6 by the sign test; of five and one 0.22.
+TEST(HitPairs, WhatHitsOneVariantAloneIsNoAccident) {
+  LogPairs pairs = steady(30);
+  for (const std::size_t i : {1U, 4U, 9U, 13U, 20U}) pairs.now[i] -= 0.1;
+  EXPECT_EQ(hits(pairs), 5U);
+  LogPairs sixth = pairs;
+  sixth.now[25] -= 0.1;
+  EXPECT_EQ(hits(sixth), 0U);
+  pairs.base[25] -= 0.1;
+  EXPECT_EQ(hits(pairs), 6U);
 }
 
 TEST(HitPairs, WhatAllCellsSharedInABlockIsTakenOff) {
