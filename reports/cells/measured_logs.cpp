@@ -179,9 +179,9 @@ class Unpacker {
 std::int64_t Words::number_of(const std::string& text) {
   const auto known = numbers_.find(text);
   if (known != numbers_.end()) return known->second;
-  constexpr std::size_t kRoom = 512 << 10;  // bytes of all texts, what they take besides included
+  constexpr std::size_t kMostTextBytes = 512 << 10;  // of all texts and of what holds them
   const std::size_t bytes = text.size() + 100;
-  if (bytes_ + bytes > kRoom) return -1;
+  if (bytes_ + bytes > kMostTextBytes) return -1;
   bytes_ += bytes;
   const auto number = static_cast<std::int64_t>(texts_.size());
   texts_.push_back(&numbers_.emplace(text, number).first->first);

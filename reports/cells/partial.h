@@ -2,7 +2,7 @@
 //
 // A part is a result set of its own whose cells are not grouped: one cell a log, in the order read,
 // so that nothing is lost that grouping needs (tree, numbering, superseded attempts). The object
-// "partial" next to them says which shard it is, what was read, and what each cell's place means:
+// "partial" next to them holds which shard it is, what was read, and what each cell's place means:
 //   {"shard": 2, "of": 8, "logs": 1220, "list": "9f2c01ab", "options": {"window": "auto"},
 //    "sources": [{"log": 1, "run": 0, "tree": "...", "numbered": true}, ...]}
 #pragma once
@@ -28,7 +28,7 @@ struct Shard {
   int shard = 1, of = 1;  ///< 1-based
   std::size_t logs = 0;   ///< in the list of all shards
   std::string list;       ///< digest of that list
-  /// What decides the result besides the logs; equal in all shards.
+  /// What decides the result in addition to the logs; equal in all shards.
   std::map<std::string, std::string> options;
   std::vector<ShardLog> measured;  ///< in the order read
 };

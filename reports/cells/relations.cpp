@@ -170,7 +170,7 @@ void speedups(Cells cells, const SummaryOptions& options, std::vector<Notice>& n
       }
     }
   }
-  // A base that nothing is compared with says nothing: 1.0 over itself is no speedup.
+  // A base that nothing is compared with is none: 1.0 over itself is no speedup.
   std::vector<bool> used(cells.size(), false);
   for (std::uint32_t i = 0; i < cells.size(); ++i) {
     if (!std::isnan(cells[i].speedup) && cells[i].base != i) used[cells[i].base] = true;

@@ -45,7 +45,7 @@ struct Relations {
 };
 
 /// `cells` are in the order of the result. Of the options, `run_begins` is ignored
-/// (CellFigures::run says the same), and so is `flops_formula`.
+/// (CellFigures::run holds the same), and so is `flops_formula`.
 [[nodiscard]] Relations relate(std::span<CellFigures> cells, const SummaryOptions& options);
 
 /// Writes what relate() found for a summarized cell into it, and its FLOPs by `flops_formula` (see

@@ -1,4 +1,4 @@
-// What a log's place says of its cell, and the collector of logs.
+// What a log's place shows of its cell, and the collector of logs.
 #include "reports/cells/result_builder.h"
 
 #include <fmt/ranges.h>
@@ -351,7 +351,7 @@ void GroupedCells::each_trial(std::size_t i, const std::function<void(const Tria
   }
 }
 
-// What the place of a log says about its cell.
+// What the place of a log shows of its cell.
 struct Place {
   std::string tree;
   std::optional<int> trial, attempt;

@@ -35,8 +35,8 @@ struct MeasuredLog {
 /// Collects run logs and trials, groups them into cells, numbers trials, summarizes.
 ///
 /// Logs join one cell only if all eight facts of the identity are known and equal, or if their tree
-/// says so: the same DLPerf cell folder (".../4n8g/bert_b32_fp16_3.log") or the same cell folder of
-/// a run (".../<key>/trial_2/log.txt"). Any other log is a cell of its own.
+/// shows it: the same DLPerf cell folder (".../4n8g/bert_b32_fp16_3.log") or the same cell folder
+/// of a run (".../<key>/trial_2/log.txt"). Any other log is a cell of its own.
 class ResultBuilder {
  public:
   explicit ResultBuilder(MeasureOptions options);

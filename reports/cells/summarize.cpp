@@ -204,7 +204,7 @@ std::vector<Notice> summarize(ResultSet& results, const SummaryOptions& options)
 
 namespace {
 
-/// Against the base of the cell's throughput, so that both ratios speak of the same pair.
+/// Against the base of the cell's throughput, so that both ratios are of the same pair.
 void time_to_train_speedups(ResultSet& results) {
   std::map<std::string_view, double> times;
   for (const Cell& cell : results.cells) {

@@ -14,6 +14,7 @@
 #include "parsers/core/text.h"
 #include "reports/gate/loss_gate.h"
 #include "reports/gate/memory_gate.h"
+#include "reports/gate/outcome_gate.h"
 #include "reports/gate/parts_gate.h"
 #include "reports/gate/shared_shift.h"
 #include "reports/gate/verdict_words.h"

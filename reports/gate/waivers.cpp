@@ -87,7 +87,7 @@ class WaiverReader {
       if (kind == name(known)) out.kind = known;
     }
     if (trim(out.reason).empty()) {
-      in_.fail_at(at + "/reason", "is empty", "say why the loss is accepted");
+      in_.fail_at(at + "/reason", "is empty", "state why the loss is accepted");
     }
     if (!is_day(out.expiry)) {
       in_.fail_at(at + "/expiry", fmt::format("'{}' is no day", out.expiry),

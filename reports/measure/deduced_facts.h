@@ -17,7 +17,7 @@ namespace bertbench {
 /// the other three is a notice.
 [[nodiscard]] Facts deduce_facts(Facts facts, std::vector<Notice>& notices);
 
-/// Sequences of the whole job per iteration of the log's counter. Where the log does not say what
+/// Sequences of the whole job per iteration of the log's counter. Where the log does not state what
 /// it counts, only an accumulation of 1 makes both meanings equal; else unknown. A counter of
 /// sequences is that of one process: one of each where the world size is known, else of one alone.
 [[nodiscard]] std::optional<std::int64_t> sequences_per_iteration(const Facts& facts,

@@ -45,20 +45,22 @@ double step_time_rate(std::span<const Record> records) {
 // Steps cannot take longer than the clock shows: whether the times that the records state do, by
 // more than rounding. Both are of the same records; a clock begins at the end of a first one.
 bool clock_refutes_times(const RunLog& log, const Window& window, const ClockRate& clock) {
-  constexpr double kLonger = 1.3, kCoarsestClock = 0.1;
-  constexpr double kBursts = 20;  // times: lines that a pipe let through together have no clock
-  constexpr std::size_t kFewest = 3;
+  constexpr double kRefutingFactor = 1.3;  // times the clock; less is rounding
+  constexpr double kCoarsestClock = 0.1;   // resolution, as a share of the rate
+  constexpr double kBurstFactor =
+      20;  // times: lines that a pipe let through together have no clock
+  constexpr std::size_t kFewestRecords = 3;
   // Lines of several processes that name no step count as many steps.
   const bool counts_lines = std::ranges::any_of(log.notices, [](const Notice& notice) {
     return notice.code == NoticeCode::rate_of_one_process_left_out;
   });
   if (counts_lines) return false;
   const std::size_t begin = std::max<std::size_t>(window.first, 1);
-  if (clock.resolution > kCoarsestClock || window.last < begin + kFewest) return false;
+  if (clock.resolution > kCoarsestClock || window.last < begin + kFewestRecords) return false;
   const double own =
       step_time_rate(std::span<const Record>(log.records).subspan(begin, window.last - begin));
   const double ratio = clock.iterations / clock.seconds / own;
-  return ratio > kLonger && ratio < kBursts;
+  return ratio > kRefutingFactor && ratio < kBurstFactor;
 }
 
 double mean_of(std::span<const Record> records, double Record::*value) {
@@ -465,8 +467,8 @@ constexpr std::size_t kFewestRedraws = 3;  ///< redraws
 /// Seconds that lie between the moment that a rate is of and the one that the bar's clock shows
 /// next to it: the bar is formatted in between.
 constexpr double kFormatting_s = 0.01;
-constexpr double kSure = 3;           ///< standard deviations
-constexpr std::size_t kAround = 512;  ///< records before and after the window
+constexpr double kSureSigmas = 3;            ///< standard deviations
+constexpr std::size_t kRecordsAround = 512;  ///< records before and after the window
 /// How often the sum of the intervals holds the rates at its ends, squared: 1/0.3 and 0.7/0.3
 /// times.
 constexpr double kEnds = 1 / 0.09 + 0.49 / 0.09;
@@ -499,8 +501,8 @@ class Reader {
     from_ = begin_;
     upto_ = end_;
     if (begin_ == end_) return;
-    while (from_ > 0 && begin_ - from_ < kAround && follows(from_)) --from_;
-    while (upto_ < records_.size() && upto_ - end_ < kAround && follows(upto_)) ++upto_;
+    while (from_ > 0 && begin_ - from_ < kRecordsAround && follows(from_)) --from_;
+    while (upto_ < records_.size() && upto_ - end_ < kRecordsAround && follows(upto_)) ++upto_;
   }
 
   [[nodiscard]] std::optional<BarRate> read() {
@@ -597,7 +599,7 @@ class Reader {
       if (fits && std::abs(as_mean - moment(last)) > kFormatting_s) --last;
     }
     if (last < begin_ + kFewestRedraws - 1) return std::nullopt;
-    // The log's last redraw may be that of a bar that was closed: it says nothing of the
+    // The log's last redraw may be that of a bar that was closed: it shows nothing of the
     // smoothing.
     std::size_t fit_end = upto_ == end_ ? last + 1 : upto_;
     if (fit_end == records_.size() && upto_ > end_) --fit_end;
@@ -620,7 +622,7 @@ class Reader {
     const double walk = reading == overall_mean
                             ? rounding * moment(fit_end - 1)
                             : rounding * std::sqrt(fitted - 1 + kEnds) / fitted * fitted_s;
-    const double allowed_s = kFormatting_s + kSure * walk;
+    const double allowed_s = kFormatting_s + kSureSigmas * walk;
     Found out;
     out.miss_s = fit.miss_s();
     if (out.miss_s > allowed_s) return std::nullopt;

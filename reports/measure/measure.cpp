@@ -141,7 +141,7 @@ void note_rates_of_bar(std::span<const Estimate> estimates, const Estimate& chos
 // mostly another batch, world size or accumulation.
 void note_closing_rate(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
   constexpr double kStatedRateGap = 0.05;  // share of the rate
-  constexpr double kApart = 2;             // times
+  constexpr double kClosingFactor = 2;     // times
   const Estimate* closing = find_like(estimates, "log_summary", chosen);
   if (closing == nullptr || closing->rate == chosen.rate) return;
   // The reader has reported it where it knows the sequences of the log's steps.
@@ -156,7 +156,7 @@ void note_closing_rate(std::span<const Estimate> estimates, const Estimate& chos
     trial.notices.push_back(make_notice(NoticeCode::closing_rate_differs, 0,
                                         100 * std::abs(ratio - 1), ratio < 1 ? "lower" : "higher",
                                         rate_with_unit(*closing)));
-  } else if (times_apart(ratio) >= kApart) {
+  } else if (times_apart(ratio) >= kClosingFactor) {
     trial.notices.push_back(make_notice(NoticeCode::closing_rate_far_off, 0,
                                         rate_with_unit(*closing), times_apart(ratio),
                                         ratio > 1 ? "much" : "little", chosen.name));
@@ -167,12 +167,12 @@ void note_closing_rate(std::span<const Estimate> estimates, const Estimate& chos
 // reset, or steps that the counter leaves out (mmcv with long first steps, corpus
 // mmseg/hrnet_c32_fp16_mpirun.log; quoted/mindspore.tells_the_time_of_a_sink_by_the_stamps).
 void note_other_clock(std::span<const Estimate> estimates, const Estimate& chosen, Trial& trial) {
-  constexpr double kApart = 1.5;          // times
+  constexpr double kClockFactor = 1.5;    // times
   constexpr double kCoarsestClock = 0.1;  // resolution, as a share of the rate
   const Estimate* clock = find_like(estimates, "counter_clock", chosen);
   if (clock == nullptr || clock->resolution > kCoarsestClock) return;
   const double ratio = clock->rate / chosen.rate;
-  if (!(times_apart(ratio) >= kApart)) return;
+  if (!(times_apart(ratio) >= kClockFactor)) return;
   const bool faster = ratio > 1;  // the clock holds less than the steps take
   trial.notices.push_back(make_notice(NoticeCode::clock_differs_from_steps, 0, times_apart(ratio),
                                       faster ? "high" : "low", clock->rate,
@@ -207,11 +207,11 @@ void note_printed_rates(std::span<const Estimate> estimates, const Estimate& cho
 // (quoted/tf.reads_a_rate_without_a_step_by_its_clock).
 void note_rates_next_to_times(std::span<const Estimate> estimates, const Estimate& chosen,
                               Trial& trial) {
-  constexpr double kApart = 1.5;  // times
+  constexpr double kPrintedFactor = 1.5;  // times
   const Estimate* printed = find_like(estimates, "printed", chosen);
   if (printed == nullptr) return;
   const double ratio = printed->rate / chosen.rate;
-  if (!(times_apart(ratio) >= kApart)) return;
+  if (!(times_apart(ratio) >= kPrintedFactor)) return;
   trial.notices.push_back(make_notice(NoticeCode::printed_rates_far_off, 0,
                                       rate_with_unit(*printed), times_apart(ratio),
                                       ratio > 1 ? "much" : "little"));
@@ -431,12 +431,12 @@ void count_slow_first(const RunLog& log, const Window& window,
                       std::optional<std::int64_t> sequences_per_optimizer_step,
                       std::vector<Estimate>& estimates) {
   constexpr std::size_t kFewest = 3, kMostWeighedDown = 5;  // records: more of them weigh one down
-  constexpr double kFarAboveOthers = 1.2;                   // times the slowest of the others
+  constexpr double kSlowFirstFactor = 1.2;                  // times the slowest of the others
   if (window.first != 0 || window.size() < kFewest || window.size() > kMostWeighedDown) return;
   const auto times = iteration_times(log);
   if (times.size() < window.last) return;
   const auto others = std::span(times).subspan(1, window.last - 1);
-  if (!(times.front() > kFarAboveOthers * std::ranges::max(others))) return;
+  if (!(times.front() > kSlowFirstFactor * std::ranges::max(others))) return;
   Window rest = window;
   ++rest.first;
   for (const Estimate& without : estimate_all(log, rest, sequences_per_optimizer_step)) {

@@ -15,7 +15,7 @@
 namespace bertbench {
 
 /// Memory in the words of a trainer that ran out of it.
-/// What was wanted and what there was, as the line of an out-of-memory failure says:
+/// What was wanted and what there was, as the line of an out-of-memory failure states it:
 ///   bert_train  "... needs 4096 MiB of memory, 1024 MiB are available"
 ///   PyTorch     "Tried to allocate 2.00 GiB (GPU 0; 15.78 GiB total capacity; 13.40 GiB already
 ///               allocated ..." and "... GPU 0 has a total capacity of 79.15 GiB ... this process
@@ -41,7 +41,7 @@ struct MeasureOptions {
 };
 
 /// One run log under one window. `merged` are the facts that hold for the run (given > log > path).
-/// Never fails: what the log does not allow is absent, with a notice that says why.
+/// Never fails: what the log does not allow is absent, with a notice of the reason.
 [[nodiscard]] Trial measure_trial(const RunLog& log, const Facts& merged,
                                   const MeasureOptions& options);
 

@@ -318,7 +318,7 @@ void describe_periodic(const RunLog& log, const Window& window, std::span<const 
       left_out ? "the printed rates leave it out" : text + " without"));
 }
 
-/// Whether the log speaks of an evaluation or a checkpoint on the lines after `after`, up to
+/// Whether the log mentions an evaluation or a checkpoint on the lines after `after`, up to
 /// `upto`.
 bool marked_between(std::span<const Mark> marks, std::int64_t after, std::int64_t upto) {
   const auto first = std::ranges::upper_bound(marks, after, {}, &Mark::line);
@@ -329,7 +329,8 @@ bool marked_between(std::span<const Mark> marks, std::int64_t after, std::int64_
 // these take clearly longer than the others do.
 void describe_marked(const RunLog& log, const Window& window, std::span<const double> times,
                      Trial& trial) {
-  constexpr double kLonger = 1.1, kTold = 0.01;
+  constexpr double kSlowFactor = 1.1;         // times the usual record
+  constexpr double kLeastNoticeShare = 0.01;  // of the window's time
   const auto rate = trial.rate();
   if (log.marks.empty() || trial.periodic || !rate) return;
   std::vector<double> plain;
@@ -347,13 +348,13 @@ void describe_marked(const RunLog& log, const Window& window, std::span<const do
   for (const double t : plain) all += t;
   for (const double t : marked) {
     all += t;
-    if (!(t > kLonger * usual)) continue;
+    if (!(t > kSlowFactor * usual)) continue;
     extra += t - usual;
     ++slow;
   }
-  if (!(extra > kTold * all)) return;
+  if (!(extra > kLeastNoticeShare * all)) return;
   const bool left_out = leaves_out(log, window, times, trial, [&](std::size_t i) {
-    return is_marked(i) && times[i] > kLonger * usual;
+    return is_marked(i) && times[i] > kSlowFactor * usual;
   });
   const double without = *rate * all / (all - extra);
   const std::string text = rate_with_unit(without, trial.unit());

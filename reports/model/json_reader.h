@@ -185,7 +185,7 @@ class JsonFinder {
   void other_keys(std::map<std::string, std::string>& values);
 
  private:
-  /// Where no notices are read yet, which say the same.
+  /// Where no notices are read yet, which hold the same.
   void texts(const char* key, std::vector<Notice>& notices);
   [[nodiscard]] bool is(const char* key) {
     ++place_;

@@ -20,7 +20,7 @@ namespace bertbench {
 /// All columns, in reading order: facts, further axes, then n, rate, interval, cv, speedup,
 /// efficiency, per GPU, TFLOPS, MFU, HFU, peak memory, power, energy, times, failures; the log of
 /// each cell of one trial, where a cell needs_name_of_log(). Unknown
-/// cells are empty, a failed cell says how it failed. Use varying_columns(table,
+/// cells are empty, a failed cell has how it failed. Use varying_columns(table,
 /// cell_table_keep(table), ...) for what to show.
 [[nodiscard]] Table cell_table(const ResultSet& set);
 

@@ -39,7 +39,7 @@ class CsvTable {
 /// of scalars are joined by ';', lists of objects left out.
 [[nodiscard]] nlohmann::ordered_json csv_flat(const nlohmann::ordered_json& object);
 
-/// The columns that say which cell a row belongs to; every CSV report begins with them.
+/// The columns that identify the cell of a row; every CSV report begins with them.
 [[nodiscard]] const std::vector<std::string>& csv_cell_facts();
 
 /// A cell of the JSON without its trials, and of its identity only the further axes.

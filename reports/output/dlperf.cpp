@@ -316,7 +316,7 @@ class NgcTensorflow final : public Script {
   DlperfSpeed finish() override {
     if (unread_ > 0) {
       note(
-          fmt::format("{} lines do not say seq/s (newer releases say sequences/s): the script "
+          fmt::format("{} lines have no seq/s (newer releases print sequences/s): the script "
                       "stops with an error",
                       unread_));
       return out_;

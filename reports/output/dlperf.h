@@ -35,7 +35,7 @@ struct DlperfResult {
 /// Each trial is rounded to two decimals before mean and median are taken, and those are rounded
 /// again; speedup = ratio of the rounded medians, rounded. Trials that do not count and cells
 /// without topology or rate are left out (DLPerf would enter 0). DLPerf has one batch size and
-/// precision per file; where a set holds several, the model's name says which: "bert_b32_fp16".
+/// precision per file; where a set holds several, the model's name holds it: "bert_b32_fp16".
 [[nodiscard]] DlperfResult dlperf_result(const ResultSet& set);
 
 /// A number as Python prints it: "150.1", "1.0", "11269.14".

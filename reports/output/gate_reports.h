@@ -1,9 +1,11 @@
-// A gate's verdicts for CI systems: JUnit, GitHub annotations, a job summary.
+// A gate's verdicts for CI systems (JUnit, GitHub annotations, a job summary), and as the table of
+// `check --paired` and of the page of a run with variants.
 #pragma once
 
 #include <string>
 
 #include "reports/gate/verdicts.h"
+#include "reports/output/table.h"
 
 namespace bertbench {
 
@@ -19,5 +21,15 @@ namespace bertbench {
 
 /// Markdown for $GITHUB_STEP_SUMMARY: the outcome, then a table of the cells that did not pass.
 [[nodiscard]] std::string gate_markdown(const GateReport& report, const std::string& name);
+
+/// How a pair's change is shown, and whose verdict the row has.
+enum class PairsAs {
+  changes,  ///< "-5.0 %"; the cell's, of speed, memory, loss and parts
+  ratios,   ///< "0.9500"; that of speed alone
+};
+
+/// verdict, cell, rate of the base, rate of the variant, unit, change or ratio, its interval, pairs
+/// ("(+1)" those left out), p after Holm. A row for each cell of the report, in its order.
+[[nodiscard]] Table pairs_table(const GateReport& report, PairsAs as);
 
 }  // namespace bertbench

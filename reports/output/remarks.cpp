@@ -261,11 +261,12 @@ std::vector<std::string> notice_lines(const CellSource& cells, bool windows_show
 
 namespace {
 
-constexpr int kTrials = 5;
-constexpr double kNoise = 0.05;  // beyond it medians differ by what they measure only by chance
-constexpr double kChaos = 0.2;   // beyond it a median says nothing at all
+constexpr int kTrialsToTrust = 5;
+constexpr double kSmallCv = 0.05;     // cv beyond which medians differ by chance as well
+constexpr double kMostCv = 0.2;       // cv beyond which a median means nothing
 constexpr double kFailedShare = 0.5;  // from it on what was measured is not what runs through
-constexpr double kUnsteady = 0.1;     // change points err too: a few trials of many are no finding
+constexpr double kUnsteadyShare =
+    0.1;  // change points err too: a few trials of many are no finding
 
 struct Seen {
   int least = 0, measured = 0, unmeasured = 0, warned = 0;
@@ -310,8 +311,8 @@ ResultCheck spread(const Seen& seen) {
   if (seen.noisiest == nullptr) return {false, "no spread is known: one trial in a cell", false};
   const double worst = *seen.noisiest->throughput.cv;
   std::string text = "largest spread (cv) " + percent_text(worst);
-  if (worst > kNoise) text += ": " + seen.noisiest->key;
-  return {worst <= kNoise, std::move(text), worst > kChaos};
+  if (worst > kSmallCv) text += ": " + seen.noisiest->key;
+  return {worst <= kSmallCv, std::move(text), worst > kMostCv};
 }
 
 long long ended_badly_in(const ResultSet& set) {
@@ -335,13 +336,14 @@ std::vector<ResultCheck> result_checks(const ResultSet& set) {
   add(all,
       all ? "every cell has a number" : counted(seen.unmeasured, "cell") + " without a number");
   const std::string least = counted(seen.least, "trial");
-  add(seen.least >= kTrials,
-      seen.least >= kTrials
+  add(seen.least >= kTrialsToTrust,
+      seen.least >= kTrialsToTrust
           ? fmt::format("at least {} in a cell", least)
-          : fmt::format("as few as {} in a cell; {} or more show the noise", least, kTrials));
+          : fmt::format("as few as {} in a cell; {} or more show the noise", least,
+                        kTrialsToTrust));
   out.push_back(spread(seen));
   if (seen.judged > 0) {
-    const bool steady = seen.unsteady <= kUnsteady * seen.judged;
+    const bool steady = seen.unsteady <= kUnsteadyShare * seen.judged;
     add(steady, steady ? "iteration times are steady"
                        : fmt::format("{} of {} changed speed on the way", seen.unsteady,
                                      counted(seen.judged, "trial")));

@@ -56,7 +56,7 @@ class FileText {
  public:
   explicit FileText(int descriptor) : descriptor_(descriptor) {}
 
-  /// What `fill` says; `error` is that of writing.
+  /// The error of `fill`; `error` is that of writing.
   Result<void> take(const Fill& fill, int& error) {
     const auto done = fill([&](std::string_view text) {
       waiting_ += text;

@@ -69,7 +69,7 @@ class LongTable {
 /// Text made safe inside a Markdown line or table cell.
 [[nodiscard]] std::string markdown_text(std::string_view text);
 
-/// Columns that do not say the same in every row; the rest is moved to `constants` as "heading:
+/// Columns that differ between rows; the rest is moved to `constants` as "heading:
 /// value". A table of one row is left as it is unless `single_row` is true. Empty columns vanish.
 /// `keep`: headings that always stay.
 struct Constant {

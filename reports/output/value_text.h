@@ -119,7 +119,7 @@ inline constexpr std::string_view kEmulatedNote =
 /// The sentence every report carries when a cluster was simulated.
 inline constexpr std::string_view kSimulatedNote =
     "SIMULATED: the ranks that ran stand for all GPUs of the cluster, and communication lasts as a "
-    "model of the cluster says. No such cluster was measured.";
+    "model of the cluster computes. No such cluster was measured.";
 
 /// What one of the job's GPUs is: "GPU", "rank" where a CPU rank stands in for it, "simulated GPU".
 [[nodiscard]] std::string_view gpu_word(const Cell& cell);

@@ -64,13 +64,13 @@ Found find_marks(std::span<const Record> records, std::size_t first, std::size_t
 
 // Relative variation of the time of an iteration from mark to mark.
 double variation_of_pace(std::span<const LookMark> marks) {
-  constexpr std::size_t kFewest = 5;
+  constexpr std::size_t kFewestMarks = 5;
   std::vector<double> paces;
   for (std::size_t i = 1; i < marks.size(); ++i) {
     const double steps = marks[i].step - marks[i - 1].step;
     if (steps > 0) paces.push_back((marks[i].time_s - marks[i - 1].time_s) / steps);
   }
-  if (paces.size() + 1 < kFewest) return 1 / std::sqrt(12.0);
+  if (paces.size() + 1 < kFewestMarks) return 1 / std::sqrt(12.0);
   const double mean_pace = mean(paces);
   return mean_pace > 0 ? standard_deviation(paces) / mean_pace : 0;
 }

@@ -31,19 +31,20 @@ double variance_at_mark(double clock_step, double gap) {
          variance_of_uniform(std::max(clock_step - 1, 0.0));
 }
 
-// Seconds an iteration near record `mark`, by the marks `kNear_s` away from it on the side where
-// `step` leads; where there is none that far, by the farthest, and without any `overall`.
+// Seconds an iteration near record `mark`, by the marks `kPaceSpan_s` away from it on the side
+// where `step` leads; where there is none that far, by the farthest, and without any `overall`.
 template <class RollsOver>
 double pace_near(std::span<const Record> records, std::size_t mark, int step, double overall,
                  const RollsOver& rolls_over) {
-  constexpr double kNear_s = 4;  // one second counts steps too coarsely, the run's pace may change
+  constexpr double kPaceSpan_s =
+      4;  // one second counts steps too coarsely, the run's pace may change
   double pace = overall;
   for (std::size_t i = mark; i < records.size(); i += static_cast<std::size_t>(step)) {
     if (i == mark || !rolls_over(i)) continue;
     const double seconds = std::abs(clock_of(records[i]) - clock_of(records[mark]));
     const auto iterations = static_cast<double>(std::abs(records[i].step - records[mark].step));
     if (iterations > 0) pace = seconds / iterations;
-    if (seconds >= kNear_s) break;
+    if (seconds >= kPaceSpan_s) break;
   }
   return pace;
 }

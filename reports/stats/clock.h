@@ -37,7 +37,7 @@ struct ClockRate {
 
 /// Counter difference over clock difference within the window.
 ///
-/// A clock that shows whole seconds says more at the record where the second rolls over: there the
+/// A clock that shows whole seconds is finer at the record where the second rolls over: there the
 /// true time lies between the shown second and the time since the record before. So the marks are
 /// the first and the last such record, the record before the window included as it ends where
 /// the window begins. When each record shows a new second, the first record is a mark too. The

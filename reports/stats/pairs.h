@@ -39,7 +39,7 @@ struct PairTest {
   double p_slower = 1, p_faster = 1;  ///< exact, one-sided, signed rank
   /// Whether any signs of the ratios could make a loss (a gain) beyond the floor. Where none could,
   /// the cell cannot be a false alarm, and Holm's correction need not count it (Tarone 1990): the
-  /// magnitudes say nothing of the signs, which alone are random for the test.
+  /// magnitudes are independent of the signs, which alone are random for the test.
   bool could_lose = false, could_gain = false;
   /// The floor is 2.1 standard errors of the change or more (by its interval), so that it guards
   /// against chance where it can. Where it is not, the level of the test has to do it alone.

@@ -97,24 +97,6 @@ std::vector<double> u_distribution(std::size_t n, std::size_t m) {
   return cdf;
 }
 
-double rank_power(std::size_t n, std::size_t m, double shift, double level, int draws) {
-  const auto critical = critical_u(n, m, level);
-  if (!critical) return 0;
-  Normals normal(20260102);
-  std::vector<double> base(m);
-  int found = 0;
-  for (int draw = 0; draw < draws; ++draw) {
-    for (double& x : base) x = normal();
-    std::size_t u = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      const double now = normal() - shift;
-      for (const double x : base) u += now > x ? 1 : 0;
-    }
-    found += u <= *critical ? 1 : 0;
-  }
-  return static_cast<double>(found) / static_cast<double>(draws);
-}
-
 double detection_power(const GateModel& gate, double loss, int draws) {
   return Simulation(gate, draws).power(loss);
 }

@@ -38,11 +38,6 @@ struct GateModel {
 /// P(U <= u) for u = 0 .. n*m of the Mann-Whitney statistic without ties, no difference.
 [[nodiscard]] std::vector<double> u_distribution(std::size_t n, std::size_t m);
 
-/// Power of the one-sided test alone: probability that n values, normal and lower by `shift`
-/// standard deviations than m others, reach an exact Mann-Whitney p of at most `level`.
-[[nodiscard]] double rank_power(std::size_t n, std::size_t m, double shift, double level,
-                                int draws = 4000);
-
 /// Probability that a cell whose rate falls by `loss` (a fraction in [0, 1)) is a regression.
 /// Standard error at most 0.5 / sqrt(draws).
 [[nodiscard]] double detection_power(const GateModel& gate, double loss, int draws = 4000);

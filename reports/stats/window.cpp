@@ -15,7 +15,7 @@
 namespace bertbench {
 namespace {
 
-constexpr std::size_t kFewRecords = 20;
+constexpr std::size_t kRecordsForMser = 20;
 
 std::string quantity(std::size_t n, const char* noun) {
   return std::to_string(n) + " " + noun + (n == 1 ? "" : "s");
@@ -57,13 +57,13 @@ struct SlowFirst {
 // than five others no quartile can be estimated: the first must be far above each, by more than
 // they differ. A first step that only sends its work to a device takes far less than each.
 bool holds_start(std::span<const double> times) {
-  constexpr std::size_t kFewest = 5, kFewestSlow = 3, kFewestFast = 2;
+  constexpr std::size_t kForQuartiles = 5, kFewestSlow = 3, kFewestFast = 2;  // records
   constexpr double kAlike = 1.5, kSpreads = 2;  // times the most over the least of the others
   if (times.size() < kFewestFast + 1) return false;
   const std::vector<double> others(times.begin() + 1, times.end());
   const auto [least, most] = std::ranges::minmax(others);
   if (times.front() * kTimesTheOthers <= least) return most <= kAlike * least;
-  if (others.size() < kFewest) {
+  if (others.size() < kForQuartiles) {
     return others.size() >= kFewestSlow &&
            times.front() >= std::max(kTimesTheOthers, kSpreads * most / least) * most;
   }
@@ -75,9 +75,9 @@ bool holds_start(std::span<const double> times) {
 // The last of a few records that are alike takes less than a third of their time: it is of a part
 // of the work, such as what is left of an accumulation at an epoch's end.
 bool ends_short(std::span<const double> times) {
-  constexpr std::size_t kFewest = 4;
+  constexpr std::size_t kFewestRecords = 4;
   constexpr double kAlike = 1.5;  // times the most over the least of the others
-  if (times.size() < kFewest) return false;
+  if (times.size() < kFewestRecords) return false;
   const auto [least, most] = std::ranges::minmax(times.first(times.size() - 1));
   return most <= kAlike * least && times.back() * kTimesTheOthers <= least;
 }
@@ -124,8 +124,8 @@ std::string times_as_long(const SlowFirst& first) {
 
 // MSER-5 leaves out five records or none: among so many that differ a slow first one may stay.
 void note_slow_first(const SlowFirst& first, Window& window) {
-  constexpr double kWorthAWord = 0.02;
-  if (!(first.share > kWorthAWord)) return;
+  constexpr double kLeastNoticeShare = 0.02;  // of the window's time
+  if (!(first.share > kLeastNoticeShare)) return;
   window.notices.push_back(make_notice(NoticeCode::warmup_in_window, 0, times_as_long(first),
                                        100 * first.share, first.remedy));
 }
@@ -159,7 +159,7 @@ void apply_automatic(const RunLog& log, std::size_t usable, Window& window) {
   // A run that broke before it was well under way has no number: a gate must not pass it. One whose
   // last loss alone is NaN was: of what the log has, all before it is good.
   const bool only_last = log.first_nan_step && usable + 1 == n && usable > 1;
-  if (usable < std::min(n, kFewRecords) && !only_last) return;
+  if (usable < std::min(n, kRecordsForMser) && !only_last) return;
   if (usable < n) {
     window.last = usable;
     window.rule = "auto (0:" + std::to_string(usable) + ")";
@@ -170,7 +170,7 @@ void apply_automatic(const RunLog& log, std::size_t usable, Window& window) {
   const auto all_times = iteration_times(log);
   const auto times = std::span(all_times).first(std::min(usable, all_times.size()));
   const auto first = slow_first(log, times);
-  if (usable < kFewRecords) {
+  if (usable < kRecordsForMser) {
     if (first && first->start_up) {
       leave_out_start(*first, usable,
                       "only " + quantity(usable, "record") + ": all others are used", window);
@@ -192,10 +192,10 @@ void apply_automatic(const RunLog& log, std::size_t usable, Window& window) {
     return;
   }
   if (times.empty()) return;
-  constexpr double kMuchFaster = 1.25;  // times; less is noise
+  constexpr double kFasterFront = 1.25;  // times; less is noise
   const auto cut = mser5(times);
   const double slower = cut.value_or(0) > 0 ? rest_over_front(times, *cut) : 1;
-  const bool warm_up = cut.value_or(0) > 0 && slower <= kMuchFaster;
+  const bool warm_up = cut.value_or(0) > 0 && slower <= kFasterFront;
   if (first && first->start_up && !warm_up) {
     leave_out_start(*first, usable,
                     cut ? "all others are used (MSER-5)"
@@ -208,7 +208,7 @@ void apply_automatic(const RunLog& log, std::size_t usable, Window& window) {
     window.notices.push_back(make_notice(NoticeCode::no_steady_state_in_first_half, 0));
     return;
   }
-  if (slower > kMuchFaster) {
+  if (slower > kFasterFront) {
     window.notices.push_back(
         make_notice(NoticeCode::fast_start_in_window, 0, quantity(*cut, "record"), slower));
     return;

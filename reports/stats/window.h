@@ -33,7 +33,7 @@ struct Window {
 /// iterations.
 [[nodiscard]] std::int64_t step_before(std::span<const Record> records, std::size_t index);
 
-/// Applies a rule. A window that is not covered still says which records it would take.
+/// Applies a rule. A window that is not covered still names the records that it would take.
 [[nodiscard]] Window apply_window(const RunLog& log, const WindowRule& rule);
 
 /// Seconds per iteration of each record, for detection and percentiles: its own seconds, else the

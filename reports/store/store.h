@@ -37,7 +37,7 @@ struct Added {
   bool is_new = false;  ///< false: the very same result was there already
 };
 
-/// "cpu model, 8 cores, 2 x NVIDIA ..." of an environment; "unknown" where it says nothing.
+/// "cpu model, 8 cores, 2 x NVIDIA ..." of an environment; "unknown" where it names none.
 [[nodiscard]] std::string machine_text(const nlohmann::ordered_json& environment);
 
 /// True for a file that begins as SQLite databases do.
@@ -59,7 +59,7 @@ class Store {
   [[nodiscard]] Result<ResultSet> load(std::int64_t id) const;
   /// The newest `most` runs of the machine of `results` (by the context that a comparison needs)
   /// that hold one of its cells, oldest first. Context keys in `allowed` may differ. Where no run
-  /// is of this machine, those of the newest machine, so that the gate can say what differs.
+  /// is of this machine, those of the newest machine, so that the gate can name what differs.
   [[nodiscard]] Result<std::vector<ResultSet>> baseline(const ResultSet& results,
                                                         const std::vector<std::string>& allowed,
                                                         std::size_t most = 5) const;

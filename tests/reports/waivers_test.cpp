@@ -270,7 +270,7 @@ TEST(Waivers, AWrongFileIsAnErrorWithItsPlace) {
   EXPECT_THAT(with("\"6%\"", "\"106%\""), HasSubstr("waivers[0].limit: is not a share"));
   EXPECT_THAT(with("\"6%\"", "-1"), HasSubstr("is not a share"));
   EXPECT_THAT(with("\"6%\"", "[]"), HasSubstr("waivers.json:2: waivers[0].limit"));
-  EXPECT_THAT(with("\"r\"", "\" \""), HasSubstr("say why"));
+  EXPECT_THAT(with("\"r\"", "\" \""), HasSubstr("state why"));
   for (const char* day : {"2027-02-29", "2027-13-01", "2027-1-31", "31.01.2027", "soon", ""}) {
     EXPECT_THAT(with("2027-01-31", day), HasSubstr("is no day")) << day;
   }

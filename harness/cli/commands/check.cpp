@@ -38,7 +38,6 @@
 #include "reports/gate/waivers.h"
 #include "reports/model/result_io.h"
 #include "reports/output/gate_reports.h"
-#include "reports/output/pairs_table.h"
 #include "reports/output/render.h"
 #include "reports/output/table.h"
 #include "reports/output/value_text.h"

@@ -46,7 +46,7 @@
 #include "reports/measure/deduced_facts.h"
 #include "reports/measure/estimators.h"
 #include "reports/measure/measure.h"
-#include "reports/measure/rank_logs.h"
+#include "reports/measure/ranks.h"
 #include "reports/measure/restarts.h"
 #include "reports/measure/tool_windows.h"
 #include "reports/model/result_io.h"

@@ -10,7 +10,7 @@
 
 namespace bertbench::html {
 
-/// Three cards: the rate, how it scales, and what speaks against trusting it. A card without an
+/// Three cards: the rate, how it scales, and reasons not to trust it. A card without an
 /// answer names what is missing.
 [[nodiscard]] std::string headline(const ResultSet& set);
 

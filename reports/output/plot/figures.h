@@ -23,11 +23,11 @@ namespace bertbench::plot {
 /// Every trial against the median of its cell, in percent: outliers and drift are seen at once.
 [[nodiscard]] std::optional<Figure> trials_figure(const ResultSet& set);
 
-/// What each estimator of a log says against all its work over all its time; against the estimator
+/// Each estimator of a log against all its work over all its time; against the estimator
 /// used where the total is not known.
 [[nodiscard]] std::optional<Figure> reconciliation_figure(const ResultSet& set);
 
-/// The name of a row that shows one trial of a cell; that it is the first goes without saying.
+/// The name of a row that shows one trial of a cell; that it is the first is not written.
 [[nodiscard]] inline std::string row_name(const std::string& cell, const Trial& trial) {
   return trial.trial == 1 ? cell : cell + ", trial " + std::to_string(trial.trial);
 }

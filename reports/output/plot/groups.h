@@ -17,7 +17,7 @@ struct CellGroup {
 
 /// Groups of the cells that `wanted` takes, in order of appearance: equal framework, kind and
 /// identity once `strip` has taken away the facts that differ within a group. `keep` (may be empty)
-/// says which groups stay; names are made of those.
+/// decides which groups stay; names are made of those.
 [[nodiscard]] std::vector<CellGroup> groups_of(const ResultSet& set,
                                                const std::function<bool(const Cell&)>& wanted,
                                                const std::function<void(Identity&)>& strip,

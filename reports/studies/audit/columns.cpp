@@ -144,7 +144,7 @@ Heading read_heading(std::string_view text) {
   const std::string words = normal(without_connectors(plain));
   heading.role = role_of_words(words);
   if (heading.role == Role::none && !heading.unit.empty()) {
-    // "TF32 (sequences/sec)": the unit says what it is.
+    // "TF32 (sequences/sec)": the unit shows what it is.
     if (words.empty()) heading.role = role_of_words(heading.unit);
     if (heading.role == Role::none) heading.role = role_of_words(words + " " + heading.unit);
   }

@@ -84,7 +84,7 @@ enum class Role {
 
 struct Heading {
   Role role = Role::none;
-  /// What "TF32", "mixed precision", "FP32 and FP16" or "Phase 1 and Phase 2" in the heading says:
+  /// What "TF32", "mixed precision", "FP32 and FP16" or "Phase 1 and Phase 2" in the heading means:
   /// "tf32", "fp32", "mixed", "bf16", "fp8", "phase1", "phase2", in order. Two of them on a role
   /// that is not a ratio mean cells of the form "a and b".
   std::vector<std::string> variants;

@@ -113,7 +113,7 @@ bool is_unit_text(std::string_view text) {  // "samples/s", "GB", "sequences/sec
     letter = letter || alpha;
     if (!alpha && c != '/' && c != ' ' && c != '.' && c != '^') return false;
   }
-  // Words that say the number is not a plain result.
+  // Words that mark the number as no plain result.
   const std::string small = lower(text);
   for (const std::string_view word : {"nan", "full", "oom", "fail", "err", "inf", "and", "or"}) {
     if (small.find(word) != std::string::npos) return false;

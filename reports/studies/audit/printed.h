@@ -1,4 +1,4 @@
-// Numbers as tables print them: the digits say how far the true value may be away.
+// Numbers as tables print them: the digits show how far the true value may be away.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +44,7 @@ struct Interval {
   return {a.low + b.low, a.high + b.high};
 }
 
-/// Invalid when the divisor can be zero: nothing can be said then.
+/// Invalid when the divisor can be zero: nothing is known then.
 [[nodiscard]] inline Interval operator/(const Interval& a, const Interval& b) {
   if (!b.valid() || (b.low <= 0 && b.high >= 0)) return {};
   return a * Interval{1 / b.high, 1 / b.low};

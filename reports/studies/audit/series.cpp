@@ -207,7 +207,7 @@ constexpr KnownSet kKnownSets[] = {
     {872, "SST-2 dev"}, {408, "MRPC dev"},    {277, "RTE dev"},      {1043, "CoLA dev"},
     {5463, "QNLI dev"}, {9815, "MNLI-m dev"}, {9832, "MNLI-mm dev"}, {10570, "SQuAD v1.1 dev"}};
 
-constexpr std::int64_t kLargest = 20000;
+constexpr std::int64_t kLargestDivisor = 20000;
 constexpr double kByChance = 1e-3;
 
 }  // namespace
@@ -216,7 +216,7 @@ std::optional<Lattice> find_lattice(const std::vector<double>& percentages, doub
   const std::set<double> distinct(percentages.begin(), percentages.end());
   if (distinct.size() < 3 || *distinct.begin() < 0 || *distinct.rbegin() > 100) return std::nullopt;
   double by_chance = 0;  // expected number of sizes up to n that fit any such values
-  for (std::int64_t n = 2; n <= kLargest; ++n) {
+  for (std::int64_t n = 2; n <= kLargestDivisor; ++n) {
     const double size = static_cast<double>(n);
     by_chance += std::pow(std::min(1.0, size * unit / 100), static_cast<double>(distinct.size()));
     if (by_chance > kByChance) return std::nullopt;

@@ -15,7 +15,7 @@
 namespace bertbench {
 namespace {
 
-constexpr std::size_t kLargest = std::size_t{256} << 20U;     // bytes of a file: scores come last
+constexpr std::size_t kBytesRead = std::size_t{256} << 20U;   // bytes of a file: scores come last
 constexpr std::size_t kLargestPage = std::size_t{64} << 20U;  // bytes; a larger text is a log
 
 Result<std::string> read_text(const std::string& path) {
@@ -24,8 +24,8 @@ Result<std::string> read_text(const std::string& path) {
   if (!in.is_open()) return fail(path, std::string("cannot be read: ") + std::strerror(errno));
   in.seekg(0, std::ios::end);
   const auto size = static_cast<std::size_t>(std::max<std::streamoff>(0, in.tellg()));
-  in.seekg(static_cast<std::streamoff>(size > kLargest ? size - kLargest : 0));
-  std::string text(std::min(size, kLargest), '\0');
+  in.seekg(static_cast<std::streamoff>(size > kBytesRead ? size - kBytesRead : 0));
+  std::string text(std::min(size, kBytesRead), '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(in.gcount()));
   return text;

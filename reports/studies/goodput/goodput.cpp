@@ -462,7 +462,7 @@ Table goodput_jobs_table(const Goodput& goodput) {
 }
 
 plot::Figure goodput_figure(const Goodput& goodput) {
-  constexpr double kNarrowest = 0.0005;  // of the width: less would not show
+  constexpr double kNarrowestDrawn = 0.0005;  // of the width: less would not show
   constexpr double kHour = 3600;
   const bool hours = goodput.total_s > 2 * kHour;
   const double unit = hours ? kHour : 1;
@@ -481,7 +481,7 @@ plot::Figure goodput_figure(const Goodput& goodput) {
     for (std::size_t i = 0; i < jobs; ++i) {
       for (const auto& span : goodput.jobs[i].spans) {
         const double length = span.end_s - span.begin_s;
-        if (span.part != part_at(part) || length < kNarrowest * goodput.total_s) continue;
+        if (span.part != part_at(part) || length < kNarrowestDrawn * goodput.total_s) continue;
         plot::Point point;
         point.x = span.begin_s / unit;
         point.y = static_cast<double>(i);

@@ -394,7 +394,7 @@ Agreement agreement(const Cell& cell, const PublishedRow& row) {
     if (!their_axes.contains(axis) && axis != "task" && axis != "simulated")
       out.unknown_to_page.push_back(axis);
   }
-  // A fine-tuning has other sequences and another head: it is no pre-training unless both say so.
+  // A fine-tuning has other sequences and another head: it is no pre-training unless both state it.
   const auto task = our_axes.find("task");
   const std::string our_task = task == our_axes.end() ? std::string() : task->second;
   if (our_task != row.task) out.differ.push_back({"task", row.task, our_task});

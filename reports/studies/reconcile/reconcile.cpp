@@ -85,7 +85,7 @@ std::vector<Reading> honest_readings(const RunLog& log, const ScriptInputs& inpu
 
 /// Compares the statement with every candidate to its printed digits. The first redraw, the last
 /// redraw and the estimators come first; then the same off by the accumulation, the world size or
-/// the batch, the usual mistakes of such scripts. Nothing is said when nothing fits.
+/// the batch, the usual mistakes of such scripts. No reading when nothing fits.
 ScriptNumber explain_script(const RunLog& log, const ScriptInputs& inputs) {
   ScriptNumber out;
   out.stated = *log.summary;
@@ -344,7 +344,7 @@ class Reconciler {
                            ? fmt::format("{} {} by the log{}", steps,
                                          by_counter_ ? "iterations" : "optimizer steps",
                                          logs_.size() > 1 ? "s' own numbers" : "'s own numbers")
-                           : std::string(logs_.size() > 1 ? "as the logs say" : "as the log says");
+                           : std::string(logs_.size() > 1 ? "as in the logs" : "as in the log");
     const RunPart& first = out_.parts.front();
     if (first.first_step && *first.first_step > 0) {
       out_.notices.push_back(

@@ -2,29 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include <boost/math/distributions/normal.hpp>
-#include <cmath>
-
 #include "reports/stats/rank_test.h"
 
 namespace bertbench {
 namespace {
 
-double phi(double x) { return boost::math::cdf(boost::math::normal(), x); }
-double density(double x) { return boost::math::pdf(boost::math::normal(), x); }
-
-/// P(every one of n values, lower by `shift`, is below every one of m others), by quadrature:
-/// the largest of the n has density n f(x + shift) F(x + shift)^(n-1).
-double all_below(int n, int m, double shift) {
-  constexpr double kStep = 1e-3;
-  double sum = 0;
-  for (double x = -12; x < 12; x += kStep) {
-    sum += n * density(x + shift) * std::pow(phi(x + shift), n - 1) * std::pow(1 - phi(x), m);
-  }
-  return sum * kStep;
-}
-
-TEST(UDistribution, EqualsTheEnumerationBehindTheTest) {
+TEST(UDistribution, EqualsTheEnumerationOfTheTest) {
   // Samples without ties whose U is u, for n = 3, m = 4: p_less of mann_whitney enumerates splits.
   const std::vector<double> base{10, 20, 30, 40};
   const auto cdf = u_distribution(3, 4);
@@ -55,45 +38,6 @@ TEST(UDistribution, GivesTheCriticalValuesOfThePublishedTables) {
   EXPECT_EQ(critical(7, 0.01), 6);
   EXPECT_EQ(critical(10, 0.01), 19);
   EXPECT_EQ(critical(20, 0.05), 138);
-}
-
-TEST(RankPower, EqualsTheIntegralWhereOnlyCompleteSeparationPasses) {
-  constexpr int kDraws = 40000;
-  for (const auto& [n, m] : {std::pair{3, 3}, {4, 4}, {5, 7}}) {
-    const double level = 1.5 * smallest_p(static_cast<std::size_t>(n), static_cast<std::size_t>(m));
-    for (const double shift : {0.0, 1.0, 2.5}) {
-      const double exact = all_below(n, m, shift);
-      const double error = std::sqrt(exact * (1 - exact) / kDraws);
-      EXPECT_NEAR(rank_power(static_cast<std::size_t>(n), static_cast<std::size_t>(m), shift, level,
-                             kDraws),
-                  exact, 4 * error + 1e-9)
-          << n << " " << m << " " << shift;
-    }
-  }
-}
-
-TEST(RankPower, IsTheAttainedLevelWithoutAShift) {
-  constexpr int kDraws = 40000;
-  const double attained = u_distribution(7, 7)[11];
-  EXPECT_NEAR(rank_power(7, 7, 0, 0.05, kDraws), attained, 4 * std::sqrt(0.05 / kDraws));
-}
-
-TEST(RankPower, AgreesWithNoethersSampleSize) {
-  // Noether 1987: N = (z_alpha + z_power)^2 / (12 c (1 - c) (p'' - 1/2)^2), p'' = P(X < Y), for
-  // small shifts. Half an sd: p'' = phi(0.5 / sqrt 2); alpha 0.05, power 0.9 one-sided, equal
-  // sizes.
-  const double p = phi(0.5 / std::sqrt(2.0));
-  const double z = 1.6449 + 1.2816;
-  const double total = z * z / (12 * 0.25 * (p - 0.5) * (p - 0.5));
-  const auto side = static_cast<std::size_t>(std::ceil(total / 2));
-  EXPECT_EQ(side, 75U);
-  EXPECT_NEAR(rank_power(side, side, 0.5, 0.05, 10000), 0.9, 0.015);
-}
-
-TEST(RankPower, IsZeroWhereTheTrialsCannotReachTheLevel) {
-  EXPECT_EQ(rank_power(3, 3, 100, 0.01), 0);
-  EXPECT_EQ(rank_power(5, 5, 100, 0.05 / 24), 0) << "252 orders of 5 + 5, 1/252 > 0.05/24";
-  EXPECT_GT(rank_power(7, 35, 100, 0.05 / 24), 0.999);
 }
 
 TEST(DetectionPower, GrowsWithTheLossAndWithTheTrials) {
