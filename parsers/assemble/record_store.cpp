@@ -7,7 +7,7 @@
 namespace bertbench {
 namespace {
 
-constexpr std::size_t kLongRun = std::size_t{1} << 14;  ///< records; see push()
+constexpr std::size_t kRecordsOfALongRun = std::size_t{1} << 14;  ///< records; see push()
 
 double mean_of(double a, std::int64_t count_a, double b, std::int64_t count_b) {
   if (std::isnan(a)) return b;
@@ -97,7 +97,8 @@ Record& RecordStore::push() {
   }
   // The memory of a long run is reserved at once: pages that are never written cost nothing, copies
   // do.
-  if (records_.size() == kLongRun) records_.reserve(std::max(capacity_, kLongRun + 1));
+  if (records_.size() == kRecordsOfALongRun)
+    records_.reserve(std::max(capacity_, kRecordsOfALongRun + 1));
   // A copy: emplace_back() would clear the record first by rep stos, which is slower than copying a
   // constant.
   static constexpr Record kNothing;

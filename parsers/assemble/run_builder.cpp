@@ -144,15 +144,15 @@ void RunDraft::mend_headless(const Sample& second) {
 // The first line of a log without its head stands for no more iterations than the next one, where
 // its rate is of the newest ones.
 void RunDraft::weigh_headless() {
-  constexpr std::int64_t kApart = 4;  // times: a log may begin with a longer interval
+  constexpr std::int64_t kFirstIntervalFactor = 4;  // times: a log may begin with a longer interval
   if (log.records.size() < 2) return;
   Record& first = log.records[0];
   const Record& second = log.records[1];
   const std::int64_t stride = second.step - first.step;
   // A bar's elapsed time is of all that it has counted.
   const bool counts_time = !std::isnan(first.time_s) && !log.clock_is_wall;
-  if (stride < 1 || first.iterations < kApart * stride || second.iterations != stride ||
-      std::isnan(first.printed_rate) || counts_time) {
+  if (stride < 1 || first.iterations < kFirstIntervalFactor * stride ||
+      second.iterations != stride || std::isnan(first.printed_rate) || counts_time) {
     return;
   }
   first.seconds *= static_cast<double>(stride) / static_cast<double>(first.iterations);

@@ -51,8 +51,8 @@ void TrainerChecks::end_session(bool timely) {
 }
 
 bool TrainerChecks::outlast(double runtime) const {
-  constexpr double kBeyondDoubt = 1.01;  // share of the runtime; less may be rounding
-  return runtime > 0 && evaluated_s_ > kBeyondDoubt * runtime;
+  constexpr double kRuntimeExcess = 1.01;  // times the runtime; less may be rounding
+  return runtime > 0 && evaluated_s_ > kRuntimeExcess * runtime;
 }
 
 void TrainerChecks::judge(double runtime, RunDraft& run) const {
@@ -61,9 +61,9 @@ void TrainerChecks::judge(double runtime, RunDraft& run) const {
   // Share: evaluations that took less, and last batches that were less full, get no notice
   // (quoted/trainer_evaluations.tells_what_evaluations_took_of_the_runtime and
   // quoted/huggingface.tells_where_batches_that_were_not_full_are_counted_as_full).
-  constexpr double kWorthAWord = 0.02;
+  constexpr double kLeastNoticeShare = 0.02;
   const double share = evaluated_s_ / runtime;
-  if (share >= kWorthAWord && share <= 1) {
+  if (share >= kLeastNoticeShare && share <= 1) {
     run.log.notices.push_back(make_notice(NoticeCode::closing_rate_holds_evaluations, stated.line,
                                           evaluated_s_, runtime, 100 * share));
   }
@@ -71,7 +71,7 @@ void TrainerChecks::judge(double runtime, RunDraft& run) const {
   const double done = *samples_ * *epochs_ / runtime;
   const double rounding = epoch_error_ / *epochs_ + 5e-4 / stated.value;
   const double above = stated.value / done - 1;
-  if (!(above > kWorthAWord + rounding) || !std::isfinite(above)) return;
+  if (!(above > kLeastNoticeShare + rounding) || !std::isfinite(above)) return;
   run.log.notices.push_back(make_notice(NoticeCode::closing_rate_above_samples, stated.line,
                                         shortest(stated.value), 100 * above, done));
 }

@@ -1,4 +1,4 @@
-// Error and Result: how every part of bertbench says that something went wrong.
+// Error and Result: how every part of bertbench reports that something went wrong.
 #pragma once
 
 #include <string>

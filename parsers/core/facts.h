@@ -1,4 +1,4 @@
-// Facts: what is known about a run besides its records, and who said so.
+// Facts: what is known about a run in addition to its records, and from where.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct Fact {
 [[nodiscard]] std::optional<std::int64_t> product_of_counts(
     std::initializer_list<std::int64_t> counts);
 
-/// Everything is optional: unknown is said, never guessed. Counts are >= 1 when known.
+/// Everything is optional: unknown is unknown, never guessed. Counts are >= 1 when known.
 struct Facts {
   Fact<std::string> framework;          ///< "mxnet", "pytorch", "tensorflow", "bert_train" ...
   Fact<std::string> model;              ///< "bert-large" ...
@@ -57,7 +57,7 @@ struct Facts {
 };
 
 /// Joins facts by trust: what `better` knows stays, the rest is taken from `worse`. A fact on
-/// which both speak and disagree is a notice that names both values and the one used.
+/// which both state and disagree is a notice that names both values and the one used.
 [[nodiscard]] Facts merge_facts(const Facts& better, const Facts& worse,
                                 std::vector<Notice>& notices);
 /// The same where disagreement is expected: a newer statement, or one of a narrower scope.

@@ -14,7 +14,7 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
     {NoticeCode::foreign, "foreign", "{text}",
      "A text without a code: of a result that an older release wrote, or of another program."},
     {NoticeCode::format_note, "format_note", "{text}",
-     "What the format's description says of the numbers that it takes."},
+     "A statement of the format's description on the numbers that it takes."},
     {NoticeCode::generic_shape, "generic_shape",
      "no format knows these lines: read by their shape, as in \"{line}\"",
      "The log is of no known program: the lines that repeat, with a counter, are its records.",
@@ -602,7 +602,8 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
     {NoticeCode::arrival_differs, "arrival_differs",
      "by {estimator} the rate is {percent:.0f} % {direction} than by the arrival of the lines "
      "({arrival}), which the trainer cannot state wrongly",
-     "What the log says and when its lines came contradict each other by more than 5 %.",
+     "The rate by what the log prints and that by the times at which its lines came are more than "
+     "5 % apart.",
      "Compare the estimators in the JSON form: a timer may leave out what lies between the steps."},
     {NoticeCode::arrival_in_bursts, "arrival_in_bursts",
      "{percent:.0f} % of the window's steps came in bursts of several lines after a silence, as "
@@ -729,7 +730,7 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "See `bertbench list formats`, or describe the log with --format-file."},
     {NoticeCode::near_to_a_rate, "near_to_a_rate", "not read: the line {lack}: \"{text}\"",
      "Of a training of which no step was read, a line that comes near to a rate.",
-     "Write a format file for it; `bertbench list formats --explain` says more."},
+     "Write a format file for it; `bertbench list formats --explain` shows how."},
     {NoticeCode::cut_after_banner, "cut_after_banner",
      "the log ends after the Trainer's banner, before its first step",
      "A training began and printed no step."},
@@ -1075,7 +1076,7 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "At equal seed and data the losses are those of the baseline."},
     {NoticeCode::loss_curves_not_compared, "loss_curves_not_compared",
      "losses are finite; curves are not compared: {why}",
-     "Curves say something only of one seed and the same work."},
+     "Curves can be compared only where seed and work are the same."},
     {NoticeCode::part_longer, "part_longer",
      "{part}: {change} longer, {now:.4g} ms of a step against {before:.4g} ms, n = {n} against "
      "{n_base}, p = {p_holm:.2g} after Holm over all parts, beyond the tolerance of {tolerance} at "
@@ -1114,7 +1115,7 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "A waiver allows this loss, so it does not fail the gate."},
     {NoticeCode::waiver_not_enough, "waiver_not_enough",
      "the waiver until {expiry} allows {limit}, and {what} is worse by {loss} ({reason})",
-     "The loss exceeds what its waiver allows, or nothing says how large it is.",
+     "The loss exceeds what its waiver allows, or its size is not known.",
      "Mend the loss, or agree on a larger limit."},
     {NoticeCode::waiver_expired, "waiver_expired",
      "the waiver of {what} of {cell} expired after {expiry} ({reason})",

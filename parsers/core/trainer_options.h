@@ -62,8 +62,8 @@ OptionValues work_options(const OptionValues& given);
 /// nothing without a simulation.
 std::optional<std::string> simulated_topology(const OptionValues& given);
 
-/// Further identity of a run on a simulated cluster, whose communication lasts as a model says: its
-/// value is "true".
+/// Further identity of a run on a simulated cluster, whose communication lasts as a model computes:
+/// its value is "true".
 inline constexpr const char* kSimulatedAxis = "simulated";
 
 }  // namespace bertbench

@@ -21,7 +21,7 @@
 namespace bertbench {
 namespace {
 
-// What counters of a run say over several lines: steps through epochs, facts, time without
+// What counters of a run show over several lines: steps through epochs, facts, time without
 // evaluations.
 
 /// The step of a line, counted from 1 and on through epochs.
@@ -268,7 +268,7 @@ class DescribedParser final : public LineParser {
     CounterFacts facts;
     PausedClock clock;
     /// The samples of the first step wait for the second: how many iterations they cover is their
-    /// distance, where the line does not say.
+    /// distance, where the line does not state it.
     std::vector<Sample> first;
     double first_mean_s = kUnknown;
     bool first_is_own = false;    ///< its time is that of one step
@@ -430,7 +430,7 @@ bool DescribedParser::take(const DescribedRule& rule, const Line& line, RunBuild
   return taken;
 }
 
-// What a line says of the runs to come; the open one takes it with its next record.
+// What a line states of the runs to come; the open one takes it with its next record.
 void DescribedParser::take_settings(const DescribedRule& rule) {
   if (rule.states_facts) {
     stated_ = merge_facts(merge_facts(facts_of(values_), rule.facts), stated_);

@@ -1,4 +1,4 @@
-// Description: what a format file (bertbench.format/1) says, in the terms of the parser.
+// Description: what a format file (bertbench.format/1) holds, in the terms of the parser.
 #pragma once
 
 #include <cstddef>

@@ -321,13 +321,13 @@ class DescriptionReader {
       if (!rule.gives(Field::step) && !rule.continues) {
         in_.fail_at(at, fmt::format("has a group '{}' but no 'step'", field.name),
                     "an iteration is known by its counter; a closing rate is average_rate, a "
-                    "closing time total_seconds; a line that adds to the record before it says "
+                    "closing time total_seconds; a line that adds to the record before it has "
                     "\"continues\": true");
       }
     }
     const RateUnit unit = rule.rate ? rule.rate->unit : out_->rate.unit;
     if (rule.gives(Field::rate) && unit == RateUnit::unknown) {
-      in_.fail_at(at, "has a group 'rate', but the file does not say of what",
+      in_.fail_at(at, "has a group 'rate', but the file does not state its unit",
                   "add \"rate\": {\"unit\": \"sequences/s\", \"per\": \"job\"}");
     }
   }

@@ -54,9 +54,9 @@ constexpr auto kLineKeys = std::to_array<FormatKey>({
      R"({"type": ["string", "array"], "items": {"type": "string", "minLength": 4}, "minLength": 4})",
      "a line that the rule reads; for a list of literals a list", true},
     {"kind", R"({"enum": ["training", "evaluation", "inference"]})", "they never mix"},
-    {"iteration", kIteration, "what step counts, where it is not what the file says"},
+    {"iteration", kIteration, "what step counts, where it differs from the file's"},
     {"rate", R"({"$ref": "#/$defs/rate"})",
-     "what its rates are, where they are not what the file says"},
+     "what its rates are, where they differ from the file's"},
     {"facts", R"({"$ref": "#/$defs/facts"})", "what such a line states by being there"},
     {"scale", R"({"$ref": "#/$defs/scale"})",
      "factors of fields, of members or texts of json and after, or of each unit that the group "

@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kMaxMemory = std::int64_t{1} << 20;
 constexpr int kMaxGroups = 31;
 
-// Whether every match begins at the literal. An alternative or a quantifier after it may say
+// Whether every match begins at the literal. An alternative or a quantifier after it may mean
 // otherwise; then the whole line is searched.
 bool begins_with_literal(std::string_view pattern, const std::string& literal) {
   const std::string quoted = re2::RE2::QuoteMeta(literal);

@@ -139,7 +139,7 @@ struct Deepspeed {
   }
 
   // The mean time of the steps since the line before, and the global batch over it. Where the timer
-  // or Megatron prints the same steps, these speak.
+  // or Megatron prints the same steps, the run is made of these.
   bool pipe(const Line& line, Emit emit) {
     pipeline |= has(line, "steps: ");
     const auto step = count_after(line, "steps: ");
@@ -278,7 +278,7 @@ struct Deepspeed {
   void grad_overflow(const Line& line) {
     std::int64_t at = 0;
     if (!Cursor::after(line).read(at) || overflows.size() >= 1'000'000) return;
-    overflows.insert(at);  // each rank says it
+    overflows.insert(at);  // each rank prints it
   }
 
   // "step=1840, skipped=20, lr=...": the engine's own count
@@ -312,7 +312,7 @@ struct Deepspeed {
       emit(Withdraw{track});
       shown -= runs[track];
     };
-    // What prints the same steps finer, and of all ranks, speaks.
+    // The run is made of what prints the same steps finer, and of all ranks.
     if (shown > 1) withdraw(kChat);
     if (beside_megatron || timed) withdraw(kPipe);
     if (timed) withdraw(kProgress);
@@ -357,7 +357,7 @@ struct Deepspeed {
   std::set<std::int64_t> overflows;
   bool ended = false;
   std::optional<std::int64_t> total;  ///< of the banner that scripts took over from the Trainer
-  /// Megatron-DeepSpeed prints time and global batch of the same steps: its lines speak for the
+  /// Megatron-DeepSpeed prints time and global batch of the same steps: its lines make up the
   /// log.
   bool beside_megatron = false;
   bool pipeline = false;  ///< its timer counts optimizer steps under every release

@@ -35,7 +35,7 @@
 namespace bertbench {
 
 /// A row of a format's table. Rows are tried in order; where a line holds literals of several, the
-/// first handler that returns true ends it. A handler sees a line once, however many of its rows
+/// first handler that returns true ends it. A handler gets a line once, however many of its rows
 /// stand on it, with Line::at where the literal of the first stands.
 struct Row {
   std::string_view literal;

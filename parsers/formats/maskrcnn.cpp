@@ -116,7 +116,7 @@ struct Maskrcnn {
   }
 
   // "DLL 2022-11-18 00:29:48.925775 - PARAMETER dataset path : /data/object_detection  epochs : 1
-  // batch size : 448  eval batch size : 32 ... AMP : True  precision : amp"; every rank says so.
+  // batch size : 448  eval batch size : 32 ... AMP : True  precision : amp"; every rank prints it.
   bool ssd(const Line& line, Emit emit) {
     if (!has(line, " - PARAMETER ")) return false;
     if (std::exchange(closed, false)) emit(Begin{kRuns[0]});

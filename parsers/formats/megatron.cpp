@@ -240,7 +240,7 @@ struct Megatron {
     return has(line, "] datetime: ") && !has(line, "receiving") && end(line, emit);
   }
 
-  // A launch that fails before its first iteration has said this much.
+  // A launch that fails before its first iteration has printed this much.
   bool launch(const Line& line) {
     std::int64_t ranks = 0;
     if (!Cursor::after(line).read(kBlanks, ranks) || ranks < 1) return true;

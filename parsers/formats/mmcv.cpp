@@ -84,7 +84,7 @@ struct Mmcv {
     return true;
   }
 
-  // JSON does not say how long an epoch is: the iterations after its last line are not counted.
+  // JSON does not state how long an epoch is: the iterations after its last line are not counted.
   std::int64_t over_epochs(std::int64_t in, std::int64_t iteration) {
     if (in == 0) return iteration;
     if (in > json_epoch && iteration <= json_iteration) {

@@ -13,7 +13,7 @@
 //
 // What a sensible result is: collectives of different sizes have no common rate, and small ones are
 // bound by latency. The one record is the largest message, its time out of place; the bus bandwidth
-// of that message and the table's own mean are said in a notice. It is of kind inference: no
+// of that message and the table's own mean are in a notice. It is of kind inference: no
 // training. Wrong results or a bandwidth below the demanded one end it as an error.
 #include <fmt/core.h>
 

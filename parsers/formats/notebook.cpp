@@ -77,7 +77,7 @@ Facts facts_of(const NotebookRun& run) {
   };
   std::optional<bool> bf16, fp16;
   for (const auto& [field, value] : run.settings) {
-    // The option that the page puts the field into says what it is; else its own name does.
+    // The option that the page puts the field into names it; else its own name does.
     const auto option = run.options.find(field);
     auto known = option == run.options.end() ? std::nullopt : known_name(option->second);
     if (!known) known = known_name(field);

@@ -114,10 +114,10 @@ struct Pytorch {
     // A meter that is reset after each line shows the same number twice: two means of an epoch give
     // the time of the batch between them, which the line prints as well.
     if (cumulative && !std::isnan(mean_s) && done == mean_of + 1) {
-      constexpr double kApart = 0.05;
+      constexpr double kBatchTimeGap = 0.05;  // share of the batch's time
       const auto n = static_cast<double>(done);
       const double own = mean * n - mean_s * (n - 1);
-      cumulative = std::abs(own - last_s) <= kApart * last_s + 2 * kRounding_s * n;
+      cumulative = std::abs(own - last_s) <= kBatchTimeGap * last_s + 2 * kRounding_s * n;
     }
     mean_s = mean;
     mean_of = done;

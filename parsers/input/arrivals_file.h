@@ -9,7 +9,7 @@
 
 namespace bertbench {
 
-/// What the file of arrivals (kArrivalsSuffix) of the log at `path` says; nothing where there is
+/// What the file of arrivals (kArrivalsSuffix) of the log at `path` holds; nothing where there is
 /// none. No link is followed.
 [[nodiscard]] std::vector<Arrival> read_arrivals(const std::string& path);
 

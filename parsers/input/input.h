@@ -15,7 +15,7 @@ class ByteSource {
  public:
   virtual ~ByteSource() = default;
   /// Fills the front of `buffer`; 0 = end of input. A failure in the middle (an I/O error, a
-  /// damaged or truncated member) ends the input: what was read stays good and `problem` says what
+  /// damaged or truncated member) ends the input: what was read stays good and `problem` names what
   /// happened.
   virtual Result<std::size_t> read(std::span<char> buffer) = 0;
   /// A regular file that holds the very bytes: its descriptor, from which any thread may pread.

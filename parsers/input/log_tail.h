@@ -10,9 +10,9 @@
 
 namespace bertbench {
 
-/// Asked again and again; never waits (but for stdin, where poll() says that something is there).
-/// A file that was renamed and made anew is drained before the new one is opened. One that became
-/// shorter is read from its beginning. UTF-16 with a byte order mark becomes UTF-8.
+/// Asked again and again; never waits (but for stdin, where poll() reports that something is
+/// there). A file that was renamed and made anew is drained before the new one is opened. One that
+/// became shorter is read from its beginning. UTF-16 with a byte order mark becomes UTF-8.
 class LogTail {
  public:
   /// "-" is stdin. Errors: cannot be opened, a directory, compressed (its end cannot be read until

@@ -186,7 +186,8 @@ void compare_summary(RunLog& run) {
 // (quoted/dllogger.the_closing_rate_and_its_time_tell_the_world_size).
 void fill_world(RunLog& run) {
   constexpr std::int64_t kWarmUp = 4;  // micro-steps
-  constexpr double kExact = 1e-7;      // the digits of a double that was printed whole, and divided
+  constexpr double kWholeWorldGap =
+      1e-7;  // the digits of a double that was printed whole, and divided
   const Facts& facts = run.facts;
   const bool updates = run.iteration_unit == IterationUnit::optimizer_step;
   if (!run.summary || run.summary->unit != RateUnit::sequences_per_second ||
@@ -205,7 +206,7 @@ void fill_world(RunLog& run) {
     if (micro_steps <= left_out) continue;
     const double world = batches / static_cast<double>(micro_steps - left_out);
     const double whole = std::round(world);
-    if (whole < 1 || whole > 1e6 || std::abs(world / whole - 1) > kExact) continue;
+    if (whole < 1 || whole > 1e6 || std::abs(world / whole - 1) > kWholeWorldGap) continue;
     const auto known = facts.world();
     if (known && *known != static_cast<std::int64_t>(whole)) continue;
     if (!known) run.facts.world_size.set(static_cast<std::int64_t>(whole), FactSource::log);

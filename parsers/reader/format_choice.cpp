@@ -21,8 +21,8 @@ namespace {
 // A bar of tqdm next to DLLogger's lines (corpus
 // nvidia-dle-pytorch/lambda_a4000_squad_base_fp16.log,
 // quoted/format_choice.prefers_a_fine_clock_over_a_bars_whole_seconds).
-constexpr double kFine = 0.01;       // a clock's step, as a share of the run
-constexpr std::size_t kSeries = 10;  // records
+constexpr double kFineClockShare = 0.01;          // a clock's step, as a share of the run
+constexpr std::size_t kRecordsOfAFineClock = 10;  // records
 
 // The last record stands for all: this is asked for every redraw of a live log, so no pass over
 // them.
@@ -40,10 +40,10 @@ Evidence::Kind kind_of(const RunDraft& run) {
 
 bool has_fine_clock(const RunDraft& run) {
   const auto& records = run.records();
-  if (records.size() < kSeries) return false;
+  if (records.size() < kRecordsOfAFineClock) return false;
   if (!std::isnan(records.back().seconds)) return true;
   const double span = records.back().time_s - records.front().time_s;
-  return run.log.clock_resolution_s <= kFine * span;
+  return run.log.clock_resolution_s <= kFineClockShare * span;
 }
 
 bool states_sequences(const RunDraft& run) {

@@ -179,8 +179,8 @@ LiveView view_of(const RunDraft& draft) {
   for (auto it = records.rbegin(); it != records.rend() && std::isnan(out.last_loss); ++it) {
     out.last_loss = it->loss;
   }
-  constexpr std::size_t kRecent = 10;
-  const std::size_t first = records.size() - std::min(records.size(), kRecent);
+  constexpr std::size_t kRecordsOfLiveRate = 10;
+  const std::size_t first = records.size() - std::min(records.size(), kRecordsOfLiveRate);
   double seconds = 0, rates = 0;
   std::int64_t iterations = 0, rated = 0;
   for (std::size_t i = first; i < records.size(); ++i) {

@@ -24,8 +24,8 @@ struct ReadOptions {
   /// Or "generic", or a name of all_formats(): see check_format_name.
   std::string format = "auto";
   WindowRule window;  ///< the records of a fixed window are never merged to save memory
-  /// A format next to the built-in ones, of --format-file. It speaks for a log in which it finds a
-  /// record or a statement, whatever the others find.
+  /// A format next to the built-in ones, of --format-file. It gives the runs of a log in which it
+  /// finds a record or a statement, whatever the others find.
   std::shared_ptr<const DescribedFormat> user_format{};
   /// Threads that one log may use: a large file is scanned in chunks, a compressed one unpacked
   /// next to the scan. The result is the same for any number.
@@ -102,8 +102,8 @@ class LogReader {
                                                    const ReadOptions& options);
 
 struct Explanation {
-  /// All formats that lines of the log are of, the one that speaks first; `generic` last, where the
-  /// lines have a shape.
+  /// All formats that lines of the log are of, the one that gives the runs first; `generic` last,
+  /// where the lines have a shape.
   std::vector<FormatFinding> formats;
   std::vector<NearLine> nearest;  ///< to a rate, where no format has one
 };

@@ -568,8 +568,8 @@ std::size_t shape_of(const Sentence& line) {
 std::span<const std::string_view> ClosingWords::anchors() { return kLiterals; }
 
 bool ClosingWords::see(const Line& line, std::size_t row) {
-  constexpr std::size_t kHeld = 512;     // lines
-  constexpr std::size_t kLongest = 400;  // bytes: no dump of a configuration
+  constexpr std::size_t kLinesHeld = 512;  // lines
+  constexpr std::size_t kLongest = 400;    // bytes: no dump of a configuration
   const Reading reading = kRules[row].reading;
   Closing closing{line.number, row, Kind::stated};
   if (reading != Reading::whole) {
@@ -587,8 +587,8 @@ bool ClosingWords::see(const Line& line, std::size_t row) {
                    (reading == Reading::time && any_in(sentence.words, kTraining))};
   }
   // The newest lines show whether words come again and again.
-  if (closings_.size() == kHeld) {
-    closings_.erase(closings_.begin(), closings_.begin() + kHeld / 2);
+  if (closings_.size() == kLinesHeld) {
+    closings_.erase(closings_.begin(), closings_.begin() + kLinesHeld / 2);
   }
   closings_.push_back(closing);
   return true;

@@ -152,13 +152,13 @@ std::optional<double> before(std::string_view text) {
 }  // namespace
 
 void StatedRules::see(const Line& line, std::size_t anchor, std::size_t begin) {
-  constexpr double kLargest = 1e9;  // in any of the units; more is a damaged number
+  constexpr double kLargestStated = 1e9;  // in any of the units; more is a damaged number
   const std::string_view name = kAnchors[anchor].literal;
   const bool ends_label = name.ends_with(": ");
   const std::size_t end = begin + name.size() - (ends_label ? 2 : 0);
   auto value = after(line.text.substr(end));
   if (!value) value = before(line.text.substr(0, begin));
-  if (!value || !(*value > 0) || *value > kLargest) return;
+  if (!value || !(*value > 0) || *value > kLargestStated) return;
   values_.add({line.number, kAnchors[anchor].of, *value});
 }
 

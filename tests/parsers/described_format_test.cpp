@@ -554,7 +554,7 @@ TEST(DescribedFormatErrors, EveryRuleIsChecked) {
   }
   Json no_unit = small_format();
   no_unit.erase("rate");
-  EXPECT_THAT(error_in(no_unit), HasSubstr("does not say of what"));
+  EXPECT_THAT(error_in(no_unit), HasSubstr("does not state its unit"));
   EXPECT_THAT(DescribedFormat::load("/nowhere/x.json").error().message(),
               HasSubstr("cannot be read"));
 }

@@ -82,7 +82,7 @@ class DllWalk {
   bool number(double& out) {
     const Decimal read = read_decimal(p_, end_);
     if (read.stop == nullptr) return false;
-    // "1.2.3", "1e", "12x": the library says what is wrong with it.
+    // "1.2.3", "1e", "12x": the library reports what is wrong with it.
     if (read.stop != end_ && *read.stop != ',' && *read.stop != ' ' && *read.stop != '}' &&
         *read.stop != ']') {
       return false;

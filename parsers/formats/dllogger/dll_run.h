@@ -1,4 +1,4 @@
-// DllRun: what both writings of NVIDIA's DLLogger (text and JSON) say, made into runs.
+// DllRun: the runs of what both writings of NVIDIA's DLLogger (text and JSON) hold.
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,7 @@
 // before; earlier, and in the lines of an epoch, it is the mean of the epoch. An update is an
 // optimizer step: --update-freq is in bsz. Lines of validation have the same keys after `valid`.
 // NVIDIA's releases of 2020 (MLPerf 0.7) count bsz of one GPU, wpb of all.
-// On TPUs the releases of 2020 see only the update that is logged, so that ups and wps are of one
+// On TPUs the releases of 2020 count only the update that is logged, so that ups and wps are of one
 // update over the time of all ("this causes wps to be misreported", fairseq/trainer.py).
 #include <algorithm>
 #include <cmath>

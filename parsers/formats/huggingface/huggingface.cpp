@@ -1,4 +1,4 @@
-// huggingface: what the Hugging Face Trainer says besides its bars.
+// huggingface: what the Hugging Face Trainer prints in addition to its bars.
 //
 //   {'loss': 1.6612, 'grad_norm': 0.56, 'learning_rate': 2.1e-06, 'epoch': 0.02}     console
 //   {"loss": 1.6612, "learning_rate": 2.1e-06, "epoch": 0.02, "step": 50}     until 3.0
@@ -95,7 +95,7 @@ bool TrainerEvaluations::see(const Line& line, RunBuilder& out) {
   if (!rate || !(*rate > 0) || !(*rate < 1e12)) return false;
 
   const auto epoch = form == Form::dict ? number_after(line, "'epoch':") : std::nullopt;
-  // The table rounds to three digits what the dict said; each process prints its dict.
+  // The table rounds to three digits what the dict holds; each process prints its dict.
   const bool again =
       key == key_ &&
       (form == Form::table ? std::abs(*rate - rate_) <= 6e-4
@@ -509,9 +509,9 @@ void NotebookBar::give_to(RunDraft& run) const {
   sample.iterations = sample.step - 1;
   if (sample.iterations < 1) return;
   if (elapsed_s > 0) sample.seconds = elapsed_s;
-  // Two decimals: the clock gives a slow one better.
-  constexpr double kFine = 0.25;
-  if (rate >= kFine) {
+  // The rate has two decimals: the clock gives a slow one better.
+  constexpr double kLeastRate = 0.25;  // iterations/s
+  if (rate >= kLeastRate) {
     sample.rate = rate;
     run.log.rate_unit = RateUnit::iterations_per_second;
   }
@@ -650,7 +650,7 @@ double HuggingfaceParser::steps_per_epoch() const {
   return std::abs(whole - by_examples) > 1 ? by_examples : whole;
 }
 
-// The epoch says which step it is, where the log has both totals; else dicts are counted.
+// The epoch gives the step, where the log has both totals; else dicts are counted.
 bool HuggingfaceParser::read_dict(const Line& line, RunBuilder& out) {
   const auto loss = number_after(line, "{'loss':");
   if (!loss) return false;
@@ -685,9 +685,9 @@ bool HuggingfaceParser::read_progress(const TrainerProgress& at, const Line& lin
   if (line.text == last_dict_) return true;  // each process prints it
   last_dict_ = std::string(line.text);
   RunDraft* open = out.open(WorkKind::training);
-  constexpr double kApart_s = 5;  // of processes that print the same step
+  constexpr double kPrintedApart_s = 5;  // of processes that print the same step
   const bool after = open != nullptr && open->last() != nullptr &&
-                     (at.step < open->last()->step || at.elapsed_s < elapsed_s_ - kApart_s);
+                     (at.step < open->last()->step || at.elapsed_s < elapsed_s_ - kPrintedApart_s);
   if (open != nullptr && (after || closing_.said_for(*open))) end_run(out);
   RunDraft& draft = run(line, out);
   draft.log.planned = at.planned;
@@ -730,7 +730,7 @@ bool HuggingfaceParser::read_console(const Line& line, RunBuilder& out) {
     epochs_ = steps_ = per_epoch_ = examples_ = batch_ = resumed_at_ = std::nullopt;
     by_epoch_ = true;
     dicts_ = 0;
-    return false;  // NVIDIA's scripts say so as well
+    return false;  // NVIDIA's scripts print it as well
   }
   if (banner_.see(line)) return true;
   if (read_total(line)) return false;

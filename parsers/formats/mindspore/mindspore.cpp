@@ -257,10 +257,10 @@ struct Mindspore {
     at.iterations = newest > 0 && at.step > newest ? at.step - newest : 1;
     at.time_s = date_time_within(line.text, 40).value_or(kUnknown);
     // Whole milliseconds of one step: too coarse for fast ones, whose clock is the stamp.
-    constexpr double kExact_ms = 100;
+    constexpr double kShortestStep_ms = 100;
     if (printed->of_sink) {
       at.seconds = seconds_of_sink(printed->ms / 1000, at);
-    } else if (printed->ms >= kExact_ms) {
+    } else if (printed->ms >= kShortestStep_ms) {
       at.each_s = printed->ms / 1000;
     } else {
       coarse = true;

@@ -329,14 +329,14 @@ class MllogSamples {
   bool composer_ = false;  ///< the evaluation is Composer's, whose epoch_num counts epochs
 };
 
-/// Beyond this a stated rate is said to differ from the one taken.
-constexpr double kSameRate = 0.02;
+/// Beyond this a notice names a stated rate next to the one taken.
+constexpr double kStatedRateGap = 0.02;
 
 /// Tracked throughputs leave out evaluations and the start, and are of intervals.
-constexpr double kTrackedRate = 0.1;
+constexpr double kTrackedRateGap = 0.1;
 
 /// Where they are further from the rate that epochs of train_samples give, these are no data set.
-constexpr double kTrackedOrder = 0.5;
+constexpr double kTrackedEpochGap = 0.5;
 
 constexpr double kAbsurd = 1e15;  // samples
 
@@ -469,7 +469,7 @@ double MllogSamples::share(const MllogSetting& setting) const {
   return (eval_.value_or(0) - share_origin()) * setting.data_set.value_or(0);
 }
 
-// UNet3D of round 4.0 says how many samples it calls an epoch, and counts them.
+// UNet3D of round 4.0 states how many samples it calls an epoch, and counts them.
 bool MllogSamples::named_by_samples(const MllogSetting& setting) const {
   if (!setting.global_batch || !eval_ || eval_ < epochs_.first()) return false;
   if (const double in_one = setting.epoch_samples.value_or(0); in_one > 1) {
@@ -593,11 +593,11 @@ void MllogSamples::conclude(const MllogSetting& setting, double seconds, std::in
 double MllogSamples::tracked() const {
   const double middle = middle_of(throughputs_);
   const double last = throughputs_.back();
-  return std::abs(last / middle - 1) > kTrackedRate ? middle : last;
+  return std::abs(last / middle - 1) > kTrackedRateGap ? middle : last;
 }
 
 bool MllogSamples::agrees(double rate) const {
-  return throughputs_.empty() || tracked() / rate - 1 < kTrackedOrder;
+  return throughputs_.empty() || tracked() / rate - 1 < kTrackedEpochGap;
 }
 
 // A tracked throughput before run_stop is that of some interval; the one after it is the
@@ -636,9 +636,9 @@ void MllogSamples::conclude_samples(double samples, double tokens, Source from, 
   const double tracked = throughputs_.empty() ? kUnknown : throughputs_.back();
   const double closing = tracked / rate > 0.5 * tokens ? tracked / tokens : tracked;
   const double gap = closing / rate - 1;  // far below: it is one process's
-  if (throughput_line_ > stop_line && gap > -kTrackedOrder) {
+  if (throughput_line_ > stop_line && gap > -kTrackedEpochGap) {
     state(closing, throughput_line_, samples, emit);
-    if (std::abs(gap) <= kSameRate) return;
+    if (std::abs(gap) <= kStatedRateGap) return;
     emit(Note{make_notice(NoticeCode::closing_rate_off_official, throughput_line_,
                           "the log's closing throughput", closing, 100 * std::abs(gap),
                           gap > 0 ? "above" : "below",
@@ -675,8 +675,8 @@ std::string MllogSamples::origin(Source from) const {
 void MllogSamples::compare_with_tracked(double rate, double processes, Emit emit) const {
   if (throughputs_.empty()) return;
   const double gap = tracked() / rate - 1;
-  const bool of_one = std::abs(processes * tracked() / rate - 1) <= kTrackedRate;
-  if (of_one || std::abs(gap) <= kTrackedRate) return;
+  const bool of_one = std::abs(processes * tracked() / rate - 1) <= kTrackedRateGap;
+  if (of_one || std::abs(gap) <= kTrackedRateGap) return;
   emit(Note{make_notice(NoticeCode::closing_rate_off_official, throughput_line_,
                         "the throughput tracked", tracked(), 100 * std::abs(gap),
                         gap > 0 ? "above" : "below", "the rate taken")});
@@ -685,7 +685,7 @@ void MllogSamples::compare_with_tracked(double rate, double processes, Emit emit
 void MllogSamples::compare_with_script(Emit emit) const {
   if (!rate_ || !script_rate_ || !(*script_rate_ > 0)) return;
   const double gap = *script_rate_ / *rate_ - 1;
-  if (std::abs(gap) <= kSameRate) return;
+  if (std::abs(gap) <= kStatedRateGap) return;
   emit(Note{make_notice(NoticeCode::closing_rate_off_official, script_line_,
                         "the script's own closing rate", *script_rate_, 100 * std::abs(gap),
                         gap > 0 ? "above" : "below",

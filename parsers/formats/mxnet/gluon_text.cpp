@@ -189,8 +189,8 @@ GluonArguments gluon_arguments(const Line& line) {
   out.all = count(" total_batch_size=");
   out.batch = count(" batch_size=");
   if (!out.batch) out.batch = count("(batch_size=");
-  // XLNet's scripts divide their batch among as many GPUs as "gpu=" says; elsewhere that is a GPU's
-  // number.
+  // XLNet's scripts divide their batch among as many GPUs as "gpu=" states; elsewhere that is a
+  // GPU's number.
   const auto gpus_used = has("='xlnet_") ? count(" gpu=") : std::nullopt;
   if (gpus_used && out.batch) {
     out.divided = true;

@@ -13,7 +13,7 @@
 //
 // A batch is an optimizer step. The counter starts again with each epoch. Speed is what the process
 // that prints it trains, on all of its devices: with several workers, or several printing ranks, it
-// is not the job's, which is said. Scripts that hand Speedometer the batch of all workers (NVIDIA's
+// is not the job's: a notice. Scripts that hand Speedometer the batch of all workers (NVIDIA's
 // for MLPerf) are printed by their stamps: Speed times the time of a batch is several times
 // batch_size.
 #include <algorithm>

@@ -132,7 +132,7 @@ std::optional<double> grouped_number(Cursor cursor) {
   return to_double(digits);
 }
 
-// What trainers after the manner of llm.c and nanoGPT say of their batch, most of it in tokens.
+// What trainers after the manner of llm.c and nanoGPT print of their batch, most of it in tokens.
 
 /// Words of the lines that state it, some of them in the source that a trainer prints.
 constexpr std::string_view kBatchOfAll = "# batch size, in sequences, across all devices";
@@ -157,7 +157,7 @@ struct TokenBatch {
   std::optional<std::int64_t> tokens;  ///< of one step of the job
   std::optional<std::int64_t> length, micro, world;
   /// nanoGPT divides its gradient_accumulation_steps by the processes, where older ones of it do
-  /// not: what the log says of the accumulation is not that of one GPU.
+  /// not: the accumulation that the log states is not that of one GPU.
   bool of_all_processes = false;
   std::int64_t source_line = 0;  ///< of the printed source that states the batch; 0 = none
 
@@ -294,8 +294,8 @@ void TokenBatch::read_nanochat(const Line& line) {
   world = pass / (*micro * *length);
 }
 
-// modded-nanogpt's source: settings whose comments say what they count, the loader of its track 3,
-// whose batch is one of tokens, and that of 2025, which gives each process one long sequence:
+// modded-nanogpt's source: settings whose comments state what they count, the loader of its track
+// 3, whose batch is one of tokens, and that of 2025, which gives each process one long sequence:
 //   train_seq_len = 48*1024 # FlexAttention sequence length
 //   assert world_size == 8 # this code is designed for 8xH100
 //   train_loader = distributed_data_generator(args.train_files, world_size * args.train_seq_len,...
@@ -357,7 +357,7 @@ void TokenBatch::add_to(Facts& facts) const {
   }
 }
 
-/// "step:1000/9536 train_loss:4.1 train_time:282155ms step_avg:285.01ms", what it says.
+/// "step:1000/9536 train_loss:4.1 train_time:282155ms step_avg:285.01ms", what it states.
 struct TimedStep {
   std::int64_t step = 0, planned = 0;
   double clock_s = 0;

@@ -59,7 +59,7 @@ struct PaddleSpeedLine {
 
 // What stands after `key`; nothing where no number does.
 std::optional<PaddleSpeed> paddle_speed_after(const Line& line, std::string_view key) {
-  constexpr double kRough = 0.02;
+  constexpr double kMostRounding = 0.02;  // half a last digit, as a share of the value
   Cursor cursor(line);
   if (!cursor.skip_past(key)) return std::nullopt;
   cursor.blanks();
@@ -69,7 +69,7 @@ std::optional<PaddleSpeed> paddle_speed_after(const Line& line, std::string_view
   const auto digits = line.text.substr(begin, cursor.at() - begin);
   const auto dot = digits.find('.');
   const auto decimals = dot == std::string_view::npos ? 0 : digits.size() - dot - 1;
-  if (0.5 * std::pow(10.0, -static_cast<double>(decimals)) > kRough * *value) {
+  if (0.5 * std::pow(10.0, -static_cast<double>(decimals)) > kMostRounding * *value) {
     return PaddleSpeed{kUnknown, true};
   }
   return PaddleSpeed{*value, false};

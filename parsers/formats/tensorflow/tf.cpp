@@ -35,15 +35,15 @@ class TfSeries {
   [[nodiscard]] RunDraft* find(Kind kind) const { return runs_[static_cast<std::size_t>(kind)]; }
   /// Some line of a step was seen.
   [[nodiscard]] bool begun() const { return best() != nullptr; }
-  /// A loss that is no number, said after the run: of every series that has records.
+  /// A loss that is no number, printed after the run: of every series that has records.
   void set_loss(double loss, std::int64_t line);
 
-  /// What is said about the whole run; it becomes a run itself where no line of a step stands.
+  /// What is stated of the whole run; it becomes a run itself where no line of a step stands.
   RunDraft& statements(std::int64_t line, RunBuilder& out);
-  /// Null if nothing was said.
+  /// Null if nothing was stated.
   [[nodiscard]] RunDraft* statements() const { return statements_; }
 
-  /// The run ends: all series but the best are discarded, which takes over what was said. Null if
+  /// The run ends: all series but the best are discarded, which takes over what was stated. Null if
   /// there was nothing. `samples`: NVIDIA's lines are of single iterations, so that a closing mean
   /// is better than they are.
   RunDraft* end(bool samples);
@@ -238,7 +238,7 @@ void TfRates::put_waiting(const DraftAt& draft) {
 void TfRates::end(const DraftAt& draft) {
   put_waiting(draft);
   if (first_.set) {
-    waiting_ = first_;  // a single line: nothing says how many steps it covers
+    waiting_ = first_;  // a single line: how many steps it covers is not known
     first_ = {};
     waiting_.time_s = time_s_ = kUnknown;
     put_waiting(draft);
@@ -252,7 +252,7 @@ constexpr std::string_view kLeftOut = "Skipping time record for ";
 constexpr std::string_view kOptions = "***** Configuaration *****";
 constexpr std::string_view kPlanned = "  num_train_steps: ";
 constexpr std::string_view kBatch = "  Batch size = ", kMicroSteps = "  num_accumulation_steps: ";
-// Horovod's processes each see one GPU of their node.
+// One GPU of its node is visible to each of Horovod's processes.
 constexpr std::string_view kHorovod = "'_session_config': gpu_options {";
 constexpr std::string_view kAnchors[] = {"global_step/sec: ",
                                          "examples/sec: ",
@@ -525,7 +525,7 @@ void TfParser::read_loss_step(const TfMessage& message, const Line& said, RunBui
   if (newest == nullptr) headless_s_ = sample.seconds;
   const bool copy = newest != nullptr && target.count() == 1 && newest->step == sample.step;
   if (newest == nullptr || copy) sample.seconds = kUnknown;
-  // train_and_evaluate() says "Loss for final step" of every round; the next one has begun.
+  // train_and_evaluate() prints "Loss for final step" of every round; the next one has begun.
   if (RunDraft* before = series_.statements();
       before != nullptr && !before->log.summary && sample.step > loss_step_) {
     before->ended_well = false;
@@ -549,7 +549,7 @@ void TfParser::read_loss_step(const TfMessage& message, const Line& said, RunBui
 }
 
 // On a TPU the loss line stands before the rates of its interval: they are its own where
-// global_step/sec is what the loss line's seconds say.
+// global_step/sec is that of the loss line's seconds.
 void TfParser::read_examples_rate(double rate, const Line& line) {
   constexpr double kRateRatioGap = 1e-3;
   step_examples_ = rate;

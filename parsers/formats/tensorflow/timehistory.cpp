@@ -73,10 +73,10 @@ struct TimeHistory {
     if (!batch && whole >= 1 && whole == std::floor(batch_high + 1e-9) && whole <= 1e12) {
       batch = static_cast<std::int64_t>(whole);
     }
-    constexpr double kFine = 0.005;
-    if (batch) {  // the rate has more digits than the seconds
+    constexpr double kMostRounding = 0.005;  // of the seconds, as a share
+    if (batch) {                             // the rate has more digits than the seconds
       at.seconds = steps * static_cast<double>(*batch) / at.rate;
-    } else if (seconds_half <= kFine * seconds) {
+    } else if (seconds_half <= kMostRounding * seconds) {
       at.seconds = seconds;
     }
     at.time_s = stamp(line);

@@ -934,22 +934,22 @@ void TqdmParser::discard_epochs() {
 // The log has the tail of a bar alone, whose rates are far from the mean that the bar states at its
 // end, as where much of its time is in its last steps: the mean is of all of it.
 void TqdmParser::join_tail(RunDraft& draft) {
-  constexpr double kApart = 2;  // times
+  constexpr double kMeanRateFactor = 2;  // times; less is how rates scatter
   const auto& records = draft.records();
   const bool leapt = draft.log.rate_unit == RateUnit::unknown;  // where the run was resumed
   if (records.size() < 2 || leapt) return;
   const Record& last = records.back();
   const double before = records[records.size() - 2].printed_rate / last.printed_rate;
   const bool is_tail = 2 * records.front().step > last.step && draft.log.planned == last.step;
-  if (is_tail && std::max(before, 1 / before) >= kApart) draft.join_records_after(0);
+  if (is_tail && std::max(before, 1 / before) >= kMeanRateFactor) draft.join_records_after(0);
 }
 
 void TqdmParser::finish(RunBuilder& out) {
   discard_epochs();
   settle_closing(std::numeric_limits<std::int64_t>::max());
-  constexpr std::int64_t kFewTimers = 2;  // DeepSpeed's lines: a clock needs two
-  const bool progress = progress_lines_ && timer_lines_ < kFewTimers;
-  if (epoch_.run != nullptr && timer_lines_ >= kFewTimers) {
+  constexpr std::int64_t kTimersForAClock = 2;  // DeepSpeed's lines: a clock needs two
+  const bool progress = progress_lines_ && timer_lines_ < kTimersForAClock;
+  if (epoch_.run != nullptr && timer_lines_ >= kTimersForAClock) {
     epoch_.run->discard = true;
     named_training_ = false;
   }
@@ -974,12 +974,13 @@ void TqdmParser::finish(RunBuilder& out) {
                                             "the batches of the validation"));
   }
   if (const Record* last = draft.last(); last != nullptr && !std::isnan(last->time_s)) {
-    // Seconds of a step, steps: "Training: 10/10 [12:30, 75.00s/it]" may count epochs
+    // Seconds from which a step may be an epoch, steps up to which: "Training: 10/10
+    // [12:30, 75.00s/it]" may count epochs
     // (quoted/tqdm.does_not_take_the_epochs_around_a_bar_without_a_name_for_its_iterations.3).
-    constexpr double kLongStep = 20, kFewSteps = 100;
+    constexpr double kEpochSeconds = 20, kMostEpochs = 100;
     const auto steps = static_cast<double>(last->step);
     draft.log.totals.iterations = last->step;
-    if (!trainer_evidence_ && steps <= kFewSteps && last->time_s >= kLongStep * steps) {
+    if (!trainer_evidence_ && steps <= kMostEpochs && last->time_s >= kEpochSeconds * steps) {
       draft.log.notices.push_back(make_notice(NoticeCode::bar_may_count_epochs, last->line,
                                               std::llround(last->time_s / steps)));
     }

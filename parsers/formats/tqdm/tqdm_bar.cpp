@@ -598,10 +598,11 @@ std::optional<BegunEpoch> epoch_that_begins(std::string_view line) {
 
 namespace {
 
-constexpr double kNew = 0.3;  ///< tqdm's default `smoothing`: the weight of the newest value
-constexpr double kOld = 1 - kNew;
+constexpr double kNewestWeight =
+    0.3;  ///< tqdm's default `smoothing`: the weight of the newest value
+constexpr double kOlderWeight = 1 - kNewestWeight;
 /// Less than tqdm's default `mininterval` of 0.1 s by what steps differ: no update draws so soon.
-constexpr double kShortest_s = 0.09;
+constexpr double kShortestRedraw_s = 0.09;
 
 }  // namespace
 
@@ -636,7 +637,7 @@ BarSeconds BarTimes::see(std::int64_t done, double rate, double elapsed_s) {
   }
   if (!known || done < done_) return kNoBarSeconds;
   const auto more = static_cast<double>(done - done_);
-  const bool too_soon = more / rate < kShortest_s;
+  const bool too_soon = more / rate < kShortestRedraw_s;
   if (done == done_ || (rate == rate_ && too_soon)) {
     return std::isnan(rate_) ? kNoBarSeconds : at(done, more / rate_);
   }
@@ -645,13 +646,14 @@ BarSeconds BarTimes::see(std::int64_t done, double rate, double elapsed_s) {
     seconds_ = more / rate_;
     headless_ = false;
   }
-  iterations_ = kNew * more + kOld * iterations_;
+  iterations_ = kNewestWeight * more + kOlderWeight * iterations_;
   const double seconds = iterations_ / rate;
-  two_means_s_ += (seconds - kOld * seconds_) / kNew;
+  two_means_s_ += (seconds - kOlderWeight * seconds_) / kNewestWeight;
   seconds_ = seconds;
   const double interval = 1 / rate;
   mean_of_times_s_ +=
-      more * (std::isnan(interval_) ? interval : (interval - kOld * interval_) / kNew);
+      more *
+      (std::isnan(interval_) ? interval : (interval - kOlderWeight * interval_) / kNewestWeight);
   interval_ = interval;
   newest_interval_s_ += more * interval;
   done_ = done;

@@ -134,10 +134,10 @@ void inherit(RunDraft& first, const RunDraft& copy) {
 // Ranks without labels, whose output was written one after the other: the same counters at the same
 // seconds. Only the first copy stays. Bars of a few seconds may be alike by chance.
 void UnnamedBars::discard_copies() {
-  constexpr double kLongEnough = 10;  // seconds
+  constexpr double kShortestCopy_s = 10;
   for (std::size_t i = 0; i < bars_.size(); ++i) {
     RunDraft& first = *bars_[i].draft;
-    if (first.discard || bars_[i].elapsed_s < kLongEnough) continue;
+    if (first.discard || bars_[i].elapsed_s < kShortestCopy_s) continue;
     std::int64_t copies = 0;
     for (std::size_t k = i + 1; k < bars_.size(); ++k) {
       RunDraft& other = *bars_[k].draft;
@@ -162,12 +162,12 @@ void UnnamedBars::discard_copies() {
 // (quoted/tqdm.says_that_a_long_bar_of_another_name_was_not_taken).
 void UnnamedBars::report_other(RunBuilder& out) const {
   constexpr double kEvidenceSeconds = 30;  // a shorter bar may be of any loop
-  constexpr std::size_t kName = 60;        // bytes of the notice
+  constexpr std::size_t kShownBytes = 60;  // bytes of the notice
   if (longest_other_.elapsed_s < kEvidenceSeconds || !out.drafts().empty()) return;
   const std::int64_t line = longest_other_.line;
   out.extra(WorkKind::training, line)
-      .log.notices.push_back(
-          make_notice(NoticeCode::no_bar_of_training, line, longest_other_.name.substr(0, kName)));
+      .log.notices.push_back(make_notice(NoticeCode::no_bar_of_training, line,
+                                         longest_other_.name.substr(0, kShownBytes)));
 }
 
 // A bar without a name is any loop (tokenizing, downloading) until some line shows a training
