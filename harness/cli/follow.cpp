@@ -83,7 +83,7 @@ class Follower {
     std::string text;
     Style style = Style::yellow;
   };
-  /// Takes what is new; returns what happened to it besides.
+  /// Takes what is new; returns what else happened to it.
   std::vector<Event> step();
   [[nodiscard]] bool over() const { return over_; }
   [[nodiscard]] std::string line() const;
@@ -169,7 +169,7 @@ void Follower::look_for_trouble() {
   report(text, Style::red);
 }
 
-// A run that has said that it is done does not stall.
+// A run that has printed its end does not stall.
 void Follower::look_for_stall() {
   const Quiet quiet{seconds_since(last_byte_), longest_quiet_s_, deleted_at_.has_value()};
   if (stalled_ || !any_ || !is_stalled(quiet, options_->stall_after_s)) return;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,6 +38,14 @@ struct Inputs {
   std::vector<Error> errors;          ///< paths that do not exist, folders without a log, archives
   std::vector<std::string> left_out;  ///< whole sentences: logs below a folder that are copies
 };
+
+/// A log of one rank by the words of its path alone: "rank.3/stdout", "train_rank3.log",
+/// "attempt_0/3/stderr.log", "workerlog.3", "phase1_log.3".
+struct RankFile {
+  std::string job;  ///< equal for all files of a job: the path without what differs between them
+  std::int64_t rank = 0;
+};
+[[nodiscard]] std::optional<RankFile> rank_file(const std::string& path);
 
 /// Files stand for themselves whatever their name. Folders are searched for files whose name ends
 /// in .log .txt .out .err .json .jsonl or .stdout, also with .gz or .zst appended; hidden ones and,

@@ -130,7 +130,7 @@ void print_single(Console& console, const Cell& cell, const std::string& title,
   }
 }
 
-// Columns that say the same for every trial go into the line above the table.
+// Columns that are equal for every trial go into the line above the table.
 void print_trials(Console& console, const Cell& cell, const ViewOptions& options) {
   const std::string unit(unit_of(cell));
   Table table{{{"trial", true},
@@ -308,7 +308,7 @@ void print_cells(Console& console, const CellSource& cells) {
                    {"log"}});
   bool log_in_cell = false, failed = false;
   ShownNames names;
-  std::set<std::string> formulas, sources;  // of FLOPs, of memory: said below the table
+  std::set<std::string> formulas, sources;  // of FLOPs, of memory: named below the table
   // Of very many cells the cores share the making of rows.
   constexpr std::size_t kBlock = 64, kBlocks = 32, kLeastBlocks = 4;
   bool with_logs = false;

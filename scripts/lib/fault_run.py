@@ -67,7 +67,7 @@ def read_journal(run):
             try:
                 records.append(json.loads(line))
             except ValueError:
-                pass  # torn: the harness says so and drops it
+                pass  # torn: the harness reports it and drops it
     return records
 
 
@@ -134,7 +134,7 @@ class Sweep:
         # A note is folded at 100 columns; its further lines are indented.
         return path.read_text(errors="replace").replace("\n  ", " ") if path.exists() else ""
 
-    # What the journal and the result say -----------------------------------------------------
+    # What the journal and the result hold ----------------------------------------------------
     def finished(self, covered_only=True):
         """Folders of attempts with an end in the journal, by (cell, trial, attempt)."""
         # A key with characters that a folder must not have stands in another folder.

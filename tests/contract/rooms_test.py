@@ -1,4 +1,4 @@
-"""The rooms of the source tree: which folder may include which. Reads every #include.
+"""The rooms of the source tree: which folder may include which, and that no code asks for a launcher by its name.
 
 usage: rooms_test.py BERTBENCH SOURCE
 """
@@ -25,6 +25,7 @@ workloads/bert/train
 TREES = ["parsers", "reports", "harness", "workloads"]
 # Programs that measure single parts; nothing includes them.
 BENCHES = ["parsers/bench", "workloads/kernels"]
+BY_NAME = re.compile(r'launcher[\w.>*-]* [=!]= "')
 
 
 def floor_of(folder):
@@ -46,7 +47,10 @@ def problems(source):
             if floor_of(folder) is None:
                 found.append(f"{name}: lies in no folder of the list in tests/contract/rooms_test.py")
                 continue
-            for target in re.findall(r'^#include "([^"]+)"', path.read_text(), re.M):
+            text = path.read_text()
+            if name.startswith("harness/") and BY_NAME.search(text):
+                found.append(f"{name}: compares the name of a launcher: what differs is a field of Launcher")
+            for target in re.findall(r'^#include "([^"]+)"', text, re.M):
                 if not (source / target).exists():
                     continue  # generated
                 other = str(pathlib.PurePosixPath(target).parent)

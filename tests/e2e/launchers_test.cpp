@@ -143,6 +143,25 @@ TEST_F(OneConfigEverywhere, Ssh) {
   sweep({"ssh", {"--launcher", "ssh"}});
 }
 
+TEST_F(OneConfigEverywhere, APreflightAsksEachNodeAndEachPair) {
+  if (!ssh_->missing().empty()) GTEST_SKIP() << ssh_->missing();
+  const auto trainers = fs::path(kBertTrain).parent_path().string();
+  setenv("PATH", (trainers + ":" + getenv("PATH")).c_str(), 1);
+  const auto ran = folder_->bertbench({"doctor", "--launcher", "ssh", "--set",
+                                       R"(hosts=["127.0.0.1","127.0.0.2"])", "--set",
+                                       "ssh.config_file=" + ssh_->client_config(), "--json"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  const json preflight = json::parse(ran.out).at("preflight");
+  EXPECT_EQ(preflight["unread"], json::array());
+  EXPECT_EQ(preflight["silent"], json::array());
+  ASSERT_EQ(preflight["nodes"].size(), 2U) << preflight;
+  EXPECT_GT(preflight["nodes"][1].value("gflops", 0.0), 0);
+  EXPECT_EQ(preflight["emulated"], true);
+  EXPECT_FALSE(preflight.contains("pairs_problem")) << preflight;
+  ASSERT_EQ(preflight.value("pairs", json::array()).size(), 1U) << preflight;
+  EXPECT_GT(preflight["pairs"][0].value("gb_s", 0.0), 0) << preflight;
+}
+
 TEST_F(OneConfigEverywhere, SlurmJobs) {
   if (!slurm_->missing().empty()) GTEST_SKIP() << slurm_->missing();
   sweep({"slurm", {"--launcher", "slurm"}});

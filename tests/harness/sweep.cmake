@@ -32,13 +32,13 @@ bb_add_test(slurm_test WHOLE LOCK cluster COST 300 TIMEOUT 1200 LABELS slurm LIB
   SOURCES sweep/launchers_injection_test.cpp sweep/launchers_slurm_test.cpp
     sweep/slurm_cluster.cpp sweep/ssh_server.cpp sweep/whole_main.cpp)
 target_compile_definitions(slurm_test PRIVATE BB_FAKE_TRAINER="$<TARGET_FILE:fake_trainer>"
-  BB_INJECTED_LAUNCHERS="slurm")
+  BB_INJECTED_LAUNCHERS_HAVE_A_QUEUE=true)
 add_dependencies(slurm_test fake_trainer)
-# The same texts under the launchers that need no cluster, so that no other test waits for it.
+# The same texts under the launchers without a queue, so that no other test waits for the cluster.
 bb_add_test(injection_test TIMEOUT 600 COST 100 LIBS bb::sweep bb::reports bb::parsers bb::core fmt::fmt
   SOURCES sweep/launchers_injection_test.cpp sweep/slurm_cluster.cpp sweep/ssh_server.cpp)
 target_compile_definitions(injection_test PRIVATE BB_FAKE_TRAINER="$<TARGET_FILE:fake_trainer>"
-  BB_INJECTED_LAUNCHERS="local,mpi,ssh")
+  BB_INJECTED_LAUNCHERS_HAVE_A_QUEUE=false)
 add_dependencies(injection_test fake_trainer)
 
 if(TARGET bertbench)
@@ -46,12 +46,6 @@ if(TARGET bertbench)
     target_compile_definitions(${test} PRIVATE BB_BERTBENCH="$<TARGET_FILE:bertbench>")
     add_dependencies(${test} bertbench)
   endforeach()
-endif()
-
-# A preflight measures pairs of nodes by it.
-if(TARGET bert_train)
-  target_compile_definitions(launchers_test PRIVATE BB_BERT_TRAIN="$<TARGET_FILE:bert_train>")
-  add_dependencies(launchers_test bert_train)
 endif()
 
 # Needs the real trainer: two ranks train for a few steps.

@@ -225,7 +225,7 @@ CommandRun declare(CommandLine& line) {
                 "throughput, gpus, batch_size, speedup, ... or ignore.");
   line.add_list(
       "--fact", options->facts, "ROLE=VALUE",
-      "What no column says: batch_size=64, accumulation=4, sequence_length=128, "
+      "What no column states: batch_size=64, accumulation=4, sequence_length=128, "
       "model=bert-large, peak_tflops=312; corrected_time=1.034 is measured over calculated "
       "time.");
   line.add_flag("--all", options->all, "List every cell that was checked, not only findings.");
@@ -260,7 +260,7 @@ extern const Command entry{
     "to "
     "them do. truncated: only if digits were cut off; a warning. impossible: nothing fits; the "
     "cell "
-    "to blame may be an input, and what it should be is said. Base rows are found per "
+    "to blame may be an input, and its right value is then named. Base rows are found per "
     "configuration.",
     kExamples,
     kStatuses,

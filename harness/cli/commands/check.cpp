@@ -28,6 +28,7 @@
 #include "harness/sweep/config/hosts.h"
 #include "harness/sweep/execute/runner.h"
 #include "harness/sweep/journal/journal.h"
+#include "harness/sweep/plan/launcher.h"
 #include "harness/sweep/plan/pair_stopping.h"
 #include "harness/sweep/plan/placement.h"
 #include "harness/sweep/plan/plan.h"
@@ -96,16 +97,27 @@ std::string fresh_folder(const std::string& result) {
   }
 }
 
+bool takes_hosts(const Launcher& launcher) { return launcher.hosts == RankHosts::configured; }
+
+/// "mpi or ssh"
+std::string launchers_with_hosts() {
+  std::vector<std::string_view> names;
+  for (const Launcher* launcher : all_launchers()) {
+    if (takes_hosts(*launcher)) names.push_back(launcher->name);
+  }
+  return fmt::format("{}", fmt::join(names, " or "));
+}
+
 /// The hosts that the configuration of a run gave a cell of so many nodes; none where its launcher
 /// takes none.
 std::vector<std::string> configured_hosts(const std::string& run_folder, std::int64_t nodes) {
   const auto text = read_text((fs::path(run_folder) / "sweep.json").string());
   const auto json = nlohmann::json::parse(text.value_or(""), nullptr, false);
   if (!json.is_object()) return {};
-  const auto launcher = json.find("launcher"), hosts = json.find("hosts");
-  const bool takes_hosts =
-      launcher != json.end() && (*launcher == "ssh" || *launcher == "mpi") && hosts != json.end();
-  if (!takes_hosts || !hosts->is_array()) return {};
+  const auto named = json.find("launcher"), hosts = json.find("hosts");
+  if (named == json.end() || !named->is_string() || hosts == json.end()) return {};
+  const auto launcher = find_launcher(named->get_ref<const std::string&>());
+  if (!launcher || !takes_hosts(**launcher) || !hosts->is_array()) return {};
   Hostfile known;
   for (const auto& host : *hosts) {
     if (std::ssize(known.hosts) >= nodes || !host.is_string()) continue;
@@ -117,7 +129,7 @@ std::vector<std::string> configured_hosts(const std::string& run_folder, std::in
 
 /// Names of the nodes that a cell of this run folder was measured on, each once, sorted: those that
 /// Slurm gave its trials (a file next to each log), else those of the configuration. Empty where
-/// they are not known. What a file says is no more than names.
+/// they are not known. Only names are taken from a file.
 std::vector<std::string> nodes_of(const Cell& cell, const std::string& run_folder) {
   std::vector<std::string> out;
   for (const Trial& trial : cell.trials) {
@@ -135,11 +147,16 @@ std::vector<std::string> nodes_of(const Cell& cell, const std::string& run_folde
 /// --confirm-hosts and --confirm-elsewhere. `used`: nodes that the flagged cells ran on.
 Result<void> place_rerun(SweepConfig& config, std::vector<std::string> used,
                          const ConfirmOptions& options) {
+  if (options.hosts.empty() && !options.elsewhere) return {};
+  const auto found = find_launcher(config.launcher);
+  if (!found) return tl::unexpected(found.error());
+  const Launcher& launcher = **found;
   if (!options.hosts.empty()) {
-    if (config.launcher != "ssh" && config.launcher != "mpi") {
+    if (!takes_hosts(launcher)) {
       return fail("--confirm-hosts", fmt::format("launcher {} takes no hosts", config.launcher),
-                  config.launcher == "slurm" ? "give --confirm-elsewhere: Slurm chooses the nodes"
-                                             : "ssh and mpi do (--confirm-set launcher=ssh)");
+                  launcher.avoid ? "give --confirm-elsewhere: a queue chooses the nodes"
+                                 : fmt::format("choose one that does: --confirm-set launcher={}",
+                                               launchers_with_hosts()));
     }
     std::error_code ignored;
     Hostfile named;
@@ -159,12 +176,13 @@ Result<void> place_rerun(SweepConfig& config, std::vector<std::string> used,
     config.slots = std::move(named.slots);
   }
   if (!options.elsewhere) return {};
-  if (config.launcher != "slurm") {
-    return fail("--confirm-elsewhere",
-                fmt::format("asks Slurm for other nodes; the launcher is {}", config.launcher),
-                "name them: --confirm-hosts");
+  if (!launcher.avoid) {
+    return fail(
+        "--confirm-elsewhere",
+        fmt::format("asks a queue for other nodes, and launcher {} has none", config.launcher),
+        "name them: --confirm-hosts");
   }
-  if (std::getenv("SLURM_JOB_ID") != nullptr) {
+  if (!launcher.queue()) {
     return fail("--confirm-elsewhere", "this allocation has no other nodes",
                 "run the check outside an allocation");
   }
@@ -174,14 +192,7 @@ Result<void> place_rerun(SweepConfig& config, std::vector<std::string> used,
   }
   std::ranges::sort(used);
   used.erase(std::unique(used.begin(), used.end()), used.end());
-  auto& args = config.slurm.args;
-  const auto excluded =
-      std::ranges::find_if(args, [](const auto& arg) { return arg.starts_with("--exclude="); });
-  if (excluded == args.end()) {
-    args.push_back(fmt::format("--exclude={}", fmt::join(used, ",")));
-  } else {
-    *excluded += fmt::format(",{}", fmt::join(used, ","));
-  }
+  launcher.avoid(config, used);
   return {};
 }
 
@@ -423,7 +434,7 @@ std::string shared(const CellVerdict& cell) {
 }
 
 // Why each cell is not just a pass. What holds for many cells alike (another driver, a model that
-// was not run) is said once: the table above names them all.
+// was not run) is printed once: the table above names them all.
 void print_reasons(Console& console, const GateReport& report) {
   const auto groups = in_groups(report.cells, [](const CellVerdict& cell) {
     return std::pair(verdict_text(cell), shared(cell));
@@ -481,7 +492,7 @@ void print_cautions(Console& console, const GateReport& report, const GateOption
   }
 }
 
-// What the numbers of the table are, for who sees it the first time.
+// What the numbers of the table are, for a first reader.
 constexpr std::string_view kLegend =
     "\nbaseline, now: median rate; n: trials of baseline+now; p slower: exact\n"
     "one-sided Mann-Whitney, after Holm over all cells compared. A regression is a\n"
@@ -688,7 +699,7 @@ Result<void> check_usage(const Options& options) {
   const ConfirmOptions& confirm = options.confirm;
   if (confirm.config.empty() && (confirm.elsewhere || !confirm.hosts.empty())) {
     return fail(confirm.elsewhere ? "--confirm-elsewhere" : "--confirm-hosts",
-                "says where --confirm measures", "give --confirm CONFIG");
+                "chooses where --confirm measures", "give --confirm CONFIG");
   }
   if (confirm.elsewhere && !confirm.hosts.empty()) {
     return fail("--confirm-elsewhere", "Slurm chooses the nodes, --confirm-hosts names them",
@@ -707,7 +718,7 @@ Result<void> check_usage(const Options& options) {
 }
 
 // Fractions that differ by less are one: "1.3%" is 1.3 / 100, which is not the double 0.013.
-constexpr double kSameShare = 1e-12;
+constexpr double kShareGap = 1e-12;
 
 // A run whose pairs end by a rule is judged by that rule alone.
 Result<void> fits_rule(const Options& options, const StoppingRule& rule) {
@@ -717,7 +728,7 @@ Result<void> fits_rule(const Options& options, const StoppingRule& rule) {
                 fmt::format("the run ends its pairs by what they show against '{}'", rule.base),
                 "give --paired " + rule.base);
   }
-  const auto same = [](double a, double b) { return std::abs(a - b) < kSameShare; };
+  const auto same = [](double a, double b) { return std::abs(a - b) < kShareGap; };
   if (same(options.gate.floor, rule.floor) && same(options.gate.alpha, rule.alpha)) return {};
   return fail(where,
               fmt::format("the run ends its pairs by a floor of {:g} and alpha {:g}", rule.floor,
@@ -863,7 +874,7 @@ CommandRun declare(CommandLine& line) {
   line.add_flag("--allow-missing", gate.allow_missing,
                 "A cell of the baseline that was not measured is no failure.");
   line.add_flag("--accept-inconclusive", gate.accept_inconclusive,
-                "Too few trials to tell is no failure.");
+                "Too few trials to decide are no failure.");
   line.add_text(
       "--waive", options->waive, "FILE",
       "Losses that are accepted: a JSON file of cells, limits, reasons and expiry. They are "
@@ -903,7 +914,7 @@ constexpr ExitCodeRow kStatuses[] = {
     {ExitCode::good, "no cell became slower, larger, another training, or fails more often"},
     {ExitCode::regression, "a regression, or a missing cell without --allow-missing"},
     {ExitCode::usage},
-    {ExitCode::inconclusive, "a cell has too few trials to tell"},
+    {ExitCode::inconclusive, "a cell has too few trials to decide"},
     {ExitCode::not_comparable, "nothing was compared, or a cell in another context"},
     {ExitCode::nothing_read}};
 

@@ -104,7 +104,7 @@ void print(Console& console, const Options& options, const std::vector<CellCompa
   });
   console.print(fmt::format("A  {}\nB  {}\n\n", escape_for_terminal(options.a),
                             escape_for_terminal(options.b)));
-  // Remarks are said below, once for all cells that share one.
+  // Remarks stand below, once for all cells that share one.
   const Table table = comparison_table(cells, Remarks::left_out);
   TextTableOptions look;
   look.most_columns = console.most_columns();
@@ -459,8 +459,9 @@ extern const Command entry{
     "compare",
     "two results side by side, or one and published values",
     "A B | A --published NAME",
-    "The trial is the unit of replication. With fewer than four trials a side no test can tell a "
-    "difference from noise, and the table says ~. For a verdict and an exit status use `check`. "
+    "The trial is the unit of replication. With fewer than four trials a side no test can separate "
+    "a "
+    "difference from noise, and the table shows ~. For a verdict and an exit status use `check`. "
     "Published values are matched by the facts of the work that both state; what one side does not "
     "state, and frameworks and GPUs that differ, are named.",
     kExamples,

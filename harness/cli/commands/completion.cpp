@@ -1,4 +1,4 @@
-// bertbench completion: what shells complete, and the manual page, out of what --help says.
+// bertbench completion: what shells complete, and the manual page, out of what --help prints.
 #include <fmt/format.h>
 
 #include <memory>
@@ -255,7 +255,7 @@ extern const Command entry{"completion",
                            "SHELL",
                            "Prints a script that completes commands, options and the names that "
                            "options take, made of what "
-                           "--help says, or with man a page for `man`, which holds every --help.",
+                           "--help prints, or with man a page for `man`, which holds every --help.",
                            kExamples,
                            kStatuses,
                            declare};

@@ -275,7 +275,7 @@ extern const Command entry{
     "what would spoil a measurement, here or on every node",
     "",
     "Looks at frequency governor, load, cores, clocks, GPUs in use, disk space and launchers, and "
-    "says what to do. It measures and changes nothing; findings alter the exit status only with "
+    "advises what to do. It measures and changes nothing; findings alter the exit status only with "
     "--strict.\n"
     "With --launcher a preflight: bertbench, which every node must have under the same path, "
     "measures "

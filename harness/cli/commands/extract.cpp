@@ -177,7 +177,7 @@ std::optional<std::vector<RunLog>> read_chain(const std::vector<ChainPart>& part
 // What decides whether a measured run goes on from another. Threads may ask side by side.
 RunSpan restart_span(const MeasuredLog& measured, const RunLog& log, const Input& input) {
   // Logs that were named belong together; those of a folder with those of the same folder. What
-  // stdin held is gone, and a tree that numbers its trials says itself what a trial is.
+  // stdin held is gone, and a tree that numbers its trials shows what a trial is.
   std::string group = input.named ? "" : std::filesystem::path(log.path).parent_path().string();
   group += '\n' + measured.identity.framework.value_or("") + '\n' + measured.identity.key();
   RunSpan span = span_of(log, group);
@@ -394,7 +394,7 @@ Result<void> check_options(const Options& options, const DescribedFormat* user_f
   return {};
 }
 
-// What decides a result besides its logs: shards merge only if these are equal.
+// What decides a result in addition to its logs: shards merge only if these are equal.
 std::map<std::string, std::string> deciding(const Options& options) {
   std::map<std::string, std::string> out = facts_as_options(options.facts);
   const auto put = [&](const char* key, const std::string& value) {
@@ -483,8 +483,8 @@ void apply_to(Trial& trial, const Identity& identity, std::optional<DlperfWindow
   if (!speed.speed) return trial.estimator.clear();
   trial.estimator = speed.estimator;
   trial.estimators[trial.estimator] = *speed.speed;
-  constexpr double kWorthSaying = 0.005;
-  if (own && std::abs(*own / *speed.speed - 1) > kWorthSaying) {
+  constexpr double kLeastNoticeGap = 0.005;  // share of the rate
+  if (own && std::abs(*own / *speed.speed - 1) > kLeastNoticeGap) {
     trial.notices.push_back(
         make_notice(NoticeCode::dlperf_differs, 0, speed.script, *speed.speed, *own));
   }
@@ -516,7 +516,7 @@ using UserFormatPointer = std::shared_ptr<const DescribedFormat>;
 /// One thread parses what all have found, and each brings blocks of memory.
 constexpr std::size_t kMostThreadsOfALog = 4;
 
-/// What became of the logs, besides the numbers.
+/// What became of the logs, next to the numbers.
 struct Tally {
   std::size_t recognised = 0, failed = 0, failed_below_folders = 0;
 };
@@ -840,9 +840,10 @@ CommandRun declare(CommandLine& line) {
       "Read part I of N of the logs, for `bertbench merge`; every part gets the same PATHs.");
   add_count(line, "--threads", options->threads, 1, "Logs read at the same time.")
       .default_text("number of cores");
-  add_output(line, options->output,
-             "Write the result to FILE, as the ending says (.json .csv .md ...); - for JSON on "
-             "stdout.");
+  add_output(
+      line, options->output,
+      "Write the result to FILE, in the format of its ending (.json .csv .md ...); - for JSON on "
+      "stdout.");
   return [options](Console& console) { return run(*options, console); };
 }
 

@@ -28,8 +28,8 @@ struct Options {
 
 // A whole number without ".0" where a double holds it exactly.
 nlohmann::ordered_json exact(double value) {
-  constexpr double kExact = 9007199254740992.0;  // 2^53
-  if (value == std::floor(value) && value < kExact) return static_cast<std::int64_t>(value);
+  constexpr double kWholeLimit = 9007199254740992.0;  // 2^53
+  if (value == std::floor(value) && value < kWholeLimit) return static_cast<std::int64_t>(value);
   return value;
 }
 

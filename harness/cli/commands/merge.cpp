@@ -34,7 +34,7 @@ ExitCode run(const Options& options, Console& console) {
   for (const Notice& notice : notices) console.note("", notice);
   if (merged->cells.empty()) {
     return console.error(
-        {"merge", "no shard holds a log that was recognised", "the shards' own messages say why"},
+        {"merge", "no shard holds a log that was recognised", "the shards' own messages show why"},
         ExitCode::nothing_read);
   }
   note_of_ending(console, options.output.path);
@@ -52,9 +52,10 @@ CommandRun declare(CommandLine& line) {
   auto options = std::make_shared<Options>();
   line.add_arguments("RESULT", options->parts, "What `extract --shard` wrote, in any order.");
   line.add_flag("--summary", options->summary, "One row a cell, without its trials.");
-  add_output(line, options->output,
-             "Write the result to FILE, as the ending says (.json .csv .md ...); - for JSON on "
-             "stdout.");
+  add_output(
+      line, options->output,
+      "Write the result to FILE, in the format of its ending (.json .csv .md ...); - for JSON on "
+      "stdout.");
   return [options](Console& console) { return run(*options, console); };
 }
 

@@ -164,7 +164,7 @@ extern const Command entry{
     "Cells that differ only in batch and topology share one model of the step time: that of one "
     "GPU (T1) plus terms of n GPUs, N nodes and g GPUs a node. A model of more terms must halve "
     "the error of cells left out. The interval is for a new cell, widened to what rival models "
-    "say. Machines beyond the network that was measured may behave otherwise.",
+    "give. Machines beyond the network that was measured may behave otherwise.",
     kExamples,
     kStatuses,
     declare};

@@ -248,9 +248,9 @@ void print(Console& console, const ReconciledRun& run) {
   }
 }
 
-// Of one log they stand with its place; of several each names its log or speaks of all.
+// Of one log they stand with its place; of several each names its log or is of all.
 void print_notices(Console& console, const ReconciledRun& run) {
-  std::set<std::string> said;  // the parts of one file often say the same
+  std::set<std::string> said;  // the parts of one file often have the same
   for (const Notice& notice : run.notices) {
     if (run.parts.size() == 1) {
       console.note(run.parts.front().log, notice);
@@ -350,7 +350,7 @@ extern const Command entry{
     "a log's rates next to total work over total time",
     "LOG...",
     "Every estimate of the throughput is held against all work over all time, which start-up, "
-    "checkpoints and stalls are part of. The gap says how much an estimate flatters, unexplained "
+    "checkpoints and stalls are part of. The gap shows how much an estimate flatters, unexplained "
     "is the time that it leaves out. Steps that a restart did again count once. A closing "
     "throughput that a script wrote into the log is traced to the reading it was made from.",
     kExamples,

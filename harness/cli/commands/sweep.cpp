@@ -196,7 +196,7 @@ class SweepView : public SweepObserver {
   void trial_finished(const TrialProgress& at, const Trial& trial) override {
     const bool good = trial.window.covered && !is_failure(trial.outcome.status);
     std::string text = trial_name(at) + ": ";
-    // A rate says that all went well, and the line fits 80 columns.
+    // A rate shows that all went well, and the line fits 80 columns.
     const auto& rate_of_trial = trial.rate_in(trial.unit());
     const bool rate = rate_of_trial.has_value();
     if (rate) text += fmt::format("{} {}", rate_text(*rate_of_trial), name(trial.unit()));
@@ -399,7 +399,7 @@ CommandRun declare(CommandLine& line) {
       .default_text("next to bertbench, else on PATH");
   add_flops_formula(line, options->flops_formula, "masked_head");
   add_output(line, options->output,
-             "Also write the result to FILE, as the ending says; - for JSON on stdout.");
+             "Also write the result to FILE, in the format of its ending; - for JSON on stdout.");
   return [options](Console& console) { return run(*options, console); };
 }
 
@@ -410,7 +410,7 @@ constexpr Example kExamples[] = {
     {"bertbench sweep configs/quickstart.json --out run --plan",
      "What is left to run, and which losses the grid could show."},
     {"bertbench sweep configs/quickstart.json --out run --set steps=100 --trials 10",
-     "More steps and more trials than the file says."},
+     "More steps and more trials than the file asks for."},
     {"bertbench sweep --out run --grid lr=1e-4,3e-4 -- python3 train.py --lr {lr}",
      "Measure a trainer of your own, whatever it is (docs/own_trainer.md)."},
 };

@@ -164,7 +164,7 @@ constexpr Example kExamples[] = {
     {"bertbench telemetry --marker my-run --gpus 8 --seconds 60",
      "A minute of a run that was started with BERTBENCH_TRIAL=my-run."},
 };
-constexpr ExitCodeRow kStatuses[] = {{ExitCode::good, "whatever was seen"}, {ExitCode::usage}};
+constexpr ExitCodeRow kStatuses[] = {{ExitCode::good, "whatever it found"}, {ExitCode::usage}};
 
 }  // namespace
 
@@ -173,7 +173,8 @@ extern const Command entry{
     "what this machine does while ranks run on it",
     "",
     "Looks at GPUs (NVML), /proc and the ranks once a second, more often in the first ten seconds, "
-    "until SIGTERM, SIGINT, the end of the program that started it, or as the options say; then "
+    "until SIGTERM, SIGINT, the end of the program that started it, or the end that an option "
+    "sets; then "
     "prints the figures that a sweep keeps of each trial (docs/telemetry.md). A sweep runs it on "
     "every "
     "node of a trial under ssh and Slurm.",

@@ -1,4 +1,4 @@
-// SweepConfig: one JSON file that says what to run. No process is started and no run folder is
+// SweepConfig: one JSON file that describes what to run. No process is started and no run folder is
 // touched here; everything that can be wrong with the text is found here and named by file and
 // line.
 #pragma once

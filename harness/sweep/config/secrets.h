@@ -1,4 +1,4 @@
-// Secrets: values of a configuration that only the trainer may see. Where the configuration is
+// Secrets: values of a configuration that only the trainer may get. Where the configuration is
 // read, a marker takes the place of each; whatever is planned, written, compared or printed holds
 // markers, and the values come back where a process is started or a file is written for it.
 #pragma once

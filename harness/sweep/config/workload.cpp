@@ -276,7 +276,7 @@ class TemplateReader {
         }
       }
     }
-    if (need.what.empty()) in_.fail_at(at, "needs a line that says what it is");
+    if (need.what.empty()) in_.fail_at(at, "needs a line that describes it");
     out_.needs.push_back(std::move(need));
   }
 

@@ -31,11 +31,11 @@ Json outcome_json(const Trial& trial, const AttemptEnd& end) {
 Outcome outcome_of(Status status, std::vector<Notice> details, const std::optional<Outcome>& log,
                    std::optional<std::int64_t> last_step) {
   Outcome out{status, last_step, 0, std::move(details)};
-  // That the log was cut follows from the cause; a message of the trainer says more.
+  // That the log was cut follows from the cause; a message of the trainer explains more.
   const bool message = log && is_failure(log->status) && log->status != Status::truncated &&
                        log->status != Status::no_data;
   if (message) {
-    // The log's own message says more than "exit status 1".
+    // The log's own message explains more than "exit status 1".
     out.line = log->line;
     if (log->step) out.step = log->step;
     out.details.insert(out.details.end(), log->details.begin(), log->details.end());

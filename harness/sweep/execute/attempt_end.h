@@ -13,7 +13,7 @@
 
 namespace bertbench {
 
-/// Why the attempt ended, as the harness observed it; the log may say more.
+/// Why the attempt ended, as the harness observed it; the log may explain more.
 enum class EndCause { exited, timeout, stalled, log_limit, stopped, not_started, lost };
 
 struct AttemptEnd {

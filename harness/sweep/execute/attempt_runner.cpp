@@ -1,12 +1,28 @@
 #include "harness/sweep/execute/attempt_runner.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <memory>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "harness/sweep/execute/attempt_end.h"
+#include "harness/sweep/execute/hooks.h"
 #include "harness/sweep/execute/measure_attempt.h"
+#include "harness/sweep/observe/machine.h"
 #include "harness/sweep/observe/node_telemetry.h"
+#include "harness/sweep/observe/nvml.h"
+#include "harness/sweep/observe/speed_probe.h"
+#include "harness/sweep/observe/telemetry.h"
 #include "harness/sweep/plan/template_call.h"
+#include "harness/sweep/process/proc_fs.h"
+#include "parsers/core/text.h"
 
 namespace bertbench {
 
@@ -82,6 +98,305 @@ void AttemptRunner::take_node_telemetry(OpenAttempt& open) {
     sweep_.observer.notice(fmt::format("{} trial {}: no telemetry of node {}: {}", open.cell.key,
                                        open.wanted.trial.trial, node.value("node", 0), why));
   }
+}
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Over a connection, from the order to the last output.
+constexpr std::chrono::seconds kHelpersEnd{3};
+// After the first rank has failed the others have so long to print why.
+constexpr double kLastMessages_s = 2;
+
+/// Times the kernel's out-of-memory killer struck since boot.
+std::int64_t oom_kills() {
+  const std::string text = proc::read_file("/proc/vmstat");
+  const auto at = text.find("\noom_kill ");
+  if (at == std::string::npos) return 0;
+  const auto rest = std::string_view(text).substr(at + 10);
+  return to_int(rest.substr(0, rest.find('\n'))).value_or(0);
+}
+
+std::optional<std::int64_t> memory_of_this_machine() {
+  const Machine machine = look_at_machine("", /*with_gpus=*/false);
+  if (machine.memory_limit_bytes && machine.memory_limit_bytes < machine.memory_bytes) {
+    return machine.memory_limit_bytes;
+  }
+  return machine.memory_bytes;
+}
+
+/// Null where the trainers do not run on this machine.
+std::unique_ptr<Telemetry> telemetry_of(const OpenSweep& sweep, const PlannedCell& cell,
+                                        const Nvml* nvml, std::optional<std::int64_t> memory) {
+  if (!sweep.launcher.runs_here(sweep.plan.config)) return nullptr;
+  TelemetryOptions options;
+  options.cores = sweep.plan.cores;
+  options.memory_bytes = memory;
+  options.on_cpu = cell.cpu_stands_in;
+  if (nvml && !cell.cpu_stands_in) {
+    options.nvml = nvml;
+    const auto& env = cell.env;
+    const auto named = env.find("CUDA_VISIBLE_DEVICES");
+    const char* inherited = std::getenv("CUDA_VISIBLE_DEVICES");
+    std::string visible = inherited != nullptr ? inherited : "";
+    if (named != env.end()) visible = named->second;
+    // Emulated nodes share this machine's GPUs.
+    options.gpus = gpus_in_use(*nvml, cell.topology.gpus_per_node * cell.topology.nodes, visible);
+  }
+  return std::make_unique<Telemetry>(std::move(options));
+}
+
+/// Attempts whose processes this machine starts, one after the other.
+class LocalAttempts final : public AttemptRunner {
+ public:
+  LocalAttempts(OpenSweep& sweep, AttemptQueue& queue, PlacementLabels& placement);
+  ~LocalAttempts() override;
+
+  [[nodiscard]] bool idle() const override { return !running_; }
+  Result<void> start() override;
+  Result<std::vector<EndedAttempt>> poll() override;
+  Result<std::vector<EndedAttempt>> stop() override;
+  Result<void> drop(std::size_t) override { return {}; }
+  void close() override {}
+
+ private:
+  struct Running;
+  Result<void> start_samplers(Running& now);
+  Result<void> start_ranks(Running& now);
+  /// The machine's own speed now; null where it is not looked at.
+  nlohmann::ordered_json probe();
+  /// Waits for a moment, reads what the trainer printed meanwhile, and ends it when a limit is
+  /// reached.
+  void watch(Running& now);
+  /// Every process has ended: what the logs hold now is what counts.
+  Result<std::vector<EndedAttempt>> conclude();
+
+  std::unique_ptr<Nvml> nvml_;                // null where there is no GPU
+  std::optional<std::int64_t> memory_bytes_;  // of this machine or our cgroup
+  std::unique_ptr<Running> running_;
+  SpeedProbe speed_probe_;
+  nlohmann::ordered_json last_probe_;  // null: none
+  std::chrono::steady_clock::time_point last_probe_at_;
+};
+
+struct LocalAttempts::Running {
+  std::unique_ptr<OpenAttempt> open;
+  std::unique_ptr<Telemetry> telemetry;
+  nlohmann::ordered_json probe_before;  ///< null: not probed
+  std::vector<int> sampler_logs;
+  ProcessGroup group;
+  AttemptEnd end;
+  std::int64_t oom_kills_before = oom_kills();
+  Clock::time_point begin = Clock::now(), last_output = begin, reported{};
+  std::optional<Clock::time_point> ending, failed_at;
+  const OpenSweep& sweep;
+  bool cleaned_up = false;
+
+  Running(const OpenSweep& s, std::unique_ptr<OpenAttempt> attempt)
+      : open(std::move(attempt)), sweep(s) {}
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+  /// Whatever ended the attempt, an error of the harness included, what its setup made is removed.
+  ~Running() {
+    group.kill_all();
+    clean_up();
+    for (const int fd : sampler_logs) ::close(fd);
+  }
+
+  /// Runs trial_cleanup, once.
+  void clean_up() {
+    if (std::exchange(cleaned_up, true)) return;
+    if (const auto failed = run_hook(sweep, *open, Hook::cleanup); !failed.empty()) {
+      sweep.observer.notice(
+          fmt::format("{} trial {}: {}", open->cell.key, open->wanted.trial.trial, failed));
+    }
+  }
+
+  void begin_to_end(EndCause cause) {
+    end.cause = cause;
+    ending = Clock::now();
+    group.signal(SIGTERM);
+  }
+};
+
+LocalAttempts::LocalAttempts(OpenSweep& sweep, AttemptQueue& queue, PlacementLabels& placement)
+    : AttemptRunner(sweep, queue, placement),
+      nvml_(Nvml::open()),
+      memory_bytes_(memory_of_this_machine()) {}
+
+LocalAttempts::~LocalAttempts() = default;
+
+Result<void> LocalAttempts::start() {
+  if (running_ || queue_.empty()) return {};
+  auto begun = begin(queue_.take());
+  if (!begun) return tl::unexpected(begun.error());
+  auto& open = **begun;
+  if (sweep_.launcher.nodes) {
+    const auto nodes = sweep_.launcher.nodes();
+    if (auto done = open.folder.write("nodes", nodes); !done) return done;
+    placement_.add(open.wanted.trial.cell, nodes);
+  }
+  sweep_.observer.trial_started(open.progress);
+  running_ = std::make_unique<Running>(sweep_, std::move(*begun));
+  const auto failed = run_hook(sweep_, open, Hook::setup);
+  running_->probe_before = probe();
+  running_->telemetry = telemetry_of(sweep_, open.cell, nvml_.get(), memory_bytes_);
+  running_->begin = running_->last_output = Clock::now();
+  if (!failed.empty()) {
+    running_->end.cause = sweep_.stopping() ? EndCause::stopped : EndCause::not_started;
+    running_->end.detail = failed;
+    return {};
+  }
+  if (auto done = start_samplers(*running_); !done) return done;
+  return start_ranks(*running_);
+}
+
+nlohmann::ordered_json LocalAttempts::probe() {
+  const bool here = sweep_.launcher.runs_here(sweep_.plan.config);
+  if (!(sweep_.options.probe_s > 0) || !here || sweep_.stopping()) return {};
+  // Between two trials that follow each other one look serves both.
+  constexpr double kStillTrue_s = 0.2;
+  if (last_probe_.is_null() || seconds_since(last_probe_at_) > kStillTrue_s) {
+    last_probe_ = speed_probe_.read(sweep_.options.probe_s);
+    last_probe_at_ = Clock::now();
+  }
+  return last_probe_;
+}
+
+Result<void> LocalAttempts::start_samplers(Running& now) {
+  if (!sweep_.launcher.samplers || sampler_program().empty()) return {};
+  for (const auto& sampler :
+       sweep_.launcher.samplers(sweep_.plan, now.open->wanted.trial, now.open->place)) {
+    const auto fd = now.open->folder.create_log(node_file(sampler.node));
+    if (!fd) return tl::unexpected(fd.error());
+    now.sampler_logs.push_back(*fd);
+    // One that does not start leaves its reason in its output; the trial does not need it.
+    const auto started = now.group.start_helper(sampler.process, *fd);
+    if (!started) write_all(*fd, started.error().message());
+  }
+  return {};
+}
+
+Result<void> LocalAttempts::start_ranks(Running& now) {
+  auto launched = nlohmann::ordered_json{{"event", "launched"}};
+  launched.update(now.open->who());
+  auto& processes = launched["processes"] = nlohmann::ordered_json::array();
+  std::vector<pid_t> ranks;
+  for (const auto& spec : now.open->processes) {
+    const auto id = now.group.start(sweep_.plan.config.secrets.reveal(spec), now.open->log_fd);
+    if (!id) {
+      now.end.cause = EndCause::not_started;
+      now.end.detail = id.error().message();
+      now.group.kill_all();
+      return {};
+    }
+    processes.push_back({{"pid", id->pid}, {"start_time", id->start_time}});
+    ranks.push_back(id->pid);
+  }
+  if (now.telemetry) now.telemetry->watch(std::move(ranks));
+  return sweep_.journal.append(launched);
+}
+
+void LocalAttempts::watch(Running& now) {
+  const auto& config = sweep_.plan.config;
+  auto& open = *now.open;
+  auto& group = now.group;
+  // A trial of a fraction of a second is looked at before it ends; later looks cost less.
+  const double share = seconds_since(now.begin) < 1 ? 0.25 : 1;
+  const double tick_s = std::clamp(share * sweep_.options.progress_s, 0.01, 0.25);
+  group.wait(std::chrono::milliseconds(static_cast<int>(tick_s * 1000)), sweep_.signals.wake_fd());
+  sweep_.signals.drain();
+  if (open.log.follow()) {
+    now.last_output = Clock::now();
+    // What is not on disk now is written with the rest at the end, where an error is one.
+    (void)open.log.save_arrivals(open.folder, false);
+  }
+
+  const auto status = group.status();
+  if (now.ending) {
+    if (seconds_since(*now.ending) > sweep_.options.grace_s || sweep_.signals.count() > 1) {
+      group.signal(SIGKILL);
+    }
+  } else if (seconds_since(now.begin) > config.timeout_s) {
+    now.begin_to_end(EndCause::timeout);
+  } else if (seconds_since(now.last_output) > config.stall_timeout_s) {
+    now.begin_to_end(EndCause::stalled);
+  } else if (open.log.size() > config.log_limit_bytes) {
+    now.begin_to_end(EndCause::log_limit);
+    group.signal(SIGKILL);  // a flood that gets time to end fills the disk
+  } else if (status && !status->success()) {
+    // One rank is gone for good. The others get a moment to print why, then they go as well.
+    if (!now.failed_at) now.failed_at = Clock::now();
+    if (seconds_since(*now.failed_at) > kLastMessages_s) now.begin_to_end(EndCause::exited);
+  }
+
+  if (seconds_since(now.reported) < sweep_.options.progress_s) return;
+  now.reported = Clock::now();
+  if (now.telemetry) now.telemetry->sample(open.log.live().last_step.has_value());
+  report_progress(open, seconds_since(now.begin));
+}
+
+Result<std::vector<EndedAttempt>> LocalAttempts::poll() {
+  if (!running_) return std::vector<EndedAttempt>{};
+  if (running_->group.running()) watch(*running_);
+  if (running_->group.running()) return std::vector<EndedAttempt>{};
+  return conclude();
+}
+
+Result<std::vector<EndedAttempt>> LocalAttempts::stop() {
+  if (!running_) return std::vector<EndedAttempt>{};
+  if (!running_->ending && running_->group.running()) running_->begin_to_end(EndCause::stopped);
+  while (running_->group.running()) watch(*running_);
+  return conclude();
+}
+
+Result<std::vector<EndedAttempt>> LocalAttempts::conclude() {
+  const auto now = std::move(running_);
+  auto& open = *now->open;
+  auto& end = now->end;
+  end.exit = now->group.status();
+  now->group.end_helpers(kHelpersEnd);
+  end.seconds = seconds_since(now->begin);
+  end.escaped = now->group.kill_all();
+  // What was written between the limit and the kill is given back to the disk.
+  const auto limit = sweep_.plan.config.log_limit_bytes;
+  const int cuts_of_others = open.log.cuts();
+  if (open.log.printed_size() > limit && ftruncate(open.log_fd, limit) == 0) {
+    end.cause = EndCause::log_limit;
+  }
+  open.log.read_last(limit);
+  // The log is on disk before the journal records that it has ended.
+  if (fsync(open.log_fd) < 0 && errno != EINVAL) {
+    return tl::unexpected(file_error("log.txt", "cannot sync the trial's log", errno));
+  }
+  if (auto saved = open.log.save_arrivals(open.folder, true); !saved) {
+    return tl::unexpected(saved.error());
+  }
+  end.take(open.log);
+  if (end.cause == EndCause::log_limit) end.log_cuts = cuts_of_others;
+  end.kernel_oom = oom_kills() > now->oom_kills_before;
+  if (now->telemetry) open.telemetry = now->telemetry->finish();
+  if (!now->probe_before.is_null()) {
+    nlohmann::ordered_json& probed = open.telemetry["probe"] = {{"before", now->probe_before}};
+    last_probe_ = nullptr;  // the one before is not the one after
+    if (auto after = probe(); !after.is_null()) probed["after"] = std::move(after);
+  }
+  take_node_telemetry(open);
+  if (sweep_.launcher.end_leftovers && end.cause != EndCause::exited) {
+    sweep_.launcher.end_leftovers(sweep_.earlier.run_id);
+  }
+  now->clean_up();
+  std::vector<EndedAttempt> ended;
+  ended.push_back({std::move(now->open), std::move(end)});
+  return ended;
+}
+
+}  // namespace
+
+std::unique_ptr<AttemptRunner> make_local_attempts(OpenSweep& sweep, AttemptQueue& queue,
+                                                   PlacementLabels& placement) {
+  return std::make_unique<LocalAttempts>(sweep, queue, placement);
 }
 
 }  // namespace bertbench

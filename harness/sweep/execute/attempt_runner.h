@@ -1,5 +1,5 @@
-// AttemptRunner: where the attempts of a sweep run, as processes of this machine
-// (local_attempts.cpp) or as jobs of a queue (batch_jobs.cpp). One loop drives either: start what
+// AttemptRunner: where the attempts of a sweep run, as processes of this machine or as jobs of a
+// queue (batch_jobs.h). One loop drives either: start what
 // there is room for, poll, until nothing waits and nothing runs.
 #pragma once
 
@@ -56,5 +56,10 @@ class AttemptRunner {
   [[nodiscard]] TrialProgress progress_of(const OpenAttempt& open) const;
   std::set<std::string> reasons_reported_;  // why nodes have no telemetry
 };
+
+/// Attempts whose processes this machine starts, one after the other.
+[[nodiscard]] std::unique_ptr<AttemptRunner> make_local_attempts(OpenSweep& sweep,
+                                                                 AttemptQueue& queue,
+                                                                 PlacementLabels& placement);
 
 }  // namespace bertbench

@@ -419,7 +419,7 @@ Result<void> BatchJobs::judge_queue(Job& job) {
   if (job.known && entry.state == QueueState::running && !job.any_running() &&
       seconds_since(job.running) > config.stall_timeout_s) {
     return end_all(Status::stalled,
-                   fmt::format("{} says {} of job {}, which has left no mark for {} s",
+                   fmt::format("{} reports {} for job {}, which has left no mark for {} s",
                                batch_.title, entry.word, job.name, config.stall_timeout_s));
   }
   return {};

@@ -35,7 +35,7 @@ struct LargestBatch {
     const std::function<Result<Probe>(std::int64_t)>& probe, std::int64_t most = 1 << 16);
 
 /// The plan with every "max" of a selected cell replaced by what was found; the cell gets a warning
-/// that says so. A cell whose answer the grid holds already is not measured twice. Nothing is
+/// that names it. A cell whose answer the grid holds already is not measured twice. Nothing is
 /// launched when no cell asks. None: the search was interrupted.
 [[nodiscard]] Result<std::optional<Plan>> resolve_batches(const Plan& plan,
                                                           const SweepOptions& options,

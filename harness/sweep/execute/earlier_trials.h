@@ -1,6 +1,6 @@
-// What earlier starts left of each trial in the run folder. A trial is done when its log says so: a
-// log that is not as it was when this program measured it is read again, on all cores, as there may
-// be ten thousand of them.
+// What earlier starts left of each trial in the run folder. A trial is done when its log shows it:
+// a log that is not as it was when this program measured it is read again, on all cores, as there
+// may be ten thousand of them.
 #pragma once
 
 #include <optional>

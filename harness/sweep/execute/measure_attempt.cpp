@@ -64,7 +64,7 @@ Facts facts_of(const PlannedCell& cell) {
     if (known) to.set(*known, FactSource::command_line);
   });
   facts.axes = id.axes;
-  facts.axes.erase("seed");  // of a trial of its own the cell says only that
+  facts.axes.erase("seed");  // of each trial its own: the cell states only that
   return facts;
 }
 

@@ -38,7 +38,7 @@ void add_steps_over_run_time(const Plan& plan, const PlannedCell& cell, double s
 /// in outcome and notices.
 void conceal_in(Trial& trial, const Secrets& secrets);
 
-/// Facts of a cell as a user would give them: the plan knows, the log need not say.
+/// Facts of a cell as a user would give them: the plan has them, whatever the log states.
 Facts facts_of(const PlannedCell& cell);
 
 /// Sequences/s of the whole job now, NaN when unknown.

@@ -21,26 +21,24 @@
 namespace bertbench {
 namespace {
 
-/// Slurm chooses nodes when a job starts, so no file and no word of a template can name them.
+/// A queue chooses nodes when a job starts, so no file and no word of a template can name them.
 Result<void> check_hosts_known(const Plan& plan) {
-  if (plan.config.launcher != "slurm") return {};
+  if (plan.launcher->hosts != RankHosts::allotted) return {};
   for (const auto& trial : plan.trials) {
     const auto words = template_names_hosts(plan, trial);
     if (!words) return tl::unexpected(words.error());
     if (!*words) continue;
-    return fail(plan.workload.label(),
-                fmt::format("{} names its hosts on its command line, and Slurm chooses them later",
-                            plan.cells[trial.cell].key),
-                "use launcher ssh or mpi with 'hosts', or a way of 'launch' that needs no hosts");
+    return fail(
+        plan.workload.label(),
+        fmt::format("{} names its hosts on its command line, and a queue chooses them later",
+                    plan.cells[trial.cell].key),
+        "use launcher ssh or mpi with 'hosts', or a way of 'launch' that needs no hosts");
   }
   return {};
 }
 
-Result<void> check_programs(const Plan& plan, const Launcher& launcher) {
-  if (!launcher.runs) {
-    return fail("launcher " + std::string(launcher.name), "is not built yet in this version",
-                "use --launcher local, or --dry-run to see its commands");
-  }
+Result<void> check_programs(const Plan& plan) {
+  const Launcher& launcher = *plan.launcher;
   if (!launcher.program.empty() && find_program(std::string(launcher.program)).empty()) {
     return fail("launcher " + std::string(launcher.name),
                 fmt::format("{} is not on PATH", launcher.program), "install it");
@@ -96,17 +94,15 @@ Result<void> check_same_looks(const Folder& root, const std::string& config) {
 }  // namespace
 
 Result<OpenSweep> OpenSweep::open(const Plan& plan, const SweepOptions& options,
-                                  SweepObserver& observer, const Launcher& launcher,
-                                  const StopSignals& signals) {
+                                  SweepObserver& observer, const StopSignals& signals) {
   prepare_to_run_processes();
-  if (auto good = check_programs(plan, launcher); !good) return tl::unexpected(good.error());
+  if (auto good = check_programs(plan); !good) return tl::unexpected(good.error());
   auto root = Folder::make_root(options.out);
   if (!root) return tl::unexpected(root.error());
   auto journal = Journal::open(*root);
   if (!journal) return tl::unexpected(journal.error());
   if (auto good = root->probe(std::size_t{256} << 10); !good) return tl::unexpected(good.error());
-  OpenSweep sweep(plan, options, observer, launcher, signals, std::move(*root),
-                  std::move(*journal));
+  OpenSweep sweep(plan, options, observer, signals, std::move(*root), std::move(*journal));
   sweep.report_journal_notices();
   if (auto done = sweep.replay_journal(); !done) return tl::unexpected(done.error());
   const auto boot = boot_id();
@@ -177,7 +173,10 @@ Result<void> OpenSweep::end_earlier_processes(const std::string& boot) {
 
 Result<void> OpenSweep::note_environment(const std::string& config) {
   environment = capture_environment(
-      {plan.config.record_hostname, config, plan.config.launcher == "mpi", true});
+      {.hostname = plan.config.record_hostname,
+       .configuration = config,
+       .library = std::string(launcher.library),
+       .library_program = std::string(launcher.library.empty() ? "" : launcher.program)});
   const auto path = root.path_of("environment.json");
   if (root.holds("environment.json")) {
     // Trials of before were measured there; a resume elsewhere is reported, not hidden.

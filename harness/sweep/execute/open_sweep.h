@@ -20,8 +20,7 @@ struct OpenSweep {
   /// Everything that can be found wrong before the first launch is found here. Processes and jobs
   /// of earlier starts that would disturb this one have ended when it returns.
   static Result<OpenSweep> open(const Plan& plan, const SweepOptions& options,
-                                SweepObserver& observer, const Launcher& launcher,
-                                const StopSignals& signals);
+                                SweepObserver& observer, const StopSignals& signals);
 
   const Plan& plan;
   const SweepOptions& options;
@@ -50,12 +49,12 @@ struct OpenSweep {
   std::size_t journal_notices_reported_ = 0;
   std::map<std::string, std::string> trainer_ids_;  // by program
 
-  OpenSweep(const Plan& p, const SweepOptions& o, SweepObserver& w, const Launcher& l,
-            const StopSignals& s, Folder folder, Journal lines)
+  OpenSweep(const Plan& p, const SweepOptions& o, SweepObserver& w, const StopSignals& s,
+            Folder folder, Journal lines)
       : plan(p),
         options(o),
         observer(w),
-        launcher(l),
+        launcher(*p.launcher),
         signals(s),
         root(std::move(folder)),
         journal(std::move(lines)) {}

@@ -18,7 +18,6 @@
 #include "harness/sweep/execute/node_probe.h"
 #include "harness/sweep/execute/open_attempt.h"
 #include "harness/sweep/journal/journal.h"
-#include "harness/sweep/observe/node_telemetry.h"
 #include "harness/sweep/plan/launcher.h"
 #include "harness/sweep/plan/plan.h"
 #include "harness/sweep/process/folder.h"
@@ -73,12 +72,6 @@ std::optional<NodeReading> reading_of(const Json& json, double started_s, double
   return out;
 }
 
-/// Nodes of the allocation around this process; 0: there is none.
-std::int64_t allocated_nodes() {
-  const char* nodes = std::getenv("SLURM_JOB_NUM_NODES");
-  return to_int(nodes != nullptr ? nodes : "").value_or(0);
-}
-
 /// A sweep of one trial on `nodes` nodes, whose trainer is this command.
 Result<Plan> plan_of(const PreflightOptions& options, std::int64_t nodes,
                      std::vector<std::string> command, const std::string& each) {
@@ -95,7 +88,7 @@ Result<Plan> plan_of(const PreflightOptions& options, std::int64_t nodes,
 }
 
 /// Nodes that are asked: those that are named, else the hosts, else those of the allocation.
-Result<std::int64_t> nodes_of(const PreflightOptions& options) {
+Result<std::int64_t> nodes_of(const PreflightOptions& options, const Launcher& launcher) {
   if (options.nodes > 0) return options.nodes;
   OneLine line;
   line.command = {"true"};
@@ -103,15 +96,13 @@ Result<std::int64_t> nodes_of(const PreflightOptions& options) {
   const auto config = parse_config("{}", "", options.sets, line);
   if (!config) return tl::unexpected(config.error());
   if (!config->hosts.empty()) return static_cast<std::int64_t>(config->hosts.size());
-  const std::int64_t allocated = options.launcher == "slurm" ? allocated_nodes() : 0;
+  const std::int64_t allocated = launcher.allocated_nodes ? launcher.allocated_nodes() : 0;
   return std::max<std::int64_t>(1, allocated);
 }
 
-/// This program; in a test of the library that which BERTBENCH_SAMPLER names.
 std::string own_program() {
   std::error_code ec;
-  const std::string named = sampler_program();
-  return named.empty() ? std::filesystem::read_symlink("/proc/self/exe", ec).string() : named;
+  return std::filesystem::read_symlink("/proc/self/exe", ec).string();
 }
 
 /// bert_train as it measures pairs; a handicap as for node_probe.h.
@@ -207,7 +198,7 @@ void read_nodes(const std::vector<Answer>& answers, Preflight& out) {
   out.readings.erase(twice.begin(), twice.end());
 }
 
-/// Without a pair the ending of the first process that failed says why.
+/// Without a pair the ending of the first process that failed is the reason.
 void read_pairs(const std::vector<Answer>& answers, Preflight& out) {
   std::string printed;
   for (const Answer& answer : answers) printed += answer.printed + "\n";
@@ -327,7 +318,7 @@ void name_outliers(std::vector<NodeReading>& readings, std::vector<PairReading>&
 Result<Preflight> run_preflight(const PreflightOptions& options) {
   const auto launcher = find_launcher(options.launcher);
   if (!launcher) return tl::unexpected(launcher.error());
-  const auto nodes = nodes_of(options);
+  const auto nodes = nodes_of(options, **launcher);
   if (!nodes) return tl::unexpected(nodes.error());
   const auto plan = plan_of(options, *nodes, {own_program(), "doctor", "--node-probe"}, "node");
   if (!plan) return tl::unexpected(plan.error());

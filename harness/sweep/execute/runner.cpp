@@ -8,7 +8,6 @@
 #include "harness/sweep/execute/batch_search.h"
 #include "harness/sweep/execute/earlier_trials.h"
 #include "harness/sweep/execute/hooks.h"
-#include "harness/sweep/execute/local_attempts.h"
 #include "harness/sweep/execute/sweep_results.h"
 #include "parsers/core/text.h"
 
@@ -229,10 +228,8 @@ Result<SweepOutcome> run_sweep(const Plan& plan, const SweepOptions& options,
 
 Result<SweepOutcome> run_planned(const Plan& plan, const SweepOptions& options,
                                  SweepObserver& observer) {
-  const auto launcher = find_launcher(plan.config.launcher);
-  if (!launcher) return tl::unexpected(launcher.error());
   const StopSignals signals(options.handle_signals);
-  auto sweep = OpenSweep::open(plan, options, observer, **launcher, signals);
+  auto sweep = OpenSweep::open(plan, options, observer, signals);
   if (!sweep) return tl::unexpected(sweep.error());
   return Sweep(*sweep).run();
 }

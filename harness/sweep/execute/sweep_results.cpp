@@ -156,8 +156,10 @@ ResultSet SweepResults::collect() const {
   add_software(*result.environment, versions);
   // MFU needs the GPU: the one that the trainers' logs name, else this machine's where they ran on
   // it. A rank that stands in for a GPU has none.
-  const std::string own =
-      plan.config.launcher == "local" ? gpu_of_machine(*result.environment) : std::string();
+  const std::string own = plan.launcher->hosts == RankHosts::this_machine
+                              ? gpu_of_machine(*result.environment)
+                              : std::string();
+  const std::string image = plan.launcher->image ? plan.launcher->image(plan.config) : "";
   std::map<std::string_view, std::size_t> by_key;
   for (std::size_t i = 0; i < plan.cells.size(); ++i) by_key.emplace(plan.cells[i].key, i);
   for (auto& cell : result.cells) {
@@ -171,10 +173,7 @@ ResultSet SweepResults::collect() const {
     if (index == by_key.end()) continue;
     const auto& planned = plan.cells[index->second];
     if (!planned.command.empty()) (*cell.context)["command"] = planned.command;
-    if (const auto& image = plan.config.slurm.container.image;
-        plan.config.launcher == "slurm" && !image.empty()) {
-      (*cell.context)["container"] = image;
-    }
+    if (!image.empty()) (*cell.context)["container"] = image;
     if (!planned.threads.empty()) (*cell.context)["threads"] = planned.threads;
     if (planned.variant) (*cell.context)["variant"] = *planned.variant;
     if (!planned.phases.empty()) (*cell.context)["phases"] = planned.phases;

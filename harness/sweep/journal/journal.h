@@ -43,7 +43,7 @@ class Journal {
   /// Adds n, time, run and crc, writes one line and syncs it. After a failure (full disk) what was
   /// written of the line is cut off again, so the journal stays readable; if even that fails,
   /// nothing more is appended. A journal that was removed or cut since is written again first, and
-  /// notices() says so; one that somebody else replaced or wrote to is an Error.
+  /// notices() reports it; one that somebody else replaced or wrote to is an Error.
   Result<void> append(JournalRecord record);
 
  private:

@@ -9,10 +9,11 @@
 namespace bertbench {
 
 struct EnvironmentOptions {
-  bool hostname = false;      ///< left out unless asked for, as results are published
-  std::string configuration;  ///< text whose digest is kept: what was asked for
-  bool mpi = false;           ///< ask mpirun for its version
-  bool command = true;        ///< argv of this process
+  bool hostname = false;          ///< left out unless asked for, as results are published
+  std::string configuration{};    ///< text whose digest is kept: what was asked for
+  std::string library{};          ///< of the launcher: its name among the libraries; or empty
+  std::string library_program{};  ///< the program that prints its version
+  bool command = true;            ///< argv of this process
 };
 
 /// Object for environment.json and ResultSet::environment: cpu, cores, memory, kernel, governor,

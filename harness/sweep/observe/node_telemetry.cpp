@@ -65,7 +65,7 @@ void append_with_node(Json& to, const Json& from, const char* key, std::int64_t 
 std::string reason_of(std::string_view text) {
   const auto lines = split(trim(text), '\n');
   const auto last = lines.empty() ? std::string_view() : trim(lines.back());
-  return last.empty() ? "its sampler said nothing" : std::string(last.substr(0, 200));
+  return last.empty() ? "its sampler printed nothing" : std::string(last.substr(0, 200));
 }
 
 }  // namespace

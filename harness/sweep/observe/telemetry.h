@@ -80,8 +80,8 @@ class Telemetry {
   ~Telemetry();
 };
 
-/// Puts what finish() gave into the trial: telemetry, memory (where the log does not say), energy,
-/// and a notice for each mark.
+/// Puts what finish() gave into the trial: telemetry, memory (where the log does not state it),
+/// energy, and a notice for each mark.
 void apply_telemetry(Trial& trial, const nlohmann::ordered_json& telemetry);
 
 }  // namespace bertbench

@@ -1,4 +1,4 @@
-// BatchSystem: a queue that starts jobs when it sees fit. The harness hands in jobs, each a list of
+// BatchSystem: a queue that starts jobs when it chooses. The harness hands in jobs, each a list of
 // trials; the job runs them by itself and leaves marks in their folders, so that it needs no
 // harness while it runs, and the harness needs no controller to know what has ended.
 #pragma once
@@ -57,8 +57,8 @@ struct BatchSystem {
   std::string_view script;
   /// The command that hands in script.sh of the job's folder.
   std::vector<std::string> (*submit_command)(const Plan&, const BatchJob&);
-  /// What the queue says of these names; a name that is missing is unknown to it. Nothing when it
-  /// does not answer within `limit`.
+  /// What the queue reports of these names; a name that is missing is unknown to it. Nothing when
+  /// it does not answer within `limit`.
   std::optional<std::map<std::string, QueueEntry>> (*query)(const std::vector<std::string>& names,
                                                             std::chrono::milliseconds limit);
   void (*cancel)(const std::vector<std::string>& names);

@@ -104,7 +104,7 @@ void check_gpus(const DoctorInput& in, Findings& out) {
   const auto& gpus = in.machine.gpus;
   if (gpus.empty()) {
     out.push_back({Severity::info, "GPU", "none seen (neither NVML nor nvidia-smi finds one)",
-                   "one CPU rank stands in for a GPU; results say so"});
+                   "one CPU rank stands in for a GPU; results state that"});
   }
   for (std::size_t i = 0; i < gpus.size(); ++i) {
     const auto& gpu = gpus[i];

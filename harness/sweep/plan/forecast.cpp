@@ -17,7 +17,7 @@
 namespace bertbench {
 namespace {
 
-/// What the journal of a run folder says, without taking its lock: a plan may be asked for while
+/// What the journal of a run folder holds, without taking its lock: a plan may be asked for while
 /// the sweep runs. A line that is being written is left out.
 RunState state_of(const std::string& out) {
   std::vector<JournalRecord> records;

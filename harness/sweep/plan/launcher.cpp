@@ -5,15 +5,26 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "harness/sweep/config/hosts.h"
 #include "harness/sweep/plan/template_call.h"
 #include "parsers/core/text.h"
 #include "parsers/core/trainer_options.h"
 
 namespace bertbench {
 
+bool Launcher::runs_here(const SweepConfig& config) const {
+  if (hosts == RankHosts::this_machine) return true;
+  return hosts == RankHosts::configured && !watches_nodes &&
+         std::ranges::all_of(config.hosts, is_loopback);
+}
+
+std::int64_t Launcher::bound_cpus(const SweepConfig& config) const {
+  return cpus_per_rank ? cpus_per_rank(config) : 0;
+}
+
 int threads_per_rank(const Plan& plan, int ranks_per_machine) {
-  if (plan.config.launcher == "slurm" && plan.config.slurm.cpus_per_task > 0) {
-    return static_cast<int>(plan.config.slurm.cpus_per_task);
+  if (const auto cpus = plan.launcher->bound_cpus(plan.config); cpus > 0) {
+    return static_cast<int>(cpus);
   }
   return std::max(1, plan.cores / std::max(1, ranks_per_machine));
 }

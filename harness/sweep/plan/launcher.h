@@ -31,14 +31,22 @@ struct NodeSampler {
   ProcessSpec process;
 };
 
+/// Which machines the ranks of a launcher run on.
+enum class RankHosts {
+  this_machine,
+  configured,  ///< `hosts` of the configuration, in turn
+  allotted,    ///< by a queue: known when a trial has started
+};
+
+/// What differs between launchers stands here: no other code asks for one by its name.
 struct Launcher {
-  std::string_view name;
-  std::string_view title;    ///< one line: what it runs on
-  std::string_view program;  ///< what must be on PATH; empty = nothing
-  bool runs = true;          ///< false: --dry-run only in this version
+  std::string_view name{};
+  std::string_view title{};  ///< one line: what it runs on
+  RankHosts hosts = RankHosts::this_machine;
+  std::string_view program{};  ///< what must be on PATH; empty = nothing
   /// Processes that this machine starts. Never a shell: argv arrays.
   Result<std::vector<ProcessSpec>> (*processes)(const Plan&, const PlannedTrial&,
-                                                const LaunchPlace&);
+                                                const LaunchPlace&) = nullptr;
   /// What of the config or this machine keeps it from running; before the first launch. May be
   /// null.
   Result<void> (*check)(const Plan&) = nullptr;
@@ -50,6 +58,16 @@ struct Launcher {
   void (*end_leftovers)(const std::string& run_id) = nullptr;
   /// "node host" a line for the nodes of the allocation around the harness. May be null.
   std::string (*nodes)() = nullptr;
+  /// How many nodes that allocation has; 0: there is none. May be null.
+  std::int64_t (*allocated_nodes)() = nullptr;
+  /// Makes later jobs run on other nodes than these. May be null.
+  void (*avoid)(SweepConfig&, const std::vector<std::string>& nodes) = nullptr;
+  /// For bound_cpus(). May be null.
+  std::int64_t (*cpus_per_rank)(const SweepConfig&) = nullptr;
+  /// Image of the container that the ranks run in; empty: none. May be null.
+  std::string (*image)(const SweepConfig&) = nullptr;
+  /// Name in the environment of a result under which the version of `program` stands; empty: none.
+  std::string_view library{};
   /// Ranks run on nodes where `bertbench telemetry` looks on (node_telemetry.h).
   bool watches_nodes = false;
   /// The samplers, where they are processes of this machine; null: the ranks bring theirs.
@@ -60,6 +78,10 @@ struct Launcher {
   [[nodiscard]] const BatchSystem* queue() const {
     return batch && batch->wanted() ? batch : nullptr;
   }
+  /// Every rank is a process of this machine, which only the harness itself can watch.
+  [[nodiscard]] bool runs_here(const SweepConfig& config) const;
+  /// CPUs that it binds each rank to; 0: it leaves them to the harness.
+  [[nodiscard]] std::int64_t bound_cpus(const SweepConfig& config) const;
 };
 
 /// All launchers, in list order. Generated from harness/sweep/CMakeLists.txt.
@@ -74,7 +96,8 @@ inline constexpr const char* kPhaseCheckpoint = "checkpoint";
 /// The same as a path, of a trial of `cell`; `place` is an attempt of any trial of the sweep.
 std::string phase_checkpoint(const Plan& plan, std::size_t cell, int trial,
                              const LaunchPlace& place);
-/// Variables set for the trainer besides the launcher's: config env, env.NAME axes, template env.
+/// Variables set for the trainer in addition to the launcher's: config env, env.NAME axes, template
+/// env.
 Result<Variables> trainer_env(const Plan& plan, const PlannedTrial& trial,
                               const LaunchPlace& place);
 /// `host` of node i: of the config, else "<host1>" ...

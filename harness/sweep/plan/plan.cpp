@@ -98,7 +98,7 @@ OptionValues options_of(const PlannedCell& cell, const Point& point, const Sweep
   return given;
 }
 
-/// Of a cell on a simulated cluster. With sim_topology given, topology says which ranks run;
+/// Of a cell on a simulated cluster. With sim_topology given, topology gives the ranks that run;
 /// without it topology is what is simulated, by one rank.
 void simulate(PlannedCell& cell, Point& point, const OptionValues& given) {
   const auto named = simulated_topology(given);
@@ -141,15 +141,18 @@ Identity identity_of_point(const Point& point, const Topology& topology, const W
   return identity;
 }
 
-/// What of the cell is a stand-in, said in the report.
-void label(PlannedCell& cell, const SweepConfig& config, const Workload& workload, int cores) {
+/// Marks what of the cell is a stand-in: the report shows it.
+void label(PlannedCell& cell, const Plan& plan) {
+  const auto& workload = plan.workload;
+  const RankHosts hosts = plan.launcher->hosts;
   // A trainer with a launcher of its own (deepspeed) finds other machines by itself.
-  if (workload.launch[cell.way].each == Each::job && config.launcher != "local") return;
+  if (workload.launch[cell.way].each == Each::job && hosts != RankHosts::this_machine) return;
   const auto nodes = cell.topology.nodes;
-  // What Slurm gives is known when it has given it: see placement.h.
-  const bool known = config.launcher != "slurm";
-  const auto shares = config.launcher == "local" ? std::vector<HostShare>{{"localhost", nodes}}
-                                                 : shares_of(config.hosts, nodes);
+  // Nodes that a queue chooses are labelled when the trial runs: see placement.h.
+  const bool known = hosts != RankHosts::allotted;
+  const auto shares = hosts == RankHosts::this_machine
+                          ? std::vector<HostShare>{{"localhost", nodes}}
+                          : shares_of(plan.config.hosts, nodes);
   const auto machines = static_cast<std::int64_t>(shares.size());
   if (known && machines < nodes) {
     cell.emulated = true;
@@ -161,22 +164,23 @@ void label(PlannedCell& cell, const SweepConfig& config, const Workload& workloa
   // Cores are known of this machine only.
   for (const auto& share : shares) {
     const auto ranks = share.nodes * cell.topology.gpus_per_node;
-    if (known && share.host == "localhost" && ranks > cores) {
-      cell.warnings.push_back(outnumbered(ranks, cores));
+    if (known && share.host == "localhost" && ranks > plan.cores) {
+      cell.warnings.push_back(outnumbered(ranks, plan.cores));
     }
   }
 }
 
 /// Threads of a rank as they were chosen: how many, or "auto" for cores / ranks.
-std::string threads_chosen(const OptionValues& given, const SweepConfig& config) {
+std::string threads_chosen(const OptionValues& given, const Plan& plan) {
   if (const auto it = given.find("threads"); it != given.end()) return it->second;
-  const bool by_slurm = config.launcher == "slurm" && config.slurm.cpus_per_task > 0;
-  return by_slurm ? std::to_string(config.slurm.cpus_per_task) : "auto";
+  const auto cpus = plan.launcher->bound_cpus(plan.config);
+  return cpus > 0 ? std::to_string(cpus) : "auto";
 }
 
 /// Everything by which the cell is known in results; `point` gets what a simulation adds.
-void identify(PlannedCell& cell, Point& point, const SweepConfig& config,
-              const Workload& workload) {
+void identify(PlannedCell& cell, Point& point, const Plan& plan) {
+  const SweepConfig& config = plan.config;
+  const Workload& workload = plan.workload;
   cell.identity = identity_of_point(point, cell.topology, workload);
   auto& axes = cell.identity.axes;
   for (const auto& [name, value] : config.env) {
@@ -189,7 +193,7 @@ void identify(PlannedCell& cell, Point& point, const SweepConfig& config,
     const OptionValues given = options_of(cell, point, config);
     axes.merge(work_options(given));
     simulate(cell, point, given);
-    cell.threads = threads_chosen(given, config);
+    cell.threads = threads_chosen(given, plan);
   }
   cell.key = cell.identity.key();
 }
@@ -255,8 +259,9 @@ void enter_phase(PlannedCell& cell, const SweepConfig& config, std::size_t index
   for (std::size_t i = 0; i <= index; ++i) cell.steps += config.phases[i].steps;
 }
 
-Result<std::vector<PlannedCell>> expand(const SweepConfig& config, const Workload& workload,
-                                        int cores) {
+Result<std::vector<PlannedCell>> expand(const Plan& plan) {
+  const SweepConfig& config = plan.config;
+  const Workload& workload = plan.workload;
   const auto loops = loops_of(config);
   if (auto small = check_size(config, loops); !small) return tl::unexpected(small.error());
   const std::size_t members = members_of_point(config);
@@ -290,14 +295,14 @@ Result<std::vector<PlannedCell>> expand(const SweepConfig& config, const Workloa
       const Variant& variant = config.variants.empty() ? kNone : config.variants[member];
       PlannedCell& one = here[member];
       give_command(one, config, variant);
-      identify(one, one.point, config, workload);
+      identify(one, one.point, plan);
       name_variant(one, one.point, variant, config.secrets);
       one.grid_point = cells.size() / members;
       const auto way = choose_way(workload, one, config.launcher);
       if (!way) return tl::unexpected(way.error());
       one.way = *way;
       if (!workload.is_bert_train) one.command = template_command(config, workload, one);
-      label(one, config, workload, cores);
+      label(one, plan);
     }
     std::vector<std::string> phases;
     for (const PlannedCell& one : here) {
@@ -374,7 +379,7 @@ void leave_out_variants(const Plan& plan, std::vector<bool>& keep) {
   }
 }
 
-/// What the command line says above the configuration.
+/// Options of the command line win over the configuration.
 void override_config(SweepConfig& config, const PlanOptions& options) {
   if (options.trials > 0) {
     config.trials = options.trials;
@@ -436,11 +441,12 @@ std::vector<std::string> notices_of(const Plan& plan) {
       if (std::string text = text_of(warning); added.insert(text).second) out.push_back(text);
     }
   }
-  if (plan.config.launcher == "local" && !plan.config.hosts.empty()) {
-    out.emplace_back("launcher local starts every rank here; 'hosts' is not used");
-  }
-  if (plan.config.launcher == "slurm" && !plan.config.hosts.empty()) {
-    out.emplace_back("Slurm chooses the nodes; 'hosts' is not used");
+  if (const RankHosts hosts = plan.launcher->hosts;
+      hosts != RankHosts::configured && !plan.config.hosts.empty()) {
+    out.push_back(fmt::format(
+        "launcher {} {}; 'hosts' is not used", plan.launcher->name,
+        std::string_view(hosts == RankHosts::this_machine ? "starts every rank here"
+                                                          : "gets its nodes from a queue")));
   }
   if (!plan.config.asks_for_steps()) {
     out.emplace_back(
@@ -469,10 +475,10 @@ Result<Plan> make_plan(const SweepConfig& config, const PlanOptions& options) {
     return fail("trials", fmt::format("must be at most {} in a sweep with variants", kMostPairs),
                 "fewer than 100 pairs find 2 % in all but very noisy cells");
   }
-  if (auto launcher = find_launcher(plan.config.launcher); !launcher) {
-    return tl::unexpected(launcher.error());
-  }
-  if (plan.config.pty && plan.config.launcher != "local") {
+  const auto launcher = find_launcher(plan.config.launcher);
+  if (!launcher) return tl::unexpected(launcher.error());
+  plan.launcher = *launcher;
+  if (plan.config.pty && plan.launcher->hosts != RankHosts::this_machine) {
     return fail("pty",
                 fmt::format("launcher {} starts ranks where no terminal of this machine is",
                             plan.config.launcher),
@@ -484,7 +490,7 @@ Result<Plan> make_plan(const SweepConfig& config, const PlanOptions& options) {
   plan.workload = std::move(*workload);
   plan.cores = options.cores > 0 ? options.cores : usable_cores();
 
-  auto cells = expand(plan.config, plan.workload, plan.cores);
+  auto cells = expand(plan);
   if (!cells) return tl::unexpected(cells.error());
   plan.cells = std::move(*cells);
   if (plan.cells.empty()) {
@@ -507,7 +513,7 @@ Result<Plan> make_plan(const SweepConfig& config, const PlanOptions& options) {
   if (plan.trials.empty()) {
     return fail("--only", "together these leave no cell", "loosen one of them");
   }
-  const bool by_hosts = plan.config.launcher != "local" && plan.config.launcher != "slurm";
+  const bool by_hosts = plan.launcher->hosts == RankHosts::configured;
   for (const auto& trial : by_hosts ? plan.trials : std::vector<PlannedTrial>{}) {
     const auto& cell = plan.cells[trial.cell];
     if (auto good = check_slots(plan.config.hosts, plan.config.slots, cell.topology); !good) {
@@ -593,21 +599,20 @@ std::string text_of(const std::vector<ProcessSpec>& processes) {
 }  // namespace
 
 Result<std::vector<std::string>> dry_run(const Plan& plan, const std::string& out) {
-  const auto launcher = find_launcher(plan.config.launcher);
-  if (!launcher) return tl::unexpected(launcher.error());
+  const Launcher& launcher = *plan.launcher;
   std::vector<std::string> lines;
   for (const auto& trial : plan.trials) {
     const auto& cell = plan.cells[trial.cell];
     LaunchPlace place;
     place.directory =
         fmt::format("{}/{}/trial_{}", out.empty() ? "<out>" : out, cell.folder, trial.trial);
-    auto processes = (*launcher)->processes(plan, trial, place);
+    auto processes = launcher.processes(plan, trial, place);
     if (!processes) return tl::unexpected(processes.error());
     std::string line =
         fmt::format("{} trial={} world_size={}{} launcher={}", escape_for_terminal(cell.key),
                     trial.trial, cell.identity.world_size().value_or(0),
-                    cell.identity.simulated() ? " simulated" : "", (*launcher)->name);
-    if (const auto* queue = (*launcher)->queue()) {
+                    cell.identity.simulated() ? " simulated" : "", launcher.name);
+    if (const auto* queue = launcher.queue()) {
       const auto job = job_of_group(plan, trial, out);
       line += fmt::format(" job={} :", job.name);
       for (const auto& word : queue->submit_command(plan, job)) line += " " + shell_quote(word);

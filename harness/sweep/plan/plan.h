@@ -67,8 +67,11 @@ struct PlanOptions {
   int cores = 0;                  ///< of this machine; 0 = look
 };
 
+struct Launcher;
+
 struct Plan {
-  SweepConfig config;  ///< with the overrides applied
+  SweepConfig config;                  ///< with the overrides applied
+  const Launcher* launcher = nullptr;  ///< that the config names
   Workload workload;
   std::vector<PlannedCell> cells;    ///< the whole grid, --only or not
   std::vector<PlannedTrial> trials;  ///< what --only leaves, in order of launch

@@ -91,7 +91,7 @@ Result<std::string> fill(const std::string& text, const Texts& values, const std
   return out;
 }
 
-/// The GPUs of a node for a program that takes all that it sees: the first of those that this
+/// The GPUs of a node for a program that takes all that are visible: the first of those that this
 /// process was given.
 std::string gpu_list(std::int64_t gpus) {
   const char* given = std::getenv("CUDA_VISIBLE_DEVICES");
@@ -142,7 +142,7 @@ Texts base_texts(const Plan& plan, const PlannedTrial& trial, const LaunchPlace&
       values[name] = "<max>";
     }
   }
-  const bool local = plan.config.launcher == "local";
+  const bool local = plan.launcher->hosts == RankHosts::this_machine;
   std::string slots, lines;
   for (std::int64_t node = 0; !local && node < cell.topology.nodes; ++node) {
     const auto host = host_of(plan, node);

@@ -219,7 +219,7 @@ bool Folder::holds(const std::string& name) const {
 }
 
 Result<void> Folder::sync() const {
-  // Some file systems cannot sync a folder and say EINVAL; there is nothing to be done then.
+  // Some file systems cannot sync a folder and give EINVAL; there is nothing to be done then.
   if (fsync(fd_) < 0 && errno != EINVAL) {
     return tl::unexpected(file_error(path_, "cannot sync the folder", errno));
   }

@@ -464,7 +464,7 @@ int ProcessGroup::kill_all() {
   while (running()) wait(std::chrono::milliseconds(20));
   // Whoever lived on was handed to us when its parent died. Killing one may hand over more.
   const auto begin = members_.front().first.start_time;
-  // Launchers (horovodrun) and Python start processes that end when they see their parent gone,
+  // Launchers (horovodrun) and Python start processes that end when their parent is gone,
   // some milliseconds after it: those were not left over.
   constexpr auto kEnding = std::chrono::milliseconds(1000);
   const auto deadline = std::chrono::steady_clock::now() + kEnding;

@@ -42,7 +42,7 @@ done
 trap '' HUP INT TERM
 end "$job"
 kill "$watch" 2>/dev/null
-# What looked on (see launcher slurm) says what it saw before the task is over.
+# The sampler (see launcher slurm) writes what it measured before the task is over.
 if [ -n "${sampler-}" ]; then kill "$sampler" 2>/dev/null; wait "$sampler"; fi
 exit "$status"
 )sh";

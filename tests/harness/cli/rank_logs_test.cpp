@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "harness/cli/rank_files.h"
+#include "harness/cli/inputs.h"
 #include "tests/harness/cli/cli_fixture.h"
 
 namespace bertbench::test {

@@ -141,7 +141,7 @@ TEST_F(ConfirmTest, WhereToMeasureAgainIsRefusedWhereItCannotBe) {
            {{"--confirm-elsewhere"}, "give --confirm CONFIG"},
            {{"--confirm", grid, "--confirm-hosts", "a", "--confirm-elsewhere"}, "one of the two"},
            {{"--confirm", grid, "--confirm-hosts", "node7"}, "launcher local takes no hosts"},
-           {{"--confirm", grid, "--confirm-elsewhere"}, "asks Slurm for other nodes"},
+           {{"--confirm", grid, "--confirm-elsewhere"}, "asks a queue for other nodes"},
            {{"--confirm", grid, "--confirm-set", "launcher=slurm", "--confirm-hosts", "node7"},
             "give --confirm-elsewhere"},
            {{"--confirm", grid, "--confirm-set", "launcher=ssh", "--confirm-hosts", "node7,-x"},

@@ -11,7 +11,6 @@
 
 #include "harness/sweep/plan/launcher.h"
 #include "harness/sweep/process/program.h"
-#include "parsers/core/text.h"
 #include "tests/harness/sweep/launchers_support.h"
 #include "tests/harness/sweep/slurm_cluster.h"
 #include "tests/harness/sweep/ssh_server.h"
@@ -210,7 +209,10 @@ TEST_P(Injection, FollowsNoLinkPlantedInTheRunFolder) {
 
 std::vector<std::string> launchers() {
   std::vector<std::string> out;
-  for (const auto name : split(BB_INJECTED_LAUNCHERS, ',')) out.emplace_back(name);
+  for (const Launcher* launcher : all_launchers()) {
+    const bool has_queue = launcher->batch != nullptr;
+    if (has_queue == BB_INJECTED_LAUNCHERS_HAVE_A_QUEUE) out.emplace_back(launcher->name);
+  }
   return out;
 }
 INSTANTIATE_TEST_SUITE_P(Under, Injection, ::testing::ValuesIn(launchers()),

@@ -1,7 +1,6 @@
 // Launcher ssh with the real ssh against an sshd that the test starts on loopback.
 #include <utility>
 
-#include "harness/sweep/execute/preflight.h"
 #include "harness/sweep/plan/launcher.h"
 #include "harness/sweep/process/process.h"
 #include "tests/harness/cli/cli_fixture.h"
@@ -145,26 +144,6 @@ TEST_F(SshLauncher, WatchesTheMachineOfTheRanksAndSaysWhatIsMissing) {
               HasSubstr("bertbench is not on this node"));
   EXPECT_THAT(seen_.notices, Contains(HasSubstr("no telemetry of node 0: bertbench is not")));
 }
-
-#ifdef BB_BERT_TRAIN
-TEST_F(SshLauncher, APreflightAsksEachNodeAndEachPair) {
-  if (!getenv("BERTBENCH_SAMPLER")) GTEST_SKIP() << "bertbench is not built";
-  const auto folder = std::filesystem::path(BB_BERT_TRAIN).parent_path().string();
-  setenv("PATH", (folder + ":" + getenv("PATH")).c_str(), 1);
-  const std::string ssh = "ssh={\"config_file\": \"" + server_.client_config() + "\"}";
-  const auto preflight = run_preflight(
-      {.launcher = "ssh", .sets = {"hosts=[\"127.0.0.1\",\"127.0.0.2\"]", ssh}, .nodes = 0});
-  ASSERT_TRUE(preflight) << preflight.error().message();
-  EXPECT_THAT(preflight->unread, ::testing::IsEmpty());
-  EXPECT_THAT(preflight->silent, ::testing::IsEmpty());
-  ASSERT_EQ(preflight->readings.size(), 2u);
-  EXPECT_GT(preflight->readings[1].gflops, 0);
-  EXPECT_TRUE(preflight->emulated);
-  EXPECT_EQ(preflight->pairs_problem, "");
-  ASSERT_EQ(preflight->pairs.size(), 1u);
-  EXPECT_TRUE(preflight->pairs[0].gb_s) << preflight->pairs[0].problem;
-}
-#endif
 
 TEST(SshConfig, HostsAndKeysAreChecked) {
   EXPECT_FALSE(parse_config(small_config(), "t.json", {"hosts=[\"-oProxyCommand=x\"]"}));

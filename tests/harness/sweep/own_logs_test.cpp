@@ -288,7 +288,7 @@ TEST(TemplateFile, NamesLineAndRuleOfWhatIsWrong) {
   EXPECT_THAT(error_of_template(begin + "\"define\": {\"a\": {\"b\": {}, \"c\": {}}}}"),
               HasSubstr("mine.json:2: define.a: follows from one axis"));
   EXPECT_THAT(error_of_template(begin + "\"needs\": {\"--x\": \"\"}}"),
-              HasSubstr("needs a line that says what it is"));
+              HasSubstr("needs a line that describes it"));
   EXPECT_THAT(error_of_template(begin + "\"launch\": []}"), HasSubstr("belongs into the ways"));
   EXPECT_THAT(error_of_template("{\"framework\": \"x\",\n \"launch\": [{\"name\": \"a\", "
                                 "\"words\": [\"sh\"], \"gpu\": \"one\"}]}"),

@@ -13,24 +13,13 @@
 #include <thread>
 
 #include "harness/sweep/config/workload.h"
+#include "harness/sweep/execute/open_attempt.h"
 #include "harness/sweep/process/proc_fs.h"
 #include "harness/sweep/process/process.h"
 #include "harness/sweep/process/program.h"
 
 namespace bertbench::test {
 namespace {
-
-int open_port() {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  auto* raw = reinterpret_cast<sockaddr*>(&address);
-  const bool good = bind(fd, raw, length) == 0 && getsockname(fd, raw, &length) == 0;
-  close(fd);
-  return good ? ntohs(address.sin_port) : 0;
-}
 
 bool answers(int port) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -60,7 +49,7 @@ SshServer::SshServer() {
     return;
   }
   if (geteuid() == 0) mkdir("/run/sshd", 0755);  // where sshd of root looks for it
-  const int port = open_port();
+  const int port = free_port();
   if (!make_key("host") || !make_key("client")) {
     missing_ = "ssh-keygen made no key";
     return;

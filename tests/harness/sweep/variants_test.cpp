@@ -321,10 +321,8 @@ TEST(SweepOfVariants, ALookWaitsForEveryTrialUpToItAndForRetries) {
   Recorder seen;
   const auto plan = slow_plan({"trials=auto", "trials_max=28"});
   const auto options = quick(temp.path("run"));
-  const auto launcher = find_launcher("local");
-  ASSERT_TRUE(launcher);
   const StopSignals signals(false);
-  const auto sweep = OpenSweep::open(plan, options, seen, **launcher, signals);
+  const auto sweep = OpenSweep::open(plan, options, seen, signals);
   ASSERT_TRUE(sweep) << sweep.error().message();
   const PlacementLabels placement(*sweep);
   SweepResults results(*sweep, placement);

@@ -28,6 +28,7 @@ Result<std::vector<ProcessSpec>> processes(const Plan& plan, const PlannedTrial&
 }  // namespace
 
 extern const Launcher entry;
-const Launcher entry{"local", "ranks as processes of this machine", "", true, processes};
+const Launcher entry{
+    .name = "local", .title = "ranks as processes of this machine", .processes = processes};
 
 }  // namespace bertbench::launcher_local

@@ -157,8 +157,13 @@ std::string name_exit(const ExitStatus& exit) {
 }  // namespace
 
 extern const Launcher entry;
-const Launcher entry{
-    "mpi",    "mpirun of Open MPI or MPICH over the hosts", "mpirun", true, processes, check,
-    name_exit};
+const Launcher entry{.name = "mpi",
+                     .title = "mpirun of Open MPI or MPICH over the hosts",
+                     .hosts = RankHosts::configured,
+                     .program = "mpirun",
+                     .processes = processes,
+                     .check = check,
+                     .name_exit = name_exit,
+                     .library = "mpi"};
 
 }  // namespace bertbench::launcher_mpi

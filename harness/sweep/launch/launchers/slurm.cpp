@@ -2,6 +2,7 @@
 // job that sbatch hands in (slurm_jobs.cpp).
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
@@ -32,7 +33,7 @@ if [ "$words" -gt 0 ] && [ "$SLURM_LOCALID" = 0 ]; then
     # Of a job that sbatch took: no harness watches its log grow.
     [ "$SLURM_NODEID" != 0 ] || [ ! -e "$folder/job" ] || set -- "$@" --stamp-log "$folder/log.txt"
     set -C            # never through a link
-    exec 2>/dev/null  # a folder that this node does not see is no line of the trial's log
+    exec 2>/dev/null  # a folder that is not on this node is no line of the trial's log
     exec sh -c "$@" </dev/null >"$file" 2>&1
   ) & sampler=$!
 fi
@@ -157,10 +158,29 @@ Result<std::vector<ProcessSpec>> processes(const Plan& plan, const PlannedTrial&
   return std::vector<ProcessSpec>{std::move(one)};
 }
 
+std::int64_t allocated_nodes() {
+  const char* nodes = std::getenv("SLURM_JOB_NUM_NODES");
+  return to_int(nodes ? nodes : "").value_or(0);
+}
+
+void avoid(SweepConfig& config, const std::vector<std::string>& nodes) {
+  auto& args = config.slurm.args;
+  const auto excluded =
+      std::ranges::find_if(args, [](const auto& arg) { return arg.starts_with("--exclude="); });
+  if (excluded == args.end()) {
+    args.push_back(fmt::format("--exclude={}", fmt::join(nodes, ",")));
+  } else {
+    *excluded += fmt::format(",{}", fmt::join(nodes, ","));
+  }
+}
+
+std::int64_t cpus_per_rank(const SweepConfig& config) { return config.slurm.cpus_per_task; }
+
+std::string image(const SweepConfig& config) { return config.slurm.container.image; }
+
 Result<void> check(const Plan& plan) {
   if (!slurm_batch.wanted()) {
-    const char* nodes = std::getenv("SLURM_JOB_NUM_NODES");
-    const auto there = to_int(nodes ? nodes : "").value_or(0);
+    const auto there = allocated_nodes();
     for (const auto& trial : plan.trials) {
       const auto wanted = plan.cells[trial.cell].topology.nodes;
       if (there > 0 && wanted > there) {
@@ -182,16 +202,19 @@ Result<void> check(const Plan& plan) {
 }  // namespace
 
 extern const Launcher entry;
-const Launcher entry{"slurm",
-                     "srun in an allocation, else jobs by sbatch",
-                     "srun",
-                     true,
-                     processes,
-                     check,
-                     nullptr,
-                     &slurm_batch,
-                     end_slurm_steps,
-                     read_slurm_nodes,
-                     true};
+const Launcher entry{.name = "slurm",
+                     .title = "srun in an allocation, else jobs by sbatch",
+                     .hosts = RankHosts::allotted,
+                     .program = "srun",
+                     .processes = processes,
+                     .check = check,
+                     .batch = &slurm_batch,
+                     .end_leftovers = end_slurm_steps,
+                     .nodes = read_slurm_nodes,
+                     .allocated_nodes = allocated_nodes,
+                     .avoid = avoid,
+                     .cpus_per_rank = cpus_per_rank,
+                     .image = image,
+                     .watches_nodes = true};
 
 }  // namespace bertbench::launcher_slurm
