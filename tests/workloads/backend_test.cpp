@@ -178,7 +178,7 @@ TEST(CpuBackend, names_the_rule_that_a_batch_breaks) {
   EXPECT_EQ(message([](Batch& b) { b.masked[0] = -1; }),
             "batch: a masked position is outside the batch");
   EXPECT_EQ(message([](Batch& b) { b.labels.pop_back(); }),
-            "batch: an array has not the size its shape says");
+            "batch: the size of an array is not that of its shape");
 }
 
 TEST(CpuBackend, takes_more_masked_positions_than_planned_and_none) {

@@ -28,7 +28,7 @@ target_link_libraries(bert_model PRIVATE $<$<BOOL:${OpenMP_CXX_FOUND}>:OpenMP::O
 add_library(bert_reference STATIC EXCLUDE_FROM_ALL reference/reference.cpp)
 target_link_libraries(bert_reference PUBLIC bert_model PRIVATE bb::warnings)
 
-# Without oneDNN, on a GPU machine say, bert_train is built with the other backends alone.
+# Without oneDNN, as on a GPU machine, bert_train is built with the other backends alone.
 if(NOT TARGET DNNL::dnnl OR NOT OpenMP_CXX_FOUND)
   add_library(bert_core STATIC cpu/absent.cpp)
   target_link_libraries(bert_core PUBLIC bert_model Threads::Threads PRIVATE bb::warnings)

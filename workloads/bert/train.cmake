@@ -59,7 +59,6 @@ add_library(bert_driver STATIC
   log/text.cpp
   log/tf.cpp
   log/tqdm.cpp
-  log/tqdm_bar.cpp
 )
 add_dependencies(bert_driver bb_git_commit)
 bb_unity(bert_driver)

@@ -1,6 +1,7 @@
 // --comm mpi under the real mpirun, against --comm tcp.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -11,20 +12,15 @@ namespace bert::testing {
 namespace {
 
 using ::testing::HasSubstr;
-using Words = std::vector<std::string>;
 
 // Ranks that stand for a job's: as many slots as ranks, however few cores there are.
 Finished mpirun(int ranks, const Words& trainer) {
-  Words words = {"--allow-run-as-root",
-                 "--host",
-                 "localhost:" + std::to_string(ranks),
-                 "-np",
-                 std::to_string(ranks),
-                 "--bind-to",
-                 "none",
-                 BERT_TRAIN};
+  const auto n = std::to_string(ranks);
+  Words words =
+      split_words("--allow-run-as-root --bind-to none --host localhost:" + n + " -np " + n);
+  words.emplace_back(BERT_TRAIN);
   words.insert(words.end(), trainer.begin(), trainer.end());
-  // Containers forbid the copy between processes that Open MPI tries first, and it says so.
+  // Containers forbid the copy between processes that Open MPI tries first, and it prints that.
   return Process(words, {{"OMPI_MCA_btl_vader_single_copy_mechanism", "none"}}, "", BERT_MPIRUN)
       .wait();
 }
@@ -38,12 +34,6 @@ Finished over_tcp(int ranks, const Words& trainer) {
   Finished first = run(trainer, rank_variables(0, ranks, port));
   for (auto& other : others) EXPECT_EQ(other->wait().status, 0);
   return first;
-}
-
-Words small(const Words& more) {
-  Words words = {"--threads", "1", "--micro-batch-size", "2", "--sequence-length", "32"};
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
 }
 
 class Mpi : public ::testing::TestWithParam<int> {};
@@ -75,28 +65,12 @@ INSTANTIATE_TEST_SUITE_P(Worlds, Mpi, ::testing::Values(2, 4));
 
 TEST(MpiErrors, AFailingRankEndsTheJobWithItsStatus) {
   // Rank 1 alone is given another seed, which the ranks notice before training.
+  auto words = split_words(
+      "--allow-run-as-root --host localhost:2 --bind-to none "
+      "-np 1 BERT_TRAIN --comm mpi --seed 1 : -np 1 BERT_TRAIN --comm mpi --seed 2");
+  std::replace(words.begin(), words.end(), std::string("BERT_TRAIN"), std::string(BERT_TRAIN));
   const Finished done =
-      Process({"--allow-run-as-root",
-               "--host",
-               "localhost:2",
-               "--bind-to",
-               "none",
-               "-np",
-               "1",
-               BERT_TRAIN,
-               "--comm",
-               "mpi",
-               "--seed",
-               "1",
-               ":",
-               "-np",
-               "1",
-               BERT_TRAIN,
-               "--comm",
-               "mpi",
-               "--seed",
-               "2"},
-              {{"OMPI_MCA_btl_vader_single_copy_mechanism", "none"}}, "", BERT_MPIRUN)
+      Process(words, {{"OMPI_MCA_btl_vader_single_copy_mechanism", "none"}}, "", BERT_MPIRUN)
           .wait();
   EXPECT_EQ(done.status, 2) << done.err;
   EXPECT_THAT(done.err, HasSubstr("different options"));

@@ -20,17 +20,10 @@ namespace bert::testing {
 namespace {
 
 using ::testing::HasSubstr;
-using Words = std::vector<std::string>;
 
 Variables fakes(Variables more = {}) {
   more.insert({{"BERT_CUDA_DRIVER", FAKE_CUDA}, {"BERT_NCCL_LIBRARY", FAKE_NCCL}});
   return more;
-}
-
-Words small(const Words& more) {
-  Words words = {"--threads", "1", "--micro-batch-size", "2", "--sequence-length", "32"};
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
 }
 
 struct Job {

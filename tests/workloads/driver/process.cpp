@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <stdexcept>
 #include <thread>
@@ -130,6 +131,17 @@ std::string temporary_folder(const std::string& name) {
   std::filesystem::remove_all(path);
   std::filesystem::create_directories(path);
   return path;
+}
+
+Words split_words(const std::string& line) {
+  std::istringstream in(line);
+  return {std::istream_iterator<std::string>(in), {}};
+}
+
+Words small(const Words& more) {
+  Words words = {"--threads", "1", "--micro-batch-size", "2", "--sequence-length", "32"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
 }
 
 std::string read_text(const std::string& path) {

@@ -1,4 +1,4 @@
-// Starts the real bert_train and reads what it said. No shell; output goes to files.
+// Starts the real bert_train and reads what it printed. No shell; output goes to files.
 #pragma once
 
 #include <map>
@@ -13,6 +13,7 @@ struct Finished {
   std::string err;
 };
 
+using Words = std::vector<std::string>;
 using Variables = std::map<std::string, std::string>;
 
 class Process {
@@ -20,7 +21,7 @@ class Process {
   /// `arguments` without the program. The environment is this one's without launcher variables,
   /// plus `variables`. `out`: where standard output goes; empty = a file of its own.
   /// `program`: another one than bert_train (mpirun), looked up on PATH.
-  explicit Process(const std::vector<std::string>& arguments, const Variables& variables = {},
+  explicit Process(const Words& arguments, const Variables& variables = {},
                    const std::string& out = "", const std::string& program = BERT_TRAIN);
   ~Process();
   Process(const Process&) = delete;
@@ -38,14 +39,17 @@ class Process {
   std::string out_path_, err_path_;
 };
 
-Finished run(const std::vector<std::string>& arguments, const Variables& variables = {},
-             const std::string& out = "");
+Finished run(const Words& arguments, const Variables& variables = {}, const std::string& out = "");
 /// torchrun's variables of one rank on 127.0.0.1.
 Variables rank_variables(int rank, int world, int port);
 int free_port();
 /// A new empty folder below GoogleTest's temporary folder.
 std::string temporary_folder(const std::string& name);
 std::string read_text(const std::string& path);
+/// The words of a command line, parted by blanks: no path, which may hold one.
+Words split_words(const std::string& line);
+/// The options of a training that takes a moment, then `more`.
+Words small(const Words& more);
 int count(const std::string& text, const std::string& part);
 
 }  // namespace bert::testing

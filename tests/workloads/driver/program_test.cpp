@@ -23,14 +23,6 @@ namespace {
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
-using Words = std::vector<std::string>;
-
-Words small(const Words& more) {
-  Words words = {"--threads", "1", "--micro-batch-size", "2", "--sequence-length", "32"};
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
 // Largest e = |a - b| / |a| over parameters, of array 0 (weights) or 1 (first moments). Key biases
 // have a gradient of exactly zero in theory, so theirs is rounding noise: compared absolutely.
 double largest_difference(const State& a, const State& b, std::size_t array, double& noise) {
@@ -106,23 +98,13 @@ class DataParallel : public ::testing::TestWithParam<ModelAndOptimizer> {};
 TEST_P(DataParallel, TwoRanksAndAccumulationEqualOneRankWithTwiceTheBatch) {
   const std::string one = temporary_folder("one"), two = temporary_folder("two"),
                     twice = temporary_folder("twice");
-  const auto words = [](const std::string& batch, const std::string& folder) {
-    return Words{"--model",
-                 GetParam().first,
-                 "--optimizer",
-                 GetParam().second,
-                 "--threads",
-                 "1",
-                 "--sequence-length",
-                 "32",
-                 "--steps",
-                 "4",
-                 "--micro-batch-size",
-                 batch,
-                 "--bucket-mb",
-                 "0.7",
-                 "--checkpoint",
-                 folder};
+  const auto [model, optimizer] = GetParam();
+  const std::string common = std::string("--model ") + model + " --optimizer " + optimizer +
+                             " --threads 1 --sequence-length 32 --steps 4 --bucket-mb 0.7";
+  const auto words = [&](const std::string& batch, const std::string& folder) {
+    Words out = split_words(common + " --micro-batch-size " + batch);
+    out.insert(out.end(), {"--checkpoint", folder});
+    return out;
   };
   ASSERT_EQ(run(words("8", one)).status, 0);
   run_two_ranks(words("4", two));
@@ -165,18 +147,27 @@ TEST(Program, FiveStepsAndFiveResumedEqualTenBitForBit) {
   EXPECT_EQ(std::memcmp(a.values.data(), b.values.data(), a.values.size() * 4), 0);
 }
 
+std::vector<nlohmann::json> lines_of(const Finished& done) {
+  std::vector<nlohmann::json> lines;
+  std::istringstream in(done.out);
+  for (std::string line; std::getline(in, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
+}
+
+/// Of each step the member, as "learning_rate".
+std::vector<double> of_steps(const Finished& done, const char* member) {
+  EXPECT_EQ(done.status, 0) << done.err;
+  std::vector<double> all;
+  for (const auto& line : lines_of(done)) {
+    if (line["type"] == "step") all.push_back(line[member].get<double>());
+  }
+  return all;
+}
+
 TEST(Program, TheLossFallsOverThreeHundredSteps) {
   const Finished done = run({"--threads", "1", "--micro-batch-size", "8", "--sequence-length", "32",
                              "--steps", "300", "--learning-rate", "1e-3", "--warmup-steps", "30"});
-  ASSERT_EQ(done.status, 0) << done.err;
-  std::istringstream lines(done.out);
-  std::vector<double> losses;
-  for (std::string line; std::getline(lines, line);) {
-    const auto json = nlohmann::json::parse(line);
-    if (json["type"] == "step") {
-      losses.push_back(json["loss"].get<double>());
-    }
-  }
+  const auto losses = of_steps(done, "loss");
   ASSERT_EQ(losses.size(), 300u);
   const auto mean = [&](std::size_t from) {
     double sum = 0;
@@ -185,13 +176,6 @@ TEST(Program, TheLossFallsOverThreeHundredSteps) {
   };
   EXPECT_NEAR(losses[0], std::log(30522.0) + std::log(2.0), 0.4);  // knows nothing yet
   EXPECT_LT(mean(280), mean(0) - 1.5);
-}
-
-std::vector<nlohmann::json> lines_of(const Finished& done) {
-  std::vector<nlohmann::json> lines;
-  std::istringstream in(done.out);
-  for (std::string line; std::getline(in, line);) lines.push_back(nlohmann::json::parse(line));
-  return lines;
 }
 
 // Phase 1 at 32 tokens, phase 2 at 64 with another batch; a resume within phase 2 keeps its start.
@@ -218,21 +202,15 @@ TEST(Program, APhaseGoesOnFromTheOneBeforeAtAnotherLengthWithItsScheduleBegunAne
   const Finished second =
       phase2({"--steps", "7", "--resume", one, "--new-phase", "--checkpoint", two});
   ASSERT_EQ(second.status, 0) << second.err;
-  const auto rates = [](const Finished& done) {
-    std::vector<double> all;
-    for (const auto& line : lines_of(done)) {
-      if (line["type"] == "step") all.push_back(line["learning_rate"]);
-    }
-    return all;
-  };
-  EXPECT_THAT(rates(first),
+  EXPECT_THAT(of_steps(first, "learning_rate"),
               ::testing::Pointwise(::testing::DoubleNear(1e-12), {0.5e-3, 1e-3, 0.5e-3, 0.25e-3}));
   EXPECT_EQ(lines_of(second)[1]["step"], 5);
-  EXPECT_THAT(rates(second),
+  EXPECT_THAT(of_steps(second, "learning_rate"),
               ::testing::Pointwise(::testing::DoubleNear(1e-12), {0.5e-3, 1e-3, 0.5e-3}));
   const Finished third = phase2({"--steps", "8", "--resume", two});
   ASSERT_EQ(third.status, 0) << third.err;
-  EXPECT_THAT(rates(third), ::testing::Pointwise(::testing::DoubleNear(1e-12), {0.25e-3}));
+  EXPECT_THAT(of_steps(third, "learning_rate"),
+              ::testing::Pointwise(::testing::DoubleNear(1e-12), {0.25e-3}));
 }
 
 // Seen: the decay was reckoned over all steps, so a second phase ended at half the rate.
@@ -244,21 +222,14 @@ TEST(Program, TheDecayOfAPhaseEndsWithTheLastStepOfThePhase) {
     return run(small(all));
   };
   ASSERT_EQ(with({"--steps", "3", "--checkpoint", one}).status, 0);
-  const auto rates = [](const Finished& done) {
-    EXPECT_EQ(done.status, 0) << done.err;
-    std::vector<double> all;
-    for (const auto& line : lines_of(done)) {
-      if (line["type"] == "step") all.push_back(line["learning_rate"]);
-    }
-    return all;
-  };
   const Finished phase =
       with({"--steps", "6", "--resume", one, "--new-phase", "--checkpoint", two});
-  EXPECT_THAT(rates(phase),
+  EXPECT_THAT(of_steps(phase, "learning_rate"),
               ::testing::Pointwise(::testing::DoubleNear(1e-12), {1e-3, 1e-3, 0.5e-3}));
   EXPECT_EQ(lines_of(phase)[0]["decay_steps"], 3);
   const Finished later = with({"--steps", "8", "--resume", two});
-  EXPECT_THAT(rates(later), ::testing::Pointwise(::testing::DoubleNear(1e-12), {0.5e-3, 0.25e-3}));
+  EXPECT_THAT(of_steps(later, "learning_rate"),
+              ::testing::Pointwise(::testing::DoubleNear(1e-12), {0.5e-3, 0.25e-3}));
   const Finished refused =
       run(small({"--steps", "6", "--resume", one, "--new-phase", "--warmup-steps", "4"}));
   EXPECT_EQ(refused.status, 2);
@@ -296,30 +267,10 @@ TEST(Program, InferenceStatesItsLatencyAndTakesTheWeightsOfACheckpoint) {
 // With this seed the relation of question and context is learnt within 200 steps, by the kernels of
 // AVX-512 as by those of SSE4.1; with others it takes up to 500.
 Words questions(const Words& more) {
-  Words words = {"--threads",
-                 "1",
-                 "--task",
-                 "squad",
-                 "--micro-batch-size",
-                 "32",
-                 "--sequence-length",
-                 "24",
-                 "--learning-rate",
-                 "1e-3",
-                 "--warmup-steps",
-                 "40",
-                 "--decay-steps",
-                 "2000",
-                 "--decay-power",
-                 "0.5",
-                 "--dropout",
-                 "0",
-                 "--log-every",
-                 "1000",
-                 "--evaluate",
-                 "256",
-                 "--seed",
-                 "2"};
+  Words words = split_words(
+      "--threads 1 --task squad --micro-batch-size 32 --sequence-length 24 --learning-rate 1e-3 "
+      "--warmup-steps 40 --decay-steps 2000 --decay-power 0.5 --dropout 0 --log-every 1000 "
+      "--evaluate 256 --seed 2");
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }
@@ -465,27 +416,12 @@ TEST(Program, TheHandicapIsNoOptionThatHelpShows) {
 TEST(Program, HelpAndVersionGoToStandardOutput) {
   const Finished help = run({"--help"});
   EXPECT_EQ(help.status, 0);
-  for (const char* option : {"--model",
-                             "--backend",
-                             "--precision",
-                             "--micro-batch-size",
-                             "--gradient-accumulation-steps",
-                             "--sequence-length",
-                             "--steps",
-                             "--optimizer",
-                             "--seed",
-                             "--data",
-                             "--activation-checkpointing",
-                             "--log-style",
-                             "--log-every",
-                             "--timings",
-                             "--checkpoint",
-                             "--resume",
-                             "--deterministic",
-                             "--threads",
-                             "--comm",
-                             "--expect-world-size",
-                             "Exit status"}) {
+  EXPECT_THAT(help.out, HasSubstr("Exit status"));
+  for (const std::string& option : split_words(
+           "--model --backend --precision --micro-batch-size --gradient-accumulation-steps "
+           "--sequence-length --steps --optimizer --seed --data --activation-checkpointing "
+           "--log-style --log-every --timings --checkpoint --resume --deterministic --threads "
+           "--comm --expect-world-size")) {
     EXPECT_THAT(help.out, HasSubstr(option));
   }
   const Finished version = run({"--version"});

@@ -1,12 +1,12 @@
 // Against tqdm_golden.txt, which make_tqdm_golden.py wrote with the real tqdm.
+#include "workloads/bert/log/tqdm.h"
+
 #include <gtest/gtest.h>
 
 #include <charconv>
 #include <fstream>
 #include <memory>
 #include <sstream>
-
-#include "workloads/bert/log/tqdm_bar.h"
 
 namespace bert {
 namespace {

@@ -48,10 +48,11 @@ class MpiCommunicator : public Communicator {
     MPI_Comm_rank(comm_, &rank_);
     MPI_Comm_size(comm_, &size_);
     if (rank_ != environment.rank || size_ != environment.world_size) {
-      throw std::runtime_error(fmt::format(
-          "MPI says rank {} of {}, the variables of {} say rank {} of {}: start it with the mpirun "
-          "of the MPI library that bert_mpi.so was built with, or use --comm tcp",
-          rank_, size_, environment.source, environment.rank, environment.world_size));
+      throw std::runtime_error(
+          fmt::format("MPI gives rank {} of {}, the variables of {} give rank {} of {}: start it "
+                      "with the mpirun "
+                      "of the MPI library that bert_mpi.so was built with, or use --comm tcp",
+                      rank_, size_, environment.source, environment.rank, environment.world_size));
     }
   }
 

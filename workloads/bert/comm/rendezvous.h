@@ -37,7 +37,7 @@ class TcpStoreServer {
   TcpStoreServer& operator=(const TcpStoreServer&) = delete;
 
   [[nodiscard]] int port() const { return port_; }
-  /// Ranks that said hello, minus those that have gone.
+  /// Ranks that have met, minus those that have gone.
   [[nodiscard]] int connected() const { return connected_.load(); }
 
  private:
@@ -72,7 +72,7 @@ class TcpStoreServer {
 /// One rank's connection to the store. Not for use by several threads at once.
 class TcpStore {
  public:
-  /// Waits up to `timeout` for rank 0. Throws std::runtime_error that says what to check.
+  /// Waits up to `timeout` for rank 0. Throws std::runtime_error that names what to check.
   TcpStore(const std::string& host, int port, int rank, std::chrono::milliseconds timeout);
   TcpStore(const TcpStore&) = delete;
   TcpStore& operator=(const TcpStore&) = delete;
@@ -82,11 +82,11 @@ class TcpStore {
   /// std::runtime_error naming the key.
   [[nodiscard]] std::string get(std::string_view key);
   [[nodiscard]] std::string get(std::string_view key, std::chrono::milliseconds timeout);
-  /// The rank that left first without saying goodbye; rank 0 when the server itself is gone;
+  /// The rank that left first without leave(); rank 0 when the server itself is gone;
   /// nothing when every rank is there. A store that does not answer within `limit` counts as gone.
   [[nodiscard]] std::optional<int> lost_rank(
       std::chrono::milliseconds limit = std::chrono::seconds(2));
-  /// Says goodbye, so that closing the connection is not taken for a death.
+  /// Announces the end, so that closing the connection is not taken for a death.
   void leave();
   [[nodiscard]] std::string address() const { return local_address(socket_); }
 
@@ -121,10 +121,10 @@ class Rendezvous {
   /// "127.0.0.1:29500"
   [[nodiscard]] std::string place() const;
 
-  /// Looks, at most about ten times a second, whether a rank went away without saying goodbye.
+  /// Looks, at most about ten times a second, whether a rank went away without leave().
   [[nodiscard]] std::optional<int> lost_rank_now_and_then();
   /// Message of a collective that failed: names the rank that died when it is known within half a
-  /// second, and says what to do. `detail` is the library's own word.
+  /// second, and names what to do. `detail` is the library's own word.
   [[nodiscard]] std::string blame(const std::string& what, const std::string& detail);
   /// Before a good end: closing the connection is then no death.
   void leave() { store_->leave(); }

@@ -19,7 +19,7 @@ namespace bert {
 /// g = GPUs per node, N = nodes, S = bytes, a = latency of a message, B = bandwidth.
 [[nodiscard]] double simulated_all_reduce_seconds(const SimulatedCluster& cluster, double bytes);
 
-/// Each all-reduce lasts as long as the inner one or as the model says, whichever is longer.
+/// Each all-reduce lasts as long as the inner one or as the model computes, whichever is longer.
 [[nodiscard]] std::unique_ptr<Communicator> make_sim_communicator(
     const SimulatedCluster& cluster, std::unique_ptr<Communicator> inner);
 

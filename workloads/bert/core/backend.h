@@ -217,7 +217,7 @@ class Backend {
   [[nodiscard]] virtual ScalarState scalar_state() { return {}; }
   virtual void set_scalar_state(const ScalarState& /*state*/) {}
 
-  /// Bytes that the plan says a run takes at its peak (device memory for a device backend), and
+  /// Bytes that a run takes at its peak by the plan (device memory for a device backend), and
   /// what was measured so far; 0 = unknown.
   [[nodiscard]] virtual std::int64_t predicted_peak_bytes() const { return 0; }
   [[nodiscard]] virtual std::int64_t measured_peak_bytes() const { return 0; }

@@ -15,7 +15,7 @@ struct Batch {
   std::int64_t sequence_length = 0;      ///< s
   std::int64_t masked_per_sequence = 0;  ///< m
   /// Index of the first sequence in the whole job's stream of sequences. Data and dropout depend
-  /// on it and not on the rank, so n ranks of batch b see what one rank of batch n*b sees.
+  /// on it and not on the rank, so n ranks of batch b get what one rank of batch n*b gets.
   std::int64_t first_sequence = 0;
   std::vector<std::int32_t> tokens;    ///< [B, s], masked inputs
   std::vector<std::int32_t> segments;  ///< [B, s], 0 or 1

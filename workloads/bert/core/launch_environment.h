@@ -44,7 +44,7 @@ using GetVariable = std::function<std::optional<std::string>(const std::string& 
 ///                 [SLURM_LOCALID, SLURM_STEP_TASKS_PER_NODE or SLURM_TASKS_PER_NODE, SLURM_NODEID]
 ///   5. none of them: a world of one.
 /// MASTER_ADDR and MASTER_PORT hold for every set. Without them: 127.0.0.1 when all ranks are on
-/// one node, the first host of SLURM_STEP_NODELIST under Slurm, else an error that says to set
+/// one node, the first host of SLURM_STEP_NODELIST under Slurm, else an error that asks to set
 /// MASTER_ADDR; the port is 29500, shifted by the Slurm job number so that jobs do not meet.
 /// torchrun's agent may hold MASTER_PORT itself (TORCHELASTIC_USE_AGENT_STORE=True): port + 1.
 /// A half-set or impossible set (RANK without WORLD_SIZE, rank >= world) is an error.

@@ -16,7 +16,7 @@ Result<const Module*> load_module(const std::string& name) {
     return tl::unexpected(Failure{
         ExitStatus::no_device,
         fmt::format("{} needs the module {}, which does not exist: build it where its toolkit is "
-                    "installed (cmake says what it found) and put it next to bert_train",
+                    "installed (cmake prints what it found) and put it next to bert_train",
                     name, file.string())});
   }
   return load_module_file(file.string());

@@ -48,7 +48,7 @@ struct Module {
 };
 
 /// Loads FOLDER/bert_NAME.so, FOLDER being the program's own. The module stays loaded. The message
-/// of a failure says which file was looked for and how to get it.
+/// of a failure names the file that was looked for and how to get it.
 [[nodiscard]] Result<const Module*> load_module(const std::string& name);
 [[nodiscard]] Result<const Module*> load_module_file(const std::string& path);
 

@@ -6,8 +6,8 @@
 namespace bert {
 namespace {
 
-/// Queries of a causal model that share one product: what they do not see and compute for nothing
-/// is half of this a query.
+/// Queries of a causal model that share one product, which also computes what a query does not
+/// attend to: on average half as many keys as this.
 constexpr std::int64_t kCausalBlock = 128;
 
 /// The slice of one head of one sequence. Everything of it fits the core's cache, so the pass over
@@ -68,7 +68,7 @@ void as_operand(const Context& context, const SoftmaxRows& rows, std::int64_t ke
 
 std::int64_t block_of(const Head& head) { return head.causal ? kCausalBlock : head.tokens; }
 
-/// Queries [first, first + block) and the keys that any of them sees.
+/// Queries [first, first + block) and the keys that any of them attends to.
 SoftmaxRows rows_of(const Head& head, std::int64_t first, const DropoutKey* keys) {
   SoftmaxRows rows;
   rows.rows = std::min(block_of(head), head.tokens - first);
@@ -148,7 +148,7 @@ void attention_backward(const Context& context, std::int64_t layer, const std::i
     float* d_query = d_qkv + (head.query - qkv);
     float* d_key = d_query + h;
     float* d_value = d_query + 2 * h;
-    // From the last block, which sees every key and so writes what the others add to.
+    // From the last block, which attends to every key and so writes what the others add to.
     const std::int64_t last = (head.tokens - 1) / block_of(head) * block_of(head);
     for (std::int64_t first = last; first >= 0; first -= block_of(head)) {
       const SoftmaxRows rows = rows_of(head, first, keys);

@@ -9,13 +9,14 @@
 
 #include "workloads/bert/core/batch.h"
 #include "workloads/bert/core/model_config.h"
-#include "workloads/bert/cpu/bf16_decoder.h"
 #include "workloads/bert/cpu/bf16_linears.h"
 #include "workloads/bert/cpu/gemm.h"
 #include "workloads/bert/cpu/kernels.h"
 #include "workloads/bert/model/parameters.h"
 
 namespace bert {
+
+class Bf16Decoder;
 
 /// Row ranges are always cut into this many blocks, and sums over rows are added up block by
 /// block, so results do not depend on the number of threads.

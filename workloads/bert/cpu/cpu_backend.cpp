@@ -16,6 +16,7 @@
 #include "workloads/bert/core/communicator.h"
 #include "workloads/bert/core/module.h"
 #include "workloads/bert/cpu/attention.h"
+#include "workloads/bert/cpu/bf16_decoder.h"
 #include "workloads/bert/cpu/bf16_linears.h"
 #include "workloads/bert/cpu/optimizer.h"
 #include "workloads/bert/cpu/step.h"

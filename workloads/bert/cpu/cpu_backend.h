@@ -15,7 +15,7 @@ enum class CpuPrecision {
   fp16,  ///< emulated: what a GPU stores in fp16 is rounded to it, products are fp32 ones
 };
 
-/// Weights are initialised from the seed, as Parameter::initial says. Throws std::bad_alloc when
+/// Weights are initialised from the seed, as Parameter::initial states. Throws std::bad_alloc when
 /// the memory it plans cannot be had; NoDevice where a processor cannot multiply bf16 and in a
 /// build without oneDNN. gradients() of fp16 have the loss scale in them.
 [[nodiscard]] std::unique_ptr<Backend> make_cpu_backend(

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "workloads/bert/cpu/attention.h"
+#include "workloads/bert/cpu/bf16_decoder.h"
 #include "workloads/bert/cpu/norm.h"
 
 namespace bert {

@@ -30,7 +30,7 @@ struct LabelledText {
 };
 
 /// A JSON file of SQuAD 1.1: data, paragraphs, qas; the first of a question's answers. The message
-/// says what is wrong; a question without an answer (SQuAD 2.0) is left out.
+/// names what is wrong; a question without an answer (SQuAD 2.0) is left out.
 [[nodiscard]] Result<LabelledText> read_squad(const std::string& json);
 
 /// The first line names columns divided by tabs, "label" or "Quality" one of them.

@@ -127,7 +127,7 @@ class TokenFile : public SequenceSource {
     SegmentPair pair;
     pair.is_next = random.below(2) == 0;
     const std::int64_t split = 1 + random.below(tokens - 1);
-    // Sampling is by token, so a long document comes as often as its length says.
+    // Sampling is by token, so a long document comes in proportion to its length.
     const std::uint64_t at = position(random, index);
     read(at, split, pair.first);
     const std::uint64_t next = pair.is_next ? advance(at, split) : position(random, index);
@@ -465,7 +465,7 @@ Result<std::unique_ptr<SequenceSource>> open_source(const DataOptions& options) 
   const bool tokens = is_token_file(options.source);
   if (tokens && options.whole_words && options.vocabulary_file.empty()) {
     return usage_error(
-        "--whole-word-masking: a token file does not say which tokens continue a word: give its "
+        "--whole-word-masking: a token file does not state which tokens continue a word: give its "
         "--vocabulary");
   }
   if (tokens && !options.questions) return open_token_file(options);

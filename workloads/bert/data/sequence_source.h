@@ -33,7 +33,7 @@ struct Example {
   std::int32_t answer_first = 0, answer_last = 0;  ///< tokens of `second`
 };
 
-/// A pure function of (seed, index): every rank of any world sees the same sequence `index`.
+/// A pure function of (seed, index): every rank of any world gets the same sequence `index`.
 class SequenceSource {
  public:
   virtual ~SequenceSource() = default;

@@ -36,7 +36,7 @@ class WordPiece {
   /// vocabulary.
   [[nodiscard]] static WordPiece learn(std::string_view text, std::int64_t most);
 
-  /// Through a temporary file and rename, so that no reader sees a part.
+  /// Through a temporary file and rename, so that no reader gets a part.
   [[nodiscard]] Result<void> write(const std::string& path) const;
 
   /// Words end at white space and around punctuation and ideographs. Bytes that are no UTF-8 and

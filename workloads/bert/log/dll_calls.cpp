@@ -5,7 +5,7 @@
 namespace bert {
 namespace {
 
-/// 0 = dynamic, as the script's help says.
+/// 0 = dynamic, as in the script's help.
 double static_loss_scale(const RunFacts& f) {
   return f.precision == "fp16" && f.loss_scale.growth_interval == 0 ? f.loss_scale.initial : 0;
 }

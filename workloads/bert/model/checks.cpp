@@ -43,7 +43,7 @@ void check_batch(const Batch& batch, const BackendOptions& options) {
     require(has(batch.tokens, tokens) && has(batch.labels, tokens) &&
                 has(batch.lengths, batch.sequences) &&
                 batch.masked_per_sequence == batch.sequence_length,
-            "an array has not the size its shape says");
+            "the size of an array is not that of its shape");
     require(batch.segments.empty() && batch.masked.empty() && batch.next_sentence.empty(),
             "a next-word model has no segments, masks and next sentences");
     require(within(batch.tokens, 0, model.vocabulary), "a token is outside the vocabulary");
@@ -56,7 +56,7 @@ void check_batch(const Batch& batch, const BackendOptions& options) {
   require(has(batch.tokens, tokens) && has(batch.segments, tokens) &&
               has(batch.lengths, batch.sequences) && has(batch.next_sentence, batch.sequences) &&
               has(batch.masked, masked) && has(batch.labels, masked),
-          "an array has not the size its shape says");
+          "the size of an array is not that of its shape");
   require(within(batch.tokens, 0, model.vocabulary), "a token is outside the vocabulary");
   require(within(batch.labels, model.head_everywhere ? -1 : 0, model.vocabulary),
           "a label is outside the vocabulary");
@@ -66,7 +66,7 @@ void check_batch(const Batch& batch, const BackendOptions& options) {
   require(within(batch.next_sentence, 0, 2), "next_sentence is not 0 or 1");
   const bool spans = model.objective == Objective::spans;
   require(has(batch.spans, spans ? 2 * batch.sequences : 0),
-          "an array has not the size its shape says");
+          "the size of an array is not that of its shape");
   for (std::size_t i = 0; i < batch.spans.size(); i += 2) {
     require(batch.spans[i] >= 0 && batch.spans[i] <= batch.spans[i + 1] &&
                 batch.spans[i + 1] < batch.lengths[i / 2],

@@ -25,7 +25,7 @@ struct ReferenceStep {
   std::vector<Real> gradients;  ///< of masked_lm + next_sentence, laid out as ParameterLayout
 };
 
-/// `weights` are laid out as ParameterLayout says. Instantiated for float and double.
+/// `weights` are laid out as ParameterLayout states. Instantiated for float and double.
 template <typename Real>
 ReferenceStep<Real> reference_step(const ModelConfig& model, const Batch& batch,
                                    std::span<const Real> weights, const ReferenceDropout& dropout);

@@ -82,7 +82,7 @@ struct Option {
   std::variant<std::string*, double*, std::int64_t*, std::uint64_t*, int*, bool*> value;
   Rule rule;
   const char* help;
-  /// The default depends on other options; the help text says how.
+  /// The default depends on other options; the help text states how.
   bool depends = false;
 };
 struct Group {

@@ -75,7 +75,7 @@ struct TrainerParts {
 /// Trains from the resumed step (or 1) to options.steps or a signal. Weights are made equal on all
 /// ranks first. Step t, micro-step k of rank r reads the sequences from
 ///   ((t - 1) * A + k) * W * B + r * B   (A accumulation steps, W ranks, B micro batch)
-/// on, so W ranks see what one rank with W times the batch sees.
+/// on, so W ranks get what one rank with W times the batch gets.
 [[nodiscard]] Result<RunEnd> train(TrainerParts parts);
 
 }  // namespace bert

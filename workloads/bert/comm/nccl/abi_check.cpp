@@ -1,4 +1,4 @@
-// Compiled where the toolkit's headers are: what library.h declares by hand is what they say.
+// Compiled where the toolkit's headers are: what library.h declares by hand is what they declare.
 #include <cuda.h>
 #include <nccl.h>
 

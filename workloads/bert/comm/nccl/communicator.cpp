@@ -141,7 +141,7 @@ Session::~Session() {
   driver().release_primary_context(device_.device);
 }
 
-// Different versions speak different protocols: they hang, or worse.
+// Different versions have different protocols: they hang, or worse.
 void Session::agree_on_version() {
   TcpStore& store = ranks_->store();
   store.set(fmt::format("nccl/version/{}", environment_.rank),
@@ -190,7 +190,7 @@ void Session::call(const char* what, const std::function<Status(Comm)>& start) {
   if (status == Status::in_progress) {
     settle(what);
   } else if (status != Status::success) {
-    check(what);  // a collective that failed before says more than "not now"
+    check(what);  // a collective that failed before explains more than "not now"
     fail(what, word_of(status));
   }
 }
@@ -379,7 +379,7 @@ class NcclCommunicator final : public Communicator, public DeviceCommunicator {
 
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int world_size() const override { return world_; }
-  /// Also in a world of one, which only those ask for who want to see NCCL at work.
+  /// Also in a world of one, which only those ask for who want to try NCCL itself.
   [[nodiscard]] bool reduces() const override { return true; }
   [[nodiscard]] DeviceCommunicator* device() override { return this; }
   [[nodiscard]] std::string description() const override { return session_.description(); }
