@@ -44,7 +44,6 @@ constexpr int kRounds = 4;                // of the search: 1.5 s in all; more r
 struct Window {
   double weight = 0;
   std::uint32_t word = 0;
-  [[nodiscard]] unsigned byte(std::size_t j) const { return word >> (8 * j) & 0xff; }
 };
 
 std::uint32_t word_at(std::string_view text, std::size_t at) {
@@ -99,11 +98,26 @@ class Sample {
 };
 
 using Bits = std::vector<std::uint64_t>;
-/// What a kernel looks up of each byte: numbers below 128.
-using Features = std::vector<unsigned (*)(unsigned)>;
-const Features kExact = {[](unsigned c) { return FingerprintTables::exact(c); }};
-const Features kByNibbles = {[](unsigned c) { return FingerprintTables::low_nibble(c); },
-                             [](unsigned c) { return FingerprintTables::high_nibble(c); }};
+unsigned byte_of(std::uint32_t word, std::size_t j) { return word >> (8 * j) & 0xff; }
+
+/// What a kernel looks up of four bytes: numbers below 128.
+using Features = std::vector<unsigned (*)(std::uint32_t)>;
+template <unsigned k>
+unsigned pair(std::uint32_t word) {
+  return FingerprintTables::pair(byte_of(word, FingerprintTables::kFirst[k]),
+                                 byte_of(word, FingerprintTables::kSecond[k]));
+}
+template <unsigned j>
+unsigned low_nibble(std::uint32_t word) {
+  return FingerprintTables::low_nibble(byte_of(word, j));
+}
+template <unsigned j>
+unsigned high_nibble(std::uint32_t word) {
+  return FingerprintTables::high_nibble(byte_of(word, j));
+}
+const Features kByPairs = {pair<0>, pair<1>, pair<2>, pair<3>};
+const Features kByNibbles = {low_nibble<0>,  low_nibble<1>,  low_nibble<2>,  low_nibble<3>,
+                             high_nibble<0>, high_nibble<1>, high_nibble<2>, high_nibble<3>};
 
 /// The windows by what a kernel sees of them.
 class View {
@@ -117,17 +131,15 @@ class View {
     for (std::size_t i = 0; i < windows.size(); ++i) {
       weights_[i] = windows[i].weight;
       for (std::size_t f = 0; f < count(); ++f) {
-        const std::size_t seen = f * 128 + of(windows[i].byte(f / features_.size()), f);
+        const std::size_t seen = f * 128 + of(windows[i].word, f);
         with_[seen][i / 64] |= std::uint64_t{1} << (i % 64);
         chance_[seen] += windows[i].weight / all;
       }
     }
   }
-  [[nodiscard]] std::size_t count() const { return kWidth * features_.size(); }
+  [[nodiscard]] std::size_t count() const { return features_.size(); }
   [[nodiscard]] std::size_t words() const { return words_; }
-  [[nodiscard]] unsigned of(unsigned byte, std::size_t f) const {
-    return features_[f % features_.size()](byte);
-  }
+  [[nodiscard]] unsigned of(std::uint32_t word, std::size_t f) const { return features_[f](word); }
   [[nodiscard]] const Bits& with(std::size_t f, unsigned seen) const {
     return with_[f * 128 + seen];
   }
@@ -201,8 +213,7 @@ class Bucket {
 
  private:
   [[nodiscard]] unsigned of(std::string_view part, std::size_t f) const {
-    const std::size_t j = f * kWidth / view_->count();
-    return view_->of(static_cast<unsigned char>(part[j]), f);
+    return view_->of(word_at(part, 0), f);
   }
   void join(std::size_t f, unsigned seen) {
     const Bits& more = view_->with(f, seen);
@@ -230,9 +241,9 @@ class Search {
  public:
   Search(const std::vector<std::string>& literals, const Sample& sample)
       : literals_(literals),
-        exact_view_(sample.windows(), kExact),
+        pair_view_(sample.windows(), kByPairs),
         nibble_view_(sample.windows(), kByNibbles),
-        exact_(kBuckets, Bucket(exact_view_)),
+        pairs_(kBuckets, Bucket(pair_view_)),
         nibble_(kBuckets, Bucket(nibble_view_)),
         places_(literals.size()) {
     for (std::size_t i = 0; i < literals.size(); ++i) {
@@ -265,13 +276,13 @@ class Search {
     return std::string_view(literals_[i]).substr(at, kWidth);
   }
   void take(std::size_t i) {
-    exact_[places_[i].bucket].remove(part(i, places_[i].at));
+    pairs_[places_[i].bucket].remove(part(i, places_[i].at));
     nibble_[places_[i].nibble_bucket].remove(part(i, places_[i].at));
   }
   void put(std::size_t i) {
     double least = 1e300;
     for (const auto& [own, at] : own_[i]) {
-      const auto [more, bucket] = cheapest(exact_, part(i, at), least - own);
+      const auto [more, bucket] = cheapest(pairs_, part(i, at), least - own);
       if (bucket == kBuckets) continue;
       const auto [also, nibble_bucket] =
           cheapest(nibble_, part(i, at), (least - own - more) / kNibbles);
@@ -279,7 +290,7 @@ class Search {
       least = own + more + kNibbles * also;
       places_[i] = {static_cast<std::uint32_t>(at), bucket, nibble_bucket};
     }
-    exact_[places_[i].bucket].add(part(i, places_[i].at));
+    pairs_[places_[i].bucket].add(part(i, places_[i].at));
     nibble_[places_[i].nibble_bucket].add(part(i, places_[i].at));
   }
   /// The bucket that costs the least more, below `enough`; kBuckets if none does.
@@ -294,8 +305,8 @@ class Search {
   }
 
   const std::vector<std::string>& literals_;
-  View exact_view_, nibble_view_;
-  std::vector<Bucket> exact_, nibble_;
+  View pair_view_, nibble_view_;
+  std::vector<Bucket> pairs_, nibble_;
   std::vector<Placement> places_;
   std::vector<std::vector<std::pair<double, std::size_t>>> own_;
   std::vector<std::size_t> order_;

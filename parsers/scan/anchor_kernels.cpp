@@ -33,7 +33,11 @@ void FingerprintTables::add(const char* fingerprint, std::size_t bucket,
     const auto c = static_cast<unsigned char>(fingerprint[j]);
     enter(low[j], low_nibble(c), nibble_bucket);
     enter(high[j], high_nibble(c), nibble_bucket);
-    enter(bytes[j], exact(c), bucket);
+  }
+  for (std::size_t k = 0; k < kPairs; ++k) {
+    const auto first = static_cast<unsigned char>(fingerprint[kFirst[k]]);
+    const auto second = static_cast<unsigned char>(fingerprint[kSecond[k]]);
+    enter(pairs[k], pair(first, second), bucket);
   }
 }
 
@@ -89,30 +93,39 @@ BB_AVX2 std::uint32_t match_avx2(const FingerprintTables& tables, const char* p,
 #undef BB_LOOK
 
 // The loop holds nothing but what the vector units do; what is asked of its masks follows, eight
-// steps at a time.
+// steps at a time. The tables take half of the registers.
 BB_AVX512 std::uint32_t match_avx512(const FingerprintTables& tables, const char* p,
                                      std::size_t steps, ScanMasks& out) {
   const __m512i newline = _mm512_set1_epi8('\n');
-#define BB_PART(j, part) _mm512_load_si512(tables.bytes[j].data() + 64 * (part))
+  const __m512i own = _mm512_set1_epi8(static_cast<char>(0xfc));
+#define BB_PART(j, part) _mm512_load_si512(tables.pairs[j].data() + 64 * (part))
   const __m512i a0 = BB_PART(0, 0), b0 = BB_PART(0, 1), c0 = BB_PART(0, 2), d0 = BB_PART(0, 3);
   const __m512i a1 = BB_PART(1, 0), b1 = BB_PART(1, 1), c1 = BB_PART(1, 2), d1 = BB_PART(1, 3);
   const __m512i a2 = BB_PART(2, 0), b2 = BB_PART(2, 1), c2 = BB_PART(2, 2), d2 = BB_PART(2, 3);
   const __m512i a3 = BB_PART(3, 0), b3 = BB_PART(3, 1), c3 = BB_PART(3, 2), d3 = BB_PART(3, 3);
 #undef BB_PART
+// FingerprintTables::pair() of each place. Of two bytes that are shifted together the upper one
+// gets bits of the lower one, which are none of its own.
+#define BB_SHIFTED(x) _mm512_and_si512(_mm512_slli_epi16(x, 2), own)
 #define BB_TWO(low0, high0, x0, low1, high1, x1)              \
   _mm512_and_si512(_mm512_permutex2var_epi8(low0, x0, high0), \
                    _mm512_permutex2var_epi8(low1, x1, high1))
   for (std::size_t step = 0; step < steps; ++step, p += ScanMasks::kPlaces) {
     const __m512i x0 = _mm512_loadu_si512(p), x1 = _mm512_loadu_si512(p + 1);
     const __m512i x2 = _mm512_loadu_si512(p + 2), x3 = _mm512_loadu_si512(p + 3);
+    const __m512i last = BB_SHIFTED(x3);
+    const __m512i y0 = _mm512_xor_si512(x0, BB_SHIFTED(x1));
+    const __m512i y1 = _mm512_xor_si512(x1, BB_SHIFTED(x2));
+    const __m512i y2 = _mm512_xor_si512(x2, last), y3 = _mm512_xor_si512(x0, last);
     const __mmask64 first =
-        _mm512_test_epi8_mask(BB_TWO(a0, b0, x0, a1, b1, x1), BB_TWO(a2, b2, x2, a3, b3, x3));
+        _mm512_test_epi8_mask(BB_TWO(a0, b0, y0, a1, b1, y1), BB_TWO(a2, b2, y2, a3, b3, y3));
     const __mmask64 second =
-        _mm512_test_epi8_mask(BB_TWO(c0, d0, x0, c1, d1, x1), BB_TWO(c2, d2, x2, c3, d3, x3));
+        _mm512_test_epi8_mask(BB_TWO(c0, d0, y0, c1, d1, y1), BB_TWO(c2, d2, y2, c3, d3, y3));
     out.found[step] = first | second;
     out.breaks[step] = _mm512_cmpeq_epi8_mask(x0, newline);
   }
 #undef BB_TWO
+#undef BB_SHIFTED
   out.any = 0;
   // A vector load of what was stored a moment ago in parts would have to wait for it.
   if (steps < ScanMasks::kSteps) {

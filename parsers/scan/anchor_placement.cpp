@@ -142,7 +142,7 @@ Counts count_more(const OrdinaryParts& ordinary, Passes passes, Mask mask_at) {
   for (std::size_t i = 0; i < ordinary.parts.size(); ++i) {
     const Part& part = ordinary.parts[i];
     unsigned mask = FingerprintTables::kAllBuckets;
-    for (std::size_t j = 0; j < kWidth && mask != 0; ++j) mask &= mask_at(part[j], j);
+    for (std::size_t j = 0; j < kWidth && mask != 0; ++j) mask &= mask_at(part, j);
     if (mask == 0 || passes(part)) continue;
     for (std::size_t b = 0; b < out.size(); ++b) {
       if ((mask >> b & 1u) != 0) out[b] += ordinary.counts[i];
@@ -151,12 +151,15 @@ Counts count_more(const OrdinaryParts& ordinary, Passes passes, Mask mask_at) {
   return out;
 }
 
-Counts count_exact(const FingerprintTables& tables, const OrdinaryParts& parts, const Part& added) {
-  const auto look = FingerprintTables::exact;
+Counts count_pairs(const FingerprintTables& tables, const OrdinaryParts& parts, const Part& added) {
+  using Tables = FingerprintTables;
   return count_more(
       parts, [&](const Part& part) { return tables.passes(part.data()); },
-      [&](unsigned c, std::size_t j) {
-        return look(c) == look(added[j]) ? FingerprintTables::kAllBuckets : tables.buckets(j, c);
+      [&](const Part& part, std::size_t k) {
+        const auto look = [k](const Part& of) {
+          return Tables::pair(of[Tables::kFirst[k]], of[Tables::kSecond[k]]);
+        };
+        return look(part) == look(added) ? Tables::kAllBuckets : tables.of_pair(k, part.data());
       });
 }
 
@@ -165,8 +168,8 @@ Counts count_nibbles(const FingerprintTables& tables, const OrdinaryParts& parts
   const auto low = FingerprintTables::low_nibble, high = FingerprintTables::high_nibble;
   return count_more(
       parts, [&](const Part& part) { return tables.passes_by_nibbles(part.data()); },
-      [&](unsigned c, std::size_t j) {
-        const unsigned all = FingerprintTables::kAllBuckets;
+      [&](const Part& part, std::size_t j) {
+        const unsigned all = FingerprintTables::kAllBuckets, c = part[j];
         return (low(c) == low(added[j]) ? all : tables.of_low(j, c)) &
                (high(c) == high(added[j]) ? all : tables.of_high(j, c));
       });
@@ -197,11 +200,11 @@ Placement cheapest(const FingerprintTables& tables, const OrdinaryParts& parts,
   Placement best;
   int least = std::numeric_limits<int>::max();
   for (const std::uint32_t at : rare_places(parts, literal)) {
-    const Counts exact = count_exact(tables, parts, part_at(literal, at));
-    const auto bucket = std::ranges::min_element(exact);
+    const Counts pairs = count_pairs(tables, parts, part_at(literal, at));
+    const auto bucket = std::ranges::min_element(pairs);
     if (*bucket >= least) continue;
     least = *bucket;
-    best = {at, static_cast<std::size_t>(bucket - exact.begin()), 0};
+    best = {at, static_cast<std::size_t>(bucket - pairs.begin()), 0};
   }
   const Counts nibbles = count_nibbles(tables, parts, part_at(literal, best.at));
   best.nibble_bucket =

@@ -4,9 +4,9 @@
 // bytes of each literal, looked up with byte shuffles, sixteen buckets at a time. What passes is
 // held against a bitmap of the fingerprints, and then against one more byte of the literal, without
 // a branch that could be mispredicted; what is left, nearly all of it right, is compared with the
-// literals. Three kernels: AVX-512 VBMI looks up 7
-// bits of a byte at once (64 bytes a step), AVX2 two nibbles (32 bytes), the portable one the same
-// tables byte by byte. All give the same hits (tests/parsers/anchor_scan_test.cpp).
+// literals. Three kernels: AVX-512 VBMI looks up 7 bits of a hash of two bytes (64 places a step),
+// AVX2 two nibbles of a byte (16 places), the portable one looks into the tables of the first place
+// by place. All give the same hits (tests/parsers/anchor_scan_test.cpp).
 //
 // The pass counts the line breaks as well: a pass of its own over the block would cost a fifth of
 // the whole on logs with few records.

@@ -241,6 +241,24 @@ TEST(AnchorScanner, NeverReadsALiteralBeyondTheData) {
   }
 }
 
+TEST(AnchorScanner, FindsALiteralWithWhichTheDataEnd) {
+  const std::vector<std::string> literals = {"it/s", "aved ", "global_step"};
+  for (const auto kernel : {ScanKernel::portable, ScanKernel::avx2, ScanKernel::avx512vbmi}) {
+    const AnchorScanner scanner(literals, kernel);
+    for (std::size_t n = 0; n < 200; ++n) {
+      for (std::uint32_t i = 0; i < literals.size(); ++i) {
+        const std::string data = std::string(n, '\n') + literals[i];
+        std::vector<AnchorHit> hits;
+        scanner.scan(data, 0, data.size(), hits);
+        ASSERT_EQ(hits.size(), 1u) << n << ", " << literals[i];
+        EXPECT_EQ(hits[0].literal, i);
+        EXPECT_EQ(scanner.begin_of(hits[0]), n);
+        EXPECT_EQ(hits[0].newlines, n);
+      }
+    }
+  }
+}
+
 TEST(AnchorScanner, LeavesOutLiteralsThatAreTooShort) {
   const AnchorScanner scanner({"abc", "abcd"});
   std::vector<AnchorHit> hits;
