@@ -311,6 +311,12 @@ struct LogReader::State final : CandidateSink {
   /// seen yet.
   void replay_traceback(const Candidate& found) {
     std::string_view text = found.before;
+    // Nearly all candidates have none before them: one search, of the word that is rarer than
+    // blanks, and no look at each line.
+    if (find_text(text, trim(kFileLine)) == std::string_view::npos) {
+      outcome_line = found.number;
+      return;
+    }
     std::int64_t number = found.number - count_newlines(text);
     // The first line may be cut at its front.
     for (std::size_t at = 0; at < text.size();) {

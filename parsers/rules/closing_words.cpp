@@ -204,6 +204,8 @@ struct Sentence {
   Sentence(const Sentence&) = delete;  // its words lie in its text
   Sentence& operator=(const Sentence&) = delete;
   explicit Sentence(std::string_view line) : text(lower(line)) {
+    constexpr std::size_t kBytesOfAWord = 6;  // with the blank after it, as most have
+    words.reserve(text.size() / kBytesOfAWord + 1);
     bool ends = true;
     for (std::size_t at = 0; at < text.size();) {
       std::size_t end = at;

@@ -37,10 +37,25 @@ constexpr std::string_view kScheduler[] = {"SLURM_JOB_ID", "SLURM_JOBID",
 constexpr std::string_view kLaunches[] = {kNohup,        kRunner,       kTorchrun,
                                           kPaddle,       kArgparse,     kArguments,
                                           kScheduler[0], kScheduler[1], kScheduler[2]};
-constexpr std::string_view kTracebackAnchors[] = {
-    kTraceback,          "  File \"", "Error",    "Exception",   "StopIteration", "SystemExit",
-    "BrokenProcessPool", kChain,      kRootCause, kRankCode,     kNohup,          kRunner,
-    kTorchrun,           kPaddle,     kArguments, kScheduler[0], kScheduler[1],   kScheduler[2]};
+constexpr std::string_view kTracebackAnchors[] = {kTraceback,
+                                                  "  File \"",
+                                                  "Error",
+                                                  "Exception",
+                                                  "StopIteration",
+                                                  "SystemExit",
+                                                  "BrokenProcessPool",
+                                                  kChain,
+                                                  kRootCause,
+                                                  kRankCode,
+                                                  kNohup,
+                                                  kRunner,
+                                                  kTorchrun,
+                                                  kPaddle,
+                                                  kArguments,
+                                                  kScheduler[0],
+                                                  kScheduler[1],
+                                                  kScheduler[2],
+                                                  kArgparse};
 // What the other ranks print when one has gone: of sockets, Gloo and NCCL.
 constexpr std::string_view kConsequences[] = {"Connection reset by peer", "Connection closed by",
                                               "Broken pipe", "ncclRemoteError",
@@ -237,9 +252,11 @@ void OutcomeRules::add(std::int64_t line, Status status, int strength, std::stri
   signs_.push_back(make_sign(line, status, strength, text));
 }
 
-OutcomeRules::Part OutcomeRules::read_traceback(const Line& line, std::string_view& exception) {
+// `words`: the line holds one of kTracebackAnchors.
+OutcomeRules::Part OutcomeRules::read_traceback(const Line& line, bool words,
+                                                std::string_view& exception) {
   constexpr std::int64_t kNext = 2;  // lines: another rank may print in between
-  const auto holds = [&](std::string_view what) { return has_text(line.text, what); };
+  const auto holds = [&](std::string_view what) { return words && has_text(line.text, what); };
   if (holds(kIgnored) || holds(kAtExit) || holds(kThread)) {
     special_line_ = line.number;
     special_ = holds(kThread) ? Part::of_thread : Part::ignored;
@@ -283,13 +300,14 @@ bool OutcomeRules::continues_chain(const Line& line, std::string_view exception)
 // torchrun's table (corpus nvidia-dle-pytorch/lambda_2xh100_transformerxl_childfailed.log): ranks
 // that it killed itself, or that followed, stand next to the one that failed first, which "Root
 // Cause" names. True for a kill that another rank's own failure stands before.
-bool OutcomeRules::killed_after_failure(const Line& line) {
+// `words`: the line holds one of kTracebackAnchors.
+bool OutcomeRules::killed_after_failure(const Line& line, bool words) {
   // Lines: the table of a job of many ranks; an entry has seven.
   constexpr std::int64_t kLongestTable = 10'000, kEntry = 8;
   constexpr std::string_view kKill = "received by PID";
-  if (has_text(line.text, kRootCause)) root_cause_line_ = line.number;
+  if (words && has_text(line.text, kRootCause)) root_cause_line_ = line.number;
   Cursor cursor(line);
-  if (cursor.skip_past(kRankCode)) {
+  if (words && cursor.skip_past(kRankCode)) {
     const auto code = cursor.integer();
     const bool itself = code && *code > 0 && *code < 128;
     if (itself && line.number - root_cause_line_ <= kEntry) {
@@ -317,15 +335,21 @@ void OutcomeRules::read_launch(const Line& line) {
 }
 
 void OutcomeRules::see(const Line& line) {
-  read_launch(line);
   const auto table = outcome_table();
+  const std::size_t closing_words = ClosingWords::anchors().size();
+  // A line of code that is shown with an exception comes without its literals.
+  const bool of_traceback =
+      line.literals.empty() || any_row(line, [&](std::uint32_t row, std::size_t) {
+        return row >= table.size() + closing_words;
+      });
+  if (of_traceback) read_launch(line);
   any_row(line, [&](std::uint32_t row, std::size_t) {
     const std::size_t word = row - table.size();  // huge of a row in the table
-    return word < ClosingWords::anchors().size() && closing_.see(line, word);
+    return word < closing_words && closing_.see(line, word);
   });
-  const bool follows_failure = killed_after_failure(line);
+  const bool follows_failure = killed_after_failure(line, of_traceback);
   std::string_view exception;
-  const Part part = read_traceback(line, exception);
+  const Part part = read_traceback(line, of_traceback, exception);
   if (part == Part::ignored) return;
   const bool named = any_row(line, [&](std::uint32_t row, std::size_t at) {
     if (row >= table.size()) return false;

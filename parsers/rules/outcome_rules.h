@@ -106,9 +106,9 @@ class OutcomeRules {
   static Sign make_sign(std::int64_t line, Status status, int strength, std::string_view text);
   enum class Part { other, exception, of_thread, ignored };  ///< what a line is of a traceback
   void add(std::int64_t line, Status status, int strength, std::string_view text);
-  Part read_traceback(const Line& line, std::string_view& exception);
+  Part read_traceback(const Line& line, bool words, std::string_view& exception);
   bool continues_chain(const Line& line, std::string_view exception);
-  bool killed_after_failure(const Line& line);
+  bool killed_after_failure(const Line& line, bool words);
   struct Launch {
     std::int64_t line = 0;
     bool one = false;  ///< of a job: one line, not one of each node
