@@ -6,6 +6,7 @@
 #include "parsers/core/text.h"
 #include "parsers/lines/decoration.h"
 #include "parsers/rules/mark_rules.h"
+#include "parsers/scan/byte_search.h"
 
 namespace bertbench {
 namespace {
@@ -132,7 +133,7 @@ std::optional<LineShape> with_growing_total_apart(const LineShape& shape) {
 
 void LineShapes::feed(std::string_view bytes) {
   while (!bytes.empty()) {
-    const std::size_t end = bytes.find_first_of("\n\r");
+    const std::size_t end = find_line_break(bytes, 0);
     const std::string_view part = bytes.substr(0, end);
     if (rest_.size() < kLongestLine) rest_.append(part.substr(0, kLongestLine - rest_.size()));
     if (end == std::string_view::npos) return;

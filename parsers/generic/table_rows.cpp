@@ -132,16 +132,15 @@ std::optional<TableHead> head_by(std::string_view line, char mark, std::size_t w
   constexpr std::size_t kMostColumnsOfATable = 24;
   const auto cells = cells_of(line, mark, width);
   if (cells.size() < 2 || cells.size() > kMostColumnsOfATable) return std::nullopt;
+  if (!std::ranges::all_of(cells, is_name, &Cell::text)) return std::nullopt;
+  const bool counts = std::ranges::any_of(cells, [](const Cell& cell) {
+    const auto number = number_under(cell.text, {0, "3"}, false);
+    return number && is_counter(number->meaning) && !is_batch(cell.text);
+  });
+  if (!counts) return std::nullopt;
   TableHead out;
   out.mark = mark;
-  bool counts = false;
-  for (const Cell& cell : cells) {
-    if (!is_name(cell.text)) return std::nullopt;
-    out.names.emplace_back(cell.text);
-    const auto number = number_under(cell.text, {0, "3"}, false);
-    counts = counts || (number && is_counter(number->meaning) && !is_batch(cell.text));
-  }
-  if (!counts) return std::nullopt;
+  for (const Cell& cell : cells) out.names.emplace_back(cell.text);
   const Cell& last = cells.back();
   out.text = line.substr(cells[0].begin, last.begin + last.text.size() - cells[0].begin);
   return out;
@@ -151,11 +150,10 @@ std::optional<TableHead> head_by(std::string_view line, char mark, std::size_t w
 
 std::optional<TableHead> table_head(std::string_view line) {
   constexpr std::size_t kLongest = 400;  // bytes
-  if (line.size() > kLongest || line.find_first_of(":=") != std::string_view::npos) {
-    return std::nullopt;
-  }
+  const auto holds = [&](char mark) { return line.find(mark) != std::string_view::npos; };
+  if (line.size() > kLongest || holds(':') || holds('=')) return std::nullopt;
   for (const char mark : {'|', '\t', ';', ','}) {
-    if (line.find(mark) != std::string_view::npos) return head_by(line, mark, 1);
+    if (holds(mark)) return head_by(line, mark, 1);
   }
   const auto text = trim(line);
   return head_by(line, ' ', text.find("  ") != std::string_view::npos ? 2 : 1);
