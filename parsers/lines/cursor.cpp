@@ -105,7 +105,7 @@ std::optional<std::int64_t> Cursor::grouped_integer() {
 std::optional<double> Cursor::duration() {
   constexpr double kDay_s = 86'400, kMostDays = 1e6;
   const std::size_t start = at_;
-  const std::size_t digits = std::min(text_.find_first_not_of("0123456789", at_), text_.size());
+  const std::size_t digits = digits_after(text_, at_);
   if (digits > at_ && text_.substr(digits).starts_with(" day")) {
     const auto days = integer();
     if (days && *days < kMostDays && (literal(" day, ") || literal(" days, "))) {

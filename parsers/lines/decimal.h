@@ -66,6 +66,12 @@ inline std::size_t digits_before(std::string_view text, std::size_t end) {
   return end;
 }
 
+/// End of the run of digits that begins at `begin`.
+inline std::size_t digits_after(std::string_view text, std::size_t begin) {
+  while (begin < text.size() && text[begin] >= '0' && text[begin] <= '9') ++begin;
+  return begin;
+}
+
 /// [-]digits[.digits][e[+-]digits] as JSON writes them (no leading zeros, no "1." and no ".5").
 /// The value is what std::from_chars gives: a mantissa below 2^53 and a power of ten up to 22 are
 /// both exact, so one division rounds correctly (Clinger 1990); all else goes to from_chars.

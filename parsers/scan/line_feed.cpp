@@ -15,7 +15,7 @@ constexpr std::size_t kLongestLiteral = 256;
 constexpr std::size_t kUnfinished = 2 * LineFeed::kReach + kLongestLiteral;
 constexpr std::size_t kCarry = kUnfinished + LineScan::kHistory + kPage;
 constexpr std::size_t kLongStep = std::size_t{256} << 10;
-constexpr std::size_t kShortStep = 256;
+constexpr std::size_t kShortStep = 128;
 constexpr std::size_t kLongestRepeat = 1024;
 
 // Where the scan may stop short of `end`: after the last line break before from + step, so
