@@ -75,6 +75,21 @@ TEST(DllLine, ReadsTheUsualLines) {
   EXPECT_EQ(step.time_s, 1600000000.37);
 }
 
+// The line is looked at 64 bytes at a time.
+TEST(DllLine, ReadsALineWhereverItsStringsBeginAndEnd) {
+  DllStep step;
+  for (std::size_t blanks = 0; blanks < 150; ++blanks) {
+    const std::string pad(blanks, ' ');
+    for (const std::string& text :
+         {"{" + pad + kUsual.substr(1), kUsual + pad, R"({"data": {}, "step": [)" + pad + "4]}",
+          R"({"type": ")" + pad + R"(", "step": [1, 5], "data": {"step_loss": 2.5}})"}) {
+      ASSERT_TRUE(read_dll_line(text, step)) << text;
+      expect_same(step, *by_library(text), text);
+    }
+    EXPECT_FALSE(read_dll_line(R"({"type": ")" + pad + R"(\t", "step": [5], "data": {}})", step));
+  }
+}
+
 TEST(DllLine, AgreesWithTheLibraryOnDamagedAndUnusualLines) {
   const std::vector<std::string> seeds = {
       kUsual,
