@@ -44,9 +44,8 @@ CODE = {name: f"{name}<{arguments}>" for name, arguments in {
     "cross_entropy_kernel": "bf16, false",
     "adamw_kernel": "bf16"}.items()} | {"squares_kernel": "squares_kernel"}
 
-# Instructions and passes of the loop within the longest loop, which the table does not have: counted
-# in the machine code of nvcc 13.0.
-INNER_LOOP = {"flash_query_kernel": (296, 2), "flash_key_kernel": (226, 4)}
+# Passes of the loop within the longest loop, by the kernels' source.
+INNER_PASSES = {"flash_query_kernel": 2, "flash_key_kernel": 4}
 
 
 class CannotPredict(Exception):
@@ -143,7 +142,8 @@ class Code:
     def executed(self, kernel, passes=1, loops=1):
         """Instructions of a warp that goes through the longest loop `passes` times, and through
         `loops` such; all that stands outside is counted once."""
-        inner, inner_passes = INNER_LOOP.get(kernel, (0, 1))
+        inner_passes = INNER_PASSES.get(kernel, 1)
+        inner = self.number(kernel, "inner") if inner_passes > 1 else 0
         return (self.number(kernel, "instructions") + inner * (inner_passes - 1) * passes +
                 self.number(kernel, "loop") * (passes - 1) * loops)
 

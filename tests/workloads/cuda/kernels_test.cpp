@@ -218,6 +218,89 @@ TEST(CudaGelu, both_forms_are_their_formulas_and_slopes_are_their_derivatives) {
   check_gelu<Bf16>(2e-6, 6e-4);
 }
 
+TEST(CudaRows, gather_takes_the_listed_rows_at_every_width) {
+  for (const int width : {8, 36, 40, 128, 512, 520, 1024, 2048}) {
+    for (const std::size_t count : {1, 3, 4, 5, 33}) {
+      const Values<Bf16> input = random_values<Bf16>(static_cast<std::size_t>(9 * width), 1);
+      std::vector<std::int32_t> rows;
+      for (std::size_t i = 0; i < count; ++i) rows.push_back(static_cast<std::int32_t>(7 * i % 9));
+      const std::size_t size = count * static_cast<std::size_t>(width);
+      Values<Bf16> output(size + 8, from_float<Bf16>(-1));
+      gather_rows(DType::bf16, input.data(), rows.data(), static_cast<std::int64_t>(count), width,
+                  output.data(), nullptr);
+      for (std::size_t i = 0; i < output.size(); ++i) {
+        const std::size_t row = i / static_cast<std::size_t>(width);
+        const std::size_t column = i % static_cast<std::size_t>(width);
+        const Bf16 wanted = i < size ? input[static_cast<std::size_t>(rows[row] * width) + column]
+                                     : from_float<Bf16>(-1);
+        ASSERT_EQ(output[i].bits, wanted.bits) << width << " columns, row " << row;
+      }
+    }
+  }
+}
+
+TEST(CudaColumns, sums_take_each_row_once_however_rows_are_cut_into_slices) {
+  for (const std::int64_t rows : {1, 2, 31, 32, 33, 95, 1000, 4095, 4096, 4097, 5000}) {
+    const int width = 44;
+    // Powers of two whose sum is exact in any order.
+    Values<float> values(static_cast<std::size_t>(rows * width));
+    std::vector<float> wanted(width, 0.5F);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] = static_cast<float>(i * 2654435761U % 7) / 4;
+      wanted[i % wanted.size()] += values[i];
+    }
+    Values<float> partials(static_cast<std::size_t>(column_partials_bytes(rows, width)) / 4, NAN);
+    Values<float> sums(width, 0.5F);
+    ColumnSums a;
+    a.rows = rows;
+    a.width = width;
+    a.stride = width;
+    a.values = values.data();
+    a.partials = partials.data();
+    a.sums = sums.data();
+    a.accumulate = true;
+    column_sums(DType::f32, a, nullptr);
+    EXPECT_TRUE(std::equal(sums.begin(), sums.end(), wanted.begin())) << rows << " rows";
+  }
+}
+
+TEST(CudaEmbeddings, a_row_has_the_position_of_its_place_however_large_that_is) {
+  const int width = 64;
+  const int length = 7;
+  const std::vector<std::int32_t> places = {0, 6, 7, 13, 1000003, 2147483646, 2147483647};
+  const auto rows = places.size();
+  const Values<float> word = random_values<float>(static_cast<std::size_t>(3 * width), 1);
+  const Values<float> position = random_values<float>(static_cast<std::size_t>(length * width), 2);
+  const Values<float> gamma = random_values<float>(static_cast<std::size_t>(2 * width), 3);
+  std::vector<std::int32_t> tokens;
+  for (std::size_t i = 0; i < rows; ++i) tokens.push_back(static_cast<std::int32_t>(i % 3));
+  Values<float> sum(rows * static_cast<std::size_t>(width)), output(sum), mean(rows), rstd(rows);
+  NormForward f;
+  f.rows = static_cast<std::int64_t>(rows);
+  f.width = width;
+  f.rows_per_sequence = length;
+  f.places = places.data();
+  f.tokens = tokens.data();
+  f.word = word.data();
+  f.position = position.data();
+  f.gamma = gamma.data();
+  f.beta = gamma.data() + width;
+  f.epsilon = 1e-5F;
+  f.sum = sum.data();
+  f.output = output.data();
+  f.mean = mean.data();
+  f.rstd = rstd.data();
+  norm_forward(DType::f32, f, nullptr);
+  for (std::size_t i = 0; i < sum.size(); ++i) {
+    const std::size_t row = i / width;
+    const std::size_t column = i % width;
+    const auto place = static_cast<std::size_t>(places[row] % length);
+    ASSERT_EQ(sum[i], word[static_cast<std::size_t>(tokens[row]) * width + column] +
+                          position[place * width + column])
+        << "row " << row;
+  }
+}
+
 TEST(CudaCrossEntropy, a_logit_that_is_no_number_reaches_the_loss) {
   const Values<float> values = random_values<float>(16, 5);
   alignas(32) float logits[16];

@@ -32,14 +32,18 @@ LOCAL_MEMORY = {
 WIDE_STORES = ("norm_backward_kernel<*, true, *>", "flash_*_kernel<*>", "whole_head_kernel<*>", "gelu_forward_kernel<*>",
                "column_sums_kernel<*>", "cast_fp8_kernel<*>")
 
+# The functions of the compiler that divide integers of 64 bits, which no instruction does.
+DIVISION = r"__cuda_sm\d+_(?:div|rem)_[su]64"
+
 COLUMNS = ("registers", "threads", "shared", "blocks", "stack", "local", "LDG.128", "STG.128", "LDGSTS.128", "LDSM",
-           "HMMA", "instructions", "loop")
+           "HMMA", "instructions", "loop", "inner")
 
 HEADER = """\
 # What nvcc {version} made of each kernel for sm_90. BB_UPDATE_GOLDEN=1 on machine_code.py rewrites it.
 # shared: bytes of static shared memory; blocks: how many a multiprocessor holds, dynamic shared memory left out;
 # stack: bytes a thread; local: loads and stores of it; LDG.128, STG.128: loads and stores of 16 bytes, LDGSTS.128:
-# copies of 16 bytes into shared memory; LDSM: ldmatrix; HMMA: mma; instructions: without padding; loop: the longest.
+# copies of 16 bytes into shared memory; LDSM: ldmatrix; HMMA: mma; instructions: without padding; loop: the longest;
+# inner: the longest within it.
 """
 
 
@@ -133,7 +137,7 @@ def blocks_of(registers, threads, shared):
 def counts(code):
     """Of a kernel's instructions, as pairs of address and text."""
     operations = []
-    loop = 0
+    loops = []
     for address, text in code:
         operation = re.sub(r"^@\S+\s+", "", text).split()[0]
         if operation == "NOP":
@@ -143,7 +147,13 @@ def counts(code):
         # kernel's end and returns into its middle; the last instruction of all branches to itself.
         branch = re.match(r"@\S+\s+BRA\b.*?0x([0-9a-f]+)$", text)
         if branch and int(branch[1], 16) <= address:
-            loop = max(loop, (address - int(branch[1], 16)) // 16 + 1)
+            loops.append((int(branch[1], 16), address))
+
+    def size(loop):
+        return (loop[1] - loop[0]) // 16 + 1
+
+    longest = max(loops, key=size, default=None)
+    within = [loop for loop in loops if loop != longest and longest[0] <= loop[0] and loop[1] <= longest[1]]
 
     def number(pattern):
         return sum(bool(re.match(pattern, operation)) for operation in operations)
@@ -151,11 +161,13 @@ def counts(code):
     wide = r"\.(.*\.)?128\b"
     return {"local": number(r"(LDL|STL)\b"), "LDG.128": number("LDG" + wide), "STG.128": number("STG" + wide),
             "LDGSTS.128": number("LDGSTS" + wide), "LDSM": number(r"LDSM\b"), "HMMA": number(r"HMMA\b"),
-            "instructions": len(operations), "loop": loop}
+            "instructions": len(operations), "loop": size(longest) if longest else 0,
+            "inner": max(map(size, within), default=0)}
 
 
 def read_kernels(tool, path, module):
-    """({name: {column: number}}, version of nvcc) of all kernels in module for the architecture."""
+    """({name: {column: number}}, the names of those that call a division of 64-bit integers, version of nvcc) of
+    all kernels in module for the architecture."""
 
     def dump(*options):
         run = subprocess.run([tool, "-arch", ARCHITECTURE, *options, module], capture_output=True, text=True,
@@ -166,9 +178,17 @@ def read_kernels(tool, path, module):
 
     threads = {}
     versions = set()
+    dividing = set()
+    kernel_of = {}  # section of code -> kernel; each file of the module counts its own sections
     section = attribute = ""
     for line in dump("-elf").splitlines():
-        if match := re.match(r"\.nv\.info\.(\S+)$", line):
+        if line == "Sections:":
+            kernel_of = {}
+        elif match := re.match(r"\s*0x[0-9a-f]+\s.*\s(0x[0-9a-f]+)\s+\.text\.(\S+)$", line):
+            kernel_of[match[1]] = match[2]
+        elif match := re.match(rf"\s*0x[0-9a-f]+\s.*\s(0x[0-9a-f]+)\s+\S*{DIVISION}$", line):
+            dividing.add(kernel_of[match[1]])
+        elif match := re.match(r"\.nv\.info\.(\S+)$", line):
             section = match[1]
         elif match := re.match(r"\s+Attribute:\s+(\S+)", line):
             attribute = match[1]
@@ -203,7 +223,7 @@ def read_kernels(tool, path, module):
         kernels[name] = {"registers": registers, "threads": threads[symbol], "shared": shared,
                          "blocks": blocks_of(registers, threads[symbol], shared), "stack": stack,
                          **counts(code[symbol])}
-    return kernels, versions.pop()
+    return kernels, {readable(symbol) for symbol in dividing}, versions.pop()
 
 
 def table_of(kernels, version):
@@ -235,7 +255,10 @@ def differences(before, after):
                 yield f"{name}: {', '.join(changes)}"
 
 
-def broken_rules(kernels):
+def broken_rules(kernels, dividing):
+    for name in sorted(dividing):
+        yield (f"{name}: a division of 64-bit integers, a call of about 70 instructions: divide in 32 bits, or on the "
+               "host")
     for name, kernel in sorted(kernels.items()):
         allowed = max((most for pattern, most in LOCAL_MEMORY.items() if fnmatch.fnmatchcase(name, pattern)), default=0)
         if kernel["stack"] > allowed or (kernel["local"] and not allowed):
@@ -253,9 +276,9 @@ def main():
     parser.add_argument("module")
     parser.add_argument("--nvcc", help="a disassembler next to it is taken first")
     arguments = parser.parse_args()
-    kernels, version = read_kernels(*find_tools(arguments.nvcc), arguments.module)
+    kernels, dividing, version = read_kernels(*find_tools(arguments.nvcc), arguments.module)
 
-    failures = list(broken_rules(kernels))
+    failures = list(broken_rules(kernels, dividing))
     table = table_of(kernels, version)
     golden = TABLES / f"{ARCHITECTURE}-nvcc-{version}.txt"
     if os.environ.get("BB_UPDATE_GOLDEN") is not None:

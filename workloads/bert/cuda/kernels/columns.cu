@@ -14,8 +14,17 @@ constexpr int kReduceRows = 8;
 template <typename T>
 constexpr int kSumBlocks = sizeof(T) == 2 ? 4 : 3;
 
+/// Each slice has `rows_each` rows, the first `longer` one more: found by the host, as a device
+/// divides 64 bits in a call.
+struct SlicedSums : ColumnSums {
+  std::int64_t rows_each = 0, longer = 0;
+  __device__ std::int64_t begin_of(std::int64_t slice) const {
+    return slice * rows_each + (slice < longer ? slice : longer);
+  }
+};
+
 template <typename T>
-__global__ void __launch_bounds__(kThreads, kSumBlocks<T>) column_sums_kernel(ColumnSums a) {
+__global__ void __launch_bounds__(kThreads, kSumBlocks<T>) column_sums_kernel(SlicedSums a) {
   __shared__ float part[kRowWarps][8][kWarp];
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
@@ -25,8 +34,8 @@ __global__ void __launch_bounds__(kThreads, kSumBlocks<T>) column_sums_kernel(Co
   const int padded = (a.width + 7) / 8 * 8;
   const bool whole = a.stride % 8 == 0 && padded <= a.stride;
   const int width = whole ? padded : a.width;
-  const std::int64_t begin = a.rows * blockIdx.y / gridDim.y;
-  const std::int64_t end = a.rows * (blockIdx.y + 1) / gridDim.y;
+  const std::int64_t begin = a.begin_of(blockIdx.y);
+  const std::int64_t end = a.begin_of(std::int64_t{blockIdx.y} + 1);
   float bias[8] = {};
   if (a.mode == ColumnSums::Mode::gelu_backward && a.bias != nullptr) {
     load_eight(a.bias, column, width, whole, bias);
@@ -91,13 +100,6 @@ __global__ void __launch_bounds__(kWarp* kReduceRows) reduce_partials_kernel(Red
   float& sum = a.sums[which][column];
   sum = a.accumulate ? sum + total : total;
 }
-
-/// Eight columns of one row for each thread: 64 groups of eight and four rows a block, so that no
-/// index needs a division.
-struct GroupPlace {
-  std::int64_t row = std::int64_t{blockIdx.x} * 4 + threadIdx.y;
-  int column = static_cast<int>(blockIdx.y * 64 + threadIdx.x) * 8;
-};
 
 template <typename T>
 __global__ void __launch_bounds__(kThreads) gelu_forward_kernel(GeluForward a) {
@@ -165,6 +167,7 @@ struct Cast {
 template <typename T>
 __global__ void __launch_bounds__(kThreads) cast_kernel(Cast a) {
   const std::int64_t step = std::int64_t{gridDim.x} * kThreads;
+#pragma unroll 1  // else the number of turns is found by a division
   for (std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x; i < a.count; i += step) {
     static_cast<T*>(a.to)[i] = from_float<T>(a.from[i]);
   }
@@ -173,11 +176,6 @@ __global__ void __launch_bounds__(kThreads) cast_kernel(Cast a) {
 std::int64_t slices_of(std::int64_t rows) {
   const std::int64_t wanted = ceil_divide(rows, 32);
   return wanted < kSlices ? wanted : kSlices;
-}
-
-constexpr dim3 kGroupThreads(64, 4);
-dim3 blocks_of_groups(std::int64_t rows, int width) {
-  return blocks(ceil_divide(rows, 4), ceil_divide(width, 64 * 8));
 }
 
 }  // namespace
@@ -189,9 +187,10 @@ std::int64_t column_partials_bytes(std::int64_t rows, std::int64_t width) {
 void column_sums(DType type, const ColumnSums& a, Stream stream) {
   if (a.rows == 0) return;
   const std::int64_t slices = slices_of(a.rows);
+  const SlicedSums sliced{a, a.rows / slices, a.rows % slices};
   with_type(type, [&]<typename T>(Tag<T>) {
     launch(column_sums_kernel<T>, blocks(ceil_divide(a.width, 256), slices), dim3(kThreads), 0,
-           stream, a);
+           stream, sliced);
   });
   reduce_partials(a.partials, slices, a.width, a.sums, a.accumulate, stream);
 }

@@ -1,4 +1,5 @@
-// From run-time types and widths to template arguments; second stage of the column sums.
+// From run-time types to template arguments; the grid of kernels that walk rows and columns; second
+// stage of the column sums.
 #pragma once
 
 #include "workloads/bert/cuda/device/numbers.h"
@@ -21,6 +22,17 @@ void with_type(DType type, const Body& body) {
     case DType::f16:
       return body(Tag<Half>{});
   }
+}
+
+/// Eight columns of one row for each thread: 64 groups of eight and four rows a block, so that no
+/// index needs a division.
+struct GroupPlace {
+  std::int64_t row = std::int64_t{blockIdx.x} * 4 + threadIdx.y;
+  int column = static_cast<int>(blockIdx.y * 64 + threadIdx.x) * 8;
+};
+inline constexpr dim3 kGroupThreads(64, 4);
+inline dim3 blocks_of_groups(std::int64_t rows, int width) {
+  return blocks(ceil_divide(rows, 4), ceil_divide(width, 64 * 8));
 }
 
 /// sums[k][j] (+)= sum over rows of partials[row * stride + k * width + j]; null sums are skipped.

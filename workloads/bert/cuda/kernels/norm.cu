@@ -99,17 +99,26 @@ struct RowDropout {
   unsigned kept;
 };
 
+/// Of a row of the padded batch. Found in 32 bits, as a device divides 64 in a call: kMostSequences
+/// of 32767 rows are as many.
+struct SequencePlace {
+  template <typename Arguments>
+  __device__ SequencePlace(const Arguments& a, std::int64_t place)
+      : sequence(static_cast<std::uint32_t>(place) /
+                 static_cast<std::uint32_t>(a.rows_per_sequence)),
+        position(static_cast<std::uint32_t>(place) %
+                 static_cast<std::uint32_t>(a.rows_per_sequence)) {}
+  std::uint32_t sequence, position;
+};
+
 /// The bits by dropout's definition.
 template <bool kWhole, int kGroups, int kShare, typename Arguments>
 __device__ unsigned define_kept(const Arguments& a, std::int64_t place,
                                 const RowShare<kShare>& at) {
   if (!a.dropout.on) return 0;
-  // 32 bits: a device divides 64 in a call. kMostSequences of 32767 rows are as many.
-  const auto number = static_cast<std::uint32_t>(place);
-  const auto rows = static_cast<std::uint32_t>(a.rows_per_sequence);
-  const std::uint64_t element =
-      static_cast<std::uint64_t>(number % rows) * static_cast<std::uint64_t>(a.width);
-  return kept_row<kShare, kGroups, kWhole>(key_of(a.dropout, number / rows), element, a.width,
+  const SequencePlace in(a, place);
+  const std::uint64_t element = std::uint64_t{in.position} * static_cast<std::uint64_t>(a.width);
+  return kept_row<kShare, kGroups, kWhole>(key_of(a.dropout, in.sequence), element, a.width,
                                            at.lane, at.part);
 }
 
@@ -117,7 +126,7 @@ __device__ unsigned define_kept(const Arguments& a, std::int64_t place,
 template <typename T>
 __device__ void load_tables(const NormForward& a, std::int64_t row, std::int64_t place, int column,
                             int width, bool whole, float* z) {
-  const std::int64_t rows[3] = {a.tokens[row], place % a.rows_per_sequence,
+  const std::int64_t rows[3] = {a.tokens[row], SequencePlace(a, place).position,
                                 a.segment != nullptr ? a.segments[row] : 0};
   const void* tables[3] = {a.word, a.position, a.segment};
   float term[8];

@@ -18,14 +18,13 @@ struct Gather {
 template <typename T>
 __global__ void __launch_bounds__(kThreads) gather_kernel(Gather a) {
   const bool whole = a.width % 8 == 0;
-  const std::int64_t groups = (a.width + 7) / 8;
-  const std::int64_t i = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
-  if (i >= a.count * groups) return;
-  const int column = static_cast<int>(i % groups) * 8;
+  const GroupPlace at;
+  const int column = at.column;
+  if (at.row >= a.count || column >= a.width) return;
   float values[8];
-  load_eight(static_cast<const T*>(a.input) + std::int64_t{a.rows[i / groups]} * a.width, column,
+  load_eight(static_cast<const T*>(a.input) + std::int64_t{a.rows[at.row]} * a.width, column,
              a.width, whole, values);
-  store_eight(static_cast<T*>(a.output) + i / groups * a.width, column, a.width, whole, values);
+  store_eight(static_cast<T*>(a.output) + at.row * a.width, column, a.width, whole, values);
 }
 
 /// A block takes one run and 256 columns. Warp w adds sources w, w + 8, ... of the run.
@@ -66,8 +65,8 @@ void gather_rows(DType type, const void* input, const std::int32_t* rows, std::i
                  int width, void* output, Stream stream) {
   if (count == 0) return;
   with_type(type, [&]<typename T>(Tag<T>) {
-    launch(gather_kernel<T>, blocks(ceil_divide(count * ((width + 7) / 8), kThreads)),
-           dim3(kThreads), 0, stream, Gather{input, rows, count, width, output});
+    launch(gather_kernel<T>, blocks_of_groups(count, width), kGroupThreads, 0, stream,
+           Gather{input, rows, count, width, output});
   });
 }
 
