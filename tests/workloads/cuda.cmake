@@ -1,6 +1,7 @@
 # The CUDA backend on an emulated device: the kernels' own source compiled as C++, every CUDA thread
 # a fiber. Nothing of it is offered to users.
 find_package(fmt QUIET)
+find_package(tl-expected QUIET)
 if(NOT BB_SANITIZE MATCHES thread)  # fibers are not threads to ThreadSanitizer
   get_property(cuda_kernels GLOBAL PROPERTY bert_cuda_kernels)
   set(cuda ${PROJECT_SOURCE_DIR}/workloads/bert/cuda)
@@ -58,16 +59,34 @@ endif()
 
 if(TARGET bert_cuda_emulated)
   # Every benchmark of the device's kernels runs once: its shapes, layouts and scratch are right.
-  find_package(benchmark QUIET)
-  if(TARGET benchmark::benchmark)
+  if(TARGET bert_nccl_ranks)
+    find_package(benchmark QUIET)
     add_executable(cuda_bench_emulated ${PROJECT_SOURCE_DIR}/workloads/kernels/cuda_bench.cpp)
-    target_link_libraries(cuda_bench_emulated PRIVATE bert_cuda_emulated bert_core
+    target_link_libraries(cuda_bench_emulated PRIVATE bert_nccl_ranks bert_cuda_emulated bert_core
                                                       benchmark::benchmark bb::warnings)
-    add_test(NAME bert_cuda.bench_on_the_emulated_device
-      COMMAND cuda_bench_emulated --model bert-tiny --sequences 2 --length 64
+    set(bench cuda_bench_emulated --model bert-tiny --sequences 2 --length 64
               --benchmark_min_time=0.000001)
+    add_test(NAME bert_cuda.bench_on_the_emulated_device
+      COMMAND ${bench} --benchmark_filter=-all_reduce)
     set_tests_properties(bert_cuda.bench_on_the_emulated_device PROPERTIES
       LABELS workloads TIMEOUT 120 PASS_REGULAR_EXPRESSION "product/output/weight_gradient/fp8")
+    if(TARGET bert_nccl)
+      # All-reduces over the stand-ins for NCCL and the driver, and without an NCCL.
+      add_dependencies(cuda_bench_emulated bert_nccl fake_cuda fake_nccl)
+      add_test(NAME bert_cuda.bench_of_all_reduces_over_two_ranks
+        COMMAND ${bench} --ranks 2 --benchmark_filter=all_reduce)
+      set_tests_properties(bert_cuda.bench_of_all_reduces_over_two_ranks PROPERTIES
+        LABELS workloads TIMEOUT 120 ENVIRONMENT
+        "BERT_CUDA_DRIVER=$<TARGET_FILE:fake_cuda>;BERT_NCCL_LIBRARY=$<TARGET_FILE:fake_nccl>;FAKE_NCCL_ANY_POINTER=1"
+        PASS_REGULAR_EXPRESSION "all_reduce/8_MiB.* us .*all_reduce/all_gradients.* us "
+        FAIL_REGULAR_EXPRESSION "ERROR")
+      add_test(NAME bert_cuda.bench_of_all_reduces_skips_with_the_reason
+        COMMAND ${bench} --benchmark_filter=all_reduce)
+      set_tests_properties(bert_cuda.bench_of_all_reduces_skips_with_the_reason PROPERTIES
+        LABELS workloads TIMEOUT 120 ENVIRONMENT
+        "BERT_CUDA_DRIVER=$<TARGET_FILE:fake_cuda>;BERT_NCCL_LIBRARY=/no/libnccl.so"
+        PASS_REGULAR_EXPRESSION "ERROR OCCURRED: '/no/libnccl.so.*install NCCL 2.14")
+    endif()
   endif()
 endif()
 if(TARGET bert_cuda)

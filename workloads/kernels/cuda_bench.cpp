@@ -1,13 +1,16 @@
-// The CUDA backend's kernels and products at the shapes of a BERT, each timed by events on its
-// stream:
+// The CUDA backend's kernels and products at the shapes of a BERT, and NCCL's all-reduce of its
+// gradients, each timed by events on its stream:
 //
-//   cuda_bench [--model bert-large] [--sequences 256] [--length 128] [Google Benchmark's options]
+//   cuda_bench [--model bert-large] [--sequences 256] [--length 128] [--ranks N]
+//              [Google Benchmark's options]
 //
 // bf16, dropout 0.1; casts and products of --precision fp8, too. Each figure has its share of a
 // ceiling that the same run measures: of a copy for kernels, which are bound by memory, of a large
 // square product for products. That product is in bf16, so those in 8 bits may exceed it. Inputs
-// are random, as zeros draw less power and run faster. On the emulated device (tests) it shows that
-// all of it runs.
+// are random, as zeros draw less power and run faster. All-reduces are over N ranks, one a GPU,
+// without --ranks over all GPUs; bandwidths as nccl-tests define them: bytes by time, and on the
+// bus 2 (N - 1) / N of that. One rank has nothing to add up: its time is that of the call. On the
+// emulated device (tests) it shows that all of it runs.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -19,10 +22,13 @@
 #include <vector>
 
 #include "workloads/bert/core/model_config.h"
+#include "workloads/bert/core/train_options.h"
 #include "workloads/bert/cuda/attention/library_attention.h"
 #include "workloads/bert/cuda/kernels/kernels.h"
 #include "workloads/bert/cuda/products/matmul.h"
 #include "workloads/bert/model/adam.h"
+#include "workloads/bert/model/parameters.h"
+#include "workloads/kernels/nccl_ranks.h"
 
 namespace bert::bench {
 namespace {
@@ -34,10 +40,12 @@ constexpr double kProbability = 0.1;
 constexpr std::int64_t kSquare = 8192;     ///< of the product that is a ceiling, on a device
 constexpr std::int64_t kCopied = 1 << 28;  ///< bytes of the copy that is a ceiling, on a device
 constexpr int kCeilingRuns = 9;
+constexpr std::int64_t kMostRanks = 64;  ///< more than a machine has GPUs
 
 struct Shape {
   ModelConfig model;
   std::int64_t sequences = 256, length = 128;
+  std::int64_t ranks = 0;  ///< of all-reduces; 0: as many as there are GPUs
   [[nodiscard]] std::int64_t tokens() const { return sequences * length; }
 };
 
@@ -583,6 +591,69 @@ void add_all(const Device& device, const Ceilings& ceilings, Matmul& matmul, con
   }
 }
 
+/// The ranks of all-reduces, made when the first benchmark of them runs; or why there are none.
+class Ranks {
+ public:
+  Ranks(int count, std::int64_t most_bytes) : count_(count), most_bytes_(most_bytes) {}
+  NcclRanks* get(std::string& why_not) {
+    if (ranks_ == nullptr && why_not_.empty()) {
+      try {
+        ranks_ = std::make_unique<NcclRanks>(count_, most_bytes_);
+      } catch (const std::exception& error) {
+        why_not_ = error.what();
+      }
+    }
+    why_not = why_not_;
+    return ranks_.get();
+  }
+
+ private:
+  int count_;
+  std::int64_t most_bytes_;
+  std::unique_ptr<NcclRanks> ranks_;
+  std::string why_not_;
+};
+
+void all_reduce(benchmark::State& state, Ranks& ranks, std::int64_t bytes) {
+  std::string why_not;
+  NcclRanks* const all = ranks.get(why_not);
+  if (all == nullptr) return state.SkipWithError(why_not.c_str());
+  double seconds = 0;
+  try {
+    static_cast<void>(all->seconds_of(bytes));  // the first connects the ranks
+    for (auto _ : state) {
+      const double one = all->seconds_of(bytes);
+      state.SetIterationTime(one);
+      seconds += one;
+    }
+  } catch (const std::exception& error) {
+    return state.SkipWithError(error.what());
+  }
+  const double n = all->count();
+  state.counters["ranks"] = n;
+  if (seconds <= 0) return;
+  const double rate =
+      static_cast<double>(bytes) * static_cast<double>(state.iterations()) / seconds;
+  state.counters["GB/s"] = rate / 1e9;
+  state.counters["bus GB/s"] = rate / 1e9 * 2 * (n - 1) / n;
+}
+
+/// Of a bucket as bert_train has it without --bucket-mb, of others, and of all gradients at once.
+void add_all_reduces(Ranks& ranks, std::int64_t all_bytes) {
+  const auto add_one = [&](const std::string& name, std::int64_t bytes) {
+    benchmark::RegisterBenchmark(
+        ("all_reduce/" + name).c_str(),
+        [&ranks, bytes](benchmark::State& state) { all_reduce(state, ranks, bytes); })
+        ->UseManualTime()
+        ->Unit(benchmark::kMicrosecond);
+  };
+  const std::int64_t bucket = TrainOptions().bucket_bytes();
+  for (const std::int64_t bytes : {bucket / 8, bucket, 4 * bucket, 16 * bucket}) {
+    if (bytes < all_bytes) add_one(std::to_string(bytes >> 20) + "_MiB", bytes);
+  }
+  add_one("all_gradients", all_bytes);
+}
+
 /// Takes "--name value" out of the arguments; empty: it is not there.
 std::string take(int& count, char** arguments, std::string_view name) {
   for (int i = 1; i + 1 < count; ++i) {
@@ -606,9 +677,11 @@ int main_of(int count, char** arguments) {
   const std::string named = take(count, arguments, "--model");
   const auto model = named_model(named.empty() ? "bert-large" : named);
   if (!model || !read(take(count, arguments, "--sequences"), shape.sequences) ||
-      !read(take(count, arguments, "--length"), shape.length)) {
-    std::cerr << "cuda_bench: --model takes a model that bert_train has, --sequences and --length "
-                 "whole numbers above 0\n";
+      !read(take(count, arguments, "--length"), shape.length) ||
+      !read(take(count, arguments, "--ranks"), shape.ranks) || shape.ranks > kMostRanks) {
+    std::cerr << "cuda_bench: --model takes a model that bert_train has, --sequences, --length and "
+                 "--ranks (at most "
+              << kMostRanks << ") whole numbers above 0\n";
     return 2;
   }
   shape.model = *model;
@@ -629,6 +702,9 @@ int main_of(int count, char** arguments) {
   benchmark::AddCustomContext("copy GB/s", std::to_string(ceilings.bytes_per_s / 1e9));
   benchmark::AddCustomContext("square product TFLOP/s", std::to_string(ceilings.flops / 1e12));
   add_all(device, ceilings, *matmul, shape);
+  const std::int64_t gradients = ParameterLayout(shape.model).total * 4;
+  Ranks ranks(shape.ranks > 0 ? static_cast<int>(shape.ranks) : device.facts().devices, gradients);
+  add_all_reduces(ranks, gradients);
   benchmark::RunSpecifiedBenchmarks();
   return 0;
 }

@@ -1,6 +1,6 @@
-// Stands in for libnccl.so.2 where there is no GPU: one rank per process, sums through POSIX shared
-// memory in order of ranks, on the streams of fake_cuda. A rank that dies leaves the others
-// waiting, as NCCL's kernels do, until they abort.
+// Stands in for libnccl.so.2 where there is no GPU: a rank is a process or a thread, sums go
+// through POSIX shared memory in order of ranks, on the streams of fake_cuda. A rank that dies
+// leaves the others waiting, as NCCL's kernels do, until they abort.
 //   FAKE_NCCL_VERSION      what ncclGetVersion answers [22809]
 //   FAKE_NCCL_FAIL         "RANK:N": on that rank the N-th collective (from 1) ends in a remote
 //                          error, which ncclCommGetAsyncError reports
@@ -20,6 +20,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -312,7 +313,9 @@ Status ncclCommInitRankConfig(ncclComm** result, int ranks, UniqueId id, int ran
       c->state = Status::success;
     }
   });
+  static std::mutex mutex;
   static auto* const all = new std::vector<ncclComm*>;  // kept: a stream may hold work of it
+  const std::lock_guard lock(mutex);
   all->push_back(comm.release());
   return Status::in_progress;
 }

@@ -86,6 +86,7 @@ DeviceFacts open_device(int local_rank) {
   }
   DeviceFacts facts;
   facts.name = properties.name;
+  facts.devices = count;
   facts.major = properties.major;
   facts.minor = properties.minor;
   facts.processors = properties.multiProcessorCount;

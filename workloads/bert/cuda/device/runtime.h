@@ -35,6 +35,7 @@ struct DeviceFacts {
   std::string name;
   int major = 0, minor = 0;  ///< compute capability
   int processors = 0;        ///< multiprocessors
+  int devices = 1;           ///< that this process sees
   std::int64_t memory_bytes = 0;
   std::int64_t free_bytes = 0;
   int driver = 0, runtime = 0;  ///< 13000 = 13.0
