@@ -182,6 +182,8 @@ constexpr Literal kLiterals[] = {
     {"imgs/s", kOtherUnit},
     {"images/s", kOtherUnit},
     {"ex/s", kOtherUnit},
+    {"epoch/s", kOtherUnit},
+    {"s/epoch", kOtherUnit},
     {"ba/s", kOtherUnit},
     {"s/ba", kOtherUnit},
     {"seq/s", kOtherUnit},
@@ -453,8 +455,10 @@ struct Track {
   double base_s = 0;      ///< their seconds
   std::int64_t done = 0;  ///< of the bar that runs now
   double elapsed_s = 0;
-  double rate = kUnknown;  ///< of its newest redraw
-  BarTimes times;          ///< of the bar that runs now
+  double rate = kUnknown;    ///< of its newest redraw
+  double reached_s = 0;      ///< elapsed when it first stood at `done`
+  std::string reached_name;  ///< its description then
+  BarTimes times;            ///< of the bar that runs now
   /// Drawn at 0 with a rate: its counter began at -1, as in Lightning before 1.5, and its rates
   /// count one iteration too many (1.4.9:
   /// quoted/tqdm.takes_the_rates_of_lightnings_first_releases_for_one_batch_less).
@@ -499,6 +503,22 @@ inline void fill_ends(const Track& track, RunDraft& draft) {
   draft.log.notices.push_back(make_notice(NoticeCode::bars_one_after_other, 0, track.ends));
 }
 
+/// The bar stands where it stood, under another description: a loop that accumulates gradients sets
+/// it in each micro-step, late into the next step. The clock of the one that was done is that of
+/// the first redraw (quoted/tqdm.a_description_that_changes_within_a_step: llama-cookbook).
+inline bool redescribed(Track& track, const TqdmBar& bar) {
+  constexpr double kStepsApart = 0.1;  // share of a step: redraws of several ranks are nearer
+  constexpr double kSecondsApart = 2;  // the clock shows whole seconds
+  if (track.draft == nullptr || bar.done != track.done) {
+    track.reached_s = bar.elapsed_s;
+    if (track.reached_name != bar.description) track.reached_name = bar.description;
+    return false;
+  }
+  const double late = bar.elapsed_s - track.reached_s;
+  return late >= kSecondsApart && late * bar.rate > kStepsApart &&
+         bar.description != track.reached_name;
+}
+
 /// How long a bar ran that has ended. Its elapsed field is cut to whole seconds; where its last
 /// redraw shows the mean rate, as tqdm's does when a bar is closed, that gives them finer (tqdm
 /// 4.70: 18.1 s where the bars show 17,
@@ -512,6 +532,65 @@ inline Ended seconds_of(const Track& track) {
   if (!(track.rate > 0) || std::floor(by_rate) != track.elapsed_s) return {track.elapsed_s, 1};
   const double printed = std::max(track.rate, 1 / track.rate);  // it/s or s/it, of two decimals
   return {by_rate, by_rate * 0.005 / printed};
+}
+
+// EpochBars: the bar around the loops, which counts their epochs.
+
+/// Where a log has no other bar of a training and no lines of one, the epochs are all that it shows
+/// ("Epochs: 3/20 [00:21<01:59, 7.01s/it, loss=0.96]" of scripts, "Epoch 3/20: 3/20" of scvi-tools:
+/// quoted/tqdm.epochs_alone). The bar must show a loss, or have epochs for its unit.
+class EpochBars {
+ public:
+  void see(const TqdmBar& bar, const Line& line, RunBuilder& out);
+  /// Hands the newest bar's run on, where no other training was found.
+  void conclude(RunBuilder& out);
+
+ private:
+  RunDraft* run_ = nullptr;  ///< discarded until then
+  std::int64_t line_ = 0;    ///< of its first redraw
+  int starts_ = 0;
+};
+
+void EpochBars::see(const TqdmBar& bar, const Line& line, RunBuilder& out) {
+  constexpr int kMostStarts = 64;  // hostile input
+  if (bar.done < 1 || !(bar.has_loss || bar.counts_epochs)) return;
+  const Record* last = run_ != nullptr ? run_->last() : nullptr;
+  if (last == nullptr || 2 * bar.done < last->step) {
+    if (starts_ == kMostStarts) return;
+    ++starts_;
+    run_ = &out.extra(WorkKind::training, line.number);
+    run_->discard = true;
+    run_->set_origin(0);
+    run_->log.rate_unit = RateUnit::iterations_per_second;
+    run_->log.iteration_unit = IterationUnit::epoch;
+    run_->log.clock_resolution_s = 1;
+    line_ = line.number;
+  }
+  Sample sample = sample_on(line);
+  sample.step = bar.done;
+  sample.time_s = bar.elapsed_s;
+  sample.rate = bar.rate;
+  if (bar.has_loss) sample.loss = bar.loss;
+  run_->add(sample);
+  if (bar.total > 0) run_->log.planned = bar.total;
+}
+
+void EpochBars::conclude(RunBuilder& out) {
+  const auto is_training = [](const auto& draft) {
+    return !draft->discard && draft->log.kind == WorkKind::training;
+  };
+  if (run_ == nullptr || std::ranges::any_of(out.drafts(), [&](const auto& draft) {
+        return is_training(draft) && (draft->count() > 0 || draft->log.summary);
+      })) {
+    return;
+  }
+  // What an empty run states, that no bar was taken, is no longer so.
+  for (const auto& draft : out.drafts()) draft->discard = draft->discard || is_training(draft);
+  run_->discard = false;
+  run_->unproven = true;
+  run_->log.notices.push_back(make_notice(NoticeCode::iterations_are_epochs, 0));
+  run_->log.notices.push_back(make_notice(NoticeCode::unproven_bar_taken, line_, starts_,
+                                          "it counts epochs, and nothing finer is counted"));
 }
 
 class TqdmParser final : public LineParser {
@@ -569,6 +648,7 @@ class TqdmParser final : public LineParser {
     RunDraft* run = nullptr;  ///< of bars that are training by such lines alone
   } epoch_;
   Outer outer_;
+  EpochBars epochs_;
   RunDraft* newest_ = nullptr;  ///< training draft that made the last record
   ClosingLines closing_;
   std::int64_t first_epoch_ = -1;              ///< least that a bar's name of "Epoch 1/3" shows
@@ -832,7 +912,9 @@ void TqdmParser::read_bar(const TqdmBar& bar, const Line& line, RunBuilder& out)
   // Examples without a name are those that a data set is made of (Hugging Face's datasets), unless
   // they have a loss.
   if (role == BarRole::unnamed && bar.counts_examples && !bar.has_loss) return;
-  if (role == BarRole::outer || known.name.counts_epochs(bar.done, bar.total)) {
+  if (role == BarRole::outer || bar.counts_epochs ||
+      known.name.counts_epochs(bar.done, bar.total)) {
+    epochs_.see(bar, line, out);
     outer_ = {bar.done, bar.total, bar.elapsed_s, bar.seconds_per_iteration, true};
     return;
   }
@@ -852,6 +934,7 @@ void TqdmParser::read_bar(const TqdmBar& bar, const Line& line, RunBuilder& out)
   if (bar.done > track.done) track.moved_at = line.number;
   track.only_ends &= bar.done == bar.total;
   track.outer_at_end = outer_.done;
+  const bool is_redescribed = redescribed(track, bar);
   track.done = bar.done;
   track.elapsed_s = std::max(track.elapsed_s, bar.elapsed_s);
   track.rate = bar.rate;
@@ -861,7 +944,7 @@ void TqdmParser::read_bar(const TqdmBar& bar, const Line& line, RunBuilder& out)
   Sample sample = sample_on(line);
   sample.step = track.base + bar.done;
   // A batch must not multiply a counter of examples: such a bar has no clock.
-  if (!bar.counts_examples) sample.time_s = track.base_s + bar.elapsed_s;
+  if (!bar.counts_examples && !is_redescribed) sample.time_s = track.base_s + bar.elapsed_s;
   if (bar.has_loss && !track.showed_loss) {  // Lightning's first redraws have no postfix
     track.showed_loss = true;
     const bool lightning = role == BarRole::training && of_lightning_1(bar, line);
@@ -962,7 +1045,7 @@ void TqdmParser::finish(RunBuilder& out) {
   // A bar that was no training may have been drawn last: the statements are of the one that was.
   if (newest_ != nullptr && newest_->discard) newest_ = out.open(WorkKind::training);
   if (newest_ != nullptr && newest_->discard) newest_ = nullptr;
-  if (newest_ == nullptr) return;
+  if (newest_ == nullptr) return epochs_.conclude(out);
   RunDraft& draft = *newest_;
   steps_.conclude(draft, out.facts);
   for (const auto& [key, track] : tracks_) {

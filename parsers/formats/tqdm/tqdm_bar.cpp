@@ -222,23 +222,29 @@ constexpr double kRoughRate = 0.25;
 
 bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 
+/// What a bar counts.
+enum class UnitOf : std::uint8_t { iterations, examples, epochs };
+
 // The unit of a rate that tqdm's `unit` names: "batch/s", "s/batch", and where it stands.
 struct Unit {
   std::size_t at = std::string_view::npos;
   std::size_t end = 0;
   std::string_view word;
-  bool per_second = false, examples = false;
+  bool per_second = false;
+  UnitOf counted = UnitOf::iterations;
 };
 
-// 0: no unit of a training bar, 1: an iteration, 2: an example.
-int kind_of_unit(std::string_view word) {
+// Nothing of a unit that no bar of a training has.
+std::optional<UnitOf> counted_in(std::string_view word) {
   constexpr std::string_view kIterations[] = {"batch", "batches", "ba",   "step",
                                               "steps", "iter",    "iters"};
   constexpr std::string_view kExamples[] = {"example", "examples", "ex",        "sample",
                                             "samples", "img",      "imgs",      "images",
                                             "seq",     "seqs",     "sequences", "sentences"};
-  if (std::ranges::find(kIterations, word) != std::end(kIterations)) return 1;
-  return std::ranges::find(kExamples, word) != std::end(kExamples) ? 2 : 0;
+  if (std::ranges::find(kIterations, word) != std::end(kIterations)) return UnitOf::iterations;
+  if (word == "epoch" || word == "epochs") return UnitOf::epochs;
+  if (std::ranges::find(kExamples, word) == std::end(kExamples)) return std::nullopt;
+  return UnitOf::examples;
 }
 
 // The next unit that is not "it".
@@ -255,14 +261,14 @@ Unit other_unit(std::string_view text, std::size_t from) {
       // "3.10kbatch/s"
       if (slash - begin > 4 && text[begin] == 'k') ++begin;
       const std::string_view word = text.substr(begin, slash - begin);
-      if (const int kind = kind_of_unit(word)) return {begin, slash + 2, word, true, kind == 2};
+      if (const auto counted = counted_in(word)) return {begin, slash + 2, word, true, *counted};
     }
     if (text[slash - 1] == 's' && (slash < 2 || !is_lower(text[slash - 2]))) {
       if (end < text.size() && text[end] == ' ') ++end;
       const std::size_t start = end;
       while (end < text.size() && is_lower(text[end])) ++end;
       const std::string_view word = text.substr(start, end - start);
-      if (const int kind = kind_of_unit(word)) return {slash - 1, end, word, false, kind == 2};
+      if (const auto counted = counted_in(word)) return {slash - 1, end, word, false, *counted};
     }
   }
   return {};
@@ -291,7 +297,7 @@ void find_bars(std::string_view text, UnitsSought units, std::vector<TqdmBar>& b
     if (after(open)) open = text.find('[', from);
   };
   while (true) {
-    Unit unit{std::min(per_second, per_iteration), 0, "it", per_second < per_iteration, false};
+    Unit unit{std::min(per_second, per_iteration), 0, "it", per_second < per_iteration};
     unit.end = unit.at + 4;
     if (other.at < unit.at) unit = other;
     if (unit.at == std::string_view::npos) return;
@@ -308,7 +314,8 @@ void find_bars(std::string_view text, UnitsSought units, std::vector<TqdmBar>& b
     const auto elapsed = cursor.duration();
     if (!elapsed || !read_counter(text, bracket, floor, unit.word, bar)) continue;
     bar.elapsed_s = *elapsed;
-    bar.counts_examples = unit.examples;
+    bar.counts_examples = unit.counted == UnitOf::examples;
+    bar.counts_epochs = unit.counted == UnitOf::epochs;
     if (unit.per_second) {
       // Lightning's "0.01it/s" is no better than half of it; tqdm would print s/it.
       if (!(rate->value > 0 && rate->value < kRoughRate)) bar.rate = rate->value;

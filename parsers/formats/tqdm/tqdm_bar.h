@@ -23,6 +23,7 @@ struct TqdmBar {
   double loss = kUnknown;                   ///< of the postfix; see has_loss
   bool has_loss = false;
   bool counts_examples = false;  ///< its unit is an example, an image ..., not an iteration
+  bool counts_epochs = false;    ///< its unit is an epoch
   bool rounded = false;          ///< unit_scale: the counter has three digits ("3.20k/100k")
   std::size_t begin = 0;         ///< offset of the description in the line
   std::size_t end = 0;           ///< after the closing bracket
