@@ -20,6 +20,7 @@ enum class Reading : std::uint8_t {
   score,   ///< scores and nothing else
   report,  ///< a result that is printed once: a test, the best value, the final one
   time,    ///< how long it took
+  event,   ///< of a line of JSON: the event that the literal names is the end
   script,  ///< of a script without blanks: an ending in one clause with a training
   kept,    ///< of such a script: a model is saved, or the test's score stands there
 };
@@ -139,6 +140,14 @@ constexpr ClosingRule kRules[] = {
     {"lapsed time", Reading::time},
     {"ime elapsed", Reading::time},
     {" ran for ", Reading::time},
+    // {"event": "end", "step": 500}
+    {"\"end\"", Reading::event},
+    {"\"done\"", Reading::event},
+    {"\"finished\"", Reading::event},
+    {"\"completed\"", Reading::event},
+    {"\"train_end\"", Reading::event},
+    {"\"training_end\"", Reading::event},
+    {"\"run_end\"", Reading::event},
 };
 
 constexpr auto kLiterals = [] {
@@ -318,6 +327,12 @@ bool stops_early(const Sentence& line) {
     for (std::size_t i = 0; i + 1 < clause.size(); ++i) {
       if (clause[i] != "early" || !clause[i + 1].starts_with("stop")) continue;
       const Words after = Words(line.words).subspan(line.clauses[c + 1]);
+      // "Early stopping triggered. patience=20": it has happened, whatever follows
+      // (quoted/closing_words.early_stop_that_was_triggered).
+      constexpr std::string_view kTriggered[] = {"triggered", "activated"};
+      constexpr std::string_view kNo[] = {"false", "no", "none", "0"};
+      const bool whole = i + 3 == clause.size() && is_in(kTriggered, clause[i + 2]);
+      if (whole && !any_in(clause.first(i), kUnreal)) return after.empty() || !is_in(kNo, after[0]);
       const auto bracket = line.text.find('(');
       const bool in_brackets = !after.empty() && bracket != std::string::npos &&
                                line.text.data() + bracket > clause.back().data();
@@ -449,7 +464,7 @@ bool read_kept(std::string_view line) {
 // Face Trainer.
 bool read_saved(const Sentence& line) {
   constexpr std::string_view kVerbs[] = {"saved", "saving", "exported", "written", "wrote"};
-  constexpr std::string_view kModels[] = {"model", "weights", "network",
+  constexpr std::string_view kModels[] = {"model", "weights", "network",    "pipeline",
                                           "pt",    "pth",     "safetensors"};  // of a file's name
   constexpr std::string_view kOfTheWhole[] = {"curve",   "curves",      "history", "plot",
                                               "plots",   "matrix",      "metrics", "results",
@@ -518,6 +533,23 @@ bool read_time(const Sentence& line) {
          !any_in(words, kOthers);
 }
 
+// {"event": "end", "step": 500} of scripts that log objects, but no member of another name and none
+// of a part: {"event": "end", "epoch": 3} ends that epoch
+// (quoted/closing_words.an_event_ends_a_training).
+bool read_event(const Sentence& line, std::string_view literal) {
+  constexpr std::string_view kNames[] = {"event", "type", "status", "state", "kind", "phase"};
+  constexpr std::string_view kSmaller[] = {"epoch", "batch", "val", "eval", "validation"};
+  const std::string_view text = line.text;
+  if (!text.starts_with('{') || any_in(line.words, kSmaller)) return false;
+  const std::size_t value = text.find(literal);
+  if (value == std::string_view::npos) return false;
+  const std::string_view before = trim(text.substr(0, value));
+  if (!before.ends_with(':')) return false;
+  return std::ranges::any_of(kNames, [&](std::string_view name) {
+    return trim(before.substr(0, before.size() - 1)).ends_with('"' + std::string(name) + '"');
+  });
+}
+
 std::optional<Kind> read(Reading reading, const Sentence& line, std::string_view literal) {
   const auto implied = [](bool holds) {
     return holds ? std::optional(Kind::implied) : std::nullopt;
@@ -536,6 +568,8 @@ std::optional<Kind> read(Reading reading, const Sentence& line, std::string_view
                      read_report(line, "test"));
     case Reading::time:
       return implied(read_time(line));
+    case Reading::event:
+      return implied(read_event(line, literal));
     case Reading::kept:
       return implied(read_kept(line.text));
     case Reading::script:
