@@ -9,6 +9,7 @@
 #include "parsers/core/text.h"
 #include "parsers/described/printed_value.h"
 #include "parsers/lines/cursor.h"
+#include "parsers/lines/evaluation_words.h"
 #include "parsers/lines/json_line.h"
 
 namespace bertbench {
@@ -54,18 +55,17 @@ bool may_have_prefix(Field field) {
 /// "eval/step_ms", "rollout/tokens_per_second", "rank_1/step_time": of other work, or of a part.
 bool names_other_work(std::string_view prefix) {
   constexpr auto kWords = std::to_array<std::string_view>(
-      {"eval",     "evaluation", "val",        "valid",      "validation", "test",
-       "dev",      "predict",    "inference",  "generation", "generate",   "rollout",
-       "sampling", "data",       "dataloader", "loader",     "optimizer",  "optim",
-       "forward",  "backward",   "comm",       "checkpoint", "device",     "gpu",
-       "rank",     "host",       "node",       "worker",     "replica"});
+      {"generation", "generate", "rollout", "sampling", "data",   "dataloader", "loader",
+       "optimizer",  "optim",    "forward", "backward", "comm",   "checkpoint", "device",
+       "gpu",        "rank",     "host",    "node",     "worker", "replica"});
   std::string word;
   for (std::size_t i = 0; i <= prefix.size(); ++i) {
     if (i < prefix.size() && is_letter(prefix[i])) {
       word += lower(prefix[i]);
-    } else if (std::ranges::find(kWords, std::exchange(word, {})) != kWords.end()) {
-      return true;
+      continue;
     }
+    if (is_evaluation_word(word) || std::ranges::find(kWords, word) != kWords.end()) return true;
+    word.clear();
   }
   return false;
 }
@@ -267,6 +267,9 @@ void LineValues::make_value(const DescribedRule& rule, LinePattern::Group group,
     values_.push_back(value);
   } else if (kind == FieldKind::count) {
     before->number = std::min(before->number * value.number, kLargestCount);  // sizes of a mesh
+  } else if (group.field == Field::seconds_per_iteration) {
+    before->number += value.number;  // parts of an iteration
+    before->digit = std::max(before->digit, value.digit);
   }
 }
 
