@@ -180,6 +180,7 @@ class RuleWriter {
     if (word_.empty() && is_counter(taken_.back())) out += mark_after();
     if (literal_.size() < kMinLiteral) offer_units();
     if (literal_.size() < kMinLiteral) out += word_after();
+    if (literal_.size() < kMinLiteral) offer_padded();
     return out;
   }
 
@@ -230,6 +231,17 @@ class RuleWriter {
       const std::string_view run = trim(text.substr(begin, end - begin));
       if (run.size() > literal_.size()) literal_ = std::string(run);
       begin = end + 1;
+    }
+  }
+
+  /// "fps" of "|    fps   | 3374 |" is short: with the blanks around it, it may be long enough.
+  void offer_padded() {
+    if (literal_.empty()) return;
+    const std::string padded = " " + literal_ + " ";
+    if (std::ranges::all_of(shape_.examples, [&](const ShapeLine& line) {
+          return line.text.find(padded) != std::string::npos;
+        })) {
+      literal_ = padded;
     }
   }
 
@@ -703,8 +715,9 @@ class Induction {
     if (shape.head || names_other_work(first.text)) return false;
     if (place && !meaning.epoch) return false;
     if (of_training_) return true;
-    // "Epoch: 6020, cost 14.01 s"
-    if (meaning.step_is_epoch && (meaning.times.seconds || meaning.times.seconds_per_iteration) &&
+    // "Epoch: 6020, cost 14.01 s", "fps total: 960 epoch: 3/500"
+    const ShapeTimes& times = meaning.times;
+    if (meaning.step_is_epoch && (times.seconds || times.seconds_per_iteration || times.rate) &&
         n > least) {
       return true;
     }
@@ -1097,6 +1110,48 @@ class Induction {
     return rate && shape.examples[0].at(*rate).unit != RateUnit::iterations_per_second;
   }
 
+  /// Median of number i of the lines, in seconds where it is a time.
+  static double median_of(const LineShape& shape, std::size_t i) {
+    std::vector<double> values;
+    for (const ShapeLine& line : shape.examples) {
+      values.push_back(line.at(i).value * line.at(i).scale);
+    }
+    return median(std::move(values));
+  }
+
+  /// What the lines that come once with each record show of an iteration's time.
+  struct TimesOfCompanions {
+    bool elapsed = false;            ///< some have the time since the start
+    std::vector<double> iterations;  ///< seconds of one, by each that has them
+  };
+  [[nodiscard]] TimesOfCompanions times_of_companions(const Candidate& main, bool of_each) const {
+    TimesOfCompanions out;
+    for (const LineShape& shape : shapes_.shapes()) {
+      if (shape.evaluation || counts_on(shape) || !comes_with(shape, *main.shape)) continue;
+      const ShapeTimes times = companion_times(shape, of_each);
+      out.elapsed = out.elapsed || times.elapsed;
+      const auto& one = times.seconds_per_iteration;
+      if (one) out.iterations.push_back(median_of(shape, *one));
+    }
+    return out;
+  }
+
+  /// A rate on a line of its own that counts the steps of a simulation, of which an iteration of
+  /// the training has many: "Steps per second: 3100" next to "Iteration time: 0.17s", and
+  /// "| fps | 3100 |" next to "| time_elapsed | 12 |".
+  [[nodiscard]] static bool is_of_simulation(const LineShape& shape, std::size_t rate,
+                                             const TimesOfCompanions& others) {
+    constexpr double kLeastProduct = 0.5, kMostProduct = 2;  // of a rate and the time of one
+    const ShapeLine& line = shape.examples.front();
+    const bool boxed = line.text.front() == '|' && std::ranges::count(line.text, '|') == 3;
+    if (boxed && others.elapsed) return true;
+    if (!boxed && line.at(rate).unit != RateUnit::iterations_per_second) return false;
+    const double printed = median_of(shape, rate);
+    return std::ranges::any_of(others.iterations, [&](double seconds) {
+      return printed * seconds < kLeastProduct || printed * seconds > kMostProduct;
+    });
+  }
+
   /// Lines that come once with each record and have what that lacks.
   std::vector<Json> companions(const Candidate& main, bool wants_loss, bool& timed) const {
     const ShapeTimes& own = main.meaning.times;
@@ -1106,12 +1161,16 @@ class Induction {
     bool wants_rate = !own.rate && main.meaning.step_is_epoch;
     const bool of_each = counts_by_one(*main.shape, main.meaning);
     std::vector<Json> out;
+    const TimesOfCompanions others = times_of_companions(main, of_each);
     for (const LineShape& shape : shapes_.shapes()) {
       if (shape.evaluation || counts_on(shape) || !comes_with(shape, *main.shape)) continue;
       if (main.meaning.of_one_line) break;  // any other line comes as often
       const auto loss = wants_loss ? loss_of(shape) : std::nullopt;
       ShapeTimes times;
       if (wants_time || wants_rate) times = companion_times(shape, of_each);
+      if (times.rate && is_of_simulation(shape, *times.rate, others)) times.rate.reset();
+      // "Learning time: 0.06s" next to "Iteration time: 0.16s" is of a part.
+      if (!others.iterations.empty() && !main.meaning.step_is_epoch) times.seconds.reset();
       auto& each = times.seconds_per_iteration;
       if (own.clock && !of_each && each && is_meter_of_single_steps(shape, *each)) each.reset();
       if (!wants_time)

@@ -11,6 +11,7 @@
 #include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"
 #include "parsers/lines/decoration.h"
+#include "parsers/lines/evaluation_words.h"
 #include "parsers/lines/spelled_duration.h"
 
 namespace bertbench {
@@ -22,7 +23,7 @@ using Words = std::span<const std::string_view>;
 constexpr auto kIterations = std::to_array<std::string_view>(
     {"step", "steps", "iter", "iters", "iteration", "iterations", "it", "itr", "its", "batch",
      "batches", "minibatch", "update", "updates", "upd", "updt", "timesteps", "episode", "episodes",
-     "cycle", "round",
+     "cycle", "round", "nupdates", "nsteps", "niter",
      // Of other languages.
      "iteración", "iteracion", "iteração", "iteracao", "itération", "iterazione", "schritt", "paso",
      "passo", "шаг", "итерация", "Итерация", "Шаг"});
@@ -32,24 +33,19 @@ constexpr auto kEpochs = std::to_array<std::string_view>(
      "epoka", "epocha", "epoca", "epoche", "época", "Época", "époque", "Époque", "эпоха", "Эпоха",
      "エポック", "에포크", "에폭"});
 constexpr auto kTimes = std::to_array<std::string_view>(
-    {"time",    "elapsed", "took",  "taken", "duration", "cost", "spent", "used",
-     "runtime", "timer",   "耗时",  "用时",  "时间",     "時間", "시간",  "tiempo",
-     "tempo",   "temps",   "waktu", "czas",  "zeit",     "время"});
+    {"time",    "elapsed", "took",  "taken", "duration", "cost",  "spent", "used",
+     "runtime", "timer",   "耗时",  "用时",  "时间",     "時間",  "시간",  "tiempo",
+     "tempo",   "temps",   "waktu", "czas",  "zeit",     "время", "dur"});
 constexpr auto kSinceStart =
     std::to_array<std::string_view>({"elapsed", "total", "since", "wall", "总", "累计"});
 // Words of a number that is not of the training so far.
-constexpr auto kEvaluations = std::to_array<std::string_view>(
-    {"cv",       "val",        "valid",      "validation", "eval",      "evaluation", "evaluating",
-     "validate", "evaluate",   "test",       "testing",    "inference", "predict",    "prediction",
-     "dev",      "validating", "predicting", "tests",      "验证",      "測試",       "测试",
-     "評価",     "検証",       "검증",       "테스트"});
 constexpr std::array<std::string_view, 10> kPlans = {"best", "size",   "per",   "max", "every",
                                                      "last", "warmup", "early", "min", "patience"};
 constexpr auto kOtherTimes = std::to_array<std::string_view>(
-    {"eta",       "remaining", "remain", "left",     "data",   "load",   "loading",
-     "estimated", "expected",  "est",    "save",     "saving", "finish", "forward",
-     "backward",  "fwd",       "bwd",    "sampling", "reset",  "io",     "剩余",
-     "预计",      "残り",      "남은",   "restante"});
+    {"eta",       "remaining", "remain", "left",     "data",    "load",   "loading",
+     "estimated", "expected",  "est",    "save",     "saving",  "finish", "forward",
+     "backward",  "fwd",       "bwd",    "sampling", "reset",   "io",     "collection",
+     "剩余",      "预计",      "残り",   "남은",     "restante"});
 // Words for parts of a step. They count only in the name of the time itself: in "optimizer AdamW
 // time 0.5s" the time is of the step.
 constexpr std::array<std::string_view, 5> kPartWords = {"compute", "comm", "optimizer", "optim",
@@ -203,6 +199,23 @@ std::optional<RateUnit> work_unit(std::string_view word) {
 std::optional<double> seconds_in(std::string_view word) {
   if (word == "m" || word == "d" || word == "分") return std::nullopt;
   return seconds_of_unit(word);
+}
+
+/// "total_timesteps" of "misc/total_timesteps": a prefix with a slash may group names. Not of
+/// "steps/epoch" or "max/step", which name a plan: else all of `text`.
+std::string_view without_group(std::string_view text) {
+  const std::size_t slash = text.rfind('/');
+  if (slash == std::string_view::npos || slash + 1 >= text.size() || !is_letter(text[slash + 1])) {
+    return text;
+  }
+  const std::string_view group = text.substr(0, slash);
+  if (group.empty() || !std::ranges::all_of(group, is_word)) return text;
+  const Label words(group);
+  const bool of_a_ratio = words.has(kPlans) || names_loss(words) ||
+                          std::ranges::any_of(words.all(), [](std::string_view word) {
+                            return work_unit(word) || among(kEpochs, word) || seconds_in(word);
+                          });
+  return of_a_ratio ? text : text.substr(slash + 1);
 }
 
 /// All its letters are of ASCII, or the sign for millionths: what a pattern for units can have.
@@ -764,7 +777,7 @@ class Reader {
     found.end = at_;
     const std::string_view text = line_.substr(found.begin, found.value_begin - found.begin);
     const Label label(text);
-    if (label.has(kEvaluations) || is_option(found.begin)) {
+    if (label.has(kEvaluationWords) || is_option(found.begin)) {
       unclear_ = false;
       return suffix_.reset();
     }
@@ -843,8 +856,9 @@ class Reader {
       if (found.begin < found.value_begin && !of_epochs) found.begin = found.value_begin - 1;
     } else if (found.whole && (of_epochs || counts) && after.meaning == Meaning::other) {
       const Meaning counter = of_epochs ? Meaning::epoch : Meaning::counter;
-      found.meaning = label.has(kPlans) ? Meaning::other : counter;
-      found.names_total = label.words[0] == "global" || label.words[0] == "total";
+      const Label own(without_group(text));
+      found.meaning = own.has(kPlans) ? Meaning::other : counter;
+      found.names_total = own.words[0] == "global" || own.words[0] == "total";
       found.begins = label.has(kBeginnings);
     } else if (time || after.meaning != Meaning::other || named.meaning != Meaning::other) {
       take_time(found, label, text, named, after, time);
@@ -1181,17 +1195,17 @@ Commas commas_of(std::string_view text) {
 }
 
 bool names_evaluation(std::string_view line, std::size_t at) {
-  return has_word(line.substr(0, at), kEvaluations);
+  return has_word(line.substr(0, at), kEvaluationWords);
 }
 
 std::string_view word_of_evaluation(std::string_view text) {
-  return word_among(text, kEvaluations);
+  return word_among(text, kEvaluationWords);
 }
 
 bool evaluation_follows(std::string_view line, std::size_t at) {
   while (at < line.size() && !is_any_letter(line[at]) && !is_digit(line[at])) ++at;
   std::string word;
-  return holds(kEvaluations, word_at(line, at, word));
+  return holds(kEvaluationWords, word_at(line, at, word));
 }
 
 bool names_other_work(std::string_view line) {

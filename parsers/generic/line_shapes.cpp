@@ -133,27 +133,37 @@ std::optional<LineShape> with_growing_total_apart(const LineShape& shape) {
 
 void LineShapes::feed(std::string_view bytes) {
   while (!bytes.empty()) {
+    if (std::exchange(returned_, false)) {
+      line(rest_, bytes[0] != '\n');
+      rest_.clear();
+    }
     const std::size_t end = find_line_break(bytes, 0);
     const std::string_view part = bytes.substr(0, end);
     if (rest_.size() < kLongestLine) rest_.append(part.substr(0, kLongestLine - rest_.size()));
     if (end == std::string_view::npos) return;
-    line(rest_);
-    rest_.clear();
-    if (bytes[end] == '\n') ++number_;
+    if (bytes[end] == '\n') {
+      line(rest_, false);
+      rest_.clear();
+      ++number_;
+    } else {
+      returned_ = true;
+    }
     bytes.remove_prefix(end + 1);
   }
 }
 
 void LineShapes::finish() {
+  if (std::exchange(returned_, false)) line(std::exchange(rest_, {}), true);
   // A last line without an end may be cut: it must not take from the others what they all have.
   constexpr std::size_t kLinesThatShow = 3;
   const std::string last = std::exchange(rest_, {});
   const bool enough = std::ranges::any_of(
       shapes_, [](const LineShape& shape) { return shape.examples.size() >= kLinesThatShow; });
-  if (!enough) line(last);
+  if (!enough) line(last, false);
 }
 
-void LineShapes::line(std::string_view text) {
+void LineShapes::line(std::string_view text, bool redrawn) {
+  redrawn_ = redrawn;
   if (!of_training_) of_training_ = names_training(text);
   if (is_bar(text)) return;                                    // tqdm's
   if (text.find(RankTimeRules::kAnchor) != text.npos) return;  // they count, but are no records
@@ -172,7 +182,7 @@ void LineShapes::head(std::string_view text) {
 }
 
 /// The head of a table, or a row of the newest one. Between rows lines may be of something else,
-/// between a head and its first row none.
+/// between a head and its first row none but redraws of a bar.
 bool LineShapes::row(std::string_view text) {
   ShapeLine found;
   found.text = std::string(without_front(text));
@@ -181,9 +191,16 @@ bool LineShapes::row(std::string_view text) {
   if (own) found.numbers = row_numbers(*own, found.text);
   if (found.numbers.empty()) own.reset();
   if (!own && head_) found.numbers = row_numbers(*head_, found.text);
+  if (!own && head_ && found.numbers.empty()) {
+    // "| PPO_1 | RUNNING | 3 |" is a row, though its status looks like the level of a logger.
+    found.numbers = row_numbers(*head_, text);
+    if (!found.numbers.empty()) found.text = std::string(text);
+  }
   if (found.numbers.empty()) {
-    auto other = table_head(found.text);
-    if (other || !has_rows_) {
+    // "E    #   LOSS TAGGER": the name of the first column looks like a level.
+    const bool one_letter = text.size() > 2 && is_letter(text[0]) && text.substr(1, 2) == "  ";
+    auto other = table_head(one_letter ? text : std::string_view(found.text));
+    if (other || (!has_rows_ && !redrawn_)) {
       head_ = std::move(other);
       has_rows_ = false;
     }
@@ -200,8 +217,11 @@ bool LineShapes::row(std::string_view text) {
     found.key.push_back(i);
     key += '\n' + std::to_string(number.column) + key_of(found.text, number);
   }
+  const bool lists = found.text.find('[') != std::string::npos;
   LineShape& shape = shape_of(std::move(key));
+  const bool had_lists = shape.head && shape.head->lists;
   shape.head = head;
+  shape.head->lists = lists || had_lists;
   add(shape, std::move(found), learns);
   return true;
 }
@@ -225,7 +245,7 @@ void LineShapes::piece(std::string_view text, std::string_view whole) {
   ShapeLine found;
   std::string key, plain_key;
   bool of_interest = false, after_counter = false, of_epoch = false, of_iteration = false;
-  std::size_t first_counter = text.size(), first_number = text.size();
+  std::size_t first_counter = text.size(), first_number = text.size(), after_rate = 0;
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const LineNumber& number = numbers[i];
     const Meaning meaning = number.meaning;
@@ -234,6 +254,8 @@ void LineShapes::piece(std::string_view text, std::string_view whole) {
     if (number.counts() && number.begin < first_counter) {
       first_counter = number.begin;
       after_counter = evaluation_follows(text, number.end);
+    } else if (meaning == Meaning::rate && first_counter == text.size()) {
+      after_rate = number.end;  // "fps step and policy inference: 1370 fps total: 960 epoch: 3"
     }
     if (meaning != Meaning::clock && meaning != Meaning::rank) {
       of_interest = true;
@@ -254,9 +276,12 @@ void LineShapes::piece(std::string_view text, std::string_view whole) {
     }
   }
   if (first_counter == text.size()) first_counter = first_number;
+  if (after_rate > first_counter) after_rate = 0;
   constexpr std::size_t kBytesBeforeCounter =
       40;  ///< bytes before the counter that name what it counts
-  const std::size_t near = first_counter - std::min(first_counter, kBytesBeforeCounter);
+  const std::size_t near =
+      std::min(first_counter,
+               std::max(after_rate, first_counter - std::min(first_counter, kBytesBeforeCounter)));
   const bool evaluation = names_evaluation(text.substr(near), first_counter - near);
   if (evaluation) key += "evaluation";
   // "[EPOCH 3] Test Acc: 0.75" next to "[EPOCH 3] Train Loss: 0.2": what is left is alike.
@@ -292,8 +317,11 @@ LineShape& LineShapes::shape_of(std::string key) {
   const auto found = std::ranges::find(shapes_, key, &LineShape::key);
   if (found != shapes_.end()) return *found;
   if (shapes_.size() >= kMostShapes) {
-    // One that was met once makes room, so that a list of odd lines does not hide a loop.
-    const auto rare = std::ranges::min_element(shapes_, {}, &LineShape::lines);
+    // One that was met once makes room, so that a list of odd lines does not hide a loop. A row
+    // stays: hundreds of redraws may stand before the next one.
+    const auto rare = std::ranges::min_element(shapes_, {}, [](const LineShape& shape) {
+      return std::pair(shape.head.has_value(), shape.lines);
+    });
     shapes_.erase(rare);
   }
   shapes_.emplace_back();

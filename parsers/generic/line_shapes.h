@@ -25,6 +25,7 @@ struct TableHead {
   std::vector<std::string> names;
   char mark = ' ';         ///< what parts the columns: a blank, a tab, '|', ';', ',' or '/'
   bool same_line = false;  ///< its row follows on its line
+  bool lists = false;      ///< cells may be lists with blanks: "[1.2e-01, 3.4e-01]"
 };
 
 /// The head on a line; nothing where its parts are not names or none of them counts.
@@ -149,7 +150,7 @@ class LineShapes {
   [[nodiscard]] std::int64_t announced() const { return announced_; }
 
  private:
-  void line(std::string_view text);
+  void line(std::string_view text, bool redrawn);
   void piece(std::string_view text, std::string_view whole = {});
   void head(std::string_view text);
   bool row(std::string_view text);
@@ -158,6 +159,9 @@ class LineShapes {
 
   std::vector<LineShape> shapes_;
   std::string rest_;  ///< of the block before
+  bool returned_ =
+      false;              ///< a carriage return ended it: what follows shows whether that of a line
+  bool redrawn_ = false;  ///< the line that is looked at was written over
   std::string ansi_;
   std::vector<Piece> pieces_;
   std::optional<TableHead> head_;  ///< newest, until a line that is no row of it comes first

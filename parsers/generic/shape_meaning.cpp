@@ -114,7 +114,26 @@ class Decision {
                        [&](std::size_t set) { return set == copies; });
   }
 
+  /// "Iteration 26 - step: 143000", and 5500 steps more on the line of iteration 27: the steps are
+  /// what is done in an iteration. Those of an environment are no steps of a training, and where a
+  /// rate of iterations is printed it is of the counter that stands first.
+  [[nodiscard]] bool counts_parts_of(std::size_t first, std::size_t i) const {
+    if (meaning(first) != Meaning::counter) return false;
+    const auto label_of = [&](std::size_t k) {
+      const ShapeLine& line = shape_.examples[0];
+      const LineNumber& number = line.at(k);
+      return std::string_view(line.text).substr(number.begin, number.value_begin - number.begin);
+    };
+    if (label_of(i).find("timestep") != std::string_view::npos) return false;
+    return std::ranges::none_of(shape_.examples[0].key, [&](std::size_t k) {
+      const LineNumber& number = shape_.examples[0].numbers[k];
+      return number.meaning == Meaning::per_iteration ||
+             (number.meaning == Meaning::rate && number.unit == RateUnit::iterations_per_second);
+    });
+  }
+
   bool counters() {
+    constexpr double kFiner = 2;  // times as many; less may be two counters of one thing
     // The epoch, if any, is the first that never shrinks within a launch.
     std::optional<std::size_t> epoch;
     std::vector<std::size_t> finer;
@@ -139,6 +158,7 @@ class Decision {
     if (epoch) epochs_ = values_of(shape_, *epoch);
     std::optional<std::size_t> step;
     int best = 0;
+    double best_advance = 0;
     for (const std::size_t i : finer) {
       const Values values = values_of(shape_, i);
       const Growth within = growth(values, epochs_), alone = growth(values, {});
@@ -149,8 +169,12 @@ class Decision {
       const bool named = meaning(i) == Meaning::counter;
       if (!grows(within, named) && !wraps && !comes_in_copies(values)) continue;
       const int worth = 2 * alone.up + (named ? 1 : 0);
-      if (step && worth <= best) continue;
+      const double advance = known_median(steps_up(values));
+      const bool finer_one =
+          worth == best && named && counts_parts_of(*step, i) && advance >= kFiner * best_advance;
+      if (step && worth <= best && !finer_one) continue;
       best = worth;
+      best_advance = advance;
       step = i;
       out_.wraps = wraps && within.down > 0;
     }
@@ -340,6 +364,17 @@ class Decision {
            std::ranges::max(values) < kMinutesOfADay;
   }
 
+  /// "00:02" of each row: cut to whole seconds, it may be half as much more.
+  [[nodiscard]] bool is_whole_and_short(std::size_t i, const Values& values) const {
+    constexpr double kShortest_s = 10;  // half a second of it is 5 %
+    return std::ranges::all_of(shape_.examples,
+                               [&](const ShapeLine& line) {
+                                 const std::string_view text = line.text_of(i);
+                                 return text.find(':') != text.npos && text.find('.') == text.npos;
+                               }) &&
+           known_median(values) < kShortest_s;
+  }
+
   /// The first line has more than three times what the steps before it took.
   [[nodiscard]] bool begins_late(const Values& values) const {
     constexpr double kMostOfSteps = 3;
@@ -424,7 +459,7 @@ class Decision {
         if (between_.empty()) between_ = steps_up(values);
         continue;
       }
-      if (is_minute_of_day(i, values)) continue;
+      if (is_minute_of_day(i, values) || is_whole_and_short(i, values)) continue;
       constexpr int kFallsThatShow = 4;
       const Growth change = growth(values, {});
       const bool falls = change.down >= kFallsThatShow && change.up == 0;
@@ -477,6 +512,10 @@ class Decision {
     const bool one = stride_ == 1 || (std::isnan(stride_) && out_.step_is_epoch);
     if (one) return TimeKind{is_level_over_holes(values), kGapUnchecked};
     if (is_level_over_holes(values)) return TimeKind{true, kGapUnchecked};
+    constexpr double kLongestInterval_s = 12 * 3600;  // no loop prints as seldom as twice a day
+    if (known_median(values) * stride_ > kLongestInterval_s) {
+      return TimeKind{false, kGapUnchecked};
+    }
     if (first_is_short(values)) return TimeKind{false, kGapUnchecked};
     const auto by_rate = kind_by_rate(values);
     if (!by_rate) out_.time_is_ambiguous = true;
@@ -525,8 +564,9 @@ class Decision {
   }
 
   void find_rate() {
-    for (std::size_t i = 0; i < fields() && !out_.times.rate; ++i) {
+    for (std::size_t i = 0; i < fields(); ++i) {
       if (meaning(i) != Meaning::rate || is_coarse(i)) continue;
+      if (out_.times.rate && !is_total_of(*out_.times.rate, i)) continue;
       const bool of_iterations = shape_.examples[0].at(i).unit == RateUnit::iterations_per_second;
       // A mean of all so far does not show what steps take now.
       Values times;
@@ -538,6 +578,18 @@ class Decision {
       if (of_iterations && (out_.step_is_epoch || !fits_clock(values_of(shape_, i)))) continue;
       out_.times.rate = i;
     }
+  }
+
+  /// "fps step: 1920 fps total: 960": of all work, where the one before it is of a part.
+  [[nodiscard]] bool is_total_of(std::size_t before, std::size_t i) const {
+    const ShapeLine& line = shape_.examples[0];
+    const auto names_total = [&](std::size_t k) {
+      const LineNumber& number = line.at(k);
+      return std::string_view(line.text)
+                 .substr(number.begin, number.value_begin - number.begin)
+                 .find("total") != std::string_view::npos;
+    };
+    return line.at(i).unit == line.at(before).unit && names_total(i) && !names_total(before);
   }
 
   /// "0.1 images/sec" or "3 samples/sec" on each line: what that was rounded from may be half as

@@ -20,12 +20,20 @@ Cell trimmed(std::string_view line, std::size_t begin, std::size_t end) {
   return {begin, trim(line.substr(begin, end - begin))};
 }
 
+/// The end of the list that begins at `at`, "[1.2e-01, 3.4e-01]"; `at` where none does.
+std::size_t list_end(std::string_view line, std::size_t at) {
+  if (line[at] != '[') return at;
+  const std::size_t close = line.find_first_of("[]", at + 1);
+  return close != std::string_view::npos && line[close] == ']' ? close + 1 : at;
+}
+
 /// Blanks part cells where there is no mark: those of at least `width`.
 std::vector<Cell> cells_of(std::string_view line, char mark, std::size_t width) {
   std::vector<Cell> out;
   if (mark == ' ') {
     for (std::size_t at = line.find_first_not_of(kPaddings); at < line.size();) {
-      std::size_t end = at, next = at;
+      // The blanks of a list part no cells.
+      std::size_t end = list_end(line, at), next = end;
       while (next - end < width && end < line.size()) {
         end = std::min(line.find_first_of(kPaddings, next), line.size());
         next = std::min(line.find_first_not_of(kPaddings, end), line.size());
@@ -47,7 +55,11 @@ std::vector<Cell> cells_of(std::string_view line, char mark, std::size_t width) 
   return out;
 }
 
+/// "#" heads the steps of spaCy's table, next to "LOSS TAGGER".
+std::string_view spelled_out(std::string_view name) { return name == "#" ? "step" : name; }
+
 bool is_name(std::string_view text) {
+  if (text == "#") return true;
   constexpr std::size_t kLongest = 32;  // bytes: a name and no sentence
   constexpr std::string_view kMarks = "_-/.()@%#[] ";
   return !text.empty() && text.size() <= kLongest && std::ranges::any_of(text, is_letter) &&
@@ -56,8 +68,9 @@ bool is_name(std::string_view text) {
          });
 }
 
-/// "time (s)", "step_time_ms".
+/// "time (s)", "step_time_ms"; skorch's "dur" is in seconds.
 bool names_unit(std::string_view name) {
+  if (name == "dur") return true;
   std::string word;
   for (std::size_t i = 0; i <= name.size(); ++i) {
     if (i < name.size() && is_letter(name[i])) {
@@ -72,7 +85,7 @@ bool names_unit(std::string_view name) {
 
 /// What a cell says under a name, as if the two stood on one line.
 std::optional<LineNumber> number_under(std::string_view name, const Cell& cell, bool same_line) {
-  const std::string front = std::string(name) + ": ";
+  const std::string front = std::string(spelled_out(name)) + ": ";
   auto numbers = numbers_of(front + std::string(cell.text));
   if (numbers.size() != 1 || numbers[0].value_begin != front.size()) return std::nullopt;
   LineNumber out = numbers[0];
@@ -106,8 +119,10 @@ bool is_batch(std::string_view name) {
   return word == "batch" || word == "batches";
 }
 
-/// A cell of a row by blanks: "0.25", "1e-4", "0:12:31", "35.2s", "3/10", "98%", "nan", "-".
+/// A cell of a row by blanks: "0.25", "1e-4", "0:12:31", "35.2s", "3/10", "98%", "nan", "-", or a
+/// list.
 bool is_value(std::string_view text) {
+  if (list_end(text, 0) == text.size()) return true;
   constexpr std::size_t kLongestUnit = 4;
   if (text == "-" || text == "nan" || text == "NaN" || text == "inf" || text == "None") return true;
   if (!is_digit(text.front()) && text.front() != '-' && text.front() != '+') return false;
@@ -137,7 +152,11 @@ std::optional<TableHead> head_by(std::string_view line, char mark, std::size_t w
     const auto number = number_under(cell.text, {0, "3"}, false);
     return number && is_counter(number->meaning) && !is_batch(cell.text);
   });
-  if (!counts) return std::nullopt;
+  const bool learns = std::ranges::any_of(cells, names_training, &Cell::text);
+  const bool numbered =
+      std::ranges::any_of(cells, [](const Cell& cell) { return cell.text == "#"; });
+  // "#" also numbers the parts of a model.
+  if (!counts || (numbered && !learns)) return std::nullopt;
   TableHead out;
   out.mark = mark;
   for (const Cell& cell : cells) out.names.emplace_back(cell.text);
@@ -209,13 +228,14 @@ std::string row_pattern(const TableHead& head, const std::vector<std::string>& g
                            : head.mark == '\t' ? "\\t"
                                                : std::string(1, head.mark);
   const std::string rest = blanks ? "\\S*(?: +[a-zA-Z]+)?" : "[^" + mark + "]*";
+  const std::string any = head.lists ? "(?:\\[[^\\]]*\\]|\\S+)" : "\\S+";
   std::string out = head.same_line ? " *" : head.mark == '|' ? "^ *\\|?" : "^ *";
   for (std::size_t i = 0; i < head.names.size(); ++i) {
     if (i > 0) out += blanks ? "[ \\t]+" : mark;
     if (!groups[i].empty()) {
       out += (blanks ? "" : " *") + groups[i] + rest;
     } else {
-      out += blanks ? "\\S+" + rest.substr(3) : rest;
+      out += blanks ? any + rest.substr(3) : rest;
     }
   }
   if (head.same_line) return out;
