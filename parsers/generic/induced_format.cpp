@@ -962,7 +962,8 @@ class Induction {
   /// "Step 818/818" on the last line of each epoch.
   [[nodiscard]] static std::optional<double> last_of_epoch(const LineShape& shape) {
     const auto place = shape.place_of(Meaning::counter);
-    const double total = place ? shape.examples[0].at(*place).total : 0;
+    if (!place) return std::nullopt;
+    const double total = shape.examples[0].at(*place).total;
     const bool same = std::ranges::all_of(
         shape.examples, [&](const ShapeLine& line) { return line.at(*place).total == total; });
     return same && total > 1 ? std::optional(total) : std::nullopt;
