@@ -380,15 +380,17 @@ struct LogReader::State final : CandidateSink {
         line.literals = first_owner(rest);
         rest = rest.subspan(line.literals.size());
         const std::uint32_t owner = line.literals[0].owner;
-        any_yields = any_yields || yields(owner);
-        if (yields(owner) != yielding) continue;
+        const bool this_yields = yields(owner);
+        any_yields = any_yields || this_yields;
+        if (this_yields != yielding) continue;
         if (owner < kFormats) {
           show_rules(line, found, repeats, rest_of_line);
           continue;
         }
-        const std::int64_t matched = format_of(owner).matched;
-        table |= show_format(line, owner, repeats, rest_of_line);
-        taken = taken || format_of(owner).matched > matched;
+        FormatState& state = format_of(owner);
+        const std::int64_t matched = state.matched;
+        table |= show_format(line, owner, state, repeats, rest_of_line);
+        taken = taken || state.matched > matched;
       }
     };
     show_owners(false);
@@ -397,7 +399,7 @@ struct LogReader::State final : CandidateSink {
       const auto same = [&](const LiteralAt& at) { return at.owner == owner; };
       if (std::ranges::any_of(places, same)) continue;
       line.literals = {};
-      table |= show_format(line, owner, repeats, rest_of_line);
+      table |= show_format(line, owner, format_of(owner), repeats, rest_of_line);
     }
     if (!table) return;
     every_line.clear();
@@ -407,9 +409,8 @@ struct LogReader::State final : CandidateSink {
   }
 
   /// Whether the format may be in a table of its own.
-  bool show_format(const Line& line, std::uint32_t owner, std::int64_t repeats,
+  bool show_format(const Line& line, std::uint32_t owner, FormatState& state, std::int64_t repeats,
                    std::string_view rest_of_line) {
-    FormatState& state = format_of(owner);
     const bool glued = !rest_of_line.empty() && owner != bars;
     Line rest = line;
     if (glued) rest.text = rest_of_line;

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "parsers/lines/cursor.h"
 #include "tests/parsers/run_log_text.h"
 
 namespace bertbench {
@@ -13,6 +14,23 @@ std::vector<TqdmBar> bars_of(std::string_view text) {
   std::vector<TqdmBar> bars;
   find_bars(text, {}, bars);
   return bars;
+}
+
+TEST(Cursor, ReadsADurationUpToWhatFollowsIt) {
+  const auto read = [](std::string_view text, bool cut = false) {
+    Cursor cursor(text, cut);
+    const auto seconds = cursor.duration();
+    return std::pair(seconds.value_or(-1), cursor.at());
+  };
+  EXPECT_EQ(read("01:05<10:00"), std::pair(65.0, std::size_t{5}));
+  EXPECT_EQ(read("1:00:27, 2.68it/s"), std::pair(3627.0, std::size_t{7}));
+  EXPECT_EQ(read("00:01.5]"), std::pair(1.5, std::size_t{7}));
+  EXPECT_EQ(read("2 days, 0:00:10]"), std::pair(172'810.0, std::size_t{15}));
+  EXPECT_EQ(read("0:38"), std::pair(38.0, std::size_t{4}));
+  for (const char* none : {"12:x", "100000001<", "99999999999999999999:00", "x"}) {
+    EXPECT_EQ(read(none), std::pair(-1.0, std::size_t{0})) << none;
+  }
+  EXPECT_EQ(read("0:38", true), std::pair(-1.0, std::size_t{0})) << "digits may be missing";
 }
 
 TEST(TqdmBar, IsReadWithItsDescriptionCounterClockAndRate) {
