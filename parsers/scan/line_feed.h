@@ -101,7 +101,7 @@ class LineScan {
 
 class LineFeed {
  public:
-  static constexpr std::size_t kBlock = std::size_t{2} << 20;
+  static constexpr std::size_t kBlock = std::size_t{256} << 10;
   static constexpr std::size_t kReach = LineScan::kReach;
 
   /// As LineScan's.
