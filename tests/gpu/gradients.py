@@ -233,6 +233,7 @@ def main():
     p.add_argument("--sequence-length", type=int, default=128)
     p.add_argument("--sequences", type=int, default=4)
     p.add_argument("--variable", action="store_true", help="lengths that vary")
+    p.add_argument("--device", help="of PyTorch [cuda for --backend cuda, else cpu]")
     p.add_argument("--more", nargs=argparse.REMAINDER, default=[], help="options of bert_train")
     a = p.parse_args()
     try:
@@ -241,7 +242,7 @@ def main():
     except ImportError as error:
         print(f"gradients.py: {error}", file=sys.stderr)
         return 2
-    device = "cuda" if a.backend == "cuda" else "cpu"
+    device = a.device or ("cuda" if a.backend == "cuda" else "cpu")
     if device == "cuda" and not torch.cuda.is_available():
         print("gradients.py: PyTorch sees no GPU", file=sys.stderr)
         return 2

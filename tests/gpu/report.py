@@ -216,14 +216,81 @@ def kernel_table(results):
                      [r[-1] for r in rows])
 
 
+shape_of_pytorch = operator.itemgetter("model", "batch", "sequence_length", "gelu",
+                                       "variable_lengths")
+
+
+def fastest(runs):
+    """Sequences a second of ours by precision and shape, algorithms searched, with or without
+    CUDA graphs and cuDNN's attention; where lengths vary, without padding."""
+    rates = defaultdict(float)
+    for r in runs:
+        if r["searched"] and r["variable"] == r["unpadded"]:
+            key = r["precision"], r["model"], r["batch"], r["length"], r["gelu"], r["variable"]
+            rates[key] = max(rates[key], r["rate"])
+    return rates
+
+
+def with_rates(pytorch):
+    for p in pytorch:
+        p.setdefault("variable_lengths", False)
+        p["median"] = statistics.median(p["seconds"])
+        p["rate"] = p["batch"] / p["median"]
+    return pytorch
+
+
+def goal_table(runs, pytorch):
+    """What the goals of docs/performance.md came to, and the stage that measures each."""
+    ours = fastest(runs)
+    large = "bert-large"
+
+    def own_mfu(batch, length):
+        found = [r for r in runs if (r["model"], r["precision"], r["batch"], r["length"]) ==
+                 (large, "bf16", batch, length) and r["searched"] and mfu(r)]
+        best = max(found, key=operator.itemgetter("rate"), default=None)
+        return best and best["rate"] * best["flops"] / best["peak"] / 1e12
+
+    def times(precision, batch, variable=False, **wanted):
+        """Ours to the fastest of PyTorch's bf16 runs that have what is wanted."""
+        shape = large, batch, 128, "erf", variable
+        theirs = max((p["rate"] for p in pytorch if p["precision"] == "bf16" and
+                      shape_of_pytorch(p) == shape and wanted.items() <= p.items()), default=None)
+        own = ours.get((precision, *shape))
+        return theirs and own and own / theirs
+
+    small = [x for x in (times("bf16", batch, variant="eager") for batch in (1, 4, 8, 16)) if x]
+    goals = [
+        ("MFU, 256 x 128, bf16", 0.57, own_mfu(256, 128), "speed"),
+        ("MFU, 64 x 512, bf16", 0.48, own_mfu(64, 512), "speed"),
+        ("fp8 to the fastest PyTorch in bf16, 256 x 128", 1.3, times("fp8", 256), "compile"),
+        ("bf16 to Hugging Face as shipped, 256 x 128", 1.4,
+         times("bf16", 256, variant="huggingface"), "pytorch"),
+        ("bf16 to torch.compile max-autotune, 256 x 128", 1.0,
+         times("bf16", 256, variant="compile", mode="max-autotune"), "compile"),
+        ("bf16 to PyTorch eager, the least of micro-batches of 1, 4, 8 and 16 x 128", 1.5,
+         min(small, default=None), "graphs and pytorch"),
+        ("unpadded to padded PyTorch, 256 sequences of lengths uniform in 32 to 128", 1.8,
+         times("bf16", 256, True, variant="eager"), "speed and pytorch")]
+    if not any(value for _, _, value, _ in goals):
+        return
+    yield "## Goals, bert-large"
+    yield ""
+    yield ("Sequences a second of bert_train, algorithms searched, the fastest of its cases, in "
+           "proportion to PyTorch's in the same call.")
+    yield ""
+    yield from table(["goal", "at least", "measured", "reached", "stage"],
+                     [(text, f"{least:.2f}", f"{value:.3f}" if value else "not in this call",
+                       verdict(value >= least) if value else "", stage)
+                      for text, least, value, stage in goals])
+
+
 def pytorch_tables(runs, pytorch):
     """PyTorch's runs with the ratio of ours of the same precision and of fp8, each by the
     sequences a second; padded ones against ours without padding."""
     if not pytorch:
         return
-    shape_of = operator.itemgetter("model", "batch", "sequence_length", "gelu", "variable_lengths")
-    ours = {(r["precision"], r["model"], r["batch"], r["length"], r["gelu"], r["variable"]):
-            r["rate"] for r in runs if r["searched"] and r["variable"] == r["unpadded"]}
+    shape_of = shape_of_pytorch
+    ours = fastest(runs)
 
     def ratio(precision, p):
         own = ours.get((precision, *shape_of(p)))
@@ -231,9 +298,6 @@ def pytorch_tables(runs, pytorch):
 
     best = {}
     for p in pytorch:
-        p.setdefault("variable_lengths", False)
-        p["median"] = statistics.median(p["seconds"])
-        p["rate"] = p["batch"] / p["median"]
         if p["precision"] == "bf16":
             best[shape_of(p)] = max(p, best.get(shape_of(p), p), key=operator.itemgetter("rate"))
     yield "## PyTorch on the same device and day"
@@ -293,13 +357,15 @@ def main():
         out += [f"Device: {device.get('name', 'none')}; torch {known.get('torch')}, "
                 f"CUDA {known.get('cuda')}, cuDNN {known.get('cudnn')}, NCCL {known.get('nccl')}, "
                 f"transformers {known.get('transformers')}.", ""]
-    runs = speed(results)
-    out += speed_tables(runs)
-    out += graph_table(speed(results, "graphs"))
-    out += kernel_table(results)
+    runs, graphs = speed(results), speed(results, "graphs")
     # What the scripts of the stages print is distinguished by what each has alone.
     printed = [x for path in sorted(results.glob("*.log")) for x in lines(path)]
-    out += pytorch_tables(runs, [x for x in printed if "variant" in x])
+    pytorch = with_rates([x for x in printed if "variant" in x])
+    out += goal_table(runs + graphs, pytorch)
+    out += speed_tables(runs)
+    out += graph_table(graphs)
+    out += kernel_table(results)
+    out += pytorch_tables(runs + graphs, pytorch)
     out += gradient_table([x for x in printed if "pytorch_worst" in x])
     equal = [x for x in printed if "same_bits" in x]
     if equal:

@@ -12,6 +12,7 @@ if(NOT BB_SANITIZE MATCHES thread)  # fibers are not threads to ThreadSanitizer
     $<TARGET_OBJECTS:bert_cuda_host>
     ${cuda_kernels} ${cuda}/emulated/device.cpp ${cuda}/device/emulated_runtime.cpp
     ${cuda}/products/emulated_matmul.cpp ${cuda}/attention/emulated_attention.cpp)
+  set_target_properties(bert_cuda_emulated PROPERTIES POSITION_INDEPENDENT_CODE ON)
   # nvcc's unroll pragmas mean nothing to g++.
   target_compile_options(bert_cuda_emulated PUBLIC -Wno-unknown-pragmas)
   # Tests instantiate device code themselves, in loops: with their -O0 they took twice as long.
@@ -113,6 +114,18 @@ if(TARGET bert_cuda)
             $<TARGET_FILE:bert_train>)
   set_tests_properties(bert_cuda.says_in_one_line_that_there_is_no_device PROPERTIES
     LABELS workloads TIMEOUT 60)
+endif()
+
+# tests/gpu/run from a kit and without a device: every stage, on the emulated one.
+find_program(BASH_PROGRAM bash)
+if(BASH_PROGRAM AND TARGET bert_cuda_emulated AND TARGET bert_nccl AND TARGET bertbench AND NOT BB_SANITIZE)
+  add_library(bert_cuda_rehearsed MODULE cuda/emulated_module.cpp)
+  set_target_properties(bert_cuda_rehearsed PROPERTIES PREFIX "" OUTPUT_NAME bert_cuda
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/rehearsal)
+  target_link_libraries(bert_cuda_rehearsed PRIVATE bert_cuda_emulated tl::expected bb::warnings)
+  add_test(NAME gpu_script.rehearsal
+    COMMAND ${BASH_PROGRAM} ${PROJECT_SOURCE_DIR}/tests/gpu/rehearse ${CMAKE_BINARY_DIR})
+  set_tests_properties(gpu_script.rehearsal PROPERTIES LABELS workloads TIMEOUT 1800 SKIP_RETURN_CODE 77)
 endif()
 
 # A step predicted from the table of machine code; needs neither nvcc nor a device.
