@@ -62,14 +62,17 @@ TEST_P(MpiLauncher, RefusesArgumentsThatMpirunWouldTakeForItsOwn) {
 TEST_P(MpiLauncher, DecodesHowRanksEnd) {
   auto ends = ends_of(R"("ok","oom_exit","exit:7","signal:11")");
   EXPECT_EQ(ends["ok"].status, Status::completed);
-  EXPECT_EQ(ends["oom_exit"].status, Status::out_of_memory);
   EXPECT_EQ(ends["exit:7"].status, Status::error);
   EXPECT_EQ(ends["signal:11"].status, Status::error);
   // Open MPI reports the signal as 128 + its number, MPICH as it is. Hydra of MPICH 4.0 now and
   // then loses a status ("assert (!closed) failed", or dies of SIGPIPE): then the outcome says
   // that.
   const bool mpich = std::string(GetParam()) == "mpich";
-  const auto lost = HasSubstr("mpirun lost contact with its ranks");
+  constexpr const char* kLost = "mpirun lost contact with its ranks";
+  const auto lost = HasSubstr(kLost);
+  const bool lost_oom = mpich && detail_text(ends["oom_exit"]).find(kLost) != std::string::npos;
+  EXPECT_EQ(ends["oom_exit"].status, lost_oom ? Status::error : Status::out_of_memory)
+      << detail_text(ends["oom_exit"]);
   const auto reason = [&](const char* text) {
     return mpich ? ::testing::Matcher<std::string>(::testing::AnyOf(HasSubstr(text), lost))
                  : ::testing::Matcher<std::string>(HasSubstr(text));
