@@ -201,7 +201,7 @@ class OwnTrainer(unittest.TestCase):
                  "steps=40", "--", *LINE]
         with subprocess.Popen(words, cwd=self.folder, env=self.variables, stdout=subprocess.DEVNULL,
                               stderr=subprocess.PIPE, text=True) as harness:
-            # Its line of step 12 is there a moment before it hangs: only the file says that it does.
+            # Its line of step 12 is there a moment before it hangs: only the file shows that it does.
             while harness.poll() is None and not os.path.exists(os.path.join(self.folder, "once")):
                 time.sleep(0.01)
             harness.send_signal(signal.SIGINT)
