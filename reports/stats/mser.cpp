@@ -11,7 +11,8 @@ namespace bertbench {
 namespace {
 
 constexpr std::size_t kBatch = 5;
-constexpr double kStatisticShare = 0.25;
+// Of the statistic of the best cut in the first half: one beyond it has to stay below that.
+constexpr double kLaterCutShare = 0.25;
 
 std::vector<double> batch_means(std::span<const double> series) {
   std::vector<double> means;
@@ -52,8 +53,9 @@ std::optional<std::size_t> mser5(std::span<const double> series) {
   }
   // Few batches are even by chance: only a clearly better cut beyond half means that the first half
   // is no steady state.
-  if (2 * best > n && statistic[best] < kStatisticShare * statistic[best_in_half])
+  if (2 * best > n && statistic[best] < kLaterCutShare * statistic[best_in_half]) {
     return std::nullopt;
+  }
   return best_in_half * kBatch;
 }
 

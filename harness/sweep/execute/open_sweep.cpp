@@ -172,11 +172,10 @@ Result<void> OpenSweep::end_earlier_processes(const std::string& boot) {
 }
 
 Result<void> OpenSweep::note_environment(const std::string& config) {
-  environment = capture_environment(
-      {.hostname = plan.config.record_hostname,
-       .configuration = config,
-       .library = std::string(launcher.library),
-       .library_program = std::string(launcher.library.empty() ? "" : launcher.program)});
+  environment = capture_environment({.hostname = plan.config.record_hostname,
+                                     .configuration = config,
+                                     .version_name = std::string(launcher.version_name),
+                                     .version_program = std::string(launcher.program)});
   const auto path = root.path_of("environment.json");
   if (root.holds("environment.json")) {
     // Trials of before were measured there; a resume elsewhere is reported, not hidden.

@@ -144,8 +144,9 @@ Json capture_environment(const EnvironmentOptions& options) {
   }
   put(out, "cuda_driver", machine.cuda_driver);
   Json libraries = libraries_found();
-  if (!options.library.empty()) {
-    put(libraries, options.library.c_str(), first_line({options.library_program, "--version"}));
+  if (!options.version_name.empty()) {
+    put(libraries, options.version_name.c_str(),
+        first_line({options.version_program, "--version"}));
   }
   if (!libraries.empty()) out["libraries"] = std::move(libraries);
   if (Json git = git_state(); !git.empty()) out["git"] = std::move(git);

@@ -11,8 +11,8 @@ namespace bertbench {
 struct EnvironmentOptions {
   bool hostname = false;          ///< left out unless asked for, as results are published
   std::string configuration{};    ///< text whose digest is kept: what was asked for
-  std::string library{};          ///< of the launcher: its name among the libraries; or empty
-  std::string library_program{};  ///< the program that prints its version
+  std::string version_name{};     ///< of the launcher, among the libraries; empty: none
+  std::string version_program{};  ///< the program that prints its version
   bool command = true;            ///< argv of this process
 };
 

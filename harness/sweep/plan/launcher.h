@@ -67,7 +67,7 @@ struct Launcher {
   /// Image of the container that the ranks run in; empty: none. May be null.
   std::string (*image)(const SweepConfig&) = nullptr;
   /// Name in the environment of a result under which the version of `program` stands; empty: none.
-  std::string_view library{};
+  std::string_view version_name{};
   /// Ranks run on nodes where `bertbench telemetry` looks on (node_telemetry.h).
   bool watches_nodes = false;
   /// The samplers, where they are processes of this machine; null: the ranks bring theirs.

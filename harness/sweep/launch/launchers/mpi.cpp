@@ -164,6 +164,6 @@ const Launcher entry{.name = "mpi",
                      .processes = processes,
                      .check = check,
                      .name_exit = name_exit,
-                     .library = "mpi"};
+                     .version_name = "mpi"};
 
 }  // namespace bertbench::launcher_mpi
