@@ -274,6 +274,8 @@ class DescribedParser final : public LineParser {
     bool first_is_own = false;    ///< its time is that of one step
     double elapsed_s = kUnknown;  ///< newest, as printed
     double earlier_s = 0;         ///< of the epochs before, where elapsed begins again with each
+    double open_s = 0;            ///< what their last seconds leave open, together
+    double digit_s = kUnknown;    ///< finest last digit of the clock
     double steps_of_mean = 0;     ///< of the newest line, for Field::mean_so_far
     std::int64_t last_step = -1;
     PrintedRate rate;                        ///< of the newest record
@@ -525,9 +527,12 @@ void DescribedParser::take_time(Track& of, Sample& sample, RunDraft& draft) {
   const auto elapsed =
       mean ? std::optional(*mean * of.steps_of_mean) : values_.number(Field::elapsed);
   if (elapsed) {
-    // A clock that begins again with the epoch went on through the steps that no line was of.
+    // A clock that begins again with the epoch went on through the steps that no line was of, and
+    // within the last whole second that it showed.
     if (*elapsed < of.elapsed_s && sample.step > of.last_step) {
-      of.earlier_s += of.elapsed_s * of.counter.epochs_per_seen();
+      const double digit = mean ? 0 : std::floor(values_.digit(Field::elapsed));
+      of.earlier_s += (of.elapsed_s + digit / 2) * of.counter.epochs_per_seen();
+      of.open_s += digit;
     }
     of.elapsed_s = *elapsed;
     sample.time_s = of.clock.at(of.earlier_s + *elapsed);
@@ -542,7 +547,8 @@ void DescribedParser::take_time(Track& of, Sample& sample, RunDraft& draft) {
   const double digit = mean ? values_.digit(Field::mean_so_far) * of.steps_of_mean
                             : values_.digit(elapsed ? Field::elapsed : Field::clock);
   double& resolution = draft.log.clock_resolution_s;
-  resolution = std::isnan(resolution) ? digit : std::min(resolution, digit);
+  of.digit_s = std::fmin(of.digit_s, digit);
+  resolution = of.digit_s + of.open_s;
 }
 
 void DescribedParser::take_rate(const DescribedRule& rule, Track& of, Sample& sample,

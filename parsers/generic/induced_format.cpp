@@ -934,6 +934,7 @@ class Induction {
       // Rows and lines of evaluations have no plain key.
       if (shape.plain_key.empty() || shape.examples.size() < 2) continue;
       auto of_shape = total_of_epoch(shape);
+      if (!of_shape) of_shape = total_gone_past(shape);
       if (!of_shape) of_shape = constant_of_epochs(shape);
       if (!of_shape && shape.counts() && !counts_on(shape)) of_shape = last_of_epoch(shape);
       if (!of_shape) continue;
@@ -957,6 +958,22 @@ class Induction {
       stride = std::max(stride, number.value - std::exchange(before, number.value));
     }
     return total > 1 && most + stride >= total ? std::optional(total) : std::nullopt;
+  }
+
+  /// "Epoch[2] Iteration[140/128]" of ignite's examples: the counter goes on, its total does not.
+  [[nodiscard]] static std::optional<double> total_gone_past(const LineShape& shape) {
+    const auto epoch = shape.place_of(Meaning::epoch), counter = shape.place_of(Meaning::counter);
+    if (!epoch || !counter) return std::nullopt;
+    const double first = shape.examples.front().at(*epoch).value;
+    const double total = shape.examples.front().at(*counter).total;
+    const bool fits = std::ranges::all_of(shape.examples, [&](const ShapeLine& line) {
+      const double past = line.at(*epoch).value - first;
+      const LineNumber& number = line.at(*counter);
+      return number.total == total && number.value > past * total &&
+             number.value <= (past + 1) * total;
+    });
+    const bool goes_on = shape.examples.back().at(*epoch).value > first;
+    return fits && goes_on && total > 1 ? std::optional(total) : std::nullopt;
   }
 
   /// "Step 818/818" on the last line of each epoch.

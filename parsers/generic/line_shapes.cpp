@@ -89,10 +89,12 @@ bool total_grows(const LineShape& shape, std::size_t i, std::optional<std::size_
   return step > 0;
 }
 
-/// Of tqdm, and not "[ 15.0%|###-----] step 1830/12200 ..." of a script.
+/// Of tqdm with its rate, and not "[ 15.0%|###-----] step 1830/12200 ..." of a script, nor the
+/// "[25/128]  20%|##   , loss=1.2 [00:03<00:09]" of ignite, which no named format reads.
 bool is_bar(std::string_view line) {
   const auto at = line.find("%|"), bracket = line.find_last_of("[]", at);
-  return at != line.npos && (bracket == line.npos || line[bracket] == ']');
+  if (at == line.npos || (bracket != line.npos && line[bracket] == '[')) return false;
+  return line.find("/s", at) != line.npos || line.find("s/", at) != line.npos;
 }
 
 }  // namespace

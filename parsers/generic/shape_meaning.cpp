@@ -45,7 +45,10 @@ struct Growth {
 
 class Decision {
  public:
-  explicit Decision(const LineShape& shape) : shape_(shape), n_(shape.examples.size()) {}
+  explicit Decision(const LineShape& shape)
+      : shape_(shape),
+        n_(shape.examples.size()),
+        of_bar_(std::ranges::any_of(shape.examples.front().numbers, &LineNumber::of_bar)) {}
 
   std::optional<ShapeMeaning> decide() {
     if (n_ == 1) return of_one_line();
@@ -89,11 +92,12 @@ class Decision {
   }
 
   /// Most of the steps from line to line go up; a few go back where a log holds several launches.
-  static bool grows(const Growth& growth, bool named = false) {
+  [[nodiscard]] bool grows(const Growth& growth, bool named = false) const {
     // Of a short log with two launches the begin of the second is one step of three.
     const int of_two = named && growth.up > growth.down ? 1 : 0;
-    // Where two processes or streams write each line, it stands still as often, and once more.
-    return growth.up > 0 && growth.up + 1 >= growth.same &&
+    // Where two processes or streams write each line, it stands still as often, and once more; a
+    // bar is redrawn for each value that it shows.
+    return growth.up > 0 && (of_bar_ || growth.up + 1 >= growth.same) &&
            growth.down <= std::max(of_two, growth.all() / 4);
   }
 
@@ -445,6 +449,12 @@ class Decision {
       const Meaning of = meaning(i);
       if (of != Meaning::duration && of != Meaning::per_iteration) continue;
       const Values values = values_of(shape_, i);
+      // A bar is redrawn hundreds of times in its first second.
+      if (shape_.examples[0].at(i).of_bar && !out_.times.elapsed) {
+        out_.times.elapsed = i;
+        if (between_.empty()) between_ = steps_up(values);
+        continue;
+      }
       if (!(known_median(values) > 0)) continue;
       const bool of_day = is_time_of_day(i, values) && is_hour_that_rises(values);
       if (of == Meaning::duration && (of_day || is_elapsed(i, values))) {
@@ -621,6 +631,7 @@ class Decision {
   Values epochs_;                ///< of each line; empty without
   Values advance_;               ///< iterations since the line before
   std::vector<bool> same_step_;  ///< the counter is that of the line before
+  bool of_bar_ = false;          ///< its lines are redraws of a bar
   Values between_;  ///< seconds since the line before, by stamps or elapsed time; empty without
   double stride_ = kNone;  ///< median of advance_
 };

@@ -259,6 +259,55 @@ TEST(Generic, EachLineIsScaledByItsOwnUnit) {
   }
 }
 
+// Ignite's bar: two redraws a step, a clock of whole seconds that begins again with each epoch.
+TEST(Generic, ABarWithoutARateIsReadByItsClock) {
+  constexpr int kEpochs = 4, kSteps = 200;
+  constexpr double kStep_s = 0.123;
+  std::string log;
+  for (int epoch = 1; epoch <= kEpochs; ++epoch) {
+    for (int step = 1; step <= kSteps; ++step) {
+      const int elapsed = static_cast<int>(step * kStep_s);
+      const int left = static_cast<int>((kSteps - step) * kStep_s);
+      for (const double loss : {1.25, 1.125}) {
+        log += fmt::format("\rEpoch [{}/{}]: [{}/{}] {:3}%|##    , loss={} [00:{:02}<{}]", epoch,
+                           kEpochs, step, kSteps, 100 * step / kSteps, loss, elapsed,
+                           step == 1 ? std::string("?") : fmt::format("00:{:02}", left));
+      }
+    }
+    log += '\n';
+  }
+  const auto runs = read_text(log);
+  ASSERT_THAT(runs, SizeIs(1));
+  const RunLog& run = runs[0];
+  EXPECT_EQ(run.records.size(), static_cast<std::size_t>(kEpochs * kSteps));
+  const double shown_s = run.records.back().time_s - run.records.front().time_s;
+  const double true_s = kEpochs * kSteps * kStep_s;
+  EXPECT_LE(std::abs(shown_s - true_s), run.clock_resolution_s);
+  EXPECT_LE(run.clock_resolution_s, kEpochs);
+}
+
+// Ignite's examples: the counter goes on from epoch to epoch, its total is that of one.
+TEST(Generic, ATotalThatTheCounterGoesPastIsThatOfAnEpoch) {
+  const auto log = [](int epoch_steps) {
+    std::string out;
+    for (int epoch = 1; epoch <= 4; ++epoch) {
+      for (int step = 20; step <= 120; step += 20) {
+        out += fmt::format("Epoch[{}] Iteration[{}/{}] Loss: 0.5{}\n", epoch,
+                           (epoch - 1) * 128 + step, epoch_steps, step);
+      }
+      out += fmt::format("Epoch[{}] Complete. Time taken: 00:00:03.{}\n", epoch, 200 + epoch);
+    }
+    return out;
+  };
+  const auto runs = read_text(log(128));
+  ASSERT_THAT(runs, SizeIs(1));
+  ASSERT_THAT(runs[0].records, SizeIs(4));
+  EXPECT_EQ(runs[0].records.back().step, 512);
+  const auto other = read_text(log(64));  // no epoch of 64 has a step 120
+  ASSERT_THAT(other, SizeIs(1));
+  EXPECT_EQ(other[0].records.back().step, 4);
+}
+
 TEST(Generic, IterationsBetweenItsLinesAreANotice) {
   const RunLog run = read_lines([](int i, double ms) {
     return i % 10 == 5 ? fmt::format("step {} is slow", i)
