@@ -460,22 +460,23 @@ struct LogReader::State final : CandidateSink {
     return best;
   }
 
-  /// A named format has a training of its own. Without any time or rate it claims none, as others
-  /// may find one on its lines. A format of bars claims none without a step: its bars may be those
-  /// of tests or downloads. Steps of inference of which a format states everything, their kind too,
-  /// are no training that another could read.
+  /// A named format has a training of its own. Without a step or a total, or without any time or
+  /// rate, it claims none: the banner of the Hugging Face Trainer is printed by loops of other
+  /// layouts, and bars may be those of tests or downloads. Steps of inference of which a format
+  /// states everything, their kind too, are no training that another could read.
   [[nodiscard]] bool claims_training() const {
     if (options.format == kGenericName) return false;
-    const auto known = tables->formats();
-    for (std::size_t i = 0; i < formats.size(); ++i) {
-      if (formats[i].matched == 0) continue;
-      const bool draws = i < known.size() && known[i]->redraw_end != nullptr;
-      for (const auto& draft : formats[i].builder->drafts()) {
+    for (const FormatState& state : formats) {
+      if (state.matched == 0) continue;
+      for (const auto& draft : state.builder->drafts()) {
         if (draft->discard || draft->unproven) continue;
         if (draft->own_facts && draft->last() != nullptr) return true;
         if (draft->log.kind != WorkKind::training) continue;
         if (has_losses_only(*draft)) continue;
-        if (!draws || draft->last() != nullptr || draft->log.summary) return true;
+        const Totals& totals = draft->log.totals;
+        if (draft->last() != nullptr || draft->log.summary || totals.training_s || totals.wall_s) {
+          return true;
+        }
       }
     }
     return false;

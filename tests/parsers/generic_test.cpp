@@ -308,6 +308,25 @@ TEST(Generic, ATotalThatTheCounterGoesPastIsThatOfAnEpoch) {
   EXPECT_EQ(other[0].records.back().step, 4);
 }
 
+// Scripts on accelerate print the banner of the Hugging Face Trainer and steps of a layout of their
+// own.
+TEST(Generic, ABannerWithoutAStepClaimsNoLog) {
+  std::string log =
+      "11/28/2026 19:43:08 - INFO - __main__ - ***** Running training *****\n"
+      "11/28/2026 19:43:08 - INFO - __main__ -   Num examples = 8192\n"
+      "11/28/2026 19:43:08 - INFO - __main__ -   Instantaneous batch size per device = 32\n";
+  EXPECT_EQ(read_text(log).at(0).format, "huggingface");
+  for (int i = 1; i <= 40; ++i) {
+    log += fmt::format("11/28/2026 19:{}:{:02} - INFO - __main__ - epoch 0 step {} loss 0.5{}\n",
+                       44 + i / 20, i % 20 * 3, 20 * i, i);
+  }
+  const auto runs = read_text(log);
+  ASSERT_THAT(runs, SizeIs(1));
+  EXPECT_EQ(runs[0].format, kGenericName);
+  EXPECT_THAT(runs[0].records, SizeIs(40));
+  EXPECT_EQ(runs[0].facts.micro_batch_size.value, 32);
+}
+
 TEST(Generic, IterationsBetweenItsLinesAreANotice) {
   const RunLog run = read_lines([](int i, double ms) {
     return i % 10 == 5 ? fmt::format("step {} is slow", i)
