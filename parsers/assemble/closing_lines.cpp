@@ -69,6 +69,8 @@ bool ClosingLines::read_trainer(const Line& line) {
     }
     training_s_ = *runtime;
     checks_.end_session(true);
+    const auto steps = number_after(line, "'train_steps_per_second':");
+    if (samples && steps) batch_ = TrainerChecks::sequences_per_step(*samples, *steps);
     // transformers from 5.0 on, which quotes its values, counts samples wherever it prints them
     // (quoted/huggingface.counts_samples_in_releases_that_quote_their_values).
     if (samples &&
@@ -190,6 +192,8 @@ bool ClosingLines::said_for(const RunDraft& run) const {
 void ClosingLines::give_to(RunDraft& run) {
   if (table_ && summary_) call_steps(summary_->line);
   if (summary_) run.log.summary = summary_;
+  auto& batch = run.log.facts.global_batch_size;
+  if (batch_ && !batch.known()) batch.set(*batch_, FactSource::log);
   if (training_s_) {
     run.log.totals.training_s = training_s_;
     checks_.judge(*training_s_, run);

@@ -40,6 +40,7 @@ class ClosingLines {
 
   std::optional<Stated> summary_;
   std::optional<double> training_s_, wall_s_, shell_s_;
+  std::optional<std::int64_t> batch_;  ///< sequences of a step, of all GPUs
   std::vector<Notice> notices_;
   std::int64_t line_ = 0;
   bool ended_ = false, trainer_ = false;

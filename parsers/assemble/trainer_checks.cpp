@@ -76,6 +76,19 @@ void TrainerChecks::judge(double runtime, RunDraft& run) const {
                                         shortest(stated.value), 100 * above, done));
 }
 
+std::optional<std::int64_t> TrainerChecks::sequences_per_step(double samples, double steps) {
+  constexpr double kMostError = 0.1;  // of a sequence: within it lies one whole number
+  if (!(samples > 0) || !(steps > 0) || !(samples < 1e12)) return std::nullopt;
+  // Three decimals, and since transformers 5.0 four digits.
+  const auto rounding = [](double rate) {
+    return std::max(5e-4, 5e-4 * std::pow(10, std::floor(std::log10(rate)))) / rate;
+  };
+  const double ratio = samples / steps, whole = std::round(ratio);
+  const double error = ratio * (rounding(samples) + rounding(steps));
+  if (whole < 1 || error > kMostError || std::abs(ratio - whole) > error) return std::nullopt;
+  return std::llround(whole);
+}
+
 void mend_planned_rate(double done, double slack, double planned, double runtime, double steps_rate,
                        RunDraft& draft) {
   if (!draft.log.summary || !(runtime > 0) || !(steps_rate > 0) || !(planned >= 1)) return;

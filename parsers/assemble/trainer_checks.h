@@ -2,6 +2,7 @@
 // contradicts that rate.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -28,6 +29,11 @@ class TrainerChecks {
   /// (quoted/trainer_evaluations.takes_no_rate_whose_runtime_is_too_short_for_the_evaluations).
   [[nodiscard]] bool outlast(double runtime) const;
   [[nodiscard]] double evaluated_s() const { return evaluated_s_; }
+  /// Of all GPUs, where the closing rates show a whole number of them: they are the planned samples
+  /// and the planned steps over one runtime. A last batch that is not full, and rates that are
+  /// rounded too much, show none.
+  [[nodiscard]] static std::optional<std::int64_t> sequences_per_step(double samples_rate,
+                                                                      double steps_rate);
   /// Adds notices to `run`, whose closing rate is known, of what contradicts it.
   void judge(double runtime, RunDraft& run) const;
 

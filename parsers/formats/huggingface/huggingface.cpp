@@ -421,6 +421,9 @@ void TrainerFiles::conclude(RunDraft& draft) const {
     return;
   }
   draft.log.summary = Stated{*samples_rate_, RateUnit::sequences_per_second, rate_line_};
+  const auto batch = TrainerChecks::sequences_per_step(*samples_rate_, *steps_rate_);
+  auto& known_batch = draft.log.facts.global_batch_size;
+  if (batch && !known_batch.known()) known_batch.set(*batch, FactSource::log);
   if (runtime_) checks_.judge(*runtime_, draft);
   if (global_step_ && max_steps_ && runtime_) {
     mend_planned_rate(*global_step_ - session_began_, 0, *max_steps_, *runtime_, *steps_rate_,
