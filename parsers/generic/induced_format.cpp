@@ -935,6 +935,7 @@ class Induction {
       if (shape.plain_key.empty() || shape.examples.size() < 2) continue;
       auto of_shape = total_of_epoch(shape);
       if (!of_shape) of_shape = total_gone_past(shape);
+      if (!of_shape) of_shape = total_of_first_bars(shape);
       if (!of_shape) of_shape = constant_of_epochs(shape);
       if (!of_shape && shape.counts() && !counts_on(shape)) of_shape = last_of_epoch(shape);
       if (!of_shape) continue;
@@ -974,6 +975,20 @@ class Induction {
     });
     const bool goes_on = shape.examples.back().at(*epoch).value > first;
     return fits && goes_on && total > 1 ? std::optional(total) : std::nullopt;
+  }
+
+  /// "[5/93 00:00<00:03]" of the first bar of each epoch, its training, where bars of other totals
+  /// and of the same name follow (fastprogress).
+  [[nodiscard]] static std::optional<double> total_of_first_bars(const LineShape& shape) {
+    const auto epoch = shape.place_of(Meaning::epoch), place = shape.place_of(Meaning::place);
+    if (!epoch || !place || !shape.examples.front().has_time_of_bar()) return std::nullopt;
+    double before = 0, total = 0;
+    for (const ShapeLine& line : shape.examples) {
+      if (line.at(*epoch).value == std::exchange(before, line.at(*epoch).value)) continue;
+      if (total > 0 && line.at(*place).total != total) return std::nullopt;
+      total = line.at(*place).total;
+    }
+    return total > 1 ? std::optional(total) : std::nullopt;
   }
 
   /// "Step 818/818" on the last line of each epoch.

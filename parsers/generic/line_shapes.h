@@ -2,6 +2,7 @@
 // units stand at their counters, times and rates, in the same order.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -53,6 +54,9 @@ struct ShapeLine {
   std::vector<std::size_t> key;  ///< those that make the shape: all but losses
   std::int64_t line = 0;         ///< of the log, from 1
   [[nodiscard]] const LineNumber& at(std::size_t i) const { return numbers[key[i]]; }
+  [[nodiscard]] bool has_time_of_bar() const {
+    return std::ranges::any_of(numbers, &LineNumber::of_bar);
+  }
   /// What is printed there, without label and unit.
   [[nodiscard]] std::string_view text_of(std::size_t i) const {
     return std::string_view(text).substr(at(i).value_begin, at(i).value_end - at(i).value_begin);

@@ -48,11 +48,11 @@ class Decision {
   explicit Decision(const LineShape& shape)
       : shape_(shape),
         n_(shape.examples.size()),
-        of_bar_(std::ranges::any_of(shape.examples.front().numbers, &LineNumber::of_bar)) {}
+        of_bar_(shape.examples.front().has_time_of_bar()) {}
 
   std::optional<ShapeMeaning> decide() {
     if (n_ == 1) return of_one_line();
-    if (n_ < 2 || !counters()) return std::nullopt;
+    if (n_ < 2 || is_fastprogress() || !counters()) return std::nullopt;
     count_iterations();
     find_clock();
     find_times();
@@ -61,6 +61,16 @@ class Decision {
   }
 
  private:
+  /// "Epoch 1/4 : |##--| 5.38% [5/93 00:00<00:03]" and then "[2/35 00:00<00:00]": fastprogress
+  /// gives the bars of training and validation one name.
+  [[nodiscard]] bool is_fastprogress() const {
+    const auto place = shape_.place_of(Meaning::place);
+    if (!of_bar_ || !place) return false;
+    const ShapeLine& line = shape_.examples.front();
+    const auto time = std::ranges::find_if(line.numbers, &LineNumber::of_bar);
+    return time->value_begin == line.at(*place).total_end + 1;
+  }
+
   [[nodiscard]] Meaning meaning(std::size_t i) const { return shape_.examples[0].at(i).meaning; }
   [[nodiscard]] std::size_t fields() const { return shape_.examples[0].key.size(); }
 

@@ -327,6 +327,27 @@ TEST(Generic, ABannerWithoutAStepClaimsNoLog) {
   EXPECT_EQ(runs[0].facts.micro_batch_size.value, 32);
 }
 
+// fastai in a terminal: fastprogress draws bars of one name for training and validation, and a row
+// of a table follows each epoch.
+TEST(Generic, TheBarsOfFastprogressLeaveTheTableToBeRead) {
+  std::string log = "epoch     train_loss  valid_loss  accuracy  time    \n";
+  for (int epoch = 0; epoch < 5; ++epoch) {
+    for (const int total : {93, 35}) {
+      for (int done = 0; done <= total; ++done) {
+        log += fmt::format("\rEpoch {}/5 : |####----| {:.2f}% [{}/{} 00:{:02}<00:09... 1.{:04}]",
+                           epoch + 1, 100.0 * done / total, done, total, done / 3, done);
+      }
+    }
+    log +=
+        fmt::format("\r{}         0.752597    0.437763    0.820255  00:4{}     \n", epoch, epoch);
+  }
+  const auto runs = read_text(log);
+  ASSERT_THAT(runs, SizeIs(1));
+  ASSERT_THAT(runs[0].records, SizeIs(5));
+  EXPECT_DOUBLE_EQ(runs[0].records[2].seconds, 42);
+  EXPECT_EQ(runs[0].records[2].iterations, 93);
+}
+
 TEST(Generic, IterationsBetweenItsLinesAreANotice) {
   const RunLog run = read_lines([](int i, double ms) {
     return i % 10 == 5 ? fmt::format("step {} is slow", i)
