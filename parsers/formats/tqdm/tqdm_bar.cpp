@@ -563,6 +563,10 @@ std::optional<EpochResult> epoch_result(std::string_view line) {
   for (auto word = epoch + 2; word + 1 != words.end() && !out.loss; ++word) {
     out.loss = *word == "loss" && is_number(word[1]) && !among(kOthers, word[-1]);
   }
+  // "The training loss for Epoch 1 is 7.3978"
+  const auto before = std::find(words.begin(), epoch, "loss");
+  const bool other = before != words.begin() && among(kOthers, before[-1]);
+  out.loss = out.loss || (before != epoch && !other && is_number(words.back()));
   return out;
 }
 

@@ -87,7 +87,7 @@ bool UnnamedBars::update(const RunDraft& draft, const TqdmBar& bar, double elaps
 }
 
 void UnnamedBars::note_epoch_result(bool loss, std::int64_t epochs, std::int64_t line) {
-  constexpr std::int64_t kOtherLines = 3;  // lines: a blank one, a rule, "saved"
+  constexpr std::int64_t kOtherLines = 8;  // lines: a blank one, a rule, scores, "saved"
   if (epochs > 0) epochs_ = epochs;
   const auto since = std::span(bars_).subspan(before_result_);
   const std::int64_t others = line - result_line_ - lines_of_bars_ - 1;
