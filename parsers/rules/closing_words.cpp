@@ -20,6 +20,7 @@ enum class Reading : std::uint8_t {
   score,   ///< scores and nothing else
   report,  ///< a result that is printed once: a test, the best value, the final one
   time,    ///< how long it took
+  cell,    ///< of a notebook: a cell that has run, after that of the training
   event,   ///< of a line of JSON: the event that the literal names is the end
   script,  ///< of a script without blanks: an ending in one clause with a training
   kept,    ///< of such a script: a model is saved, or the test's score stands there
@@ -140,6 +141,9 @@ constexpr ClosingRule kRules[] = {
     {"lapsed time", Reading::time},
     {"ime elapsed", Reading::time},
     {" ran for ", Reading::time},
+    // A notebook runs the next cell once the one before it is done
+    // (quoted/closing_words.a_later_cell_of_a_notebook_has_run).
+    {"\"execution_count\": ", Reading::cell},
     // {"event": "end", "step": 500}
     {"\"end\"", Reading::event},
     {"\"done\"", Reading::event},
@@ -550,6 +554,13 @@ bool read_event(const Sentence& line, std::string_view literal) {
   });
 }
 
+/// Its count is a number: that of a cell which did not run is null.
+bool has_run(const Sentence& line, std::string_view literal) {
+  const std::size_t at = line.text.find(literal);
+  return at != std::string::npos && at + literal.size() < line.text.size() &&
+         is_digit(line.text[at + literal.size()]);
+}
+
 std::optional<Kind> read(Reading reading, const Sentence& line, std::string_view literal) {
   const auto implied = [](bool holds) {
     return holds ? std::optional(Kind::implied) : std::nullopt;
@@ -568,6 +579,8 @@ std::optional<Kind> read(Reading reading, const Sentence& line, std::string_view
                      read_report(line, "test"));
     case Reading::time:
       return implied(read_time(line));
+    case Reading::cell:
+      return implied(has_run(line, literal));
     case Reading::event:
       return implied(read_event(line, literal));
     case Reading::kept:
@@ -613,8 +626,11 @@ bool ClosingWords::see(const Line& line, std::size_t row) {
     const Sentence sentence(without_front(line.text));
     const auto kind = read(reading, sentence, kRules[row].literal);
     if (!kind) return false;
+    // Cells ran before that of the training as well: each is another closing.
+    const bool of_cell = reading == Reading::cell;
     closing = {line.number,
-               reading == Reading::script || reading == Reading::kept
+               of_cell ? static_cast<std::size_t>(line.number)
+               : reading == Reading::script || reading == Reading::kept
                    ? shape_of_script(sentence.text)
                    : shape_of(sentence),
                *kind,
