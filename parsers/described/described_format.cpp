@@ -616,6 +616,7 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
   if (sample.step > of.last_step) draft.ended_well = false;
   if (rule.iteration) draft.log.iteration_unit = *rule.iteration;
   draft.total_unsure = rule.counts_from == CountsFrom::first && of.counter.began_at_zero();
+  draft.ends_silently = rule.counts_from == CountsFrom::first;
   const Plan& plan = plans_[static_cast<std::size_t>(rule.kind)];
   draft.log.planned = plan.steps || !plan.epochs ? plan.steps : of.counter.end_of(*plan.epochs);
   if (draft.log.planned) draft.log.planned = iterations_of(rule, *draft.log.planned);

@@ -865,7 +865,8 @@ class Induction {
     }
     if (!rule) return std::nullopt;
     if (meaning.wraps) (*rule)["wraps"] = true;
-    if (!meaning.step_is_epoch) (*rule)["counts_from"] = "first";
+    // "Starting epoch 0/6", "starting step 0": none is done.
+    if (!shape.examples[0].at(meaning.step).begins) (*rule)["counts_from"] = "first";
     const std::int64_t batches = meaning.step_is_epoch ? iterations_of_epoch() : 0;
     bool timed = meaning.times.any();
     std::vector<Json> more = companions(candidate, !loss, timed);

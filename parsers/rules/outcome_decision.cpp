@@ -296,10 +296,16 @@ Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
   // A line that only implies an end counts for nothing where the plan was not reached. A loop that
   // prints each tenth iteration may not print its last one: "iter 490/495", "Done"
   // (quoted/closing_words.an_implied_end_stands_where_the_plan_is_nearly_reached).
-  const bool implied = !run.log.planned || last->step + last->iterations > *run.log.planned;
+  const bool nearly = run.log.planned && last->step + last->iterations > *run.log.planned;
+  const bool implied = !run.log.planned || nearly;
   if (const auto closed = closing_.after(first, last->line, end, implied);
       closed && run.log.kind == WorkKind::training) {
     return {Status::completed, step, *closed, {}};
+  }
+  // Most loops print nothing else: a log that ends so is of one that came to its end
+  // (quoted/generic.a_loop_ends_within_its_last_interval).
+  if (nearly && run.ends_silently && cut_line_ <= run.last_line) {
+    return {Status::completed, step, run.last_line, {}};
   }
   return {
       Status::truncated, step, run.last_line, {make_notice(NoticeCode::no_closing_statement, 0)}};
