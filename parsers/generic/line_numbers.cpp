@@ -181,6 +181,15 @@ bool names_loss(const Label& label) {
   });
 }
 
+/// "epoch/iter: [" before "9/2579": the two names stand for the two numbers.
+bool names_epoch_and_counter(std::string_view label) {
+  const std::size_t slash = label.rfind('/');
+  if (slash == std::string_view::npos) return false;
+  const Label epoch(label.substr(0, slash));
+  return among(kEpochs, epoch.last()) && !epoch.has(kPlans) &&
+         among(kIterations, Label(label.substr(slash + 1)).last());
+}
+
 /// A loss, a learning rate, a norm, a score.
 bool is_of_learning(const Label& label) {
   constexpr std::array<std::string_view, 9> kNames = {
@@ -328,8 +337,9 @@ Unit unit_of(const Label& label) {
     }
     if (words[i] == "tps" || words[i] == "wps") return {Meaning::rate, RateUnit::tokens_per_second};
     if (words[i] == "fps") return {Meaning::rate, RateUnit::sequences_per_second};
-    // "min" next to other words is a minimum.
-    if (i + 1 == words.size() && words.size() > 1 && words[i] != "min") {
+    // "min" next to other words is a minimum; "loss_s" may stand next to "loss_m" and "loss_l".
+    const bool part = words[i] == "s" && names_loss(label);
+    if (i + 1 == words.size() && words.size() > 1 && words[i] != "min" && !part) {
       if (const auto seconds = seconds_in(words[i])) {
         scale = *seconds;
         time = true;
@@ -439,6 +449,7 @@ class Reader {
     }
     while (at_ < line_.size() && out_.size() < kMostNumbers) {
       const char c = line_[at_];
+      if (c == '\\' && skip_escape()) continue;
       const bool digit = is_digit(c);
       if (!digit && lower(c) != 'n' && lower(c) != 'i') {
         ++at_;
@@ -473,6 +484,18 @@ class Reader {
         })) {
       out_ = std::move(before);
     }
+  }
+
+  /// "\u001b[32m" in letters, as a notebook or a log of lines in JSON holds colors: no "32m".
+  bool skip_escape() {
+    const std::string_view rest = line_.substr(at_);
+    for (const std::string_view escape : {"\\u001b[", "\\x1b[", "\\033["}) {
+      if (!rest.starts_with(escape)) continue;
+      const std::size_t end = rest.find_first_not_of("0123456789;", escape.size());
+      at_ = from_ = std::min(end == std::string_view::npos ? end : at_ + end + 1, line_.size());
+      return true;
+    }
+    return false;
   }
 
   void skip_word() {
@@ -788,6 +811,13 @@ class Reader {
       unclear_ = false;
       return suffix_.reset();
     }
+    if (found.has_total() && names_epoch_and_counter(text)) {
+      const auto [epoch, counter] = epoch_and_counter(found);
+      out_.push_back(epoch);
+      out_.push_back(counter);
+      unclear_ = false;
+      return suffix_.reset();
+    }
     judge(found, label, text);
     suffix_.reset();
     const bool unclear = std::exchange(unclear_, false) && !found.counts();
@@ -1016,8 +1046,9 @@ class Reader {
   }
 
   /// "[50]\tl2: 0.04", "00000017) perceptual - 53.96", "40: 111.17, ", "300:\tlearn: 0.62",
-  /// "350, train_loss=0.2587", "333 154 Loss=0.02": a number at the front of the message, or two,
-  /// with a mark or before a name, before a value of several digits. The items of a list have none.
+  /// "350, train_loss=0.2587", "333 154 Loss=0.02", after a logger's stamp "1135 - 56.12 sent/s": a
+  /// number at the front of the message, or two, with a mark or before a name, before a value of
+  /// several digits. The items of a list have none.
   bool leads(LineNumber& found) const {
     const std::size_t first = message_begin();
     const bool bracket = line_[first] == '[' && first + 1 == found.value_begin;
@@ -1027,12 +1058,15 @@ class Reader {
             std::string_view::npos;
     if (found.has_total() || (first != found.value_begin && !bracket && !second)) return false;
     const std::string_view rest = line_.substr(at_);
+    // "0: loss: 0.6" looks like a launcher's label of a rank: columns stand further apart.
+    const bool column = rest.starts_with(":\t") || rest.starts_with(":  ");
     // "[0] " is a rank.
     const bool marked =
         bracket ? rest.starts_with("]\t")
                 : rest.starts_with(") ") ||
                       (rest.starts_with(": ") && rest.size() > 2 && is_digit(rest[2])) ||
-                      (rest.starts_with(":\t") && named(rest, 2)) ||
+                      (column && named(rest, rest.find_first_not_of(" \t", 1))) ||
+                      (first > 0 && rest.starts_with(" - ")) ||
                       (rest.starts_with(", ") && named(rest, 2)) || rest.starts_with(" | ") ||
                       rest.starts_with(" : ") || (rest.starts_with(" ") && named(rest, 1));
     const std::size_t point = rest.find('.');
@@ -1063,6 +1097,11 @@ class Reader {
     if (at > 0 && out_.front().begin == 1 && line_[0] == '[' && line_.substr(at).starts_with('|')) {
       const std::size_t close = line_.find("] ", at);
       at = close == std::string_view::npos ? at : close + 1;
+    }
+    // "INFO - 10/04/19 14:41:25 - 0:11:11 - ": the time since the start that a logger adds.
+    if (at > 0 && out_.size() == 2 && out_[1].meaning == Meaning::duration &&
+        out_[1].begin == out_[1].value_begin) {
+      at = std::min(line_.find_first_not_of(" -", out_[1].end), line_.size());
     }
     at = std::min(line_.find_first_not_of(" \t", at), line_.size() - 1);
     const std::size_t close = line_.find("] ", at);
@@ -1183,6 +1222,20 @@ std::vector<LineNumber> numbers_of(std::string_view line, Commas commas, bool* l
   auto out = reader.read();
   if (left_out != nullptr) *left_out = reader.left_out();
   return out;
+}
+
+std::pair<LineNumber, LineNumber> epoch_and_counter(const LineNumber& place) {
+  LineNumber epoch = place, counter = place;
+  epoch.meaning = Meaning::epoch;
+  epoch.end = place.value_end;
+  counter.meaning = Meaning::counter;
+  counter.begin = counter.value_begin = place.total_begin;
+  counter.end = counter.value_end = place.total_end;
+  counter.value = place.total;
+  epoch.total = counter.total = 0;
+  epoch.total_begin = epoch.total_end = 0;
+  counter.total_begin = counter.total_end = 0;
+  return {epoch, counter};
 }
 
 Commas commas_of(std::string_view text) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "parsers/core/run_log.h"
@@ -51,6 +52,9 @@ struct LineNumber {
     return meaning == Meaning::epoch || meaning == Meaning::counter || meaning == Meaning::place;
   }
 };
+
+/// "9/2579" after "epoch/iter: ": the epoch, and the counter that stands for its total.
+[[nodiscard]] std::pair<LineNumber, LineNumber> epoch_and_counter(const LineNumber& place);
 
 /// Decimal where more numbers show that than have a decimal point: 0,099, 2,6884 and 12345,678 part
 /// no thousands. A decimal point, 1,234,567 and a counter 1,000 show the other.

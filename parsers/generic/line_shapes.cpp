@@ -114,16 +114,8 @@ std::optional<LineShape> with_growing_total_apart(const LineShape& shape) {
     LineShape out = shape;
     for (ShapeLine& line : out.examples) {
       const std::size_t place = line.key[i];
-      LineNumber counter = line.numbers[place];
-      counter.meaning = Meaning::counter;
-      counter.begin = counter.value_begin = counter.total_begin;
-      counter.end = counter.value_end = counter.total_end;
-      counter.value = counter.total;
-      counter.total_begin = counter.total_end = 0;
-      LineNumber& epoch = line.numbers[place];
-      epoch.meaning = Meaning::epoch;
-      epoch.end = epoch.value_end;
-      epoch.total_begin = epoch.total_end = 0;
+      const auto [epoch, counter] = epoch_and_counter(line.numbers[place]);
+      line.numbers[place] = epoch;
       line.numbers.insert(line.numbers.begin() + static_cast<std::ptrdiff_t>(place) + 1, counter);
       for (std::size_t& other : line.key) other += other > place ? 1 : 0;
       line.key.insert(line.key.begin() + static_cast<std::ptrdiff_t>(i) + 1, place + 1);

@@ -185,7 +185,12 @@ std::optional<TableHead> head_of_row(std::string_view line) {
   const auto before = line.substr(0, slash).find_last_of(" \t[(");
   const std::size_t begin = before == std::string_view::npos ? 0 : before + 1;
   auto out = head_by(trim(line.substr(begin, end - begin)), '/', 1);
-  if (!out) return std::nullopt;
+  // "epoch/iter: 9/2579" are two counters of a line that has more than them.
+  const auto counts = [](const std::string& name) {
+    const auto number = number_under(name, {0, "3"}, true);
+    return number && is_counter(number->meaning);
+  };
+  if (!out || std::ranges::all_of(out->names, counts)) return std::nullopt;
   out->text = line.substr(begin, end + 1 - begin);
   out->same_line = true;
   return out;
