@@ -865,6 +865,11 @@ class Induction {
     }
     if (!rule) return std::nullopt;
     if (meaning.wraps) (*rule)["wraps"] = true;
+    // Of samples each counts its own.
+    if (meaning.of_processes && rule->contains("rate") &&
+        (*rule)["rate"]["unit"].get<std::string>() != name(RateUnit::iterations_per_second)) {
+      (*rule)["rate"]["per"] = "gpu";
+    }
     // "Starting epoch 0/6", "starting step 0": none is done.
     if (!shape.examples[0].at(meaning.step).begins) (*rule)["counts_from"] = "first";
     const std::int64_t batches = meaning.step_is_epoch ? iterations_of_epoch() : 0;
@@ -1068,7 +1073,7 @@ class Induction {
     if (!out || (*out)["pattern"].get<std::string>().find("(?P<loss>") == std::string::npos) {
       return std::nullopt;
     }
-    for (const char* key : {"wraps", "counts_from", "step_iterations", "scale"}) {
+    for (const char* key : {"wraps", "counts_from", "step_iterations", "scale", "rate"}) {
       if (rule.contains(key)) (*out)[key] = rule[key];
     }
     return out;

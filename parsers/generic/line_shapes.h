@@ -110,8 +110,9 @@ struct ShapeMeaning {
   std::optional<std::size_t> rank;  ///< where several processes print their lines
   bool step_is_epoch = false;       ///< nothing finer is counted
   bool total_is_of_epoch = false;   ///< M of "N/M" is the iterations of an epoch, not of the run
-  bool wraps = false;        ///< it begins again with each epoch, which the line does not name
-  bool of_one_line = false;  ///< no process prints another line like it
+  bool wraps = false;         ///< it begins again with each epoch, which the line does not name
+  bool of_one_line = false;   ///< no process prints another line like it
+  bool of_processes = false;  ///< several that do not name themselves print the lines of each step
   ShapeTimes times;
   bool day_first = false;          ///< in dates with slashes
   bool time_is_ambiguous = false;  ///< a time of one step or of all since the line before

@@ -57,6 +57,7 @@ class Decision {
     find_clock();
     find_times();
     find_rate();
+    out_.of_processes = comes_from_processes();
     return out_;
   }
 
@@ -598,6 +599,24 @@ class Decision {
       if (of_iterations && (out_.step_is_epoch || !fits_clock(values_of(shape_, i)))) continue;
       out_.times.rate = i;
     }
+  }
+
+  /// Lines of one step have other losses or rates: each is of a process of its own. A line that one
+  /// process writes twice has the same.
+  [[nodiscard]] bool comes_from_processes() const {
+    std::size_t same = 0, others = 0;
+    for (std::size_t k = 1; k < n_; ++k) {
+      if (!same_step_[k]) continue;
+      const auto &before = shape_.examples[k - 1].numbers, &now = shape_.examples[k].numbers;
+      const bool differs = before.size() == now.size() &&
+                           !std::ranges::equal(before, now, [](const auto& a, const auto& b) {
+                             const bool measured =
+                                 a.meaning == Meaning::loss || a.meaning == Meaning::rate;
+                             return !measured || !(std::abs(a.value - b.value) > 0);
+                           });
+      ++(differs ? others : same);
+    }
+    return others > same;
   }
 
   /// "fps step: 1920 fps total: 960": of all work, where the one before it is of a part.
