@@ -1191,6 +1191,15 @@ class Induction {
     });
   }
 
+  /// "EnvExecTime 0.36" of epochs that take 4 s by the stamps is of a part.
+  [[nodiscard]] static bool fits_clock(const Candidate& main, double seconds) {
+    constexpr double kLeastShare = 0.6, kMostShare = 1.3;  // as of a time on the line itself
+    constexpr double kCoarse_s = 1;                        // of stamps of whole seconds
+    const double interval = main.meaning.clock_interval_s;
+    return !(interval > 0) || (seconds >= kLeastShare * (interval - kCoarse_s) &&
+                               seconds <= kMostShare * (interval + kCoarse_s));
+  }
+
   /// Lines that come once with each record and have what that lacks.
   std::vector<Json> companions(const Candidate& main, bool wants_loss, bool& timed) const {
     const ShapeTimes& own = main.meaning.times;
@@ -1210,6 +1219,9 @@ class Induction {
       if (times.rate && is_of_simulation(shape, *times.rate, others)) times.rate.reset();
       // "Learning time: 0.06s" next to "Iteration time: 0.16s" is of a part.
       if (!others.iterations.empty() && !main.meaning.step_is_epoch) times.seconds.reset();
+      if (times.seconds && !fits_clock(main, median_of(shape, *times.seconds))) {
+        times.seconds.reset();
+      }
       auto& each = times.seconds_per_iteration;
       if (own.clock && !of_each && each && is_meter_of_single_steps(shape, *each)) each.reset();
       if (!wants_time)

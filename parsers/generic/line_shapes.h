@@ -116,7 +116,8 @@ struct ShapeMeaning {
   ShapeTimes times;
   bool day_first = false;          ///< in dates with slashes
   bool time_is_ambiguous = false;  ///< a time of one step or of all since the line before
-  double outlasts_clock = 0;       ///< times the clock's time, of one that was left out
+  double clock_interval_s = 0;  ///< by the clock, from line to line; 0 or nan where none shows it
+  double outlasts_clock = 0;    ///< times the clock's time, of one that was left out
 };
 
 /// Nothing where no number of its lines counts, or a process has a single line that does not name

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "parsers/core/median.h"
+#include "parsers/core/text.h"
 #include "parsers/generic/line_shapes.h"
 #include "parsers/lines/clock.h"
 
@@ -35,6 +36,11 @@ Values steps_up(const Values& values) {
     if (values[i] > values[i - 1]) out[i] = values[i] - values[i - 1];
   }
   return out;
+}
+
+/// What stands before the number, from its name on.
+std::string_view label_of(const ShapeLine& line, const LineNumber& number) {
+  return std::string_view(line.text).substr(number.begin, number.value_begin - number.begin);
 }
 
 /// How a number goes on from line to line.
@@ -134,12 +140,8 @@ class Decision {
   /// rate of iterations is printed it is of the counter that stands first.
   [[nodiscard]] bool counts_parts_of(std::size_t first, std::size_t i) const {
     if (meaning(first) != Meaning::counter) return false;
-    const auto label_of = [&](std::size_t k) {
-      const ShapeLine& line = shape_.examples[0];
-      const LineNumber& number = line.at(k);
-      return std::string_view(line.text).substr(number.begin, number.value_begin - number.begin);
-    };
-    if (label_of(i).find("timestep") != std::string_view::npos) return false;
+    const ShapeLine& line = shape_.examples[0];
+    if (label_of(line, line.at(i)).find("timestep") != std::string_view::npos) return false;
     return std::ranges::none_of(shape_.examples[0].key, [&](std::size_t k) {
       const LineNumber& number = shape_.examples[0].numbers[k];
       return number.meaning == Meaning::per_iteration ||
@@ -301,6 +303,7 @@ class Decision {
       if (growth(stamps, {}).down > static_cast<int>(n_) / 4) continue;
       out_.times.clock = i;
       between_ = steps_up(stamps);
+      out_.clock_interval_s = known_median(between_);
     }
   }
 
@@ -404,31 +407,38 @@ class Decision {
     return !out_.step_is_epoch && values[0] > kHour_s && change.down == 0 && change.up > 1;
   }
 
-  /// A time per iteration that is the mean of all since the counter began: what a slow start adds
-  /// to it falls as 1 / steps; times of single steps do not fall so.
+  /// A time per iteration that is the mean of all since the counter began, at 0 or at 1: what a
+  /// slow start adds to it falls as 1 / steps; times of single steps do not fall so.
   [[nodiscard]] bool is_mean_so_far(const Values& values) const {
     constexpr std::size_t kLinesThatShow = 8;
     constexpr double kDrift = 1.15;      // first value over the last, or the inverse; less is noise
     constexpr double kSameWay = 0.75;    // share of lines that move in the drift's direction
     constexpr double kExplained = 0.95;  // r squared of a line through the values over 1 / steps
-    const Values steps = values_of(shape_, out_.step);
+    Values steps = values_of(shape_, out_.step);
+    const std::size_t from = steps[0] == 0 ? 1 : 0;  // 1 / steps of that line outweighs all others
+    if (from > 0) {
+      for (double& step : steps) ++step;
+    }
     std::size_t n = 1;
     while (n < n_ && advance_[n] > 0 && (epochs_.empty() || epochs_[n] == epochs_[0])) ++n;
-    if (n < kLinesThatShow || !(steps[0] > 0)) return false;
-    const double drift = values[0] / values[n - 1];
+    if (n < from + kLinesThatShow || !(steps[from] > 0)) return false;
+    const double drift = values[from] / values[n - 1];
     if (drift < kDrift && drift > 1 / kDrift) return false;
-    double same_way = 0, sx = 0, sy = 0, sxx = 0, syy = 0, sxy = 0;
-    for (std::size_t k = 0; k < n; ++k) {
+    double same_way = 0, moves = 0, sx = 0, sy = 0, sxx = 0, syy = 0, sxy = 0;
+    for (std::size_t k = from; k < n; ++k) {
       const double x = 1 / steps[k], y = values[k];
       sx += x, sy += y, sxx += x * x, syy += y * y, sxy += x * y;
-      if (k == 0) continue;
-      same_way += (values[k] < values[k - 1]) == (drift > 1) ? 1 : 0;
+      if (k == from) continue;
+      if (values[k] != values[k - 1]) {  // a mean of two decimals stands still on most lines
+        ++moves;
+        same_way += (values[k] < values[k - 1]) == (drift > 1) ? 1 : 0;
+      }
       if (!(values[k] * steps[k] > values[k - 1] * steps[k - 1])) return false;
     }
-    const auto count = static_cast<double>(n);
+    const auto count = static_cast<double>(n - from);
     const double both = count * sxy - sx * sy;
     const double explained = both * both / ((count * sxx - sx * sx) * (count * syy - sy * sy));
-    return same_way >= kSameWay * (count - 1) && explained >= kExplained;
+    return same_way >= kSameWay * moves && explained >= kExplained;
   }
 
   /// "293.1 min" at epoch 46, "299.7 min" at epoch 47: as many times what one adds as there were.
@@ -484,8 +494,9 @@ class Decision {
       constexpr int kFallsThatShow = 4;
       const Growth change = growth(values, {});
       const bool falls = change.down >= kFallsThatShow && change.up == 0;
-      // A time left falls as well, and as a mean does where it is reckoned from one.
-      if (falls && of == Meaning::duration) continue;
+      // A time left falls as well, and as a mean does where it is reckoned from one: those that are
+      // named so were left out before.
+      if (falls && of == Meaning::duration && !names_time(i)) continue;
       if (is_mean_so_far(values)) {
         if (between_.empty()) out_.times.mean_so_far = i;
         continue;
@@ -534,10 +545,11 @@ class Decision {
     if (one) return TimeKind{is_level_over_holes(values), kGapUnchecked};
     if (is_level_over_holes(values)) return TimeKind{true, kGapUnchecked};
     constexpr double kLongestInterval_s = 12 * 3600;  // no loop prints as seldom as twice a day
-    if (known_median(values) * stride_ > kLongestInterval_s) {
-      return TimeKind{false, kGapUnchecked};
-    }
+    constexpr double kLongestOfElapsed_s = 3600;      // what elapsed did so since the line before
+    const double longest = names_elapsed(i) ? kLongestOfElapsed_s : kLongestInterval_s;
+    if (known_median(values) * stride_ > longest) return TimeKind{false, kGapUnchecked};
     if (first_is_short(values)) return TimeKind{false, kGapUnchecked};
+    if (first_is_alike(i, values)) return TimeKind{true, kGapUnchecked};
     const auto by_rate = kind_by_rate(values);
     if (!by_rate) out_.time_is_ambiguous = true;
     return by_rate;
@@ -549,6 +561,37 @@ class Decision {
     constexpr double kShareOfOthers = 0.1;  // of their median
     return shape_.examples[0].at(out_.step).value <= 1 && stride_ > 1 / kShareOfOthers &&
            values[0] < kShareOfOthers * known_median({values.begin() + 1, values.end()});
+  }
+
+  /// The line of the first step has the time of one, as no other was done. Where the others have
+  /// the same, theirs is of one as well: that a slow start took as long as many steps is a rare
+  /// chance.
+  [[nodiscard]] bool first_is_alike(std::size_t i, const Values& values) const {
+    constexpr double kAlike = 0.02;                      // of their median
+    constexpr double kLeastStride = 5;                   // iterations
+    constexpr std::size_t kLeastLines = 4, kDigits = 3;  // "0.1" is the same for many times
+    const std::string_view text = shape_.examples[0].text_of(i);
+    const std::size_t first = std::min(text.find_first_of("123456789"), text.size());
+    const auto digits = std::ranges::count_if(text.substr(first), is_digit);
+    if (shape_.examples[0].at(out_.step).value > 1 || !(stride_ >= kLeastStride) ||
+        n_ < kLeastLines || digits < static_cast<std::ptrdiff_t>(kDigits)) {
+      return false;
+    }
+    return std::abs(values[0] / known_median({values.begin() + 1, values.end()}) - 1) < kAlike;
+  }
+
+  /// "Time: 0.36", and not "(0:01:12)".
+  [[nodiscard]] bool names_time(std::size_t i) const {
+    const ShapeLine& line = shape_.examples[0];
+    return line.text_of(i).find(':') == std::string_view::npos &&
+           lower(label_of(line, line.at(i))).find("time") != std::string::npos;
+  }
+
+  /// "Elapsed time: 80.6 seconds"
+  [[nodiscard]] bool names_elapsed(std::size_t i) const {
+    const ShapeLine& line = shape_.examples[0];
+    return line.at(i).since_start &&
+           label_of(line, line.at(i)).find("lapsed") != std::string_view::npos;
   }
 
   /// Lines are missing (a cut, a filter), and the first after them has a time like all others: it
@@ -623,10 +666,7 @@ class Decision {
   [[nodiscard]] bool is_total_of(std::size_t before, std::size_t i) const {
     const ShapeLine& line = shape_.examples[0];
     const auto names_total = [&](std::size_t k) {
-      const LineNumber& number = line.at(k);
-      return std::string_view(line.text)
-                 .substr(number.begin, number.value_begin - number.begin)
-                 .find("total") != std::string_view::npos;
+      return label_of(line, line.at(k)).find("total") != std::string_view::npos;
     };
     return line.at(i).unit == line.at(before).unit && names_total(i) && !names_total(before);
   }
