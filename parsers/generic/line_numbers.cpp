@@ -449,7 +449,6 @@ class Reader {
     }
     while (at_ < line_.size() && out_.size() < kMostNumbers) {
       const char c = line_[at_];
-      if (c == '\\' && skip_escape()) continue;
       const bool digit = is_digit(c);
       if (!digit && lower(c) != 'n' && lower(c) != 'i') {
         ++at_;
@@ -484,18 +483,6 @@ class Reader {
         })) {
       out_ = std::move(before);
     }
-  }
-
-  /// "\u001b[32m" in letters, as a notebook or a log of lines in JSON holds colors: no "32m".
-  bool skip_escape() {
-    const std::string_view rest = line_.substr(at_);
-    for (const std::string_view escape : {"\\u001b[", "\\x1b[", "\\033["}) {
-      if (!rest.starts_with(escape)) continue;
-      const std::size_t end = rest.find_first_not_of("0123456789;", escape.size());
-      at_ = from_ = std::min(end == std::string_view::npos ? end : at_ + end + 1, line_.size());
-      return true;
-    }
-    return false;
   }
 
   void skip_word() {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -211,6 +213,24 @@ bool is_plain(std::string_view text) {
   return plain_portable(text);
 }
 
+/// What a program printed, of a line in a notebook's file, `      "Epoch 1/5\n",`: a text in a list
+/// that is a whole line of an output or of the code. What a bar took back is a piece of its own.
+std::optional<std::string> printed_in_notebook(std::string_view text) {
+  if (text.empty() || text[0] != ' ') return std::nullopt;
+  text = trim(text);
+  if (text.ends_with(',')) text.remove_suffix(1);
+  if (!text.starts_with('"') || !(text.ends_with("\\n\"") || text.ends_with("\\r\""))) {
+    return std::nullopt;
+  }
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_string()) return std::nullopt;
+  auto printed = json.get<std::string>();
+  if (printed.ends_with('\n')) printed.pop_back();
+  if (printed.find('\n') != std::string::npos) return std::nullopt;
+  std::ranges::replace(printed, '\r', '\b');
+  return printed;
+}
+
 }  // namespace
 
 bool is_bare(std::string_view text) {
@@ -218,6 +238,11 @@ bool is_bare(std::string_view text) {
 }
 
 void clean_line(std::string_view text, std::string& buffer, std::vector<Piece>& pieces) {
+  if (auto printed = printed_in_notebook(text)) {
+    const std::string_view stripped = strip_ansi(*printed, buffer);
+    if (stripped.data() == printed->data()) buffer = std::move(*printed);
+    return split_by_launcher(buffer, pieces);
+  }
   if (!is_plain(text)) return split_by_launcher(strip_ansi(text, buffer), pieces);
   pieces.clear();
   if (!text.empty()) pieces.push_back(without_front_labels({text, -1, false}));

@@ -203,6 +203,27 @@ TEST(StripAnsi, TakesOffColoursCursorMovesAndTitlesAndNothingElse) {
   EXPECT_EQ(strip_ansi("cut \x1b[3", buffer), "cut ");
 }
 
+TEST(CleanLine, TakesATextOfANotebookForWhatWasPrinted) {
+  const auto cleaned = [](std::string_view line) {
+    std::string buffer, out;
+    std::vector<Piece> pieces;
+    clean_line(line, buffer, pieces);
+    for (const Piece& piece : pieces) {
+      out.append(piece.text).append(piece.redrawn ? "<" : "|");
+    }
+    return out;
+  };
+  EXPECT_EQ(cleaned(R"(      "loss 1\n",)"), "loss 1|");
+  EXPECT_EQ(cleaned(R"(    "\u001b[1m5/5\u001b[0m \u2588\b\b6/6\r7/7\n")"), "5/5 \u2588<6/6<7/7|");
+  EXPECT_EQ(cleaned(R"(      " 10%\r",)"), " 10%<");
+  EXPECT_EQ(cleaned(R"(      "\n",)"), "");
+  for (const std::string_view line :
+       {R"(      "loss 1",)", R"("loss 1\n",)", R"(  "key": "loss 1\n",)",
+        R"(      "loss\nof 1\n",)", R"(      "loss \q\n",)"}) {
+    EXPECT_EQ(cleaned(line), std::string(line) + "|");
+  }
+}
+
 std::vector<std::pair<std::string, int>> pieces_of(std::string_view line) {
   std::vector<Piece> pieces;
   split_by_launcher(line, pieces);
