@@ -171,7 +171,7 @@ constexpr Row kRows[] = {
     on<&Mmcv::text>("Iter(train) "),
     on<&Mmcv::json>("\"data_time\": "),
     on<[](Mmcv&, const Line&, Emit emit) { emit(Evaluated{}); }>("Epoch(val) "),
-    on<[](Mmcv&, const Line&, Emit emit) { emit(Evaluated{}); }>("Iter(val) "),
+    on<[](Mmcv&, const Line&, Emit emit) { emit(Evaluated{}); }>("Iter(val) "),  // by iteration
     on<&Mmcv::world>("GPU number: "),
     on<&Mmcv::gpu_ids>("gpu_ids = range(0, "),
     on<&Mmcv::distributed>("Distributed training: "),

@@ -120,8 +120,9 @@ struct NcclTests {
     return true;
   }
 
-  bool name(const Line& line) {
+  bool name(const Line& line, Emit emit) {
     if (!begins(line)) return false;
+    end_table(emit);  // of the test before, which has that one's name
     if (const auto word = Cursor::after(line).until(" \t")) collective = std::string(*word);
     return another(line);
   }
@@ -194,7 +195,7 @@ struct NcclTests {
 
 constexpr Row kRows[] = {
     on<&NcclTests::test>("nThread "),
-    on<&NcclTests::name>("# Collective test starting: "),
+    on<&NcclTests::name>("# Collective test starting: "),  // 2.17
     on<&NcclTests::head>("algbw   busbw"),
     on<&NcclTests::out_of_bounds>("Out of bounds values"),
     on<&NcclTests::mean>("Avg bus bandwidth"),

@@ -336,6 +336,7 @@ struct Mindspore {
     return true;
   }
 
+  // The scripts of the model zoo (GoogLeNet, VGG, SPNASNet) print it after model.train().
   bool end(const Line&, Emit emit) {
     emit(End{});
     return open;

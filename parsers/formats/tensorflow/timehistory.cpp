@@ -183,6 +183,7 @@ struct TimeHistory {
     return running;
   }
 
+  // The main() of the official models of 2019 to 2021 logs what run() returned.
   bool stats(const Line&, Emit emit) {
     emit(End{});
     return running;
