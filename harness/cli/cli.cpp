@@ -8,6 +8,7 @@
 #include "harness/cli/command.h"
 #include "harness/cli/command_line.h"
 #include "harness/cli/help.h"
+#include "parsers/core/name_hint.h"
 #include "parsers/core/text.h"
 #include "reports/model/version.h"
 
@@ -27,10 +28,7 @@ ExitCode unknown_command(Console& console, const std::string& name) {
   }
   std::vector<std::string> names;
   for (const Command* command : all_commands()) names.emplace_back(command->name);
-  const std::string near = nearest_name(name, names);
-  return console.error({name, "unknown command",
-                        near.empty() ? fmt::format("commands are {}", fmt::join(names, ", "))
-                                     : fmt::format("did you mean `{}`?", near)});
+  return console.error({name, "unknown command", name_hint(name, names, "commands are ")});
 }
 
 ExitCode run_command(const Command& command, const std::vector<std::string>& args,

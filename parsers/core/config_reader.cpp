@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "parsers/core/name_hint.h"
 #include "parsers/core/text.h"
 
 namespace bertbench {
@@ -311,10 +312,8 @@ void ConfigReader::check_keys(const Json& object, const std::string& pointer,
                               const std::vector<std::string>& known, const std::string& what) {
   for (const auto& [key, value] : object.items()) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-    const std::string near = nearest_name(key, known);
     fail_at(child_pointer(pointer, key), fmt::format("unknown {} '{}'", what, key),
-            near.empty() ? fmt::format("known: {}", fmt::join(known, ", "))
-                         : fmt::format("did you mean '{}'?", near));
+            name_hint(key, known));
     return;
   }
 }

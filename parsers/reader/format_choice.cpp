@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "parsers/assemble/run_builder.h"
-#include "parsers/core/text.h"
+#include "parsers/core/name_hint.h"
 #include "parsers/described/described_format.h"
 #include "parsers/formats/format.h"
 #include "parsers/generic/induced_format.h"
@@ -135,13 +135,8 @@ Result<void> check_format_name(const std::string& name, const DescribedFormat* u
   std::vector<std::string> known;
   for (const Format* format : all_formats()) known.emplace_back(format->name);
   if (user_format != nullptr) known.emplace_back(user_format->name());
-  std::string list = "auto, generic";
-  for (const std::string& format : known) list += ", " + format;
-  const std::string near = nearest_name(name, known);
-  return fail(
-      "--format",
-      "'" + name + "' is no format" + (near.empty() ? "" : ", did you mean '" + near + "'?"),
-      "use one of: " + list);
+  return fail("--format", "'" + name + "' is no format",
+              name_hint(name, known, "use one of: auto, generic, "));
 }
 
 }  // namespace bertbench

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "parsers/core/name_hint.h"
 #include "parsers/core/text.h"
 #include "reports/model/result_io.h"
 
@@ -90,22 +91,15 @@ Result<void> write_in_place(const std::string& path, const Fill& fill) {
   return {};
 }
 
-std::vector<std::string> names() {
-  std::vector<std::string> out;
-  for (const Report* report : all_reports()) out.emplace_back(report->name);
-  return out;
-}
-
 }  // namespace
 
 Result<const Report*> find_report(std::string_view name) {
-  for (const Report* report : all_reports())
+  std::vector<std::string> known;
+  for (const Report* report : all_reports()) {
     if (report->name == name) return report;
-  std::string list;
-  for (const std::string& known : names()) list += (list.empty() ? "" : ", ") + known;
-  const std::string near = nearest_name(name, names());
-  return fail("report '" + std::string(name) + "'", "is not known",
-              (near.empty() ? "" : "did you mean " + near + "? ") + "known: " + list);
+    known.emplace_back(report->name);
+  }
+  return fail("report '" + std::string(name) + "'", "is not known", name_hint(name, known));
 }
 
 Result<std::vector<const Report*>> find_reports(std::string_view list) {

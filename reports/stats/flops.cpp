@@ -5,6 +5,7 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
+#include "parsers/core/name_hint.h"
 #include "parsers/core/text.h"
 #include "parsers/core/whole_file.h"
 
@@ -75,12 +76,8 @@ Result<ModelShape> model_shape(std::string_view given) {
     }
     return found;
   }
-  std::string list;
-  for (const std::string& known : known_models()) list += (list.empty() ? "" : ", ") + known;
-  const std::string near = nearest_name(text, known_models());
   return fail("model '" + std::string(given) + "'", "its shape is not known",
-              (near.empty() ? "" : "did you mean " + near + "? ") + "known: " + list +
-                  ", or a JSON file as in configs/models");
+              name_hint(text, known_models(), "known: ", ", or a JSON file as in configs/models"));
 }
 
 double parameter_count(const ModelShape& m) {
@@ -167,14 +164,9 @@ Result<const FlopsFormula*> flops_formula(std::string_view key, const std::strin
   const auto at = std::ranges::find(all, key, &FlopsFormula::key);
   if (at != all.end()) return &*at;
   std::vector<std::string> names;
-  std::string list;
-  for (const FlopsFormula& formula : all) {
-    names.emplace_back(formula.key);
-    list += (list.empty() ? "" : ", ") + names.back();
-  }
-  const std::string near = nearest_name(key, names);
+  for (const FlopsFormula& formula : all) names.emplace_back(formula.key);
   return fail(where, "'" + std::string(key) + "' is no formula of FLOPs",
-              near.empty() ? "use one of " + list : "did you mean " + near + "?");
+              name_hint(key, names, "use one of "));
 }
 
 namespace {

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "parsers/core/name_hint.h"
+
 namespace bertbench {
 namespace {
 
@@ -58,6 +60,9 @@ TEST(TextTest, SuggestsTheNearestName) {
   EXPECT_EQ(nearest_name("trails", {"trials", "steps"}), "trials");
   EXPECT_EQ(nearest_name("x", {"tqdm", "tf"}), "") << "everything is near to one letter";
   EXPECT_EQ(nearest_name("completely-else", {"tqdm", "tf"}), "");
+  EXPECT_EQ(name_hint("tqmd", {"native", "tqdm"}), "did you mean 'tqdm'?");
+  EXPECT_EQ(name_hint("x", {"tqdm", "tf"}), "known: tqdm, tf");
+  EXPECT_EQ(name_hint("x", {"tqdm", "tf"}, "use ", ", or a file"), "use tqdm, tf, or a file");
 }
 
 }  // namespace

@@ -48,13 +48,15 @@ TEST(FindReportTest, AllReportsAreFoundByNameAndHaveTheirOwnExtension) {
   }
 }
 
-TEST(FindReportTest, AnUnknownNameGetsTheNearestAndTheList) {
+TEST(FindReportTest, AnUnknownNameGetsTheNearestOrTheList) {
   const auto found = find_report("markdwon");
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().where, "report 'markdwon'");
-  EXPECT_THAT(found.error().hint, HasSubstr("did you mean markdown?"));
+  EXPECT_THAT(found.error().hint, HasSubstr("did you mean 'markdown'?"));
+  const auto other = find_report("spreadsheet");
+  ASSERT_FALSE(other);
   for (const Report* report : all_reports())
-    EXPECT_THAT(found.error().hint, HasSubstr(std::string(report->name)));
+    EXPECT_THAT(other.error().hint, HasSubstr(std::string(report->name)));
 }
 
 TEST(FindReportTest, AnUnknownNameNearNoneGetsTheListOnly) {

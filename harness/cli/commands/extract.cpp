@@ -32,6 +32,7 @@
 #include "parsers/core/facts.h"
 #include "parsers/core/parallel.h"
 #include "parsers/core/run_log.h"
+#include "parsers/core/name_hint.h"
 #include "parsers/core/text.h"
 #include "parsers/core/window_rule.h"
 #include "parsers/described/described_format.h"
@@ -367,10 +368,8 @@ Result<void> check_options(const Options& options, const DescribedFormat* user_f
   const auto names = estimator_names();
   if (!options.estimator.empty() &&
       std::find(names.begin(), names.end(), options.estimator) == names.end()) {
-    const std::string near = nearest_name(options.estimator, {names.begin(), names.end()});
     return fail("--estimator", fmt::format("'{}' is not an estimator", options.estimator),
-                near.empty() ? fmt::format("use one of {}", fmt::join(names, ", "))
-                             : fmt::format("did you mean {}?", near));
+                name_hint(options.estimator, {names.begin(), names.end()}, "use one of "));
   }
   if (!options.compat.empty() && options.compat != "dlperf") {
     return fail("--compat", fmt::format("'{}' is not known", options.compat), "use dlperf");

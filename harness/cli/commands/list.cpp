@@ -11,6 +11,7 @@
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
 #include "harness/sweep/plan/launcher.h"
+#include "parsers/core/name_hint.h"
 #include "parsers/core/notice.h"
 #include "parsers/core/text.h"
 #include "parsers/formats/format.h"
@@ -209,10 +210,8 @@ Result<std::vector<const Kind*>> parse_kinds(const std::string& list) {
     const auto* at = std::find_if(std::begin(kKinds), std::end(kKinds),
                                   [&](const Kind& kind) { return kind.name == word; });
     if (at == std::end(kKinds)) {
-      const std::string near = nearest_name(word, names);
       return fail("list", fmt::format("there is no list of '{}'", word),
-                  near.empty() ? fmt::format("lists are {}", fmt::join(names, ", "))
-                               : fmt::format("did you mean {}?", near));
+                  name_hint(word, names, "lists are "));
     }
     chosen.push_back(at);
   }

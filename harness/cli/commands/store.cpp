@@ -19,6 +19,7 @@
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
 #include "harness/cli/result_view.h"
+#include "parsers/core/name_hint.h"
 #include "parsers/core/text.h"
 #include "reports/gate/verdict_words.h"
 #include "reports/model/result_io.h"
@@ -195,10 +196,9 @@ ExitCode trend(const Options& options, const Store& store, Console& console) {
 
 ExitCode run(const Options& options, Console& console) {
   if (std::ranges::find(kActions, options.action) == kActions.end()) {
-    const std::string near = nearest_name(options.action, {kActions.begin(), kActions.end()});
-    return console.error({"store", "'" + options.action + "' is no action",
-                          near.empty() ? fmt::format("use {}", fmt::join(kActions, ", "))
-                                       : fmt::format("did you mean {}?", near)});
+    return console.error(
+        {"store", "'" + options.action + "' is no action",
+         name_hint(options.action, {kActions.begin(), kActions.end()}, "use ")});
   }
   const bool takes_operands = options.action != "list" && options.action != "trend";
   if (takes_operands == options.operands.empty()) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "parsers/core/config_reader.h"
+#include "parsers/core/name_hint.h"
 #include "parsers/core/text.h"
 #include "parsers/core/topology.h"
 #include "parsers/core/trainer_options.h"
@@ -77,20 +78,19 @@ Result<void> check_axis_name(const std::string& name, const Workload& workload) 
   }
   const auto known = known_axes(workload);
   if (contains(known, name)) return {};
-  const auto near = nearest_name(name, known);
   if (workload.is_command && workload.placeholders.contains(name)) {
     return fail("", fmt::format("{{{}}} is given by the harness and is no axis", name),
                 name == "steps" || name == "seed" ? fmt::format("use --set {}=N", name)
                                                   : "choose another name for the axis");
   }
   if (workload.is_command) {
+    const auto near = nearest_name(name, known);
     return fail("", fmt::format("no word of the command holds {{{}}}", name),
                 near.empty() ? fmt::format("write {{{}}} where the program takes it", name)
                              : fmt::format("write it there, or did you mean '{}'?", near));
   }
   return fail("", fmt::format("unknown axis '{}' of workload {}", name, workload.name),
-              near.empty() ? fmt::format("known: {}, env.NAME", fmt::join(known, ", "))
-                           : fmt::format("did you mean '{}'?", near));
+              name_hint(name, known, "known: ", ", env.NAME"));
 }
 
 Result<void> check_axis_is_used(const std::string& axis, std::size_t values,

@@ -11,6 +11,7 @@
 #include "harness/sweep/config/placeholders.h"
 #include "harness/sweep/process/program.h"
 #include "parsers/core/config_reader.h"
+#include "parsers/core/name_hint.h"
 #include "parsers/core/text.h"
 #include "parsers/core/whole_file.h"
 
@@ -396,12 +397,9 @@ Result<Workload> find_workload(const std::string& name, const std::string& train
     if (!workload) return fail("", workload.error().message());
     return workload;
   }
-  const auto names = workload_names();
-  const auto near = nearest_name(name, names);
-  return fail("", fmt::format("unknown workload '{}'", name),
-              near.empty() ? fmt::format("known: {}; a path with a '/' is a template of yours",
-                                         fmt::join(names, ", "))
-                           : fmt::format("did you mean '{}'?", near));
+  return fail(
+      "", fmt::format("unknown workload '{}'", name),
+      name_hint(name, workload_names(), "known: ", "; a path with a '/' is a template of yours"));
 }
 
 }  // namespace bertbench

@@ -7,6 +7,7 @@
 
 #include "harness/sweep/config/hosts.h"
 #include "harness/sweep/plan/template_call.h"
+#include "parsers/core/name_hint.h"
 #include "parsers/core/text.h"
 #include "parsers/core/trainer_options.h"
 
@@ -107,10 +108,7 @@ Result<const Launcher*> find_launcher(std::string_view wanted) {
     if (launcher->name == wanted) return launcher;
     names.emplace_back(launcher->name);
   }
-  const auto near = nearest_name(wanted, names);
-  return fail("launcher", fmt::format("unknown launcher '{}'", wanted),
-              near.empty() ? fmt::format("known: {}", fmt::join(names, ", "))
-                           : fmt::format("did you mean '{}'?", near));
+  return fail("launcher", fmt::format("unknown launcher '{}'", wanted), name_hint(wanted, names));
 }
 
 std::string shell_quote(std::string_view text) {

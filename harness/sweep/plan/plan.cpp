@@ -20,6 +20,7 @@
 #include "harness/sweep/plan/placement.h"
 #include "harness/sweep/plan/template_call.h"
 #include "harness/sweep/process/folder.h"
+#include "parsers/core/name_hint.h"
 #include "parsers/core/text.h"
 #include "parsers/core/trainer_options.h"
 #include "reports/stats/pairs.h"
@@ -336,10 +337,8 @@ Result<std::vector<bool>> select(const std::vector<PlannedCell>& cells,
     std::vector<std::string> names{"key"};
     for (const auto& [axis, value] : cells.front().point) names.push_back(axis);
     if (std::find(names.begin(), names.end(), name) == names.end()) {
-      const auto near = nearest_name(name, names);
       return fail("--only " + text, fmt::format("'{}' is no axis of this sweep", name),
-                  near.empty() ? fmt::format("axes: {}", fmt::join(names, ", "))
-                               : fmt::format("did you mean '{}'?", near));
+                  name_hint(name, names, "axes: "));
     }
     const auto value_of = [&](const PlannedCell& cell) {
       return name == "key" ? cell.key : cell.point.at(name);

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "parsers/core/text.h"
+#include "parsers/core/name_hint.h"
 #include "reports/studies/audit/columns.h"
 
 namespace bertbench::audit {
@@ -322,11 +322,8 @@ Result<Role> role_from_name(std::string_view text) {
   for (const RoleRow& row : roles()) {
     if (row.name == text) return row.role;
   }
-  const std::vector<std::string> names = role_names();
-  const std::string near = nearest_name(text, names);
   return fail(std::string(text), "no such role of a column",
-              near.empty() ? fmt::format("roles are {}", fmt::join(names, ", "))
-                           : fmt::format("did you mean {}?", near));
+              name_hint(text, role_names(), "roles are "));
 }
 
 bool is_count(Role role) {

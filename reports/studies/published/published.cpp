@@ -10,6 +10,7 @@
 #include <set>
 #include <span>
 
+#include "parsers/core/name_hint.h"
 #include "parsers/core/text.h"
 #include "parsers/core/whole_file.h"
 #include "reports/output/value_text.h"
@@ -266,12 +267,9 @@ Result<Published> published_values(const std::string& name, const std::string& w
   for (const EmbeddedPublished& file : kPublishedFiles) {
     if (name == file.name) return read_published(file.text, "configs/published/" + name + ".json");
   }
-  const std::vector<std::string> names = published_names();
-  const std::string near = nearest_name(name, names);
-  return fail(where, fmt::format("'{}' names no published values", name),
-              near.empty() ? fmt::format("use one of {}, or a file that ends in .json",
-                                         fmt::join(names, ", "))
-                           : fmt::format("did you mean {}?", near));
+  return fail(
+      where, fmt::format("'{}' names no published values", name),
+      name_hint(name, published_names(), "use one of ", ", or a file that ends in .json"));
 }
 
 namespace {

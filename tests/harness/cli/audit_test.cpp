@@ -96,7 +96,7 @@ TEST_F(AuditTest, LinesThatCannotBeReadAreNamedInTextAndJson) {
 TEST_F(AuditTest, WrongUsageNamesTheOption) {
   const std::string table = file("a.csv", "a,b\n1,2\n");
   EXPECT_THAT(run({"audit", table, "--column", "speedupp=b"}).err,
-              HasSubstr("did you mean speedup"));
+              HasSubstr("did you mean 'speedup'"));
   EXPECT_EQ(run({"audit", table, "--column", "b"}).status, 2);
   EXPECT_EQ(run({"audit", table, "--fact", "batch_size=-1"}).status, 2);
   EXPECT_EQ(run({"audit", table, "--format", "latex"}).status, 2);

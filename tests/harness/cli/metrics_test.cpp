@@ -113,7 +113,7 @@ TEST_F(MetricsTest, AnUnknownFormulaIsAWrongUsageWithTheNearest) {
     expect_one_error_line(ran);
     EXPECT_EQ(ran.err,
               "bertbench: --flops-formula: 'notebok' is no formula of FLOPs; did you mean "
-              "notebook?\n");
+              "'notebook'?\n");
   }
 }
 

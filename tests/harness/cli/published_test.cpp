@@ -207,7 +207,7 @@ TEST_F(PublishedTest, WrongNamesAndUsesAreStatusTwo) {
   const std::string result = store(results({{mxnet(1, 1), 150}}));
   const Ran near = run({"compare", result, "--published", "dlperf-mxnt"});
   EXPECT_EQ(near.status, 2);
-  EXPECT_THAT(near.err, HasSubstr("did you mean dlperf-mxnet?"));
+  EXPECT_THAT(near.err, HasSubstr("did you mean 'dlperf-mxnet'?"));
   EXPECT_THAT(run({"compare", result, "--published", "zzz"}).err,
               HasSubstr("use one of bing-bert"));
   const Ran both = run({"compare", result, result, "--published", "dlperf-mxnet"});

@@ -32,7 +32,7 @@ TEST_P(UsageTest, SaysWhatIsWrongAndWhatToDo) {
 }
 
 const Wrong kWrong[] = {
-    {{"extarct"}, "bertbench: extarct: unknown command; did you mean `extract`?"},
+    {{"extarct"}, "bertbench: extarct: unknown command; did you mean 'extract'?"},
     {{"frobnicate"}, "bertbench: frobnicate: unknown command; commands are " + command_names()},
     {{"--versoin"}, "bertbench: --versoin: unknown option; see `bertbench --help`"},
     {{"extract"},
@@ -46,7 +46,8 @@ const Wrong kWrong[] = {
     {{"extract", "x", "--frob=1"},
      "bertbench: extract: unknown option --frob; see `bertbench extract --help`"},
     {{"doctor", "--jsn"}, "bertbench: doctor: unknown option --jsn; did you mean --json?"},
-    {{"store", "lst", "--db", "x.db"}, "bertbench: store: 'lst' is no action; did you mean list?"},
+    {{"store", "lst", "--db", "x.db"},
+     "bertbench: store: 'lst' is no action; did you mean 'list'?"},
     {{"extract", "--window", "5:3", "x"},
      "bertbench: --window: '5:3' is no window; use A:B (drop A records, use up to the B-th; B > A "
      ">= 0), steps:A:B, last:N, auto or all"},
@@ -57,7 +58,7 @@ const Wrong kWrong[] = {
     {{"extract", "--threads", "-1", "x"},
      "bertbench: --threads: '-1' is not a whole number of at least 1; for example --threads 8"},
     {{"extract", "--estimator", "step_tme", "x"},
-     "bertbench: --estimator: 'step_tme' is not an estimator; did you mean step_time?"},
+     "bertbench: --estimator: 'step_tme' is not an estimator; did you mean 'step_time'?"},
     {{"extract", "--precision", "fp23", "x"},
      "bertbench: --precision: 'fp23' is no precision; use one of fp32, tf32, bf16, fp16, fp8, "
      "fp64, fp4, int8"},
@@ -80,7 +81,7 @@ const Wrong kWrong[] = {
     {{"sweep", "x.json"},
      "bertbench: sweep: --out DIR is required; name the run folder, or use --dry-run "
      "or --plan"},
-    {{"list", "modles"}, "bertbench: list: there is no list of 'modles'; did you mean models?"},
+    {{"list", "modles"}, "bertbench: list: there is no list of 'modles'; did you mean 'models'?"},
     {{"list", "models", "more"},
      "bertbench: list: 'more' is one argument too many; see `bertbench list --help`"},
     {{"check", "a"},

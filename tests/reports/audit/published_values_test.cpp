@@ -257,7 +257,7 @@ TEST(PublishedFiles, AnUnknownNameIsAnErrorWithTheNearest) {
   const auto wrong = published_values("dlperf-mxnt", "--published");
   ASSERT_FALSE(wrong);
   EXPECT_EQ(wrong.error().message(),
-            "--published: 'dlperf-mxnt' names no published values; did you mean dlperf-mxnet?");
+            "--published: 'dlperf-mxnt' names no published values; did you mean 'dlperf-mxnet'?");
 }
 
 TEST(PublishedFiles, AWrongFileIsAnErrorThatNamesThePlace) {
