@@ -68,7 +68,6 @@ class Console {
 
   [[nodiscard]] Progress& progress() { return *progress_; }
   [[nodiscard]] const Terminal& terminal() const { return terminal_; }
-  [[nodiscard]] std::ostream& out() { return out_; }
 
  private:
   void to_err(std::string_view line, std::size_t most_columns = std::string_view::npos);

@@ -1,17 +1,11 @@
 #include "harness/cli/output.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <ostream>
+#include <vector>
 
-#include "harness/cli/fd_stream.h"
 #include "harness/cli/options.h"
 #include "harness/cli/progress.h"
 #include "reports/output/markup.h"
@@ -81,45 +75,13 @@ Result<void> write_result(const CellSource& cells, const std::string& path, cons
   return write_report(**report, cells, {}, out);
 }
 
-void note_of_ending(Console& console, const std::string& path, std::string_view used) {
+Result<void> check_ending(const std::string& path) {
   const std::filesystem::path file(path);
-  if (!file.has_extension() || report_for_path(path) != nullptr) return;
-  std::string known;
-  for (const Report* report : all_reports()) {
-    known += fmt::format("{}{}", known.empty() ? "" : " ", report->extension);
-  }
-  console.note(fmt::format("{}: {} is the ending of no report, so {} is written; known are {}",
-                           path, file.extension().string(), used, known));
-}
-
-Result<void> write_large_file(const std::string& path,
-                              const std::function<Result<void>(std::ostream&)>& fill) {
-  std::error_code ignored;
-  const auto kind = std::filesystem::status(path, ignored).type();
-  const bool replace =
-      kind == std::filesystem::file_type::regular || kind == std::filesystem::file_type::not_found;
-  const std::string target = replace ? path + ".partial" : path;
-  const auto failed = [&](int reason) {
-    if (replace) ::unlink(target.c_str());
-    return fail(path, std::strerror(reason), "name a file that can be written, with enough space");
-  };
-  const int fd = ::open(target.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd < 0) return failed(errno);
-  int reason = 0;
-  Result<void> filled;
-  {
-    FdBuffer buffer(fd);
-    std::ostream out(&buffer);
-    filled = fill(out);
-    out.flush();
-    reason = buffer.error();
-  }
-  if (::close(fd) != 0 && reason == 0) reason = errno;
-  if (!filled && replace) ::unlink(target.c_str());
-  if (!filled) return filled;
-  if (reason != 0) return failed(reason);
-  if (replace && ::rename(target.c_str(), path.c_str()) != 0) return failed(errno);
-  return {};
+  if (!file.has_extension() || report_for_path(path) != nullptr) return {};
+  std::vector<std::string_view> known;
+  for (const Report* report : all_reports()) known.push_back(report->extension);
+  return fail("-o " + path, fmt::format("{} is the ending of no report", file.extension().string()),
+              fmt::format("use one of {}", fmt::join(known, " ")));
 }
 
 std::string json_text(const nlohmann::ordered_json& json) {

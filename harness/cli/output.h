@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <iosfwd>
 #include <string>
 #include <string_view>
 
@@ -47,14 +46,8 @@ ExitCode answer_in_pieces(
 [[nodiscard]] Result<std::string> result_text(const ResultSet& set, const std::string& path,
                                               const std::string& run_folder = {});
 
-/// Warns that the ending of the file named by -o is that of no report, and that it is written as
-/// `used`. A name without an ending is not warned of.
-void note_of_ending(Console& console, const std::string& path, std::string_view used = "JSON");
-
-/// Writes what `fill` writes into a file that may be large; a regular file appears when it is
-/// whole.
-[[nodiscard]] Result<void> write_large_file(const std::string& path,
-                                            const std::function<Result<void>(std::ostream&)>& fill);
+/// An error where the file named by -o has an ending, and it is that of no report.
+[[nodiscard]] Result<void> check_ending(const std::string& path);
 
 /// JSON as this program prints it: two blanks, bytes that are not UTF-8 replaced.
 [[nodiscard]] std::string json_text(const nlohmann::ordered_json& json);

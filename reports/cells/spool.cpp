@@ -39,15 +39,16 @@ bool Spool::read(std::uint64_t at, std::size_t size, std::string& out) const {
     out.assign(tail_, static_cast<std::size_t>(at - in_file_), size);
     return out.size() == size;
   }
-  out.resize(size);
-  for (std::size_t done = 0; done < size;) {
-    const ssize_t n = ::pread(::fileno(file_.get()), out.data() + done, size - done,
+  out.resize(static_cast<std::size_t>(std::min<std::uint64_t>(size, in_file_ - at)));
+  for (std::size_t done = 0; done < out.size();) {
+    const ssize_t n = ::pread(::fileno(file_.get()), out.data() + done, out.size() - done,
                               static_cast<off_t>(at + done));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return false;
     done += static_cast<std::size_t>(n);
   }
-  return true;
+  out.append(tail_, 0, size - out.size());
+  return out.size() == size;
 }
 
 }  // namespace bertbench

@@ -106,6 +106,9 @@ TEST(SpoolTest, PiecesAreReadBackFromMemoryAndFromTheFile) {
   ASSERT_TRUE(spool.read(c, 2, piece));
   EXPECT_EQ(piece, "XY");
   EXPECT_FALSE(spool.read(c, 3, piece));
+  ASSERT_TRUE(spool.read(a + 3, 7, piece)) << "from the file and from memory";
+  EXPECT_EQ(piece, "456abcd");
+  EXPECT_FALSE(spool.read(a, 17, piece));
 }
 
 TEST(SpoolTest, WithoutATemporaryFolderAllStaysInMemory) {
@@ -217,6 +220,20 @@ TEST(LongTableTest, RowsAreReadBackAcrossBlocks) {
   std::string printed;
   table.print({}, {}, [&](std::string_view text) { printed += text; });
   EXPECT_EQ(printed, expected);
+}
+
+TEST(LongTableTest, RowsThatMemoryDoesNotHoldArePrintedToTheLast) {
+  LongTable table({{"cell"}});
+  constexpr int kRows = 5000;  // of 1 KiB: more than a Spool keeps in memory
+  for (int i = 0; i < kRows; ++i) table.add({std::string(1024, 'c') + std::to_string(i)});
+  int rows = -1;  // without the head, which is one text
+  std::string last;
+  table.print({"cell"}, {}, [&](std::string_view text) {
+    ++rows;
+    last = text;
+  });
+  EXPECT_EQ(rows, kRows);
+  EXPECT_THAT(last, testing::EndsWith("c4999\n"));
 }
 
 TEST(WriteFile, AnErrorHalfWayLeavesTheOldFile) {

@@ -2,18 +2,17 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <ostream>
 #include <string>
 
 #include "harness/cli/command.h"
 #include "harness/cli/console.h"
 #include "harness/cli/opened_run.h"
 #include "harness/cli/options.h"
-#include "harness/cli/output.h"
 #include "parsers/described/described_format.h"
 #include "parsers/generic/induced_format.h"
 #include "parsers/input/input.h"
 #include "parsers/reader/second_look.h"
+#include "reports/output/render.h"
 
 namespace bertbench::command_describe {
 namespace {
@@ -37,10 +36,7 @@ ExitCode run(const Options& options, Console& console) {
     console.print(text);
     return ExitCode::good;
   }
-  const auto written = write_large_file(options.output, [&](std::ostream& out) -> Result<void> {
-    out << text;
-    return {};
-  });
+  const auto written = write_file_atomically(options.output, text);
   return written ? ExitCode::good : console.error(written.error());
 }
 

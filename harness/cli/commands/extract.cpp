@@ -3,15 +3,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
-#include <ostream>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -30,9 +27,9 @@
 #include "parsers/core/each_fact.h"
 #include "parsers/core/error.h"
 #include "parsers/core/facts.h"
+#include "parsers/core/name_hint.h"
 #include "parsers/core/parallel.h"
 #include "parsers/core/run_log.h"
-#include "parsers/core/name_hint.h"
 #include "parsers/core/text.h"
 #include "parsers/core/window_rule.h"
 #include "parsers/described/described_format.h"
@@ -54,6 +51,7 @@
 #include "reports/model/result_set.h"
 #include "reports/output/dlperf.h"
 #include "reports/output/iterations.h"
+#include "reports/output/render.h"
 #include "reports/stats/flops.h"
 
 namespace bertbench::command_extract {
@@ -238,27 +236,29 @@ std::vector<std::vector<std::size_t>> RestartJoiner::join(MeasuredLogs& logs,
 
 /// Columns log,trial,step,time_s,seconds,sequences_per_second,loss,rank_spread; a value that the
 /// log does not give is empty. The number of a trial is known only when all logs are grouped, so
-/// rows wait in a temporary file until then; memory does not grow with the logs.
+/// rows are put aside until then; memory does not grow with the logs.
 class IterationsCsv {
  public:
   /// `given`: facts of the command line, which may turn iterations into sequences.
-  explicit IterationsCsv(Facts given);
+  explicit IterationsCsv(Facts given) : given_(std::move(given)) {}
 
-  [[nodiscard]] Result<void> add(const RunLog& log);
+  void add(const RunLog& log);
   /// The runs, by the order in which they were added, became one trial of the first one's path.
   void join(const std::vector<std::size_t>& runs);
-  /// All rows with the trial numbers of `set`, to a stream.
-  [[nodiscard]] Result<void> write(const ResultSet& set, std::ostream& out);
+  /// All rows with the trial numbers of `set`.
+  [[nodiscard]] Result<void> write(const ResultSet& set, const TextSink& out) const;
 
  private:
+  static constexpr std::size_t kAtOnce = 1 << 16;  ///< bytes that are put aside, or read back
+
   struct Run {
     std::string path;
     WorkKind kind;
-    std::size_t bytes;
-    std::optional<std::size_t> part_of;  ///< the run whose trial it is, if not its own
+    std::size_t bytes = 0;
+    std::optional<std::size_t> part_of{};  ///< the run whose trial it is, if not its own
   };
   Facts given_;
-  FileHandle rows_;
+  Spool rows_;  ///< of one run after the other
   std::vector<Run> runs_;
 };
 
@@ -270,49 +270,34 @@ std::optional<std::int64_t> sequences_of(const RunLog& log, const Facts& given) 
   return sequences_per_iteration(facts, log.iteration_unit);
 }
 
-Error spool_error() {
-  return {"--iterations", fmt::format("no temporary file: {}", std::strerror(errno)),
-          "free some space in the temporary folder or set TMPDIR"};
-}
-
-IterationsCsv::IterationsCsv(Facts given)
-    : given_(std::move(given)), rows_(open_temporary_file()) {}
-
-Result<void> IterationsCsv::add(const RunLog& log) {
-  if (!rows_) return tl::unexpected(spool_error());
+void IterationsCsv::add(const RunLog& log) {
   const auto sequences = sequences_of(log, given_);
+  Run& run = runs_.emplace_back(Run{log.path, log.kind});
   std::string text;
-  std::size_t bytes = 0;
-  const auto spool = [&] {
-    bytes += text.size();
-    const bool written = std::fwrite(text.data(), 1, text.size(), rows_.get()) == text.size();
+  const auto put_aside = [&] {
+    rows_.add(text);
+    run.bytes += text.size();
     text.clear();
-    return written;
   };
   for (const Record& record : log.records) {
     append_iteration(text, record, sequences, log.rate_unit);
-    if (text.size() > (1U << 16U) && !spool()) return tl::unexpected(spool_error());
+    if (text.size() > kAtOnce) put_aside();
   }
-  if (!spool()) return tl::unexpected(spool_error());
-  runs_.push_back({log.path, log.kind, bytes, std::nullopt});
-  return {};
+  put_aside();
 }
 
 void IterationsCsv::join(const std::vector<std::size_t>& runs) {
   for (std::size_t i = 1; i < runs.size(); ++i) runs_[runs[i]].part_of = runs.front();
 }
 
-Result<void> IterationsCsv::write(const ResultSet& set, std::ostream& out) {
+Result<void> IterationsCsv::write(const ResultSet& set, const TextSink& out) const {
   // Runs of one file are distinguished by their order, which grouping keeps.
   std::map<std::pair<std::string, WorkKind>, std::vector<int>> trials;
   for (const Cell& cell : set.cells) {
     for (const Trial& trial : cell.trials) trials[{trial.log, cell.kind}].push_back(trial.trial);
   }
   std::map<std::pair<std::string, WorkKind>, std::size_t> used;
-  out << kIterationsHeader;
-  if (!rows_) return tl::unexpected(spool_error());
-  if (std::fflush(rows_.get()) != 0) return tl::unexpected(spool_error());
-  std::rewind(rows_.get());
+  out(kIterationsHeader);
   std::vector<std::string> number_of;  // of each run's trial
   for (const Run& run : runs_) {
     number_of.emplace_back();
@@ -322,19 +307,23 @@ Result<void> IterationsCsv::write(const ResultSet& set, std::ostream& out) {
     const std::size_t which = used[id]++;
     if (which < numbers.size()) number_of.back() = std::to_string(numbers[which]);
   }
-  std::string line;
+  std::string block, text;
+  std::uint64_t at = 0;
   for (std::size_t i = 0; i < runs_.size(); ++i) {
-    const Run& run = runs_[i];
-    const std::string prefix = iterations_prefix(run.path, number_of[run.part_of.value_or(i)]);
-    std::size_t left = run.bytes;
-    while (left > 0) {
-      line.clear();
-      for (int c = 0; left > 0 && c != '\n'; --left) {
-        c = std::getc(rows_.get());
-        if (c == EOF) return tl::unexpected(spool_error());
-        line += static_cast<char>(c);
+    const std::string prefix =
+        iterations_prefix(runs_[i].path, number_of[runs_[i].part_of.value_or(i)]);
+    bool line_begins = true;
+    for (std::size_t left = runs_[i].bytes; left > 0; left -= block.size(), at += block.size()) {
+      if (!rows_.read(at, std::min(left, kAtOnce), block)) {
+        return fail("--iterations", "rows that were put aside cannot be read", "set TMPDIR");
       }
-      out << prefix << line;
+      text.clear();
+      for (const char c : block) {
+        if (line_begins) text += prefix;
+        text += c;
+        line_begins = c == '\n';
+      }
+      out(text);
     }
   }
   return {};
@@ -378,7 +367,7 @@ Result<void> check_options(const Options& options, const DescribedFormat* user_f
     return fail("--iterations", "two machine forms cannot share stdout",
                 "give one of them a file name");
   }
-  if (options.shard_text.empty()) return {};
+  if (options.shard_text.empty()) return check_ending(options.output.path);
   if (!options.iterations.empty()) {
     return fail("--shard", "cannot be joined with --iterations, as merging numbers the trials",
                 "write the iterations of the logs that matter in a run of its own");
@@ -556,7 +545,7 @@ class Extraction {
     } else {
       read(inputs.logs);
     }
-    if (spool_error_) return console_.error(*spool_error_);
+
     const std::size_t logs = inputs.logs.size();
     inputs = {};  // of very many logs the names alone take room
     if (part_) return write_part(logs);
@@ -585,7 +574,7 @@ class Extraction {
       console_.note(
           fmt::format("{} files below folders could not be used", tally_.failed_below_folders));
     }
-    note_of_ending(console_, options_.output.path);
+
     ExitCode status = ExitCode::good;
     if (options_.strict && tally_.failed > 0) status = ExitCode::regression;
     if (interrupted) status = ExitCode::interrupted;
@@ -711,8 +700,7 @@ class Extraction {
         const std::size_t number = builder_.add(std::move(log.measured));
         if (joins_) joiner_.hold(number, std::move(log.span), run, input.ranks);
       }
-      if (!iterations_ || spool_error_) continue;
-      if (const auto added = iterations_->add(*log.log); !added) spool_error_ = added.error();
+      if (iterations_) iterations_->add(*log.log);
     }
   }
 
@@ -733,9 +721,11 @@ class Extraction {
 
   Result<void> write_iterations(const ResultSet& set) {
     if (!iterations_) return {};
-    if (options_.iterations == "-") return iterations_->write(set, console_.out());
-    return write_large_file(options_.iterations,
-                            [&](std::ostream& out) { return iterations_->write(set, out); });
+    if (options_.iterations == "-") {
+      return iterations_->write(set, [&](std::string_view text) { console_.print(text); });
+    }
+    return write_file_atomically(options_.iterations,
+                                 [&](const TextSink& out) { return iterations_->write(set, out); });
   }
 
   const Options& options_;
@@ -746,7 +736,7 @@ class Extraction {
   bool joins_ = false;
   ReadOptions read_;
   std::optional<IterationsCsv> iterations_;
-  std::optional<Error> spool_error_;
+
   std::optional<Shard> part_;
   Tally tally_;
 };

@@ -20,6 +20,9 @@ struct Options {
 };
 
 ExitCode run(const Options& options, Console& console) {
+  if (const auto good = check_ending(options.output.path); !good) {
+    return console.error(good.error());
+  }
   std::vector<NamedShard> shards;
   for (const std::string& path : options.parts) {
     auto results = read_results(path, Parts::taken);
@@ -37,7 +40,7 @@ ExitCode run(const Options& options, Console& console) {
         {"merge", "no shard holds a log that was recognised", "the shards' own messages show why"},
         ExitCode::nothing_read);
   }
-  note_of_ending(console, options.output.path);
+
   return answer(
       console, options.output, ExitCode::good,
       [&](const std::string& path) { return result_text(*merged, path); },

@@ -55,8 +55,10 @@ Result<ResultSet> read_all(const std::vector<std::string>& paths, Console& conso
 Result<std::vector<const Report*>> choose(const Options& options) {
   if (options.json) return find_reports("json");
   if (!options.to.empty()) return find_reports(options.to);
-  if (!options.path.empty() && options.path != "-") {
-    if (const Report* report = report_for_path(options.path)) return std::vector{report};
+  if (const Report* report = report_for_path(options.path)) return std::vector{report};
+  std::error_code unknown;  // a folder may have a dot in its name
+  if (!fs::is_directory(options.path, unknown)) {
+    if (const auto good = check_ending(options.path); !good) return tl::unexpected(good.error());
   }
   return find_reports(options.path == "-" ? "json" : "markdown");
 }
@@ -108,10 +110,7 @@ Result<void> write(const Options& options, const std::vector<std::string>& resul
 ExitCode run(const Options& options, Console& console) {
   const auto reports = choose(options);
   if (!reports) return console.error(reports.error());
-  std::error_code unknown;  // a folder may have a dot in its name
-  if (options.to.empty() && !options.json && !fs::is_directory(options.path, unknown)) {
-    note_of_ending(console, options.path, "Markdown");
-  }
+
   std::vector<OpenedRun> runs;
   std::vector<std::string> results;
   for (const std::string& path : options.results) {

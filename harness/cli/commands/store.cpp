@@ -119,7 +119,7 @@ ExitCode show(const Options& options, const Store& store, Console& console) {
   if (!results) return console.error(results.error(), ExitCode::nothing_read);
   OutputOptions output = options.output;
   if (options.action == "export" && output.path.empty()) output.json = true;
-  note_of_ending(console, output.path);
+  if (const auto good = check_ending(output.path); !good) return console.error(good.error());
   return answer(
       console, output, ExitCode::good,
       [&](const std::string& path) { return result_text(*results, path); },
@@ -196,9 +196,8 @@ ExitCode trend(const Options& options, const Store& store, Console& console) {
 
 ExitCode run(const Options& options, Console& console) {
   if (std::ranges::find(kActions, options.action) == kActions.end()) {
-    return console.error(
-        {"store", "'" + options.action + "' is no action",
-         name_hint(options.action, {kActions.begin(), kActions.end()}, "use ")});
+    return console.error({"store", "'" + options.action + "' is no action",
+                          name_hint(options.action, {kActions.begin(), kActions.end()}, "use ")});
   }
   const bool takes_operands = options.action != "list" && options.action != "trend";
   if (takes_operands == options.operands.empty()) {

@@ -286,6 +286,9 @@ std::string settled_text(const SweepOutcome& outcome) {
 }
 
 ExitCode launch(const Options& options, const Plan& plan, Console& console) {
+  if (const auto good = check_ending(options.output.path); !good) {
+    return console.error(good.error());
+  }
   SweepView view(console);
   SweepOptions how;
   how.out = options.out;
@@ -294,7 +297,7 @@ ExitCode launch(const Options& options, const Plan& plan, Console& console) {
   const auto outcome = run_sweep(plan, how, view);
   console.progress().stop();
   if (!outcome) return console.error(outcome.error());
-  note_of_ending(console, options.output.path);
+
   const ExitCode status = answer(
       console, options.output, static_cast<ExitCode>(outcome->exit_status),
       [&](const std::string& path) { return result_text(outcome->result, path, options.out); },

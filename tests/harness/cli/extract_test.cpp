@@ -89,9 +89,9 @@ TEST_F(ExtractTest, AFileGetsTheMachineFormAndStdoutKeepsTheTable) {
   EXPECT_EQ(both.out, read_file(path("r.json")));
   EXPECT_THAT(both.err, Not(HasSubstr("ending")));
   const Ran other = run({"extract", log, "-o", path("r.xlsx")});
-  EXPECT_EQ(other.status, 0);
-  EXPECT_THAT(other.err, HasSubstr(".xlsx is the ending of no report, so JSON is written; known"));
-  EXPECT_EQ(read_file(path("r.xlsx")), both.out);
+  EXPECT_EQ(other.status, 2);
+  EXPECT_THAT(other.err, HasSubstr(".xlsx is the ending of no report; use one of .json .csv"));
+  EXPECT_EQ(other.out, "");
 }
 
 TEST_F(ExtractTest, TrialsOfOneDlperfFolderAreOneCell) {

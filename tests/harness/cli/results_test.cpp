@@ -349,8 +349,9 @@ TEST_F(ResultsTest, ReportWritesOneFormOrSeveral) {
   EXPECT_EQ(run({"report", a, "--json"}).out, read_file(a));
   EXPECT_EQ(run({"report", a, "-o", path("r.csv")}).status, 0);
   EXPECT_THAT(read_file(path("r.csv")), testing::StartsWith("key,"));
-  EXPECT_THAT(run({"report", a, "-o", path("r.pdf")}).err,
-              HasSubstr(".pdf is the ending of no report, so Markdown is written"));
+  const Ran other = run({"report", a, "-o", path("r.pdf")});
+  EXPECT_EQ(other.status, 2);
+  EXPECT_THAT(other.err, HasSubstr(".pdf is the ending of no report; use one of .json .csv"));
   EXPECT_EQ(run({"report", a, "--to", "json,csv,markdown", "-o", path("all")}).status, 0);
   for (const char* name : {"all/report.json", "all/report.csv", "all/report.md"}) {
     EXPECT_GT(read_file(path(name)).size(), 100U) << name;
