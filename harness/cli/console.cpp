@@ -18,25 +18,10 @@
 namespace bertbench {
 namespace {
 
-std::string_view code_of(Style style) {
-  switch (style) {
-    case Style::plain:
-      return "";
-    case Style::bold:
-      return "1";
-    case Style::red:
-      return "31";
-    case Style::green:
-      return "32";
-    case Style::yellow:
-      return "33";
-  }
-  return "";
-}
-
 std::string paint(bool on, Style style, std::string_view text) {
+  constexpr std::string_view kCodes[] = {"", "1", "31", "32", "33"};  // SGR, in the order of Style
   if (!on || style == Style::plain || text.empty()) return std::string(text);
-  return fmt::format("\x1b[{}m{}\x1b[0m", code_of(style), text);
+  return fmt::format("\x1b[{}m{}\x1b[0m", kCodes[static_cast<std::size_t>(style)], text);
 }
 
 constexpr std::size_t kColumnsOfANote = 100;  // also into a file: longer lines are hard to read

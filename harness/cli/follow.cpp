@@ -27,17 +27,6 @@ constexpr auto kPlainInterval = std::chrono::seconds(10);
 constexpr double kDeletedGrace = 3;  ///< s; a rotation may leave no file for a moment
 constexpr std::size_t kMostOfOneLog = std::size_t{64} << 20;  ///< bytes before the next log's turn
 
-std::string_view unit_text(RateUnit unit) {
-  switch (unit) {
-    case RateUnit::sequences_per_second:
-      return "sequences/s";
-    case RateUnit::tokens_per_second:
-      return "tokens/s";
-    default:
-      return "iterations/s";
-  }
-}
-
 std::string window_text(const LiveView& view, const WindowRule& rule) {
   const auto part = [](std::int64_t done, std::int64_t all) {
     const std::int64_t shown = std::clamp<std::int64_t>(done, 0, all);
@@ -256,7 +245,8 @@ std::string live_text(const LiveView& view, const FollowOptions& options) {
     rate *= static_cast<double>(*sequences);
     unit = RateUnit::sequences_per_second;
   }
-  if (!std::isnan(rate)) text += fmt::format(", {} {}", rate_text(rate), unit_text(unit));
+  if (unit == RateUnit::unknown) unit = RateUnit::iterations_per_second;
+  if (!std::isnan(rate)) text += fmt::format(", {} {}", rate_text(rate), name(unit));
   if (!std::isnan(view.last_loss)) text += fmt::format(", loss {}", rate_text(view.last_loss));
   text += ", " + window_text(view, options.read.window);
   if (view.trouble) {

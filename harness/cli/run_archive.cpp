@@ -24,6 +24,7 @@
 #include "parsers/core/sha256.h"
 #include "parsers/core/text.h"
 #include "parsers/input/input.h"
+#include "reports/output/render.h"
 
 namespace bertbench {
 namespace {
@@ -69,44 +70,47 @@ std::string header(std::string_view name, std::uint64_t size, std::int64_t time_
   return out;
 }
 
-/// Compresses what is added into a file.
-class ZstdFile {
+/// Compresses what is added.
+class ZstdText {
  public:
-  explicit ZstdFile(int fd) : fd_(fd), context_(ZSTD_createCCtx(), ZSTD_freeCCtx) {
+  explicit ZstdText(const TextSink& out) : out_(out), context_(ZSTD_createCCtx(), ZSTD_freeCCtx) {
     ZSTD_CCtx_setParameter(context_.get(), ZSTD_c_checksumFlag, 1);
   }
-  bool add(std::string_view bytes) { return take(bytes, ZSTD_e_continue); }
-  bool finish() { return take({}, ZSTD_e_end) && fsync(fd_) == 0; }
+  void add(std::string_view bytes) { take(bytes, ZSTD_e_continue); }
+  /// False where something could not be compressed.
+  [[nodiscard]] bool finish() {
+    take({}, ZSTD_e_end);
+    return good_;
+  }
 
  private:
-  bool take(std::string_view bytes, ZSTD_EndDirective how) {
+  void take(std::string_view bytes, ZSTD_EndDirective how) {
     ZSTD_inBuffer in{bytes.data(), bytes.size(), 0};
-    for (std::size_t left = 1; left != 0 || in.pos < in.size;) {
+    for (std::size_t left = 1; good_ && (left != 0 || in.pos < in.size);) {
       ZSTD_outBuffer out{block_.data(), block_.size(), 0};
       left = ZSTD_compressStream2(context_.get(), &out, &in, how);
-      if (ZSTD_isError(left) || !write_all(fd_, {block_.data(), out.pos})) return false;
-      if (how == ZSTD_e_continue && in.pos == in.size) return true;
+      good_ = ZSTD_isError(left) == 0;
+      out_({block_.data(), out.pos});
+      if (how == ZSTD_e_continue && in.pos == in.size) return;
     }
-    return true;
   }
-  int fd_;
+  const TextSink& out_;
   std::unique_ptr<ZSTD_CCtx, decltype(&ZSTD_freeCCtx)> context_;
   std::array<char, 1 << 17> block_;
+  bool good_ = true;
 };
 
-bool pad(ZstdFile& out, std::uint64_t size) {
-  return out.add(std::string((kBlock - size % kBlock) % kBlock, '\0'));
+void pad(ZstdText& out, std::uint64_t size) {
+  out.add(std::string((kBlock - size % kBlock) % kBlock, '\0'));
 }
 
-bool add_header(ZstdFile& out, const std::string& name, std::uint64_t size, std::int64_t time_s) {
+void add_header(ZstdText& out, const std::string& name, std::uint64_t size, std::int64_t time_s) {
   if (name.size() > kNameField) {
     const std::string whole = name + '\0';
-    if (!out.add(header("././@LongLink", whole.size(), 0, 'L') + whole) ||
-        !pad(out, whole.size())) {
-      return false;
-    }
+    out.add(header("././@LongLink", whole.size(), 0, 'L') + whole);
+    pad(out, whole.size());
   }
-  return out.add(header(name, size, time_s, '0'));
+  out.add(header(name, size, time_s, '0'));
 }
 
 /// Files below the folder by their names from it, in order.
@@ -140,7 +144,7 @@ bool is_phase_checkpoint(const fs::path& name) {
 }
 
 /// One file, its line for the checksums, or an error.
-Result<std::string> add_file(ZstdFile& out, const std::string& top, const fs::path& folder,
+Result<std::string> add_file(ZstdText& out, const std::string& top, const fs::path& folder,
                              const std::string& name, ArchiveContents& contents) {
   const auto path = (folder / name).string();
   const Closed file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
@@ -154,10 +158,7 @@ Result<std::string> add_file(ZstdFile& out, const std::string& top, const fs::pa
   }
   const auto size = static_cast<std::uint64_t>(info.st_size);
   if (size > kLargest) return fail(path, "is larger than a tar file can hold", "compress it first");
-  const auto unwritten = [&] {
-    return tl::unexpected(file_error("the archive", "cannot be written", errno));
-  };
-  if (!add_header(out, top + "/" + name, size, info.st_mtime)) return unwritten();
+  add_header(out, top + "/" + name, size, info.st_mtime);
   Sha256 sum;
   std::array<char, 1 << 16> block;
   for (std::uint64_t at = 0; at < size;) {
@@ -167,10 +168,10 @@ Result<std::string> add_file(ZstdFile& out, const std::string& top, const fs::pa
     if (got <= 0) return fail(path, "became shorter while it was read", "try again");
     const std::string_view bytes(block.data(), static_cast<std::size_t>(got));
     sum.add(bytes);
-    if (!out.add(bytes)) return unwritten();
+    out.add(bytes);
     at += bytes.size();
   }
-  if (!pad(out, size)) return unwritten();
+  pad(out, size);
   ++contents.files;
   contents.bytes += size;
   return fmt::format("{}  {}\n", sum.hex(), name);
@@ -289,13 +290,9 @@ Result<ArchiveContents> write_archive(const std::string& folder, const std::stri
   if (flock(journal.fd, LOCK_SH | LOCK_NB) < 0) {
     return fail(folder, "a sweep is running in it", "wait for it, or stop it");
   }
-  const auto temporary = fmt::format("{}.{}.tmp", path, getpid());
   ArchiveContents contents;
-  const auto fill = [&]() -> Result<void> {
-    const Closed file(
-        open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
-    if (file.fd < 0) return tl::unexpected(file_error(path, "cannot be written", errno));
-    ZstdFile out(file.fd);
+  const auto written = write_file_atomically(path, [&](const TextSink& sink) -> Result<void> {
+    ZstdText out(sink);
     std::string sums;
     for (const auto& name : files_below(root)) {
       if (is_phase_checkpoint(name)) {
@@ -306,20 +303,14 @@ Result<ArchiveContents> write_archive(const std::string& folder, const std::stri
       if (!line) return tl::unexpected(line.error());
       sums += *line;
     }
-    const bool good = add_header(out, top + "/" + kChecksums, sums.size(), 0) && out.add(sums) &&
-                      pad(out, sums.size()) && out.add(std::string(2 * kBlock, '\0')) &&
-                      out.finish();
-    if (!good) return tl::unexpected(file_error(path, "cannot be written", errno));
+    add_header(out, top + "/" + kChecksums, sums.size(), 0);
+    out.add(sums);
+    pad(out, sums.size());
+    out.add(std::string(2 * kBlock, '\0'));
+    if (!out.finish()) return fail(path, "cannot be compressed", "see the machine's free memory");
     return {};
-  };
-  auto done = fill();
-  if (done && rename(temporary.c_str(), path.c_str()) < 0) {
-    done = tl::unexpected(file_error(path, "cannot be written", errno));
-  }
-  if (!done) {
-    unlink(temporary.c_str());
-    return tl::unexpected(done.error());
-  }
+  });
+  if (!written) return tl::unexpected(written.error());
   return contents;
 }
 

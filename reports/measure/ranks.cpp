@@ -52,28 +52,11 @@ std::size_t training_records(std::span<const RunLog> runs) {
 
 /// How much an outcome explains of the end of the job. A rank that is ended because another one
 /// failed, or whose log has no end, explains less than that other one.
-int weight(Status status) {
-  switch (status) {
-    case Status::out_of_memory:
-      return 8;
-    case Status::error:
-      return 7;
-    case Status::nan:
-      return 6;
-    case Status::timeout:
-      return 5;
-    case Status::killed:
-      return 4;
-    case Status::stalled:
-      return 3;
-    case Status::completed:
-      return 2;
-    case Status::truncated:
-      return 1;
-    case Status::no_data:
-      break;
-  }
-  return 0;
+std::ptrdiff_t weight(Status status) {
+  constexpr Status kFromLeast[] = {Status::no_data, Status::truncated, Status::completed,
+                                   Status::stalled, Status::killed,    Status::timeout,
+                                   Status::nan,     Status::error,     Status::out_of_memory};
+  return std::ranges::find(kFromLeast, status) - kFromLeast;
 }
 
 }  // namespace

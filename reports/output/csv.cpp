@@ -39,6 +39,11 @@ std::string field(const Json& value) {
   }
 }
 
+std::vector<std::string> columns_of(std::string_view header) {
+  const auto names = split(header, ',');
+  return {names.begin(), names.end()};
+}
+
 void flatten(const Json& value, const std::string& name, Json& out) {
   if (value.is_object()) {
     for (const auto& [key, inner] : value.items()) {
@@ -115,19 +120,16 @@ std::string csv_document(const std::vector<std::string>& first, const std::vecto
 }
 
 const std::vector<std::string>& csv_cell_facts() {
-  static const std::vector<std::string> kFacts = {"key",
-                                                  "kind",
-                                                  "model",
-                                                  "framework",
-                                                  "precision",
-                                                  "sequence_length",
-                                                  "nodes",
-                                                  "gpus_per_node",
-                                                  "world_size",
-                                                  "micro_batch_size",
-                                                  "gradient_accumulation_steps",
-                                                  "global_batch_size"};
+  static const std::vector<std::string> kFacts = columns_of(
+      "key,kind,model,framework,precision,sequence_length,nodes,gpus_per_node,world_size,"
+      "micro_batch_size,gradient_accumulation_steps,global_batch_size");
   return kFacts;
+}
+
+std::vector<std::string> csv_columns(std::string_view others) {
+  std::vector<std::string> out = csv_cell_facts();
+  for (std::string& name : columns_of(others)) out.push_back(std::move(name));
+  return out;
 }
 
 nlohmann::ordered_json csv_identity(const nlohmann::ordered_json& cell) {

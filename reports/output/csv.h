@@ -42,6 +42,9 @@ class CsvTable {
 /// The columns that identify the cell of a row; every CSV report begins with them.
 [[nodiscard]] const std::vector<std::string>& csv_cell_facts();
 
+/// Those and `others`, which are separated by commas as in a header.
+[[nodiscard]] std::vector<std::string> csv_columns(std::string_view others);
+
 /// A cell of the JSON without its trials, and of its identity only the further axes.
 [[nodiscard]] nlohmann::ordered_json csv_identity(const nlohmann::ordered_json& cell);
 

@@ -62,19 +62,19 @@ std::string verdict_words(const CellVerdict& cell) {
   return verdict_text(cell) + (cell.cleared() ? " (rerun)" : "");
 }
 
-std::string counts_of(const GateReport& report) {
+std::string rate_of_pair(const std::optional<double>& rate) {
+  return rate ? number_text(*rate) : "-";
+}
+
+}  // namespace
+
+std::string counts_text(const GateReport& report) {
   std::map<std::string, int> count;
   for (const CellVerdict& cell : report.cells) ++count[verdict_text(cell)];
   std::string text = counted(report.compared, "cell") + " compared";
   for (const auto& [verdict, n] : count) text += fmt::format(", {} {}", n, verdict);
   return text;
 }
-
-std::string rate_of_pair(const std::optional<double>& rate) {
-  return rate ? number_text(*rate) : "-";
-}
-
-}  // namespace
 
 std::string gate_junit(const GateReport& report, const GateOptions& options,
                        const std::string& name_of_gate) {
@@ -165,7 +165,7 @@ std::string gate_markdown(const GateReport& report, const std::string& name_of_g
                         : report.exit_status == 3 ? "inconclusive"
                                                   : "not comparable";
   std::string out = "### " + markdown_text(name_of_gate.empty() ? "bertbench" : name_of_gate) +
-                    ": " + outcome + "\n\n" + counts_of(report) + "\n";
+                    ": " + outcome + "\n\n" + counts_text(report) + "\n";
   Table table{{{"verdict"}, {"cell"}, {"change", true}, {"n", true}, {"reason"}}, {}};
   for (const CellVerdict& cell : report.cells) {
     if (cell.verdict == Verdict::pass && !cell.cleared()) continue;

@@ -22,6 +22,9 @@ namespace bertbench {
 /// Markdown for $GITHUB_STEP_SUMMARY: the outcome, then a table of the cells that did not pass.
 [[nodiscard]] std::string gate_markdown(const GateReport& report, const std::string& name);
 
+/// "3 cells compared, 2 pass, 1 regression".
+[[nodiscard]] std::string counts_text(const GateReport& report);
+
 /// How a pair's change is shown, and whose verdict the row has.
 enum class PairsAs {
   changes,  ///< "-5.0 %"; the cell's, of speed, memory, loss and parts

@@ -242,48 +242,17 @@ void LongTable::print(const std::vector<std::string>& keep, const TextTableOptio
 }
 
 std::string markdown_text(std::string_view text) {
+  // Backslash escapes do not work for '|' inside code spans and differ between renderers: character
+  // references are the same everywhere.
+  constexpr std::string_view kReferenced = "|`\\*[]!~#@";
   std::string out;
   for (const char c : escape_for_terminal(text)) {
-    switch (c) {
-      case '&':
-      case '<':
-      case '>':
-        out += markup_reference(c);
-        break;
-      // Backslash escapes do not work for '|' inside code spans and differ between renderers:
-      // character references are the same everywhere.
-      case '|':
-        out += "&#124;";
-        break;
-      case '`':
-        out += "&#96;";
-        break;
-      case '\\':
-        out += "&#92;";
-        break;
-      case '*':
-        out += "&#42;";
-        break;
-      case '[':
-        out += "&#91;";
-        break;
-      case ']':
-        out += "&#93;";
-        break;
-      case '!':
-        out += "&#33;";
-        break;
-      case '~':
-        out += "&#126;";
-        break;
-      case '#':
-        out += "&#35;";
-        break;
-      case '@':
-        out += "&#64;";
-        break;
-      default:
-        out += c;
+    if (const std::string_view reference = markup_reference(c); !reference.empty()) {
+      out += reference;
+    } else if (kReferenced.find(c) != kReferenced.npos) {
+      out += "&#" + std::to_string(static_cast<int>(c)) + ";";
+    } else {
+      out += c;
     }
   }
   // "_" and ":" matter only at word edges and in links: names such as bert_b32 stay readable.

@@ -54,19 +54,13 @@ std::vector<audit::NamedFlops> flops_of(const std::string& model, double length,
 Result<AuditOptions> audit_options(const Options& options) {
   AuditOptions out;
   out.flops = &flops_of;
-  using Format = audit::TableFormat;
-  if (options.format == "markdown")
-    out.format = Format::markdown;
-  else if (options.format == "html")
-    out.format = Format::html;
-  else if (options.format == "csv")
-    out.format = Format::csv;
-  else if (options.format == "text")
-    out.format = Format::text;
-  else if (options.format != "auto") {
+  constexpr std::string_view kFormats[] = {"auto", "markdown", "html", "csv", "text"};
+  const auto* const format = std::ranges::find(kFormats, options.format);
+  if (format == std::end(kFormats)) {
     return fail("--format", fmt::format("'{}' is no format of tables", options.format),
                 "give auto, markdown, html, csv or text");
   }
+  out.format = static_cast<audit::TableFormat>(format - kFormats);  // in the order of the names
   const auto pair = [](const std::string& option,
                        const std::string& text) -> Result<std::pair<audit::Role, std::string>> {
     const auto equals = text.find('=');

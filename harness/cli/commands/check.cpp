@@ -10,7 +10,6 @@
 #include <functional>
 #include <future>
 #include <limits>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -37,6 +36,7 @@
 #include "reports/gate/paired.h"
 #include "reports/gate/verdicts.h"
 #include "reports/gate/waivers.h"
+#include "reports/model/json_put.h"
 #include "reports/model/result_io.h"
 #include "reports/output/gate_reports.h"
 #include "reports/output/render.h"
@@ -292,15 +292,21 @@ struct Options {
   OutputOptions output;
 };
 
+void put_reason(const Notice& reason, ordered_json& out) {
+  out["reason"] = text_of(reason);
+  out["reason_code"] = name(reason.code);
+}
+
 void put_other_verdicts(const CellVerdict& cell, ordered_json& row) {
   row["speed"] = {{"verdict", name(cell.speed)}};
   if (cell.outcomes) {
     const OutcomeVerdict& outcomes = *cell.outcomes;
-    row["outcomes"] = {
-        {"verdict", name(outcomes.verdict)},        {"failed_new", outcomes.failed_now},
-        {"trials_new", outcomes.trials_now},        {"failed_base", outcomes.failed_base},
-        {"trials_base", outcomes.trials_base},      {"reason", text_of(outcomes.reason)},
-        {"reason_code", name(outcomes.reason.code)}};
+    ordered_json& out = row["outcomes"] = {{"verdict", name(outcomes.verdict)},
+                                           {"failed_new", outcomes.failed_now},
+                                           {"trials_new", outcomes.trials_now},
+                                           {"failed_base", outcomes.failed_base},
+                                           {"trials_base", outcomes.trials_base}};
+    put_reason(outcomes.reason, out);
   }
   if (cell.memory) {
     const MemoryVerdict& memory = *cell.memory;
@@ -311,44 +317,32 @@ void put_other_verdicts(const CellVerdict& cell, ordered_json& row) {
       out["peak_bytes_base"] = memory.reference;
       out["source"] = memory.source;
     }
-    out["reason"] = text_of(memory.reason);
-    out["reason_code"] = name(memory.reason.code);
+    put_reason(memory.reason, out);
   }
   for (const PartVerdict& part : cell.parts) {
-    row["parts"][part.part] = {{"verdict", name(part.verdict)},
-                               {"change", part.change},
-                               {"p50_new", part.now},
-                               {"p50_base", part.reference},
-                               {"p", part.p},
-                               {"p_adjusted", part.p_adjusted},
-                               {"tolerance", part.tolerance},
-                               {"n_new", part.n_new},
-                               {"n_base", part.n_base},
-                               {"reason", text_of(part.reason)},
-                               {"reason_code", name(part.reason.code)}};
+    ordered_json& out = row["parts"][part.part] = {
+        {"verdict", name(part.verdict)}, {"change", part.change}, {"p50_new", part.now},
+        {"p50_base", part.reference},    {"p", part.p},           {"p_adjusted", part.p_adjusted},
+        {"tolerance", part.tolerance},   {"n_new", part.n_new},   {"n_base", part.n_base}};
+    put_reason(part.reason, out);
   }
   if (!cell.loss) return;
   const LossVerdict& loss = *cell.loss;
   ordered_json& out = row["loss"] = {{"verdict", name(loss.verdict)}};
-  if (loss.step) out["step"] = *loss.step;
-  if (loss.now) out["loss_new"] = *loss.now;
-  if (loss.before) out["loss_base"] = *loss.before;
+  put(out, "step", loss.step);
+  put(out, "loss_new", loss.now);
+  put(out, "loss_base", loss.before);
   out["steps_compared"] = loss.steps_compared;
   if (loss.tolerance > 0) out["tolerance"] = loss.tolerance;
-  out["reason"] = text_of(loss.reason);
-  out["reason_code"] = name(loss.reason.code);
+  put_reason(loss.reason, out);
 }
 
 ordered_json to_json(const Options& options, const GateReport& report) {
   ordered_json rows = ordered_json::array();
   for (const CellVerdict& cell : report.cells) {
     ordered_json row{{"key", cell.key}, {"kind", name(cell.kind)}, {"verdict", name(cell.verdict)}};
-    if (cell.change) row["change"] = *cell.change;
-    if (cell.interval.coverage > 0) {
-      row["interval"] = {{"low", cell.interval.low},
-                         {"high", cell.interval.high},
-                         {"coverage", cell.interval.coverage}};
-    }
+    put(row, "change", cell.change);
+    if (cell.interval.coverage > 0) put(row, "interval", cell.interval);
     if (!cell.variant.empty()) {
       row["variant"] = cell.variant;
       row["pairs_left_out"] = cell.pairs_left_out;
@@ -359,16 +353,16 @@ ordered_json to_json(const Options& options, const GateReport& report) {
     row["n_new"] = cell.n_new;
     row["n_base"] = cell.n_base;
     row["tolerance"] = cell.tolerance;
-    if (cell.median_new) row["median_new"] = *cell.median_new;
-    if (cell.reference) row["reference"] = *cell.reference;
+    put(row, "median_new", cell.median_new);
+    put(row, "reference", cell.reference);
     if (cell.median_new || cell.reference) row["unit"] = cell.unit;
     row["reason"] = reason_text(cell);
     row["reason_code"] = name(cell.reasons.front().code);
     put_other_verdicts(cell, row);
     if (cell.rerun) {
       ordered_json& rerun = row["rerun"] = {{"verdict", name(cell.rerun->verdict)}};
-      if (cell.rerun->change) rerun["change"] = *cell.rerun->change;
-      if (cell.rerun->median_new) rerun["median_new"] = *cell.rerun->median_new;
+      put(rerun, "change", cell.rerun->change);
+      put(rerun, "median_new", cell.rerun->median_new);
       rerun["p_adjusted"] = cell.rerun->p_adjusted;
       rerun["n_new"] = cell.rerun->n_new;
       const RerunNodes& nodes = cell.rerun->nodes;
@@ -416,15 +410,6 @@ Style style_of(const CellVerdict& cell) {
       return Style::plain;
   }
   return Style::plain;
-}
-
-void print_summary(Console& console, const GateReport& report) {
-  std::map<std::string, int> count;
-  for (const CellVerdict& cell : report.cells) ++count[verdict_text(cell)];
-  std::string text;
-  for (const auto& [verdict, n] : count) text += fmt::format(", {} {}", n, verdict);
-  console.print(fmt::format("\n{} compared{}: exit status {}\n", counted(report.compared, "cell"),
-                            text, report.exit_status));
 }
 
 // The reason; where trials are too few, without the cell's own numbers, so that such cells group.
@@ -642,7 +627,7 @@ void print(Console& console, const Options& options, const GateReport& report) {
   }
   print_reasons(console, report);
   print_cautions(console, report, options.gate);
-  print_summary(console, report);
+  console.print(fmt::format("\n{}: exit status {}\n", counts_text(report), report.exit_status));
 }
 
 // What CI systems read: a JUnit file, annotations, the page of the job.

@@ -17,6 +17,7 @@
 #include "harness/cli/output.h"
 #include "parsers/core/text.h"
 #include "reports/gate/comparison.h"
+#include "reports/model/json_put.h"
 #include "reports/model/result_io.h"
 #include "reports/output/comparison_table.h"
 #include "reports/output/render.h"
@@ -35,10 +36,6 @@ struct Options {
   OutputOptions output;
 };
 
-void put(ordered_json& json, const char* key, const std::optional<double>& value) {
-  if (value) json[key] = *value;
-}
-
 ordered_json to_json(const Options& options, const std::vector<CellComparison>& cells) {
   ordered_json rows = ordered_json::array();
   for (const CellComparison& cell : cells) {
@@ -52,11 +49,7 @@ ordered_json to_json(const Options& options, const std::vector<CellComparison>& 
     put(row, "cv_a", cell.cv_a);
     put(row, "cv_b", cell.cv_b);
     put(row, "change", cell.change);
-    if (cell.interval) {
-      row["interval"] = {{"low", cell.interval->low},
-                         {"high", cell.interval->high},
-                         {"coverage", cell.interval->coverage}};
-    }
+    put(row, "interval", cell.interval);
     put(row, "p", cell.p);
     put(row, "p_adjusted", cell.p_adjusted);
     row["significant"] = cell.significant;
@@ -126,12 +119,6 @@ void print(Console& console, const Options& options, const std::vector<CellCompa
   print_notes(console, cells);
 }
 
-ordered_json names(const std::vector<std::string>& list) {
-  ordered_json out = ordered_json::array();
-  for (const std::string& name : list) out.push_back(name);
-  return out;
-}
-
 ordered_json to_json(const Options& options, const Published& page,
                      const PublishedComparison& found) {
   ordered_json software = ordered_json::object();
@@ -148,11 +135,7 @@ ordered_json to_json(const Options& options, const Published& page,
     put(row, "ours", each.ours);
     row["n"] = each.n;
     put(row, "ratio", each.ratio);
-    if (each.interval) {
-      row["interval"] = {{"low", each.interval->low},
-                         {"high", each.interval->high},
-                         {"coverage", each.interval->coverage}};
-    }
+    put(row, "interval", each.interval);
     const auto both = [&](const char* key, const std::optional<double>& published,
                           const std::optional<double>& ours) {
       if (!published && !ours) return;
@@ -173,14 +156,14 @@ ordered_json to_json(const Options& options, const Published& page,
                         {"ratio", value.ratio()}});
     }
     row["values"] = std::move(values);
-    row["unknown_to_page"] = names(each.unknown_to_page);
-    row["unknown_to_us"] = names(each.unknown_to_us);
+    row["unknown_to_page"] = each.unknown_to_page;
+    row["unknown_to_us"] = each.unknown_to_us;
     ordered_json differs = ordered_json::array();
     for (const StatedDifference& one : each.differences) {
       differs.push_back({{"fact", one.fact}, {"published", one.published}, {"ours", one.ours}});
     }
     row["differences"] = std::move(differs);
-    row["doubts"] = names(each.row.doubts);
+    row["doubts"] = each.row.doubts;
     rows.push_back(std::move(row));
   }
   ordered_json unmatched = ordered_json::array();
@@ -208,60 +191,41 @@ std::string pair_text(const std::optional<double>& ours, const std::optional<dou
   return fmt::format("{} ({})", ours ? text(*ours) : "-", published ? text(*published) : "-");
 }
 
-/// A remark once, with the cells that it is about.
-class Remarked {
- public:
-  void add(std::string text, const std::string& key) {
-    for (auto& [known, keys] : all_) {
-      if (known != text) continue;
-      if (keys.empty() || keys.back() != key) keys.push_back(key);
-      return;
-    }
-    all_.push_back({std::move(text), {key}});
-  }
-  /// `cells`: how many there are; what holds for all of them names none.
-  void print(Console& console, std::size_t cells) const {
-    for (const auto& [text, keys] : all_) {
-      const std::string who =
-          keys.size() == cells ? std::string() : named_cells({keys.begin(), keys.end()}) + ": ";
-      console.print(escape_for_terminal(who + text) + "\n");
-    }
-  }
-
- private:
-  std::vector<std::pair<std::string, std::vector<std::string>>> all_;
-};
-
+/// Each remark once, with the cells that it is about; one that holds for all of them names none.
 void print_remarks(Console& console, const Published& page, const PublishedComparison& found) {
-  Remarked remarks;
-  std::set<std::string> keys;
+  std::vector<std::pair<std::string, std::string_view>> remarks;  // and the cell's key
+  std::set<std::string_view> cells;
   for (const ComparedRow& row : found.rows) {
-    keys.insert(row.key);
+    cells.insert(row.key);
+    const auto add = [&](std::string text) { remarks.emplace_back(std::move(text), row.key); };
     for (const StatedDifference& one : row.differences) {
-      remarks.add(
-          fmt::format("unlike {}: published on {}, ours on {}", one.fact,
+      add(fmt::format("unlike {}: published on {}, ours on {}", one.fact,
                       one.published.empty() ? "one that the page does not name" : one.published,
-                      one.ours.empty() ? "one that the result does not name" : one.ours),
-          row.key);
+                      one.ours.empty() ? "one that the result does not name" : one.ours));
     }
-    if (row.emulated) remarks.add(std::string(kEmulatedNote), row.key);
-    if (row.simulated) remarks.add(std::string(kSimulatedNote), row.key);
+    if (row.emulated) add(std::string(kEmulatedNote));
+    if (row.simulated) add(std::string(kSimulatedNote));
     if (!row.unknown_to_page.empty()) {
-      remarks.add(fmt::format("the page does not state {}", fmt::join(row.unknown_to_page, ", ")),
-                  row.key);
+      add(fmt::format("the page does not state {}", fmt::join(row.unknown_to_page, ", ")));
     }
     if (!row.unknown_to_us.empty()) {
-      remarks.add(fmt::format("the result does not state {}", fmt::join(row.unknown_to_us, ", ")),
-                  row.key);
+      add(fmt::format("the result does not state {}", fmt::join(row.unknown_to_us, ", ")));
     }
     for (const std::string& doubt : row.row.doubts) {
       const std::string line =
           row.row.line > 0 ? fmt::format("line {}", row.row.line) : page.tables[row.table].title;
-      remarks.add(fmt::format("doubt of the page's {}: {}", line, doubt), row.key);
+      add(fmt::format("doubt of the page's {}: {}", line, doubt));
     }
   }
   console.print("\n");
-  remarks.print(console, keys.size());
+  for (const auto& group : in_groups(remarks, [](const auto& remark) { return remark.first; })) {
+    std::vector<std::string_view> keys;
+    for (const auto* remark : group) {
+      if (keys.empty() || keys.back() != remark->second) keys.push_back(remark->second);
+    }
+    const std::string who = keys.size() == cells.size() ? "" : named_cells(keys) + ": ";
+    console.print(escape_for_terminal(who + group.front()->first) + "\n");
+  }
 }
 
 void print(Console& console, const Options& options, const Published& page,

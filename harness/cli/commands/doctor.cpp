@@ -31,15 +31,8 @@ struct Options {
 };
 
 Style style_of(Severity severity) {
-  switch (severity) {
-    case Severity::ok:
-      return Style::green;
-    case Severity::info:
-      return Style::plain;
-    case Severity::warning:
-      return Style::yellow;
-  }
-  return Style::plain;
+  if (severity == Severity::ok) return Style::green;
+  return severity == Severity::warning ? Style::yellow : Style::plain;
 }
 
 nlohmann::ordered_json to_json(const std::vector<DoctorFinding>& findings) {

@@ -14,6 +14,7 @@
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
 #include "parsers/core/text.h"
+#include "reports/model/json_put.h"
 #include "reports/model/result_io.h"
 #include "reports/output/table.h"
 
@@ -45,17 +46,14 @@ ordered_json to_json(const std::vector<PredictedGroup>& groups) {
                     {"mean_error", model.mean_error},
                     {"max_error", model.max_error},
                     {"left_out_error", model.left_out_error}};
-    if (group.fit->held_out_error) row["model"]["held_out_error"] = *group.fit->held_out_error;
+    put(row["model"], "held_out_error", group.fit->held_out_error);
     row["predicted"] = ordered_json::array();
     for (const PredictedCell& cell : group.cells) {
       ordered_json one{{"key", cell.identity.key()},
                        {"world_size", cell.topology.world_size()},
-                       {"sequences_per_second", cell.sequences_per_second},
-                       {"interval",
-                        {{"low", cell.interval.low},
-                         {"high", cell.interval.high},
-                         {"coverage", cell.interval.coverage}}}};
-      if (cell.scaling_efficiency) one["scaling_efficiency"] = *cell.scaling_efficiency;
+                       {"sequences_per_second", cell.sequences_per_second}};
+      put(one, "interval", cell.interval);
+      put(one, "scaling_efficiency", cell.scaling_efficiency);
       one["measured_too"] = cell.measured;
       row["predicted"].push_back(std::move(one));
     }

@@ -107,6 +107,16 @@ std::string gpu_list(std::int64_t gpus) {
   return fmt::format("{}", fmt::join(out, ","));
 }
 
+/// What `by_value` has for the cell's value of the axis, else for any ("*"); null without either.
+template <class Values>
+const typename Values::mapped_type* value_in(const Values& by_value, const std::string& axis,
+                                             const PlannedCell& cell) {
+  const auto value = cell.point.find(axis);
+  auto it = value == cell.point.end() ? by_value.end() : by_value.find(value->second);
+  if (it == by_value.end()) it = by_value.find("*");
+  return it == by_value.end() ? nullptr : &it->second;
+}
+
 /// What the placeholders of a trial stand for.
 struct Placeholders {
   Texts texts;
@@ -176,18 +186,16 @@ Result<Placeholders> placeholders(const Plan& plan, const PlannedTrial& trial,
   const auto base = base_texts(plan, trial, place, ranks_per_machine);
   out.texts = base;
   for (const auto& [name, definition] : plan.workload.define) {
-    const auto value = cell.point.find(definition.axis);
-    auto it =
-        value != cell.point.end() ? definition.values.find(value->second) : definition.values.end();
-    if (it == definition.values.end()) it = definition.values.find("*");
-    if (it == definition.values.end()) {
+    const auto* const found = value_in(definition.values, definition.axis, cell);
+    if (found == nullptr) {
+      const auto value = cell.point.find(definition.axis);
       out.without[name] =
           value == cell.point.end()
               ? fmt::format("needs the axis '{}'", definition.axis)
               : fmt::format("has no value for {} = '{}'", definition.axis, value->second);
       continue;
     }
-    auto json = Json::parse(it->second);
+    auto json = Json::parse(*found);
     if (json.is_string()) {
       auto text = fill(json.get<std::string>(), base, plan.workload.label());
       if (!text) return tl::unexpected(text.error());
@@ -207,6 +215,16 @@ Result<std::string> fill(const std::string& text, const Placeholders& values, co
                 "leave such cells out of the grid, or add the value to 'define'");
   }
   return fill(text, values.texts, plan.workload.label());
+}
+
+Result<std::vector<std::string>> fill(std::vector<std::string> words, const Placeholders& values,
+                                      const Plan& plan) {
+  for (auto& word : words) {
+    auto text = fill(word, values, plan);
+    if (!text) return tl::unexpected(text.error());
+    word = std::move(*text);
+  }
+  return words;
 }
 
 /// The JSON with its strings filled. A string that is one placeholder becomes its value: a number,
@@ -291,12 +309,11 @@ Result<std::vector<std::string>> raw_words(const Workload& workload, const Plann
   for (const auto& [axis, by_value] : workload.values) {
     const auto it = cell.point.find(axis);
     if (it == cell.point.end()) continue;
-    auto word = by_value.find(it->second);
-    if (word == by_value.end()) word = by_value.find("*");
-    if (word == by_value.end()) {
+    const auto* const its = value_in(by_value, axis, cell);
+    if (its == nullptr) {
       return fail(workload.label(), fmt::format("has no word for {} = '{}'", axis, it->second));
     }
-    add(word->second);
+    add(*its);
   }
   return words;
 }
@@ -307,12 +324,8 @@ Result<std::vector<std::string>> given_words(const Plan& plan, const PlannedTria
   const auto values = placeholders(plan, trial, place, ranks_per_machine);
   if (!values) return tl::unexpected(values.error());
   auto words = raw_words(plan.workload, plan.cells[trial.cell]);
+  if (words) words = fill(std::move(*words), *values, plan);
   if (!words) return words;
-  for (auto& word : *words) {
-    auto text = fill(word, *values, plan);
-    if (!text) return tl::unexpected(text.error());
-    word = std::move(*text);
-  }
   const auto& cell = plan.cells[trial.cell];
   if (!cell.trainer.empty()) words->front() = cell.trainer;
   words->insert(words->end(), cell.args.begin(), cell.args.end());
@@ -416,13 +429,7 @@ Result<std::vector<std::string>> hook_words(const Plan& plan, const PlannedTrial
                                             const std::vector<std::string>& words) {
   const auto values = placeholders(plan, trial, place, 1);
   if (!values) return tl::unexpected(values.error());
-  std::vector<std::string> out;
-  for (const auto& word : words) {
-    auto text = fill(word, *values, plan);
-    if (!text) return tl::unexpected(text.error());
-    out.push_back(std::move(*text));
-  }
-  return out;
+  return fill(words, *values, plan);
 }
 
 Result<void> check_words(const Plan& plan) {
@@ -487,16 +494,13 @@ std::vector<std::string> template_command(const SweepConfig& config, const Workl
     if (std::ranges::any_of(out, names_it)) out.push_back(fmt::format("{}: {}", name, file.text));
   }
   for (const auto& [name, definition] : workload.define) {
-    const auto it = cell.point.find(definition.axis);
-    auto value =
-        it != cell.point.end() ? definition.values.find(it->second) : definition.values.end();
-    if (value == definition.values.end()) value = definition.values.find("*");
-    if (value == definition.values.end()) continue;
+    const auto* const value = value_in(definition.values, definition.axis, cell);
+    if (value == nullptr) continue;
     const auto names_it = [&](const std::string& text) {
       return text.find("{" + name + "}") != std::string::npos;
     };
     if (std::ranges::any_of(out, names_it)) {
-      out.push_back(fmt::format("{{{}}}: {}", name, value->second));
+      out.push_back(fmt::format("{{{}}}: {}", name, *value));
     }
   }
   return out;

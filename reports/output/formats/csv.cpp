@@ -31,47 +31,16 @@ nlohmann::ordered_json row_of(const CellSource& cells, std::size_t i) {
 }
 
 void write(const CellSource& cells, const ReportOptions&, const TextSink& out) {
-  std::vector<std::string> first = csv_cell_facts();
-  for (const char* column : {"throughput_unit",
-                             "throughput_n",
-                             "throughput_mean",
-                             "throughput_median",
-                             "throughput_stddev",
-                             "throughput_cv",
-                             "throughput_median_interval_low",
-                             "throughput_median_interval_high",
-                             "throughput_median_interval_coverage",
-                             "throughput_mean_interval_low",
-                             "throughput_mean_interval_high",
-                             "throughput_mean_interval_coverage",
-                             "sequences_per_second_per_gpu",
-                             "speedup_value",
-                             "speedup_base",
-                             "scaling_efficiency",
-                             "scaling",
-                             "precision_speedup_value",
-                             "precision_speedup_base",
-                             "time_to_train_s",
-                             "time_to_train_speedup_value",
-                             "time_to_train_speedup_base",
-                             "power_w",
-                             "energy_per_sequence_j",
-                             "memory_peak_bytes",
-                             "memory_capacity_bytes",
-                             "memory_source",
-                             "tflops_per_gpu",
-                             "mfu",
-                             "hfu",
-                             "flops_formula",
-                             "peak",
-                             "emulated",
-                             "simulated",
-                             "failures",
-                             "log",
-                             "warnings"}) {
-    first.emplace_back(column);
-  }
-  CsvTable table(std::move(first));
+  CsvTable table(csv_columns(
+      "throughput_unit,throughput_n,throughput_mean,throughput_median,throughput_stddev,"
+      "throughput_cv,throughput_median_interval_low,throughput_median_interval_high,"
+      "throughput_median_interval_coverage,throughput_mean_interval_low,"
+      "throughput_mean_interval_high,throughput_mean_interval_coverage,"
+      "sequences_per_second_per_gpu,speedup_value,speedup_base,scaling_efficiency,scaling,"
+      "precision_speedup_value,precision_speedup_base,time_to_train_s,"
+      "time_to_train_speedup_value,time_to_train_speedup_base,power_w,energy_per_sequence_j,"
+      "memory_peak_bytes,memory_capacity_bytes,memory_source,tflops_per_gpu,mfu,hfu,"
+      "flops_formula,peak,emulated,simulated,failures,log,warnings"));
   for (std::size_t i = 0; i < cells.size(); ++i) table.add_keys(row_of(cells, i));
   out(table.header());
   for (std::size_t i = 0; i < cells.size(); ++i) out(table.line(row_of(cells, i)));

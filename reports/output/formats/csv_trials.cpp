@@ -28,14 +28,10 @@ void each_row(const CellSource& cells,
 }
 
 void write(const CellSource& cells, const ReportOptions&, const TextSink& out) {
-  std::vector<std::string> first = csv_cell_facts();
-  for (const char* column :
-       {"trial", "attempt", "log", "format", "outcome_status", "outcome_step", "outcome_line",
-        "outcome_detail", "iterations_seen", "iterations_dropped", "iterations_used", "window_rule",
-        "window_chosen_by", "window_covered", "sequences_per_second", "estimator", "loss_first",
-        "loss_last", "simulated"})
-    first.emplace_back(column);
-  CsvTable table(std::move(first));
+  CsvTable table(csv_columns(
+      "trial,attempt,log,format,outcome_status,outcome_step,outcome_line,outcome_detail,"
+      "iterations_seen,iterations_dropped,iterations_used,window_rule,window_chosen_by,"
+      "window_covered,sequences_per_second,estimator,loss_first,loss_last,simulated"));
   each_row(cells, [&](const nlohmann::ordered_json& row) { table.add_keys(row); });
   out(table.header());
   each_row(cells, [&](const nlohmann::ordered_json& row) { out(table.line(row)); });
