@@ -12,7 +12,7 @@
 namespace bertbench {
 
 /// Value of the axis micro_batch_size that asks for the largest batch that fits
-/// (harness/sweep/execute/batch_search.h).
+/// (harness/sweep/execute/runner.h).
 inline constexpr std::string_view kLargestBatch = "max";
 
 /// Axis of strong scaling: sequences of the whole job per optimizer step (scaling.h).

@@ -4,7 +4,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 
 #include "harness/sweep/plan/plan.h"
@@ -75,8 +77,25 @@ struct SweepOutcome {
 Result<SweepOutcome> run_sweep(const Plan& plan, const SweepOptions& options,
                                SweepObserver& observer);
 
-/// run_sweep of a plan in which no batch is left to be searched.
-Result<SweepOutcome> run_planned(const Plan& plan, const SweepOptions& options,
-                                 SweepObserver& observer);
+// How run_sweep finds the largest micro batch that fits.
+
+enum class Fit { fits, out_of_memory, failed };
+
+struct Probe {
+  Fit fit = Fit::failed;
+  std::string detail;  ///< of what does not fit
+};
+
+struct LargestBatch {
+  std::int64_t fits = 0;                 ///< 0: not even 1
+  std::optional<std::int64_t> does_not;  ///< the smallest tried that is out of memory
+  std::string why;                       ///< its detail, or why the search ended early
+  int probes = 0;
+};
+
+/// Bisection on `probe`. A probe that fails otherwise ends the search at what was known to fit.
+/// `most` is where doubling stops. Errors of `probe` are passed on.
+[[nodiscard]] Result<LargestBatch> search_batch(
+    const std::function<Result<Probe>(std::int64_t)>& probe, std::int64_t most = 1 << 16);
 
 }  // namespace bertbench

@@ -1,5 +1,4 @@
 // The largest batch that fits: bisection, its memory, the rows of what does not fit.
-#include "harness/sweep/execute/batch_search.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -8,6 +7,7 @@
 #include <set>
 
 #include "harness/sweep/execute/adaptive.h"
+#include "harness/sweep/execute/runner.h"
 #include "tests/harness/sweep/support.h"
 
 namespace bertbench::test {
