@@ -9,11 +9,6 @@
 #include <vector>
 
 #include "parsers/assemble/run_builder.h"
-#include "parsers/core/name_hint.h"
-#include "parsers/described/described_format.h"
-#include "parsers/formats/format.h"
-#include "parsers/generic/induced_format.h"
-#include "parsers/reader/log_reader.h"
 
 namespace bertbench {
 namespace {
@@ -124,19 +119,6 @@ void copy_official_end(const RunBuilder& from, RunBuilder& to) {
       if (!run->stated_outcome) run->stated_outcome = official->stated_outcome;
     }
   }
-}
-
-Result<void> check_format_name(const std::string& name, const DescribedFormat* user_format) {
-  const bool is_known =
-      name == "auto" || name == kGenericName ||
-      (user_format != nullptr && user_format->name() == name) ||
-      std::ranges::any_of(all_formats(), [&](const Format* f) { return f->name == name; });
-  if (is_known) return {};
-  std::vector<std::string> known;
-  for (const Format* format : all_formats()) known.emplace_back(format->name);
-  if (user_format != nullptr) known.emplace_back(user_format->name());
-  return fail("--format", "'" + name + "' is no format",
-              name_hint(name, known, "use one of: auto, generic, "));
 }
 
 }  // namespace bertbench

@@ -18,6 +18,7 @@
 #include "parsers/assemble/assembler.h"
 #include "parsers/assemble/record_store.h"
 #include "parsers/assemble/run_builder.h"
+#include "parsers/core/name_hint.h"
 #include "parsers/core/text.h"
 #include "parsers/described/described_format.h"
 #include "parsers/formats/format.h"
@@ -827,6 +828,14 @@ Result<std::vector<RunLog>> read_log(const std::string& path, const ReadOptions&
       run.notices.push_back(make_notice(NoticeCode::input_damaged, 0, *problem));
   }
   return runs;
+}
+
+Result<void> check_format_name(const std::string& name, const DescribedFormat* user_format) {
+  std::vector<std::string> known{"auto", std::string(kGenericName)};
+  for (const Format* format : all_formats()) known.emplace_back(format->name);
+  if (user_format != nullptr) known.emplace_back(user_format->name());
+  if (std::ranges::find(known, name) != known.end()) return {};
+  return fail("--format", "'" + name + "' is no format", name_hint(name, known, "use one of: "));
 }
 
 }  // namespace bertbench
