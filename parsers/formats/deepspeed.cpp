@@ -351,7 +351,7 @@ struct Deepspeed {
   Progress newest;                  ///< of bing_bert's lines
   std::int64_t progress_step = -1;  ///< of those that are a run of their own
   std::int64_t batch = 0;           ///< sequences a step, 0 = not known, -1 = they differ
-  bool stopped = false;             ///< it has said that it did the steps it was asked for
+  bool stopped = false;             ///< it has printed that it did the steps it was asked for
   std::int64_t stopped_at = 0;      ///< their number, 0 = unknown
   std::int64_t skipped = 0, skipped_line = 0, counted = 0;
   std::set<std::int64_t> overflows;

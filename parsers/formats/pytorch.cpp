@@ -258,7 +258,7 @@ struct Pytorch {
                               .from_zero = true};
 
   bool started = false;
-  bool fold_ended = false;                       ///< a Kaggle script said so of the run
+  bool fold_ended = false;                       ///< as a Kaggle script printed of the run
   std::int64_t epoch = 0, total = 0, index = 0;  ///< of the newest line; batches of its epoch
   std::int64_t offset = 0;                       ///< 1 where the first batch of an epoch is batch 0
   std::int64_t done = 0;                         ///< batches of the epoch

@@ -29,7 +29,7 @@ class LogTail {
     bytes,      ///< `out` has some; there may be more
     rotated,    ///< the path names another file now: what follows is from its beginning
     truncated,  ///< the file was cut: what follows is from its beginning
-    deleted,    ///< the path names no file any more; said once, and it may come back
+    deleted,    ///< the path names no file any more; reported once, and it may come back
     ended       ///< stdin was closed; nothing follows
   };
   /// Up to 1 MiB of new bytes replace what `out` holds (of UTF-16, half a character is none yet).

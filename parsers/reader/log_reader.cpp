@@ -556,7 +556,7 @@ struct LogReader::State final : CandidateSink {
 
   ReadOptions options;
   std::string path;
-  const std::string only;  ///< the format whose runs are shown; empty = the one that says most
+  const std::string only;  ///< the format whose runs are shown; empty = that of the best evidence
   std::shared_ptr<const AnchorTables> tables;
   LineFeed feed;
   RecordBudget budget;  ///< outlives the formats' runs

@@ -23,7 +23,7 @@ struct MeasuredLog {
   WorkKind kind = WorkKind::training;
   Trial trial;
   bool numbered = false;  ///< the trial's number is known, not to be given by the builder
-  std::string tree;       ///< "": the tree says nothing; else what logs of one cell share
+  std::string tree;       ///< "": the tree shows nothing; else what logs of one cell share
   std::optional<std::int64_t> world_size, global_batch_size;  ///< as the log states them
   std::string gpu;
 };

@@ -8,7 +8,7 @@
 namespace bertbench {
 
 /// One line: log,trial,step,time_s,seconds,sequences_per_second,loss,rank_spread. NaN where the
-/// file says nothing.
+/// file leaves it out.
 struct IterationRow {
   double step, time_s, seconds, sequences_per_second, loss, rank_spread;
 };

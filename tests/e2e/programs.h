@@ -98,7 +98,7 @@ class Folder {
   fs::path path_;
 };
 
-/// Waits until `done` or until `limit`; returns what `done` says last.
+/// Waits until `done` or until `limit`; returns the last answer of `done`.
 inline bool wait_until(const std::function<bool()>& done, std::chrono::seconds limit) {
   const auto end = std::chrono::steady_clock::now() + limit;
   while (!done()) {

@@ -190,7 +190,7 @@ void note_start(const std::string& file, const std::string& rank, const std::str
   if (fd >= 0 && write(fd, line.data(), line.size()) > 0) close(fd);
 }
 
-/// FAKE, or "ok" where FAKE_ONCE says that another start has misbehaved.
+/// FAKE, or "ok" where FAKE_ONCE shows that another start has misbehaved.
 std::string mode_of_this_start(bool mine) {
   const std::string mode = env("FAKE", "ok");
   const auto once = env("FAKE_ONCE", "");

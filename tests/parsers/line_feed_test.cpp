@@ -59,7 +59,7 @@ std::vector<Got> feed(std::vector<std::string_view> blocks) {
   return out.lines;
 }
 
-/// Wants the lines after one that holds "step", up to one that says "enough".
+/// Wants the lines after one that holds "step", up to one that holds "enough".
 class Table final : public CandidateSink {
  public:
   void candidate(const Candidate& line) override {

@@ -32,7 +32,7 @@ TEST(OverflowRules, CountTheStepsNotTheRanksThatSpeakOfThem) {
   EXPECT_EQ(rules.steps(0, 100, 4), 3);
   EXPECT_EQ(rules.steps(5, 9, 4), 1);
   EXPECT_FALSE(rules.steps(0, 100, std::nullopt));  // 12 of one rank, or of how many?
-  EXPECT_FALSE(rules.steps(0, 100, 8));             // some ranks did not speak
+  EXPECT_FALSE(rules.steps(0, 100, 8));             // some ranks have no line
   EXPECT_FALSE(rules.steps(13, 100, 4));
 }
 

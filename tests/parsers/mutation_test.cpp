@@ -88,7 +88,7 @@ std::int64_t line_at(const std::string& text, std::size_t at) {
 bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
 /// The records of lines before `line` are the same. The newest of them are still open to what
-/// follows: the lines of the other ranks, a loss on a line of its own. Nothing is said of a run
+/// follows: the lines of the other ranks, a loss on a line of its own. Nothing is checked of a run
 /// that the damaged log does not show: which of several bars is training is known at the end only,
 /// and with another log after (`mixed`) it may be that one's bar of the same name.
 void expect_same_before(const Log& log, const std::vector<RunLog>& damaged, std::int64_t line,

@@ -1,4 +1,4 @@
-// Results whose cells are made one at a time: they say what a result in memory says.
+// Results whose cells are made one at a time: their reports are those of a result in memory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>

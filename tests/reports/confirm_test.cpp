@@ -1,4 +1,4 @@
-// The second half of the gate: what a rerun clears, and that every output says so.
+// The second half of the gate: what a rerun clears, and that every output shows it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

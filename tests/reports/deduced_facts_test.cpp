@@ -9,7 +9,7 @@ constexpr auto kLog = FactSource::log;
 
 using Count = Fact<std::int64_t> Facts::*;
 
-/// What a log said.
+/// What a log stated.
 Facts logged(std::initializer_list<std::pair<Count, std::int64_t>> counts) {
   Facts facts;
   for (const auto& [count, value] : counts) (facts.*count).set(value, kLog);

@@ -52,7 +52,7 @@ TEST(GoodputTest, CountsEachStepOnceAndNamesWhereTheRestWent) {
   auto second = job_of(1170, 80, 130);
   delay(first, 50, 20);   // before the line of step 51, an evaluation
   delay(first, 70, 8);    // step 71, a checkpoint
-  delay(second, 20, 40);  // step 101: nothing says why
+  delay(second, 20, 40);  // step 101: no line gives the reason
   first.log.marks = {{MarkKind::evaluation, 51}, {MarkKind::checkpoint, 71}};
   second.wall.begin = 1000 + 138 + 60, *second.wall.end += 28, *second.wall.first_step += 28;
   auto third = job_of(*second.wall.end + 20, 130, 150);

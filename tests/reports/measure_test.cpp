@@ -314,7 +314,7 @@ TEST(MeasureTrial, SkippedUpdatesAreCountedAndTold) {
   EXPECT_THAT(notices(trial), HasSubstr("3 optimizer steps skipped after fp16 overflows"));
 }
 
-// A clock that begins with the first record says nothing of the 1000 steps before it.
+// A clock that begins with the first record holds nothing of the 1000 steps before it.
 TEST(Estimators, TotalTimeOfALogThatBeginsInTheMiddle) {
   RunLog log;
   log.clock_resolution_s = 1e-3;

@@ -193,7 +193,7 @@ TEST(JudgeLoss, AnUnknownSeedIsOneWhereTheBaselinesTrialsAgree) {
   EXPECT_EQ(judge_loss(now, &one, SameWork::yes)->steps_compared, 0) << "one trial shows nothing";
 }
 
-// Sums whose order is left to chance: the baseline's own range says how far trials of one seed go.
+// Sums whose order is left to chance: the baseline's own range shows how far trials of one seed go.
 TEST(JudgeLoss, TheBaselinesOwnRangeIsAllowed) {
   const Cell base = with_losses({1, 1.001, 0.999});
   EXPECT_EQ(judge_loss(with_losses({1.005}), &base, SameWork::yes)->verdict, Verdict::pass);

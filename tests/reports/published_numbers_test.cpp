@@ -24,7 +24,7 @@ ResultSet set_of(const std::vector<Row>& rows, const SummaryOptions& options) {
 }
 
 // DLPerf, MXNet BERT-base, fp32, batch 32: all 18 published values. 2n8g has six trials there
-// although the text says seven.
+// although the text states seven.
 const std::vector<Row> kMxnet{
     {1, 1, {149.88, 150.9, 150.04, 149.53, 150.12, 150.14, 150.11}, 150.1, 150.11, 1.0},
     {1, 2, {270.28, 268.86, 272.09, 273.02, 269.99, 271.05, 267.29}, 270.37, 270.28, 1.8},

@@ -31,7 +31,7 @@ ResultSet build(const std::vector<RunLog>& logs, const MeasureOptions& options =
   return builder.finish();
 }
 
-Facts partial() {  // what a DLPerf log says: little
+Facts partial() {  // what a DLPerf log states: little
   Facts known = facts(32, 1, 1, 1);
   known.precision = known.model = known.framework = {};
   known.micro_batch_size = {};

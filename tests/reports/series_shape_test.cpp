@@ -154,7 +154,7 @@ TEST(SeriesShape, WhatComesAfterAFailureIsNotLookedAt) {
   EXPECT_EQ(trial.steady_state->state, Steadiness::flat);
 }
 
-// Too few for a period, but the log speaks of what stands before the slow record.
+// Too few for a period, but a line names what comes before the slow record.
 TEST(SeriesShape, ARecordBehindAnEvaluationIsTold) {
   RunLog log = run(40);
   for (std::size_t i = 0; i < log.records.size(); ++i)

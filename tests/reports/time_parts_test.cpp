@@ -37,7 +37,7 @@ TEST(TimeParts, EvaluationCheckpointAndStallAreToldApartByTheLogsOwnWords) {
   RunLog log = stamped(200);
   delay(log, 50, 20);   // before the line of step 51
   delay(log, 100, 8);   // step 101
-  delay(log, 150, 40);  // step 151: nothing in the log says why
+  delay(log, 150, 40);  // step 151: no line gives the reason
   log.marks = {{MarkKind::evaluation, 51}, {MarkKind::checkpoint, 101}};
   log.totals.wall_s = 30 + 200 + 68 + 12;
   const auto parts = time_parts(log);

@@ -127,7 +127,7 @@ inline BackendOptions options_for(const ModelConfig& model, std::int64_t sequenc
   return options;
 }
 
-/// What a backend says of `batch` when `spoil` has changed it; "" = nothing.
+/// The error of a backend for `batch` when `spoil` has changed it; "" = nothing.
 template <class Spoil>
 std::string refusal_of(Backend& backend, Batch batch, Spoil spoil) {
   spoil(batch);

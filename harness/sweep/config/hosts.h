@@ -17,7 +17,7 @@ Result<void> check_host(const std::string& host);
 
 struct Hostfile {
   std::vector<std::string> hosts;             ///< in the order of the lines
-  std::map<std::string, std::int64_t> slots;  ///< ranks that a host takes, where its line says so
+  std::map<std::string, std::int64_t> slots;  ///< ranks that a host takes, where it states them
 };
 /// A name, and "slots=8" where the host takes that many ranks, as Open MPI writes it; nothing else.
 /// Of a host that stands there several times the slots are added.

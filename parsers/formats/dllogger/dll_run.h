@@ -17,7 +17,7 @@ class RunDraft;
 struct DllStep {
   double iteration = 0;
   std::optional<double> epoch;    ///< stated at least where the iteration goes back
-  std::optional<double> skipped;  ///< updates skipped so far by the loss scaler, if it says so
+  std::optional<double> skipped;  ///< updates skipped so far by the loss scaler, if it is printed
   std::optional<double> loss;
   double time_s = kUnknown;
   double rate = kUnknown;  ///< samples/s of the whole job

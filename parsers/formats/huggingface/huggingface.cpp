@@ -149,7 +149,7 @@ class EvaluationsBetween {
   /// On a line that may report an evaluation.
   void see(const Line& line);
   void step();
-  /// Says in a notice of `run` what its times hold, and begins anew.
+  /// Adds a notice to `run` of what its times hold, and begins anew.
   void conclude(RunDraft& run);
 
  private:

@@ -325,7 +325,7 @@ class MllogSamples {
   Epochs epochs_, blocks_;
   std::int64_t eval_line_ = 0, end_line_ = 0, throughput_line_ = 0, script_line_ = 0;
   std::int64_t evals_ = 0;
-  bool counted_ = false;   ///< the evaluation says samples_count, which needs no guess
+  bool counted_ = false;   ///< the evaluation prints samples_count, which needs no guess
   bool composer_ = false;  ///< the evaluation is Composer's, whose epoch_num counts epochs
 };
 

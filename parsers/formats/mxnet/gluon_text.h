@@ -156,7 +156,7 @@ class GluonEpochCosts {
  public:
   /// `batches` were seen of the epoch, the next line would have covered `interval` more.
   void add(double seconds, std::int64_t batches, std::int64_t interval);
-  /// "; the epochs' own times tell 1.5 to 1.8 batches/s"; nothing without epochs.
+  /// "; the epochs' own times give 1.5 to 1.8 batches/s"; nothing without epochs.
   [[nodiscard]] std::optional<Notice> notice() const;
 
  private:

@@ -178,7 +178,7 @@ struct TokenBatch {
   void read_nanochat(const Line& line);
   void read_source(const Line& line);
 
-  std::optional<std::int64_t> sequences_;      ///< of one step of the job, as the source says
+  std::optional<std::int64_t> sequences_;      ///< of one step of the job, as the source states
   std::optional<std::int64_t> loader_length_;  ///< of a loader whose batch is stated in tokens
   std::optional<std::int64_t> process_length_, processes_;  ///< of a sequence for each process
 };

@@ -359,7 +359,7 @@ bool TfParser::read_message(const TfMessage& message, const Line& line, RunBuild
   if (starts("***** Running ")) {
     evaluating_ = !starts("***** Running training");
     const bool ended = series_.statements() != nullptr && series_.statements()->ended_well;
-    // Said before the first step, and so of the next launch where steps were seen.
+    // Printed before the first step, and so of the next launch where steps were seen.
     if (!evaluating_ && (ended || series_.begun())) end_run(out);
     if (!evaluating_) one_process_ = !horovod_;
     return true;

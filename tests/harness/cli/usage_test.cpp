@@ -1,4 +1,4 @@
-// Wrong command lines: one line that says where and what to do, status 2, nothing on stdout.
+// Wrong command lines: one line that names the place and the remedy, status 2, nothing on stdout.
 #include "harness/cli/command.h"
 #include "tests/harness/cli/cli_fixture.h"
 

@@ -209,7 +209,7 @@ TEST(SweepConfig, ReadsAHostfileBesideTheConfig) {
   nine.grid[0].values = {"1n9g"};
   ASSERT_TRUE(make_plan(nine)) << "local does not use the hosts";
   EXPECT_THAT(make_plan(nine, ssh).error().message(), HasSubstr("1n9g needs 9 slots of node1"));
-  // The run folder keeps what the hostfile said: a resume by its sweep.json has no hostfile.
+  // The run folder keeps what the hostfile stated: a resume by its sweep.json has no hostfile.
   const auto again = parse_config(config_to_json(*config), "run/sweep.json", {});
   ASSERT_TRUE(again) << again.error().message();
   EXPECT_EQ(again->hosts, config->hosts);

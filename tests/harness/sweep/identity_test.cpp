@@ -43,7 +43,7 @@ std::string other_value(const TrainerOption& option) {
   return "0.25";
 }
 
-/// What the gate says of two runs of the fake trainer's, equal but for these arguments.
+/// The gate's verdict on two runs of the fake trainer's, equal but for these arguments.
 Verdict verdict_of(const PlannedCell& now, const PlannedCell& base) {
   const auto set_of = [](const PlannedCell& cell) {
     ResultSet set;

@@ -65,7 +65,7 @@ TEST_P(MpiLauncher, DecodesHowRanksEnd) {
   EXPECT_EQ(ends["exit:7"].status, Status::error);
   EXPECT_EQ(ends["signal:11"].status, Status::error);
   // Open MPI reports the signal as 128 + its number, MPICH as it is. Hydra of MPICH 4.0 now and
-  // then loses a status ("assert (!closed) failed", or dies of SIGPIPE): then the outcome says
+  // then loses a status ("assert (!closed) failed", or dies of SIGPIPE): then the outcome has
   // that.
   const bool mpich = std::string(GetParam()) == "mpich";
   constexpr const char* kLost = "mpirun lost contact with its ranks";

@@ -247,7 +247,7 @@ TEST_F(SlurmLauncher, ALostNodeQueuesTheJobAgainAndTheLogHoldsTwoRuns) {
                  .find("down") != std::string::npos;
     }));
     cluster_->run("start-node node2");
-    // Slurm holds such a job back for two minutes, unless its administrator says otherwise.
+    // Slurm holds such a job back for two minutes, unless its configuration sets another time.
     EXPECT_TRUE(test::eventually([] {
       const auto waiting =
           test::SlurmCluster::ask({"squeue", "--noheader", "--states=PENDING", "--format=%A"});

@@ -45,7 +45,7 @@ TEST(TrainerSweep, MeasuresTheRealTrainerOnOneAndTwoRanks) {
         << detail_text(cell.trials[0].outcome);
     EXPECT_EQ(cell.throughput.n, 1);
     EXPECT_GT(cell.throughput.median.value_or(0), 0);
-    // The log says the same facts as the plan: no notice that they disagree.
+    // The log states the same facts as the plan: no notice that they disagree.
     for (const auto& notice : cell.trials[0].notices) {
       EXPECT_EQ(text_of(notice).find("disagree"), std::string::npos) << text_of(notice);
     }

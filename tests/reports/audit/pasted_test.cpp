@@ -251,7 +251,7 @@ TEST(NoTable, InProseLogsConfigurationAndSourceCode) {
 }
 
 TEST(NoTable, InOwnDocumentsBesideTheirTables) {
-  // Lines of the source tree as text: nothing is checked in code that only speaks of tables.
+  // Lines of the source tree as text: nothing is checked in code that is only about tables.
   const std::string text =
       read_file(std::string(BB_SOURCE_DIR) + "/reports/studies/audit/read_pasted.cpp") +
       read_file(std::string(BB_SOURCE_DIR) + "/CONTRIBUTING.md");

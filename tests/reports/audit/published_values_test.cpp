@@ -157,7 +157,7 @@ std::string as_csv(const json& table) {
   return out;
 }
 
-// What the audit calls impossible is a doubt of the file, and says what should stand there.
+// What the audit calls impossible is a doubt of the file, and names what should stand there.
 TEST_P(PublishedValues, DerivedColumnsPassTheAuditOrAreDoubted) {
   const json page = page_of(GetParam());
   if (GetParam() == "bing-bert") GTEST_SKIP() << "samples of a step are no column of its tables";

@@ -193,7 +193,7 @@ TEST(Window, AutoNamesTheCutThatItFound) {
 }
 
 // Pauses here and there hide the first record from MSER-5.
-// The clock begins with the first record; that it held a compilation only its rate says.
+// The clock begins with the first record; only its rate shows that it held a compilation.
 TEST(Window, AutoLeavesOutAFirstRecordThatIsSlowByItsPrintedRateAlone) {
   RunLog log = log_of_seconds(std::vector<double>(60, 0.1));
   log.records.front().seconds = kUnknown;

@@ -372,7 +372,7 @@ bool strangers_came(const std::string& said) {
   std::thread first(run, 0);
   std::vector<Socket> strangers;
   try {
-    // Says that rank 1 is there, so that rank 0 begins to listen, and lets nobody connect yet.
+    // Announces rank 1, so that rank 0 begins to listen, and lets nobody connect yet.
     TcpStore early("127.0.0.1", port, 1, kLongPatience);
     early.set("rank/1", "2");
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(2);
@@ -427,7 +427,7 @@ TEST(TcpCommunicator, AnInterfaceThatDoesNotExistIsAnErrorThatNamesItsVariable) 
 
 // Seen: one rank waited for shared memory and the other for TCP.
 TEST(MakeCommunicator, RanksWithOtherVariablesTakeTheChoiceOfRank0) {
-  for (const int together : {0, 1}) {  // the rank whose launcher says that all are on one machine
+  for (const int together : {0, 1}) {  // the rank whose launcher puts all on one machine
     const int port = local_port(listen_on("127.0.0.1", 0));
     const auto description = [&](int rank) {
       LaunchEnvironment env = environment(rank, 2, port);
@@ -519,7 +519,7 @@ TEST(ShmCommunicator, ARankThatLeavesAfterASumIsNoLossToIt) {
       std::vector<float> values(3, 1.0F);
       comm->all_reduce_sum(std::span<float>(values));
       EXPECT_EQ(values[2], 2);
-    };  // neither says goodbye
+    };  // neither closes its connections
     std::thread second([&] { sum(1); });
     EXPECT_NO_THROW(sum(0));
     second.join();

@@ -112,7 +112,7 @@ class Device : public Backend {
   int computed_ = 0;
 };
 
-// Two ranks of which the other one always says the same as this one.
+// Two ranks of which the other one always gives the same as this one.
 class Mirror : public SelfCommunicator {
  public:
   int world_size() const override { return 2; }

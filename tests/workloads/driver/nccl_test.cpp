@@ -92,7 +92,7 @@ struct Rank {
   }
 };
 
-/// Runs `body` in a process per rank. It says what is wrong by an exception; the messages come back
+/// Runs `body` in a process per rank. It throws where something is wrong; the messages come back
 /// in order of ranks, empty where all was right.
 std::vector<std::string> on_ranks(int world, const std::function<void(const Rank&)>& body,
                                   std::chrono::milliseconds timeout = std::chrono::seconds(60)) {

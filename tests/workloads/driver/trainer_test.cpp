@@ -95,7 +95,7 @@ class Quadratic : public Backend {
   std::vector<bool> reported;
   std::vector<double> rates, factors, norms;
   std::int64_t nan_at = 0;
-  PartSeconds parts;  ///< what it says of each step
+  PartSeconds parts;  ///< what it reports of each step
 
  private:
   std::vector<Parameter> parameters_;

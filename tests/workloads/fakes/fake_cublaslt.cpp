@@ -151,7 +151,7 @@ cublasStatus_t checked_fp8_addresses(const Descriptor& desc, const void* a, cons
     return reinterpret_cast<std::uintptr_t>(address) % 16 == 0;
   };
   if (!aligned(a) || !aligned(b) || !aligned(d)) return fault("address in 8 bits");
-  // No manual says so; found on an H200, where the heuristic offers an algorithm all the same.
+  // No manual states it; found on an H200, where the heuristic offers an algorithm all the same.
   if (!aligned(desc.a_scale) || !aligned(desc.b_scale)) return fault("address of a scale");
   return CUBLAS_STATUS_SUCCESS;
 }

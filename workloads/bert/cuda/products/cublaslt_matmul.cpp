@@ -229,7 +229,7 @@ class CublasLtMatmul final : public Matmul {
     }
   }
 
-  /// Median of runs with a cold L2; kNever when `run` says that it cannot.
+  /// Median of runs with a cold L2; kNever when `run` returns that it cannot.
   template <typename Run>
   static double median_seconds(const Memory& flush, Stream stream, const Run& run) {
     std::array<double, kTimedRuns> seconds{};
