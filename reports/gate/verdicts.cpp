@@ -441,23 +441,9 @@ CellVerdict missing_cell(const Cell& cell) {
 }
 
 std::string_view name(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::pass:
-      return "pass";
-    case Verdict::regression:
-      return "regression";
-    case Verdict::improvement:
-      return "improvement";
-    case Verdict::inconclusive:
-      return "inconclusive";
-    case Verdict::not_comparable:
-      return "not_comparable";
-    case Verdict::missing:
-      return "missing";
-    case Verdict::new_cell:
-      return "new";
-  }
-  return "pass";
+  constexpr std::string_view kNames[] = {
+      "pass", "regression", "improvement", "inconclusive", "not_comparable", "missing", "new"};
+  return kNames[static_cast<std::size_t>(verdict)];
 }
 
 namespace {

@@ -187,17 +187,8 @@ std::optional<Notice> judge_waiver(CellVerdict& cell, CellVerdict& left, const W
 }  // namespace
 
 std::string_view name(WaiverState state) {
-  switch (state) {
-    case WaiverState::waived:
-      return "waived";
-    case WaiverState::not_enough:
-      return "not_enough";
-    case WaiverState::expired:
-      return "expired";
-    case WaiverState::not_needed:
-      return "not_needed";
-  }
-  return "not_needed";
+  constexpr std::string_view kNames[] = {"waived", "not_enough", "expired", "not_needed"};
+  return kNames[static_cast<std::size_t>(state)];
 }
 
 Result<std::vector<Waiver>> read_waivers(const std::string& path) {

@@ -102,6 +102,12 @@ std::string rate_with_unit(const Estimate& estimate) {
   return fmt::format("{:.6g} {}", estimate.rate, name(estimate.unit));
 }
 
+/// "5.1 % lower": `gap` of another estimate to the one that is used, as a share.
+void add_gap(Trial& trial, NoticeCode code, double gap, const Estimate& other) {
+  trial.notices.push_back(make_notice(code, 0, 100 * std::abs(gap), gap < 0 ? "lower" : "higher",
+                                      rate_with_unit(other)));
+}
+
 const Estimate* find_like(std::span<const Estimate> estimates, std::string_view estimator,
                           const Estimate& chosen) {
   const auto at = std::ranges::find(estimates, estimator, &Estimate::name);
@@ -117,8 +123,7 @@ void note_clock_of_bar(std::span<const Estimate> estimates, const Estimate& chos
   if (clock == nullptr) return;
   const double gap = clock->rate / chosen.rate - 1;
   if (std::abs(gap) < std::max(kClockGap, clock->resolution + kOtherSteps)) return;
-  trial.notices.push_back(make_notice(NoticeCode::bar_clock_differs, 0, 100 * std::abs(gap),
-                                      gap < 0 ? "lower" : "higher", rate_with_unit(*clock)));
+  add_gap(trial, NoticeCode::bar_clock_differs, gap, *clock);
 }
 
 // The clock of a tqdm bar was taken and its printed rates are out of what that allows: they are
@@ -131,8 +136,7 @@ void note_rates_of_bar(std::span<const Estimate> estimates, const Estimate& chos
   if (bar == nullptr) return;
   const double gap = bar->rate / chosen.rate - 1;
   if (std::abs(gap) < std::max(kClosingRateGap, kErrorsApart * chosen.error)) return;
-  trial.notices.push_back(make_notice(NoticeCode::bar_rates_differ, 0, 100 * std::abs(gap),
-                                      gap < 0 ? "lower" : "higher", rate_with_unit(*bar)));
+  add_gap(trial, NoticeCode::bar_rates_differ, gap, *bar);
 }
 
 // The log's own closing rate is reported where it is far from the rate that is used: 5 % from
@@ -153,9 +157,7 @@ void note_closing_rate(std::span<const Estimate> estimates, const Estimate& chos
   const double ratio = closing->rate / chosen.rate;
   if (chosen.name.starts_with("printed")) {
     if (std::abs(ratio - 1) < kStatedRateGap) return;
-    trial.notices.push_back(make_notice(NoticeCode::closing_rate_differs, 0,
-                                        100 * std::abs(ratio - 1), ratio < 1 ? "lower" : "higher",
-                                        rate_with_unit(*closing)));
+    add_gap(trial, NoticeCode::closing_rate_differs, ratio - 1, *closing);
   } else if (times_apart(ratio) >= kClosingFactor) {
     trial.notices.push_back(make_notice(NoticeCode::closing_rate_far_off, 0,
                                         rate_with_unit(*closing), times_apart(ratio),

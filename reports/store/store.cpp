@@ -442,8 +442,7 @@ std::string trend_html(std::vector<Trend> trends, const std::string& title) {
           (trends.size() > kMostPlots
                ? html::small(fmt::format("The first {} of {} cells.", kMostPlots, trends.size()))
                : std::string()));
-  body += html::section(
-      "Cells", html::sortable_table({trend_table(trends, number_text), "cells", "cells", {}, {}}));
+  body += html::section("Cells", html::sortable_table({trend_table(trends, number_text), "cells"}));
   return html::page_of(title, body);
 }
 

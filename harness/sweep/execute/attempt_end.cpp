@@ -159,13 +159,9 @@ Outcome join_outcomes(const std::optional<Outcome>& log, const AttemptEnd& end,
 }
 
 bool worth_retrying(const Outcome& outcome, const std::optional<ExitStatus>& exit) {
-  switch (outcome.status) {
-    case Status::completed:
-    case Status::out_of_memory:
-    case Status::nan:
-      return false;
-    default:
-      break;
+  const Status status = outcome.status;
+  if (status == Status::completed || status == Status::out_of_memory || status == Status::nan) {
+    return false;
   }
   // 2: usage, 3: no device (bert_train); 126, 127: cannot be run. The next attempt would be equal.
   const int code = exit && exit->code ? *exit->code : 0;

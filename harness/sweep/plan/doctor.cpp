@@ -154,15 +154,8 @@ void check_rest(const DoctorInput& in, Findings& out) {
 }  // namespace
 
 std::string_view name(Severity severity) {
-  switch (severity) {
-    case Severity::ok:
-      return "ok";
-    case Severity::info:
-      return "info";
-    case Severity::warning:
-      return "warning";
-  }
-  return "warning";
+  constexpr std::string_view kNames[] = {"ok", "info", "warning"};
+  return kNames[static_cast<std::size_t>(severity)];
 }
 
 std::vector<DoctorFinding> diagnose(const DoctorInput& input) {

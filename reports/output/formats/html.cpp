@@ -33,7 +33,7 @@ std::string facts_line(const std::vector<Constant>& constants) {
 }
 
 std::string cells_table(const Table& table, const ResultSet& set) {
-  html::SortableTable what{table, "cells", "cells", {}, {}};
+  html::SortableTable what{table, "cells"};
   for (const Cell& cell : set.cells) {
     what.titles.push_back(cell.key);
     what.failed.push_back(!cell.throughput.median);
@@ -178,9 +178,7 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
     const auto add_table = [&](const char* heading, const Table& table, const char* id,
                                const char* noun) {
       if (table.rows.empty()) return;
-      page.body += section(
-          heading, html::sortable_table(
-                       {.table = table, .id = id, .noun = noun, .titles = {}, .failed = {}}));
+      page.body += section(heading, html::sortable_table({table, id, noun}));
     };
     add_table("Stability", stability_table(SetSource(set)), "stability", "rows");
     add_table("Phases", phases_table(SetSource(set)), "phases", "rows");

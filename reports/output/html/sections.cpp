@@ -241,7 +241,7 @@ std::string comparison_section(const ResultSet& baseline, const ResultSet& set,
       escape_markup(set.created.empty() ? "" : ", " + set.created), escape_markup(sum.sentence));
   if (const auto figure = plot::comparison_figure(cells, set)) body += figure_element(*figure);
   const Table table = comparison_table(cells);
-  SortableTable what{table, "comparison", "cells", {}, {}};
+  SortableTable what{table, "comparison"};
   for (const CellComparison& cell : cells) {
     what.titles.push_back(cell.key);
     what.failed.push_back(cell.significant && cell.change && *cell.change < 0);
@@ -254,7 +254,7 @@ std::string comparison_section(const ResultSet& baseline, const ResultSet& set,
       options.alpha));
   if (const Table stated = stated_comparison_table(cells); !stated.rows.empty()) {
     body += "<p><b>Stated by the logs</b></p>\n" +
-            sortable_table({stated, "stated-comparison", "rows", {}, {}});
+            sortable_table({stated, "stated-comparison", "rows"});
   }
   return section("A against B", body);
 }
@@ -310,7 +310,7 @@ std::string pairs_section(const ResultSet& set) {
       "a step are not in these verdicts.",
       report.paired, 100 * options.floor, options.alpha));
   const Table table = pairs_table(report, PairsAs::ratios);
-  SortableTable what{table, "pairs", "cells", {}, {}};
+  SortableTable what{table, "pairs"};
   for (const CellVerdict& cell : report.cells) {
     what.titles.push_back(reason_text(cell));
     what.failed.push_back(cell.speed == Verdict::regression);
@@ -350,14 +350,12 @@ std::string ranks_section(const ResultSet& set) {
   if (ranks.rows.empty()) return {};
   const plot::HeatMaps maps = plot::rank_maps(set);
   std::string body = small(std::string(kRankTimesNote) + ". Lighter: slower than the other ranks.");
-  body +=
-      sortable_table({.table = ranks, .id = "ranks", .noun = "cells", .titles = {}, .failed = {}});
+  body += sortable_table({ranks, "ranks"});
   if (!maps.maps.empty()) body += side_by_side(maps);
   if (maps.all > maps.maps.size()) {
     body += small(fmt::format("The first {} of {} maps.", maps.maps.size(), maps.all));
   }
-  body += sortable_table(
-      {.table = node_table(cells), .id = "nodes", .noun = "nodes", .titles = {}, .failed = {}});
+  body += sortable_table({node_table(cells), "nodes", "nodes"});
   return section("Ranks and nodes", body);
 }
 

@@ -20,8 +20,8 @@ struct SortableTable {
   const Table& table;
   std::string id;
   std::string noun = "cells";
-  std::vector<std::string> titles;
-  std::vector<bool> failed;
+  std::vector<std::string> titles{};
+  std::vector<bool> failed{};
 };
 [[nodiscard]] std::string sortable_table(const SortableTable& what);
 

@@ -355,11 +355,28 @@ std::optional<Figure> reconciliation_figure(const ResultSet& set) {
   return figure;
 }
 
+namespace {
+
+std::map<std::string_view, std::string> names_by_key(const ResultSet& set) {
+  std::vector<std::string> names = short_names(set);
+  std::map<std::string_view, std::string> out;
+  for (std::size_t i = 0; i < names.size(); ++i) out.emplace(set.cells[i].key, std::move(names[i]));
+  return out;
+}
+
+/// Leaves the `most` cells whose change is the largest.
+void keep_largest_changes(auto& cells, std::size_t most) {
+  if (cells.size() <= most) return;
+  std::ranges::stable_sort(cells, std::greater<>(),
+                           [](const auto* cell) { return std::fabs(*cell->change); });
+  cells.resize(most);
+}
+
+}  // namespace
+
 std::optional<Figure> comparison_figure(const std::vector<CellComparison>& cells,
                                         const ResultSet& set) {
-  const std::vector<std::string> names = short_names(set);
-  std::map<std::string_view, std::string_view> name_of;
-  for (std::size_t i = 0; i < names.size(); ++i) name_of.emplace(set.cells[i].key, names[i]);
+  const auto name_of = names_by_key(set);
   std::vector<const CellComparison*> shown;
   for (const CellComparison& cell : cells) {
     if (cell.change) shown.push_back(&cell);
@@ -368,11 +385,9 @@ std::optional<Figure> comparison_figure(const std::vector<CellComparison>& cells
   const std::size_t all = shown.size();
   std::string which;
   if (all > kMostRows) {
-    std::ranges::stable_sort(shown, std::greater<>(),
-                             [](const CellComparison* c) { return std::fabs(*c->change); });
-    shown.resize(kMostRows);
     which = fmt::format(" (the {} largest changes of {} cells)", kMostRows, all);
   }
+  keep_largest_changes(shown, kMostRows);
   Figure figure;
   figure.id = "comparison";
   figure.title = "Change of each cell with its interval; right of 0 is faster" + which;
@@ -615,20 +630,14 @@ Figure slopes(const CellVerdict& cell, const std::string& base) {
 }  // namespace
 
 PairFigures pair_figures(const GateReport& report, const ResultSet& set) {
-  const std::vector<std::string> names = short_names(set);
-  std::map<std::string_view, std::string_view> name_of;
-  for (std::size_t i = 0; i < names.size(); ++i) name_of.emplace(set.cells[i].key, names[i]);
+  const auto name_of = names_by_key(set);
   std::vector<const CellVerdict*> shown;
   for (const CellVerdict& cell : report.cells) {
     if (!cell.pairs.empty()) shown.push_back(&cell);
   }
   PairFigures out;
   out.cells = shown.size();
-  if (shown.size() > kMostPanels) {
-    std::ranges::stable_sort(shown, std::greater<>(),
-                             [](const CellVerdict* cell) { return std::abs(*cell->change); });
-    shown.resize(kMostPanels);
-  }
+  keep_largest_changes(shown, kMostPanels);
   for (const CellVerdict* cell : shown) {
     Figure& figure = out.figures.emplace_back(slopes(*cell, report.paired));
     figure.id = fmt::format("pairs-{}", out.figures.size());

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <set>
@@ -18,17 +19,9 @@ double explained(const Grid& grid, const Reading& reading) {
   double score = 0;
   for (const Relation& relation : reading.relations) {
     if (relation.base) continue;
-    switch (judge(grid, relation.target, evaluate(grid, relation, {}), {})) {
-      case Verdict::exact:
-      case Verdict::possible:
-        score += 1;
-        break;
-      case Verdict::truncated:
-        score += 0.5;
-        break;
-      case Verdict::impossible:
-        break;
-    }
+    constexpr double kScores[] = {1, 1, 0.5, 0};  // in the order of Verdict
+    const Verdict verdict = judge(grid, relation.target, evaluate(grid, relation, {}), {});
+    score += kScores[static_cast<std::size_t>(verdict)];
   }
   return score;
 }
@@ -245,26 +238,11 @@ std::vector<TableAudit> audit_text(std::string_view text, std::string_view path,
 }
 
 Counts count(const std::vector<TableAudit>& tables) {
-  Counts counts;
+  std::array<std::size_t, 4> of{};  // by Verdict
   for (const TableAudit& table : tables) {
-    for (const CheckedCell& cell : table.cells) {
-      switch (cell.verdict) {
-        case Verdict::exact:
-          ++counts.exact;
-          break;
-        case Verdict::possible:
-          ++counts.possible;
-          break;
-        case Verdict::truncated:
-          ++counts.truncated;
-          break;
-        case Verdict::impossible:
-          ++counts.impossible;
-          break;
-      }
-    }
+    for (const CheckedCell& cell : table.cells) ++of[static_cast<std::size_t>(cell.verdict)];
   }
-  return counts;
+  return {.exact = of[0], .possible = of[1], .truncated = of[2], .impossible = of[3]};
 }
 
 bool is_finding(const CheckedCell& cell) {

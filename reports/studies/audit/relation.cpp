@@ -44,17 +44,8 @@ std::optional<Quantity> value_of(const Grid& grid, const Term& term, const Overr
 }  // namespace
 
 std::string_view name(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::exact:
-      return "exact";
-    case Verdict::possible:
-      return "possible";
-    case Verdict::truncated:
-      return "truncated";
-    case Verdict::impossible:
-      return "impossible";
-  }
-  return "";
+  constexpr std::string_view kNames[] = {"exact", "possible", "truncated", "impossible"};
+  return kNames[static_cast<std::size_t>(verdict)];
 }
 
 std::optional<Quantity> quantity(const Grid& grid, const CellId& id) {

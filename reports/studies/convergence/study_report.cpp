@@ -127,13 +127,12 @@ std::string study_html(const Study& study, const std::string& title) {
   if (!plots.empty()) plots = "<div class=\"plots\">" + plots + "</div>\n";
   body += html::section("Convergence", plots);
   const Table rows = study_table(study);
-  body += html::section(
-      "Checkpoints",
-      html::sortable_table({rows, "checkpoints", "checkpoints", {}, {}}) + html::small(kHowMade));
+  body += html::section("Checkpoints", html::sortable_table({rows, "checkpoints", "checkpoints"}) +
+                                           html::small(kHowMade));
   const Table stability = stability_table(study);
   if (!stability.rows.empty()) {
     body += html::section("Stability over seeds",
-                          html::sortable_table({stability, "stability", "groups", {}, {}}) +
+                          html::sortable_table({stability, "stability", "groups"}) +
                               html::small("sd: standard deviation, n - 1"));
   }
   return html::page_of(title, body);

@@ -533,9 +533,9 @@ std::string goodput_html(const Goodput& goodput, const std::string& title) {
       html::section("Goodput", "<div class=\"plots\">" +
                                    html::figure_element(goodput_figure(goodput)) + "</div>\n");
   body += html::section("Where the time went",
-                        html::sortable_table({goodput_table(goodput), "parts", "parts", {}, {}}));
-  body += html::section(
-      "Jobs", html::sortable_table({goodput_jobs_table(goodput), "jobs", "jobs", {}, {}}));
+                        html::sortable_table({goodput_table(goodput), "parts", "parts"}));
+  body +=
+      html::section("Jobs", html::sortable_table({goodput_jobs_table(goodput), "jobs", "jobs"}));
   return html::page_of(title, body);
 }
 

@@ -130,19 +130,12 @@ class Reader {
       return;
     }
     const std::string text = text_of(value);
-    if (key == "framework") {
-      row.identity.framework = text;
-    } else if (key == "model") {
-      row.identity.model = text;
-    } else if (key == "precision") {
-      row.identity.precision = text;
-    } else if (key == "task") {
-      row.task = text;
-    } else if (key == "gpu") {
-      row.gpu = text;
-    } else {
-      row.identity.axes[std::string(key)] = text;
-    }
+    if (key == "framework") row.identity.framework = text;
+    if (key == "model") row.identity.model = text;
+    if (key == "precision") row.identity.precision = text;
+    if (key == "task") row.task = text;
+    if (key == "gpu") row.gpu = text;
+    if (!is_one_of(kTexts, key)) row.identity.axes[std::string(key)] = text;
   }
 
   void take_facts(const Json& facts, const std::string& at, PublishedRow& row) {
@@ -267,9 +260,8 @@ Result<Published> published_values(const std::string& name, const std::string& w
   for (const EmbeddedPublished& file : kPublishedFiles) {
     if (name == file.name) return read_published(file.text, "configs/published/" + name + ".json");
   }
-  return fail(
-      where, fmt::format("'{}' names no published values", name),
-      name_hint(name, published_names(), "use one of ", ", or a file that ends in .json"));
+  return fail(where, fmt::format("'{}' names no published values", name),
+              name_hint(name, published_names(), "use one of ", ", or a file that ends in .json"));
 }
 
 namespace {
