@@ -11,7 +11,7 @@ class ExtractionAccuracy : public testing::TestWithParam<std::string> {};
 
 TEST_P(ExtractionAccuracy, IsWithinTheExpectedErrorAndHalfAPerCent) {
   const std::string& style = GetParam();
-  const Folder folder("accuracy_" + style);
+  const Folder folder;
   // Long enough for some of the whole seconds that bars show, also on a fast machine.
   Process trainer(
       {kBertTrain, "--model", "bert-tiny", "--micro-batch-size", "2", "--sequence-length", "32",

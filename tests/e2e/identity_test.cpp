@@ -50,7 +50,7 @@ class IdentityEndToEnd : public testing::Test {
     EXPECT_EQ(ran.status, 0) << ran.err;
     return json::parse(ran.out)["cells"][0]["identity"];
   }
-  Folder folder{"identity"};
+  Folder folder;
 };
 
 // Seen: one key, `check` passed with status 0, results.json named no optimizer.

@@ -23,7 +23,7 @@ struct Way {
 class OneConfigEverywhere : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    folder_ = std::make_unique<Folder>("launchers");
+    folder_ = std::make_unique<Folder>();
     ssh_ = std::make_unique<test::SshServer>();
     slurm_ = std::make_unique<test::SlurmCluster>();
     json config = {{"name", "everywhere"},

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "tests/read_file.h"
+#include "tests/scratch_folder.h"
 
 namespace bertbench::e2e {
 
@@ -26,11 +27,7 @@ inline const std::string kBertbench = BB_BERTBENCH;
 inline const std::string kBertTrain = BB_BERT_TRAIN;
 
 using test::read_file;
-
-inline void write_file(const fs::path& path, const std::string& text) {
-  fs::create_directories(path.parent_path());
-  std::ofstream(path, std::ios::binary) << text;
-}
+using test::write_file;
 
 struct Ran {
   int status = -1;  ///< exit status, or 128 + signal
@@ -71,22 +68,14 @@ class Process {
 /// A folder of its own for each test suite, removed at its end.
 class Folder {
  public:
-  explicit Folder(const std::string& name)
-      : path_(fs::path(testing::TempDir()) / ("bb_e2e_" + name + "_" + std::to_string(getpid()))) {
-    fs::remove_all(path_);
-    fs::create_directories(path_);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() { fs::remove_all(path_); }
-  [[nodiscard]] std::string operator/(const std::string& name) const { return path_ / name; }
+  [[nodiscard]] std::string operator/(const std::string& name) const { return scratch_.path(name); }
 
   Ran run(const std::vector<std::string>& argv) const {
-    Process process(argv, path_ / "stdout", path_ / "stderr");
+    Process process(argv, *this / "stdout", *this / "stderr");
     Ran ran;
     ran.status = process.wait();
-    ran.out = read_file(path_ / "stdout");
-    ran.err = read_file(path_ / "stderr");
+    ran.out = read_file(*this / "stdout");
+    ran.err = read_file(*this / "stderr");
     return ran;
   }
   Ran bertbench(std::vector<std::string> args) const {
@@ -95,7 +84,7 @@ class Folder {
   }
 
  private:
-  fs::path path_;
+  test::ScratchFolder scratch_;
 };
 
 /// Waits until `done` or until `limit`; returns the last answer of `done`.

@@ -10,14 +10,14 @@ namespace {
 using testing::HasSubstr;
 
 TEST(Streams, AFullStdoutIsStatusTwo) {
-  const Folder folder("full");
+  const Folder folder;
   Process process({kBertbench, "list", "models"}, "/dev/full", folder / "err");
   EXPECT_EQ(process.wait(), 2);
   EXPECT_THAT(read_file(folder / "err"), HasSubstr("standard output: No space left on device"));
 }
 
 TEST(Streams, AReaderThatLeftIsNoErrorAndDoesNotChangeAVerdict) {
-  const Folder folder("pipe");
+  const Folder folder;
   const Ran shell = folder.run(
       {"/bin/bash", "-c", kBertbench + " list models,hardware | true; echo ${PIPESTATUS[0]}"});
   EXPECT_EQ(shell.out, "0\n");
@@ -28,7 +28,7 @@ TEST(Streams, AReaderThatLeftIsNoErrorAndDoesNotChangeAVerdict) {
 }
 
 TEST(Streams, AClosedStdoutIsAnErrorAndNoFileIsDamaged) {
-  const Folder folder("closed");
+  const Folder folder;
   const Ran shell = folder.run({"/bin/bash", "-c",
                                 kBertbench + " flops --model bert-base --sequence-length 128 -o " +
                                     folder / "f.json" + " >&-; echo $? >&2"});
@@ -38,14 +38,14 @@ TEST(Streams, AClosedStdoutIsAnErrorAndNoFileIsDamaged) {
 }
 
 TEST(Streams, ClosedStderrIsSurvived) {
-  const Folder folder("noerr");
+  const Folder folder;
   const Ran shell =
       folder.run({"/bin/bash", "-c", kBertbench + " extract /nonexistent.log 2>&-; echo $?"});
   EXPECT_EQ(shell.out, "5\n");
 }
 
 TEST(Streams, StdinIsALog) {
-  const Folder folder("stdin");
+  const Folder folder;
   const Ran shell = folder.run(
       {"/bin/bash", "-c",
        kBertTrain +

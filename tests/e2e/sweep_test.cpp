@@ -49,7 +49,7 @@ double median(std::vector<double> values) {
 class SweepEndToEnd : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    folder = std::make_unique<Folder>("sweep");
+    folder = std::make_unique<Folder>();
     write_file(*folder / "config.json", config(5, 16).dump());
     first = folder->bertbench(command());
   }
@@ -167,7 +167,7 @@ TEST_F(SweepEndToEnd, OfASecondConfigOnlyWhatIsNewRuns) {
 }
 
 TEST(SweepPrecisions, Bf16AndFp16RunOnTheCpu) {
-  const Folder folder("precisions");
+  const Folder folder;
   const Ran bf16 = folder.run({kBertTrain, "--precision", "bf16", "--steps", "1"});
   const bool native = bf16.status == 0;
   ASSERT_TRUE(native || bf16.status == 3) << bf16.err;
@@ -203,7 +203,7 @@ Ran shipped(const Folder& folder, const std::string& name, const std::vector<std
 }
 
 TEST(ShippedConfigs, FineTuningIsSweptAndScored) {
-  const Folder folder("finetune");
+  const Folder folder;
   const Ran swept = shipped(folder, "ngc-finetune", {"--only", "topology=1n1g"});
   ASSERT_EQ(swept.status, 0) << swept.err;
   const json set = json::parse(read_file(folder / "run/results.json"));
@@ -217,7 +217,7 @@ TEST(ShippedConfigs, FineTuningIsSweptAndScored) {
 }
 
 TEST(ShippedConfigs, InferenceIsSweptWithTheLatencyInItsLog) {
-  const Folder folder("inference");
+  const Folder folder;
   const Ran swept = shipped(folder, "ngc-inference",
                             {"--set", R"(args=["--inference"])", "--set",
                              R"(grid.precision=["fp32"])", "--set", "grid.micro_batch_size=[4]"});
@@ -243,7 +243,7 @@ std::vector<std::string> on_cpus(std::vector<std::string> more) {
 }
 
 TEST(ShippedConfigs, WeakScalingIsSweptWithTheSameSequencesOfARank) {
-  const Folder folder("weak");
+  const Folder folder;
   const Ran swept =
       shipped(folder, "ngc-weak",
               on_cpus({"--set", R"(grid.topology=["1n1g", "1n2g"])", "--set",
@@ -257,7 +257,7 @@ TEST(ShippedConfigs, WeakScalingIsSweptWithTheSameSequencesOfARank) {
 }
 
 TEST(ShippedConfigs, StrongScalingIsSweptWithTheSameGlobalBatch) {
-  const Folder folder("strong");
+  const Folder folder;
   const Ran swept = shipped(
       folder, "ngc-strong",
       on_cpus({"--set", R"(grid.topology=["1n1g", "1n2g"])", "--set", R"(grid.precision=["fp32"])",
@@ -274,7 +274,7 @@ TEST(ShippedConfigs, StrongScalingIsSweptWithTheSameGlobalBatch) {
 }
 
 TEST(ShippedConfigs, DlperfIsSweptOnCpuRanks) {
-  const Folder folder("dlperf");
+  const Folder folder;
   const Ran swept = shipped(
       folder, "dlperf-bert-base",
       on_cpus({"--set", R"(grid.topology=["1n1g", "1n2g"])", "--set",
@@ -286,7 +286,7 @@ TEST(ShippedConfigs, DlperfIsSweptOnCpuRanks) {
 }
 
 TEST(ShippedConfigs, TwoPhasesAreOneTrainingAndReportedTogether) {
-  const Folder folder("two_phase");
+  const Folder folder;
   const Ran swept = folder.bertbench(
       {"sweep", BB_SOURCE_DIR "/configs/dgx2-two-phase.json", "--out", folder / "run", "--trainer",
        kBertTrain, "--set", R"(grid.topology=["1n2g"])", "--set", R"(grid.model=["bert-tiny"])",
@@ -322,7 +322,7 @@ TEST(ShippedConfigs, TwoPhasesAreOneTrainingAndReportedTogether) {
 }
 
 TEST(SweepInterrupted, CtrlCStopsTrainersAndTheSameCommandGoesOn) {
-  const Folder folder("interrupt");
+  const Folder folder;
   write_file(folder / "config.json", config(1, 400).dump());
   const std::vector<std::string> command{kBertbench, "sweep",        folder / "config.json",
                                          "--out",    folder / "run", "--trainer",
@@ -353,7 +353,7 @@ struct BadConfig {
 class SweepBadConfig : public testing::TestWithParam<BadConfig> {};
 
 TEST_P(SweepBadConfig, IsOneLineThatNamesThePlaceAndStatusTwo) {
-  const Folder folder("bad_" + GetParam().name);
+  const Folder folder;
   write_file(folder / "config.json", GetParam().text);
   const Ran ran = folder.bertbench({"sweep", folder / "config.json", "--out", folder / "run"});
   EXPECT_EQ(ran.status, 2);
@@ -376,7 +376,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& tested) { return tested.param.name; });
 
 TEST(SweepBadInput, AnUnreadableConfigIsOneLineAndStatusTwo) {
-  const Folder folder("unreadable");
+  const Folder folder;
   const Ran ran = folder.bertbench({"sweep", folder / "none.json", "--out", folder / "run"});
   EXPECT_EQ(ran.status, 2);
   EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
@@ -384,7 +384,7 @@ TEST(SweepBadInput, AnUnreadableConfigIsOneLineAndStatusTwo) {
 }
 
 TEST(SweepBadInput, ADiskThatFillsUpIsSaidWithThePlace) {
-  const Folder folder("full_disk");
+  const Folder folder;
   write_file(folder / "config.json", config(1, 12).dump());
   fs::create_directories(folder / "disk");
   if (mount("none", (folder / "disk").c_str(), "tmpfs", 0, "size=16k") != 0) {
@@ -402,7 +402,7 @@ TEST(SweepBadInput, ADiskThatFillsUpIsSaidWithThePlace) {
 class VariantsEndToEnd : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    folder = std::make_unique<Folder>("variants");
+    folder = std::make_unique<Folder>();
     // The test needs seven pairs; a hit from outside leaves its pair out, so there are spare ones.
     json grid = config(kPairs, 8);
     grid["grid"]["topology"] = {"1n1g"};

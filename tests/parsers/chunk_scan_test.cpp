@@ -60,13 +60,7 @@ const AnchorScanner& scanner() {
 
 class ChunkScan : public testing::Test {
  protected:
-  void SetUp() override {
-    path_ =
-        fs::temp_directory_path() / ("bb_chunks_" + std::to_string(::getpid()) + "_" +
-                                     testing::UnitTest::GetInstance()->current_test_info()->name());
-  }
-  void TearDown() override { fs::remove(path_); }
-  void put(const std::string& text) const { std::ofstream(path_, std::ios::binary) << text; }
+  void put(const std::string& text) const { test::write_file(path_, text); }
 
   [[nodiscard]] std::vector<Got> by_chunks(std::size_t threads, std::size_t chunk) const {
     const int file = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
@@ -80,7 +74,8 @@ class ChunkScan : public testing::Test {
     return out.lines;
   }
 
-  std::string path_;
+  const test::ScratchFolder folder_;
+  const std::string path_ = folder_.path("run.log");
 };
 
 std::vector<Got> by_feed(const std::string& text) {
@@ -218,12 +213,11 @@ TEST(Threads, DoNotChangeALogOfRecords) {
 // A table is read by one thread whatever was asked for, as its rows hold nothing to search for.
 TEST(Threads, ReadALargeTableWhole) {
   const test::ScratchFolder folder;
-  const std::string path = folder.path("metrics.csv");
   std::string text = "epoch,step,train_loss\n";
   for (int step = 0; step < 20'000; ++step) {
     text += "0," + std::to_string(step) + ",2." + std::to_string(step % 97) + "\n";
   }
-  std::ofstream(path, std::ios::binary) << text;
+  const std::string path = folder.put("metrics.csv", text);
   ReadOptions options;
   options.threads = 4;
   options.chunk = 16 << 10;

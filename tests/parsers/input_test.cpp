@@ -12,6 +12,7 @@
 
 #include "parsers/formats/format.h"
 #include "tests/parsers/run_log_text.h"
+#include "tests/scratch_folder.h"
 
 namespace bertbench {
 namespace {
@@ -22,19 +23,10 @@ using testing::HasSubstr;
 
 class Input : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ =
-        fs::temp_directory_path() / ("bb_input_" + std::to_string(::getpid()) + "_" +
-                                     testing::UnitTest::GetInstance()->current_test_info()->name());
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
   [[nodiscard]] std::string put(const std::string& name, const std::string& bytes) const {
-    const auto path = folder_ / name;
-    std::ofstream(path, std::ios::binary) << bytes;
-    return path.string();
+    return folder_.put(name, bytes);
   }
-  fs::path folder_;
+  const test::ScratchFolder folder_;
 };
 
 std::string sample() {
@@ -148,7 +140,7 @@ TEST_F(Input, ReadsUtf16AsWindowsPowerShellWritesIt) {
 }
 
 TEST_F(Input, ReadsAPipe) {
-  const auto path = (folder_ / "pipe").string();
+  const auto path = folder_.path("pipe");
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
   const std::string text = sample();
   std::thread writer([&] {
@@ -161,10 +153,10 @@ TEST_F(Input, ReadsAPipe) {
 }
 
 TEST_F(Input, IsAnErrorThatSaysWhereAndWhatToDo) {
-  const auto missing = read_log((folder_ / "none.log").string(), {});
+  const auto missing = read_log(folder_.path("none.log"), {});
   ASSERT_FALSE(missing);
   EXPECT_THAT(missing.error().message(), HasSubstr("none.log: cannot be opened: No such file"));
-  const auto directory = read_log(folder_.string(), {});
+  const auto directory = read_log(folder_.path(), {});
   ASSERT_FALSE(directory);
   EXPECT_THAT(directory.error().message(), HasSubstr("is a directory"));
   const auto empty = read_log(put("empty.log", ""), {});

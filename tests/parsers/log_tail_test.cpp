@@ -2,10 +2,11 @@
 #include "parsers/input/log_tail.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+
+#include "tests/scratch_folder.h"
 
 namespace bertbench {
 namespace {
@@ -15,15 +16,6 @@ using Event = LogTail::Event;
 
 class LogTailTest : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = fs::path(testing::TempDir()) /
-              ("bb_tail_" + std::to_string(::getpid()) + "_" +
-               testing::UnitTest::GetInstance()->current_test_info()->name());
-    fs::create_directories(folder_);
-    path_ = (folder_ / "train.log").string();
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   static void append(const std::string& path, const std::string& text) {
     std::ofstream(path, std::ios::binary | std::ios::app) << text;
   }
@@ -51,8 +43,8 @@ class LogTailTest : public testing::Test {
     }
   }
 
-  fs::path folder_;
-  std::string path_;
+  const test::ScratchFolder folder_;
+  const std::string path_ = folder_.path("train.log");
 };
 
 TEST_F(LogTailTest, ReadsAThousandAppendsEachOnce) {
@@ -104,7 +96,7 @@ TEST_F(LogTailTest, SaysOnceThatAFileIsGoneAndReadsTheOneThatComesBack) {
 
 TEST_F(LogTailTest, RefusesWhatCannotBeFollowed) {
   EXPECT_FALSE(LogTail::open(path_));
-  EXPECT_NE(LogTail::open(folder_.string()).error().message().find("directory"), std::string::npos);
+  EXPECT_NE(LogTail::open(folder_.path()).error().message().find("directory"), std::string::npos);
   append(path_, std::string("\x1f\x8b\x08\x00", 4));
   EXPECT_NE(LogTail::open(path_).error().message().find("compressed"), std::string::npos);
 }

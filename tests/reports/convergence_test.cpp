@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "reports/studies/convergence/study_report.h"
 #include "tests/scratch_folder.h"
@@ -195,21 +194,18 @@ TEST(Convergence, ScoresOfEveryWayOfWriting) {
 }
 
 TEST(Convergence, ALogTellsItsCheckpointByItsPath) {
-  const test::ScratchFolder scratch;
-  const std::filesystem::path folder = scratch.path();
-  const auto path = folder / "phase2_ckpt_8574_seed42_epochs2.log";
-  std::ofstream(path) << "{\"exact_match\": 84.47492904446547, \"f1\": 90.96846445339581}";
+  const test::ScratchFolder folder;
+  const std::string log = "phase2_ckpt_8574_seed42_epochs2.log";
   Study study;
-  ASSERT_TRUE(read_study(path.string(), study));
+  ASSERT_TRUE(read_study(
+      folder.put(log, "{\"exact_match\": 84.47492904446547, \"f1\": 90.96846445339581}"), study));
   EXPECT_EQ(study.checkpoints[0].step, 8574);
   EXPECT_EQ(study.checkpoints[0].phase, 2);
   EXPECT_EQ(study.checkpoints[0].seed, "42");
   EXPECT_EQ(study.checkpoints[0].epochs, 2.0);
-  std::ofstream(folder / "study.csv") << "step,log\n8574," << path.filename().string() << "\n";
-  ASSERT_TRUE(read_study((folder / "study.csv").string(), study));
+  ASSERT_TRUE(read_study(folder.put("study.csv", "step,log\n8574," + log + "\n"), study));
   EXPECT_EQ(study.checkpoints[1].f1, 90.96846445339581);
-  std::ofstream(folder / "empty.log") << "no scores";
-  EXPECT_THAT(read_study((folder / "empty.log").string(), study).error().message(),
+  EXPECT_THAT(read_study(folder.put("empty.log", "no scores"), study).error().message(),
               HasSubstr("no exact match"));
 }
 

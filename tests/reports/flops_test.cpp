@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 
 #include "tests/scratch_folder.h"
 
@@ -194,8 +193,7 @@ class BadModelFileTest : public testing::TestWithParam<std::pair<const char*, co
 
 TEST_P(BadModelFileTest, IsAnErrorThatNamesTheFileAndTheKey) {
   const test::ScratchFolder folder;
-  const std::string path = folder.path("model.json");
-  std::ofstream(path) << GetParam().first;
+  const std::string path = folder.put("model.json", GetParam().first);
   const auto read = model_shape(path);
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().where, path);

@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "parsers/core/text.h"
+#include "tests/golden.h"
 #include "tests/reports/result_files.h"
 #include "tests/reports/samples.h"
 #include "tests/reports/xml_check.h"
@@ -28,17 +28,9 @@ TEST_P(GoldenTest, EveryReportIsAsStored) {
   for (const Report* report : all_reports()) {
     // JSON is held against the result set itself below; HTML has tests of its own.
     if (report->name == "json" || report->name == "html") continue;
-    const std::filesystem::path path = std::filesystem::path(BB_SOURCE_DIR) /
-                                       "tests/golden/reports" /
-                                       (std::string(GetParam()) + "." + std::string(report->name));
-    const std::string text = render(*report, set);
-    const char* update = std::getenv("BB_UPDATE_GOLDEN");
-    if (update != nullptr && std::string(update) == "1") {
-      std::filesystem::create_directories(path.parent_path());
-      std::ofstream(path, std::ios::binary) << text;
-    }
-    EXPECT_EQ(result_files::read_file(path), text)
-        << path << " differs; BB_UPDATE_GOLDEN=1 stores the new text";
+    test::expect_golden(
+        "tests/golden/reports/" + std::string(GetParam()) + "." + std::string(report->name),
+        render(*report, set));
   }
 }
 

@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -173,10 +172,8 @@ TEST(GoodputTest, StepsWithoutTimesGiveNoAnswer) {
 }
 
 WallTimes times_of(const std::string& text) {
-  test::ScratchFolder folder;
-  const auto path = folder.path("train.log");
-  std::ofstream(path) << text;
-  const auto jobs = read_jobs(path);
+  const test::ScratchFolder folder;
+  const auto jobs = read_jobs(folder.put("train.log", text));
   EXPECT_TRUE(jobs) << jobs.error().message();
   return jobs && jobs->size() == 1 ? jobs->front().wall : WallTimes{};
 }
@@ -243,8 +240,7 @@ TEST(GoodputTest, SpansAreBoundedAndThePictureNamesEachPart) {
 }
 
 TEST(GoodputTest, StampsOfLinesSayWhenRunsBegan) {
-  test::ScratchFolder folder;
-  const auto path = folder.path("train.log");
+  const test::ScratchFolder folder;
   const auto head = [](const char* time, int first) {
     return std::string(R"({"type":"header","format":"bert_train/1","time":")") + time +
            R"(","framework":"bert_train","micro_batch_size":2,"gradient_accumulation_steps":1,)"
@@ -256,14 +252,12 @@ TEST(GoodputTest, StampsOfLinesSayWhenRunsBegan) {
            R"(,"steps":1,"seconds":1.0,"elapsed":)" + std::to_string(elapsed) + R"(,"time":")" +
            time + "\"}\n";
   };
-  std::ofstream(path) << head("2026-11-21T04:00:00.500Z", 1)
-                      << step(1, 3, "2026-11-21T04:00:03.500Z")
-                      << step(2, 4, "2026-11-21T04:00:04.500Z")
-                      << step(3, 5, "2026-11-21T04:00:05.500Z")
-                      << head("2026-11-21T04:01:00.500Z", 3)
-                      << step(3, 3, "2026-11-21T04:01:03.500Z")
-                      << step(4, 4, "2026-11-21T04:01:04.500Z");
-  auto jobs = read_jobs(path);
+  auto jobs = read_jobs(folder.put(
+      "train.log",
+      head("2026-11-21T04:00:00.500Z", 1) + step(1, 3, "2026-11-21T04:00:03.500Z") +
+          step(2, 4, "2026-11-21T04:00:04.500Z") + step(3, 5, "2026-11-21T04:00:05.500Z") +
+          head("2026-11-21T04:01:00.500Z", 3) + step(3, 3, "2026-11-21T04:01:03.500Z") +
+          step(4, 4, "2026-11-21T04:01:04.500Z")));
   ASSERT_TRUE(jobs) << jobs.error().message();
   ASSERT_EQ(jobs->size(), 2U);
   const auto all = goodput(std::move(*jobs));

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 
 #include "reports/gate/paired.h"
 #include "reports/output/plot/figures.h"
@@ -179,23 +177,20 @@ TEST(ComparisonFigure, TellsFasterFromSlowerFromNeither) {
 }
 
 TEST(IterationFigures, ReadFilesOfTheRunFolderAndNoOther) {
-  const test::ScratchFolder scratch;
-  const std::filesystem::path folder = scratch.path();
-  std::filesystem::create_directories(folder / "run/c/trial_1");
-  const auto write = [](const std::filesystem::path& path) {
-    std::ofstream out(path);
-    out << "log,trial,step,time_s,seconds,sequences_per_second,loss,rank_spread\n";
-    for (int step = 1; step <= 900; ++step) out << "\"a,b\",1," << step << ",,0.1,10,,\n";
-  };
-  write(folder / "run/c/trial_1/iterations.csv");
-  write(folder / "secret.csv");
+  const test::ScratchFolder folder;
+  std::string rows = "log,trial,step,time_s,seconds,sequences_per_second,loss,rank_spread\n";
+  for (int step = 1; step <= 900; ++step) {
+    rows += "\"a,b\",1," + std::to_string(step) + ",,0.1,10,,\n";
+  }
+  folder.put("run/c/trial_1/iterations.csv", rows);
+  const std::string secret = folder.put("secret.csv", rows);
   ResultSet set = samples::result_set({plot_cell(1, 10)});
   set.cells[0].trials[0].iterations_file = "c/trial_1/iterations.csv";
   set.cells[0].trials[0].window.first_step = 100;
   set.cells[0].trials[0].window.last_step = 900;
   set.cells[0].trials[1].iterations_file = "../secret.csv";
-  set.cells[0].trials[2].iterations_file = (folder / "secret.csv").string();
-  const auto found = iteration_figures(set, (folder / "run").string());
+  set.cells[0].trials[2].iterations_file = secret;
+  const auto found = iteration_figures(set, folder.path("run"));
   ASSERT_THAT(found.figures, SizeIs(1));
   EXPECT_EQ(found.cells, 1U);
   const Figure& figure = found.figures[0];

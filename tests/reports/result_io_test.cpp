@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "tests/reports/samples.h"
+#include "tests/scratch_folder.h"
 
 namespace bertbench {
 namespace {
@@ -167,43 +167,31 @@ TEST(ResultIo, AnotherSchemaOrNoJsonIsRefusedWithWhatWasExpected) {
   EXPECT_THAT(message_of(std::string(kMinimal).substr(0, 60)), HasSubstr("is not JSON"));
 }
 
-class ResultFile : public testing::Test {
- protected:
-  void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() /
-              ("bb_result_io_" + std::to_string(::getpid()) + "_" +
-               testing::UnitTest::GetInstance()->current_test_info()->name());
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  std::filesystem::path folder_;
-};
-
-TEST_F(ResultFile, ARunFolderStandsForItsResultsFile) {
-  EXPECT_THAT(read_result_set(folder_.string()).error().message(),
-              HasSubstr("holds no results.json"));
-  std::ofstream(folder_ / "results.json") << kMinimal;
-  EXPECT_TRUE(read_result_set(folder_.string()));
-  EXPECT_TRUE(read_result_set((folder_ / "results.json").string()));
+TEST(ResultFile, ARunFolderStandsForItsResultsFile) {
+  const test::ScratchFolder folder;
+  EXPECT_THAT(read_result_set(folder.path()).error().message(), HasSubstr("holds no results.json"));
+  const std::string file = folder.put("results.json", kMinimal);
+  EXPECT_TRUE(read_result_set(folder.path()));
+  EXPECT_TRUE(read_result_set(file));
 }
 
-TEST_F(ResultFile, AMissingOrEmptyFileIsAnErrorOfOneLine) {
-  const auto missing = read_result_set((folder_ / "none.json").string());
+TEST(ResultFile, AMissingOrEmptyFileIsAnErrorOfOneLine) {
+  const test::ScratchFolder folder;
+  const auto missing = read_result_set(folder.path("none.json"));
   ASSERT_FALSE(missing);
   EXPECT_THAT(missing.error().message(), HasSubstr("cannot be read: No such file or directory"));
-  std::ofstream(folder_ / "empty.json").flush();
-  EXPECT_THAT(read_result_set((folder_ / "empty.json").string()).error().message(),
+  EXPECT_THAT(read_result_set(folder.put("empty.json", "")).error().message(),
               HasSubstr("is empty"));
 }
 
-TEST_F(ResultFile, AThousandCellsOfSevenTrialsSurviveTheRoundTrip) {
+TEST(ResultFile, AThousandCellsOfSevenTrialsSurviveTheRoundTrip) {
   std::vector<Cell> cells;
   for (int i = 1; i <= 1000; ++i) {
     cells.push_back(samples::cell(samples::identity(1, i), {1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5}));
   }
   const ResultSet results = samples::result_set(cells);
-  std::ofstream(folder_ / "large.json") << to_text(results);
-  const auto again = read_result_set((folder_ / "large.json").string());
+  const test::ScratchFolder folder;
+  const auto again = read_result_set(folder.put("large.json", to_text(results)));
   ASSERT_TRUE(again) << again.error().message();
   EXPECT_EQ(to_text(*again), to_text(results));
 }

@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <filesystem>
@@ -14,6 +13,7 @@
 #include "reports/model/result_io.h"
 #include "reports/output/value_text.h"
 #include "tests/reports/samples.h"
+#include "tests/scratch_folder.h"
 
 namespace bertbench {
 namespace {
@@ -30,19 +30,13 @@ ResultSet results(double rate, const std::string& cpu = "EPYC 7763") {
 
 class StoreTest : public testing::Test {
  protected:
-  void SetUp() override {
-    path = testing::TempDir() + "/bb_store_" +
-           testing::UnitTest::GetInstance()->current_test_info()->name() + "_" +
-           std::to_string(::getpid()) + ".db";
-    std::filesystem::remove(path);
-  }
-  void TearDown() override { std::filesystem::remove(path); }
   Store store(Store::Mode mode = Store::Mode::create) const {
     auto opened = Store::open(path, mode);
     if (!opened) throw std::runtime_error(opened.error().message());
     return std::move(*opened);
   }
-  std::string path;
+  const test::ScratchFolder folder;
+  const std::string path = folder.path("results.db");
 };
 
 TEST_F(StoreTest, GivesBackWhatWasStoredAndKnowsItAgain) {

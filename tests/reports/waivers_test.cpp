@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-
 #include "reports/gate/paired.h"
 #include "reports/gate/verdicts.h"
 #include "tests/reports/samples.h"
@@ -230,8 +228,7 @@ TEST(Waivers, CoverPairs) {
 /// What reading this file of waivers gives.
 Result<std::vector<Waiver>> read_text(const std::string& text) {
   const test::ScratchFolder folder;
-  std::ofstream(folder.path("waivers.json")) << text;
-  return read_waivers(folder.path("waivers.json"));
+  return read_waivers(folder.put("waivers.json", text));
 }
 
 std::string one_waiver(const std::string& members) {

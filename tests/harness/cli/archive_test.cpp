@@ -20,7 +20,6 @@ using ::testing::HasSubstr;
 class ArchiveTest : public CliTest {
  protected:
   void SetUp() override {
-    CliTest::SetUp();
     const auto result =
         run({"extract", std::string(BB_SOURCE_DIR) + "/parsers/samples/native/sample.log", "-o",
              path("result.json")});

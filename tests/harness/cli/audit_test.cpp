@@ -14,21 +14,7 @@ using testing::Not;
 
 const std::string kPublished = std::string(BB_SOURCE_DIR) + "/tests/data/published/";
 
-class AuditTest : public testing::Test {
- protected:
-  void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() /
-              ("bertbench-audit-" + std::to_string(::getpid()) + "-" +
-               testing::UnitTest::GetInstance()->current_test_info()->name());
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  std::string file(const std::string& name, const std::string& text) {
-    write_file(folder_ / name, text);
-    return (folder_ / name).string();
-  }
-  std::filesystem::path folder_;
-};
+using AuditTest = CliTest;
 
 TEST_F(AuditTest, NamesTheImpossibleSpeedupAndWhatItShouldBe) {
   const Ran ran = run({"audit", kPublished + "seed004_dlperf_mxnet_bert.csv"});
@@ -47,43 +33,43 @@ TEST_F(AuditTest, TflopsOfTheNotebookAreAllPossible) {
 }
 
 TEST_F(AuditTest, TruncationIsAWarningOnly) {
-  const std::string table = file("t.md",
-                                 "| GPUs | samples/s | speedup |\n|---|---|---|\n"
-                                 "| 1 | 245.29 | 1.00 |\n| 8 | 1854.15 | 7.55 |\n");
+  const std::string table = put("t.md",
+                                "| GPUs | samples/s | speedup |\n|---|---|---|\n"
+                                "| 1 | 245.29 | 1.00 |\n| 8 | 1854.15 | 7.55 |\n");
   const Ran ran = run({"audit", table});
   EXPECT_EQ(ran.status, 0);
   EXPECT_THAT(ran.out, HasSubstr("truncated"));
 }
 
 TEST_F(AuditTest, StatusFourWhenNothingFollowsAndFiveWhenThereIsNoTable) {
-  const Ran nothing = run({"audit", file("a.md", "| GPUs | samples/s |\n|---|---|\n| 1 | 2 |\n")});
+  const Ran nothing = run({"audit", put("a.md", "| GPUs | samples/s |\n|---|---|\n| 1 | 2 |\n")});
   EXPECT_EQ(nothing.status, 4);
   EXPECT_THAT(nothing.err, HasSubstr("nothing to check"));
-  EXPECT_EQ(run({"audit", file("b.md", "prose\n")}).status, 5);
-  EXPECT_EQ(run({"audit", (folder_ / "absent.md").string()}).status, 5);
+  EXPECT_EQ(run({"audit", put("b.md", "prose\n")}).status, 5);
+  EXPECT_EQ(run({"audit", path("absent.md")}).status, 5);
 }
 
 TEST_F(AuditTest, APagePastedAsTextIsReadAndProseIsNoTable) {
-  const std::string page = file("page.txt",
-                                "BERT-base FP32\n\nnode_num gpu_num samples/s speedup\n"
-                                "1 1 100.0 1\n1 8 700.0 7.9\n1 16 x\n\nThat was all.\n");
+  const std::string page = put("page.txt",
+                               "BERT-base FP32\n\nnode_num gpu_num samples/s speedup\n"
+                               "1 1 100.0 1\n1 8 700.0 7.9\n1 16 x\n\nThat was all.\n");
   const Ran ran = run({"audit", page});
   EXPECT_EQ(ran.status, 1);
   EXPECT_THAT(ran.out, HasSubstr("2 derived cells in 1 table"));
   EXPECT_EQ(run({"audit", page, "--format", "csv"}).status, 5);
-  const Ran prose = run({"audit", file("prose.txt",
-                                       "With 8 GPUs, 1,058 samples/s, 7.05 times as many\n"
-                                       "as with 1, in 3 trials, of 5 minutes, each.\n")});
+  const Ran prose = run({"audit", put("prose.txt",
+                                      "With 8 GPUs, 1,058 samples/s, 7.05 times as many\n"
+                                      "as with 1, in 3 trials, of 5 minutes, each.\n")});
   EXPECT_EQ(prose.status, 5);
   EXPECT_THAT(prose.err, HasSubstr("holds no table"));
 }
 
 TEST_F(AuditTest, LinesThatCannotBeReadAreNamedInTextAndJson) {
-  const std::string page = file("page.txt", "GPUs speed warmth speedup efficiency\n1 100 3 1 1\n");
+  const std::string page = put("page.txt", "GPUs speed warmth speedup efficiency\n1 100 3 1 1\n");
   EXPECT_EQ(run({"audit", page}).status, 5);
-  const std::string two = file("two.txt",
-                               "gpu_num samples/s speedup warmth\n1 100.0 1 3\n\n"
-                               "gpu_num samples/s speedup\n1 100.0 1\n8 700.0\n16 1400.0 14.0\n");
+  const std::string two = put("two.txt",
+                              "gpu_num samples/s speedup warmth\n1 100.0 1 3\n\n"
+                              "gpu_num samples/s speedup\n1 100.0 1\n8 700.0\n16 1400.0 14.0\n");
   const Ran ran = run({"audit", two, "--json"});
   EXPECT_THAT(ran.err, HasSubstr("two.txt:1: "));
   EXPECT_THAT(ran.err, HasSubstr("'warmth'"));
@@ -94,7 +80,7 @@ TEST_F(AuditTest, LinesThatCannotBeReadAreNamedInTextAndJson) {
 }
 
 TEST_F(AuditTest, WrongUsageNamesTheOption) {
-  const std::string table = file("a.csv", "a,b\n1,2\n");
+  const std::string table = put("a.csv", "a,b\n1,2\n");
   EXPECT_THAT(run({"audit", table, "--column", "speedupp=b"}).err,
               HasSubstr("did you mean 'speedup'"));
   EXPECT_EQ(run({"audit", table, "--column", "b"}).status, 2);
@@ -115,9 +101,9 @@ TEST_F(AuditTest, JsonListsFindingsAndWithAllEveryCell) {
 }
 
 TEST_F(AuditTest, HostileCellsStayText) {
-  const std::string table = file("h.md",
-                                 "# \x1b[31mred\x1b[0m\n\n| GPUs | samples/s | speedup |\n"
-                                 "|---|---|---|\n| 1 | 100.0 | 1 |\n| 2 | 150.0 | 9.0 |\n");
+  const std::string table = put("h.md",
+                                "# \x1b[31mred\x1b[0m\n\n| GPUs | samples/s | speedup |\n"
+                                "|---|---|---|\n| 1 | 100.0 | 1 |\n| 2 | 150.0 | 9.0 |\n");
   EXPECT_THAT(run({"audit", table}).out, Not(HasSubstr("\x1b")));
 }
 

@@ -1,18 +1,16 @@
-// Runs the whole program in this process and keeps what it wrote; golden files; temporary folders.
+// Runs the whole program in this process and keeps what it wrote.
 #pragma once
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "harness/cli/cli.h"
 #include "tests/read_file.h"
+#include "tests/scratch_folder.h"
 
 namespace bertbench::test {
 
@@ -41,19 +39,6 @@ inline Ran run(const std::vector<std::string>& args, Terminal terminal = {}) {
   return ran;
 }
 
-inline void write_file(const std::filesystem::path& path, const std::string& text) {
-  std::filesystem::create_directories(path.parent_path());
-  std::ofstream(path, std::ios::binary) << text;
-}
-
-/// Compares with a stored file; BB_UPDATE_GOLDEN=1 stores it instead.
-inline void expect_golden(const std::string& path_from_root, const std::string& text) {
-  const std::filesystem::path path = std::filesystem::path(BB_SOURCE_DIR) / path_from_root;
-  const char* update = std::getenv("BB_UPDATE_GOLDEN");
-  if (update != nullptr && std::string(update) == "1") write_file(path, text);
-  EXPECT_EQ(read_file(path), text) << path << " differs; BB_UPDATE_GOLDEN=1 stores the new text";
-}
-
 /// Exactly one line, of the form `bertbench: <where>: <what>...`.
 inline void expect_one_error_line(const Ran& ran) {
   EXPECT_EQ(ran.out, "");
@@ -64,22 +49,13 @@ inline void expect_one_error_line(const Ran& ran) {
 
 class CliTest : public testing::Test {
  protected:
-  void SetUp() override {
-    const auto* info = testing::UnitTest::GetInstance()->current_test_info();
-    folder = std::filesystem::path(testing::TempDir()) /
-             (std::string("bb_cli_") + info->test_suite_name() + "_" + info->name() + "_" +
-              std::to_string(::getpid()));
-    std::filesystem::create_directories(folder);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder); }
-
-  std::string path(const std::string& name) const { return (folder / name).string(); }
+  std::string path(const std::string& name) const { return scratch.path(name); }
   std::string put(const std::string& name, const std::string& text) const {
-    write_file(folder / name, text);
-    return path(name);
+    return scratch.put(name, text);
   }
 
-  std::filesystem::path folder;
+  const ScratchFolder scratch;
+  const std::filesystem::path folder = scratch.path();
 };
 
 }  // namespace bertbench::test

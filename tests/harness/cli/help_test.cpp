@@ -3,6 +3,7 @@
 #include "harness/cli/exit_status.h"
 #include "harness/sweep/config/placeholders.h"
 #include "parsers/core/text.h"
+#include "tests/golden.h"
 #include "tests/harness/cli/cli_fixture.h"
 
 namespace bertbench::test {

@@ -14,7 +14,6 @@ using testing::HasSubstr;
 class OutputGuard : public test::CliTest {
  protected:
   void SetUp() override {
-    CliTest::SetUp();
     write_file(folder / "a.log", read_file(BB_SOURCE_DIR "/parsers/samples/tqdm/sample.log"));
     write_file(folder / "dllogger.json",
                read_file(BB_SOURCE_DIR "/parsers/samples/dllogger-json/sample.log"));

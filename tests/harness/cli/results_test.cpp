@@ -484,8 +484,7 @@ TEST_F(ResultsTest, TokensOfALogThatPrintsNothingElseAreStoredComparedAndJudged)
           "step {:6} | loss 2.4{:03} | lr 1.79e-04 | grad 0.075 | {}.{}k tok/s | mfu 40.07%\n", i,
           100 - i, thousands, i % 3);
     }
-    std::ofstream(path(name + ".log")) << log;
-    EXPECT_EQ(run({"extract", path(name + ".log"), "-o", path(name + ".json")}).status, 0);
+    EXPECT_EQ(run({"extract", put(name + ".log", log), "-o", path(name + ".json")}).status, 0);
     return path(name + ".json");
   };
   const std::string before = result("before", 47), now = result("now", 48);

@@ -136,12 +136,11 @@ TEST(UsageErrorTest, HostileArgumentsAreEscaped) {
 }
 
 TEST(SweepNeeds, AllAreNamedAtOnceAndNothingStarts) {
-  const auto folder =
-      std::filesystem::temp_directory_path() / ("needs." + std::to_string(getpid()));
-  std::filesystem::remove_all(folder);
-  write_file(folder / "c.json", R"({"workload": "gluonnlp-bert", "grid": {"topology": "1n1g",
+  const ScratchFolder folder;
+  const auto config =
+      folder.put("c.json", R"({"workload": "gluonnlp-bert", "grid": {"topology": "1n1g",
     "model": "bert-base", "micro_batch_size": 32, "sequence_length": 128}})");
-  const auto config = (folder / "c.json").string(), out = (folder / "run").string();
+  const auto out = folder.path("run");
   const Ran bare = run({"sweep", config, "--out", out});
   EXPECT_EQ(bare.status, 2);
   EXPECT_EQ(bare.out, "");
@@ -155,7 +154,6 @@ TEST(SweepNeeds, AllAreNamedAtOnceAndNothingStarts) {
   EXPECT_EQ(dry.status, 0);
   EXPECT_NE(dry.out.find("--data_eval '<data_eval>'"), std::string::npos) << dry.out;
   EXPECT_NE(dry.err.find("needs --data_eval"), std::string::npos);
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ TEST(SearchBatch, AProbeThatFailsOtherwiseEndsTheSearchAtWhatIsKnown) {
 /// A trainer that is out of memory above a limit: the fake trainer, called by a shell script.
 std::string trainer_with_limit(const ScratchFolder& folder, int limit) {
   const std::string path = folder.path("trainer");
-  write(path, fmt::format(R"(#!/bin/sh
+  write_file(path, fmt::format(R"(#!/bin/sh
 b=0
 for word in "$@"; do
   [ "$last" = --micro-batch-size ] && b=$word
@@ -67,7 +67,7 @@ if [ "$b" -gt {} ]; then
 fi
 exec {} "$@"
 )",
-                          folder.path("asked"), limit, limit, BB_FAKE_TRAINER));
+                               folder.path("asked"), limit, limit, BB_FAKE_TRAINER));
   chmod(path.c_str(), 0755);
   return path;
 }

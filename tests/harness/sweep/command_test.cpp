@@ -115,8 +115,8 @@ TEST(Command, IsPlannedUnderEveryLauncher) {
 
 TEST(Command, IsResolvedIntoAConfigThatReadsBackTheSame) {
   ScratchFolder temp;
-  test::write(temp.path("ds.json"), R"({"batch": "{micro_batch_size}", "deep": {"lr": "{lr}"}})");
-  test::write(temp.path("a.yaml"), "steps: {steps}\nmap: {{a: 1}}\n");
+  temp.put("ds.json", R"({"batch": "{micro_batch_size}", "deep": {"lr": "{lr}"}})");
+  temp.put("a.yaml", "steps: {steps}\nmap: {{a: 1}}\n");
   auto given =
       line({"micro_batch_size=4,8", "lr=1,2"}, {"t", "{file:ds.json}", "--config={file:a.yaml}"});
   given.files = {"ds.json=" + temp.path("ds.json"), "a.yaml=" + temp.path("a.yaml")};
@@ -229,15 +229,15 @@ TEST(Command, ErrorsNameTheWordAndTheCure) {
   each.each = "gpus";
   EXPECT_THAT(error_of(each), HasSubstr("--each: 'gpus' is not one of gpu, node, job"));
   ScratchFolder temp;
-  test::write(temp.path("f"), "x");
+  temp.put("f", "x");
   auto unused = line({}, {"t", "{steps}"});
   unused.files = {"ds.json=" + temp.path("none")};
   EXPECT_THAT(error_of(unused), HasSubstr("none: cannot be read: No such file"));
   auto yaml = line({}, {"t", "{file:y}"});
-  test::write(temp.path("y"), "a: 1\nb: {bb}\nc: {dir\n");
+  temp.put("y", "a: 1\nb: {bb}\nc: {dir\n");
   yaml.files = {"y=" + temp.path("y")};
   EXPECT_THAT(error_of(yaml), HasSubstr("the command, file y: 'b: {bb}' holds no known"));
-  test::write(temp.path("y"), "a: 1\nc: {dir\n");
+  temp.put("y", "a: 1\nc: {dir\n");
   EXPECT_THAT(error_of(yaml), HasSubstr("the command, file y: 'c: {dir' has a '{' without its"));
   unused.files = {"f=" + temp.path("f")};
   EXPECT_THAT(error_of(unused), HasSubstr("--file f: no word of the command holds {file:f}"));

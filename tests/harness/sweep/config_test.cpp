@@ -197,8 +197,8 @@ TEST(SweepConfig, TakesFurtherOptionsOfSlurmAndAContainer) {
 
 TEST(SweepConfig, ReadsAHostfileBesideTheConfig) {
   test::ScratchFolder folder;
-  test::write(folder.path("hosts.txt"), "# cluster\nnode1 slots=8\n\n  node2\n");
-  test::write(folder.path("c.json"), small_config(R"(, "hosts": "hosts.txt")"));
+  folder.put("hosts.txt", "# cluster\nnode1 slots=8\n\n  node2\n");
+  folder.put("c.json", small_config(R"(, "hosts": "hosts.txt")"));
   const auto config = load_config(folder.path("c.json"));
   ASSERT_TRUE(config) << config.error().message();
   EXPECT_THAT(config->hosts, ElementsAre("node1", "node2"));
@@ -218,13 +218,13 @@ TEST(SweepConfig, ReadsAHostfileBesideTheConfig) {
   EXPECT_TRUE(make_plan(nine, ssh)) << "node2 has no number";
   // Seen: what followed the name was ignored without a word.
   for (const char* option : {"slot=4", "slots=0", "slots=4 user=x", "port 22"}) {
-    test::write(folder.path("hosts.txt"), std::string("node1 ") + option + "\n");
+    folder.put("hosts.txt", std::string("node1 ") + option + "\n");
     const auto odd = load_config(folder.path("c.json"));
     ASSERT_FALSE(odd) << option;
     EXPECT_THAT(odd.error().message(),
                 HasSubstr(std::string("'") + option + "' is not understood"));
   }
-  test::write(folder.path("hosts.txt"), "node1 slots=2\nnode2\nnode1 slots=3\n");
+  folder.put("hosts.txt", "node1 slots=2\nnode2\nnode1 slots=3\n");
   const auto twice = load_config(folder.path("c.json"));
   ASSERT_TRUE(twice) << twice.error().message();
   EXPECT_THAT(twice->slots, ElementsAre(Pair("node1", 5)));
@@ -232,7 +232,7 @@ TEST(SweepConfig, ReadsAHostfileBesideTheConfig) {
   ASSERT_TRUE(same) << same.error().message();
   EXPECT_EQ(same->hosts, twice->hosts);
   EXPECT_EQ(same->slots, twice->slots);
-  test::write(folder.path("hosts.txt"), "node1\n-oProxyCommand=touch pwned\n");
+  folder.put("hosts.txt", "node1\n-oProxyCommand=touch pwned\n");
   const auto bad = load_config(folder.path("c.json"));
   ASSERT_FALSE(bad);
   EXPECT_THAT(bad.error().message(), HasSubstr("hosts.txt:2"));

@@ -21,11 +21,11 @@ using test::run;
 std::string config(const ScratchFolder& folder, const std::string& name,
                    const std::string& trials = "6") {
   const std::string path = folder.path(name);
-  write(path, R"({"name": "gate", "workload": "bert_train",
+  write_file(path, R"({"name": "gate", "workload": "bert_train",
  "grid": {"topology": ["1n1g"], "model": ["bert-tiny"], "micro_batch_size": [4, 8],
           "sequence_length": [64]},
  "trials": )" + trials +
-                  R"(, "steps": 20, "window": "steps:10:20", "timeout_s": 60,
+                       R"(, "steps": 20, "window": "steps:10:20", "timeout_s": 60,
  "stall_timeout_s": 30, "retries": 0})");
   return path;
 }
@@ -87,7 +87,7 @@ TEST_F(ConfirmTest, OnlyFlaggedCellsAreMeasuredAgain) {
   // The second cell is as fast as ever.
   json result = json::parse(read_file(folder.path("slow/results.json")));
   result["cells"][1] = json::parse(read_file(folder.path("base/results.json")))["cells"][1];
-  write(folder.path("slow/results.json"), result.dump());
+  folder.put("slow/results.json", result.dump());
   const Ran ran = check({"--confirm", grid, "--confirm-out", folder.path("again")});
   EXPECT_EQ(ran.status, 0) << ran.err;
   const json again = json::parse(read_file(folder.path("again/results.json")));
@@ -100,7 +100,7 @@ TEST_F(ConfirmTest, OnlyFlaggedCellsAreMeasuredAgain) {
 
 // Phase 2 goes on from the checkpoint of phase 1, which is as fast as ever.
 TEST_F(ConfirmTest, APhaseIsMeasuredAgainWithTheOneBeforeIt) {
-  write(grid, R"({"name": "gate", "grid": {"topology": ["1n1g"], "model": ["bert-tiny"]},
+  write_file(grid, R"({"name": "gate", "grid": {"topology": ["1n1g"], "model": ["bert-tiny"]},
  "phases": [{"sequence_length": 64, "micro_batch_size": 4, "steps": 20},
             {"sequence_length": 128, "micro_batch_size": 2, "steps": 20}],
  "trials": 6, "window": "10:20", "timeout_s": 60, "stall_timeout_s": 30, "retries": 0})");
@@ -109,7 +109,7 @@ TEST_F(ConfirmTest, APhaseIsMeasuredAgainWithTheOneBeforeIt) {
   measure(kSlow, "slow");
   json result = json::parse(read_file(folder.path("slow/results.json")));
   result["cells"][0] = json::parse(read_file(folder.path("base/results.json")))["cells"][0];
-  write(folder.path("slow/results.json"), result.dump());
+  folder.put("slow/results.json", result.dump());
   const Ran ran = check({"--confirm", grid, "--confirm-out", folder.path("again")});
   EXPECT_EQ(ran.status, 0) << ran.err;
   EXPECT_THAT(ran.err, HasSubstr("confirming 1 flagged cell"));
@@ -124,7 +124,7 @@ TEST_F(ConfirmTest, WithoutARegressionNothingIsRun) {
 }
 
 TEST_F(ConfirmTest, AConfigurationWithoutTheCellLeavesTheVerdict) {
-  write(folder.path("other.json"), small_config());
+  folder.put("other.json", small_config());
   const Ran ran =
       check({"--confirm", folder.path("other.json"), "--confirm-set", "grid.micro_batch_size=[2]"});
   EXPECT_EQ(ran.status, 1) << ran.err;
@@ -188,13 +188,13 @@ TEST_F(ConfirmTest, TrialsIsANumberOrAuto) {
 std::string paired_config(const ScratchFolder& folder, const std::string& name,
                           const std::string& seconds) {
   const std::string path = folder.path(name);
-  write(path, fmt::format(R"({{"name": "pairs", "workload": "bert_train",
+  write_file(path, fmt::format(R"({{"name": "pairs", "workload": "bert_train",
  "grid": {{"topology": ["1n1g"], "model": ["bert-tiny"], "micro_batch_size": [4, 8],
           "sequence_length": [64]}},
  "variants": {{"base": {{}}, "new": {{"env": {{"FAKE_SECONDS": "{}"}}}}}},
  "trials": 7, "steps": 20, "window": "steps:10:20", "timeout_s": 60,
  "stall_timeout_s": 30, "retries": 0}})",
-                          seconds));
+                               seconds));
   return path;
 }
 
@@ -237,7 +237,7 @@ TEST(ConfirmPairs, MeasuresNoVariantThatIsNotFlagged) {
   const ScratchFolder folder;
   const SpeedOfTheMachine machine(kUsual);
   const std::string path = folder.path("three.json");
-  write(path, small_config(R"(, "variants": {"base": {}, "same": {},
+  write_file(path, small_config(R"(, "variants": {"base": {}, "same": {},
                               "new": {"env": {"FAKE_SECONDS": "0.011"}}})"));
   ASSERT_EQ(run({"sweep", path, "--trials", "8", "--out", folder.path("run"), "--trainer",
                  BB_FAKE_TRAINER})

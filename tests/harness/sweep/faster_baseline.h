@@ -17,7 +17,7 @@ inline void write_faster_baseline(const std::string& run_folder, const std::stri
       trial["sequences_per_second"] = trial["sequences_per_second"].get<double>() * times;
     }
   }
-  write(path, result.dump());
+  write_file(path, result.dump());
 }
 
 }  // namespace bertbench::test

@@ -160,7 +160,7 @@ TEST(Identity, ThreadsAreHowTheMachineIsUsed) {
 /// A template whose only axis next to the facts is "amp".
 Plan template_plan(const std::string& args, const std::string& more = "") {
   test::ScratchFolder folder;
-  test::write(folder.path("t.json"), R"({"framework": "pytorch", "program": "python3",
+  folder.put("t.json", R"({"framework": "pytorch", "program": "python3",
     "args": ["train.py", "--batch", "{micro_batch_size}", "--out={dir}"],
     "axes": {"amp": ["--amp"]}, "env": {"THREADS": "{threads}"}})");
   return plan_of(R"({"workload": ")" + folder.path("t.json") + R"(", "grid": {"topology": "1n1g",

@@ -67,7 +67,7 @@ TEST(Journal, DropsATornLastLineAtEveryCutAndSaysSo) {
   const auto whole = test::read_file(temp.path("journal.jsonl"));
   const auto first = whole.find('\n') + 1;
   for (std::size_t cut = first + 1; cut < whole.size(); ++cut) {
-    test::write(temp.path("journal.jsonl"), whole.substr(0, cut));
+    temp.put("journal.jsonl", whole.substr(0, cut));
     auto journal = open_in(temp);
     ASSERT_EQ(journal.records().size(), 1u) << cut;
     ASSERT_EQ(journal.notices().size(), 1u) << cut;
@@ -85,7 +85,7 @@ TEST(Journal, RefusesDamageInTheMiddle) {
   }
   auto text = test::read_file(temp.path("journal.jsonl"));
   text[text.find('\n') + 20] ^= 1;
-  test::write(temp.path("journal.jsonl"), text);
+  temp.put("journal.jsonl", text);
   auto folder = Folder::make_root(temp.path());
   const auto journal = Journal::open(*folder);
   ASSERT_FALSE(journal);
@@ -113,7 +113,7 @@ TEST(Journal, RefusesRecordsThatWereRemovedRepeatedOrMoved) {
       {text_of({0, 2, 1}), "jsonl:2: is not record 2"},
       {text_of({0, 1, 1, 2}), "jsonl:3: is not record 3"}};
   for (const auto& [text, error] : wrong) {
-    test::write(temp.path("journal.jsonl"), text);
+    temp.put("journal.jsonl", text);
     auto folder = Folder::make_root(temp.path());
     const auto journal = Journal::open(*folder);
     ASSERT_FALSE(journal);
@@ -141,7 +141,7 @@ TEST(Journal, RefusesARecordOfAnotherRun) {
   const auto line = [](const std::string& text, std::size_t n) {
     return std::string(split(text, '\n')[n]) + "\n";
   };
-  test::write(one.path("journal.jsonl"), line(own, 0) + line(other, 1) + line(own, 2));
+  one.put("journal.jsonl", line(own, 0) + line(other, 1) + line(own, 2));
   auto folder = Folder::make_root(one.path());
   const auto journal = Journal::open(*folder);
   ASSERT_FALSE(journal);
@@ -152,9 +152,8 @@ TEST(Journal, RefusesARecordOfAnotherRun) {
 // Earlier versions wrote the run into the first record of a start alone.
 TEST(Journal, ReadsRecordsWithoutARun) {
   ScratchFolder temp;
-  test::write(temp.path("journal.jsonl"),
-              journal_line({{"n", 1}, {"event", "opened"}, {"run", "11ff"}}) + "\n" +
-                  journal_line({{"n", 2}, {"event", "b"}}) + "\n");
+  temp.put("journal.jsonl", journal_line({{"n", 1}, {"event", "opened"}, {"run", "11ff"}}) + "\n" +
+                                journal_line({{"n", 2}, {"event", "b"}}) + "\n");
   EXPECT_EQ(open_in(temp).records().size(), 2u);
 }
 
@@ -224,7 +223,7 @@ TEST(Journal, WritesNothingIntoOneThatSomebodyElseReplacedOrWroteTo) {
   std::ofstream(path, std::ios::app) << "x\n";
   EXPECT_THAT(journal.append({{"event", "b"}}).error().message(), HasSubstr("somebody else"));
   std::filesystem::rename(path, temp.path("aside"));
-  test::write(path, "other\n");
+  test::write_file(path, "other\n");
   EXPECT_THAT(journal.append({{"event", "b"}}).error().message(), HasSubstr("was replaced"));
   EXPECT_EQ(test::read_file(path), "other\n");
 }

@@ -193,7 +193,7 @@ TEST_P(Injection, FollowsNoLinkPlantedInTheRunFolder) {
     fs::create_directories(away);
     const bool folder = planted == cell || planted == "jobs" || planted.ends_with("trial_1");
     const auto target = folder ? away : away + "/file";
-    if (!folder) test::write(target, "untouched");
+    if (!folder) test::write_file(target, "untouched");
     fs::create_symlink(target, run + "/" + planted);
     test::Recorder seen;
     (void)run_sweep(*plan, test::quick(run), seen);

@@ -108,7 +108,7 @@ TEST_F(SlurmLauncher, AConfirmationElsewhereLeavesOutTheNodesOfTheFlaggedCells) 
       sweep(plan({R"(grid.topology=["1n1g"])", R"(slurm.args=["--nodelist=node3"])", "trials=6"}));
   ASSERT_TRUE(first);
   test::write_faster_baseline(temp_.path("run"), temp_.path("base.json"), 1.3);
-  test::write(temp_.path("grid.json"), test::small_config());
+  temp_.put("grid.json", test::small_config());
   const auto checked = test::run(
       {"check", temp_.path("run/results.json"), "--baseline", temp_.path("base.json"), "--confirm",
        temp_.path("grid.json"), "--confirm-set", "launcher=slurm", "--confirm-set", "trials=6",

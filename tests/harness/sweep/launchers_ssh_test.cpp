@@ -44,8 +44,8 @@ TEST_F(SshLauncher, AConfirmationRunsOnTheHostsThatItIsGiven) {
   const auto first = sweep(plan({"hosts=[\"127.0.0.1 slots=2\"]", "trials=6"}, "1n1g"));
   ASSERT_TRUE(first);
   test::write_faster_baseline(temp_.path("run"), temp_.path("base.json"), 1.3);
-  test::write(temp_.path("grid.json"), test::small_config());
-  test::write(temp_.path("hosts"), "127.0.0.2\n");
+  temp_.put("grid.json", test::small_config());
+  temp_.put("hosts", "127.0.0.2\n");
   int number = 0;
   const std::string folder = temp_.path("run"), file = temp_.path("run/results.json");
   for (const auto& [hosts, result] : {std::pair(std::string("127.0.0.2"), folder),

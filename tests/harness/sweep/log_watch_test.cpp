@@ -182,14 +182,14 @@ TEST_F(ArrivalFiles, AreNoLinksAndNoPipes) {
 TEST(StampedLogs, KeepWhenTheirBytesCame) {
   test::ScratchFolder temp;
   const auto path = temp.path("log.txt");
-  test::write(path, "first\n");
+  test::write_file(path, "first\n");
   auto log = StampedLog::open(path);
   ASSERT_TRUE(log) << log.error().message();
   log->look();
-  test::write(path, "first\nsecond\n");
+  test::write_file(path, "first\nsecond\n");
   log->look();
   ASSERT_TRUE(log->save(false));
-  test::write(path, "first\nsecond\nthird\n");
+  test::write_file(path, "first\nsecond\nthird\n");
   log->look();
   ASSERT_TRUE(log->save(true));
   const auto arrivals = read_arrivals(path);

@@ -13,27 +13,21 @@ namespace bertbench {
 namespace {
 using ::testing::HasSubstr;
 
-void put(const test::ScratchFolder& root, const std::string& path, const std::string& text) {
-  const auto full = std::filesystem::path(root.path(path));
-  std::filesystem::create_directories(full.parent_path());
-  test::write(full.string(), text);
-}
-
 TEST(Machine, ReadsProcAndSys) {
   test::ScratchFolder root;
-  put(root, "proc/cpuinfo",
-      "processor\t: 0\nmodel name\t: Xeon 9\nphysical id\t: 0\nsiblings\t: 4\ncpu cores\t: 2\n"
-      "flags\t\t: fpu avx2 avx512f hypervisor\n\nprocessor\t: 1\nmodel name\t: Xeon 9\n"
-      "physical id\t: 1\n");
-  put(root, "proc/meminfo", "MemTotal:       1024 kB\nMemAvailable:    512 kB\n");
-  put(root, "proc/loadavg", "1.50 1.0 1.0 1/2 3\n");
-  put(root, "etc/os-release", "NAME=x\nPRETTY_NAME=\"Debian 12\"\n");
-  put(root, "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave\n");
-  put(root, "sys/devices/system/cpu/intel_pstate/no_turbo", "1\n");
-  put(root, "sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet\n");
-  put(root, "sys/fs/cgroup/cpu.max", "50000 100000\n");
-  put(root, "sys/fs/cgroup/memory.max", "524288\n");
-  put(root, "proc/1/cgroup", "0::/kubepods/x\n");
+  root.put("proc/cpuinfo",
+           "processor\t: 0\nmodel name\t: Xeon 9\nphysical id\t: 0\nsiblings\t: 4\ncpu cores\t: 2\n"
+           "flags\t\t: fpu avx2 avx512f hypervisor\n\nprocessor\t: 1\nmodel name\t: Xeon 9\n"
+           "physical id\t: 1\n");
+  root.put("proc/meminfo", "MemTotal:       1024 kB\nMemAvailable:    512 kB\n");
+  root.put("proc/loadavg", "1.50 1.0 1.0 1/2 3\n");
+  root.put("etc/os-release", "NAME=x\nPRETTY_NAME=\"Debian 12\"\n");
+  root.put("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave\n");
+  root.put("sys/devices/system/cpu/intel_pstate/no_turbo", "1\n");
+  root.put("sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet\n");
+  root.put("sys/fs/cgroup/cpu.max", "50000 100000\n");
+  root.put("sys/fs/cgroup/memory.max", "524288\n");
+  root.put("proc/1/cgroup", "0::/kubepods/x\n");
   const auto m = look_at_machine(root.path(), false);
   EXPECT_EQ(m.cpu, "Xeon 9");
   EXPECT_EQ(m.cores_online, 2);

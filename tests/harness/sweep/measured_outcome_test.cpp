@@ -49,7 +49,7 @@ class Remembered : public ::testing::Test {
     for (auto at = text.find(slow); at != std::string::npos; at = text.find(slow, at + 1)) {
       text.replace(at, slow.size(), fast);
     }
-    test::write(file("log.txt"), text);
+    test::write_file(file("log.txt"), text);
     const timespec times[2] = {before.st_atim, before.st_mtim};
     ASSERT_EQ(utimensat(AT_FDCWD, file("log.txt").c_str(), times, 0), 0);
   }
@@ -66,7 +66,7 @@ class Remembered : public ::testing::Test {
       change(*record);
       out += journal_line(*record) + "\n";
     }
-    test::write(path, out);
+    test::write_file(path, out);
   }
   ScratchFolder temp_;
   Recorder seen_;
@@ -116,12 +116,13 @@ TEST_F(Remembered, ADamagedOutcomeAnotherProgramAndAnotherWindowHaveTheLogReadAg
   };
   altered();
   const auto text = test::read_file(file("outcome.json"));
-  test::write(file("outcome.json"), text.substr(0, text.size() - 9) + text.substr(text.size() - 8));
+  test::write_file(file("outcome.json"),
+                   text.substr(0, text.size() - 9) + text.substr(text.size() - 8));
   auto outcome = sweep();
   ASSERT_TRUE(outcome);
   EXPECT_GT(rates(*outcome)[0], first_[0] * 1.6);
 
-  test::write(file("outcome.json"), text);
+  test::write_file(file("outcome.json"), text);
   outcome = sweep();
   ASSERT_TRUE(outcome);
   EXPECT_EQ(rates(*outcome), first_);

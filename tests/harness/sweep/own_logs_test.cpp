@@ -41,15 +41,15 @@ struct Quiet {
   ScratchFolder temp;
   std::string path;
   explicit Quiet(const std::string& then = "", const std::string& more = "") {
-    test::write(temp.path("train.sh"), kQuietTrainer);
+    temp.put("train.sh", kQuietTrainer);
     path = temp.path("quiet.json");
-    test::write(path, Json{{"title", "quiet"},
-                           {"framework", "mxnet"},
-                           {"program", "sh"},
-                           {"args", {temp.path("train.sh"), "{output}", "{steps}", then}},
-                           {"logs", {"{output}/phase1_log.{rank}"}},
-                           {"notes", more}}
-                          .dump(1));
+    test::write_file(path, Json{{"title", "quiet"},
+                                {"framework", "mxnet"},
+                                {"program", "sh"},
+                                {"args", {temp.path("train.sh"), "{output}", "{steps}", then}},
+                                {"logs", {"{output}/phase1_log.{rank}"}},
+                                {"notes", more}}
+                               .dump(1));
   }
   Plan plan(const std::vector<std::string>& sets = {}) const {
     std::vector<std::string> all{"workload=" + path, "trials=1", "grid.topology=1n2g"};
@@ -121,8 +121,8 @@ TEST(OwnLogs, AndCheckpointsOfAnAttemptThatBeginsAgainAreGone) {
   Recorder seen;
   fs::create_directories(quiet.trial() + "output");
   fs::create_directory_symlink(quiet.temp.path(""), quiet.trial() + "output/link");
-  test::write(quiet.trial() + "output/phase1_log.0", "INFO:root:[step 999]\n");
-  test::write(quiet.trial() + "output/ckpt_1.pt", "old");
+  test::write_file(quiet.trial() + "output/phase1_log.0", "INFO:root:[step 999]\n");
+  test::write_file(quiet.trial() + "output/ckpt_1.pt", "old");
   ASSERT_TRUE(run_sweep(quiet.plan(), quick(quiet.temp.path("run")), seen));
   EXPECT_FALSE(fs::exists(quiet.trial() + "output/ckpt_1.pt"));
   EXPECT_TRUE(fs::exists(quiet.temp.path("train.sh")));  // the link went, not what it names
@@ -131,12 +131,12 @@ TEST(OwnLogs, AndCheckpointsOfAnAttemptThatBeginsAgainAreGone) {
 
 TEST(OwnLogs, FollowNoLinkOutOfTheFolder) {
   ScratchFolder temp, outside;
-  test::write(outside.path("phase1_log.0"), "secret");
+  outside.put("phase1_log.0", "secret");
   fs::create_directories(temp.path("a/b1"));
   fs::create_directories(temp.path("a/b2"));
   fs::create_directory_symlink(outside.path(), temp.path("a/b0"));
   fs::create_symlink(outside.path("phase1_log.0"), temp.path("a/b1/phase1_log.0"));
-  test::write(temp.path("a/b2/phase1_log.0"), "mine");
+  temp.put("a/b2/phase1_log.0", "mine");
   OwnLogs logs;
   logs.folder = temp.path("a");
   logs.patterns = {"b*/phase1_log.0", "none/*", "b2/*_log.*"};
@@ -157,7 +157,7 @@ done
 )sh";
 
 std::string reader_template(const ScratchFolder& temp, double rate) {
-  test::write(temp.path("train.sh"), kReader);
+  temp.put("train.sh", kReader);
   const Json json = {
       {"framework", "pytorch"},
       {"program", "sh"},
@@ -177,7 +177,7 @@ std::string reader_template(const ScratchFolder& temp, double rate) {
           {"name", "of {model}"},
           {"braces", "{{}}"}}},
         {"unused.txt", "{host_lines}"}}}};
-  test::write(temp.path("mine.json"), json.dump(1));
+  temp.put("mine.json", json.dump(1));
   return temp.path("mine.json");
 }
 
@@ -241,7 +241,7 @@ TEST(Needs, AreAllNamedBeforeAnythingStarts) {
   for (const auto& need : squad.missing) options.push_back(need.option);
   EXPECT_THAT(options, ElementsAre("--predict_file", "--eval_script"));
   // Whoever starts it without asking first gets the error as well.
-  test::write(temp.path("mine.json"), R"({"framework": "x", "program": "sh",
+  temp.put("mine.json", R"({"framework": "x", "program": "sh",
     "needs": {"--data": "the data"}})");
   const auto plan = plan_of(small_config(), {"workload=" + temp.path("mine.json")});
   const auto outcome = run_sweep(plan, quick(temp.path("run")), seen);

@@ -154,7 +154,7 @@ TEST_F(Processes, NamesAProgramThatCannotBeStarted) {
   ProcessGroup group;
   EXPECT_THAT(group.start({{"/nonexistent/x"}, {}, {}, ""}, log_).error().message(),
               HasSubstr("/nonexistent/x: no such program"));
-  test::write(folder_.path("not_a_program"),
+  folder_.put("not_a_program",
               "\x7f"
               "ELF broken");
   std::filesystem::permissions(folder_.path("not_a_program"), std::filesystem::perms::owner_all);

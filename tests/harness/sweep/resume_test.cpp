@@ -58,7 +58,7 @@ TEST(SweepResume, JudgesATrialByItsLogNotByItsFiles) {
   // One log loses its end, another one all of it.
   const auto cut = temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g/trial_1/log.txt");
   const auto text = test::read_file(cut);
-  test::write(cut, text.substr(0, text.find("\"step\":15,")));
+  test::write_file(cut, text.substr(0, text.find("\"step\":15,")));
   std::filesystem::remove(temp.path("run/bert-mini.fp32.s64.b4.a1.1n1g/trial_2/log.txt"));
   const auto outcome = run_sweep(plan, quick(temp.path("run")), second);
   ASSERT_TRUE(outcome);
@@ -91,7 +91,7 @@ TEST(SweepResume, MakesIterationsAgainThatACrashOfTheMachineTook) {
   const auto before = trial_files(temp.path("run"));
   const auto cell = temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g/");
   std::filesystem::remove(cell + "trial_1/iterations.csv");
-  test::write(cell + "trial_2/iterations.csv", "");
+  test::write_file(cell + "trial_2/iterations.csv", "");
   ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), second));
   EXPECT_TRUE(second.started.empty());
   EXPECT_EQ(trial_files(temp.path("run")), before);
@@ -416,7 +416,7 @@ TEST(SweepResume, TakesOverATrialWhoseLogIsWholeThoughItsEndWasNotWritten) {
     kept += line;
     at = end;
   }
-  test::write(temp.path("run/journal.jsonl"), kept);
+  temp.put("run/journal.jsonl", kept);
   const auto outcome = run_sweep(plan, quick(temp.path("run")), second);
   ASSERT_TRUE(outcome);
   EXPECT_TRUE(second.started.empty());

@@ -157,7 +157,7 @@ TEST(Sweep, FindsImpossibleThingsBeforeTheFirstLaunch) {
   EXPECT_THAT(outcome.error().message(), HasSubstr("the trainer program is missing"));
   EXPECT_FALSE(std::filesystem::exists(temp.path("run")));
 
-  test::write(temp.path("file"), "");
+  temp.put("file", "");
   outcome = run_sweep(plan_of(small_config()), quick(temp.path("file")), seen);
   ASSERT_FALSE(outcome);
   EXPECT_THAT(outcome.error().message(), HasSubstr(temp.path("file")));
@@ -177,7 +177,7 @@ TEST(Sweep, FollowsNoLinkPlantedInTheRunFolder) {
 
   std::filesystem::remove(temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g"));
   std::filesystem::remove(temp.path("run/results.json"));
-  test::write(outside.path("victim"), "precious");
+  outside.put("victim", "precious");
   ASSERT_EQ(symlink(outside.path("victim").c_str(), temp.path("run/results.json").c_str()), 0);
   ASSERT_TRUE(run_sweep(plan_of(small_config()), quick(temp.path("run")), seen));
   EXPECT_EQ(test::read_file(outside.path("victim")), "precious");
@@ -186,8 +186,9 @@ TEST(Sweep, FollowsNoLinkPlantedInTheRunFolder) {
 TEST(Sweep, RunsATemplateOfYourOwn) {
   ScratchFolder temp;
   Recorder seen;
-  test::write(temp.path("mine.json"), std::string(R"({"title": "mine", "framework": "mine",
-    "program": ")") + BB_FAKE_TRAINER + R"(", "args": ["--model", "{model}", "--micro-batch-size",
+  temp.put("mine.json", std::string(R"({"title": "mine", "framework": "mine",
+    "program": ")") + BB_FAKE_TRAINER +
+                            R"(", "args": ["--model", "{model}", "--micro-batch-size",
     "{micro_batch_size}", "--steps", "{steps}", "--sequence-length", "{sequence_length}",
     "--expect-world-size", "{world_size}"], "axes": {"optimizer": ["--optim", "{optimizer}"]},
     "env": {"THREADS": "{threads}"}})");
@@ -204,7 +205,7 @@ TEST(Sweep, RunsATemplateOfYourOwn) {
 // progress.
 TEST(SweepRun, WritesWhenTheLogGrewWithTheLookThatFoundIt) {
   ScratchFolder temp;
-  test::write(temp.path("train.sh"), R"sh(
+  temp.put("train.sh", R"sh(
 until [ -s "$1/log.txt.arrivals.csv" ]; do
   step=$((step + 1))
   echo "step $step loss 3.1"

@@ -54,17 +54,17 @@ SshServer::SshServer() {
     missing_ = "ssh-keygen made no key";
     return;
   }
-  write(folder_.path("authorized_keys"), read_file(folder_.path("client.pub")));
+  folder_.put("authorized_keys", read_file(folder_.path("client.pub")));
   const std::string at = std::to_string(port);
-  write(folder_.path("sshd_config"),
-        "Port " + at + "\nListenAddress 127.0.0.1\nListenAddress 127.0.0.2\nHostKey " +
-            folder_.path("host") + "\nAuthorizedKeysFile " + folder_.path("authorized_keys") +
-            "\nPidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\n"
-            "KbdInteractiveAuthentication no\nPermitRootLogin yes\nMaxStartups 200\n");
-  write(folder_.path("ssh_config"), "Port " + at + "\nIdentityFile " + folder_.path("client") +
-                                        "\nIdentitiesOnly yes\nIdentityAgent none\n"
-                                        "StrictHostKeyChecking no\nUserKnownHostsFile " +
-                                        folder_.path("known_hosts") + "\nLogLevel ERROR\n");
+  folder_.put("sshd_config",
+              "Port " + at + "\nListenAddress 127.0.0.1\nListenAddress 127.0.0.2\nHostKey " +
+                  folder_.path("host") + "\nAuthorizedKeysFile " + folder_.path("authorized_keys") +
+                  "\nPidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\n"
+                  "KbdInteractiveAuthentication no\nPermitRootLogin yes\nMaxStartups 200\n");
+  folder_.put("ssh_config", "Port " + at + "\nIdentityFile " + folder_.path("client") +
+                                "\nIdentitiesOnly yes\nIdentityAgent none\n"
+                                "StrictHostKeyChecking no\nUserKnownHostsFile " +
+                                folder_.path("known_hosts") + "\nLogLevel ERROR\n");
   pid_ = fork();
   if (pid_ == 0) {
     // What remains of its sessions must not come to the harness under test to be cleaned up.

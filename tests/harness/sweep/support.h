@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -14,10 +13,6 @@
 #include "tests/scratch_folder.h"
 
 namespace bertbench::test {
-
-inline void write(const std::string& path, const std::string& text) {
-  std::ofstream(path, std::ios::binary) << text;
-}
 
 inline std::size_t count(const std::string& text, const std::string& piece) {
   std::size_t n = 0;

@@ -194,7 +194,7 @@ TEST(Telemetry, TakesTheEnergyOfTheCpuPackagesWhereThereAreNoGpus) {
   const auto zone = [&](int number, const std::string& file, const std::string& text) {
     const auto path = folder.path("intel-rapl:" + std::to_string(number));
     std::filesystem::create_directories(path);
-    write(path + "/" + file, text + "\n");
+    write_file(path + "/" + file, text + "\n");
   };
   for (const int number : {0, 1, 2}) {
     zone(number, "name", number == 1 ? "psys" : "package-" + std::to_string(number));

@@ -5,9 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <sstream>
-
+#include "tests/read_file.h"
 #include "tests/scratch_folder.h"
 #include "tests/workloads/cuda/support.h"
 #include "tests/workloads/cuda/values.h"
@@ -281,10 +279,8 @@ TEST_F(CudaEpilogue, timing_the_ways_leaves_no_trace_in_results) {
   }
   EXPECT_GT(fake_cublaslt().products[fakes::kBgradB], 1) << "both were timed";
   EXPECT_GT(fake_cublaslt().products[fakes::kDefault], 3);
-  std::ifstream file(options.algorithm_cache);
-  std::ostringstream text;
-  text << file.rdbuf();
-  EXPECT_THAT(text.str(), HasSubstr(",gelu_backward+sums,256,256,way "));
+  const std::string text = ::bertbench::test::read_file(options.algorithm_cache);
+  EXPECT_THAT(text, HasSubstr(",gelu_backward+sums,256,256,way "));
 }
 
 TEST_F(CudaEpilogue, products_of_16_bits_keep_partial_sums_in_fp32) {
@@ -311,12 +307,10 @@ TEST_F(CudaEpilogue, searched_algorithms_are_kept_by_shape_and_epilogue) {
   const auto gelu = result(Kind::gelu);
   const auto backward = result(Kind::gelu_backward);
   EXPECT_EQ(fake_cublaslt().heuristics, 2);
-  std::ifstream file(options.algorithm_cache);
-  std::ostringstream text;
-  text << file.rdbuf();
-  EXPECT_THAT(text.str(), HasSubstr("Some_GPU,rules2,lt130100,24x40x16,nn,bf16-bf16"));
-  EXPECT_THAT(text.str(), HasSubstr(",bias+gelu,"));
-  EXPECT_THAT(text.str(), HasSubstr(",gelu_backward+sums,"));
+  const std::string text = ::bertbench::test::read_file(options.algorithm_cache);
+  EXPECT_THAT(text, HasSubstr("Some_GPU,rules2,lt130100,24x40x16,nn,bf16-bf16"));
+  EXPECT_THAT(text, HasSubstr(",bias+gelu,"));
+  EXPECT_THAT(text, HasSubstr(",gelu_backward+sums,"));
   EXPECT_EQ(result(Kind::gelu), gelu);
   EXPECT_EQ(result(Kind::gelu_backward), backward);
   EXPECT_EQ(fake_cublaslt().heuristics, 2) << "nothing is searched again";
@@ -355,8 +349,7 @@ TEST_F(CudaEpilogue, after_the_end_of_the_search_the_file_is_read_and_no_more_is
   options.epilogues = Epilogues::inside;
   options.algorithm_cache = folder.path("algorithms");
   const auto lines = [&] {
-    std::ifstream file(options.algorithm_cache);
-    const std::string text(std::istreambuf_iterator<char>(file), {});
+    const std::string text = ::bertbench::test::read_file(options.algorithm_cache);
     return std::count(text.begin(), text.end(), '\n');
   };
   using F = Around<float, float>;

@@ -2,10 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
-
+#include "tests/scratch_folder.h"
 #include "workloads/bert/cuda/products/algorithm_cache.h"
 
 namespace bert::cuda {
@@ -13,15 +10,8 @@ namespace {
 
 class AlgorithmFile : public ::testing::Test {
  protected:
-  void SetUp() override {
-    path_ =
-        std::filesystem::path(::testing::TempDir()) /
-        ("bert_algorithms_" + std::to_string(::testing::UnitTest::GetInstance()->random_seed()) +
-         ::testing::UnitTest::GetInstance()->current_test_info()->name());
-    std::filesystem::remove(path_);
-  }
-  void TearDown() override { std::filesystem::remove(path_); }
-  std::filesystem::path path_;
+  const bertbench::test::ScratchFolder folder_;
+  const std::string path_ = folder_.path("algorithms");
 };
 
 TEST_F(AlgorithmFile, keeps_what_was_found_and_what_others_add) {
@@ -37,13 +27,12 @@ TEST_F(AlgorithmFile, keeps_what_was_found_and_what_others_add) {
 }
 
 TEST_F(AlgorithmFile, damaged_lines_count_as_not_found) {
-  std::ofstream(path_) << "half\nbad 12 zz\ngood 1f\n\n";
-  const AlgorithmCache cache(path_);
+  const AlgorithmCache cache(folder_.put("algorithms", "half\nbad 12 zz\ngood 1f\n\n"));
   EXPECT_EQ(cache.size(), 1U);
   EXPECT_THAT(*cache.find("good"), ::testing::ElementsAre(0x1f));
 }
 
-TEST_F(AlgorithmFile, a_folder_that_cannot_be_written_is_told) {
+TEST_F(AlgorithmFile, a_folder_that_cannot_be_written_is_reported) {
   AlgorithmCache cache("/proc/nothing/here");
   EXPECT_FALSE(cache.add("key", {1}));
   EXPECT_TRUE(cache.find("key")) << "this run keeps it";

@@ -212,7 +212,7 @@ TEST(TokenFiles, TheLastDocumentsAreHeldOutWhereAsked) {
 
 TEST(TokenFiles, DamagedFilesAreRefusedByName) {
   const std::string path = token_file("b.tok");
-  const std::string good = testing::read_text(path);
+  const std::string good = testing::read_file(path);
   const auto refused = [&](std::string bytes) {
     std::ofstream(path, std::ios::binary) << bytes;
     const auto source = open_token_file(file_options(path));

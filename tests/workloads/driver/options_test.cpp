@@ -297,7 +297,7 @@ TEST_P(KilledAtAnyInstant, goes_on_to_the_same_losses) {
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 40000));
     job.kill();
     job.wait();
-    take_losses(testing::read_text(out), got);
+    take_losses(testing::read_file(out), got);
   }
   const Finished rest = RankProcesses(option, resumed(), "").wait();
   // A start that was killed after its last checkpoint had nothing left to do.

@@ -10,7 +10,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <sstream>
 #include <stdexcept>
@@ -88,10 +87,10 @@ Process::~Process() {
 void Process::signal(int number) const { ::kill(pid_, number); }
 
 bool Process::wait_for_output(const std::string& text, int times) {
-  while (count(read_text(out_path_), text) < times) {
+  while (count(read_file(out_path_), text) < times) {
     if (waitpid(pid_, &raw_status_, WNOHANG) == pid_) {
       ended_ = true;
-      return count(read_text(out_path_), text) >= times;
+      return count(read_file(out_path_), text) >= times;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
@@ -106,7 +105,7 @@ Finished Process::wait() {
   const int status =
       WIFEXITED(raw_status_) ? WEXITSTATUS(raw_status_) : 128 + WTERMSIG(raw_status_);
   const bool device = out_path_.starts_with("/dev/");
-  return {status, device ? "" : read_text(out_path_), read_text(err_path_)};
+  return {status, device ? "" : read_file(out_path_), read_file(err_path_)};
 }
 
 Finished run(const std::vector<std::string>& arguments, const Variables& variables,
@@ -142,13 +141,6 @@ Words small(const Words& more) {
   Words words = {"--threads", "1", "--micro-batch-size", "2", "--sequence-length", "32"};
   words.insert(words.end(), more.begin(), more.end());
   return words;
-}
-
-std::string read_text(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
 }
 
 int count(const std::string& text, const std::string& part) {

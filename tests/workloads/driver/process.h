@@ -5,7 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "tests/read_file.h"
+
 namespace bert::testing {
+
+using bertbench::test::read_file;
 
 struct Finished {
   int status = -1;  ///< exit status, or 128 + signal
@@ -45,7 +49,6 @@ Variables rank_variables(int rank, int world, int port);
 int free_port();
 /// A new empty folder below GoogleTest's temporary folder.
 std::string temporary_folder(const std::string& name);
-std::string read_text(const std::string& path);
 /// The words of a command line, parted by blanks: no path, which may hold one.
 Words split_words(const std::string& line);
 /// The options of a training that takes a moment, then `more`.

@@ -20,7 +20,7 @@ struct State {
 };
 
 inline State newest_state(const std::string& folder) {
-  const std::string bytes = read_text(newest_checkpoint(folder));
+  const std::string bytes = read_file(newest_checkpoint(folder));
   State state;
   std::uint64_t size = 0;
   if (bytes.size() < 16) {

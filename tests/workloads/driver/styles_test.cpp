@@ -2,12 +2,10 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
-#include <cstdlib>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "tests/workloads/driver/process.h"
+#include "tests/golden.h"
 #include "tests/workloads/driver/scripted_log.h"
 #include "workloads/bert/log/log_style.h"
 #include "workloads/bert/log/text.h"
@@ -20,11 +18,7 @@ using testing::scripted_facts;
 using testing::stamp_at;
 
 void expect_golden(const std::string& text, const std::string& name) {
-  const std::string path = std::string(BB_TEST_DATA_DIR "/driver/golden/") + name;
-  if (std::getenv("BB_UPDATE_GOLDEN") != nullptr) {
-    std::ofstream(path, std::ios::binary) << text;
-  }
-  EXPECT_EQ(text, testing::read_text(path)) << path;
+  bertbench::test::expect_golden("tests/workloads/driver/golden/" + name, text);
 }
 
 TEST(LogStyles, EveryStyleMatchesItsGoldenLog) {

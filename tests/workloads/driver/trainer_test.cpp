@@ -418,7 +418,7 @@ TEST(Checkpoint, DamageAndForeignRunsAreRefused) {
   Quadratic a;
   const auto path = write_checkpoint(folder, some_facts(), a);
   ASSERT_TRUE(path);
-  const std::string good = testing::read_text(*path);
+  const std::string good = testing::read_file(*path);
   const auto refused = [&](const std::string& bytes) {
     std::ofstream(*path, std::ios::binary) << bytes;
     const auto step = read_newest_checkpoint(folder, some_facts(), a);
@@ -444,7 +444,7 @@ TEST(Checkpoint, AHeaderWithValuesOfAnotherTypeIsDamaged) {
   Quadratic a;
   const auto path = write_checkpoint(folder, some_facts(), a);
   ASSERT_TRUE(path);
-  const std::string good = testing::read_text(*path);
+  const std::string good = testing::read_file(*path);
   std::uint64_t size = 0;
   std::memcpy(&size, good.data() + 8, sizeof size);
   const auto with = [&](const std::string& member) {

@@ -1,0 +1,23 @@
+// Texts that are kept in the checkout and compared as a whole.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "tests/read_file.h"
+#include "tests/scratch_folder.h"
+
+namespace bertbench::test {
+
+/// Compares with a stored file; BB_UPDATE_GOLDEN=1 stores the text instead.
+inline void expect_golden(const std::string& path_from_root, const std::string& text) {
+  const std::filesystem::path path = std::filesystem::path(BB_SOURCE_DIR) / path_from_root;
+  const char* update = std::getenv("BB_UPDATE_GOLDEN");
+  if (update != nullptr && std::string(update) == "1") write_file(path, text);
+  EXPECT_EQ(read_file(path), text) << path << " differs; BB_UPDATE_GOLDEN=1 stores the new text";
+}
+
+}  // namespace bertbench::test
