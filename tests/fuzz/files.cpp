@@ -51,7 +51,7 @@ void tables(std::string_view input) {
   }
   // Markdown, HTML, pasted rows and records each have their own bound.
   require(cells <= 4 * (audit::kMaxCells + audit::kMaxColumns), "too many cells");
-  (void)audit::count(audit::audit_text(text, path, {}));
+  (void)audit::count(audit::audit_page(text, path, {}).tables);
 }
 
 // A line that is taken is the line that its record writes.

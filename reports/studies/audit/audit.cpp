@@ -232,11 +232,6 @@ PageAudit audit_page(std::string_view text, std::string_view path, const AuditOp
   return out;
 }
 
-std::vector<TableAudit> audit_text(std::string_view text, std::string_view path,
-                                   const AuditOptions& options) {
-  return audit_page(text, path, options).tables;
-}
-
 Counts count(const std::vector<TableAudit>& tables) {
   std::array<std::size_t, 4> of{};  // by Verdict
   for (const TableAudit& table : tables) {

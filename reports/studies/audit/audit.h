@@ -68,9 +68,6 @@ struct PageAudit {
 /// Every table of a file; none when it has none. `path` is for messages and the format.
 [[nodiscard]] PageAudit audit_page(std::string_view text, std::string_view path,
                                    const AuditOptions& options);
-/// Likewise, the tables alone.
-[[nodiscard]] std::vector<TableAudit> audit_text(std::string_view text, std::string_view path,
-                                                 const AuditOptions& options);
 
 [[nodiscard]] Counts count(const std::vector<TableAudit>& tables);
 

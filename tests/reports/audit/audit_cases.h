@@ -10,7 +10,7 @@
 namespace bertbench::audit {
 
 inline std::vector<TableAudit> audit_markdown(const std::string& text, AuditOptions options = {}) {
-  return audit_text(text, "table.md", options);
+  return audit_page(text, "table.md", options).tables;
 }
 
 /// A Markdown table of one heading and its rows, each "a | b | c".

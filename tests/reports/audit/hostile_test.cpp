@@ -46,7 +46,7 @@ TEST(Hostile, RandomBytesNeverCrash) {
     std::string text = "| GPUs | samples/s | speedup |\n|---|---|---|\n";
     for (int k = 0; k < 120; ++k) text += alphabet[random() % alphabet.size()];
     for (const char* path : {"a.md", "a.html", "a.csv"}) {
-      EXPECT_NO_THROW((void)audit_text(text, path, {}));
+      EXPECT_NO_THROW((void)audit_page(text, path, {}));
     }
   }
 }

@@ -16,7 +16,7 @@ std::vector<TableAudit> published(const std::string& file, AuditOptions options 
   const std::string text = test::read_file(path);
   EXPECT_FALSE(text.empty()) << path;
   options.flops = &flops;
-  return audit_text(text, path, options);
+  return audit_page(text, path, options).tables;
 }
 
 TEST(PublishedTables, OneSpeedupOfThirtySixIsImpossibleInTheMxnetReadme) {

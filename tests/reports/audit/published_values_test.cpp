@@ -162,7 +162,7 @@ TEST_P(PublishedValues, DerivedColumnsPassTheAuditOrAreDoubted) {
   const json page = page_of(GetParam());
   if (GetParam() == "bing-bert") GTEST_SKIP() << "samples of a step are no column of its tables";
   for (const json& table : page["tables"]) {
-    for (const TableAudit& audited : audit_text(as_csv(table), "page.csv", {})) {
+    for (const TableAudit& audited : audit_page(as_csv(table), "page.csv", {}).tables) {
       for (const CheckedCell& cell : audited.cells) {
         if (cell.verdict != Verdict::impossible && cell.verdict != Verdict::truncated) continue;
         std::size_t column = 0;
@@ -199,7 +199,7 @@ TEST_P(PublishedValues, WhatIsImpossibleInTheTranscriptionIsDoubted) {
   }
   for (const json& name : page["source"]["data"]) {
     const std::string path = "tests/data/published/" + name.get<std::string>();
-    for (const TableAudit& audited : audit_text(file_text(path), path, {})) {
+    for (const TableAudit& audited : audit_page(file_text(path), path, {}).tables) {
       for (const CheckedCell& cell : audited.cells) {
         if (cell.verdict != Verdict::impossible) continue;
         if (GetParam() == "dlperf-oneflow-insightface" || GetParam() == "dlperf-paddle-resnet50") {

@@ -53,12 +53,14 @@ TEST(HtmlTables, CellsKeepWhatIsNoMarkOfATable) {
 }
 
 TEST(HtmlTables, OfTwoHeadingRowsAreChecked) {
-  const auto tables = audit_text(
-      "<table><tr><th rowspan=2>GPUs</th><th colspan=2>Throughput</th><th rowspan=2>Speedup</th>"
-      "</tr><tr><th>TF32</th><th>FP16</th></tr><tr><td>1</td><td>317</td><td>580</td><td>1.83</td>"
-      "</tr><tr><td>8</td><td>2505</td><td>4591</td><td>1.93</td></tr></table>",
-      "t.html", {});
-  (void)tables;
+  const auto tables = audit_page(
+                          "<table><tr><th rowspan=2>GPUs</th><th colspan=2>Throughput</th><th "
+                          "rowspan=2>Speedup</th>"
+                          "</tr><tr><th>TF32</th><th>FP16</th></tr><tr><td>1</td><td>317</"
+                          "td><td>580</td><td>1.83</td>"
+                          "</tr><tr><td>8</td><td>2505</td><td>4591</td><td>1.93</td></tr></table>",
+                          "t.html", {})
+                          .tables;
   ASSERT_EQ(tables.size(), 1U);
   EXPECT_EQ(tables[0].columns[1].role, Role::throughput);
   EXPECT_THAT(tables[0].columns[2].variants, ElementsAre("mixed"));

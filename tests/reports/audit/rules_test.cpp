@@ -63,7 +63,7 @@ TEST(Ratios, EfficiencyOfTheRoundedSpeedupIsNoFault) {
 
 TEST(Ratios, DecimalCommasAndThousandsAreRead) {
   const auto tables =
-      audit_text("GPUs;samples/s;speedup\n1;150,11;1\n32;3671,45;24,46\n", "t.csv", {});
+      audit_page("GPUs;samples/s;speedup\n1;150,11;1\n32;3671,45;24,46\n", "t.csv", {}).tables;
   EXPECT_THAT(findings(tables), IsEmpty());
   EXPECT_EQ(count(tables).exact, 2U);
 }

@@ -75,12 +75,6 @@ sockaddr_storage own_name(const Socket& socket) {
   return address;
 }
 
-std::string numeric(const sockaddr* address, socklen_t size) {
-  char host[NI_MAXHOST] = "";
-  getnameinfo(address, size, host, sizeof host, nullptr, 0, NI_NUMERICHOST);
-  return host;
-}
-
 }  // namespace
 
 Socket& Socket::operator=(Socket&& other) noexcept {
@@ -166,7 +160,10 @@ Socket connect_to(const std::string& host, int port, Deadline deadline) {
 
 std::string local_address(const Socket& socket) {
   const sockaddr_storage address = own_name(socket);
-  return numeric(reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  char host[NI_MAXHOST] = "";
+  getnameinfo(reinterpret_cast<const sockaddr*>(&address), sizeof address, host, sizeof host,
+              nullptr, 0, NI_NUMERICHOST);
+  return host;
 }
 
 int local_port(const Socket& socket) {
@@ -175,11 +172,6 @@ int local_port(const Socket& socket) {
     return ntohs(reinterpret_cast<const sockaddr_in6*>(&address)->sin6_port);
   }
   return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
-}
-
-std::string resolve(const std::string& host) {
-  const Addresses list = look_up(host, 0, 0);
-  return numeric(list->ai_addr, list->ai_addrlen);
 }
 
 bool send_all(const Socket& socket, const void* data, std::size_t size, Deadline deadline) {

@@ -34,8 +34,6 @@ using Deadline = std::chrono::steady_clock::time_point;
 /// Numeric address and port of this end, such as "127.0.0.1", 29500.
 [[nodiscard]] std::string local_address(const Socket& socket);
 [[nodiscard]] int local_port(const Socket& socket);
-/// Numeric form of a host name. Throws std::runtime_error when it is unknown.
-[[nodiscard]] std::string resolve(const std::string& host);
 
 /// Both return false when the peer has closed or the deadline has passed.
 [[nodiscard]] bool send_all(const Socket& socket, const void* data, std::size_t size,
