@@ -229,10 +229,15 @@ constexpr auto kLiterals = [] {
 }  // namespace
 
 bool announces_training(std::string_view line) {
+  // maskrcnn-benchmark ("Start training"), MXNet for R ("Start training with 1 devices"), the
+  // Lightning-Hydra template ("Starting training!"), Ray Train ("Started training worker group"),
+  // fairseq 0.12 ("begin training epoch 1"), GluonNLP's scripts ("Training started"), and loops
+  // that people wrote in their own language (quoted/generic.counters_of_other_languages,
+  // generic.wide_marks_part_words, closing_words.all_processes_done_in_korean).
   constexpr std::string_view kPhrases[] = {
-      "start training",   "starting training", "started training", "begin training",
-      "training started", "training begins",   "开始训练",         "训练开始",
-      "학습 시작",        "学習開始"};
+      "start training", "starting training", "started training",
+      "begin training", "training started",  "开始训练",
+      "训练开始",       "학습 시작",         "学習開始"};
   const std::string small = lower(line);
   return std::ranges::any_of(
       kPhrases, [&](std::string_view phrase) { return small.find(phrase) != std::string::npos; });
