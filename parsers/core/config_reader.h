@@ -58,6 +58,11 @@ class ConfigReader {
 
   /// Keeps the first error. Always returns false, so that checks can be chained.
   bool fail_at(const std::string& pointer, const std::string& what, const std::string& hint = {});
+  /// True where `checked` holds; else its error is one of what stands at `pointer`.
+  template <class T>
+  bool accepts(const std::string& pointer, const Result<T>& checked) {
+    return checked || fail_at(pointer, checked.error().what, checked.error().hint);
+  }
   /// Every key of the object must be in `known`.
   void check_keys(const Json& object, const std::string& pointer,
                   const std::vector<std::string>& known, const std::string& what);

@@ -269,10 +269,7 @@ void read_grid(ConfigReader& in, const Workload& workload, SweepConfig& config) 
   for (const auto& [name, value] : grid.items()) {
     const std::string at = child_pointer("/grid", name);
     const std::string axis = canonical_axis(name);
-    if (auto good = check_axis_name(axis, workload); !good) {
-      in.fail_at(at, good.error().what, good.error().hint);
-      return;
-    }
+    if (!in.accepts(at, check_axis_name(axis, workload))) return;
     if (is_secret_name(axis, config.secret)) {
       in.fail_at(at, "is the name of a secret, and the values of an axis stand in every report",
                  "give it in env or args; an axis that is none needs another name");
@@ -289,17 +286,12 @@ void read_grid(ConfigReader& in, const Workload& workload, SweepConfig& config) 
       return;
     }
     for (std::size_t i = 0; i < values->size(); ++i) {
-      if (auto good = check_axis_value(axis, (*values)[i], workload); !good) {
-        in.fail_at(value.is_array() ? child_pointer(at, std::to_string(i)) : at, good.error().what,
-                   good.error().hint);
-        return;
-      }
+      const auto here = value.is_array() ? child_pointer(at, std::to_string(i)) : at;
+      if (!in.accepts(here, check_axis_value(axis, (*values)[i], workload))) return;
     }
-    if (workload.is_command) {
-      if (auto good = check_axis_is_used(axis, values->size(), workload); !good) {
-        in.fail_at(at, good.error().what, good.error().hint);
-        return;
-      }
+    if (workload.is_command &&
+        !in.accepts(at, check_axis_is_used(axis, values->size(), workload))) {
+      return;
     }
     config.grid.push_back({axis, *values});
   }
@@ -432,10 +424,7 @@ void read_exclude(ConfigReader& in, const Workload& workload, SweepConfig& confi
         if (!read_excluded_variants(in, value, here, config, exclude)) return;
         continue;
       }
-      if (auto good = check_axis_name(axis, workload); !good) {
-        in.fail_at(here, good.error().what, good.error().hint);
-        return;
-      }
+      if (!in.accepts(here, check_axis_name(axis, workload))) return;
       const auto& facts = fact_axes();
       if (!config.axis(axis) && std::find(facts.begin(), facts.end(), axis) == facts.end()) {
         in.fail_at(here, fmt::format("'{}' is no axis of the grid, so it excludes nothing", axis));
@@ -476,9 +465,7 @@ void check_args(ConfigReader& in, const std::string& list, const std::vector<std
   }
   const auto simulated = simulated_topology(given_options(args));
   if (simulated && !simulated->empty()) {
-    if (auto good = check_axis_value("sim_topology", *simulated, workload); !good) {
-      in.fail_at(list, good.error().what, good.error().hint);
-    }
+    in.accepts(list, check_axis_value("sim_topology", *simulated, workload));
   }
 }
 
@@ -500,9 +487,7 @@ void read_hosts(ConfigReader& in, const std::string& source, SweepConfig& config
   in.texts(in.root(), "", "hosts", given);
   Hostfile hosts;
   for (std::size_t i = 0; i < given.size(); ++i) {
-    if (auto good = add_host(trim(given[i]), hosts); !good) {
-      in.fail_at(child_pointer("/hosts", std::to_string(i)), good.error().what, good.error().hint);
-    }
+    in.accepts(child_pointer("/hosts", std::to_string(i)), add_host(trim(given[i]), hosts));
   }
   config.hosts = std::move(hosts.hosts);
   config.slots = std::move(hosts.slots);
@@ -618,10 +603,7 @@ void read_scalars(ConfigReader& in, SweepConfig& config) {
   config.order = order == "sequential" ? Order::sequential : Order::interleaved;
   in.text(root, "", "window", window);
   auto rule = parse_window(window);
-  if (!rule) {
-    in.fail_at("/window", rule.error().what, rule.error().hint);
-    return;
-  }
+  if (!in.accepts("/window", rule)) return;
   config.window = *rule;
   config.window.chosen_by_user = root.contains("window");
   if (rule->kind == WindowRule::Kind::steps && rule->end > config.steps) {
@@ -660,8 +642,7 @@ Result<SweepConfig> parse_config(const std::string& text, const std::string& sou
   reader->check_keys(reader->root(), "");
   if (reader->error()) return tl::unexpected(*reader->error());
   auto workload = read_workload(*reader, config);
-  if (!workload) reader->fail_at("/workload", workload.error().what, workload.error().hint);
-  if (workload && !reader->error()) {
+  if (reader->accepts("/workload", workload) && !reader->error()) {
     config.name = source.empty() ? workload->name : std::filesystem::path(source).stem().string();
     read_scalars(*reader, config);
     read_hooks(*reader, config);

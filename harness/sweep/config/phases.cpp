@@ -39,16 +39,10 @@ void read_phase(ConfigReader& in, const Workload& workload, const std::string& a
       in.fail_at(here, "is the same in all phases", "give it in the grid, in env or in args");
       return;
     }
-    if (auto good = check_axis_name(axis, workload); !good) {
-      in.fail_at(here, good.error().what, good.error().hint);
-      return;
-    }
+    if (!in.accepts(here, check_axis_name(axis, workload))) return;
     const auto text = in.scalar(member, here);
     if (!text) return;
-    if (auto good = check_axis_value(axis, *text, workload); !good) {
-      in.fail_at(here, good.error().what, good.error().hint);
-      return;
-    }
+    if (!in.accepts(here, check_axis_value(axis, *text, workload))) return;
     phase.axes[axis] = *text;
   }
   in.texts(value, at, "args", phase.args);
