@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 
 #include "reports/output/dlperf.h"
+#include "tests/reports/samples.h"
 
 namespace bertbench {
 namespace {
 
+using samples::notices;
 using testing::HasSubstr;
 
 DlperfSpeed speed_of(std::string_view format, DlperfPlace place,
@@ -18,12 +20,6 @@ DlperfSpeed speed_of(std::string_view format, DlperfPlace place,
   std::int64_t number = 0;
   for (const std::string& line : lines) script->read_line(line, ++number);
   return script->finish();
-}
-
-std::string notices(const DlperfSpeed& speed) {
-  std::string out;
-  for (const Notice& notice : speed.notices) out += text_of(notice) + "\n";
-  return out;
 }
 
 std::vector<std::string> mxnet(int steps, int ranks) {

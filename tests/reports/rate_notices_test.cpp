@@ -110,11 +110,7 @@ TEST(MeasureTrial, AClosingRateFarFromThePrintedOnesIsToldBesideThem) {
   for (Record& record : log.records) record.printed_rate = 85.84;
   const auto notice_of = [&](double closing) {
     log.summary = Stated{closing, RateUnit::sequences_per_second, 0};
-    std::string out;
-    for (const Notice& notice : measure_trial(log, {}, with_window("all")).notices) {
-      out += text_of(notice) + "\n";
-    }
-    return out;
+    return notices(measure_trial(log, {}, with_window("all")));
   };
   EXPECT_NE(notice_of(81.295).find(
                 "closing rate, not of the window alone, is 5 % lower than the printed"),

@@ -11,6 +11,7 @@ namespace {
 using samples::facts;
 using samples::log_of_counters;
 using samples::log_of_seconds;
+using samples::notices;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -61,12 +62,6 @@ const ReconciledEstimate& estimate(const ReconciledRun& run, const std::string& 
     if (estimate.name == name) return estimate;
   }
   throw std::runtime_error("no estimate " + name);
-}
-
-std::string notices(const ReconciledRun& run) {
-  std::string out;
-  for (const Notice& notice : run.notices) out += text_of(notice) + "\n";
-  return out;
 }
 
 TEST(Reconcile, GivesThePublishedRunsGapsAndTheReadingItsScriptTook) {

@@ -3,11 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "parsers/core/notice.h"
+#include "tests/reports/samples.h"
 
 namespace bertbench {
 namespace {
 
+using samples::notices;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -31,12 +32,6 @@ RunLog part(const char* path, std::int64_t first, std::int64_t last, std::int64_
   }
   log.records_seen = static_cast<std::int64_t>(log.records.size());
   return log;
-}
-
-std::string notices_of(const RunLog& run) {
-  std::string out;
-  for (const Notice& notice : run.notices) out += text_of(notice) + "\n";
-  return out;
 }
 
 RestartChains chains_of(const std::vector<RunLog>& logs) {
@@ -92,9 +87,9 @@ TEST(Restarts, EachStepCountsOnceAndLostTimeStays) {
   EXPECT_DOUBLE_EQ(run.records[7].time_s, 160);
   EXPECT_DOUBLE_EQ(run.records[8].time_s, 200 + 20) << "the 20 lost steps took 40 seconds";
   EXPECT_DOUBLE_EQ(run.records.back().time_s, 200 + 240);
-  EXPECT_THAT(notices_of(run), HasSubstr("joined with its restarts: a.log (steps 1 to 100, killed)"
-                                         ", b.log (steps 81 to 200, completed)"));
-  EXPECT_THAT(notices_of(run), HasSubstr("20 steps were lost and done again by b.log"));
+  EXPECT_THAT(notices(run), HasSubstr("joined with its restarts: a.log (steps 1 to 100, killed)"
+                                      ", b.log (steps 81 to 200, completed)"));
+  EXPECT_THAT(notices(run), HasSubstr("20 steps were lost and done again by b.log"));
 }
 
 // NVIDIA's BERT for TensorFlow prints 46 after update 45; its checkpoint was made after 30.
@@ -114,12 +109,12 @@ TEST(Restarts, ALogThatNumbersItsLinesOneAheadLosesNoUpdate) {
     EXPECT_EQ(joined.records[i].iterations, 1);
   }
   EXPECT_EQ(joined.totals.last_optimizer_step, 60);
-  EXPECT_THAT(notices_of(joined), HasSubstr("15 steps were lost"));
+  EXPECT_THAT(notices(joined), HasSubstr("15 steps were lost"));
 }
 
 TEST(Restarts, StepsThatNoLogTellsOfAreNamed) {
   const RunLog run = join_restarts({part("a", 0, 100), part("b", 110, 200)});
-  EXPECT_THAT(notices_of(run), HasSubstr("no log has the steps 101 to 110"));
+  EXPECT_THAT(notices(run), HasSubstr("no log has the steps 101 to 110"));
 }
 
 TEST(Restarts, TotalsAddUpOnlyWhereEveryPartStatesThem) {
@@ -135,7 +130,7 @@ TEST(Restarts, TotalsAddUpOnlyWhereEveryPartStatesThem) {
   EXPECT_FALSE(run.totals.training_s);
   EXPECT_EQ(run.totals.sequences, 1000 + 1000) << "100 of b's 120 steps are new";
   EXPECT_FALSE(run.summary);
-  EXPECT_THAT(notices_of(run), HasSubstr("closing rates are of one part each"));
+  EXPECT_THAT(notices(run), HasSubstr("closing rates are of one part each"));
 }
 
 RunLog with_rank_times(RunLog log, std::int64_t first, std::int64_t last) {

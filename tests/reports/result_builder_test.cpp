@@ -133,8 +133,7 @@ TEST(ResultBuilder, GivenFactsBeatTheLogWhichBeatsThePathWithANotice) {
   const Cell& cell = results.cells[0];
   EXPECT_EQ(cell.identity.micro_batch_size, 48);
   EXPECT_EQ(cell.identity.gpus_per_node, 4);
-  std::string text;
-  for (const Notice& notice : cell.trials[0].notices) text += text_of(notice) + "\n";
+  const std::string text = samples::notices(cell.trials[0]);
   EXPECT_THAT(text, HasSubstr("micro_batch_size is 48 by the command line but 64 by the log"));
   EXPECT_THAT(text, HasSubstr("gpus_per_node is 4 by the log but 8 by the path"));
 }

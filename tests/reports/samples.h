@@ -58,9 +58,11 @@ inline MeasureOptions with_window(const std::string& rule) {
   return options;
 }
 
-inline std::string notices(const Trial& trial) {
+/// The notices of a trial, a log or a result of another kind as text, one a line.
+template <class Holder>
+std::string notices(const Holder& of) {
   std::string out;
-  for (const Notice& notice : trial.notices) out += text_of(notice) + "\n";
+  for (const Notice& notice : of.notices) out += text_of(notice) + "\n";
   return out;
 }
 

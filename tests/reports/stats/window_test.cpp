@@ -9,15 +9,10 @@ namespace {
 
 using samples::log_of_counters;
 using samples::log_of_seconds;
+using samples::notices;
 
 Window apply(const RunLog& log, const std::string& rule) {
   return apply_window(log, samples::window(rule));
-}
-
-std::string notices(const Window& window) {
-  std::string out;
-  for (const Notice& notice : window.notices) out += text_of(notice) + "\n";
-  return out;
 }
 
 TEST(Window, ADropsTheFirstRecordsAndUsesThoseUpToTheBth) {
