@@ -42,8 +42,8 @@ struct Facts {
   Fact<std::int64_t> gradient_accumulation_steps;  ///< micro-steps per optimizer step
   Fact<std::int64_t> nodes;
   Fact<std::int64_t> gpus_per_node;
-  Fact<std::int64_t> world_size;                ///< when a log says only the product
-  Fact<std::int64_t> global_batch_size;         ///< when a log says only the product
+  Fact<std::int64_t> world_size;                ///< when a log states only the product
+  Fact<std::int64_t> global_batch_size;         ///< when a log states only the product
   std::map<std::string, std::string> axes;      ///< further identity: optimizer, env.NAME ...
   std::map<std::string, std::string> versions;  ///< cuda, cudnn, nccl, torch ... and gpu names
 

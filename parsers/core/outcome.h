@@ -19,7 +19,7 @@ enum class Status {
   killed,         ///< a signal, scancel
   timeout,        ///< the time limit of the harness or of the scheduler
   stalled,        ///< no output for the no-output limit
-  truncated,      ///< the log ends in the middle, nothing says why
+  truncated,      ///< the log ends in the middle, no line gives the reason
   no_data,        ///< a recognised log without any record
 };
 

@@ -158,7 +158,7 @@ void settle(CellVerdict& cell);
 /// Decides again after the flagged cells were measured once more (`rerun`, which may hold more
 /// cells). A regression stays one only if the rerun, held against the same runs, is one as well,
 /// with Holm over the flagged cells alone: the others are decided. What is not confirmed passes and
-/// says so; a rerun without an answer changes nothing.
+/// states that; a rerun without an answer changes nothing.
 [[nodiscard]] GateReport confirm(GateReport first, const ResultSet& rerun,
                                  std::span<const ResultSet> runs, const GateOptions& options = {});
 /// The first verdicts after a rerun of the flagged cells was judged to be `second`.

@@ -302,7 +302,7 @@ struct Cell {
   std::optional<MemoryRecord> memory;
   std::optional<std::int64_t> stated_world_size;  ///< the log states only the product
   std::optional<std::int64_t> stated_global_batch_size;
-  std::string gpu;        ///< its name as the log or the environment says ("Tesla V100-SXM2-16GB")
+  std::string gpu;        ///< its name in the log or the environment ("Tesla V100-SXM2-16GB")
   bool emulated = false;  ///< nodes or GPUs are stand-ins: emulated nodes, one CPU rank a "GPU"
   std::vector<Notice> warnings;
   /// What the numbers rest on in addition to the identity, an object of scalars and lists, or null:

@@ -28,7 +28,7 @@ struct Remark {
 struct RemarkGroup {
   std::vector<Remark> remarks;
 
-  /// "who: text" of a remark of its own; "24 cells: text" of many that say the same; "107 trials,
+  /// "who: text" of a remark of its own; "24 cells: text" of many with the same text; "107 trials,
   /// such as: text" where their numbers differ; "bert-base 1n2g, 5 trials: text" within a cell.
   [[nodiscard]] std::string summary() const;
   /// Different trials that it is about; a cell as a whole counts as one.

@@ -91,7 +91,7 @@ struct FlopsPerSequence {
 enum class Recomputation {
   added,    ///< not in the formula; one more forward of the layers makes its hardware FLOPs
   counted,  ///< in the formula itself
-  unknown,  ///< the formula says nothing of it: no hardware FLOPs when checkpointing
+  unknown,  ///< the formula leaves it open: no hardware FLOPs when checkpointing
 };
 
 /// One formula, for tables and help: its JSON key, what it counts, where it comes from.

@@ -62,10 +62,10 @@ struct FormulaUse {
 struct Utilization {
   std::map<std::string, FormulaUse> by_formula;  ///< every one of flops_formulas()
   std::string formula;                           ///< the one that was chosen
-  FormulaUse chosen;                             ///< what that says
+  FormulaUse chosen;                             ///< what that formula gives
   std::string counted;  ///< of masked_head: "linear, attention, head at 20 of 128 positions ..."
   std::optional<Peak> peak;
-  std::vector<Notice> warnings;  ///< MFU above 1: the row cannot be what it says
+  std::vector<Notice> warnings;  ///< MFU above 1: the row cannot be what it states
 };
 
 /// `sequences_per_second_per_gpu` > 0; `formula` as of flops_formulas(), the default if it is none.

@@ -685,7 +685,7 @@ int main_of(int count, char** arguments) {
     return 2;
   }
   shape.model = *model;
-  // Counters in columns, unless the arguments say otherwise.
+  // Counters in columns, unless the arguments state otherwise.
   std::string tabular = "--benchmark_counters_tabular=true";
   std::vector<char*> all(arguments, arguments + count);
   all.insert(all.begin() + 1, tabular.data());

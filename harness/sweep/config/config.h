@@ -89,7 +89,7 @@ struct SweepConfig {
   std::vector<std::string> secret;         ///< names whose values are secrets, besides those known
   Secrets secrets;                         ///< what the markers in env, args and so on stand for
   std::vector<std::string> hosts;          ///< of the list or of the hostfile
-  std::map<std::string, std::int64_t> slots;  ///< of hosts, as the hostfile says
+  std::map<std::string, std::int64_t> slots;  ///< of hosts, as the hostfile states
   int trials = 5;                             ///< launches of each cell; at most, when auto_trials
   bool auto_trials = false;                   ///< "trials": "auto": stop a cell when it is narrow
   int trials_min = 6;                         ///< with auto_trials; 6 is where the interval begins

@@ -25,7 +25,7 @@ struct Machine {
   std::optional<std::int64_t> memory_bytes, memory_available_bytes;
   std::optional<std::int64_t> memory_limit_bytes;  ///< of the cgroup
   std::string kernel, os;
-  std::string governor;       ///< of cpu0; empty = the kernel does not say
+  std::string governor;       ///< of cpu0; empty = the kernel does not state it
   std::optional<bool> turbo;  ///< boost clocks allowed
   std::string clock_source;
   std::optional<double> load_1min;

@@ -113,7 +113,7 @@ std::vector<Operand> operands(const Grid& grid, const Relation& relation, const 
   return out;
 }
 
-// Say it the way readers check it: work over steps is a step's work, not the batch.
+// In the way in which readers check it: work over steps is a step's work, not the batch.
 std::string note_on_sequences(const Grid& grid, std::span<const Relation> relations,
                               const CellId& cell) {
   std::string note;

@@ -1,7 +1,7 @@
 // Rules that compare a row with its base row: speedup, weak and strong scaling, efficiency.
 //
 // The base row changes inside a table that holds several batch sizes or models, and nothing in
-// the print says where. Several ways to find it are tried; the one that explains most of the
+// the print states where. Several ways to find it are tried; the one that explains most of the
 // column is used and named.
 #include <fmt/format.h>
 

@@ -25,7 +25,7 @@ struct PublishedRow {
   Identity identity;                       ///< a fact in doubt as it should be; absent is unknown
   std::optional<std::int64_t> world_size;  ///< where the page states only the product
   std::string task;                        ///< of a fine-tuning; empty: pre-training
-  std::string gpu;                         ///< empty: the page does not say
+  std::string gpu;                         ///< empty: the page does not state it
   std::map<std::string, double> values;    ///< as printed: "sequences_per_second", "speedup" ...
   std::vector<std::string> doubts;         ///< what the page prints and what follows from it
 

@@ -128,9 +128,9 @@ class Backend {
   virtual Loss forward_backward(const Batch& batch, double gradient_scale, bool training,
                                 std::int64_t optimizer_step, const GradientReady& ready) = 0;
 
-  /// Says which batch the next forward_backward() gets: unchanged, and the same object. A device
-  /// backend brings it to its device next to what runs there. Must not wait for the device; need
-  /// not be followed by that call.
+  /// Names the batch of the next forward_backward(), which gets it unchanged, as the same object. A
+  /// device backend copies it while the step before it runs. Must not wait for the device; need not
+  /// be followed by that call.
   virtual void prefetch(const Batch& /*batch*/) {}
 
   /// Flat fp32 buffers of this rank in host memory (nullptr-sized for device backends).

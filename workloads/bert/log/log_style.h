@@ -108,8 +108,8 @@ class LogStyle {
   virtual void begin(const RunFacts& facts, Stamp now) = 0;
   virtual void micro_step(std::int64_t /*done*/, Stamp /*now*/) {}
   virtual void step(const StepFacts& facts, Stamp now) = 0;
-  /// A checkpoint of the newest step was written. Those of other trainers' styles say what those
-  /// trainers say at their end.
+  /// A checkpoint of the newest step was written. Those of other trainers' styles print what those
+  /// trainers print at their end.
   virtual void checkpoint(std::int64_t /*step*/, const std::string& /*path*/, Stamp /*now*/) {}
   virtual void end(const RunEnd& end, Stamp now) = 0;
 };

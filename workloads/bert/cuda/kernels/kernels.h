@@ -39,10 +39,10 @@ struct Dropout {
 };
 
 /// A row's position and its dropout follow from its place in the padded batch, sequence *
-/// rows_per_sequence + position: the row itself, unless padding was left out and `places` says so.
+/// rows_per_sequence + position: the row itself, unless padding was left out and `places` is given.
 ///
 /// sum = input + bias + residual, output = LayerNorm(sum). Dropout acts on input + bias or, where
-/// `drops_output` says so, on the output. With `tokens` the input
+/// `drops_output` is true, on the output. With `tokens` the input
 /// is word[token] + position[row in sequence] + segment[segment] (if any). `sum` is rounded to T
 /// before LayerNorm reads it, as backward will.
 struct NormForward {
