@@ -110,13 +110,12 @@ TEST(BatchSearch, ASearchCutShortGoesOnWhereItWas) {
   options.trainer = trainer_with_limit(folder, 37);
   const Plan plan = plan_of(config_with(R"("max")"), {}, options);
   std::atomic<bool> stop = false;
-  struct Stopper : Recorder {
-    std::atomic<bool>* stop = nullptr;
-    void notice(const std::string& text) override {
-      if (text.find(": 16 fits") != std::string::npos) *stop = true;
+  Recorder stopper;
+  stopper.on_record = [&] {
+    if (!stopper.notices.empty() && stopper.notices.back().find(": 16 fits") != std::string::npos) {
+      stop = true;
     }
-  } stopper;
-  stopper.stop = &stop;
+  };
   SweepOptions cut = quick(folder.path("run"));
   cut.stop = &stop;
   const auto interrupted = run_sweep(plan, cut, stopper);

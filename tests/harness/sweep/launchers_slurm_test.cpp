@@ -42,16 +42,9 @@ class SlurmLauncher : public test::LauncherTest {
   }
   /// Runs the sweep in a harness of its own, which dies while a trial logs steps.
   void kill_harness_in_a_trial(const Plan& slow) {
-    const pid_t harness = fork();
-    if (harness == 0) {
-      Actor actor;
-      actor.act = [] { kill(getpid(), SIGKILL); };
-      (void)run_sweep(slow, quick(temp_.path("run")), actor);
-      _exit(0);
-    }
-    int status = 0;
-    waitpid(harness, &status, 0);
-    ASSERT_TRUE(WIFSIGNALED(status));
+    Actor actor;
+    actor.act = [] { kill(getpid(), SIGKILL); };
+    test::run_until_killed(slow, temp_.path("run"), actor);
   }
   static std::size_t live_jobs() {
     return test::count(test::SlurmCluster::ask({"squeue", "--noheader", "--format=%A"}), "\n");

@@ -193,13 +193,6 @@ Plan plan_that_hangs_once(const ScratchFolder& temp, const std::string& mode = "
                                    "env.FAKE_ONCE=" + temp.path("once")});
 }
 
-struct AtStep14 : Recorder {
-  void trial_progress(const TrialProgress& p) override {
-    if (p.step >= 14) act();
-  }
-  std::function<void()> act;
-};
-
 void expect_both_phases_are_run(const Plan& plan, const ScratchFolder& temp) {
   Recorder seen;
   const auto outcome = run_sweep(plan, quick(temp.path("run")), seen);
@@ -213,8 +206,10 @@ TEST(Phases, APhaseThatWasInterruptedIsRunAnewThoughItsWindowIsCovered) {
   const ScratchFolder temp;
   const auto plan = plan_that_hangs_once(temp);
   std::atomic<bool> stop{false};
-  AtStep14 first;
-  first.act = [&] { stop = true; };
+  Recorder first;
+  first.on_step = [&](std::int64_t step) {
+    if (step >= 14) stop = true;
+  };
   auto options = quick(temp.path("run"));
   options.stop = &stop;
   const auto stopped = run_sweep(plan, options, first);
@@ -226,16 +221,11 @@ TEST(Phases, APhaseThatWasInterruptedIsRunAnewThoughItsWindowIsCovered) {
 TEST(Phases, APhaseWhoseHarnessWasKilledIsRunAnewThoughItsWindowIsCovered) {
   const ScratchFolder temp;
   const auto plan = plan_that_hangs_once(temp);
-  const pid_t harness = fork();
-  if (harness == 0) {
-    AtStep14 first;
-    first.act = [] { kill(getpid(), SIGKILL); };
-    (void)run_sweep(plan, quick(temp.path("run")), first);
-    _exit(0);
-  }
-  int status = 0;
-  waitpid(harness, &status, 0);
-  ASSERT_TRUE(WIFSIGNALED(status));
+  Recorder dies;
+  dies.on_step = [](std::int64_t step) {
+    if (step >= 14) kill(getpid(), SIGKILL);
+  };
+  test::run_until_killed(plan, temp.path("run"), dies);
   expect_both_phases_are_run(plan, temp);
 }
 

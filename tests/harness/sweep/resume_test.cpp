@@ -99,13 +99,11 @@ TEST(SweepResume, MakesIterationsAgainThatACrashOfTheMachineTook) {
 
 TEST(SweepResume, PutsALogBackThatWasRemovedWhileItsTrialRan) {
   ScratchFolder temp;
-  struct Remover : Recorder {
-    std::string log;
-    void trial_progress(const TrialProgress& p) override {
-      if (p.step >= 3) std::filesystem::remove(log);
-    }
-  } first;
-  first.log = temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g+env.FAKE_DELAY_MS=20/trial_1/log.txt");
+  Recorder first;
+  first.on_step = [log = temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g+env.FAKE_DELAY_MS=20/"
+                                   "trial_1/log.txt")](std::int64_t step) {
+    if (step >= 3) std::filesystem::remove(log);
+  };
   const auto plan = plan_of(small_config(), {"trials=1", "env.FAKE_DELAY_MS=20"});
   ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), first));
   ASSERT_EQ(first.finished.size(), 1u);
@@ -180,15 +178,11 @@ TEST(SweepResume, RunsFailedTrialsAgainButNotThoseOutOfMemory) {
 
 TEST(SweepResume, StopsCleanlyAndGoesOn) {
   ScratchFolder temp;
-  Recorder second;
+  Recorder first, second;
   std::atomic<bool> stop{false};
-  struct Stopper : Recorder {
-    std::atomic<bool>* stop = nullptr;
-    void trial_progress(const TrialProgress& p) override {
-      if (started.size() == 2 && p.step >= 3) *stop = true;
-    }
-  } first;
-  first.stop = &stop;
+  first.on_step = [&](std::int64_t step) {
+    if (first.started.size() == 2 && step >= 3) stop = true;
+  };
   auto options = quick(temp.path("run"));
   options.stop = &stop;
   const auto plan =
@@ -249,13 +243,10 @@ void expect_run_again(const Plan& plan, const ScratchFolder& temp) {
 TEST(SweepResume, RunsAgainWhatAStopCutShortThoughItsWindowIsCovered) {
   ScratchFolder temp;
   std::atomic<bool> stop{false};
-  struct Stopper : Recorder {
-    std::atomic<bool>* stop = nullptr;
-    void trial_progress(const TrialProgress& p) override {
-      if (p.step >= kSeenBeforeItHangs) *stop = true;
-    }
-  } first;
-  first.stop = &stop;
+  Recorder first;
+  first.on_step = [&](std::int64_t step) {
+    if (step >= kSeenBeforeItHangs) stop = true;
+  };
   auto options = quick(temp.path("run"));
   options.stop = &stop;
   const auto plan = plan_whose_first_start_hangs(temp);
@@ -273,19 +264,11 @@ TEST(SweepResume, RunsAgainWhatAStopCutShortThoughItsWindowIsCovered) {
 TEST(SweepResume, RunsAgainWhatADeadHarnessCutShortThoughItsWindowIsCovered) {
   ScratchFolder temp;
   const auto plan = plan_whose_first_start_hangs(temp);
-  const pid_t harness = fork();
-  if (harness == 0) {
-    struct Dies : Recorder {
-      void trial_progress(const TrialProgress& p) override {
-        if (p.step >= kSeenBeforeItHangs) kill(getpid(), SIGKILL);
-      }
-    } first;
-    (void)run_sweep(plan, quick(temp.path("run")), first);
-    _exit(0);
-  }
-  int status = 0;
-  waitpid(harness, &status, 0);
-  ASSERT_TRUE(WIFSIGNALED(status));
+  Recorder dies;
+  dies.on_step = [](std::int64_t step) {
+    if (step >= kSeenBeforeItHangs) kill(getpid(), SIGKILL);
+  };
+  test::run_until_killed(plan, temp.path("run"), dies);
   expect_run_again(plan, temp);
 }
 

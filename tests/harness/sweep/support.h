@@ -2,7 +2,10 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -45,10 +48,23 @@ struct Recorder : SweepObserver {
   void plan_ready(const Plan&, const SweepCounts& c) override { counts = c; }
   void trial_started(const TrialProgress& p) override {
     started.push_back(p.cell->key + "#" + std::to_string(p.trial));
+    if (on_record) on_record();
   }
-  void trial_progress(const TrialProgress& p) override { progress.push_back(p); }
-  void trial_finished(const TrialProgress&, const Trial& t) override { finished.push_back(t); }
-  void notice(const std::string& text) override { notices.push_back(text); }
+  void trial_progress(const TrialProgress& p) override {
+    progress.push_back(p);
+    if (on_step) on_step(p.step);
+  }
+  void trial_finished(const TrialProgress&, const Trial& t) override {
+    finished.push_back(t);
+    if (on_record) on_record();
+  }
+  void notice(const std::string& text) override {
+    notices.push_back(text);
+    if (on_record) on_record();
+  }
+  // What a test does in the middle of a sweep.
+  std::function<void(std::int64_t)> on_step;  ///< at each progress of a trial
+  std::function<void()> on_record;            ///< after each begin, each end and each notice
   SweepCounts counts;
   std::vector<std::string> started, notices;
   std::vector<TrialProgress> progress;
@@ -62,6 +78,18 @@ inline SweepOptions quick(const std::string& out) {
   options.progress_s = 0.02;
   options.handle_signals = false;
   return options;
+}
+
+/// Runs the sweep in a process of its own, which must end by a signal while `seen` is called.
+inline void run_until_killed(const Plan& plan, const std::string& out, SweepObserver& seen) {
+  const pid_t harness = fork();
+  if (harness == 0) {
+    (void)run_sweep(plan, quick(out), seen);
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(harness, &status, 0);
+  ASSERT_TRUE(WIFSIGNALED(status));
 }
 
 }  // namespace bertbench::test

@@ -288,15 +288,10 @@ TEST(SweepOfVariants, AVariantThatIsOutOfMemoryEndsNoPairsOfTheOthers) {
 TEST(SweepOfVariants, AResumeKeepsThePairsThatALostVariantHasNoPartIn) {
   ScratchFolder temp;
   std::atomic<bool> stop{false};
-  struct Stopper : Recorder {
-    std::atomic<bool>* stop = nullptr;
-    void trial_finished(const TrialProgress& p, const Trial& t) override {
-      Recorder::trial_finished(p, t);
-      if (finished.size() == 7) *stop = true;  // three blocks: of three, two and two trials
-    }
-  } first;
-  first.stop = &stop;
-  Recorder second;
+  Recorder first, second;
+  first.on_record = [&] {
+    if (first.finished.size() == 7) stop = true;  // three blocks: of three, two and two trials
+  };
   const auto plan = plan_with_a_lost_variant();
   auto options = quick(temp.path("run"));
   options.stop = &stop;
@@ -416,15 +411,10 @@ TEST(SweepOfVariants, HalvesOfTwoSessionsAreMeasuredAnew) {
 TEST(SweepOfVariants, AStopInTheMiddleOfAPairLeavesNoHalfInTheResult) {
   ScratchFolder temp;
   std::atomic<bool> stop{false};
-  struct Stopper : Recorder {
-    std::atomic<bool>* stop = nullptr;
-    void trial_started(const TrialProgress& p) override {
-      Recorder::trial_started(p);
-      if (started.size() == 4) *stop = true;  // the second half of the second pair
-    }
-  } first;
-  first.stop = &stop;
-  Recorder second;
+  Recorder first, second;
+  first.on_record = [&] {
+    if (first.started.size() == 4) stop = true;  // the second half of the second pair
+  };
   auto options = quick(temp.path("run"));
   options.stop = &stop;
   const auto plan = slow_plan({"trials=3"});
