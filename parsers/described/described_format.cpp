@@ -373,7 +373,14 @@ DescribedParser::DescribedParser(const Description& description) : description_(
 
 bool DescribedParser::parse(const Line& line, RunBuilder& out) {
   bool any = false, recorded = false, trained = false;
+  constexpr std::size_t kBits = 64;
+  std::uint64_t literals = 0;  // those on the line, a bit each; beyond kBits some share one
+  any_row(line, [&](std::uint32_t row, std::size_t) {
+    literals |= std::uint64_t{1} << (row % kBits);
+    return false;
+  });
   for (const DescribedRule& rule : description_.rules) {
+    if (!rule.rows && (literals >> (rule.literal_index % kBits) & 1u) == 0) continue;
     // A line of training may hold scores of an evaluation as well.
     if ((recorded && rule.gives_step) || (trained && rule.interrupts)) continue;
     if (rule.rows && stands_on(line, rule)) {

@@ -4,7 +4,9 @@
 
 #include <re2/re2.h>
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -37,12 +39,38 @@ class LinePattern {
     std::string_view text;
     double factor = 1;
   };
+
+  /// What patterns gave on the lines before: lines of a loop differ in their digits, and nearly all
+  /// patterns take all digits alike. Of one reader.
+  class Memo {
+   private:
+    friend class LinePattern;
+    static constexpr std::size_t kWord = sizeof(std::uint64_t), kLongest = 64 * kWord;  ///< bytes
+    struct Entry {
+      const LinePattern* of = nullptr;
+      std::size_t size = 0;              ///< of the line
+      std::vector<std::uint64_t> shape;  ///< its bytes, all digits alike
+      bool matched = false;
+      struct Place {
+        Field field = Field::step;
+        std::size_t begin = 0, size = 0;
+      };
+      std::vector<Place> groups;
+    };
+    /// Of a line like it, where `known`; else it is to be filled in. Nullptr where none is kept.
+    Entry* entry_of(const LinePattern& pattern, std::string_view line, bool& known);
+
+    std::vector<Entry> entries_;
+    std::array<std::uint64_t, kLongest / kWord> shape_{};
+    int lines_ = 0;  ///< before there were entries
+  };
   /// Appends the groups that matched. False where the line is not of the pattern.
-  bool match(std::string_view line, std::vector<Group>& out) const;
+  bool match(std::string_view line, std::vector<Group>& out, Memo& memo) const;
 
  private:
   struct Compiled;
   const Compiled& compiled() const;
+  bool search(std::string_view line, std::vector<Group>& out) const;
 
   std::string pattern_, literal_;
   mutable std::once_flag once_;

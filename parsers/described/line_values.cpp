@@ -100,8 +100,13 @@ double factor_of(const DescribedRule::Factor& factor, std::string_view unit) {
 }  // namespace
 
 const LineValues::Value* LineValues::at(Field field) const {
-  const auto found = std::ranges::find(values_, field, &Value::field);
-  return found != values_.end() ? &*found : nullptr;
+  if (!has(field)) return nullptr;
+  return &*std::ranges::find(values_, field, &Value::field);
+}
+
+void LineValues::put(const Value& value) {
+  values_.push_back(value);
+  has_ |= bit(value.field);
 }
 
 std::optional<double> LineValues::number(Field field) const {
@@ -129,7 +134,10 @@ std::optional<Stamp> LineValues::stamp(Field field) const {
 
 double LineValues::digit(Field field) const {
   const Value* value = at(field);
-  return value != nullptr ? value->digit : kUnknown;
+  if (value == nullptr) return kUnknown;
+  double out = last_digit(value->text) * value->factor;
+  for (int i = 0; i < value->thousandths; ++i) out /= 1000;
+  return out;
 }
 
 bool LineValues::read_json(const DescribedRule& rule, std::string_view line) {
@@ -220,18 +228,16 @@ void LineValues::settle_commas(Commas commas) {
 void LineValues::make_value(const DescribedRule& rule, LinePattern::Group group, bool day_first) {
   const FieldKind kind = info(group.field).kind;
   Value value{group.field, trim(group.text)};
-  double factor = group.factor;
+  double& factor = value.factor = group.factor;
   for (const DescribedRule::Factor& scale : rule.scale) {
     if (scale.field != group.field) continue;
     const auto unit = std::ranges::find(groups_, Field::unit, &LinePattern::Group::field);
     factor *= factor_of(scale, unit != groups_.end() ? unit->text : std::string_view());
   }
   if (kind == FieldKind::text) {
-    if (value.text.empty()) return;
-    values_.push_back(value);
+    if (!value.text.empty()) put(value);
     return;
   }
-  value.digit = last_digit(value.text) * factor;
   std::optional<double> number;
   if (kind == FieldKind::clock) {
     const auto stamp = printed_stamp(value.text, day_first);
@@ -251,7 +257,7 @@ void LineValues::make_value(const DescribedRule& rule, LinePattern::Group group,
   constexpr double kLatestSeconds = 1e11;
   while (kind == FieldKind::clock && std::isfinite(value.number) && value.number > kLatestSeconds) {
     value.number /= 1000;
-    value.digit /= 1000;
+    ++value.thousandths;
   }
   const bool above_zero = kind == FieldKind::positive || kind == FieldKind::time;
   if (above_zero && !(value.number > 0 && std::isfinite(value.number))) return;
@@ -262,14 +268,12 @@ void LineValues::make_value(const DescribedRule& rule, LinePattern::Group group,
     too_coarse_ = true;
     return;
   }
+  if (!has(group.field)) return put(value);
   const auto before = std::ranges::find(values_, group.field, &Value::field);
-  if (before == values_.end()) {
-    values_.push_back(value);
-  } else if (kind == FieldKind::count) {
+  if (kind == FieldKind::count) {
     before->number = std::min(before->number * value.number, kLargestCount);  // sizes of a mesh
   } else if (group.field == Field::seconds_per_iteration) {
     before->number += value.number;  // parts of an iteration
-    before->digit = std::max(before->digit, value.digit);
   }
 }
 
@@ -277,11 +281,12 @@ bool LineValues::read(const DescribedRule& rule, std::string_view line, bool cut
                       Commas commas) {
   groups_.clear();
   values_.clear();
+  has_ = 0;
   owned_.clear();
   too_coarse_ = false;
   bool matched = false;
   if (rule.pattern) {
-    if (!rule.pattern->match(line, groups_)) return false;
+    if (!rule.pattern->match(line, groups_, memo_)) return false;
     matched = true;
     if (cut) {
       std::erase_if(groups_, [&](const LinePattern::Group& group) {

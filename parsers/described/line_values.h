@@ -21,7 +21,7 @@ class LineValues {
   bool read(const DescribedRule& rule, std::string_view line, bool cut, bool day_first,
             Commas commas = Commas::thousands);
 
-  [[nodiscard]] bool has(Field field) const { return at(field) != nullptr; }
+  [[nodiscard]] bool has(Field field) const { return (has_ & bit(field)) != 0; }
   [[nodiscard]] std::optional<double> number(Field field) const;
   [[nodiscard]] std::optional<std::int64_t> count(Field field) const;
   [[nodiscard]] std::string_view text(Field field) const;
@@ -39,10 +39,14 @@ class LineValues {
   struct Value {
     Field field = Field::step;
     std::string_view text;
-    double number = kUnknown, digit = kUnknown;
+    double number = kUnknown, factor = 1;
+    int thousandths = 0;  ///< how often it was divided by 1000
     bool names_year = true, names_day = true;
   };
+  static std::uint64_t bit(Field field) { return std::uint64_t{1} << static_cast<unsigned>(field); }
+  static_assert(static_cast<unsigned>(Field::unit) < 64);
   [[nodiscard]] const Value* at(Field field) const;
+  void put(const Value& value);
   bool read_json(const DescribedRule& rule, std::string_view line);
   bool read_after(const DescribedRule& rule, std::string_view line, bool cut, Commas commas);
   void settle_commas(Commas commas);
@@ -50,6 +54,8 @@ class LineValues {
 
   std::vector<LinePattern::Group> groups_;  ///< as they stand on the line
   std::vector<Value> values_;
+  std::uint64_t has_ = 0;  ///< their fields, a bit each
+  LinePattern::Memo memo_;
   std::deque<std::string> owned_;  ///< texts that JSON made
   bool too_coarse_ = false;
   std::vector<std::string> members_;

@@ -1,15 +1,36 @@
 #include "parsers/described/printed_value.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 
 #include "parsers/core/text.h"
 #include "parsers/lines/cursor.h"
+#include "parsers/lines/decimal.h"
 #include "parsers/lines/spelled_duration.h"
 
 namespace bertbench {
 namespace {
+
+/// Digits with or without a fraction at the front of `text`, as nearly all values are.
+Decimal plain_front(std::string_view text) {
+  return read_plain_decimal(text.data(), text.data() + text.size());
+}
+
+bool is_all(std::string_view text, const Decimal& plain) {
+  return plain.stop != nullptr && plain.stop == text.data() + text.size();
+}
+
+/// 10 to the power of -digits: what the last of so many digits after the point stands for.
+double place_value(std::size_t digits) {
+  static const auto powers = [] {
+    std::array<double, 20> out{};
+    for (std::size_t n = 0; n < out.size(); ++n) out[n] = std::pow(10.0, -static_cast<double>(n));
+    return out;
+  }();
+  return digits < powers.size() ? powers[digits] : std::pow(10.0, -static_cast<double>(digits));
+}
 
 /// What a suffix of the number multiplies it by; 1 without one.
 double suffix_of(std::string_view text) {
@@ -30,8 +51,9 @@ double suffix_of(std::string_view text) {
 
 /// Where the unit of a time that ends the text begins: after its last digit.
 std::size_t unit_begin(std::string_view text) {
-  const auto digit = text.find_last_of("0123456789");
-  return digit == std::string_view::npos ? text.size() : digit + 1;
+  std::size_t end = text.size();
+  while (end > 0 && !is_digit(text[end - 1])) --end;
+  return end > 0 ? end : text.size();
 }
 
 /// Seconds in it. "12.5M" is a number of millions.
@@ -44,7 +66,10 @@ std::optional<double> scale_of_unit(std::string_view text) {
 
 std::optional<double> printed_number(std::string_view text) {
   text = trim(text);
+  const Decimal front = plain_front(text);
+  if (is_all(text, front)) return front.value;
   const double scale = suffix_of(text);
+  if (front.stop != nullptr && scale == 1 && is_letter(text.back())) return std::nullopt;  // "35ms"
   if (scale > 1) text.remove_suffix(1);
   std::string plain;
   if (text.find(',') != std::string_view::npos) {
@@ -77,14 +102,18 @@ std::optional<double> printed_product(std::string_view text) {
 
 double last_digit(std::string_view text) {
   text = trim(text);
-  double scale = suffix_of(text);
-  if (const auto unit = scale_of_unit(text)) {
-    scale = *unit;
-    text = text.substr(0, unit_begin(text));
+  double scale = 1;
+  if (!text.empty() && !is_digit(text.back())) {
+    scale = suffix_of(text);
+    if (const auto unit = scale_of_unit(text)) {
+      scale = *unit;
+      text = text.substr(0, unit_begin(text));
+    }
   }
-  if (const auto e = text.find_first_of("eE"); e != std::string_view::npos) {
-    scale = std::pow(10.0, to_double(text.substr(e + 1)).value_or(0));
-    text = text.substr(0, e);
+  const auto e = std::ranges::find_if(text, [](char c) { return lower(c) == 'e'; });
+  if (e != text.end()) {
+    scale = std::pow(10.0, to_double({e + 1, text.end()}).value_or(0));
+    text = {text.begin(), e};
   }
   // Python's loggers put a comma before the fraction of a second; in other numbers it parts
   // thousands.
@@ -92,7 +121,7 @@ double last_digit(std::string_view text) {
   if (point == std::string_view::npos) return scale;
   const std::string_view fraction = text.substr(point + 1);
   const auto digits = std::ranges::find_if_not(fraction, is_digit) - fraction.begin();
-  return scale * std::pow(10.0, -static_cast<double>(digits));
+  return scale * place_value(static_cast<std::size_t>(digits));
 }
 
 std::optional<Stamp> printed_stamp(std::string_view text, bool day_first) {
@@ -104,6 +133,11 @@ std::optional<Stamp> printed_stamp(std::string_view text, bool day_first) {
 
 std::optional<double> printed_duration(std::string_view text) {
   text = trim(text);
+  const Decimal plain = plain_front(text);
+  if (is_all(text, plain)) return plain.value;
+  if (plain.stop != nullptr && plain.stop == text.data() + unit_begin(text)) {
+    if (const auto scale = scale_of_unit(text)) return plain.value * *scale;
+  }
   Cursor cursor(text, false);
   const auto seconds = cursor.duration();
   if (seconds && cursor.rest().empty()) return seconds;

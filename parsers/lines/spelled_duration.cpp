@@ -22,7 +22,9 @@ std::optional<double> seconds_of_unit(std::string_view unit) {
        {60, {"m", "min", "mins", "minute", "minutes", "分", "분", "分钟"}},
        {3'600, {"h", "hr", "hrs", "hour", "hours", "小时", "시간", "時間"}},
        {86'400, {"d", "day", "days"}}}};
+  constexpr std::string_view kFirstLetters = "umshd";
   if (unit.empty()) return std::nullopt;
+  if (is_letter(unit[0]) && kFirstLetters.find(unit[0]) == kFirstLetters.npos) return std::nullopt;
   for (const Unit& one : kUnits) {
     if (std::ranges::find(one.names, unit) != one.names.end()) return one.seconds;
   }

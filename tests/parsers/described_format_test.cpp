@@ -8,8 +8,10 @@
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "parsers/described/format_keys.h"
+#include "parsers/described/line_pattern.h"
 #include "tests/parsers/run_log_text.h"
 
 namespace bertbench {
@@ -213,6 +215,52 @@ std::string steps_of(const RunLog& run) {
     out += "; ";
   }
   return out;
+}
+
+// Lines of a loop differ in their digits, and where all digits are alike to the pattern a line
+// gives what one like it gave. Some of these patterns take one digit and not another.
+TEST(LinePattern, ALineLikeOneBeforeGivesWhatItGivesAlone) {
+  const char* const patterns[] = {
+      R"(step (?P<step>\d+(?:,\d{3})*)\b.*?loss *(?P<loss>[-+]?(?:[\d.,]*\d[kKMB]?|nan)))",
+      R"(^step (?P<step>[0-9]+) .*[^.0-9](?P<rate>[.0-9]+) (?:it|\x80)/s)",
+      R"(step (?P<step>\d{2,3}) (?P<unit>[^]0-9]+)0?)",
+      R"(step (?P<step>[[:digit:]]+) [[:alpha:]]+(?P<epoch>\d?))",
+      R"(step (?P<step>\d+) top1)",
+      R"(step (?P<step>[1-5]+) )",
+      R"(step (?P<step>[!-5]+) )",
+      R"(step (?P<step>[[:alpha:]{3}]+) )",
+      R"(step (?P<step>\x31\d*) )",
+      R"(step (?P<step>\Q{2}\E|\d) )",
+      R"(step (?P<step>\d+) (?P<unit>{1,2,3}|[a-z]+))"};
+  std::mt19937 random(7);
+  const auto number = [&](unsigned below) { return std::to_string(random() % below); };
+  std::vector<std::string> lines;
+  for (int i = 0; i < 3000; ++i) {
+    lines.push_back("step " + number(i % 3 == 0 ? 20000U : 30U) + " top" + number(3) + " loss " +
+                    number(12) + "." + number(1000) + (i % 7 == 0 ? " 1.5 it/s" : ""));
+  }
+  lines.emplace_back("step 3");
+  lines.push_back("step 3 top1 loss 0.5" + std::string(600, '.'));
+  LinePattern::Memo memo;
+  for (const char* const text : patterns) {
+    const LinePattern pattern(text, "step");
+    ASSERT_FALSE(pattern.problem()) << text;
+    int matched = 0;
+    for (const std::string& line : lines) {
+      LinePattern::Memo nothing;
+      std::vector<LinePattern::Group> alone, after;
+      const bool by_itself = pattern.match(line, alone, nothing);
+      ASSERT_EQ(pattern.match(line, after, memo), by_itself) << text << '\n' << line;
+      ASSERT_EQ(after.size(), alone.size()) << text << '\n' << line;
+      for (std::size_t i = 0; i < alone.size(); ++i) {
+        EXPECT_EQ(after[i].field, alone[i].field);
+        EXPECT_EQ(after[i].text.data(), alone[i].text.data()) << text << '\n' << line;
+        EXPECT_EQ(after[i].text.size(), alone[i].text.size()) << text << '\n' << line;
+      }
+      matched += by_itself ? 1 : 0;
+    }
+    EXPECT_GT(matched, 0) << text;
+  }
 }
 
 TEST(DescribedFormat, TakesThePlaceOfTheBuiltInOneOfItsName) {
