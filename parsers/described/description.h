@@ -44,7 +44,7 @@ struct DescribedRule {
   std::string literal;
   std::size_t literal_index = 0;  ///< among those of the description
   /// At least one of the three gives values.
-  std::unique_ptr<const LinePattern> pattern;
+  std::shared_ptr<const LinePattern> pattern;  ///< one for all rules of a list of literals
   struct Key {
     std::vector<std::string> path;  ///< of a JSON member; one text for `after`
     Field field = Field::step;

@@ -165,12 +165,15 @@ class DescriptionReader {
       in_.fail_at(pointer, "has a list of literals, but not an example for each",
                   "give as many lines as literals, in their order");
     }
+    in_list_ = true;
     for (std::size_t i = 0; i < literals.size() && !in_.error(); ++i) {
       Json one = object;
       one["literal"] = literals[i];
       one["example"] = examples[i];
       out_->rules.push_back(rule_of(one, pointer));
     }
+    in_list_ = false;
+    pattern_of_list_.reset();
   }
 
   DescribedRule rule_of(const Json& object, const std::string& pointer) {
@@ -257,7 +260,12 @@ class DescriptionReader {
       in_.fail_at(pointer, "has both a pattern and json", "describe them as two rules");
     }
     if (pattern.empty() && !(rule.json.empty() && rule.after.empty())) return;
-    rule.pattern = std::make_unique<LinePattern>(pattern, rule.literal);
+    rule.pattern = pattern_of_list_;
+    if (rule.pattern) return;
+    // To compile a pattern takes longer than to read a short log.
+    const bool shared = in_list_ && !pattern.empty();
+    rule.pattern = std::make_shared<LinePattern>(pattern, shared ? std::string() : rule.literal);
+    if (shared) pattern_of_list_ = rule.pattern;
     if (checks_ == Checks::none) return;
     if (const auto problem = rule.pattern->problem()) {
       in_.fail_at(child_pointer(pointer, "pattern"), problem->what, problem->hint);
@@ -444,6 +452,8 @@ class DescriptionReader {
 
   ConfigReader& in_;
   Checks checks_;
+  bool in_list_ = false;  ///< the rule has one literal of several
+  std::shared_ptr<const LinePattern> pattern_of_list_;
   std::unique_ptr<Description> out_ = std::make_unique<Description>();
 };
 
