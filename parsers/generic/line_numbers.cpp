@@ -17,60 +17,112 @@
 namespace bertbench {
 namespace {
 
-using Words = std::span<const std::string_view>;
+/// Which words may be in a list, in small or capital letters, by their ends and length.
+class WordFilter {
+ public:
+  explicit constexpr WordFilter(std::span<const std::string_view> words) {
+    for (const std::string_view word : words) bits_[place_of(word) / 64] |= bit_of(word);
+  }
+  [[nodiscard]] constexpr bool passes(std::string_view word) const {
+    return !word.empty() && (bits_[place_of(word) / 64] & bit_of(word)) != 0;
+  }
+
+ private:
+  static constexpr std::size_t kPlaces = 512;
+  static constexpr std::size_t place_of(std::string_view word) {
+    constexpr unsigned kCaseBit = 0x20;  // makes a small letter of a capital one
+    const unsigned front = static_cast<unsigned char>(word.front()) | kCaseBit;
+    const unsigned back = static_cast<unsigned char>(word.back()) | kCaseBit;
+    return (front * 19 + back * 83 + word.size() * 57) % kPlaces;
+  }
+  static constexpr std::uint64_t bit_of(std::string_view word) {
+    return std::uint64_t{1} << (place_of(word) % 64);
+  }
+
+  std::array<std::uint64_t, kPlaces / 64> bits_{};
+};
+
+template <std::size_t N>
+struct WordList {
+  explicit constexpr WordList(const std::array<std::string_view, N>& list)
+      : words(list), filter(list) {}
+  std::array<std::string_view, N> words;
+  WordFilter filter;
+};
+template <std::size_t N>
+constexpr auto list_of(const std::string_view (&words)[N]) {
+  return WordList<N>(std::to_array(words));
+}
+
+/// Any such list.
+class Words {
+ public:
+  template <std::size_t N>
+  constexpr Words(const WordList<N>& list)  // NOLINT(google-explicit-constructor)
+      : words_(list.words), filter_(list.filter) {}
+  [[nodiscard]] bool may_have(std::string_view word) const { return filter_.passes(word); }
+  [[nodiscard]] auto begin() const { return words_.begin(); }
+  [[nodiscard]] auto end() const { return words_.end(); }
+
+ private:
+  std::span<const std::string_view> words_;
+  const WordFilter& filter_;
+};
 
 // What people call an iteration. All lists are of words in small letters.
-constexpr auto kIterations = std::to_array<std::string_view>(
-    {"step", "steps", "iter", "iters", "iteration", "iterations", "it", "itr", "its", "batch",
-     "batches", "minibatch", "update", "updates", "upd", "updt", "timesteps", "episode", "episodes",
-     "cycle", "round", "nupdates", "nsteps", "niter",
-     // Of other languages.
-     "iteración", "iteracion", "iteração", "iteracao", "itération", "iterazione", "schritt", "paso",
-     "passo", "шаг", "итерация", "Итерация", "Шаг"});
-constexpr auto kEpochs = std::to_array<std::string_view>(
-    {"epoch", "epochs", "ep", "epo",
-     // Of other languages; a word of a script without blanks may stand anywhere in a label.
-     "epoka", "epocha", "epoca", "epoche", "época", "Época", "époque", "Époque", "эпоха", "Эпоха",
-     "エポック", "에포크", "에폭"});
-constexpr auto kTimes = std::to_array<std::string_view>(
-    {"time",    "elapsed", "took",  "taken", "duration", "cost",  "spent", "used",
-     "runtime", "timer",   "耗时",  "用时",  "时间",     "時間",  "시간",  "tiempo",
-     "tempo",   "temps",   "waktu", "czas",  "zeit",     "время", "dur"});
-constexpr auto kSinceStart =
-    std::to_array<std::string_view>({"elapsed", "total", "since", "wall", "总", "累计"});
+constexpr auto kIterations =
+    list_of({"step", "steps", "iter", "iters", "iteration", "iterations", "it", "itr", "its",
+             "batch", "batches", "minibatch", "update", "updates", "upd", "updt", "timesteps",
+             "episode", "episodes", "cycle", "round", "nupdates", "nsteps", "niter",
+             // Of other languages.
+             "iteración", "iteracion", "iteração", "iteracao", "itération", "iterazione", "schritt",
+             "paso", "passo", "шаг", "итерация", "Итерация", "Шаг"});
+constexpr auto kEpochs =
+    list_of({"epoch", "epochs", "ep", "epo",
+             // Of other languages; a word of a script without blanks may stand anywhere in a label.
+             "epoka", "epocha", "epoca", "epoche", "época", "Época", "époque", "Époque", "эпоха",
+             "Эпоха", "エポック", "에포크", "에폭"});
+constexpr auto kTimes =
+    list_of({"time",    "elapsed", "took",  "taken", "duration", "cost",  "spent", "used",
+             "runtime", "timer",   "耗时",  "用时",  "时间",     "時間",  "시간",  "tiempo",
+             "tempo",   "temps",   "waktu", "czas",  "zeit",     "время", "dur"});
+constexpr auto kSinceStart = list_of({"elapsed", "total", "since", "wall", "总", "累计"});
 // Words of a number that is not of the training so far.
-constexpr std::array<std::string_view, 10> kPlans = {"best", "size",   "per",   "max", "every",
-                                                     "last", "warmup", "early", "min", "patience"};
-constexpr auto kOtherTimes = std::to_array<std::string_view>(
-    {"eta",       "remaining", "remain", "left",     "data",    "load",   "loading",
-     "estimated", "expected",  "est",    "save",     "saving",  "finish", "forward",
-     "backward",  "fwd",       "bwd",    "sampling", "reset",   "io",     "collection",
-     "剩余",      "预计",      "残り",   "남은",     "restante"});
+constexpr auto kPlans =
+    list_of({"best", "size", "per", "max", "every", "last", "warmup", "early", "min", "patience"});
+constexpr auto kOtherTimes =
+    list_of({"eta",       "remaining", "remain", "left",     "data",    "load",   "loading",
+             "estimated", "expected",  "est",    "save",     "saving",  "finish", "forward",
+             "backward",  "fwd",       "bwd",    "sampling", "reset",   "io",     "collection",
+             "剩余",      "预计",      "残り",   "남은",     "restante"});
 // Words for parts of a step. They count only in the name of the time itself: in "optimizer AdamW
 // time 0.5s" the time is of the step.
-constexpr std::array<std::string_view, 5> kPartWords = {"compute", "comm", "optimizer", "optim",
-                                                        "sync"};
-constexpr std::array<std::string_view, 4> kBeginnings = {"starting", "start", "begin", "beginning"};
+constexpr auto kPartWords = list_of({"compute", "comm", "optimizer", "optim", "sync"});
+constexpr auto kBeginnings = list_of({"starting", "start", "begin", "beginning"});
 // Before a place: "[Train 10/1882]".
-constexpr std::array<std::string_view, 4> kProgress = {"train", "training", "trained", "progress"};
-constexpr std::array<std::string_view, 8> kAfterCounters = {"no",    "nr", "num", "number",
-                                                            "index", "id", "idx", "count"};
-constexpr auto kOfTraining = std::to_array<std::string_view>(
-    {"loss",   "losses",   "lr",     "train",      "training", "trained",  "grad",
-     "gnorm",  "learn",    "ppl",    "perplexity", "acc",      "accuracy", "reward",
-     "return", "learning", "kl",     "nll",        "损失",     "训练",     "損失",
-     "学習",   "손실",     "학습",   "err",        "elbo",     "bpd",      "perda",
-     "perte",  "verlust",  "strata", "потери",     "обучение"});
-constexpr std::array<std::string_view, 22> kSequences = {
-    "sample",    "samples", "example", "examples", "ex",        "seq",   "seqs", "sequence",
-    "sequences", "sent",    "sents",   "sentence", "sentences", "img",   "imgs", "image",
-    "images",    "pairs",   "items",   "records",  "frames",    "videos"};
-constexpr std::array<std::string_view, 7> kTokens = {"tok",  "toks",  "token", "tokens",
-                                                     "word", "words", "tks"};
-constexpr std::array<std::string_view, 5> kSeconds = {"s", "sec", "secs", "second", "seconds"};
+constexpr auto kProgress = list_of({"train", "training", "trained", "progress"});
+constexpr auto kAfterCounters =
+    list_of({"no", "nr", "num", "number", "index", "id", "idx", "count"});
+constexpr auto kOfTraining =
+    list_of({"loss",   "losses",   "lr",     "train",      "training", "trained",  "grad",
+             "gnorm",  "learn",    "ppl",    "perplexity", "acc",      "accuracy", "reward",
+             "return", "learning", "kl",     "nll",        "损失",     "训练",     "損失",
+             "学習",   "손실",     "학습",   "err",        "elbo",     "bpd",      "perda",
+             "perte",  "verlust",  "strata", "потери",     "обучение"});
+constexpr auto kSequences = list_of(
+    {"sample",    "samples", "example", "examples", "ex",        "seq",   "seqs", "sequence",
+     "sequences", "sent",    "sents",   "sentence", "sentences", "img",   "imgs", "image",
+     "images",    "pairs",   "items",   "records",  "frames",    "videos"});
+constexpr auto kTokens = list_of({"tok", "toks", "token", "tokens", "word", "words", "tks"});
+constexpr WordList kOfEvaluation(kEvaluationWords);
+constexpr auto kSeconds = list_of({"s", "sec", "secs", "second", "seconds"});
 
 bool among(Words list, std::string_view word) {
-  return std::ranges::find(list, word) != list.end();
+  return list.may_have(word) && std::ranges::find(list, word) != list.end();
+}
+
+bool has_in_any_case(Words list, std::string_view word) {
+  return list.may_have(word) && among(list, lower(word));
 }
 
 bool is_beyond_ascii(char c) { return static_cast<unsigned char>(c) >= 0x80; }
@@ -166,13 +218,12 @@ struct Label {
 /// "loss", "train_loss", "Loss_G", "Loss Classification", "TRAIN CROSS ENTROPY", "NLL"; no "loss
 /// scale".
 bool names_loss(const Label& label) {
-  constexpr std::array<std::string_view, 14> kOthers = {
-      "scale",  "scaling", "scaler", "weight", "weights", "coef", "coeff",
-      "lambda", "ratio",   "factor", "window", "type",    "num",  "count"};
+  static constexpr auto kOthers =
+      list_of({"scale", "scaling", "scaler", "weight", "weights", "coef", "coeff", "lambda",
+               "ratio", "factor", "window", "type", "num", "count"});
   const std::string_view last = label.last();
-  constexpr auto kLosses =
-      std::to_array<std::string_view>({"nll", "xent", "cost", "损失", "損失", "손실", "perda",
-                                       "pérdida", "perte", "verlust", "strata", "потери"});
+  static constexpr auto kLosses = list_of({"nll", "xent", "cost", "损失", "損失", "손실", "perda",
+                                           "pérdida", "perte", "verlust", "strata", "потери"});
   if (holds(kLosses, last)) return true;
   if (last == "entropy") return label.count > 1 && label.words[label.count - 2] == "cross";
   if (label.has(kOthers)) return false;
@@ -192,8 +243,8 @@ bool names_epoch_and_counter(std::string_view label) {
 
 /// A loss, a learning rate, a norm, a score.
 bool is_of_learning(const Label& label) {
-  constexpr std::array<std::string_view, 9> kNames = {
-      "lr", "acc", "accuracy", "ppl", "perplexity", "norm", "gnorm", "reward", "return"};
+  static constexpr auto kNames =
+      list_of({"lr", "acc", "accuracy", "ppl", "perplexity", "norm", "gnorm", "reward", "return"});
   return names_loss(label) || among(kNames, label.last());
 }
 
@@ -368,7 +419,7 @@ std::size_t label_begin(std::string_view line, std::size_t from, std::size_t at)
   std::size_t i = at;
   // "|    total_timesteps | 2048 |": a name and its value in a box.
   const bool boxed =
-      std::ranges::count(line, '|') == 3 && line.find_first_not_of(" \t") == line.find('|');
+      line.find_first_not_of(" \t") == line.find('|') && std::ranges::count(line, '|') == 3;
   const auto back_over = [&](auto&& fits) {
     while (i > from && fits(line[i - 1])) --i;
   };
@@ -450,7 +501,8 @@ class Reader {
     while (at_ < line_.size() && out_.size() < kMostNumbers) {
       const char c = line_[at_];
       const bool digit = is_digit(c);
-      if (!digit && lower(c) != 'n' && lower(c) != 'i') {
+      const bool inside = at_ > 0 && is_name_char(line_[at_ - 1]);
+      if (!digit && (inside || (lower(c) != 'n' && lower(c) != 'i'))) {
         ++at_;
         continue;
       }
@@ -688,7 +740,7 @@ class Reader {
 
   /// "1st", "58000th".
   [[nodiscard]] bool is_ordinal(std::size_t end) const {
-    constexpr auto kEndings = std::to_array<std::string_view>({"st", "nd", "rd", "th"});
+    static constexpr auto kEndings = list_of({"st", "nd", "rd", "th"});
     std::string word;
     return among(kEndings, word_at(line_, end, word));
   }
@@ -794,7 +846,7 @@ class Reader {
     found.end = at_;
     const std::string_view text = line_.substr(found.begin, found.value_begin - found.begin);
     const Label label(text);
-    if (label.has(kEvaluationWords) || is_option(found.begin)) {
+    if (label.has(kOfEvaluation) || is_option(found.begin)) {
       unclear_ = false;
       return suffix_.reset();
     }
@@ -935,7 +987,7 @@ class Reader {
   void take_rate(LineNumber& found, const Label& label, const Unit& named,
                  const Unit& after) const {
     if (!(found.value > 0)) return;
-    constexpr auto kParts = std::to_array<std::string_view>({"device", "gpu", "rank", "chip"});
+    static constexpr auto kParts = list_of({"device", "gpu", "rank", "chip"});
     found.of_one_gpu = label.has(kParts);
     found.meaning = Meaning::rate;
     found.unit = after.meaning == Meaning::rate ? after.rate : named.rate;
@@ -1173,7 +1225,6 @@ class CommaEvidence {
 
 /// Empty where there is none.
 std::string_view word_among(std::string_view text, Words list) {
-  std::string word;
   for (std::size_t i = 0; i < text.size();) {
     if (!is_any_letter(text[i])) {
       ++i;
@@ -1181,19 +1232,19 @@ std::string_view word_among(std::string_view text, Words list) {
     }
     const bool beyond_ascii = is_beyond_ascii(text[i]);
     std::size_t end = i;
-    word.clear();
     while (end < text.size() && is_any_letter(text[end]) &&
            is_beyond_ascii(text[end]) == beyond_ascii) {
-      word += lower(text[end++]);
+      ++end;
     }
+    const std::string_view word = text.substr(i, end - i);
     // "train_loss" is two words, "trainer" is another one. Other scripts part words without blanks.
     if (beyond_ascii ? std::ranges::any_of(list,
                                            [&](std::string_view one) {
                                              return is_beyond_ascii(one[0]) &&
                                                     word.find(one) != std::string::npos;
                                            })
-                     : among(list, word)) {
-      return text.substr(i, end - i);
+                     : has_in_any_case(list, word)) {
+      return word;
     }
     i = end;
   }
@@ -1227,8 +1278,11 @@ std::pair<LineNumber, LineNumber> epoch_and_counter(const LineNumber& place) {
 
 Commas commas_of(std::string_view text) {
   CommaEvidence evidence;
-  constexpr std::string_view kDigits = "0123456789";
-  for (std::size_t at = text.find_first_of(kDigits); at < text.size();) {
+  const auto next_digit = [&](std::size_t at) {
+    while (at < text.size() && !is_digit(text[at])) ++at;
+    return at;
+  };
+  for (std::size_t at = next_digit(0); at < text.size();) {
     std::size_t end = at;
     while (end < text.size() &&
            (is_digit(text[end]) || ((text[end] == ',' || text[end] == '.') &&
@@ -1236,32 +1290,51 @@ Commas commas_of(std::string_view text) {
       ++end;
     }
     evidence.add(text, at, end);
-    at = text.find_first_of(kDigits, end);
+    at = next_digit(end);
   }
   return evidence.decide();
 }
 
 bool names_evaluation(std::string_view line, std::size_t at) {
-  return has_word(line.substr(0, at), kEvaluationWords);
+  return has_word(line.substr(0, at), kOfEvaluation);
 }
 
 std::string_view word_of_evaluation(std::string_view text) {
-  return word_among(text, kEvaluationWords);
+  return word_among(text, kOfEvaluation);
 }
 
 bool evaluation_follows(std::string_view line, std::size_t at) {
   while (at < line.size() && !is_any_letter(line[at]) && !is_digit(line[at])) ++at;
   std::string word;
-  return holds(kEvaluationWords, word_at(line, at, word));
+  return holds(kOfEvaluation, word_at(line, at, word));
 }
 
 bool names_other_work(std::string_view line) {
-  constexpr auto kWork = std::to_array<std::string_view>(
+  static constexpr auto kWork = list_of(
       {"processed",  "processing",  "preprocessing", "loaded",     "tokenized", "tokenizing",
        "downloaded", "downloading", "generated",     "generating", "encoded",   "extracted",
        "extracting", "converted",   "converting",    "scanned",    "scanning",  "处理",
        "加载",       "下载",        "生成"});
   return has_word(line, kWork);
+}
+
+bool may_name_counter(std::string_view line) {
+  if (line.find('#') != std::string_view::npos) return true;  // of a table's steps
+  const auto goes_on = [&](std::size_t i) {
+    return (line[i] >= 'a' && line[i] <= 'z') ||
+           (is_letter(line[i]) && !begins_word_inside(line, i));
+  };
+  for (std::size_t i = 0; i < line.size();) {
+    if (!is_letter(line[i])) {
+      ++i;
+      continue;
+    }
+    const std::size_t begin = i++;
+    while (i < line.size() && goes_on(i)) ++i;
+    const std::string_view word = line.substr(begin, i - begin);
+    if (has_in_any_case(kIterations, word) || has_in_any_case(kEpochs, word)) return true;
+  }
+  return false;
 }
 
 bool names_training(std::string_view line) { return has_word(line, kOfTraining); }

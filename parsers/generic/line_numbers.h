@@ -75,6 +75,8 @@ struct LineNumber {
 [[nodiscard]] bool evaluation_follows(std::string_view line, std::size_t at);
 /// The line has a word of work on data: processed, loading, tokenizing ...
 [[nodiscard]] bool names_other_work(std::string_view line);
+/// The line has a word or mark by which the head of a table names a counter, also in another sense.
+[[nodiscard]] bool may_name_counter(std::string_view line);
 /// The line has a word that only training has: loss, learning rate, train ...
 [[nodiscard]] bool names_training(std::string_view line);
 

@@ -92,8 +92,10 @@ bool total_grows(const LineShape& shape, std::size_t i, std::optional<std::size_
 /// Of tqdm with its rate, and not "[ 15.0%|###-----] step 1830/12200 ..." of a script, nor the
 /// "[25/128]  20%|##   , loss=1.2 [00:03<00:09]" of ignite, which no named format reads.
 bool is_bar(std::string_view line) {
-  const auto at = line.find("%|"), bracket = line.find_last_of("[]", at);
-  if (at == line.npos || (bracket != line.npos && line[bracket] == '[')) return false;
+  const auto at = line.find("%|");
+  if (at == line.npos) return false;
+  const auto bracket = line.find_last_of("[]", at);
+  if (bracket != line.npos && line[bracket] == '[') return false;
   return line.find("/s", at) != line.npos || line.find("s/", at) != line.npos;
 }
 
@@ -159,8 +161,9 @@ void LineShapes::finish() {
 void LineShapes::line(std::string_view text, bool redrawn) {
   redrawn_ = redrawn;
   if (!of_training_) of_training_ = names_training(text);
-  if (is_bar(text)) return;                                    // tqdm's
-  if (text.find(RankTimeRules::kAnchor) != text.npos) return;  // they count, but are no records
+  if (is_bar(text)) return;  // tqdm's
+  // They count, but are no records.
+  if (find_text(text, RankTimeRules::kAnchor) != text.npos) return;
   // Without a digit nothing is counted, but columns may be named.
   if (std::ranges::none_of(text, is_digit)) return head(text);
   if (is_bare(text)) return piece(text);
@@ -178,6 +181,7 @@ void LineShapes::head(std::string_view text) {
 /// The head of a table, or a row of the newest one. Between rows lines may be of something else,
 /// between a head and its first row none but redraws of a bar.
 bool LineShapes::row(std::string_view text) {
+  if (!head_ && !may_name_counter(text)) return false;  // no row without a head, and no head
   ShapeLine found;
   found.text = std::string(without_front(text));
   if (is_rule_of_table(found.text)) return false;
@@ -293,7 +297,7 @@ void LineShapes::piece(std::string_view text, std::string_view whole) {
   shape.after_counter = after_counter;
   found.text = std::string(text);
   found.numbers = std::move(numbers);
-  const bool learns = names_training(text) || any_is(found.numbers, Meaning::loss);
+  const bool learns = any_is(found.numbers, Meaning::loss) || names_training(text);
   add(shape, std::move(found), learns);
 }
 
@@ -308,19 +312,20 @@ void LineShapes::add(LineShape& shape, ShapeLine found, bool learns) {
 }
 
 LineShape& LineShapes::shape_of(std::string key) {
-  const auto found = std::ranges::find(shapes_, key, &LineShape::key);
-  if (found != shapes_.end()) return *found;
+  if (const auto found = by_key_.find(key); found != by_key_.end()) return *found->second;
   if (shapes_.size() >= kMostShapes) {
     // One that was met once makes room, so that a list of odd lines does not hide a loop. A row
     // stays: hundreds of redraws may stand before the next one.
     const auto rare = std::ranges::min_element(shapes_, {}, [](const LineShape& shape) {
       return std::pair(shape.head.has_value(), shape.lines);
     });
+    by_key_.erase(rare->key);
     shapes_.erase(rare);
   }
-  shapes_.emplace_back();
-  shapes_.back().key = std::move(key);
-  return shapes_.back();
+  LineShape& shape = shapes_.emplace_back();
+  shape.key = std::move(key);
+  by_key_.emplace(shape.key, &shape);
+  return shape;
 }
 
 }  // namespace bertbench

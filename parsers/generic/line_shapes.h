@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -138,6 +140,10 @@ class LineShapes {
   /// Lines of a shape that are kept: they decide what it means.
   static constexpr std::size_t kExamples = 64;
 
+  LineShapes() = default;
+  LineShapes(const LineShapes&) = delete;
+  LineShapes& operator=(const LineShapes&) = delete;
+
   /// Before the first line: what the commas of the log's numbers are.
   void set_commas(Commas commas) { commas_ = commas; }
   /// A number was left out as its comma is unclear.
@@ -147,7 +153,7 @@ class LineShapes {
   /// The end of the log: a line without its end counts.
   void finish();
 
-  [[nodiscard]] const std::vector<LineShape>& shapes() const { return shapes_; }
+  [[nodiscard]] const std::list<LineShape>& shapes() const { return shapes_; }
   /// Whether a shape got its last example since this was asked.
   [[nodiscard]] bool filled() { return std::exchange(filled_, false); }
   /// Some line of the log has a word that only training has.
@@ -163,7 +169,8 @@ class LineShapes {
   void add(LineShape& shape, ShapeLine found, bool learns);
   LineShape& shape_of(std::string key);
 
-  std::vector<LineShape> shapes_;
+  std::list<LineShape> shapes_;
+  std::unordered_map<std::string_view, LineShape*> by_key_;
   std::string rest_;  ///< of the block before
   bool returned_ =
       false;              ///< a carriage return ended it: what follows shows whether that of a line

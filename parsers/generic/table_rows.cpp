@@ -145,6 +145,7 @@ void join_units(std::string_view line, std::vector<Cell>& cells) {
 
 std::optional<TableHead> head_by(std::string_view line, char mark, std::size_t width) {
   constexpr std::size_t kMostColumnsOfATable = 24;
+  if (!may_name_counter(line)) return std::nullopt;
   const auto cells = cells_of(line, mark, width);
   if (cells.size() < 2 || cells.size() > kMostColumnsOfATable) return std::nullopt;
   if (!std::ranges::all_of(cells, is_name, &Cell::text)) return std::nullopt;
