@@ -46,11 +46,14 @@ __attribute__((target("avx2"))) std::size_t begin_avx2(std::string_view data, st
                                                        std::size_t limit) {
   const __m256i lf = _mm256_set1_epi8('\n');
   const __m256i cr = _mm256_set1_epi8('\r');
-  for (; at >= limit + 32; at -= 32) {
+  for (; at > limit && at >= 32; at -= 32) {
     const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(data.data() + at - 32));
-    const auto mask = static_cast<unsigned>(
+    auto mask = static_cast<unsigned>(
         _mm256_movemask_epi8(_mm256_or_si256(_mm256_cmpeq_epi8(x, lf), _mm256_cmpeq_epi8(x, cr))));
+    const bool last = at - limit <= 32;
+    if (last) mask &= ~0u << (32 - (at - limit));  // what is before the limit does not count
     if (mask != 0) return at - static_cast<std::size_t>(std::countl_zero(mask));
+    if (last) return limit;
   }
   return begin_portable(data, at, limit);
 }

@@ -278,7 +278,8 @@ Unit other_unit(std::string_view text, std::size_t from) {
 
 void find_bars(std::string_view text, UnitsSought units, std::vector<TqdmBar>& bars) {
   bars.clear();
-  std::size_t floor = 0;  // end of the bar before
+  if (text.find('[') == std::string_view::npos) return;  // that of the clock
+  std::size_t floor = 0;                                 // end of the bar before
   std::size_t from = 0;
   // The next of each in the text. Looked for again only after it: a line may hold thousands.
   const auto first = [&](bool sought, std::string_view unit) {
