@@ -115,6 +115,9 @@ struct Native {
     set(facts.world_size, json, "world_size");
     set(facts.global_batch_size, json, "global_batch_size");
     facts.axes = options_of(json);
+    // Versions that had this option called it --variable-lengths.
+    const auto variable = json.find("variable_lengths");
+    if (variable != json.end() && *variable == true) facts.axes.emplace("lengths", "uniform");
     job_over_counted = 1;
     const auto simulated = json.find("simulated");
     if (simulated != json.end() && *simulated == true) {

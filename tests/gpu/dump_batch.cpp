@@ -1,6 +1,6 @@
 // Prints the batches that bert_train reads, as one JSON object a line, for comparisons with
 // PyTorch:
-//   bert_dump_batch MODEL SEQUENCE_LENGTH SEQUENCES SEED FULL|VARIABLE [BATCHES [DATA]]
+//   bert_dump_batch MODEL SEQUENCE_LENGTH SEQUENCES SEED full|uniform|wikipedia [BATCHES [DATA]]
 #include <charconv>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -26,9 +26,11 @@ int main(int argc, char** argv) {
   const std::int64_t length = model ? number(argv[2]) : 0, sequences = model ? number(argv[3]) : 0;
   const std::int64_t seed = model ? number(argv[4]) : -1;
   const std::int64_t batches = argc > 6 ? number(argv[6]) : 1;
-  if (length < 8 || length > model->max_positions || sequences < 1 || seed < 0 || batches < 1) {
-    std::cerr << "usage: bert_dump_batch MODEL SEQUENCE_LENGTH SEQUENCES SEED FULL|VARIABLE "
-                 "[BATCHES [DATA]]\n";
+  const auto lengths = model ? lengths_named(argv[5]) : std::nullopt;
+  if (!lengths || length < 8 || length > model->max_positions || sequences < 1 || seed < 0 ||
+      batches < 1) {
+    std::cerr << "usage: bert_dump_batch MODEL SEQUENCE_LENGTH SEQUENCES SEED "
+                 "full|uniform|wikipedia [BATCHES [DATA]]\n";
     return 2;
   }
   data.seed = static_cast<std::uint64_t>(seed);
@@ -36,7 +38,7 @@ int main(int argc, char** argv) {
   data.sequence_length = length;
   data.masked_per_sequence = model->predicted_positions(length);
   data.next_word = model->objective == Objective::next_word;
-  data.variable_lengths = std::string_view(argv[5]) == "VARIABLE";
+  data.lengths = *lengths;
   if (argc > 7) data.source = argv[7];
   const auto source = open_source(data);
   if (!source) {

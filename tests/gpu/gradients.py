@@ -173,13 +173,12 @@ def compare(a, precision, device, known):
               file=sys.stderr, flush=True)
 
     shape = [a.model, a.sequence_length, a.sequences]
-    batch = json.loads(run([f"{a.bin}/bert_dump_batch", *shape, 1,
-                            "VARIABLE" if a.variable else "FULL"]))
+    batch = json.loads(run([f"{a.bin}/bert_dump_batch", *shape, 1, a.lengths]))
     words = ["--model", a.model, "--backend", a.backend, "--precision", precision, "--gelu",
              a.gelu or batch["gelu"], "--micro-batch-size", a.sequences,
              "--sequence-length", a.sequence_length, "--steps", 1, "--dropout", 0, "--beta1", 0,
              "--learning-rate", 0, "--gradient-clipping", 0]
-    words += (["--variable-lengths"] if a.variable else []) + a.more
+    words += (["--lengths", a.lengths] if a.lengths != "full" else []) + a.more
     if precision == "fp16":
         words += ["--loss-scale", 1024]
     with checkpoint_folder() as folder:
@@ -213,7 +212,7 @@ def compare(a, precision, device, known):
     print(json.dumps({
         "model": a.model, "precision": precision, "backend": a.backend,
         "gelu": a.gelu or batch["gelu"],
-        "sequence_length": a.sequence_length, "sequences": a.sequences, "variable": a.variable,
+        "sequence_length": a.sequence_length, "sequences": a.sequences, "lengths": a.lengths,
         "options": a.more, "good": good, "loss_error": loss_error,
         "pytorch_precision": peer, "pytorch_loss_error": abs(theirs_loss - loss) / abs(loss),
         "worst": own[worst], "worst_tensor": worst, "pytorch_worst": max(theirs.values()),
@@ -232,7 +231,7 @@ def main():
     p.add_argument("--gelu", choices=["erf", "tanh"], help="[the model's own]")
     p.add_argument("--sequence-length", type=int, default=128)
     p.add_argument("--sequences", type=int, default=4)
-    p.add_argument("--variable", action="store_true", help="lengths that vary")
+    p.add_argument("--lengths", default="full", help="as bert_train's")
     p.add_argument("--device", help="of PyTorch [cuda for --backend cuda, else cpu]")
     p.add_argument("--more", nargs=argparse.REMAINDER, default=[], help="options of bert_train")
     a = p.parse_args()

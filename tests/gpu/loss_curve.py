@@ -114,7 +114,7 @@ def main():
         return 2
     a.data = str(Path(a.data).resolve())
     weights = weights_at_start(a)
-    batches = run([f"{a.bin}/bert_dump_batch", a.model, a.sequence_length, a.sequences, 1, "FULL",
+    batches = run([f"{a.bin}/bert_dump_batch", a.model, a.sequence_length, a.sequences, 1, "full",
                    a.steps, a.data]).splitlines()
     curves = {"bert_train": own_losses(a),
               "PyTorch": pytorch_losses(batches, weights, a),

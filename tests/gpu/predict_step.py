@@ -76,10 +76,11 @@ class Shape:
         heads = 2 * (h * h + h) + 2 * h + self.vocabulary + 2 * h + 2
         self.parameters = tables + self.layers * layer + heads
 
-    def flops(self):
-        """Of a sequence, as formula masked_head of docs/numbers.md."""
-        h, s = self.hidden, self.length
-        layer = 8 * s * h * h + 4 * s * h * self.wide + 4 * s * s * h
+    def flops(self, mean_length=None, mean_square_length=None):
+        """Of a sequence, as formula masked_head of docs/numbers.md; of sequences that are not all
+        full by what their steps in the log state."""
+        h, s = self.hidden, mean_length or self.length
+        layer = 8 * s * h * h + 4 * s * h * self.wide + 4 * (mean_square_length or s * s) * h
         word = 2 * h * h + 2 * h * self.vocabulary
         return 3 * (self.layers * layer + self.masked_each * word + 2 * h * h + 4 * h)
 

@@ -9,8 +9,8 @@ at 1, AdamW on fp32 masters (autocast for half precisions), dropout 0.1.
   eager        logits at masked positions only, SDPA attention, fused AdamW
   compile      the same under torch.compile, max-autotune unless --compile-mode names another
   huggingface  transformers' BertForPreTraining as shipped: logits at all positions
-With --variable-lengths the sequences of a BERT are padded, as bert_train draws them (uniform in a
-quarter of the length to all of it), under an attention mask.
+With --lengths the batches of a BERT are bert_train's own of as many steps, padded, under an
+attention mask: bert_dump_batch, in the folder --bin, makes them.
 GPT-2 predicts at all positions in each: huggingface is GPT2LMHeadModel with its own loss.
 One JSON object with the seconds of every measured step; exit status 2: cannot be run. On a GPU the
 steps lie between events that are read after the last one: the host runs ahead, as in training.
@@ -18,6 +18,7 @@ steps lie between events that are read after the last one: the host runs ahead, 
 
 import argparse
 import json
+import subprocess
 import sys
 import time
 
@@ -82,6 +83,38 @@ def build(a, torch, masked):
     return model, loss_of
 
 
+def random_batch(a, torch, masked):
+    b, s = a.batch, a.sequence_length
+    rows = torch.arange(b, device=a.device)[:, None] * s
+    return {
+        "mask": None,
+        "tokens": torch.randint(1000, vocabulary(a), (b, s), device=a.device),
+        "segments": torch.zeros(b, s, dtype=torch.long, device=a.device),
+        "masked": (rows + torch.arange(1, masked + 1, device=a.device)).reshape(-1),
+        "labels": torch.randint(1000, vocabulary(a), (b * masked,), device=a.device),
+        "next": torch.randint(0, 2, (b,), device=a.device)}
+
+
+def own_batches(a, torch):
+    """The first ones that bert_train reads, each with the lengths of its sequences."""
+    b, s = a.batch, a.sequence_length
+    words = [f"{a.bin}/bert_dump_batch", a.model, s, b, 1, a.lengths, a.warmup + a.steps]
+    made = subprocess.run([str(w) for w in words], check=True, stdout=subprocess.PIPE, text=True)
+    batches = []
+    for line in made.stdout.splitlines():
+        read = json.loads(line)
+
+        def of(key, *shape):
+            return torch.tensor(read[key], device=a.device).reshape(*shape)
+
+        batches.append({
+            "mask": (torch.arange(s, device=a.device) < of("lengths", b, 1)).long(),
+            "tokens": of("tokens", b, s), "segments": of("segments", b, s),
+            "masked": of("masked", -1), "labels": of("labels", -1),
+            "next": of("next_sentence", b), "mean_length": sum(read["lengths"]) / b})
+    return batches
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("--variant", required=True, choices=["eager", "compile", "huggingface"])
@@ -93,7 +126,8 @@ def main():
     p.add_argument("--warmup", type=int, default=10)
     p.add_argument("--compile-mode", default="max-autotune")
     p.add_argument("--gelu", choices=["erf", "tanh"], default="erf", help="of the BERTs")
-    p.add_argument("--variable-lengths", action="store_true")
+    p.add_argument("--lengths", default="full", help="of a BERT's sequences, as bert_train's")
+    p.add_argument("--bin", help="folder with bert_dump_batch, for lengths that vary")
     p.add_argument("--device", default="cuda")
     a = p.parse_args()
     try:
@@ -114,18 +148,14 @@ def main():
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.01, fused=gpu)
     half = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(a.precision)
     scaler = torch.amp.GradScaler(a.device, enabled=a.precision == "fp16")
-    b, s = a.batch, a.sequence_length
-    rows = torch.arange(b, device=a.device)[:, None] * s
-    lengths = torch.randint(s // 4, s + 1, (b, 1), device=a.device)
-    batch = {
-        "mask": (torch.arange(s, device=a.device) < lengths).long() if a.variable_lengths else None,
-        "tokens": torch.randint(1000, vocabulary(a), (b, s), device=a.device),
-        "segments": torch.zeros(b, s, dtype=torch.long, device=a.device),
-        "masked": (rows + torch.arange(1, masked + 1, device=a.device)).reshape(-1),
-        "labels": torch.randint(1000, vocabulary(a), (b * masked,), device=a.device),
-        "next": torch.randint(0, 2, (b,), device=a.device)}
+    if a.lengths == "full":
+        batches = [random_batch(a, torch, masked)] * (a.warmup + a.steps)
+    else:
+        batches = own_batches(a, torch)
+    lengths = [x.pop("mean_length", a.sequence_length) for x in batches][a.warmup:]
+    warmup, measured = batches[:a.warmup], batches[a.warmup:]
 
-    def step():
+    def step(batch):
         optimizer.zero_grad(set_to_none=True)
         with torch.autocast(a.device, dtype=half, enabled=half is not None):
             loss = loss_of(batch)
@@ -136,30 +166,31 @@ def main():
         scaler.update()
         return loss
 
-    for _ in range(a.warmup):
-        loss = step()
+    for batch in warmup:
+        loss = step(batch)
     if gpu:
         torch.cuda.synchronize()
     ready = time.monotonic() - begin
     if gpu:
         events = [torch.cuda.Event(enable_timing=True) for _ in range(a.steps + 1)]
         events[0].record()
-        for event in events[1:]:
-            loss = step()
+        for batch, event in zip(measured, events[1:]):
+            loss = step(batch)
             event.record()
         torch.cuda.synchronize()
         seconds = [x.elapsed_time(y) / 1e3 for x, y in zip(events, events[1:])]
     else:
         seconds = []
-        for _ in range(a.steps):
+        for batch in measured:
             start = time.perf_counter()
-            loss = step()
+            loss = step(batch)
             seconds.append(time.perf_counter() - start)
     print(json.dumps({
         "variant": a.variant, "mode": a.compile_mode if a.variant == "compile" else None,
-        "variable_lengths": a.variable_lengths, "gelu": a.gelu, "model": a.model,
-        "precision": a.precision, "batch": b,
-        "sequence_length": s, "torch": torch.__version__, "transformers": transformers.__version__,
+        "lengths": a.lengths, "mean_length": round(sum(lengths) / len(lengths), 3),
+        "gelu": a.gelu, "model": a.model, "precision": a.precision, "batch": a.batch,
+        "sequence_length": a.sequence_length, "torch": torch.__version__,
+        "transformers": transformers.__version__,
         "ready_s": ready, "loss": loss.item(), "seconds": seconds,
         "peak_bytes": torch.cuda.max_memory_allocated() if gpu else 0}))
     return 0

@@ -74,42 +74,59 @@ def speed(results, stage="speed"):
     runs = []
     for path in results.glob(f"{stage}_*.log"):
         log = lines(path)
-        steps = [x["seconds"] for x in log if x.get("type") == "step"]
+        steps = [x for x in log if x.get("type") == "step"]
         if not steps:
             continue
+        steps = steps[len(steps) // 2:]
         header, words = log[0], log[0]["command"]
         gelu = "tanh" if "tanh" in words else "erf"
-        flops = results / f"flops_{header['sequence_length']}.json"
+        s = header["sequence_length"]
+        flops = results / f"flops_{s}.json"
         device = header["backend"].split(", ")[1] if ", " in header["backend"] else ""
         name = path.stem.removeprefix(f"{stage}_")
         runs.append({"name": name, "time": header["time"], "model": header["model"], "gelu": gelu,
-                     "variable": header.get("variable_lengths", False),
+                     "lengths": header.get("lengths", "full"),
+                     "mean_length": mean_of(steps, "mean_length", s),
                      "unpadded": header.get("unpadded", False),
                      "power": power(results / f"power_{name}.csv"),
                      "graphs": any(x.startswith("CUDA graphs: forward")
                                    for x in header.get("settings", [])),
                      "precision": header["precision"], "searched": "--algorithm-cache" in words,
-                     "batch": header["global_batch_size"], "length": header["sequence_length"],
-                     "seconds": steps[len(steps) // 2:], "peak": PEAK.get(device),
+                     "batch": header["global_batch_size"], "length": s,
+                     "seconds": [x["seconds"] for x in steps], "peak": PEAK.get(device),
                      "flops": flops.exists() and json.loads(flops.read_text() or "{}").get(
                          "flops_per_sequence", {}).get("masked_head"),
                      "bytes": log[-1].get("measured_peak_bytes")})
+        if runs[-1]["lengths"] != "full":
+            runs[-1]["flops"] = Shape(header["model"], 1, s).flops(
+                runs[-1]["mean_length"], mean_of(steps, "mean_square_length", s * s))
     for r in runs:
-        r["median"] = statistics.median(r["seconds"])
-        r["rate"] = r["batch"] / r["median"]
+        add_rate(r)
     return sorted(runs, key=lambda r: r["time"])
 
 
+def mean_of(steps, key, full):
+    """A step that does not state it has no padding."""
+    return round(statistics.fmean(x.get(key, full) for x in steps), 3)
+
+
+def add_rate(run):
+    """Sequences a second: by the median step, or by all steps where these are not equal work."""
+    middle = statistics.median if run["lengths"] == "full" else statistics.fmean
+    run["middle"] = middle(run["seconds"])
+    run["rate"] = run["batch"] / run["middle"]
+
+
 def mfu(run):
-    """Of the precision's own peak; the FLOPs are those of full sequences."""
+    """Of the precision's own peak; padding is no work."""
     times = TIMES.get(run["precision"])
-    if not run["flops"] or not run["peak"] or not times or run["variable"]:
+    if not run["flops"] or not run["peak"] or not times:
         return ""
     return f"{run['rate'] * run['flops'] / run['peak'] / times / 1e12:.1%}"
 
 
-def lengths(variable, unpadded):
-    return ("unpadded" if unpadded else "padded") if variable else "full"
+def lengths(name, unpadded):
+    return name if name == "full" else f"{name}, {'unpadded' if unpadded else 'padded'}"
 
 
 def speed_tables(runs):
@@ -118,16 +135,17 @@ def speed_tables(runs):
     last = PREDICTED["last_measured"]
     yield "## Training speed of bert_train"
     yield ""
-    yield ("ms of a step: median of the second half of the steps, and its range; last: as measured "
-           f"{last['when']}, no prediction. MFU is of the precision's own peak.")
+    yield ("ms of a step: median of the second half of the steps (mean where lengths vary), and its "
+           f"range; last: as measured {last['when']}, no prediction. MFU is of the precision's own "
+           "peak, without padding.")
     yield ""
     yield from table(
         ["model", "precision", "batch", "s", "lengths", "gelu", "algorithms", "sequences/s", "ms",
          "last ms", "range", "n", "MFU", "peak GiB"],
         [(r["model"], r["precision"], r["batch"], r["length"],
-          lengths(r["variable"], r["unpadded"]), r["gelu"],
+          lengths(r["lengths"], r["unpadded"]), r["gelu"],
           "searched" if r["searched"] else "heuristic", f"{r['rate']:.1f}",
-          f"{r['median'] * 1e3:.2f}", last["ms"].get(r["name"], ""), spread(r["seconds"]),
+          f"{r['middle'] * 1e3:.2f}", last["ms"].get(r["name"], ""), spread(r["seconds"]),
           len(r["seconds"]), mfu(r), f"{r['bytes'] / 2**30:.1f}" if r["bytes"] else "")
          for r in runs])
     watched = [r for r in runs if r["power"]]
@@ -160,9 +178,9 @@ def graph_table(runs):
         ["model", "precision", "batch", "s", "ms call by call", "range", "n", "ms by graphs",
          "range", "n", "ratio"],
         [(*shape, *(x for way in (False, True) for x in (
-            (f"{both[way]['median'] * 1e3:.2f}", spread(both[way]["seconds"]),
+            (f"{both[way]['middle'] * 1e3:.2f}", spread(both[way]["seconds"]),
              len(both[way]["seconds"])) if way in both else ("", "", ""))),
-          f"{both[False]['median'] / both[True]['median']:.2f}" if len(both) == 2 else "")
+          f"{both[False]['middle'] / both[True]['middle']:.2f}" if len(both) == 2 else "")
          for shape, both in sorted(pairs.items())])
 
 
@@ -216,8 +234,9 @@ def kernel_table(results):
                      [r[-1] for r in rows])
 
 
-shape_of_pytorch = operator.itemgetter("model", "batch", "sequence_length", "gelu",
-                                       "variable_lengths")
+# The mean length shows that the sequences are the same.
+shape_of_pytorch = operator.itemgetter("model", "batch", "sequence_length", "gelu", "lengths",
+                                       "mean_length")
 
 
 def fastest(runs):
@@ -225,17 +244,16 @@ def fastest(runs):
     CUDA graphs and cuDNN's attention; where lengths vary, without padding."""
     rates = defaultdict(float)
     for r in runs:
-        if r["searched"] and r["variable"] == r["unpadded"]:
-            key = r["precision"], r["model"], r["batch"], r["length"], r["gelu"], r["variable"]
+        if r["searched"] and (r["lengths"] != "full") == r["unpadded"]:
+            key = (r["precision"], r["model"], r["batch"], r["length"], r["gelu"], r["lengths"],
+                   r["mean_length"])
             rates[key] = max(rates[key], r["rate"])
     return rates
 
 
 def with_rates(pytorch):
     for p in pytorch:
-        p.setdefault("variable_lengths", False)
-        p["median"] = statistics.median(p["seconds"])
-        p["rate"] = p["batch"] / p["median"]
+        add_rate(p)
     return pytorch
 
 
@@ -245,18 +263,20 @@ def goal_table(runs, pytorch):
     large = "bert-large"
 
     def own_mfu(batch, length):
-        found = [r for r in runs if (r["model"], r["precision"], r["batch"], r["length"]) ==
-                 (large, "bf16", batch, length) and r["searched"] and mfu(r)]
+        found = [r for r in runs if (r["model"], r["precision"], r["batch"], r["length"],
+                                     r["lengths"]) == (large, "bf16", batch, length, "full") and
+                 r["searched"] and mfu(r)]
         best = max(found, key=operator.itemgetter("rate"), default=None)
         return best and best["rate"] * best["flops"] / best["peak"] / 1e12
 
-    def times(precision, batch, variable=False, **wanted):
+    def times(precision, batch, length=128, lengths="full", **wanted):
         """Ours to the fastest of PyTorch's bf16 runs that have what is wanted."""
-        shape = large, batch, 128, "erf", variable
-        theirs = max((p["rate"] for p in pytorch if p["precision"] == "bf16" and
-                      shape_of_pytorch(p) == shape and wanted.items() <= p.items()), default=None)
-        own = ours.get((precision, *shape))
-        return theirs and own and own / theirs
+        wanted.update(model=large, precision="bf16", batch=batch, sequence_length=length,
+                      gelu="erf", lengths=lengths)
+        theirs = max((p for p in pytorch if wanted.items() <= p.items()),
+                     key=operator.itemgetter("rate"), default=None)
+        own = theirs and ours.get((precision, *shape_of_pytorch(theirs)))
+        return own and own / theirs["rate"]
 
     small = [x for x in (times("bf16", batch, variant="eager") for batch in (1, 4, 8, 16)) if x]
     goals = [
@@ -269,8 +289,8 @@ def goal_table(runs, pytorch):
          times("bf16", 256, variant="compile", mode="max-autotune"), "compile"),
         ("bf16 to PyTorch eager, the least of micro-batches of 1, 4, 8 and 16 x 128", 1.5,
          min(small, default=None), "graphs and pytorch"),
-        ("unpadded to padded PyTorch, 256 sequences of lengths uniform in 32 to 128", 1.8,
-         times("bf16", 256, True, variant="eager"), "speed and pytorch")]
+        ("bf16 without padding to padded PyTorch, 64 sequences of Wikipedia's lengths up to 512",
+         1.8, times("bf16", 64, 512, "wikipedia", variant="eager"), "speed and pytorch")]
     if not any(value for _, _, value, _ in goals):
         return
     yield "## Goals, bert-large"
@@ -302,24 +322,24 @@ def pytorch_tables(runs, pytorch):
             best[shape_of(p)] = max(p, best.get(shape_of(p), p), key=operator.itemgetter("rate"))
     yield "## PyTorch on the same device and day"
     yield ""
-    yield ("ms of a step: median and range. Ratios: sequences/s of bert_train, algorithms "
-           "searched, to these, in the same precision and in fp8. PyTorch computes on the padding "
-           "of padded sequences, bert_train does not (`--unpadded`).")
+    yield ("ms of a step: median (mean where lengths vary) and range. Ratios: sequences/s of "
+           "bert_train, algorithms searched, to these, in the same precision and in fp8. PyTorch "
+           "computes on the padding of the same sequences, bert_train does not (`--unpadded`).")
     yield ""
     yield from table(
         ["variant", "mode", "model", "precision", "batch", "s", "lengths", "sequences/s", "ms",
          "range", "n", "peak GiB", "s until ready", "ratio", "ratio of fp8"],
         [(p["variant"], p["mode"] or "", p["model"], p["precision"], p["batch"],
-          p["sequence_length"], lengths(p["variable_lengths"], False), f"{p['rate']:.1f}",
-          f"{p['median'] * 1e3:.2f}", spread(p["seconds"]), len(p["seconds"]),
+          p["sequence_length"], lengths(p["lengths"], False), f"{p['rate']:.1f}",
+          f"{p['middle'] * 1e3:.2f}", spread(p["seconds"]), len(p["seconds"]),
           f"{p['peak_bytes'] / 2**30:.1f}", f"{p['ready_s']:.0f}", ratio(p["precision"], p),
           ratio("fp8", p)) for p in pytorch])
     for p in best.values():
         times = [f"{precision} is {ratio(precision, p)} times as fast"
                  for precision in ("bf16", "fp8") if ratio(precision, p)]
         yield (f"- {p['model']}, {p['batch']} x {p['sequence_length']}, "
-               f"{lengths(p['variable_lengths'], False)}: the fastest PyTorch in bf16 is "
-               f"{p['variant']}{' ' + p['mode'] if p['mode'] else ''}, {p['median'] * 1e3:.2f} ms"
+               f"{lengths(p['lengths'], False)}: the fastest PyTorch in bf16 is "
+               f"{p['variant']}{' ' + p['mode'] if p['mode'] else ''}, {p['middle'] * 1e3:.2f} ms"
                f"{'; bert_train in ' if times else ''}{', in '.join(times)}.")
     yield ""
 
@@ -335,7 +355,7 @@ def gradient_table(gradients):
         rows.append((
             g["backend"], g["model"], g["precision"], g["sequence_length"],
             " ".join(g["options"] + (["tanh"] if g["gelu"] == "tanh" else []) +
-                     (["variable"] if g["variable"] else [])),
+                     ([g["lengths"]] if g["lengths"] != "full" else [])),
             f"{g['worst']:.2e}",
             f"{g['pytorch_worst']:.2e}" + ("" if peer == g["precision"] else f" ({peer})"),
             f"{g['pytorch_pure_worst']:.2e}" if g["pytorch_pure_worst"] else "",

@@ -264,5 +264,22 @@ TEST(Native, APrecisionThatTheHeaderCallsEmulatedIsANotice) {
   EXPECT_THAT(codes(""), testing::Not(testing::Contains(NoticeCode::precision_emulated)));
 }
 
+// The option had another name, which the trainer no longer has: full and shorter sequences would
+// have been one cell.
+TEST(Native, SequencesOfAnOlderLogThatAreNotAllFullAreAnotherCell) {
+  const auto lengths = [](const std::string& more) {
+    const auto runs = read_text(
+        R"({"type":"header","format":"bert_train/1","global_batch_size":8,"command":["bert_train")" +
+        more + "}\n" + R"({"type":"step","step":1,"steps":1,"seconds":1,"loss":9,"elapsed":1})" +
+        "\n");
+    const auto axes = runs.at(0).facts.axes;
+    const auto found = axes.find("lengths");
+    return found == axes.end() ? "" : found->second;
+  };
+  EXPECT_EQ(lengths(R"(],"variable_lengths":false)"), "");
+  EXPECT_EQ(lengths(R"(,"--variable-lengths"],"variable_lengths":true)"), "uniform");
+  EXPECT_EQ(lengths(R"(,"--lengths","wikipedia"],"variable_lengths":true)"), "wikipedia");
+}
+
 }  // namespace
 }  // namespace bertbench

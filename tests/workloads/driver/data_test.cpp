@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <map>
@@ -32,7 +33,7 @@ DataOptions file_options(const std::string& path, bool hold_out = false) {
 
 TEST(Batches, ABatchIsTheSameHoweverItIsSplitOverRanks) {
   DataOptions data = options();
-  data.variable_lengths = true;
+  data.lengths = Lengths::uniform;
   const auto source = make_synthetic_source(7, data.vocabulary);
   Batch whole, part;
   fill_batch(*source, data, 100, 6, whole);
@@ -69,9 +70,9 @@ TEST(Batches, TextHasTheNextTokenAsLabelAndIsTheSameHoweverItIsSplitOverRanks) {
 }
 
 TEST(Batches, LayoutAndMaskingKeepTheirPromises) {
-  for (const bool variable : {false, true}) {
+  for (const Lengths lengths : {Lengths::full, Lengths::uniform, Lengths::wikipedia}) {
     DataOptions data = options(128);
-    data.variable_lengths = variable;
+    data.lengths = lengths;
     const auto source = make_synthetic_source(1, data.vocabulary);
     Batch batch;
     fill_batch(*source, data, 0, 200, batch);
@@ -79,7 +80,8 @@ TEST(Batches, LayoutAndMaskingKeepTheirPromises) {
     for (std::size_t row = 0; row < 200; ++row) {
       const std::size_t start = row * 128;
       const auto length = static_cast<std::size_t>(batch.lengths[row]);
-      EXPECT_TRUE(variable ? length >= 32 && length <= 128 : length == 128);
+      EXPECT_LE(length, 128u);
+      EXPECT_GE(length, lengths == Lengths::full ? 128u : lengths == Lengths::uniform ? 32u : 23u);
       EXPECT_EQ(batch.tokens[start], SpecialTokens::kCls);
       EXPECT_EQ(batch.tokens[start + length - 1], SpecialTokens::kSep);
       EXPECT_EQ(batch.segments[start], 0);
@@ -129,11 +131,35 @@ TEST(Batches, AHeadEverywhereHasTheLabelsOfTheMaskedPositions) {
 
 TEST(Batches, TheShortestSequencesWork) {
   DataOptions data = options(8);
-  data.variable_lengths = true;
+  data.lengths = Lengths::uniform;
   const auto source = make_synthetic_source(1, data.vocabulary);
   Batch batch;
   fill_batch(*source, data, 0, 50, batch);
   EXPECT_EQ(batch.masked.size(), static_cast<std::size_t>(50 * data.masked_per_sequence));
+}
+
+TEST(Batches, WikipediasLengthsAreThoseOfThePublishedHistogram) {
+  constexpr std::int64_t kSequences = 4000;
+  DataOptions data = options(512);
+  data.lengths = Lengths::wikipedia;
+  data.masked_per_sequence = 1;
+  const auto source = make_synthetic_source(1, data.vocabulary);
+  Batch batch;
+  fill_batch(*source, data, 0, kSequences, batch);
+  const auto share_of = [&](auto is) {
+    return static_cast<double>(std::ranges::count_if(batch.lengths, is)) / kSequences;
+  };
+  double tokens = 0, squares = 0;
+  for (const std::int32_t length : batch.lengths) {
+    tokens += length;
+    squares += static_cast<double>(length) * length;
+  }
+  // The histogram's own, within four standard errors of so many sequences.
+  EXPECT_NEAR(tokens / kSequences / 512, 0.4997, 0.023);
+  EXPECT_NEAR(squares / kSequences / 512 / 512, 0.3770, 0.026);
+  EXPECT_NEAR(share_of([](std::int32_t n) { return n == 512; }), 0.2343, 0.027);
+  EXPECT_NEAR(share_of([](std::int32_t n) { return n <= 32; }), 0.0359, 0.012);
+  EXPECT_NEAR(share_of([](std::int32_t n) { return n <= 204; }), 0.5, 0.032);
 }
 
 TEST(SyntheticText, FrequenciesFallAsZipfsLawSays) {

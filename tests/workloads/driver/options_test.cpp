@@ -117,8 +117,8 @@ INSTANTIATE_TEST_SUITE_P(
         Option{"two_ranks", {}, 2}, Option{"tcp", {"--comm", "tcp"}, 2},
         Option{"zero", {"--zero", "1"}, 2},
         Option{"zero_lamb", {"--zero", "1", "--optimizer", "lamb"}, 2},
-        Option{"unpadded", {"--unpadded", "--variable-lengths"}},
-        Option{"unpadded_bf16", {"--unpadded", "--variable-lengths", "--precision", "bf16"}},
+        Option{"unpadded", {"--unpadded", "--lengths", "uniform"}},
+        Option{"unpadded_bf16", {"--unpadded", "--lengths", "wikipedia", "--precision", "bf16"}},
         Option{"checkpointing", {"--activation-checkpointing"}},
         Option{"accumulation", {"--gradient-accumulation-steps", "3"}},
         Option{"all_positions", {"--all-positions"}},
@@ -132,6 +132,36 @@ INSTANTIATE_TEST_SUITE_P(
 
 nlohmann::json header_of(const std::string& log) {
   return nlohmann::json::parse(log.substr(0, log.find('\n')));
+}
+
+/// A run of three steps with one line of the log.
+nlohmann::json three_steps(std::vector<std::string> words, int ranks) {
+  words.insert(words.end(), {"--micro-batch-size", ranks == 2 ? "2" : "4"});
+  const Finished run =
+      RankProcesses({"lengths", words, ranks}, {"--steps", "3", "--log-every", "3"}, "").wait();
+  EXPECT_EQ(run.status, 0) << run.err;
+  std::istringstream lines(run.out);
+  for (std::string text; std::getline(lines, text);) {
+    auto line = nlohmann::json::parse(text, nullptr, false);
+    if (line.is_object() && line["type"] == "step") return line;
+  }
+  return {};
+}
+
+TEST(Lengths, are_stated_and_give_the_same_losses_with_and_without_padding) {
+  EXPECT_FALSE(three_steps({"--lengths", "full"}, 1).contains("mean_length"));
+  for (const std::string lengths : {"uniform", "wikipedia"}) {
+    const auto padded = three_steps({"--lengths", lengths}, 1);
+    const double mean = padded.at("mean_length"), square = padded.at("mean_square_length");
+    EXPECT_LT(mean, 32) << lengths;
+    EXPECT_GE(mean, 8) << lengths;  // five masked positions and the special tokens
+    EXPECT_GE(square, mean * mean) << lengths;
+    const auto packed = three_steps({"--lengths", lengths, "--unpadded"}, 1);
+    EXPECT_NEAR(packed.at("mean_loss"), padded.at("mean_loss"), 1e-4) << lengths;
+    EXPECT_EQ(packed.at("mean_length"), mean) << lengths;
+    EXPECT_NEAR(three_steps({"--lengths", lengths}, 2).at("mean_length"), mean, 1e-9)
+        << "the sequences of all ranks";
+  }
 }
 
 TEST(ZeroOnTheCpu, has_the_losses_of_whole_moments_in_half_their_memory) {
@@ -313,7 +343,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Option{"fp32", {}}, Option{"bf16", {"--precision", "bf16"}},
                       Option{"fp16", {"--precision", "fp16", "--loss-scale-initial", "1e9"}},
                       Option{"zero", {"--zero", "1"}, 2},
-                      Option{"unpadded", {"--unpadded", "--variable-lengths"}},
+                      Option{"unpadded", {"--unpadded", "--lengths", "uniform"}},
                       Option{"two_ranks", {}, 2}),
     [](const auto& one) { return one.param.name; });
 

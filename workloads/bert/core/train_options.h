@@ -58,7 +58,7 @@ struct TrainOptions {
   std::string data = "synthetic";
   std::string vocabulary;  ///< file; empty = learnt, where one is needed
   bool whole_word_masking = false;
-  bool variable_lengths = false;
+  std::string lengths = "full";  ///< of sequences, by the names in data/sequence_source.h
   double dropout = 0.1;
   bool activation_checkpointing = false;
   Gelu gelu = Gelu::erf;

@@ -460,6 +460,13 @@ std::unique_ptr<SequenceSource> make_synthetic_source(std::uint64_t seed, std::i
   return std::make_unique<SyntheticSource>(seed, vocabulary);
 }
 
+std::optional<Lengths> lengths_named(std::string_view name) {
+  if (name == "full") return Lengths::full;
+  if (name == "uniform") return Lengths::uniform;
+  if (name == "wikipedia") return Lengths::wikipedia;
+  return std::nullopt;
+}
+
 Result<std::unique_ptr<SequenceSource>> open_source(const DataOptions& options) {
   if (options.source == "synthetic") return make_synthetic_source(options.seed, options.vocabulary);
   const bool tokens = is_token_file(options.source);

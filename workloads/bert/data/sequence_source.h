@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,6 +60,16 @@ class SequenceSource {
 inline constexpr std::int64_t kHeldOut = 1LL << 40;
 inline constexpr std::uint64_t kOtherSequence = 1ULL << 41;
 
+/// How many of sequence_length tokens a sequence has; the others are padding. Never fewer than its
+/// masked positions need.
+enum class Lengths {
+  full,
+  uniform,    ///< from a quarter to all of them
+  wikipedia,  ///< the shares of 512 tokens that sequences made of Wikipedia have (batches.cpp)
+};
+/// By the name in this list; nothing for another one.
+[[nodiscard]] std::optional<Lengths> lengths_named(std::string_view name);
+
 struct DataOptions {
   std::string source = "synthetic";  ///< "synthetic" or the path of a file, see data/README.md
   /// Of a WordPiece vocabulary; where there is no such file one is learnt from the text and, if
@@ -70,9 +81,9 @@ struct DataOptions {
   std::int64_t vocabulary = 30522;
   std::int64_t sequence_length = 128;
   std::int64_t masked_per_sequence = 20;
-  bool variable_lengths = false;  ///< lengths uniform in [s/4, s] instead of all s
+  Lengths lengths = Lengths::full;
   /// GPT-2: sequences are text and the label of each token is the next. masked_per_sequence is then
-  /// sequence_length, and variable_lengths false.
+  /// sequence_length, and lengths are full.
   bool next_word = false;
   /// The head is computed at every position: masked_per_sequence is sequence_length, and positions
   /// that are not masked have the label -1.

@@ -58,6 +58,9 @@ struct StepFacts {
   double last_micro_loss = 0;  ///< of the last micro-step, mean over ranks
   double learning_rate = 0;
   double gradient_norm = 0;  ///< before clipping
+  /// Of all ranks' sequences, padding left out: tokens, and their square, which attention computes
+  /// on. 0 = unknown.
+  double mean_length = 0, mean_square_length = 0;
   double communication_s = 0, exposed_communication_s = 0;
   StepParts parts;
   double device_s = -1;   ///< of the step by the device's clock; below 0 = not measured

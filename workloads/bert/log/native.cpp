@@ -65,7 +65,7 @@ class NativeStyle : public IntervalStyle {
          {"weight_decay", f.optimizer.weight_decay},
          {"gradient_clipping", f.gradient_clipping},
          {"activation_checkpointing", f.activation_checkpointing},
-         {"variable_lengths", f.variable_lengths},
+         {"variable_lengths", f.lengths != "full"},
          {"deterministic", f.deterministic},
          {"bucket_bytes", f.bucket_bytes()},
          {"planned_bytes", f.planned_bytes},
@@ -77,6 +77,7 @@ class NativeStyle : public IntervalStyle {
     if (f.gelu == Gelu::tanh) line["gelu"] = "tanh";
     if (f.zero_stage > 0) line["zero_stage"] = f.zero_stage;
     if (f.inference) line["inference"] = true;
+    if (f.lengths != "full") line["lengths"] = f.lengths;
     if (f.unpadded) line["unpadded"] = true;
     if (f.all_positions) line["all_positions"] = true;
     if (f.task != "pretraining") line["task"] = f.task;
@@ -99,6 +100,8 @@ class NativeStyle : public IntervalStyle {
   void every_step(const StepFacts& f, Stamp) override {
     skipped_ += f.skipped ? 1 : 0;
     for (std::size_t i = 0; i < parts_s_.size(); ++i) parts_s_[i] += f.parts.*kParts[i].second;
+    length_ += f.mean_length;
+    square_length_ += f.mean_square_length;
   }
 
   // The clock of the first step starts with its work, not with the header: the trainer calls
@@ -129,6 +132,13 @@ class NativeStyle : public IntervalStyle {
       if (mean_s >= 0) line["parts"][kParts[i].first] = mean_s;
     }
     parts_s_ = {};
+    // Without them there was no padding.
+    const double length = length_ / static_cast<double>(interval_.steps);
+    if (length > 0 && length < static_cast<double>(facts_.sequence_length)) {
+      line["mean_length"] = length;
+      line["mean_square_length"] = square_length_ / static_cast<double>(interval_.steps);
+    }
+    length_ = square_length_ = 0;
     if (f.device_s >= 0) line["device_seconds"] = f.device_s;
     if (f.loss_scale > 0) {
       line["loss_scale"] = f.loss_scale;
@@ -206,6 +216,7 @@ class NativeStyle : public IntervalStyle {
       {"optimizer", &StepParts::optimizer},
       {"data", &StepParts::data}};
   std::array<double, std::size(kParts)> parts_s_{};  ///< sums over the interval, as kParts
+  double length_ = 0, square_length_ = 0;            ///< sums of the steps' means
   std::int64_t skipped_ = 0;                         ///< of the interval
 };
 

@@ -201,7 +201,7 @@ DataOptions data_options(const TrainOptions& options, const LaunchEnvironment& e
   data.sequence_length = options.sequence_length;
   data.masked_per_sequence = model.predicted_positions(options.sequence_length);
   data.next_word = model.objective == Objective::next_word;
-  data.variable_lengths = options.variable_lengths;
+  data.lengths = *lengths_named(options.lengths);
   data.head_everywhere = model.head_everywhere;
   data.questions = model.objective == Objective::spans;
   data.hold_out = model.objective == Objective::classes;

@@ -77,6 +77,20 @@ double f1_of(const Prediction& answer, const Prediction& label) {
   return 2.0 * both / (answer.last - answer.first + 1 + label.last - label.first + 1);
 }
 
+/// Of the sequences of a step: how many there are, their tokens without padding, and the sum of the
+/// squares of these. Whole numbers, so that no order of adding changes them.
+struct LengthSums {
+  double sequences = 0, tokens = 0, squares = 0;
+
+  void add(const Batch& batch) {
+    sequences += static_cast<double>(batch.lengths.size());
+    for (const std::int32_t length : batch.lengths) {
+      tokens += length;
+      squares += static_cast<double>(length) * length;
+    }
+  }
+};
+
 class Trainer {
  public:
   explicit Trainer(TrainerParts parts)
@@ -350,6 +364,7 @@ class Trainer {
         1.0 /
         static_cast<double>(accumulate * static_cast<std::int64_t>(communicator_.world_size()));
     std::vector<Loss> losses;
+    LengthSums lengths;
     backend_.zero_gradients();
     for (std::int64_t k = 0; k < accumulate; ++k) {
       const std::int64_t micro = (number - 1) * accumulate + k;
@@ -366,6 +381,7 @@ class Trainer {
         const NvtxRange compute("forward_backward");
         losses.push_back(backend_.forward_backward(batch, scale, true, number, ready));
       }
+      lengths.add(batch);
       if (micro + 1 < options_.steps * accumulate) {
         batches_.make_ahead(micro + 1, backend_);
       }
@@ -390,7 +406,7 @@ class Trainer {
     if (std::any_of(losses.begin(), losses.end(), [](const Loss& l) { return l.pending; })) {
       losses = backend_.pending_losses();
     }
-    finish_losses(facts, losses, scale);
+    finish_losses(facts, losses, scale, lengths);
     return facts;
   }
 
@@ -436,7 +452,9 @@ class Trainer {
     const Loss loss = backend_.forward(batch);
     latencies_.push_back(parts_.clock.now().seconds - start);
     ++micro_done_;
-    finish_losses(facts, {&loss, 1}, 1.0 / communicator_.world_size());
+    LengthSums lengths;
+    lengths.add(batch);
+    finish_losses(facts, {&loss, 1}, 1.0 / communicator_.world_size(), lengths);
     return facts;
   }
 
@@ -476,8 +494,10 @@ class Trainer {
   }
 
   // Means over micro-steps and ranks.
-  void finish_losses(StepFacts& facts, std::span<const Loss> losses, double scale) {
-    double sums[3] = {0, 0, 0};  // masked_lm, next_sentence, last micro-step
+  void finish_losses(StepFacts& facts, std::span<const Loss> losses, double scale,
+                     const LengthSums& lengths) {
+    // masked_lm, next_sentence, last micro-step, lengths
+    double sums[6] = {0, 0, 0, lengths.sequences, lengths.tokens, lengths.squares};
     for (const Loss& loss : losses) {
       sums[0] += loss.masked_lm * scale;
       sums[1] += loss.next_sentence * scale;
@@ -490,6 +510,8 @@ class Trainer {
     facts.next_sentence = sums[1];
     facts.loss = sums[0] + sums[1];
     facts.last_micro_loss = sums[2];
+    facts.mean_length = sums[4] / sums[3];
+    facts.mean_square_length = sums[5] / sums[3];
   }
 
   void log_step(const StepFacts& facts) {
