@@ -49,6 +49,8 @@ void count_flops(Cell& cell, std::string_view formula, std::optional<double> pea
   const auto rate = cell.sequences_per_second_per_gpu;
   const auto shape = shape_of(id);
   if (cell.kind != WorkKind::training || !rate || !id.sequence_length || !shape) return;
+  // The formulas are those of full sequences, and how long these were is in no result.
+  if (id.axes.contains("lengths")) return;
   const Utilization used = utilization(*shape, *id.sequence_length, recomputes_activations(id),
                                        *rate, peak_for(cell, peak_tflops), chosen);
   for (const auto& [key, use] : used.by_formula) {

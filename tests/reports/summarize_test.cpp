@@ -253,6 +253,9 @@ TEST(Summarize, UtilizationNamesFormulaAndPeakWhereTheGpuIsKnown) {
   Cell unknown = cell(identity(1, 1), {100});
   unknown.identity.model = "../../etc/passwd";
   EXPECT_FALSE(result_set({unknown}).cells[0].tflops_per_gpu);
+  Cell shorter = one;
+  shorter.identity.axes["lengths"] = "wikipedia";
+  EXPECT_FALSE(result_set({shorter}).cells[0].tflops_per_gpu) << "padding is no work";
 }
 
 TEST(Summarize, TwiceIsOnce) {
