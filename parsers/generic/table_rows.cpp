@@ -150,6 +150,7 @@ std::optional<TableHead> head_by(std::string_view line, char mark, std::size_t w
   if (cells.size() < 2 || cells.size() > kMostColumnsOfATable) return std::nullopt;
   if (!std::ranges::all_of(cells, is_name, &Cell::text)) return std::nullopt;
   const bool counts = std::ranges::any_of(cells, [](const Cell& cell) {
+    if (!may_name_counter(cell.text)) return false;
     const auto number = number_under(cell.text, {0, "3"}, false);
     return number && is_counter(number->meaning) && !is_batch(cell.text);
   });
