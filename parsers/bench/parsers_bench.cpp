@@ -13,6 +13,7 @@
 
 #include "parsers/formats/dllogger/dll_line.h"
 #include "parsers/formats/tqdm/tqdm_bar.h"
+#include "parsers/generic/induced_format.h"
 #include "parsers/lines/decimal.h"
 #include "parsers/reader/anchor_tables.h"
 #include "parsers/reader/log_reader.h"
@@ -61,6 +62,13 @@ std::string bar_line(std::mt19937& random, std::int64_t step) {
          "it/s]";
 }
 
+/// Of no named format: what repeats becomes one.
+std::string loop_line(std::mt19937& random, std::int64_t step) {
+  return "epoch " + std::to_string(step / 5000 + 1) + " step " + std::to_string(step % 5000 + 1) +
+         "/5000 loss 2." + digits(random, 4) + " lr 0.0001 time 0.1" + digits(random, 2) +
+         "s samples/s 1" + digits(random, 2) + "." + digits(random, 1) + '\n';
+}
+
 using MakeLine = std::string (*)(std::mt19937&, std::int64_t);
 
 std::string log_of(MakeLine make) {
@@ -101,6 +109,17 @@ void read_log_text(benchmark::State& state, MakeLine make) {
     reader.feed(text);
     auto runs = reader.finish();
     benchmark::DoNotOptimize(runs.data());
+  }
+  set_bytes(state, text.size());
+}
+
+// The look for lines that repeat, where none do.
+void look_for_shapes(benchmark::State& state) {
+  const std::string text = log_of(sparse_line);
+  for (auto _ : state) {
+    FormatInducer inducer;
+    inducer.feed(text);
+    benchmark::DoNotOptimize(inducer.finish());
   }
   set_bytes(state, text.size());
 }
@@ -201,6 +220,8 @@ BENCHMARK_CAPTURE(anchor_scan, tqdm / avx512vbmi, bar_line, ScanKernel::avx512vb
 BENCHMARK_CAPTURE(read_log_text, sparse, sparse_line);
 BENCHMARK_CAPTURE(read_log_text, dll, dll_line);
 BENCHMARK_CAPTURE(read_log_text, tqdm, bar_line);
+BENCHMARK_CAPTURE(read_log_text, loop, loop_line);
+BENCHMARK(look_for_shapes);
 BENCHMARK(read_short_log);
 BENCHMARK(build_tables);
 BENCHMARK(dll_line_by_hand);
