@@ -4,8 +4,8 @@
 //   FAKE_NCCL_VERSION      what ncclGetVersion answers [22809]
 //   FAKE_NCCL_FAIL         "RANK:N": on that rank the N-th collective (from 1) ends in a remote
 //                          error, which ncclCommGetAsyncError reports
-//   FAKE_NCCL_ANY_POINTER  1: buffers need not be fake device memory, streams need not be fake
-//                          ones (their work is then done within the call)
+//   FAKE_NCCL_ANY_POINTER  1: buffers need not be fake device memory; the work of those that are
+//                          none, whose streams are no fake ones either, is done within the call
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -242,13 +242,11 @@ Status queue(ncclComm* comm, const Call& call, const void* input, void* output, 
   }
   const std::size_t bytes = call.count * size_of(call.type);
   const auto ranks = static_cast<std::size_t>(comm->ranks);
-  const bool any = variable("FAKE_NCCL_ANY_POINTER", 0) != 0;
-  if (!any &&
-      (!is_device_memory(input, call.kind == Kind::reduce_scatter ? bytes * ranks : bytes) ||
-       !is_device_memory(output, call.kind == Kind::all_gather ? bytes * ranks : bytes))) {
-    return kInvalidArgument;
-  }
-  if (any) {
+  const bool fake =
+      is_device_memory(input, call.kind == Kind::reduce_scatter ? bytes * ranks : bytes) &&
+      is_device_memory(output, call.kind == Kind::all_gather ? bytes * ranks : bytes);
+  if (!fake && variable("FAKE_NCCL_ANY_POINTER", 0) == 0) return kInvalidArgument;
+  if (!fake) {
     comm->run(call, static_cast<const char*>(input), static_cast<char*>(output));
     return Status::success;
   }
