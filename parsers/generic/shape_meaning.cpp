@@ -470,8 +470,9 @@ class Decision {
       const Meaning of = meaning(i);
       if (of != Meaning::duration && of != Meaning::per_iteration) continue;
       const Values values = values_of(shape_, i);
-      // A bar is redrawn hundreds of times in its first second.
-      if (shape_.examples[0].at(i).of_bar && !out_.times.elapsed) {
+      // A bar is redrawn hundreds of times in its first second. Where each epoch has a line its
+      // time is that of the epoch, and no clock that goes on.
+      if (shape_.examples[0].at(i).of_bar && !out_.times.elapsed && !out_.step_is_epoch) {
         out_.times.elapsed = i;
         if (between_.empty()) between_ = steps_up(values);
         continue;
