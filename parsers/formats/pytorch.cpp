@@ -18,9 +18,11 @@
 #include <cmath>
 #include <optional>
 
+#include "parsers/core/text.h"
 #include "parsers/formats/format.h"
 #include "parsers/lines/argument_text.h"
 #include "parsers/lines/cursor.h"
+#include "parsers/lines/evaluation_words.h"
 
 namespace bertbench::format_pytorch {
 namespace {
@@ -52,6 +54,15 @@ std::optional<double> loss_of(const Line& line) {
     if (find_word(line.text, word, cursor)) return cursor.number();
   }
   return std::nullopt;
+}
+
+/// "EVALUATING - Epoch: [47][0/20]", "Val Epoch: [3][10/50]": the word before the counter.
+bool is_of_evaluation(const Line& line) {
+  std::string_view before = line.text.substr(0, line.at);
+  while (!before.empty() && !is_letter(before.back())) before.remove_suffix(1);
+  std::size_t begin = before.size();
+  while (begin > 0 && is_letter(before[begin - 1])) --begin;
+  return is_evaluation_word(lower(before.substr(begin)));
 }
 
 // "[10/5005]", "[  50/1251 (  4%)]"
@@ -141,7 +152,7 @@ struct Pytorch {
     Cursor cursor = Cursor::after(line);
     std::int64_t n = 0, batch = 0, batches = 0, minutes = 0, seconds = 0;
     std::optional<std::int64_t> of;
-    if (!cursor.read(kBlanks, n) || n > kMaxEpochs) return false;
+    if (!cursor.read(kBlanks, n) || n > kMaxEpochs || is_of_evaluation(line)) return false;
     if (cursor.literal("/")) of = cursor.integer();
     if (!cursor.read("]", kBlanks) || !read_batches(cursor, batch, batches)) return false;
     double last_s = 0, mean = kUnknown;
