@@ -43,6 +43,18 @@ std::string_view label_of(const ShapeLine& line, const LineNumber& number) {
   return std::string_view(line.text).substr(number.begin, number.value_begin - number.begin);
 }
 
+/// "0.1 images/sec" or "3 samples/sec" on each line: what that was rounded from may be half as much
+/// more.
+bool is_coarse(const LineShape& shape, std::size_t i) {
+  constexpr double kCoarse = 0.1;  // half of the last digit, as a share
+  return std::ranges::all_of(shape.examples, [&](const ShapeLine& line) {
+    const std::string_view text = line.text_of(i);
+    const std::size_t point = text.find('.');
+    const std::size_t decimals = point == text.npos ? 0 : text.size() - point - 1;
+    return std::pow(10.0, -static_cast<double>(decimals)) / 2 > kCoarse * line.at(i).value;
+  });
+}
+
 /// How a number goes on from line to line.
 struct Growth {
   int up = 0, same = 0, down = 0;
@@ -231,7 +243,7 @@ class Decision {
       if (finer && whole(i)) step = i;
       const LineNumber& number = shape_.examples[0].at(i);
       const bool timed = of == Meaning::duration || of == Meaning::per_iteration;
-      if (!(number.value > 0) || is_coarse(i)) continue;
+      if (!(number.value > 0) || is_coarse(shape_, i)) continue;
       if (of == Meaning::rate && !out_.times.rate) out_.times.rate = i;
       // By its unit: of several times with names one may be of a part.
       const bool by_unit =
@@ -630,7 +642,7 @@ class Decision {
 
   void find_rate() {
     for (std::size_t i = 0; i < fields(); ++i) {
-      if (meaning(i) != Meaning::rate || is_coarse(i)) continue;
+      if (meaning(i) != Meaning::rate || is_coarse(shape_, i)) continue;
       if (out_.times.rate && !is_total_of(*out_.times.rate, i)) continue;
       const bool of_iterations = shape_.examples[0].at(i).unit == RateUnit::iterations_per_second;
       // A mean of all so far does not show what steps take now.
@@ -670,18 +682,6 @@ class Decision {
       return label_of(line, line.at(k)).find("total") != std::string_view::npos;
     };
     return line.at(i).unit == line.at(before).unit && names_total(i) && !names_total(before);
-  }
-
-  /// "0.1 images/sec" or "3 samples/sec" on each line: what that was rounded from may be half as
-  /// much more.
-  [[nodiscard]] bool is_coarse(std::size_t i) const {
-    constexpr double kCoarse = 0.1;  // half of the last digit, as a share
-    return std::ranges::all_of(shape_.examples, [&](const ShapeLine& line) {
-      const std::string_view text = line.text_of(i);
-      const std::size_t point = text.find('.');
-      const std::size_t decimals = point == text.npos ? 0 : text.size() - point - 1;
-      return std::pow(10.0, -static_cast<double>(decimals)) / 2 > kCoarse * line.at(i).value;
-    });
   }
 
   /// Rate times the clock's time is the iterations, or more where the clock has other work in it.
@@ -730,7 +730,7 @@ ShapeTimes companion_times(const LineShape& shape, bool of_each) {
   const ShapeLine& first = shape.examples.front();
   for (std::size_t i = 0; i < first.key.size(); ++i) {
     const LineNumber& number = first.at(i);
-    if (number.meaning == Meaning::rate && !out.rate) out.rate = i;
+    if (number.meaning == Meaning::rate && !out.rate && !is_coarse(shape, i)) out.rate = i;
     if (number.meaning == Meaning::per_iteration && !out.seconds_per_iteration) {
       out.seconds_per_iteration = i;
     }
