@@ -297,7 +297,11 @@ TEST_F(SlurmLauncher, AutoTrialsSkipWhatAJobHasNotBegun) {
                                    "trials_interval=0.5", "env.FAKE_NOTE=" + temp_.path("note")},
                                   "1n1g"));
   ASSERT_TRUE(outcome);
-  EXPECT_EQ(outcome->exit_status, 0);
+  std::string outcomes;  // seen once to be other than completed, and never again
+  for (const Trial& trial : outcome->result.cells.at(0).trials) {
+    outcomes += fmt::format("{} {}: {}\n", trial.trial, name(trial.outcome.status), trial.log);
+  }
+  EXPECT_EQ(outcome->exit_status, 0) << outcomes << cluster_->log("slurmctld.log");
   const auto trials = outcome->result.cells.at(0).trials.size();
   EXPECT_GE(trials, 6u);
   EXPECT_LT(trials, 12u);
