@@ -537,9 +537,9 @@ void DescribedParser::take_time(Track& of, Sample& sample, RunDraft& draft) {
     // A clock that begins again with the epoch went on through the steps that no line was of, and
     // within the last whole second that it showed.
     if (*elapsed < of.elapsed_s && sample.step > of.last_step) {
-      const double digit = mean ? 0 : std::floor(values_.digit(Field::elapsed));
-      of.earlier_s += (of.elapsed_s + digit / 2) * of.counter.epochs_per_seen();
-      of.open_s += digit;
+      const double cut_off_s = mean ? 0 : std::floor(values_.digit(Field::elapsed));
+      of.earlier_s += (of.elapsed_s + cut_off_s / 2) * of.counter.epochs_per_seen();
+      of.open_s += cut_off_s;
     }
     of.elapsed_s = *elapsed;
     sample.time_s = of.clock.at(of.earlier_s + *elapsed);

@@ -780,9 +780,10 @@ class Reader {
     found.meaning = Meaning::duration;
     // "[00:12<01:40]", "[00:00<?]" of a bar: the time since it began and what is left of it.
     const std::string_view rest = line_.substr(at_);
-    const std::size_t left = rest.starts_with(" < ") ? 3 : 1;
+    const std::string_view mark = rest.starts_with(" < ") ? " < " : "<";
+    const std::size_t left = mark.size();
     found.of_bar =
-        rest.size() > left && rest[left / 2] == '<' && (is_digit(rest[left]) || rest[left] == '?');
+        rest.starts_with(mark) && rest.size() > left && (is_digit(rest[left]) || rest[left] == '?');
     add(found);
     if (!found.of_bar) return;
     at_ = from_ = std::min(line_.find_first_not_of("0123456789:?", at_ + left), line_.size());

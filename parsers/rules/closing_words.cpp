@@ -63,8 +63,8 @@ constexpr ClosingRule kRules[] = {
     {"Process finished with exit code 0", Reading::whole},  // PyCharm
     {"BUILD SUCCESS", Reading::whole},                      // Maven, Gradle
     {" passed in ", Reading::whole},                        // pytest
-    {"ngine run finished. Time taken", Reading::whole},     // Ignite: two wordings
-    {"ngine run complete. Time taken", Reading::whole},
+    {"ngine run finished. Time taken", Reading::whole},     // Ignite
+    {"ngine run complete. Time taken", Reading::whole},     // Ignite, older releases
     // Scripts: "Training finished.", "Finished Training", "training Res18 done in 31.79 seconds"
     // (quoted/closing_words.end_a_run_of_any_format), and in Indonesian, German, Spanish,
     // Portuguese, French, Italian and Turkish.

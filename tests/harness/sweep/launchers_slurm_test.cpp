@@ -297,7 +297,7 @@ TEST_F(SlurmLauncher, AutoTrialsSkipWhatAJobHasNotBegun) {
                                    "trials_interval=0.5", "env.FAKE_NOTE=" + temp_.path("note")},
                                   "1n1g"));
   ASSERT_TRUE(outcome);
-  std::string outcomes;  // seen once to be other than completed, and never again
+  std::string outcomes;  // one run had a trial that did not complete, for a reason not known
   for (const Trial& trial : outcome->result.cells.at(0).trials) {
     outcomes += fmt::format("{} {}: {}\n", trial.trial, name(trial.outcome.status), trial.log);
   }
