@@ -28,6 +28,7 @@ constexpr Use kUses[] = {
     {"steps", harness},
     {"timings", harness},
     {"expect-world-size", harness},
+    {"turn-s", harness},
     {"threads", user,
      "the same work on more or fewer cores; kept with the cell as its context key 'threads'"},
     {"log-style", user, kLogOnly},

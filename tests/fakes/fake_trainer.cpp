@@ -14,9 +14,12 @@
 //   FAKE_NOISE       bytes of other text after each step (default 0)
 //   FAKE_DUMP        file to which rank 0 writes its arguments and FAKE_ variables, NUL-ended
 //   FAKE_NOTE        file to which each start adds a line "RANK WORLD pid"
+//   FAKE_TURNS       file: each step asks for a turn over stdin, as bert_train --turn-s does, and
+//                    adds a line "pid begins", then "pid ends" (default: none is asked for)
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -184,10 +187,20 @@ Options read_options(int argc, char** argv) {
   return o;
 }
 
-void note_start(const std::string& file, const std::string& rank, const std::string& world) {
+void add_line(const std::string& file, const std::string& line) {
   const int fd = open(file.c_str(), O_CREAT | O_APPEND | O_WRONLY, 0600);
-  const std::string line = rank + " " + world + " " + std::to_string(getpid()) + "\n";
   if (fd >= 0 && write(fd, line.data(), line.size()) > 0) close(fd);
+}
+
+void take_turn(const std::string& file) {
+  if (file.empty()) return;
+  char byte = 0;
+  if (send(0, &byte, 1, 0) != 1 || recv(0, &byte, 1, 0) != 1) _exit(4);
+  add_line(file, std::to_string(getpid()) + " begins\n");
+}
+
+void end_turn(const std::string& file) {
+  if (!file.empty()) add_line(file, std::to_string(getpid()) + " ends\n");
 }
 
 /// FAKE, or "ok" where FAKE_ONCE shows that another start has misbehaved.
@@ -260,7 +273,9 @@ int main(int argc, char** argv) {
                  options.resume.c_str());
     return 2;
   }
-  if (const auto note = env("FAKE_NOTE", ""); !note.empty()) note_start(note, rank, world);
+  if (const auto note = env("FAKE_NOTE", ""); !note.empty()) {
+    add_line(note, rank + " " + world + " " + std::to_string(getpid()) + "\n");
+  }
   const bool mine = rank == env("FAKE_RANK", "0");
   const std::string mode = mode_of_this_start(mine);
   newlines = mode != "never_newline";
@@ -280,7 +295,9 @@ int main(int argc, char** argv) {
       speaks && !options.timings.empty() ? std::fopen(options.timings.c_str(), "w") : nullptr;
   bool requeued = false;
   std::string held;
+  const std::string turns = env("FAKE_TURNS", "");
   for (long step = 1; step <= options.steps; ++step) {
+    take_turn(turns);
     if (delay_ms > 0 && step % burst == 0) usleep(static_cast<useconds_t>(delay_ms * 1000));
     if (mine && step == at) misbehave(mode, step);
     if (mode == "requeue" && mine && step == at && !requeued) {
@@ -291,6 +308,7 @@ int main(int argc, char** argv) {
       requeued = true;
       step = 1;
     }
+    end_turn(turns);
     if (!speaks) continue;
     held += step_line(step, seconds, global, mode == "nan" && step >= at);
     held += noise;

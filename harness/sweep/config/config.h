@@ -113,6 +113,9 @@ struct SweepConfig {
   std::vector<Variant> variants;  ///< each cell runs all of them in turn; empty: there is one
   std::vector<Phase> phases;      ///< each trial runs all of them in order; empty: there is one
   std::int64_t order_seed = 1;    ///< of the order of variants in each block
+  /// The variants of a block run at the same time and take turns of so long; 0: one after the
+  /// other.
+  double turn_s = 0;
 
   /// The trainer was asked for `steps`; a command without {steps} decides by itself.
   [[nodiscard]] bool asks_for_steps() const {

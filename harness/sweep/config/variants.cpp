@@ -62,12 +62,15 @@ void read_variant(ConfigReader& in, const std::string& name, const Json& value,
 void read_variants(ConfigReader& in, SweepConfig& config) {
   const auto& root = in.root();
   if (!root.contains("variants")) {
-    if (root.contains("order_seed")) {
-      in.fail_at("/order_seed", "is only for a sweep with variants", "remove it");
+    for (const char* key : {"order_seed", "turn_s"}) {
+      if (root.contains(key)) {
+        in.fail_at(child_pointer("", key), "is only for a sweep with variants", "remove it");
+      }
     }
     return;
   }
   in.integer(root, "", "order_seed", config.order_seed);
+  in.seconds(root, "", "turn_s", config.turn_s);
   const auto& variants = root["variants"];
   if (!variants.is_object() || variants.size() < 2) {
     in.fail_at("/variants", "must be an object of two or more variants",
@@ -102,6 +105,7 @@ void add_variants(const SweepConfig& config, Json& json) {
   }
   json["variants"] = std::move(variants);
   json["order_seed"] = config.order_seed;
+  if (config.turn_s > 0) json["turn_s"] = config.turn_s;
 }
 
 std::vector<std::size_t> order_in_block(std::int64_t seed, std::size_t point, int block,

@@ -40,6 +40,7 @@ class AttemptQueue {
   /// Trials that were added, dropped ones as well.
   [[nodiscard]] int trials() const { return trials_; }
   /// The first that waits. The queue must not be empty.
+  [[nodiscard]] const WantedAttempt& front() const { return waiting_.front(); }
   WantedAttempt take();
   /// The first that waits, and with it all others of its group.
   std::vector<WantedAttempt> take_group(

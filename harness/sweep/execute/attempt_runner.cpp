@@ -1,6 +1,10 @@
 #include "harness/sweep/execute/attempt_runner.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,9 +12,14 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <deque>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "harness/sweep/execute/attempt_end.h"
 #include "harness/sweep/execute/hooks.h"
@@ -126,10 +135,22 @@ std::optional<std::int64_t> memory_of_this_machine() {
   return machine.memory_bytes;
 }
 
+/// CPU on which trainers of one thread that take turns run: one may be faster than another. The
+/// last that this process may use, as the first often serves interrupts; below 0: unknown.
+int cpu_of_turns() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return -1;
+  int cpu = CPU_SETSIZE - 1;
+  while (cpu >= 0 && !CPU_ISSET(static_cast<std::size_t>(cpu), &set)) --cpu;
+  return cpu;
+}
+
 /// Null where the trainers do not run on this machine.
 std::unique_ptr<Telemetry> telemetry_of(const OpenSweep& sweep, const PlannedCell& cell,
                                         const Nvml* nvml, std::optional<std::int64_t> memory) {
   if (!sweep.launcher.runs_here(sweep.plan.config)) return nullptr;
+  // Trainers that take turns would each be somebody else's load to the others.
+  if (sweep.plan.config.turn_s > 0) return nullptr;
   TelemetryOptions options;
   options.cores = sweep.plan.cores;
   options.memory_bytes = memory;
@@ -147,13 +168,142 @@ std::unique_ptr<Telemetry> telemetry_of(const OpenSweep& sweep, const PlannedCel
   return std::make_unique<Telemetry>(std::move(options));
 }
 
-/// Attempts whose processes this machine starts, one after the other.
+// Turns: trainers that run at the same time compute one at a time, each for a moment
+// (bert_train --turn-s, Turns in workloads/bert/train/trainer.h), so that what the machine does to
+// one trial of a block it does to the others.
+
+/// The first turn is given when every trainer has asked for one or is gone, then one at a time to
+/// the others in the order in which they were added. A trainer that closes its end, or dies, is
+/// passed over. A thread of its own gives them.
+class TurnGiver {
+ public:
+  TurnGiver() = default;
+  TurnGiver(const TurnGiver&) = delete;
+  TurnGiver& operator=(const TurnGiver&) = delete;
+  /// Trainers that still wait are let go: each runs on by itself.
+  ~TurnGiver();
+
+  /// Another trainer, before begin(). Gives the socket for its stdin, which the caller closes once
+  /// it was started, or could not be.
+  Result<int> add();
+  /// Every trainer was started, or could not be.
+  void begin();
+
+  /// Seconds that the i-th trainer waited while another one computed, or started up.
+  [[nodiscard]] double waited_s(std::size_t i) const;
+  [[nodiscard]] bool waits(std::size_t i) const;
+
+ private:
+  struct Trainer {
+    int fd = -1;  ///< below 0: gone
+    bool waits = false;
+    Clock::time_point since{};  ///< it waits
+    double waited_s = 0;
+  };
+  void give();
+  void read_request(Trainer& trainer);
+  void pass_on();
+
+  std::deque<Trainer> trainers_;
+  mutable std::mutex mutex_;  // of trainers_ while the thread runs
+  std::thread thread_;
+  int wake_[2] = {-1, -1};
+  std::size_t next_ = 0;  // to be given a turn, if it waits
+  bool started_ = false;  // the first turn was given
+  bool given_ = false;    // somebody has a turn
+};
+
+TurnGiver::~TurnGiver() {
+  if (thread_.joinable()) {
+    (void)!write(wake_[1], "", 1);
+    thread_.join();
+  }
+  for (const int fd : wake_) {
+    if (fd >= 0) close(fd);
+  }
+  for (const auto& one : trainers_) {
+    if (one.fd >= 0) close(one.fd);
+  }
+}
+
+Result<int> TurnGiver::add() {
+  int ends[2] = {-1, -1};
+  if ((wake_[0] < 0 && pipe2(wake_, O_CLOEXEC) < 0) ||
+      socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) {
+    return tl::unexpected(file_error("a socket for turns", "cannot be made", errno));
+  }
+  trainers_.push_back({.fd = ends[0]});
+  return ends[1];
+}
+
+void TurnGiver::begin() {
+  thread_ = std::thread([this] { give(); });
+}
+
+void TurnGiver::give() {
+  for (;;) {
+    std::vector<pollfd> watched{{wake_[0], POLLIN, 0}};
+    // One below 0 is passed over.
+    for (const auto& one : trainers_) watched.push_back({one.fd, POLLIN, 0});
+    if (poll(watched.data(), static_cast<nfds_t>(watched.size()), -1) < 0 && errno != EINTR) return;
+    if (watched[0].revents != 0) return;
+    const std::lock_guard lock(mutex_);
+    for (std::size_t i = 0; i < trainers_.size(); ++i) {
+      if (watched[i + 1].revents != 0) read_request(trainers_[i]);
+    }
+    pass_on();
+    if (std::ranges::all_of(trainers_, [](const Trainer& one) { return one.fd < 0; })) return;
+  }
+}
+
+/// One that asks has no turn any more, and neither has one that is gone.
+void TurnGiver::read_request(Trainer& trainer) {
+  char byte = 0;
+  const ssize_t got = recv(trainer.fd, &byte, 1, MSG_DONTWAIT);
+  if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
+  if (!trainer.waits) given_ = false;
+  if (got == 1) {
+    trainer.waits = true;
+    trainer.since = Clock::now();
+    return;
+  }
+  trainer.waits = false;
+  close(std::exchange(trainer.fd, -1));
+}
+
+void TurnGiver::pass_on() {
+  const auto ready = [](const Trainer& one) { return one.waits || one.fd < 0; };
+  started_ = started_ || std::ranges::all_of(trainers_, ready);
+  for (std::size_t tried = 0; started_ && !given_ && tried < trainers_.size(); ++tried) {
+    auto& one = trainers_[next_];
+    next_ = (next_ + 1) % trainers_.size();
+    if (!one.waits) continue;
+    one.waits = false;
+    one.waited_s += seconds_since(one.since);
+    given_ =
+        send(one.fd, "", 1, MSG_NOSIGNAL) == 1;  // one that is gone is noticed at the next look
+  }
+}
+
+double TurnGiver::waited_s(std::size_t i) const {
+  const std::lock_guard lock(mutex_);
+  const auto& one = trainers_[i];
+  return one.waited_s + (one.waits ? seconds_since(one.since) : 0);
+}
+
+bool TurnGiver::waits(std::size_t i) const {
+  const std::lock_guard lock(mutex_);
+  return trainers_[i].waits;
+}
+
+/// Attempts whose processes this machine starts, one after the other, or the variants of a block
+/// together where they take turns.
 class LocalAttempts final : public AttemptRunner {
  public:
   LocalAttempts(OpenSweep& sweep, AttemptQueue& queue, PlacementLabels& placement);
   ~LocalAttempts() override;
 
-  [[nodiscard]] bool idle() const override { return !running_; }
+  [[nodiscard]] bool idle() const override { return running_.empty(); }
   Result<void> start() override;
   Result<std::vector<EndedAttempt>> poll() override;
   Result<std::vector<EndedAttempt>> stop() override;
@@ -162,19 +312,24 @@ class LocalAttempts final : public AttemptRunner {
 
  private:
   struct Running;
+  Result<void> start(WantedAttempt wanted);
   Result<void> start_samplers(Running& now);
   Result<void> start_ranks(Running& now);
   /// The machine's own speed now; null where it is not looked at.
   nlohmann::ordered_json probe();
-  /// Waits for a moment, reads what the trainer printed meanwhile, and ends it when a limit is
-  /// reached.
+  /// Waits for a moment, then looks at each that runs.
+  void watch();
+  /// Reads what the trainer printed meanwhile, and ends it when a limit is reached.
   void watch(Running& now);
+  [[nodiscard]] bool any_runs() const;
   /// Every process has ended: what the logs hold now is what counts.
   Result<std::vector<EndedAttempt>> conclude();
+  Result<EndedAttempt> conclude(Running& now, const nlohmann::ordered_json& probe_after);
 
   std::unique_ptr<Nvml> nvml_;                // null where there is no GPU
   std::optional<std::int64_t> memory_bytes_;  // of this machine or our cgroup
-  std::unique_ptr<Running> running_;
+  std::unique_ptr<TurnGiver> turns_;          // of running_, where they take turns
+  std::vector<std::unique_ptr<Running>> running_;
   SpeedProbe speed_probe_;
   nlohmann::ordered_json last_probe_;  // null: none
   std::chrono::steady_clock::time_point last_probe_at_;
@@ -189,9 +344,12 @@ struct LocalAttempts::Running {
   AttemptEnd end;
   std::int64_t oom_kills_before = oom_kills();
   Clock::time_point begin = Clock::now(), last_output = begin, reported{};
-  std::optional<Clock::time_point> ending, failed_at;
+  std::optional<Clock::time_point> ending, failed_at, ended;
   const OpenSweep& sweep;
   bool cleaned_up = false;
+  TurnGiver* turns = nullptr;  ///< null: it takes none
+  std::size_t number = 0;      ///< among those of turns
+  int turn_fd = -1;            ///< for its stdin, until it was started
 
   Running(const OpenSweep& s, std::unique_ptr<OpenAttempt> attempt)
       : open(std::move(attempt)), sweep(s) {}
@@ -202,6 +360,7 @@ struct LocalAttempts::Running {
     group.kill_all();
     clean_up();
     for (const int fd : sampler_logs) ::close(fd);
+    if (turn_fd >= 0) ::close(turn_fd);
   }
 
   /// Runs trial_cleanup, once.
@@ -211,6 +370,13 @@ struct LocalAttempts::Running {
       sweep.observer.notice(
           fmt::format("{} trial {}: {}", open->cell.key, open->wanted.trial.trial, failed));
     }
+  }
+
+  /// Since it began, by the monotonic clock, less what it waited for its turns.
+  [[nodiscard]] double seconds() const {
+    const auto until = ended.value_or(Clock::now());
+    const double waited_s = turns ? turns->waited_s(number) : 0;
+    return std::chrono::duration<double>(until - begin).count() - waited_s;
   }
 
   void begin_to_end(EndCause cause) {
@@ -228,8 +394,31 @@ LocalAttempts::LocalAttempts(OpenSweep& sweep, AttemptQueue& queue, PlacementLab
 LocalAttempts::~LocalAttempts() = default;
 
 Result<void> LocalAttempts::start() {
-  if (running_ || queue_.empty()) return {};
-  auto begun = begin(queue_.take());
+  if (!running_.empty() || queue_.empty()) return {};
+  if (!(sweep_.plan.config.turn_s > 0)) return start(queue_.take());
+  turns_ = std::make_unique<TurnGiver>();
+  auto first = queue_.take();
+  const auto trial = first.trial;
+  const bool again = first.again;
+  const auto grid_point = [&](const PlannedTrial& one) {
+    return sweep_.plan.cells[one.cell].grid_point;
+  };
+  if (auto done = start(std::move(first)); !done) return done;
+  // One that is tried again has no part in a pair, and nobody to take turns with.
+  while (!again && !queue_.empty()) {
+    const auto& next = queue_.front();
+    if (next.again || next.trial.trial != trial.trial ||
+        grid_point(next.trial) != grid_point(trial)) {
+      break;
+    }
+    if (auto done = start(queue_.take()); !done) return done;
+  }
+  turns_->begin();
+  return {};
+}
+
+Result<void> LocalAttempts::start(WantedAttempt wanted) {
+  auto begun = begin(std::move(wanted));
   if (!begun) return tl::unexpected(begun.error());
   auto& open = **begun;
   if (sweep_.launcher.nodes) {
@@ -238,18 +427,30 @@ Result<void> LocalAttempts::start() {
     placement_.add(open.wanted.trial.cell, nodes);
   }
   sweep_.observer.trial_started(open.progress);
-  running_ = std::make_unique<Running>(sweep_, std::move(*begun));
-  const auto failed = run_hook(sweep_, open, Hook::setup);
-  running_->probe_before = probe();
-  running_->telemetry = telemetry_of(sweep_, open.cell, nvml_.get(), memory_bytes_);
-  running_->begin = running_->last_output = Clock::now();
-  if (!failed.empty()) {
-    running_->end.cause = sweep_.stopping() ? EndCause::stopped : EndCause::not_started;
-    running_->end.detail = failed;
-    return {};
+  running_.push_back(std::make_unique<Running>(sweep_, std::move(*begun)));
+  auto& now = *running_.back();
+  if (turns_) {
+    const auto fd = turns_->add();
+    if (!fd) return tl::unexpected(fd.error());
+    now.turns = turns_.get();
+    now.number = running_.size() - 1;
+    now.turn_fd = *fd;
+    open.log.leave_out_arrivals();  // they show when it had its turns
   }
-  if (auto done = start_samplers(*running_); !done) return done;
-  return start_ranks(*running_);
+  const auto failed = run_hook(sweep_, open, Hook::setup);
+  now.probe_before = running_.size() > 1 ? running_.front()->probe_before : probe();
+  now.telemetry = telemetry_of(sweep_, open.cell, nvml_.get(), memory_bytes_);
+  now.begin = now.last_output = Clock::now();
+  Result<void> done;
+  if (!failed.empty()) {
+    now.end.cause = sweep_.stopping() ? EndCause::stopped : EndCause::not_started;
+    now.end.detail = failed;
+  } else {
+    done = start_samplers(now).and_then([&] { return start_ranks(now); });
+  }
+  // The other end is the trainer's alone, so that its end is noticed.
+  if (turns_) ::close(std::exchange(now.turn_fd, -1));
+  return done;
 }
 
 nlohmann::ordered_json LocalAttempts::probe() {
@@ -283,8 +484,11 @@ Result<void> LocalAttempts::start_ranks(Running& now) {
   launched.update(now.open->who());
   auto& processes = launched["processes"] = nlohmann::ordered_json::array();
   std::vector<pid_t> ranks;
-  for (const auto& spec : now.open->processes) {
-    const auto id = now.group.start(sweep_.plan.config.secrets.reveal(spec), now.open->log_fd);
+  for (const auto& planned : now.open->processes) {
+    auto spec = sweep_.plan.config.secrets.reveal(planned);
+    spec.stdin_fd = now.turn_fd;
+    if (now.turns && now.open->cell.threads == "1") spec.cpu = cpu_of_turns();
+    const auto id = now.group.start(spec, now.open->log_fd);
     if (!id) {
       now.end.cause = EndCause::not_started;
       now.end.detail = id.error().message();
@@ -298,15 +502,34 @@ Result<void> LocalAttempts::start_ranks(Running& now) {
   return sweep_.journal.append(launched);
 }
 
+bool LocalAttempts::any_runs() const {
+  return std::ranges::any_of(running_, [](const auto& one) { return one->group.running(); });
+}
+
+void LocalAttempts::watch() {
+  double tick_s = 0;  // the first that runs is waited for, the others are looked at
+  for (const auto& one : running_) {
+    if (!one->group.running()) continue;
+    if (tick_s > 0) {
+      one->group.wait(std::chrono::milliseconds(0));
+    } else {
+      // A trial of a fraction of a second is looked at before it ends; later looks cost less.
+      const double share = seconds_since(one->begin) < 1 ? 0.25 : 1;
+      tick_s = std::clamp(share * sweep_.options.progress_s, 0.01, 0.25);
+      one->group.wait(std::chrono::milliseconds(static_cast<int>(tick_s * 1000)),
+                      sweep_.signals.wake_fd());
+      sweep_.signals.drain();
+    }
+    if (!one->group.running()) one->ended = Clock::now();
+    watch(*one);
+  }
+}
+
 void LocalAttempts::watch(Running& now) {
   const auto& config = sweep_.plan.config;
   auto& open = *now.open;
   auto& group = now.group;
-  // A trial of a fraction of a second is looked at before it ends; later looks cost less.
-  const double share = seconds_since(now.begin) < 1 ? 0.25 : 1;
-  const double tick_s = std::clamp(share * sweep_.options.progress_s, 0.01, 0.25);
-  group.wait(std::chrono::milliseconds(static_cast<int>(tick_s * 1000)), sweep_.signals.wake_fd());
-  sweep_.signals.drain();
+  if (now.turns && now.turns->waits(now.number)) now.last_output = Clock::now();
   if (open.log.follow()) {
     now.last_output = Clock::now();
     // What is not on disk now is written with the rest at the end, where an error is one.
@@ -318,7 +541,7 @@ void LocalAttempts::watch(Running& now) {
     if (seconds_since(*now.ending) > sweep_.options.grace_s || sweep_.signals.count() > 1) {
       group.signal(SIGKILL);
     }
-  } else if (seconds_since(now.begin) > config.timeout_s) {
+  } else if (now.seconds() > config.timeout_s) {
     now.begin_to_end(EndCause::timeout);
   } else if (seconds_since(now.last_output) > config.stall_timeout_s) {
     now.begin_to_end(EndCause::stalled);
@@ -334,31 +557,52 @@ void LocalAttempts::watch(Running& now) {
   if (seconds_since(now.reported) < sweep_.options.progress_s) return;
   now.reported = Clock::now();
   if (now.telemetry) now.telemetry->sample(open.log.live().last_step.has_value());
-  report_progress(open, seconds_since(now.begin));
+  report_progress(open, now.seconds());
 }
 
 Result<std::vector<EndedAttempt>> LocalAttempts::poll() {
-  if (!running_) return std::vector<EndedAttempt>{};
-  if (running_->group.running()) watch(*running_);
-  if (running_->group.running()) return std::vector<EndedAttempt>{};
+  watch();
+  if (any_runs()) return std::vector<EndedAttempt>{};
   return conclude();
 }
 
 Result<std::vector<EndedAttempt>> LocalAttempts::stop() {
-  if (!running_) return std::vector<EndedAttempt>{};
-  if (!running_->ending && running_->group.running()) running_->begin_to_end(EndCause::stopped);
-  while (running_->group.running()) watch(*running_);
+  for (const auto& one : running_) {
+    if (!one->ending && one->group.running()) one->begin_to_end(EndCause::stopped);
+  }
+  while (any_runs()) watch();
   return conclude();
 }
 
 Result<std::vector<EndedAttempt>> LocalAttempts::conclude() {
-  const auto now = std::move(running_);
-  auto& open = *now->open;
-  auto& end = now->end;
-  end.exit = now->group.status();
-  now->group.end_helpers(kHelpersEnd);
-  end.seconds = seconds_since(now->begin);
-  end.escaped = now->group.kill_all();
+  std::vector<EndedAttempt> ended;
+  if (running_.empty()) return ended;
+  for (const auto& one : running_) {
+    one->end.exit = one->group.status();
+    one->group.end_helpers(kHelpersEnd);
+    if (!one->ended) one->ended = Clock::now();
+    one->end.seconds = one->seconds();
+  }
+  for (const auto& one : running_) one->end.escaped = one->group.kill_all();
+  nlohmann::ordered_json probed;
+  if (!running_.front()->probe_before.is_null()) {
+    last_probe_ = nullptr;  // the one before is not the one after
+    probed = probe();
+  }
+  for (const auto& one : running_) {
+    auto done = conclude(*one, probed);
+    if (!done) return tl::unexpected(done.error());
+    ended.push_back(std::move(*done));
+  }
+  running_.clear();
+  turns_.reset();
+  return ended;
+}
+
+Result<EndedAttempt> LocalAttempts::conclude(Running& now,
+                                             const nlohmann::ordered_json& probe_after) {
+  auto& open = *now.open;
+  auto& end = now.end;
   // What was written between the limit and the kill is given back to the disk.
   const auto limit = sweep_.plan.config.log_limit_bytes;
   const int cuts_of_others = open.log.cuts();
@@ -375,21 +619,18 @@ Result<std::vector<EndedAttempt>> LocalAttempts::conclude() {
   }
   end.take(open.log);
   if (end.cause == EndCause::log_limit) end.log_cuts = cuts_of_others;
-  end.kernel_oom = oom_kills() > now->oom_kills_before;
-  if (now->telemetry) open.telemetry = now->telemetry->finish();
-  if (!now->probe_before.is_null()) {
-    nlohmann::ordered_json& probed = open.telemetry["probe"] = {{"before", now->probe_before}};
-    last_probe_ = nullptr;  // the one before is not the one after
-    if (auto after = probe(); !after.is_null()) probed["after"] = std::move(after);
+  end.kernel_oom = oom_kills() > now.oom_kills_before;
+  if (now.telemetry) open.telemetry = now.telemetry->finish();
+  if (!now.probe_before.is_null()) {
+    nlohmann::ordered_json& probed = open.telemetry["probe"] = {{"before", now.probe_before}};
+    if (!probe_after.is_null()) probed["after"] = probe_after;
   }
   take_node_telemetry(open);
   if (sweep_.launcher.end_leftovers && end.cause != EndCause::exited) {
     sweep_.launcher.end_leftovers(sweep_.earlier.run_id);
   }
-  now->clean_up();
-  std::vector<EndedAttempt> ended;
-  ended.push_back({std::move(now->open), std::move(end)});
-  return ended;
+  now.clean_up();
+  return EndedAttempt{std::move(now.open), std::move(end)};
 }
 
 }  // namespace

@@ -57,7 +57,8 @@ class AttemptRunner {
   std::set<std::string> reasons_reported_;  // why nodes have no telemetry
 };
 
-/// Attempts whose processes this machine starts, one after the other.
+/// Attempts whose processes this machine starts, one after the other, or the variants of a block
+/// together where they take turns.
 [[nodiscard]] std::unique_ptr<AttemptRunner> make_local_attempts(OpenSweep& sweep,
                                                                  AttemptQueue& queue,
                                                                  PlacementLabels& placement);

@@ -126,7 +126,7 @@ std::int64_t LogWatch::look() {
     arrivals_.restart();
   }
   seen_ = info.st_size;
-  if (followed_) arrivals_.look(time_s, seen_, wall_seconds_since(info.st_mtim));
+  if (followed_ && records_) arrivals_.look(time_s, seen_, wall_seconds_since(info.st_mtim));
   return seen_;
 }
 

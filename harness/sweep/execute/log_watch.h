@@ -75,6 +75,8 @@ class LogWatch {
   /// trainer needs the cores, and what a dense log leaves over is read when the trial has ended.
   /// live() lags by as much. The first one begins the recording of when the log grows.
   bool follow();
+  /// follow() records no growth.
+  void leave_out_arrivals() { records_ = false; }
   /// Reads what is new, at most `at_most` bytes. True when there was something.
   bool read(std::int64_t at_most);
   [[nodiscard]] std::int64_t bytes_read() const { return read_; }
@@ -96,7 +98,7 @@ class LogWatch {
   std::int64_t read_ = 0;
   std::int64_t seen_ = 0;  // size at the last look
   int cuts_ = 0;
-  bool followed_ = false;
+  bool followed_ = false, records_ = true;
   ArrivalRecorder arrivals_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   double spent_s_ = 0;  // CPU time of follow()
@@ -112,6 +114,8 @@ class TrialLogs {
 
   bool follow();                    ///< as LogWatch; true when either has grown
   bool read(std::int64_t at_most);  ///< as LogWatch, of each
+  /// For where the time at which the printed log grows does not show how fast the trainer is.
+  void leave_out_arrivals() { printed_.leave_out_arrivals(); }
   /// The same when nobody writes any more: a log that has just come is not missed.
   void read_last(std::int64_t at_most);
   /// Writes when the logs grew so far into `folder`, next to them; synced on demand. Only logs that

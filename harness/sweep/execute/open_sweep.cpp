@@ -225,7 +225,8 @@ bool OpenSweep::stopping() const {
 }
 
 std::optional<BlockPlace> OpenSweep::block_of(const PlannedTrial& trial, bool again) const {
-  if (trial.position == 0 || (again && launcher.queue())) return std::nullopt;
+  const bool by_itself = again && (launcher.queue() || plan.config.turn_s > 0);
+  if (trial.position == 0 || by_itself) return std::nullopt;
   return BlockPlace{earlier.sessions + 1, trial.position};
 }
 

@@ -39,7 +39,8 @@ struct OpenSweep {
   /// program_stamp() of the trainer of a cell, "" where it is not there.
   [[nodiscard]] const std::string& trainer_id(std::size_t cell) const;
   /// Where an attempt that this start launches stands among those that can be its pair: nothing
-  /// without variants, and for what a queue runs in a job of its own, on nodes of its own.
+  /// without variants, for what a queue runs in a job of its own, on nodes of its own, and for what
+  /// is tried again without the others that it took turns with.
   [[nodiscard]] std::optional<BlockPlace> block_of(const PlannedTrial& trial, bool again) const;
   /// Of an attempt, below the root: "<cell>/trial_1", further ones "<cell>/trial_1/attempt_2".
   [[nodiscard]] std::string attempt_path(const PlannedTrial& trial, int attempt) const;

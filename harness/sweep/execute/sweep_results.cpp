@@ -176,6 +176,7 @@ ResultSet SweepResults::collect() const {
     if (!image.empty()) (*cell.context)["container"] = image;
     if (!planned.threads.empty()) (*cell.context)["threads"] = planned.threads;
     if (planned.variant) (*cell.context)["variant"] = *planned.variant;
+    if (sweep_.plan.config.turn_s > 0) (*cell.context)["turn_s"] = sweep_.plan.config.turn_s;
     if (!planned.phases.empty()) (*cell.context)["phases"] = planned.phases;
     if (rule_) (*cell.context)[kStoppingKey] = to_json(*rule_);
     add_warnings(cell, planned.warnings);

@@ -58,6 +58,8 @@ Result<std::vector<std::string>> trainer_words(const Plan& plan, const PlannedTr
       add(option.name, place.directory + "/timings.jsonl");
     } else if (option.name == "expect-world-size") {
       add(option.name, std::to_string(cell.topology.world_size()));
+    } else if (option.name == "turn-s" && config.turn_s > 0) {
+      add(option.name, fmt::format("{}", config.turn_s));
     } else if (option.name == "seed" && config.seed_of(trial.trial)) {
       add(option.name, std::to_string(*config.seed_of(trial.trial)));
     } else if (option.name == "threads" && !in_args.contains("threads")) {

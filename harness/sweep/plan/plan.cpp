@@ -459,6 +459,29 @@ std::vector<std::string> notices_of(const Plan& plan) {
   return out;
 }
 
+/// Turns are given to single processes that the harness starts and that ask for them.
+Result<void> check_turns(const Plan& plan) {
+  if (!(plan.config.turn_s > 0)) return {};
+  const char* rule = "is for bert_train, one process a trial, on this machine";
+  if (!plan.workload.is_bert_train) {
+    return fail("turn_s", fmt::format("{}: {} takes no turns", rule, plan.workload.name),
+                "remove it: its variants run one after the other");
+  }
+  if (plan.launcher->hosts != RankHosts::this_machine) {
+    return fail("turn_s",
+                fmt::format("{}: launcher {} starts ranks elsewhere", rule, plan.config.launcher),
+                "use launcher local, or remove it");
+  }
+  for (const auto& trial : plan.trials) {
+    const auto& cell = plan.cells[trial.cell];
+    if (cell.topology.world_size() == 1) continue;
+    return fail("turn_s",
+                fmt::format("{}: {} has {} ranks", rule, cell.key, cell.topology.world_size()),
+                "ranks that wait for each other cannot wait for turns as well");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Plan> make_plan(const SweepConfig& config, const PlanOptions& options) {
@@ -512,6 +535,7 @@ Result<Plan> make_plan(const SweepConfig& config, const PlanOptions& options) {
   if (plan.trials.empty()) {
     return fail("--only", "together these leave no cell", "loosen one of them");
   }
+  if (auto good = check_turns(plan); !good) return tl::unexpected(good.error());
   const bool by_hosts = plan.launcher->hosts == RankHosts::configured;
   for (const auto& trial : by_hosts ? plan.trials : std::vector<PlannedTrial>{}) {
     const auto& cell = plan.cells[trial.cell];

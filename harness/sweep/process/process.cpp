@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -188,8 +189,9 @@ struct ChildSetup : bp::extend::handler {
   pid_t group;  // 0: lead a new one
   pid_t parent;
   int stdin_fd;  // -1: as Boost has set it
+  int cpu;       // -1: as the harness has them
 
-  ChildSetup(pid_t g, pid_t p, int in) : group(g), parent(p), stdin_fd(in) {}
+  ChildSetup(pid_t g, pid_t p, int in, int c) : group(g), parent(p), stdin_fd(in), cpu(c) {}
 
   template <class Executor>
   void on_exec_setup(Executor&) const {
@@ -204,38 +206,15 @@ struct ChildSetup : bp::extend::handler {
     for (const int number : {SIGPIPE, SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGCHLD})
       signal(number, SIG_DFL);
     if (stdin_fd >= 0) dup2(stdin_fd, 0);
+    if (cpu >= 0) {
+      cpu_set_t one;
+      CPU_ZERO(&one);
+      CPU_SET(static_cast<std::size_t>(cpu), &one);
+      sched_setaffinity(0, sizeof one, &one);  // where that is refused, it runs as without
+    }
     close_on_exec_from(3);
   }
 };
-
-/// Starts `program` with argv (argv[0] is the program's name) and exactly this environment, as a
-/// member of process group `group` (0: the leader of a new one). Returns after exec succeeded.
-/// `stdin_fd` < 0: /dev/null.
-Result<pid_t> spawn_process(const std::string& program, const std::vector<std::string>& argv,
-                            const std::map<std::string, std::string>& environment,
-                            const std::string& cwd, int log_fd, int stdin_fd, pid_t group) {
-  const int copy = fcntl(log_fd, F_DUPFD_CLOEXEC, 3);
-  std::FILE* log = copy < 0 ? nullptr : fdopen(copy, "a");
-  if (!log) {
-    if (copy >= 0) close(copy);
-    return fail(program, "cannot pass the log on", "raise the limit of open files (ulimit -n)");
-  }
-  bp::environment variables;
-  for (const auto& [name, value] : environment) variables[name] = value;
-  const std::vector<std::string> args(argv.begin() + 1, argv.end());
-  std::error_code ec;
-  bp::child child(bp::exe = program, bp::args = args, variables,
-                  bp::start_dir = cwd.empty() ? std::string(".") : cwd,
-                  bp::std_in<bp::null, (bp::std_out & bp::std_err)> log,
-                  ChildSetup(group, getpid(), stdin_fd), ec);
-  std::fclose(log);
-  if (ec) {
-    return fail(program, "cannot be started: " + ec.message(), "check that it runs by hand");
-  }
-  const pid_t pid = child.id();
-  child.detach();  // waiting is ours: Boost's child cannot distinguish a signal from an exit code
-  return pid;
-}
 
 std::map<std::string, std::string> environment_for(const ProcessSpec& spec) {
   std::map<std::string, std::string> out;
@@ -251,6 +230,33 @@ std::map<std::string, std::string> environment_for(const ProcessSpec& spec) {
   }
   for (const auto& [name, value] : spec.set) out[name] = value;
   return out;
+}
+
+/// Starts the program of this path as `spec` has it, as a member of process group `group` (0: the
+/// leader of a new one). Returns after exec succeeded. `stdin_fd` < 0: /dev/null.
+Result<pid_t> spawn_process(const std::string& program, const ProcessSpec& spec, int log_fd,
+                            int stdin_fd, pid_t group) {
+  const int copy = fcntl(log_fd, F_DUPFD_CLOEXEC, 3);
+  std::FILE* log = copy < 0 ? nullptr : fdopen(copy, "a");
+  if (!log) {
+    if (copy >= 0) close(copy);
+    return fail(program, "cannot pass the log on", "raise the limit of open files (ulimit -n)");
+  }
+  bp::environment variables;
+  for (const auto& [name, value] : environment_for(spec)) variables[name] = value;
+  const std::vector<std::string> args(spec.argv.begin() + 1, spec.argv.end());
+  std::error_code ec;
+  bp::child child(bp::exe = program, bp::args = args, variables,
+                  bp::start_dir = spec.cwd.empty() ? std::string(".") : spec.cwd,
+                  bp::std_in<bp::null, (bp::std_out & bp::std_err)> log,
+                  ChildSetup(group, getpid(), stdin_fd, spec.cpu), ec);
+  std::fclose(log);
+  if (ec) {
+    return fail(program, "cannot be started: " + ec.message(), "check that it runs by hand");
+  }
+  const pid_t pid = child.id();
+  child.detach();  // waiting is ours: Boost's child cannot distinguish a signal from an exit code
+  return pid;
 }
 
 /// "=" begins a word, "+" goes on with its next line, "." ends it, "end" ends all.
@@ -334,8 +340,8 @@ Result<ProcessId> ProcessGroup::start(const ProcessSpec& spec, int log_fd) {
                 "they may have 1 MiB in all; pass a file's path in place of its text");
   }
   const auto terminal = spec.terminal ? terminals_.add(log_fd) : Result<int>(log_fd);
-  auto pid = terminal ? spawn_process(program, spec.argv, environment_for(spec), spec.cwd,
-                                      *terminal, ends[0], group_)
+  auto pid = terminal ? spawn_process(program, spec, *terminal,
+                                      spec.stdin_fd >= 0 ? spec.stdin_fd : ends[0], group_)
                       : tl::unexpected(terminal.error());
   if (spec.terminal && terminal) close(*terminal);
   if (ends[0] >= 0) close(ends[0]);
@@ -354,8 +360,7 @@ Result<void> ProcessGroup::start_helper(const ProcessSpec& spec, int out_fd) {
   if (program.empty() || pipe2(ends, O_CLOEXEC) < 0) {
     return fail(program, "cannot be started", "check that it runs by hand");
   }
-  const auto pid =
-      spawn_process(program, spec.argv, environment_for(spec), spec.cwd, out_fd, ends[0], 0);
+  const auto pid = spawn_process(program, spec, out_fd, ends[0], 0);
   close(ends[0]);
   if (!pid) {
     close(ends[1]);

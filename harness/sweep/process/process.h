@@ -70,6 +70,9 @@ struct ProcessSpec {
   /// Written to the held stdin first, as word_reader() reads it: words that must not stand in argv,
   /// where everybody on the machine may read them. At most 1 MiB.
   std::vector<std::string> input{};
+  /// Its stdin, which stays open here as well; below 0: as above.
+  int stdin_fd = -1;
+  int cpu = -1;  ///< the only one that it may run on; below 0: all of the harness
 };
 
 /// A script of POSIX sh that makes the words of ProcessSpec::input its arguments, and leaves the

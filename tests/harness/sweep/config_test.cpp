@@ -257,8 +257,8 @@ TEST(SweepConfig, TheSchemaNamesTheSameKeys) {
           "cleanup": ["b"], "trial_setup": ["c"], "trial_cleanup": ["d"]})",
       "command.json");
   ASSERT_TRUE(command) << command.error().message();
-  const auto variants =
-      parse_config(small_config(R"(, "variants": {"base": {}, "new": {}})"), "variants.json");
+  const auto variants = parse_config(
+      small_config(R"(, "variants": {"base": {}, "new": {}}, "turn_s": 0.01)"), "variants.json");
   ASSERT_TRUE(variants) << variants.error().message();
   const auto phases = parse_config(
       R"({"grid": {"topology": "1n1g", "model": "bert-tiny", "sequence_length": 64,

@@ -1,6 +1,7 @@
 // Variants of a sweep: every cell runs each of them in turn, and their trials are pairs.
 #include "harness/sweep/config/variants.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +11,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include "harness/sweep/execute/open_sweep.h"
 #include "harness/sweep/execute/placement_labels.h"
@@ -80,6 +84,7 @@ TEST(Variants, WhatCannotBeMeasuredIsNamed) {
   EXPECT_THAT(why_not(R"(, "variants": {"a": {}, "b": {"args": ["--comm", "sim"]}})"),
               HasSubstr("cannot be simulated next to"));
   EXPECT_THAT(why_not(R"(, "order_seed": 3)"), HasSubstr("only for a sweep with variants"));
+  EXPECT_THAT(why_not(R"(, "turn_s": 0.01)"), HasSubstr("only for a sweep with variants"));
   const std::string two = kTwo;
   const auto with = [&](const std::string& set) {
     const auto config = parse_config(small_config(two), "test.json", {set});
@@ -93,6 +98,13 @@ TEST(Variants, WhatCannotBeMeasuredIsNamed) {
   EXPECT_THAT(automatic("order=sequential"), HasSubstr("must be interleaved"));
   const auto many = parse_config(small_config(two), "test.json", {"trials=1001"});
   EXPECT_THAT(make_plan(*many).error().message(), HasSubstr("must be at most 1000"));
+  EXPECT_THAT(with("turn_s=0"), HasSubstr("must be seconds, a number above 0"));
+  const auto turns = [&](const std::string& set) {
+    const auto config = parse_config(small_config(two), "test.json", {"turn_s=0.01", set});
+    return config ? make_plan(*config).error().message() : config.error().message();
+  };
+  EXPECT_THAT(turns("grid.topology=[\"1n2g\"]"), HasSubstr("has 2 ranks"));
+  EXPECT_THAT(turns("launcher=mpi"), HasSubstr("launcher mpi starts ranks elsewhere"));
   EXPECT_THAT(with("grid.micro_batch_size=[\"max\"]"), HasSubstr("must be numbers in a sweep"));
   EXPECT_THAT(with("grid.env.LAMP=[\"1\"]"), HasSubstr("env.LAMP"));
 }
@@ -229,6 +241,88 @@ TEST(SweepOfVariants, MeasuresPairsThatTheGateJudges) {
   EXPECT_EQ(slower.exit_status, 1) << reason_text(slower.cells[0]);
   EXPECT_EQ(slower.cells[0].n_new, 6);
   EXPECT_EQ(check_paired(*written, "new", options).exit_status, 0);
+}
+
+/// Two variants that take turns; `fake` is what "new" does besides.
+Plan plan_of_turns(const ScratchFolder& temp, const std::string& fake,
+                   const std::vector<std::string>& more = {}) {
+  std::vector<std::string> sets{"turn_s=0.01", "env.FAKE_TURNS=" + temp.path("turns")};
+  sets.insert(sets.end(), more.begin(), more.end());
+  return plan_of(small_config(R"(, "variants": {"base": {}, "new": {"env": {)" + fake + "}}}"),
+                 sets);
+}
+
+/// The process of each step, in order; "" where two computed at the same time.
+std::vector<std::string> steps_in(const std::string& file) {
+  std::istringstream in(test::read_file(file));
+  std::vector<std::string> steps;
+  std::string pid, what, busy;
+  while (in >> pid >> what) {
+    const bool begins = what == "begins";
+    if (begins) steps.push_back(busy.empty() ? pid : "");
+    if (!begins && busy != pid) steps.emplace_back();
+    busy = begins ? pid : "";
+  }
+  return steps;
+}
+
+TEST(SweepOfVariants, TakeTurnsStepByStepWhereTheConfigurationAsksForThem) {
+  ScratchFolder temp;
+  Recorder seen;
+  const auto outcome = run_sweep(plan_of_turns(temp, ""), quick(temp.path("run")), seen);
+  ASSERT_TRUE(outcome) << outcome.error().message();
+  EXPECT_EQ(outcome->exit_status, 0);
+  const auto steps = steps_in(temp.path("turns"));
+  ASSERT_EQ(steps.size(), 80u);  // two blocks, two variants, 20 steps
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    ASSERT_FALSE(steps[i].empty()) << i;
+    if (i % 40 > 0) {
+      EXPECT_NE(steps[i], steps[i - 1]) << i;
+    }
+  }
+  for (const Cell& cell : outcome->result.cells) {
+    EXPECT_EQ((*cell.context)["turn_s"], 0.01);
+    for (const Trial& trial : cell.trials) {
+      EXPECT_TRUE(trial.block);
+      EXPECT_EQ(trial.estimators.count("arrival"), 0u) << "that of the lines shows the waiting";
+    }
+  }
+  Recorder again;
+  ASSERT_TRUE(run_sweep(plan_of_turns(temp, ""), quick(temp.path("run")), again));
+  EXPECT_THAT(again.started, IsEmpty());
+}
+
+TEST(SweepOfVariants, OneThatFailsInItsTurnLeavesItToTheOthers) {
+  for (const char* fake :
+       {R"("FAKE": "exit:1")", R"("FAKE": "signal:9")", R"("FAKE": "exit:1", "FAKE_AT": "0")",
+        R"("FAKE": "hang")", R"("FAKE": "hang", "FAKE_AT": "0")"}) {
+    ScratchFolder temp;
+    Recorder seen;
+    const auto plan = plan_of_turns(temp, fake, {"trials=1", "stall_timeout_s=3"});
+    const auto outcome = run_sweep(plan, quick(temp.path("run")), seen);
+    ASSERT_TRUE(outcome) << outcome.error().message();
+    ASSERT_EQ(outcome->result.cells.size(), 2u);
+    for (const Cell& cell : outcome->result.cells) {
+      const bool base = cell.identity.axes.at("variant") == "base";
+      EXPECT_EQ(cell.trials.at(0).outcome.status == Status::completed, base)
+          << fake << " " << cell.key;
+    }
+  }
+}
+
+TEST(SweepOfVariants, OneThatIsTriedAgainTakesTurnsWithNobodyAndIsInNoPair) {
+  ScratchFolder temp;
+  Recorder seen;
+  const auto fake = fmt::format(R"("FAKE": "exit:1", "FAKE_ONCE": "{}")", temp.path("once"));
+  const auto outcome =
+      run_sweep(plan_of_turns(temp, fake, {"retries=1"}), quick(temp.path("run")), seen);
+  ASSERT_TRUE(outcome) << outcome.error().message();
+  EXPECT_EQ(outcome->exit_status, 0);
+  int paired = 0;
+  for (const Cell& cell : outcome->result.cells) {
+    for (const Trial& trial : cell.trials) paired += trial.block ? 1 : 0;
+  }
+  EXPECT_EQ(paired, 3) << "of four trials one was made again";
 }
 
 TEST(SweepOfVariants, PairsEndByTheRuleThatTheRunRecordsAndAResumeEndsThemAlike) {

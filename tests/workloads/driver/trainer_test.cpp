@@ -1,8 +1,12 @@
 // The loop itself, with a backend whose gradient is known in closed form.
 #include "workloads/bert/train/trainer.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -114,6 +118,11 @@ class TickingClock : public Clock {
   double seconds_ = 5;
 };
 
+struct ScriptedClock : Clock {
+  Stamp now() override { return {seconds, 1000 + seconds}; }
+  std::atomic<double> seconds = 10;
+};
+
 struct Job {
   Job() {
     options.micro_batch_size = 3;
@@ -128,11 +137,12 @@ struct Job {
   Result<RunEnd> run() {
     const auto source = make_source();
     const auto log = find_log_style("native")->make(out);
-    return train({options, backend, communicator, *source, data, clock, RunFacts(options),
-                  log.get(), &out, timings,
-                  [this] { return signal_at == backend.steps.back() ? 15 : 0; },
-                  [this](const std::string& text) { warnings.push_back(text); }});
+    return train(
+        {options, backend, communicator, *source, data, clock, RunFacts(options), log.get(), &out,
+         timings, [this] { return signal_at == backend.steps.back() ? 15 : 0; },
+         [this](const std::string& text) { warnings.push_back(text); }, nullptr, next_step});
   }
+  std::function<void()> next_step = [] {};
   std::function<std::unique_ptr<SequenceSource>()> make_source = [this] {
     return make_synthetic_source(1, data.vocabulary);
   };
@@ -153,6 +163,58 @@ TEST(Trainer, TheNextBatchIsGivenWhileTheStepRunsAndNoneAfterTheLast) {
   EXPECT_THAT(job.backend.first, ElementsAre(0, 3, 6, 9));
   EXPECT_THAT(job.backend.ahead, ElementsAre(3, 6, 9));
   EXPECT_THAT(job.backend.given_before_update, ElementsAre(true, true, true));
+}
+
+TEST(Turns, TheClockStandsStillWhileAnotherOneComputes) {
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+  ScriptedClock clock;
+  auto turns = Turns::over(ends[0], 0.5, clock);
+  ASSERT_TRUE(turns);
+  const auto give = [&](double waited_s) {
+    std::thread other([&] {
+      char byte = 0;
+      ASSERT_EQ(recv(ends[1], &byte, 1, 0), 1);
+      clock.seconds += waited_s;
+      ASSERT_EQ(send(ends[1], &byte, 1, 0), 1);
+    });
+    turns->next_step();
+    other.join();
+  };
+  give(3);
+  EXPECT_DOUBLE_EQ(turns->now().seconds, 10);
+  EXPECT_DOUBLE_EQ(turns->now().unix_seconds, 1010);
+  clock.seconds += 0.25;
+  turns->next_step();  // the turn has not lasted: nobody is asked
+  EXPECT_DOUBLE_EQ(turns->now().seconds, 10.25);
+  clock.seconds += 0.25;
+  give(7);
+  EXPECT_DOUBLE_EQ(turns->now().seconds, 10.5);
+  close(ends[1]);
+  for (int step = 0; step < 3; ++step) {
+    clock.seconds += 1;
+    turns->next_step();  // whoever gave turns is gone: it runs on
+  }
+  EXPECT_DOUBLE_EQ(turns->now().seconds, 13.5);
+  close(ends[0]);
+}
+
+TEST(Turns, AreTakenOverASocketAlone) {
+  ScriptedClock clock;
+  const int null = open("/dev/null", O_RDWR);
+  const auto turns = Turns::over(null, 1, clock);
+  ASSERT_FALSE(turns);
+  EXPECT_EQ(turns.error().status, ExitStatus::usage);
+  EXPECT_THAT(turns.error().message, HasSubstr("standard input is no socket"));
+  close(null);
+}
+
+TEST(Trainer, AsksBeforeEachStep) {
+  Job job;
+  int asked = 0;
+  job.next_step = [&] { ++asked; };
+  ASSERT_TRUE(job.run());
+  EXPECT_EQ(asked, 4);
 }
 
 TEST(Trainer, AccumulationSeesTheSequencesOfTheWholeBatchInOrder) {

@@ -74,6 +74,7 @@ struct TrainOptions {
   bool probe_pairs = false;            ///< no training: what an all-reduce takes each pair of ranks
   double handicap = 0;                 ///< share of each step that is spun away, to prove a gate
   std::int64_t handicapped_rank = -1;  ///< the rank that does so; below 0: all
+  double turn_s = 0;  ///< of a turn among the trainers of a machine; 0: it runs by itself
 
   OptimizerOptions optimizer;
   Schedule schedule;

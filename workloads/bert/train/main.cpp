@@ -255,6 +255,15 @@ Result<RunEnd> run(TrainOptions options, const LaunchEnvironment& environment, C
   if (!source) {
     return tl::unexpected(source.error());
   }
+  std::optional<Turns> turns;
+  if (options.turn_s > 0) {
+    if (environment.world_size > 1) {
+      return usage_error("--turn-s: ranks that wait for each other cannot wait for turns as well");
+    }
+    auto taken = Turns::over(STDIN_FILENO, options.turn_s, clock);
+    if (!taken) return tl::unexpected(taken.error());
+    turns.emplace(std::move(*taken));
+  }
   const bool chief = environment.rank == 0;
   std::optional<TimingsFile> timings;
   if (chief && !options.timings.empty()) {
@@ -285,10 +294,21 @@ Result<RunEnd> run(TrainOptions options, const LaunchEnvironment& environment, C
     log = find_log_style(options.log_style)->make(out);
   }
   training_begins();
-  return train({options, **backend, **communicator, **source, data, clock,
-                describe(options, environment, **backend, **communicator, **source), log.get(),
-                chief ? &out : nullptr, timings ? &*timings : nullptr, stop_signal, warn,
-                environment.world_size > 1 && options.comm != "sim" ? &out : nullptr});
+  TrainerParts parts{options,
+                     **backend,
+                     **communicator,
+                     **source,
+                     data,
+                     turns ? static_cast<Clock&>(*turns) : clock,
+                     describe(options, environment, **backend, **communicator, **source)};
+  parts.log = log.get();
+  parts.log_out = chief ? &out : nullptr;
+  parts.timings = timings ? &*timings : nullptr;
+  parts.stop_signal = stop_signal;
+  parts.warn = warn;
+  parts.rank_out = environment.world_size > 1 && options.comm != "sim" ? &out : nullptr;
+  if (turns) parts.next_step = [&] { turns->next_step(); };
+  return train(std::move(parts));
 }
 
 /// The program from arguments to exit status. The log goes to `out`, one-line errors to `err`,

@@ -216,6 +216,9 @@ std::vector<Group> option_table(Given& given) {
          "cpu: MiB this rank may plan with, else status 12; 0 = what there is"},
         {"--expect-world-size", &o.expect_world_size, at_least(0),
          "End with status 2 in another world"},
+        {"--turn-s", &o.turn_s, within(0, 1e6, "a number of at least 0"),
+         "Compute for so many seconds, at least a step, and wait for the other trainers of the "
+         "sweep that take turns, over a socket at standard input; 0 = no"},
         {"--sim-topology", &given.topology, any(),
          "--comm sim: cluster to simulate, NnGg [the ranks that run]", true},
         {"--sim-node-gbps", &given.node_gbps, positive(), "--comm sim: GB/s inside a node"},

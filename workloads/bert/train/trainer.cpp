@@ -1,9 +1,12 @@
 #include "workloads/bert/train/trainer.h"
 
 #include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <ostream>
@@ -46,6 +49,48 @@ void RankTimes::step_done(std::int64_t step) {
         << std::flush;
   first_ = step + 1;
   begin();
+}
+
+namespace {
+
+/// Asks for a turn and waits for it; false where nobody gives turns any more.
+bool take_turn(int socket) {
+  char byte = 'n';  // its value means nothing
+  ssize_t done = 0;
+  do {
+    done = ::send(socket, &byte, 1, MSG_NOSIGNAL);
+  } while (done < 0 && errno == EINTR);
+  if (done != 1) return false;
+  do {
+    done = ::recv(socket, &byte, 1, 0);
+  } while (done < 0 && errno == EINTR);
+  return done == 1;
+}
+
+}  // namespace
+
+Result<Turns> Turns::over(int socket, double turn_s, Clock& clock) {
+  struct stat info {};
+  if (::fstat(socket, &info) < 0 || !S_ISSOCK(info.st_mode)) {
+    return usage_error(
+        "--turn-s: standard input is no socket: bertbench sweep gives turns, by \"turn_s\" of a "
+        "configuration with variants; leave it out otherwise");
+  }
+  return Turns(socket, turn_s, clock);
+}
+
+Stamp Turns::now() {
+  const Stamp now = clock_.now();
+  return {now.seconds - waited_s_, now.unix_seconds - waited_s_};
+}
+
+void Turns::next_step() {
+  const double start_s = clock_.now().seconds;
+  if (socket_ < 0 || start_s < until_s_) return;
+  if (!take_turn(socket_)) socket_ = -1;
+  const double begin_s = clock_.now().seconds;
+  waited_s_ += begin_s - start_s;
+  until_s_ = begin_s + turn_s_;
 }
 
 namespace {
@@ -108,6 +153,7 @@ class Trainer {
     const std::int64_t first = done_ + 1;
     parts_.facts.first_step = first;
     communicator_.barrier();
+    parts_.next_step();
     const Stamp start = parts_.clock.now();
     if (parts_.log != nullptr) {
       parts_.log->begin(parts_.facts, start);
@@ -121,6 +167,7 @@ class Trainer {
       if (auto stepped = next_step(end); !stepped) {
         return tl::unexpected(stepped.error());
       }
+      if (done_ < options_.steps && end.signal == 0) parts_.next_step();
     }
     end.step = done_;
     end.steps_done = done_ - first + 1;

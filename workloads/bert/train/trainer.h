@@ -55,6 +55,36 @@ class RankTimes {
   double waited_s_ = 0;  ///< within it
 };
 
+// Turns: trainers of one machine that compute one at a time, for a moment each, so that whatever
+// the machine does meanwhile it does to all of them. Whoever started them gives the turns.
+//
+// Over a stream socket, a byte each way: the trainer's asks for a turn and gives back the one that
+// it has; the answer is the next turn. Where the other end is closed the trainer runs on by itself.
+
+/// The clock of a trainer that takes turns: it stands still while another one computes, so that log
+/// and timings are those of a run by itself. `clock` outlives it.
+class Turns : public Clock {
+ public:
+  /// Turns of at least `turn_s` seconds, over `socket`, which stays open. A usage error where it is
+  /// no socket.
+  [[nodiscard]] static Result<Turns> over(int socket, double turn_s, Clock& clock);
+
+  [[nodiscard]] Stamp now() override;
+  /// Between two steps, and before the first: waits for a turn where there is none, or where this
+  /// one has lasted.
+  void next_step();
+
+ private:
+  Turns(int socket, double turn_s, Clock& clock)
+      : clock_(clock), socket_(socket), turn_s_(turn_s) {}
+
+  Clock& clock_;
+  int socket_;  ///< below 0: nobody gives turns any more
+  double turn_s_;
+  double until_s_ = -1;  ///< by clock_: the turn lasts
+  double waited_s_ = 0;
+};
+
 /// What the loop works with. References outlive the call; pointers may be null.
 struct TrainerParts {
   const TrainOptions& options;
@@ -70,6 +100,8 @@ struct TrainerParts {
   std::function<int()> stop_signal = [] { return 0; };
   std::function<void(const std::string&)> warn = [](const std::string&) {};
   std::ostream* rank_out = nullptr;  ///< where this rank prints its own times; null: nowhere
+  /// Called before each step; may wait, where `clock` stands still meanwhile.
+  std::function<void()> next_step = [] {};
 };
 
 /// Trains from the resumed step (or 1) to options.steps or a signal. Weights are made equal on all
