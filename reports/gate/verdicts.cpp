@@ -22,7 +22,8 @@
 namespace bertbench {
 namespace {
 
-constexpr std::size_t kStoredRuns = 5;  // newest runs that make the baseline
+constexpr std::size_t kStoredRuns = 5;            // newest runs that make the baseline
+constexpr std::size_t kCellsForTypicalNoise = 4;  // fewer have no typical noise
 
 struct Baseline {
   std::vector<double> pooled;   // trials of all runs
@@ -40,11 +41,15 @@ struct Tested {
   double p_slower = 1, p_faster = 1;
 };
 
-void set_tolerance(Baseline& base, double floor) {
-  const double noise = gate_noise(base.pooled, base.medians, base.reference);
+/// `typical`: the noise of the grid's median cell; 0: unknown. Five runs that happen to agree make
+/// a cell look quieter than it is.
+void set_tolerance(Baseline& base, double floor, double typical) {
+  const double own = gate_noise(base.pooled, base.medians, base.reference);
+  const double noise = std::max(own, typical);
   const std::string rule =
       base.medians.size() >= kRunsForNoise
-          ? fmt::format("3 sd of the medians of {} runs", base.medians.size())
+          ? fmt::format("3 sd of the medians of {} runs{}", base.medians.size(),
+                        own < typical ? ", of the grid's median cell" : "")
           : fmt::format("3 x 1.4826 MAD of the baseline's {} trials, as it holds fewer than 3 runs",
                         base.pooled.size());
   base.tolerance = std::max(floor, noise);
@@ -262,7 +267,7 @@ class Gate {
     ++report_.compared;
     test.base.reference = median(test.base.medians);
     out.reference = test.base.reference;
-    set_tolerance(test.base, options_.floor);
+    set_tolerance(test.base, options_.floor, 0);
     out.tolerance = test.base.tolerance;
     if (out.n_new == 0) {
       out.verdict = Verdict::regression;
@@ -337,6 +342,7 @@ class Gate {
   }
 
   void test_all() {
+    set_tolerances();
     std::vector<double> slower;
     std::vector<double> faster;
     for (const Tested& test : tests_) {
@@ -363,6 +369,22 @@ class Gate {
                                   percent(std::max(0.0, own)), percent(part.tolerance));
       }
       report_.cells[i].parts = std::move(parts[i]);
+    }
+  }
+
+  /// Those of cells whose runs agree by chance are raised to that of the median cell.
+  void set_tolerances() {
+    std::vector<double> noises;
+    for (const Tested& test : tests_) {
+      if (test.base.medians.size() < kRunsForNoise) continue;
+      noises.push_back(gate_noise(test.base.pooled, test.base.medians, test.base.reference));
+    }
+    if (noises.size() < kCellsForTypicalNoise) return;
+    const double typical = median(noises);
+    for (Tested& test : tests_) {
+      if (test.base.medians.size() < kRunsForNoise) continue;
+      set_tolerance(test.base, options_.floor, typical);
+      report_.cells[test.verdict].tolerance = test.base.tolerance;
     }
   }
 

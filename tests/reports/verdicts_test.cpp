@@ -444,6 +444,26 @@ TEST(Check, ThreeStoredRunsGiveTheNoiseBetweenRuns) {
             Verdict::regression);
 }
 
+TEST(Check, RunsOfACellThatAgreeByChanceMakeItNoQuieterThanTheGrid) {
+  // The runs of three cells differ by 3 %, those of the fourth do not.
+  const auto run = [](double shift, int cells, double factor = 1) {
+    std::vector<Cell> out;
+    for (int i = 1; i < cells; ++i) out.push_back(cell(identity(1, i), times(kFive, shift)));
+    out.push_back(cell(identity(1, 9), times(kFive, factor)));
+    return result_set(std::move(out));
+  };
+  const std::vector<ResultSet> runs{run(0.97, 4), run(1, 4), run(1.03, 4)};
+  const GateReport report = check(run(1, 4, 0.93), runs);
+  EXPECT_NEAR(last(report).tolerance, 0.09, 1e-9);
+  EXPECT_EQ(last(report).verdict, Verdict::pass);
+  EXPECT_THAT(reason_text(last(report)),
+              HasSubstr("3 sd of the medians of 3 runs, of the grid's median cell"));
+  EXPECT_EQ(last(check(run(1, 4, 0.89), runs)).verdict, Verdict::regression);
+  // Three cells are no grid.
+  const std::vector<ResultSet> few{run(0.97, 3), run(1, 3), run(1.03, 3)};
+  EXPECT_EQ(last(check(run(1, 3, 0.93), few)).verdict, Verdict::regression);
+}
+
 TEST(Check, OnlyTheLastFiveStoredRunsOfTheSameMachineCount) {
   std::vector<ResultSet> runs;
   for (int i = 0; i < 8; ++i) {
