@@ -132,5 +132,20 @@ class Measured(unittest.TestCase):
             self.run_script("--grids", "3", "--pairs", "3")
 
 
+    def test_variants_that_take_turns(self):
+        self.run_script("--grids", "1", "--pairs", "2", "--turn-s", "0.002")
+        with open(os.path.join(self.folder.name, "grid_0000/results.json"), encoding="utf-8") as text:
+            cells = json.load(text)["cells"]
+        self.assertEqual(len(cells), 4)
+        for cell in cells:
+            self.assertEqual(cell["context"]["turn_s"], 0.002)
+            for trial in cell["trials"]:
+                self.assertEqual((trial["outcome"]["status"], trial["block"]["session"]), ("completed", 1))
+                # All four started up at the same time, and each waited for the steps of the others.
+                self.assertNotIn("arrival", trial["estimators"])
+        with self.assertRaisesRegex(SystemExit, "grids of other settings"):
+            self.run_script("--grids", "1", "--pairs", "2")
+
+
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])
