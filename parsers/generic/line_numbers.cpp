@@ -17,18 +17,26 @@
 namespace bertbench {
 namespace {
 
-/// Which words may be in a list, in small or capital letters, by their ends and length.
-class WordFilter {
+/// A list of words, with the marks of their ends and length, by which most other words are ruled
+/// out, in small or capital letters.
+class Words {
  public:
-  explicit constexpr WordFilter(std::span<const std::string_view> words) {
-    for (const std::string_view word : words) bits_[place_of(word) / 64] |= bit_of(word);
+  template <std::size_t N>
+  explicit constexpr Words(const std::array<std::string_view, N>& words) : size_(N) {
+    static_assert(N <= kMostWords);
+    std::ranges::copy(words, words_.begin());
+    for (const std::string_view word : words) bits_[place_of(word) / kBits] |= bit_of(word);
   }
-  [[nodiscard]] constexpr bool passes(std::string_view word) const {
-    return !word.empty() && (bits_[place_of(word) / 64] & bit_of(word)) != 0;
+  template <std::size_t N>
+  explicit constexpr Words(const std::string_view (&words)[N]) : Words(std::to_array(words)) {}
+  [[nodiscard]] constexpr bool may_have(std::string_view word) const {
+    return !word.empty() && (bits_[place_of(word) / kBits] & bit_of(word)) != 0;
   }
+  [[nodiscard]] auto begin() const { return words_.begin(); }
+  [[nodiscard]] auto end() const { return words_.begin() + static_cast<std::ptrdiff_t>(size_); }
 
  private:
-  static constexpr std::size_t kPlaces = 512;
+  static constexpr std::size_t kMostWords = 64, kPlaces = 512, kBits = 64;
   static constexpr std::size_t place_of(std::string_view word) {
     constexpr unsigned kCaseBit = 0x20;  // makes a small letter of a capital one
     const unsigned front = static_cast<unsigned char>(word.front()) | kCaseBit;
@@ -36,99 +44,74 @@ class WordFilter {
     return (front * 19 + back * 83 + word.size() * 57) % kPlaces;
   }
   static constexpr std::uint64_t bit_of(std::string_view word) {
-    return std::uint64_t{1} << (place_of(word) % 64);
+    return std::uint64_t{1} << (place_of(word) % kBits);
   }
 
-  std::array<std::uint64_t, kPlaces / 64> bits_{};
-};
-
-template <std::size_t N>
-struct WordList {
-  explicit constexpr WordList(const std::array<std::string_view, N>& list)
-      : words(list), filter(list) {}
-  std::array<std::string_view, N> words;
-  WordFilter filter;
-};
-template <std::size_t N>
-constexpr auto list_of(const std::string_view (&words)[N]) {
-  return WordList<N>(std::to_array(words));
-}
-
-/// Any such list.
-class Words {
- public:
-  template <std::size_t N>
-  constexpr Words(const WordList<N>& list)  // NOLINT(google-explicit-constructor)
-      : words_(list.words), filter_(list.filter) {}
-  [[nodiscard]] bool may_have(std::string_view word) const { return filter_.passes(word); }
-  [[nodiscard]] auto begin() const { return words_.begin(); }
-  [[nodiscard]] auto end() const { return words_.end(); }
-
- private:
-  std::span<const std::string_view> words_;
-  const WordFilter& filter_;
+  std::array<std::string_view, kMostWords> words_{};
+  std::size_t size_ = 0;
+  std::array<std::uint64_t, kPlaces / kBits> bits_{};
 };
 
 // What people call an iteration. All lists are of words in small letters.
-constexpr auto kIterations =
-    list_of({"step", "steps", "iter", "iters", "iteration", "iterations", "it", "itr", "its",
-             "batch", "batches", "minibatch", "update", "updates", "upd", "updt", "timesteps",
-             "episode", "episodes", "cycle", "round", "nupdates", "nsteps", "niter",
-             // Of other languages.
-             "iteración", "iteracion", "iteração", "iteracao", "itération", "iterazione", "schritt",
-             "paso", "passo", "шаг", "итерация", "Итерация", "Шаг"});
-constexpr auto kEpochs =
-    list_of({"epoch", "epochs", "ep", "epo",
-             // Of other languages; a word of a script without blanks may stand anywhere in a label.
-             "epoka", "epocha", "epoca", "epoche", "época", "Época", "époque", "Époque", "эпоха",
-             "Эпоха", "エポック", "에포크", "에폭"});
-constexpr auto kTimes =
-    list_of({"time",    "elapsed", "took",  "taken", "duration", "cost",  "spent", "used",
-             "runtime", "timer",   "耗时",  "用时",  "时间",     "時間",  "시간",  "tiempo",
-             "tempo",   "temps",   "waktu", "czas",  "zeit",     "время", "dur"});
-constexpr auto kSinceStart = list_of({"elapsed", "total", "since", "wall", "总", "累计"});
+constexpr Words kIterations({"step", "steps", "iter", "iters", "iteration", "iterations", "it",
+                             "itr", "its", "batch", "batches", "minibatch", "update", "updates",
+                             "upd", "updt", "timesteps", "episode", "episodes", "cycle", "round",
+                             "nupdates", "nsteps", "niter",
+                             // Of other languages.
+                             "iteración", "iteracion", "iteração", "iteracao", "itération",
+                             "iterazione", "schritt", "paso", "passo", "шаг", "итерация",
+                             "Итерация", "Шаг"});
+constexpr Words kEpochs(
+    {"epoch", "epochs", "ep", "epo",
+     // Of other languages; a word of a script without blanks may stand anywhere in a label.
+     "epoka", "epocha", "epoca", "epoche", "época", "Época", "époque", "Époque", "эпоха", "Эпоха",
+     "エポック", "에포크", "에폭"});
+constexpr Words kTimes({"time",  "elapsed", "took",    "taken",  "duration", "cost",
+                        "spent", "used",    "runtime", "timer",  "耗时",     "用时",
+                        "时间",  "時間",    "시간",    "tiempo", "tempo",    "temps",
+                        "waktu", "czas",    "zeit",    "время",  "dur"});
+constexpr Words kSinceStart({"elapsed", "total", "since", "wall", "总", "累计"});
 // Words of a number that is not of the training so far.
-constexpr auto kPlans =
-    list_of({"best", "size", "per", "max", "every", "last", "warmup", "early", "min", "patience"});
-constexpr auto kOtherTimes =
-    list_of({"eta",       "remaining", "remain", "left",     "data",    "load",   "loading",
-             "estimated", "expected",  "est",    "save",     "saving",  "finish", "forward",
-             "backward",  "fwd",       "bwd",    "sampling", "reset",   "io",     "collection",
-             "剩余",      "预计",      "残り",   "남은",     "restante"});
+constexpr Words kPlans({"best", "size", "per", "max", "every", "last", "warmup", "early", "min",
+                        "patience"});
+constexpr Words kOtherTimes({"eta",     "remaining", "remain",     "left", "data", "load",
+                             "loading", "estimated", "expected",   "est",  "save", "saving",
+                             "finish",  "forward",   "backward",   "fwd",  "bwd",  "sampling",
+                             "reset",   "io",        "collection", "剩余", "预计", "残り",
+                             "남은",    "restante"});
 // Words for parts of a step. They count only in the name of the time itself: in "optimizer AdamW
 // time 0.5s" the time is of the step.
-constexpr auto kPartWords = list_of({"compute", "comm", "optimizer", "optim", "sync"});
-constexpr auto kBeginnings = list_of({"starting", "start", "begin", "beginning"});
+constexpr Words kPartWords({"compute", "comm", "optimizer", "optim", "sync"});
+constexpr Words kBeginnings({"starting", "start", "begin", "beginning"});
 // Before a place: "[Train 10/1882]".
-constexpr auto kProgress = list_of({"train", "training", "trained", "progress"});
-constexpr auto kAfterCounters =
-    list_of({"no", "nr", "num", "number", "index", "id", "idx", "count"});
-constexpr auto kOfTraining =
-    list_of({"loss",   "losses",   "lr",     "train",      "training", "trained",  "grad",
-             "gnorm",  "learn",    "ppl",    "perplexity", "acc",      "accuracy", "reward",
-             "return", "learning", "kl",     "nll",        "损失",     "训练",     "損失",
-             "学習",   "손실",     "학습",   "err",        "elbo",     "bpd",      "perda",
-             "perte",  "verlust",  "strata", "потери",     "обучение"});
-constexpr auto kSequences = list_of(
-    {"sample",    "samples", "example", "examples", "ex",        "seq",   "seqs", "sequence",
-     "sequences", "sent",    "sents",   "sentence", "sentences", "img",   "imgs", "image",
-     "images",    "pairs",   "items",   "records",  "frames",    "videos"});
-constexpr auto kTokens = list_of({"tok", "toks", "token", "tokens", "word", "words", "tks"});
-constexpr WordList kOfEvaluation(kEvaluationWords);
-constexpr auto kSeconds = list_of({"s", "sec", "secs", "second", "seconds"});
+constexpr Words kProgress({"train", "training", "trained", "progress"});
+constexpr Words kAfterCounters({"no", "nr", "num", "number", "index", "id", "idx", "count"});
+constexpr Words kOfTraining({"loss",     "losses", "lr",      "train",    "training",   "trained",
+                             "grad",     "gnorm",  "learn",   "ppl",      "perplexity", "acc",
+                             "accuracy", "reward", "return",  "learning", "kl",         "nll",
+                             "损失",     "训练",   "損失",    "学習",     "손실",       "학습",
+                             "err",      "elbo",   "bpd",     "perda",    "perte",      "verlust",
+                             "strata",   "потери", "обучение"});
+constexpr Words kSequences({"sample",    "samples",  "example",   "examples", "ex",     "seq",
+                            "seqs",      "sequence", "sequences", "sent",     "sents",  "sentence",
+                            "sentences", "img",      "imgs",      "image",    "images", "pairs",
+                            "items",     "records",  "frames",    "videos"});
+constexpr Words kTokens({"tok", "toks", "token", "tokens", "word", "words", "tks"});
+constexpr Words kOfEvaluation(kEvaluationWords);
+constexpr Words kSeconds({"s", "sec", "secs", "second", "seconds"});
 
-bool among(Words list, std::string_view word) {
+bool among(const Words& list, std::string_view word) {
   return list.may_have(word) && std::ranges::find(list, word) != list.end();
 }
 
-bool has_in_any_case(Words list, std::string_view word) {
+bool has_in_any_case(const Words& list, std::string_view word) {
   return list.may_have(word) && among(list, lower(word));
 }
 
 bool is_beyond_ascii(char c) { return static_cast<unsigned char>(c) >= 0x80; }
 
 /// `word` is in the list, or one of another script holds a word of the list: "训练耗时".
-bool holds(Words list, std::string_view word) {
+bool holds(const Words& list, std::string_view word) {
   return among(list, word) ||
          (!word.empty() && is_beyond_ascii(word[0]) && std::ranges::any_of(list, [&](auto one) {
            return is_beyond_ascii(one[0]) && word.find(one) != std::string_view::npos;
@@ -204,7 +187,7 @@ struct Label {
     put();
   }
   [[nodiscard]] std::span<const std::string> all() const { return {words.data(), count}; }
-  [[nodiscard]] bool has(Words list) const {
+  [[nodiscard]] bool has(const Words& list) const {
     return std::ranges::any_of(all(), [&](const std::string& word) { return holds(list, word); });
   }
   /// The last word, or the one before "number", "idx" and the like.
@@ -218,12 +201,12 @@ struct Label {
 /// "loss", "train_loss", "Loss_G", "Loss Classification", "TRAIN CROSS ENTROPY", "NLL"; no "loss
 /// scale".
 bool names_loss(const Label& label) {
-  static constexpr auto kOthers =
-      list_of({"scale", "scaling", "scaler", "weight", "weights", "coef", "coeff", "lambda",
-               "ratio", "factor", "window", "type", "num", "count"});
+  static constexpr Words kOthers({"scale", "scaling", "scaler", "weight", "weights", "coef",
+                                  "coeff", "lambda", "ratio", "factor", "window", "type", "num",
+                                  "count"});
   const std::string_view last = label.last();
-  static constexpr auto kLosses = list_of({"nll", "xent", "cost", "损失", "損失", "손실", "perda",
-                                           "pérdida", "perte", "verlust", "strata", "потери"});
+  static constexpr Words kLosses({"nll", "xent", "cost", "损失", "損失", "손실", "perda", "pérdida",
+                                  "perte", "verlust", "strata", "потери"});
   if (holds(kLosses, last)) return true;
   if (last == "entropy") return label.count > 1 && label.words[label.count - 2] == "cross";
   if (label.has(kOthers)) return false;
@@ -243,8 +226,8 @@ bool names_epoch_and_counter(std::string_view label) {
 
 /// A loss, a learning rate, a norm, a score.
 bool is_of_learning(const Label& label) {
-  static constexpr auto kNames =
-      list_of({"lr", "acc", "accuracy", "ppl", "perplexity", "norm", "gnorm", "reward", "return"});
+  static constexpr Words kNames(
+      {"lr", "acc", "accuracy", "ppl", "perplexity", "norm", "gnorm", "reward", "return"});
   return names_loss(label) || among(kNames, label.last());
 }
 
@@ -740,7 +723,7 @@ class Reader {
 
   /// "1st", "58000th".
   [[nodiscard]] bool is_ordinal(std::size_t end) const {
-    static constexpr auto kEndings = list_of({"st", "nd", "rd", "th"});
+    static constexpr Words kEndings({"st", "nd", "rd", "th"});
     std::string word;
     return among(kEndings, word_at(line_, end, word));
   }
@@ -988,7 +971,7 @@ class Reader {
   void take_rate(LineNumber& found, const Label& label, const Unit& named,
                  const Unit& after) const {
     if (!(found.value > 0)) return;
-    static constexpr auto kParts = list_of({"device", "gpu", "rank", "chip"});
+    static constexpr Words kParts({"device", "gpu", "rank", "chip"});
     found.of_one_gpu = label.has(kParts);
     found.meaning = Meaning::rate;
     found.unit = after.meaning == Meaning::rate ? after.rate : named.rate;
@@ -1225,7 +1208,7 @@ class CommaEvidence {
 };
 
 /// Empty where there is none.
-std::string_view word_among(std::string_view text, Words list) {
+std::string_view word_among(std::string_view text, const Words& list) {
   for (std::size_t i = 0; i < text.size();) {
     if (!is_any_letter(text[i])) {
       ++i;
@@ -1252,7 +1235,7 @@ std::string_view word_among(std::string_view text, Words list) {
   return {};
 }
 
-bool has_word(std::string_view text, Words list) { return !word_among(text, list).empty(); }
+bool has_word(std::string_view text, const Words& list) { return !word_among(text, list).empty(); }
 
 }  // namespace
 
@@ -1311,7 +1294,7 @@ bool evaluation_follows(std::string_view line, std::size_t at) {
 }
 
 bool names_other_work(std::string_view line) {
-  static constexpr auto kWork = list_of(
+  static constexpr Words kWork(
       {"processed",  "processing",  "preprocessing", "loaded",     "tokenized", "tokenizing",
        "downloaded", "downloading", "generated",     "generating", "encoded",   "extracted",
        "extracting", "converted",   "converting",    "scanned",    "scanning",  "处理",
