@@ -372,23 +372,27 @@ class RuleWriter {
     return same ? quoted(std::string_view(first_.text).substr(end, 1)) : std::string();
   }
 
-  /// A word after the last stretch that each line has.
+  /// A word that each line has after the last stretch, else one anywhere on it.
   std::string word_after() {
     const Taken& last = taken_.back();
-    for (std::size_t i = last.in(first_).end; i < first_.text.size();) {
-      std::size_t end = i;
-      while (end < first_.text.size() && is_letter(first_.text[end])) ++end;
-      const std::string word = first_.text.substr(i, end - i);
-      const bool everywhere = word.size() >= kMinLiteral &&
-                              std::ranges::all_of(shape_.examples, [&](const ShapeLine& line) {
-                                return line.text.find(word, last.in(line).end) != std::string::npos;
-                              });
-      if (everywhere) {
-        literal_ = word;
-        return ".*?" + word;
+    const auto find = [&](auto&& from) {
+      for (std::size_t i = from(first_); i < first_.text.size();) {
+        std::size_t end = i;
+        while (end < first_.text.size() && is_letter(first_.text[end])) ++end;
+        const std::string word = first_.text.substr(i, end - i);
+        if (word.size() >= kMinLiteral &&
+            std::ranges::all_of(shape_.examples, [&](const ShapeLine& line) {
+              return line.text.find(word, from(line)) != std::string::npos;
+            })) {
+          literal_ = word;
+          return true;
+        }
+        i = end + 1;
       }
-      i = end + 1;
-    }
+      return false;
+    };
+    if (find([&](const ShapeLine& line) { return last.in(line).end; })) return ".*?" + literal_;
+    find([](const ShapeLine&) { return std::size_t{0}; });
     return {};
   }
 

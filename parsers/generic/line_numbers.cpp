@@ -85,7 +85,8 @@ constexpr Words kPartWords({"compute", "comm", "optimizer", "optim", "sync"});
 constexpr Words kBeginnings({"starting", "start", "begin", "beginning"});
 // Before a place: "[Train 10/1882]".
 constexpr Words kProgress({"train", "training", "trained", "progress"});
-constexpr Words kAfterCounters({"no", "nr", "num", "number", "index", "id", "idx", "count"});
+constexpr Words kAfterCounters({"no", "nr", "num", "number", "index", "id", "idx", "count",
+                                "completed", "done"});
 constexpr Words kOfTraining({"loss",     "losses", "lr",      "train",    "training",   "trained",
                              "grad",     "gnorm",  "learn",   "ppl",      "perplexity", "acc",
                              "accuracy", "reward", "return",  "learning", "kl",         "nll",
@@ -190,7 +191,7 @@ struct Label {
   [[nodiscard]] bool has(const Words& list) const {
     return std::ranges::any_of(all(), [&](const std::string& word) { return holds(list, word); });
   }
-  /// The last word, or the one before "number", "idx" and the like.
+  /// The last word, or the one before "number", "idx", "completed" and the like.
   [[nodiscard]] std::string_view last() const {
     if (count == 0) return {};
     if (count > 1 && among(kAfterCounters, words[count - 1])) return words[count - 2];
@@ -290,6 +291,12 @@ std::string_view word_at(std::string_view text, std::size_t at, std::string& sma
   return small;
 }
 
+/// A word for one sample or token: the time of that is not the time of an iteration.
+bool is_of_data(std::string_view word) {
+  const auto work = work_unit(word);
+  return work && *work != RateUnit::iterations_per_second && !word.ends_with('s');
+}
+
 /// At the start of `text`: "it/s", " samples/sec", "ms/step", "steps per second", "s", " minutes".
 Unit unit_at(std::string_view text) {
   std::size_t at = 0;
@@ -322,8 +329,10 @@ Unit unit_at(std::string_view text) {
     }
   }
   const bool two = next != 0 && !word_at(text, next, second).empty();
+  if (two && time && is_of_data(second)) return {Meaning::other, {}, 1, next + second.size()};
   if (!two) {
     if (first == "fps") return {Meaning::rate, RateUnit::sequences_per_second, 1, after_first};
+    if (first == "sps") return {Meaning::rate, RateUnit::iterations_per_second, 1, after_first};
     if (first == "tps" || first == "wps") {
       return {Meaning::rate, RateUnit::tokens_per_second, 1, after_first};
     }
@@ -371,6 +380,7 @@ Unit unit_of(const Label& label) {
     }
     if (words[i] == "tps" || words[i] == "wps") return {Meaning::rate, RateUnit::tokens_per_second};
     if (words[i] == "fps") return {Meaning::rate, RateUnit::sequences_per_second};
+    if (words[i] == "sps") return {Meaning::rate, RateUnit::iterations_per_second};
     // "min" next to other words is a minimum; "loss_s" may stand next to "loss_m" and "loss_l".
     const bool part = words[i] == "s" && names_loss(label);
     if (i + 1 == words.size() && words.size() > 1 && words[i] != "min" && !part) {
@@ -628,6 +638,7 @@ class Reader {
     }
     found.value_end = end;
     at_ = end;
+    if (found.whole && pair(found)) return;
     if (found.whole) total_of(found);
     // "[3][40/391]": the bracket before a place is the epoch.
     if (found.whole && !found.has_total() && before_place()) {
@@ -726,6 +737,32 @@ class Reader {
     static constexpr Words kEndings({"st", "nd", "rd", "th"});
     std::string word;
     return among(kEndings, word_at(line_, end, word));
+  }
+
+  /// "[1,  2000] loss: 0.3", as PyTorch's tutorials print it: the epoch and a place in it.
+  bool pair(LineNumber& found) {
+    const std::size_t first = found.value_begin - std::min<std::size_t>(found.value_begin, 1);
+    const bool after_stamp = out_.size() == 1 && out_[0].meaning == Meaning::clock;
+    const bool leads =
+        first == message_begin() || (after_stamp && first > 0 && line_[first - 1] == ' ');
+    if (line_[first] != '[' || !leads || !line_.substr(at_).starts_with(", ")) return false;
+    const std::size_t begin = line_.find_first_not_of(' ', at_ + 1);
+    const std::size_t end = line_.find_first_not_of("0123456789", begin);
+    if (begin == end || end == std::string_view::npos || !line_.substr(end).starts_with("] ") ||
+        end + 2 >= line_.size() || !is_any_letter(line_[end + 2])) {
+      return false;
+    }
+    found.begin = first;
+    found.total_begin = begin;
+    found.total_end = end;
+    found.total = to_double(line_.substr(begin, end - begin)).value_or(0);
+    auto [epoch, place] = epoch_and_counter(found);
+    place.meaning = Meaning::place;
+    place.whole = true;
+    out_.push_back(epoch);
+    out_.push_back(place);
+    at_ = from_ = end + 1;
+    return true;
   }
 
   [[nodiscard]] bool before_place() const {
@@ -901,11 +938,13 @@ class Reader {
     // "Up. 4000" is short for updates, "scale up 2" is not.
     const bool counts = among(kIterations, last) || (last == "i" && found.has_total()) ||
                         (last == "up" && trim(text).ends_with('.'));
-    const bool of_epochs =
-        among(kEpochs, last) || (label.count == 1 && last == "e" && found.has_total());
+    const bool of_epochs = among(kEpochs, last) || (label.count == 1 && last == "e" &&
+                                                    (found.has_total() || text.ends_with('=')));
     if (suffix_) {
       found.meaning = label.has(kPlans) ? Meaning::other : suffix_->meaning;
       found.end = at_ + suffix_->length;
+    } else if (is_time_of_data(last, named, after)) {
+      return;  // of no iteration
     } else if (after.meaning == Meaning::rate || named.meaning == Meaning::rate) {
       take_rate(found, label, named, after);
     } else if (const auto counted = counted_after(last); counted && found.whole) {
@@ -932,6 +971,13 @@ class Reader {
     } else {
       take_place(found, label, text);
     }
+  }
+
+  /// "0.0021 s/img", "time per sample: 0.3", "time to learn 1 sample = 6.7ms"
+  static bool is_time_of_data(std::string_view last, const Unit& named, const Unit& after) {
+    if (after.meaning == Meaning::other && after.length > 0) return true;
+    return is_of_data(last) &&
+           (after.meaning == Meaning::duration || named.meaning == Meaning::duration);
   }
 
   /// "Elapsed time for epoch 3: 123.4"
@@ -1068,18 +1114,22 @@ class Reader {
     return cursor.literal(" (") && cursor.number() && cursor.literal("%)]");
   }
 
-  /// "[50]\tl2: 0.04", "00000017) perceptual - 53.96", "40: 111.17, ", "300:\tlearn: 0.62",
-  /// "350, train_loss=0.2587", "333 154 Loss=0.02", after a logger's stamp "1135 - 56.12 sent/s": a
-  /// number at the front of the message, or two, with a mark or before a name, before a value of
-  /// several digits. The items of a list have none.
+  /// "[50]\tl2: 0.04", "00000017) perceptual - 53.96", "(12) loss 3.2104", "40: 111.17, ",
+  /// "300:\tlearn: 0.62", "350, train_loss=0.2587", "333 154 Loss=0.02", after a logger's stamp
+  /// "1135 - 56.12 sent/s": a number at the front of the message, or two, with a mark or before a
+  /// name, before a value of several digits. The items of a list have none.
   bool leads(LineNumber& found) const {
     const std::size_t first = message_begin();
-    const bool bracket = line_[first] == '[' && first + 1 == found.value_begin;
+    const bool inside = first + 1 == found.value_begin;
+    const bool bracket = line_[first] == '[' && inside;
+    const bool round = line_[first] == '(' && inside;
     const bool second =
-        !bracket && found.value_begin > first &&
+        !bracket && !round && found.value_begin > first &&
         line_.substr(first, found.value_begin - first).find_first_not_of("0123456789 ") ==
             std::string_view::npos;
-    if (found.has_total() || (first != found.value_begin && !bracket && !second)) return false;
+    if (found.has_total() || (first != found.value_begin && !bracket && !round && !second)) {
+      return false;
+    }
     const std::string_view rest = line_.substr(at_);
     // "0: loss: 0.6" looks like a launcher's label of a rank: columns stand further apart.
     const bool column = rest.starts_with(":\t") || rest.starts_with(":  ");
@@ -1098,7 +1148,7 @@ class Reader {
                         is_digit(rest[point + 2]);
     if (!marked || !valued) return false;
     found.meaning = Meaning::place;
-    found.begin = bracket ? first : found.value_begin;
+    found.begin = bracket || round ? first : found.value_begin;
     found.end = rest.starts_with(" ") ? at_ : at_ + 1;
     return true;
   }
