@@ -98,9 +98,12 @@ class PausedClock {
   /// A printed time of all iterations since the line before; NaN where it holds an evaluation and
   /// none before it shows how long they take.
   double of_interval(double seconds);
+  /// A printed time of one iteration: the newest one before where it holds an evaluation.
+  double of_one(double seconds);
   /// The newest line comes after an evaluation, and none before it shows how long steps take.
   [[nodiscard]] bool begins_after_evaluation() const { return held_ && std::isnan(each_s_); }
   [[nodiscard]] bool paused() const { return clock_.off_s() > 0 || shortened_; }
+  [[nodiscard]] bool holds_evaluation() const { return held_; }
   /// Evaluations are between all its lines: it shows no time of a step.
   [[nodiscard]] bool always_holds_evaluations() const {
     return ever_held_ && std::isnan(each_s_) && std::isnan(each_of_interval_s_);
@@ -114,7 +117,7 @@ class PausedClock {
   bool shortened_ = false;
   std::int64_t step_ = -1;
   double iterations_ = 0;  ///< of the newest line
-  double stamp_s_ = kUnknown, each_s_ = kUnknown, each_of_interval_s_ = kUnknown;
+  double stamp_s_ = kUnknown, each_s_ = kUnknown, each_of_interval_s_ = kUnknown, one_s_ = kUnknown;
 };
 
 constexpr std::int64_t kLargestStep = 1'000'000'000'000;
@@ -238,6 +241,16 @@ double PausedClock::at(double stamp_s) {
   return clock_.at(stamp_s, each_s_ * iterations_);
 }
 
+double PausedClock::of_one(double seconds) {
+  constexpr double kMuchLonger = 3;  // times; less may be the next batch of data
+  if (held_ && seconds > kMuchLonger * one_s_) {
+    shortened_ = true;
+  } else {
+    one_s_ = seconds;
+  }
+  return one_s_;
+}
+
 double PausedClock::of_interval(double seconds) {
   if (!held_ && iterations_ > 0) each_of_interval_s_ = seconds / iterations_;
   const double own = each_of_interval_s_ * iterations_;
@@ -277,6 +290,8 @@ class DescribedParser final : public LineParser {
     double open_s = 0;            ///< what their last seconds leave open, together
     double digit_s = kUnknown;    ///< finest last digit of the clock
     double steps_of_mean = 0;     ///< of the newest line, for Field::mean_so_far
+    /// Of a line with Field::rate_so_far: its steps, and those over its rate.
+    double steps_of_rate = 0, steps_over_rate = kUnknown;
     std::int64_t last_step = -1;
     PrintedRate rate;                        ///< of the newest record
     RateUnit rate_unit = RateUnit::unknown;  ///< of the rates taken
@@ -303,6 +318,7 @@ class DescribedParser final : public LineParser {
   void take_time(Track& of, Sample& sample, RunDraft& draft);
   void take_rate(const DescribedRule& rule, Track& of, Sample& sample, RunDraft& draft,
                  const RunBuilder& out);
+  [[nodiscard]] std::optional<double> rate_since(Track& of) const;
   void take_own_step(const DescribedRule& rule, Track& of, Sample& sample, const RunDraft& draft);
   [[nodiscard]] std::optional<std::int64_t> world(const RunBuilder& out) const;
   [[nodiscard]] const DescribedRate& rate_of(const DescribedRule& rule) const;
@@ -561,8 +577,9 @@ void DescribedParser::take_time(Track& of, Sample& sample, RunDraft& draft) {
 void DescribedParser::take_rate(const DescribedRule& rule, Track& of, Sample& sample,
                                 RunDraft& draft, const RunBuilder& out) {
   const DescribedRate& unit = rate_of(rule);
-  const auto rate = values_.number(Field::rate);
+  auto rate = values_.number(Field::rate);
   if (rate) of.rate = {*rate, values_.digit(Field::rate)};
+  if (values_.has(Field::rate_so_far)) rate = rate_since(of);
   if (const auto one = values_.number(Field::rate_per_gpu); one && !draft.log.facts.world()) {
     const auto gpus = gpus_of(of.rate, {*one, values_.digit(Field::rate_per_gpu)});
     if (gpus) draft.log.facts.world_size.set(*gpus, FactSource::log);
@@ -580,6 +597,21 @@ void DescribedParser::take_rate(const DescribedRule& rule, Track& of, Sample& sa
     sample.rate = 1 / sample.seconds;
   }
   of.rate_unit = unit.unit;
+}
+
+/// The rate since an earlier line, by what was added to a mean of all so far: steps over that mean
+/// is a time, in which one step does one unit of work. Nothing before its digits show it, and none
+/// of a time that holds an evaluation.
+std::optional<double> DescribedParser::rate_since(Track& of) const {
+  constexpr double kDigitsThatShow = 20;  // of the sum: half of one is then 2.5 %
+  const double mean = *values_.number(Field::rate_so_far), steps = of.steps_of_mean;
+  const double sum = steps / mean, digit = sum * values_.digit(Field::rate_so_far) / mean;
+  const double more = sum - of.steps_over_rate, done = steps - of.steps_of_rate;
+  const bool begins = std::isnan(more) || !(done > 0) || of.clock.holds_evaluation();
+  if (!begins && !(more > kDigitsThatShow * digit)) return std::nullopt;
+  of.steps_of_rate = steps;
+  of.steps_over_rate = sum;
+  return begins ? std::nullopt : std::optional(done / more);
 }
 
 bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, RunBuilder& out) {
@@ -658,7 +690,8 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
       const bool copy = last != nullptr && last->step == sample.step;
       sample.iterations = copy ? last->iterations : std::max<std::int64_t>(1, sample.step - before);
     }
-    sample.seconds = *mean * static_cast<double>(sample.iterations);
+    sample.seconds = of.clock.of_one(*mean) * static_cast<double>(sample.iterations);
+    paused_ = paused_ || of.clock.paused();
   }
   draft.add(sample);
   return true;

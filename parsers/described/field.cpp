@@ -20,6 +20,8 @@ constexpr auto kInfos = std::to_array<FieldInfo>({
     {"elapsed", duration, true, "since the run began: seconds or `[[h:]mm:]ss`"},
     {"clock", clock, true, "date and time, or seconds since 1970"},
     {"rate", positive, true, "in the unit of the key `rate`"},
+    {"rate_so_far", positive, true,
+     "the mean of all work since the counter, or its epoch, began, in the same unit"},
     {"rate_per_gpu", positive, true,
      "the rate of one GPU next to `rate`: their ratio is the world size"},
     {"work", positive, true, "what `rate` counts, done since the line before"},

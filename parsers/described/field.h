@@ -22,6 +22,7 @@ enum class Field {
   elapsed,
   clock,
   rate,
+  rate_so_far,
   rate_per_gpu,
   work,
   loss,

@@ -152,7 +152,7 @@ class RuleWriter {
     }
     if (!scale.empty()) rule["scale"] = scale;
     for (const Taken& one : taken_) {
-      if (one.name != "rate") continue;
+      if (!one.name.starts_with("rate")) continue;
       const LineNumber& rate = one.in(first_);
       rule["rate"] = {{"unit", name(rate.unit)}, {"per", rate.of_one_gpu ? "gpu" : "job"}};
     }
@@ -461,6 +461,7 @@ void take_times(const ShapeTimes& times, std::vector<Taken>& taken) {
   take(times.seconds_per_iteration, "seconds_per_iteration");
   take(times.mean_so_far, "mean_so_far");
   take(times.rate, "rate");
+  take(times.rate_so_far, "rate_so_far");
 }
 
 std::vector<Taken> taken_of(const LineShape& shape, const ShapeMeaning& meaning) {
@@ -567,6 +568,7 @@ class Induction {
         times.seconds.reset();
         times.seconds_per_iteration.reset();
         times.rate.reset();
+        times.rate_so_far.reset();
         meaning->time_is_ambiguous = !times.any();
       } else if (meaning->time_is_ambiguous && !meaning->times.any()) {
         settle_by_epochs(shape, *meaning);
@@ -771,7 +773,11 @@ class Induction {
   /// step or of ten: as many as an epoch has must not take longer than it did, nor a small part.
   void settle_by_epochs(const LineShape& shape, ShapeMeaning& meaning) const {
     const ShapeLine& first = shape.examples.front();
-    const double steps = first.at(meaning.step).total;
+    const bool has_total = first.at(meaning.step).has_total();
+    double steps = first.at(meaning.step).total;
+    for (const ShapeLine& line : shape.examples) {
+      steps = std::max(steps, line.at(meaning.step).value);
+    }
     if (!meaning.total_is_of_epoch || !(steps > 1) || shape.examples.size() < 2) return;
     std::vector<double> values, strides;
     std::optional<std::size_t> place;
@@ -793,7 +799,8 @@ class Induction {
       const double each = median(values) * steps / *epoch;
       const auto fits = [](double share) { return share >= 0.4 && share <= 1.05; };
       const bool of_each = fits(each), of_all = fits(each / median(strides));
-      if (of_each == of_all) continue;
+      // Where the steps of an epoch are not printed, a few single ones show too little of it.
+      if (of_each == of_all || (of_each && !has_total)) continue;
       (of_each ? meaning.times.seconds_per_iteration : meaning.times.seconds) = place;
       meaning.time_is_ambiguous = false;
       return;
@@ -906,15 +913,17 @@ class Induction {
                       batches));
     }
     if (counts_sequences(shape, meaning)) {
-      format["iteration"] = "sequence";
-      notes.push_back("[n/N (p%)] counts the sequences of one process");
+      const bool of_one = meaning.times.seconds_per_iteration || meaning.times.mean_so_far;
+      if (!of_one) format["iteration"] = "sequence";
+      notes.push_back(of_one ? "[n/N (p%)] counts sequences, and the time is of one batch of them"
+                             : "[n/N (p%)] counts the sequences of one process");
     }
     if (!notes.empty()) format["notes"] = std::move(notes);
     if (meaning.day_first) format["date_order"] = "day_first";
     if (commas_ == Commas::decimal) format["commas"] = "decimal";
     if (commas_ == Commas::unclear) format["commas"] = "unclear";
     format["lines"] = Json::array();
-    for (Json& evaluation : evaluations(*rule, shape))
+    for (Json& evaluation : evaluations(*rule, candidate))
       format["lines"].push_back(std::move(evaluation));
     if (!loss) {
       if (auto with_loss = rule_with_loss(*rule, shape, meaning)) {
@@ -1052,6 +1061,9 @@ class Induction {
           "the printed time is a mean over all iterations so far: what each line adds to "
           "it was taken");
     }
+    if (meaning.times.rate_so_far) {
+      out.push_back("the printed rate is a mean of all so far: what the lines add to it was taken");
+    }
     if (meaning.outlasts_clock > kLonger) {
       out.push_back(
           "a printed time is longer than an iteration by the clock and was left out: it "
@@ -1092,14 +1104,16 @@ class Induction {
   }
 
   /// Rules for lines of evaluations that the rule would take for training.
-  [[nodiscard]] std::vector<Json> evaluations(const Json& rule, const LineShape& of) const {
+  [[nodiscard]] std::vector<Json> evaluations(const Json& rule, const Candidate& of) const {
     std::vector<Json> out;
     const re2::RE2 re2(rule["pattern"].get<std::string>(), re2::RE2::Latin1);
     for (const LineShape& shape : shapes_.shapes()) {
-      const bool evaluation = (shape.evaluation || shape.after_counter) && &shape != &of;
+      const bool evaluation = (shape.evaluation || shape.after_counter) && &shape != of.shape;
       if (!evaluation || !shape.counts() || shape.examples.size() < 2 || out.size() >= 8) continue;
       if (!re2::RE2::PartialMatch(shape.examples.front().text, re2)) continue;
-      const auto meaning = meaning_of(shape);
+      auto meaning = meaning_of(shape);
+      // "Test: [3/7] iter: 77" with the iteration of the training, which stands still.
+      if (!meaning && has_numbers_of(shape, *of.shape)) meaning = of.meaning;
       if (!meaning) continue;
       auto evaluated = rule_of(shape, taken_of(shape, *meaning), std::nullopt);
       if (!evaluated) continue;
@@ -1107,6 +1121,16 @@ class Induction {
       out.push_back(std::move(*evaluated));
     }
     return out;
+  }
+
+  /// The same kinds of numbers in the same order.
+  [[nodiscard]] static bool has_numbers_of(const LineShape& shape, const LineShape& other) {
+    const ShapeLine &a = shape.examples.front(), &b = other.examples.front();
+    if (a.key.size() != b.key.size()) return false;
+    for (std::size_t i = 0; i < a.key.size(); ++i) {
+      if (a.at(i).meaning != b.at(i).meaning) return false;
+    }
+    return true;
   }
 
   /// The rule takes for a time of another shape what is none: of "Epoch: 1/6 Train steps: 120 4.9s"
@@ -1207,8 +1231,9 @@ class Induction {
   /// Lines that come once with each record and have what that lacks.
   std::vector<Json> companions(const Candidate& main, bool wants_loss, bool& timed) const {
     const ShapeTimes& own = main.meaning.times;
-    bool wants_time =
-        !own.elapsed && !own.seconds && !own.seconds_per_iteration && !own.mean_so_far && !own.rate;
+    ShapeTimes besides = own;
+    besides.clock.reset();
+    bool wants_time = !besides.any();
     // Of epochs a rate of samples says more than their time, which stands next to it.
     bool wants_rate = !own.rate && main.meaning.step_is_epoch;
     const bool of_each = counts_by_one(*main.shape, main.meaning);

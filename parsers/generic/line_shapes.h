@@ -99,9 +99,11 @@ struct LineShape {
 /// Which numbers give time and rate, as places in ShapeLine::key. They are the fields of a format
 /// file of the same names.
 struct ShapeTimes {
-  std::optional<std::size_t> clock, elapsed, seconds, seconds_per_iteration, mean_so_far, rate;
+  std::optional<std::size_t> clock, elapsed, seconds, seconds_per_iteration, mean_so_far, rate,
+      rate_so_far;
   [[nodiscard]] bool any() const {
-    return clock || elapsed || seconds || seconds_per_iteration || mean_so_far || rate;
+    return clock || elapsed || seconds || seconds_per_iteration || mean_so_far || rate ||
+           rate_so_far;
   }
 };
 

@@ -421,7 +421,7 @@ class Decision {
 
   /// A time per iteration that is the mean of all since the counter began, at 0 or at 1: what a
   /// slow start adds to it falls as 1 / steps; times of single steps do not fall so.
-  [[nodiscard]] bool is_mean_so_far(const Values& values) const {
+  [[nodiscard]] bool is_mean_so_far(Values values) const {
     constexpr std::size_t kLinesThatShow = 8;
     constexpr double kDrift = 1.15;      // first value over the last, or the inverse; less is noise
     constexpr double kSameWay = 0.75;    // share of lines that move in the drift's direction
@@ -434,6 +434,7 @@ class Decision {
     std::size_t n = 1;
     while (n < n_ && advance_[n] > 0 && (epochs_.empty() || epochs_[n] == epochs_[0])) ++n;
     if (n < from + kLinesThatShow || !(steps[from] > 0)) return false;
+    take_interruptions_off(values, steps, from, n);
     const double drift = values[from] / values[n - 1];
     if (drift < kDrift && drift > 1 / kDrift) return false;
     double same_way = 0, moves = 0, sx = 0, sy = 0, sxx = 0, syy = 0, sxy = 0;
@@ -451,6 +452,27 @@ class Decision {
     const double both = count * sxy - sx * sy;
     const double explained = both * both / ((count * sxx - sx * sx) * (count * syy - sy * sy));
     return same_way >= kSameWay * moves && explained >= kExplained;
+  }
+
+  /// What an interval with other lines in it, as of an evaluation, added to a mean so far: as much
+  /// as the others did.
+  void take_interruptions_off(Values& values, const Values& steps, std::size_t from,
+                              std::size_t n) const {
+    const auto lines_since = [&](std::size_t k) {
+      return shape_.examples[k].line - shape_.examples[k - 1].line;
+    };
+    std::int64_t least = lines_since(from + 1);
+    Values added(n, kNone);
+    for (std::size_t k = from + 1; k < n; ++k) {
+      least = std::min(least, lines_since(k));
+      added[k] = values[k] * steps[k] - values[k - 1] * steps[k - 1];
+    }
+    const double usual = known_median(added);
+    double off = 0;
+    for (std::size_t k = from + 1; k < n; ++k) {
+      if (lines_since(k) > least) off += std::max(0.0, added[k] - usual);
+      values[k] -= off / steps[k];
+    }
   }
 
   /// "293.1 min" at epoch 46, "299.7 min" at epoch 47: as many times what one adds as there were.
@@ -544,11 +566,17 @@ class Decision {
       }
       // Of the clock's time; the rest is other work. Of less than that it is a part of a step, such
       // as ESPnet's iter_time, which waits for data: the clock alone is right.
-      const auto fits = [](double ratio) { return ratio >= 0.6 && ratio <= 1.3; };
+      constexpr double kLeastShare = 0.6, kMostShare = 1.3;
+      const auto fits = [](double ratio) { return ratio >= kLeastShare && ratio <= kMostShare; };
       const double as_all = known_median(all), as_each = known_median(each);
       if (std::isfinite(as_all) && std::isfinite(as_each)) {
         if (!labelled && fits(as_all)) return TimeKind{false, std::abs(std::log(as_all))};
         if (fits(as_each)) return TimeKind{true, std::abs(std::log(as_each))};
+        if (out_.step_is_epoch && as_each < kLeastShare && has_unit_of_iteration(i)) {
+          out_.times.clock.reset();  // it measures epochs, which have many iterations
+          out_.times.elapsed.reset();
+          return TimeKind{true, 0};
+        }
         out_.outlasts_clock = std::max(out_.outlasts_clock, std::min(as_all, as_each));
         return std::nullopt;
       }
@@ -566,6 +594,12 @@ class Decision {
     const auto by_rate = kind_by_rate(values);
     if (!by_rate) out_.time_is_ambiguous = true;
     return by_rate;
+  }
+
+  /// "0.43 s/batch", and not the "Update time: 0.3" of a part of an epoch.
+  [[nodiscard]] bool has_unit_of_iteration(std::size_t i) const {
+    const LineNumber& number = shape_.examples[0].at(i);
+    return number.meaning == Meaning::per_iteration && number.end > number.value_end;
   }
 
   /// At its first step a run takes longer than later: where that line has a small part of what the
@@ -645,15 +679,16 @@ class Decision {
       if (meaning(i) != Meaning::rate || is_coarse(shape_, i)) continue;
       if (out_.times.rate && !is_total_of(*out_.times.rate, i)) continue;
       const bool of_iterations = shape_.examples[0].at(i).unit == RateUnit::iterations_per_second;
-      // A mean of all so far does not show what steps take now.
+      // A mean of all so far does not show what steps take now, but by what each line adds to it.
       Values times;
       for (const double rate : values_of(shape_, i)) times.push_back(1 / rate);
       if (is_mean_so_far(times)) {
-        out_.time_is_ambiguous = !out_.times.any();
+        if (!out_.times.any()) out_.times.rate_so_far = i;
         continue;
       }
       if (of_iterations && (out_.step_is_epoch || !fits_clock(values_of(shape_, i)))) continue;
       out_.times.rate = i;
+      out_.times.rate_so_far.reset();
     }
   }
 

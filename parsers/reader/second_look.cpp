@@ -27,6 +27,14 @@ bool any_training(const std::vector<RunLog>& runs) {
   });
 }
 
+/// Whether a training has any time or rate.
+bool has_time(const RunLog& run) {
+  return run.kind == WorkKind::training && std::ranges::any_of(run.records, [](const Record& one) {
+           return !std::isnan(one.time_s) || !std::isnan(one.seconds) ||
+                  !std::isnan(one.printed_rate);
+         });
+}
+
 template <class Take>
 void read_blocks(ByteSource& source, Take take) {
   std::string block(kBlock, '\0');
@@ -40,6 +48,12 @@ void read_blocks(ByteSource& source, Take take) {
 
 bool reads_more(const std::vector<RunLog>& generic, const std::vector<RunLog>& named) {
   if (!any_training(named)) return !generic.empty();
+  // A script that was made of a known one may print a time that the known one does not.
+  const bool states_none = std::ranges::any_of(named, [](const RunLog& run) {
+    return std::ranges::find(run.notices, NoticeCode::no_rate_in_log, &Notice::code) !=
+           run.notices.end();
+  });
+  if (states_none && std::ranges::any_of(generic, has_time)) return true;
   return std::ranges::any_of(generic, [](const RunLog& run) {
     // What a named format leaves out on its lines it has a reason to leave out; a logger's stamps
     // are not its own.
