@@ -53,6 +53,10 @@ class StepCounter {
   [[nodiscard]] std::optional<std::int64_t> end_of(std::int64_t epochs) const;
   /// The last step of an epoch, if it is the newest one and its length is printed.
   [[nodiscard]] std::optional<std::int64_t> end_of_epoch(std::int64_t epoch) const;
+  /// The newest line stands where the lines of the epoch before ended, in the last epoch of a plan.
+  [[nodiscard]] bool ends_like_epoch_before(std::int64_t planned) const {
+    return lines_steps_ > 0 && newest_ - base_ == lines_steps_ && planned <= base_ + epoch_steps_;
+  }
 
  private:
   [[nodiscard]] std::int64_t base_of(const Printed& printed) const;
@@ -658,6 +662,8 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
   draft.ends_silently = rule.counts_from == CountsFrom::first;
   const Plan& plan = plans_[static_cast<std::size_t>(rule.kind)];
   draft.log.planned = plan.steps || !plan.epochs ? plan.steps : of.counter.end_of(*plan.epochs);
+  draft.ends_like_epoch_before =
+      draft.log.planned && of.counter.ends_like_epoch_before(*draft.log.planned);
   if (draft.log.planned) draft.log.planned = iterations_of(rule, *draft.log.planned);
   draft.last_line = std::max(draft.last_line, line.number);
   if (!rule.own_step && !std::isnan(sample.seconds) && sample.iterations == 0) {

@@ -92,6 +92,7 @@ constexpr ClosingRule kRules[] = {
     {"OMPLETAD", Reading::phrase},
     {"inalizad", Reading::phrase},
     {"erminad", Reading::phrase},
+    {"erminated", Reading::phrase},
     {"erminé", Reading::phrase},
     {"onclu", Reading::phrase},
     {"erminato", Reading::phrase},
@@ -173,9 +174,9 @@ constexpr std::string_view kTraining[] = {
 constexpr std::string_view kEnding[] = {
     "finished",   "finish",     "finishes",   "complete",   "completed",     "completes",
     "done",       "ended",      "over",       "selesai",    "abgeschlossen", "beendet",
-    "completado", "completada", "finalizado", "finalizada", "terminado",     "terminada",
-    "terminé",    "concluido",  "concluído",  "concluida",  "concluída",     "terminato",
-    "completato", "tamamlandi", "tamamlandı"};
+    "terminated", "completado", "completada", "finalizado", "finalizada",    "terminado",
+    "terminada",  "terminé",    "concluido",  "concluído",  "concluida",     "concluída",
+    "terminato",  "completato", "tamamlandi", "tamamlandı"};
 // Words that may stand between an ending and its training: "end of the training", "Finished model
 // training".
 constexpr std::string_view kFillers[] = {"of",    "the",  "all",  "with",
@@ -292,7 +293,10 @@ bool ending_after_training(Words clause, std::size_t ending) {
       continue;
     }
     const bool real = !any_in(clause.first(at), kUnreal);
-    return real && ends_there(clause.subspan(ending + 1));
+    // "Training terminated at 69 iterations", but not "by signal 9", "due to an error".
+    const Words rest = clause.subspan(ending + 1);
+    const bool bad = clause[ending] == "terminated" && (rest.empty() || rest[0] != "at");
+    return real && !bad && ends_there(rest);
   }
   return false;
 }
@@ -408,7 +412,7 @@ std::optional<Kind> read_phrase(const Sentence& line) {
       if (!holds) continue;
       // "Epoch 3: training complete" is of an epoch, "Training complete: 12%" of a part.
       const bool of_a_part = names_a_part(Words(line.words).first(line.clauses[c])) ||
-                             is_percent(line, line.clauses[c + 1]);
+                             (i + 1 == clause.size() && is_percent(line, line.clauses[c + 1]));
       return of_a_part ? std::nullopt : std::optional(Kind::stated);
     }
   }
