@@ -1077,7 +1077,8 @@ class Reader {
   /// Seconds since 1970, of a time between 2001 and 2286.
   static bool is_unix_time(double value) { return value > 1e9 && value < 1e10; }
 
-  /// "[50/391]", "(50/391)", "50/391", and the "[50]" of "Epoch: [44][50]".
+  /// "[50/391]", "(50/391)", "50/391", and the 50 of "Epoch: [44][50]", "Epoch 44 [50]" and
+  /// "[Epoch 44; 50]".
   void take_place(LineNumber& found, const Label& label, std::string_view text) const {
     if (counts_data()) return;
     if (out_.empty() && label.count == 0 && found.begin <= 1 && is_unix_time(found.value)) {
@@ -1102,7 +1103,8 @@ class Reader {
     }
     if (!found.whole || label.count > 0 || out_.empty()) return;
     const LineNumber& before = out_.back();
-    const bool follows = line_.substr(0, found.value_begin).substr(before.end).starts_with("][");
+    const std::string_view between = trim(line_.substr(0, found.value_begin).substr(before.end));
+    const bool follows = between == "][" || between == "[" || between == ";";
     if (before.meaning == Meaning::epoch && !before.has_total() && follows) {
       found.meaning = Meaning::place;
     }
