@@ -133,15 +133,8 @@ void print_single(Console& console, const Cell& cell, const std::string& title,
 // Columns that are equal for every trial go into the line above the table.
 void print_trials(Console& console, const Cell& cell, const ViewOptions& options) {
   const std::string unit(unit_of(cell));
-  Table table{{{"trial", true},
-               {unit, true},
-               {"outcome"},
-               {"used", true},
-               {"seen", true},
-               {"estimator"},
-               {"window"},
-               {"format"}},
-              {}};
+  Table table{columns_of(
+      {">trial", ">" + unit, "outcome", ">used", ">seen", "estimator", "window", "format"})};
   if (options.show_log) table.columns.push_back({"log"});
   for (const Trial& trial : cell.trials) {
     std::vector<std::string> row{std::to_string(trial.trial),
@@ -174,7 +167,7 @@ void print_trials(Console& console, const Cell& cell, const ViewOptions& options
 }
 
 void print_estimators(Console& console, const Cell& cell) {
-  Table table{{{"estimator"}}, {}};
+  Table table{columns_of({"estimator"})};
   const bool single = cell.trials.size() == 1;
   for (const Trial& trial : cell.trials) {
     table.columns.push_back(

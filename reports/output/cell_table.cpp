@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <set>
 #include <unordered_map>
 
@@ -67,23 +68,14 @@ Table cell_table(const ResultSet& set) {
   for (const Cell& cell : set.cells)
     for (const auto& axis : cell.identity.axes) axes.insert(axis.first);
 
-  Table table;
-  table.columns = {{"model"}, {"framework"}, {"precision"}};
-  for (const char* heading :
-       {"sequence length", "micro batch", "accumulation", "topology", "GPUs", "global batch"})
-    table.columns.push_back({heading, true});
-  table.columns.push_back({"kind"});
+  Table table{columns_of({"model", "framework", "precision", ">sequence length", ">micro batch",
+                          ">accumulation", ">topology", ">GPUs", ">global batch", "kind"})};
   for (const std::string& axis : axes) table.columns.push_back({axis});
-  table.columns.push_back({"stand-ins"});
-  table.columns.push_back({"n", true});
-  table.columns.push_back({rate_heading(set), true});
-  for (const char* heading :
-       {"interval", "cv", "speedup", "efficiency", "per GPU", "TFLOPS/GPU", "MFU", "HFU",
-        "peak memory", "power", "energy/sequence", "time to train", "time speedup"})
-    table.columns.push_back({heading, true});
-  table.columns.push_back({"scaling"});
-  table.columns.push_back({"failures"});
-  table.columns.push_back({"log"});
+  std::ranges::move(columns_of({"stand-ins", ">n", ">" + rate_heading(set), ">interval", ">cv",
+                                ">speedup", ">efficiency", ">per GPU", ">TFLOPS/GPU", ">MFU",
+                                ">HFU", ">peak memory", ">power", ">energy/sequence",
+                                ">time to train", ">time speedup", "scaling", "failures", "log"}),
+                    std::back_inserter(table.columns));
 
   const bool with_logs = std::ranges::any_of(set.cells, needs_name_of_log);
   const bool note_unit = !one_unit(set);
@@ -133,14 +125,8 @@ Table cell_table(const ResultSet& set) {
 }
 
 Table stability_table(const CellSource& cells) {
-  Table table{{{"cell"},
-               {"quality"},
-               {"n", true},
-               {"mean", true},
-               {"standard deviation", true},
-               {"least", true},
-               {"most", true}},
-              {}};
+  Table table{
+      columns_of({"cell", "quality", ">n", ">mean", ">standard deviation", ">least", ">most"})};
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const Cell cell = cells.cell(i);
     for (const char* quality : kQualities) {
@@ -199,7 +185,7 @@ std::string parts_text(const std::vector<CellPart>& parts) {
 }
 
 Table parts_table(const ResultSet& set) {
-  Table table{{{"cell"}}, {}};
+  Table table{columns_of({"cell"})};
   for (const std::string_view name : kStepPartNames)
     table.columns.push_back({std::string(name), true});
   for (const Cell& cell : set.cells) {
@@ -274,13 +260,7 @@ std::string stated_text(const std::vector<StatedComparison>& values) {
 }
 
 Table stated_table(const ResultSet& set) {
-  Table table{{{"cell"},
-               {"of one GPU"},
-               {"stated", true},
-               {"n", true},
-               {"computed", true},
-               {"difference", true}},
-              {}};
+  Table table{columns_of({"cell", "of one GPU", ">stated", ">n", ">computed", ">difference"})};
   for (const Cell& cell : set.cells) {
     for (const StatedComparison& value : stated_of(cell)) {
       const bool both = value.computed && *value.computed > 0;

@@ -28,15 +28,7 @@ Table comparison_table(const std::vector<CellComparison>& cells, Remarks remarks
       cells, [&](const CellComparison& cell) { return cell.unit == cells.front().unit; });
   const bool training_only = std::ranges::all_of(
       cells, [](const CellComparison& cell) { return cell.kind == WorkKind::training; });
-  Table table{{{"cell"},
-               {"A", true},
-               {"B", true},
-               {"change", true},
-               {"interval"},
-               {"n", true},
-               {"p", true},
-               {"after Holm", true}},
-              {}};
+  Table table{columns_of({"cell", ">A", ">B", ">change", "interval", ">n", ">p", ">after Holm"})};
   if (!training_only) table.columns.insert(table.columns.begin() + 1, {"kind"});
   const bool memory = std::ranges::any_of(
       cells, [](const CellComparison& cell) { return cell.peak_memory_a || cell.peak_memory_b; });
@@ -73,7 +65,7 @@ Table comparison_table(const std::vector<CellComparison>& cells, Remarks remarks
 }
 
 Table stated_comparison_table(const std::vector<CellComparison>& cells) {
-  Table table{{{"cell"}, {"of one GPU"}, {"A", true}, {"B", true}, {"change", true}}, {}};
+  Table table{columns_of({"cell", "of one GPU", ">A", ">B", ">change"})};
   const auto text = [](const std::optional<double>& value) {
     return value ? number_text(*value) : "-";
   };

@@ -166,7 +166,7 @@ std::string gate_markdown(const GateReport& report, const std::string& name_of_g
                                                   : "not comparable";
   std::string out = "### " + markdown_text(name_of_gate.empty() ? "bertbench" : name_of_gate) +
                     ": " + outcome + "\n\n" + counts_text(report) + "\n";
-  Table table{{{"verdict"}, {"cell"}, {"change", true}, {"n", true}, {"reason"}}, {}};
+  Table table{columns_of({"verdict", "cell", ">change", ">n", "reason"})};
   for (const CellVerdict& cell : report.cells) {
     if (cell.verdict == Verdict::pass && !cell.cleared()) continue;
     table.rows.push_back({verdict_words(cell), key_with_kind(cell.key, cell.kind),
@@ -185,16 +185,9 @@ Table pairs_table(const GateReport& report, PairsAs as) {
   const auto change = [&](double value) {
     return ratios ? fmt::format("{:.4f}", 1 + value) : change_text(value);
   };
-  Table table{{{"verdict"},
-               {"cell"},
-               {report.paired, true},
-               {ratios ? "variant" : "now", true},
-               {"unit"},
-               {ratios ? "ratio" : "change", true},
-               {"interval", true},
-               {"pairs", true},
-               {"p slower", true}},
-              {}};
+  Table table{
+      columns_of({"verdict", "cell", ">" + report.paired, ratios ? ">variant" : ">now", "unit",
+                  ratios ? ">ratio" : ">change", ">interval", ">pairs", ">p slower"})};
   for (const CellVerdict& cell : report.cells) {
     const Interval& interval = cell.interval;
     std::string pairs = std::to_string(cell.n_new);

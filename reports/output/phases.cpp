@@ -67,15 +67,8 @@ void add_row(Table& table, const std::string& trial, const std::string& name, co
 }  // namespace
 
 Table phases_table(const CellSource& cells) {
-  Table table{{{"trial", true},
-               {"phase"},
-               {"cell"},
-               {"steps", true},
-               {"sequences", true},
-               {"seconds", true},
-               {"sequences/s", true},
-               {"of time", true}},
-              {}};
+  Table table{columns_of(
+      {">trial", "phase", "cell", ">steps", ">sequences", ">seconds", ">sequences/s", ">of time"})};
   std::map<std::vector<std::string>, std::vector<Trainings>> trainings;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const Cell cell = cells.cell(i);

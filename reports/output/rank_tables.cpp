@@ -26,13 +26,8 @@ struct Slowest {
 }  // namespace
 
 Table rank_table(const CellSource& cells) {
-  Table table{{{"cell"},
-               {"ranks", true},
-               {"spread", true},
-               {"slowest rank"},
-               {"above the others", true},
-               {"stays slow"}},
-              {}};
+  Table table{
+      columns_of({"cell", ">ranks", ">spread", "slowest rank", ">above the others", "stays slow"})};
   for (std::size_t i = 0; i < cells.size(); ++i) {
     std::map<std::int64_t, Slowest> slowest;
     std::vector<double> spreads;
@@ -62,13 +57,7 @@ Table rank_table(const CellSource& cells) {
 }
 
 Table node_table(const CellSource& cells) {
-  Table table{{{"cell"},
-               {"node"},
-               {"ranks", true},
-               {"min, s", true},
-               {"median, s", true},
-               {"max, s", true}},
-              {}};
+  Table table{columns_of({"cell", "node", ">ranks", ">min, s", ">median, s", ">max, s"})};
   for (std::size_t i = 0; i < cells.size(); ++i) {
     struct Times {
       std::int64_t ranks = 0;

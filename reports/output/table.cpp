@@ -166,6 +166,15 @@ class TableWriter {
 
 }  // namespace
 
+std::vector<TableColumn> columns_of(std::initializer_list<std::string> headings) {
+  std::vector<TableColumn> out;
+  for (const std::string& heading : headings) {
+    const bool numbers = heading.starts_with('>');
+    out.push_back({heading.substr(numbers ? 1 : 0), numbers});
+  }
+  return out;
+}
+
 std::string text_table(const Table& table, const TextTableOptions& options) {
   const std::size_t count = table.columns.size();
   std::vector<std::size_t> width(count, 0);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,11 +19,14 @@ struct TableColumn {
   bool right = false;
 };
 
+/// The columns of these headings. One that begins with '>' is of numbers.
+[[nodiscard]] std::vector<TableColumn> columns_of(std::initializer_list<std::string> headings);
+
 /// Rows may be shorter than the columns; missing cells are empty. Cells hold UTF-8 text; control
 /// characters in them are escaped when printed.
 struct Table {
   std::vector<TableColumn> columns;
-  std::vector<std::vector<std::string>> rows;
+  std::vector<std::vector<std::string>> rows{};
 };
 
 struct TextTableOptions {

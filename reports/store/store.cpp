@@ -391,15 +391,8 @@ plot::Figure figure_of(const Trend& trend, std::size_t number) {
 }  // namespace
 
 Table trend_table(std::span<const Trend> trends, const std::function<std::string(double)>& number) {
-  Table table{{{"cell"},
-               {"runs", true},
-               {"first", true},
-               {"newest", true},
-               {"change", true},
-               {"shifts"},
-               {"machine changes"},
-               {"machine"}},
-              {}};
+  Table table{columns_of(
+      {"cell", ">runs", ">first", ">newest", ">change", "shifts", "machine changes", "machine"})};
   for (const Trend& trend : trends) {
     std::string shifts;
     for (const TrendShift& shift : trend.shifts) {

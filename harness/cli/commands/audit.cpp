@@ -107,14 +107,8 @@ std::string sources(const CheckedCell& cell) {
 
 void print(Console& console, const std::vector<TableAudit>& tables, bool all) {
   for (const TableAudit& each : tables) {
-    Table table{{{"line", true},
-                 {"column"},
-                 {"printed", true},
-                 {"verdict"},
-                 {"should be", true},
-                 {"interval"},
-                 {"from"}},
-                {}};
+    Table table{
+        columns_of({">line", "column", ">printed", "verdict", ">should be", "interval", "from"})};
     std::vector<Verdict> verdicts;
     for (const CheckedCell& cell : each.cells) {
       if (!all && !is_finding(cell)) continue;

@@ -590,16 +590,8 @@ void print_table(Console& console, Table table, const GateReport& report) {
 }
 
 void print_runs(Console& console, const GateReport& report) {
-  Table table{{{"verdict"},
-               {"cell"},
-               {"baseline", true},
-               {"now", true},
-               {"unit"},
-               {"change", true},
-               {"tolerance", true},
-               {"n", true},
-               {"p slower", true}},
-              {}};
+  Table table{columns_of({"verdict", "cell", ">baseline", ">now", "unit", ">change", ">tolerance",
+                          ">n", ">p slower"})};
   for (const CellVerdict& cell : report.cells) {
     const bool tested =
         cell.n_new > 0 && cell.n_base > 0 && cell.verdict != Verdict::not_comparable;

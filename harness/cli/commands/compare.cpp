@@ -246,16 +246,8 @@ void print(Console& console, const Options& options, const Published& page,
   line("software", software);
   line("method", page.method);
   if (found.rows.empty()) return;
-  Table table{{{"cell"},
-               {"line", true},
-               {"published", true},
-               {"ours", true},
-               {"ratio", true},
-               {"interval"},
-               {"n", true},
-               {"speedup (pub.)", true},
-               {"efficiency (pub.)", true}},
-              {}};
+  Table table{columns_of({"cell", ">line", ">published", ">ours", ">ratio", "interval", ">n",
+                          ">speedup (pub.)", ">efficiency (pub.)"})};
   Table further{
       {{"cell"}, {"line", true}, {"what"}, {"published", true}, {"ours", true}, {"ratio", true}},
       {}};

@@ -69,7 +69,7 @@ ExitCode status_of(const Options& options, bool found) {
 }
 
 void print(Console& console, const std::vector<DoctorFinding>& findings) {
-  Table table{{{""}, {"subject"}, {"finding"}}, {}};
+  Table table{columns_of({"", "subject", "finding"})};
   std::vector<Style> styles;
   // The last column is as wide as a terminal leaves it; elsewhere a finding is a line.
   std::size_t first = 0, second = 0;
@@ -117,7 +117,7 @@ void print_pairs(Console& console, const Preflight& preflight) {
         escape_for_terminal("no all-reduce between neighbours, " + preflight.pairs_problem) + "\n");
   }
   if (preflight.pairs.empty()) return;
-  Table table{{{"nodes", true}, {"all-reduce, GB/s", true}, {"outlier"}}, {}};
+  Table table{columns_of({">nodes", ">all-reduce, GB/s", "outlier"})};
   for (const PairReading& pair : preflight.pairs) {
     table.rows.push_back({fmt::format("{}, {}", pair.first, pair.second),
                           pair.gb_s ? fmt::format("{:.3f}", *pair.gb_s) : "-",
@@ -131,14 +131,8 @@ void print_pairs(Console& console, const Preflight& preflight) {
 }
 
 void print(Console& console, const Preflight& preflight) {
-  Table table{{{"node", true},
-               {"host"},
-               {"GEMM, GFLOP/s", true},
-               {"memory, GB/s", true},
-               {"clock, MHz", true},
-               {"clock skew, s", true},
-               {"outlier"}},
-              {}};
+  Table table{columns_of({">node", "host", ">GEMM, GFLOP/s", ">memory, GB/s", ">clock, MHz",
+                          ">clock skew, s", "outlier"})};
   for (const NodeReading& reading : preflight.readings) {
     table.rows.push_back(
         {std::to_string(reading.node), reading.host, fmt::format("{:.2f}", reading.gflops),

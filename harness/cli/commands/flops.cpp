@@ -55,7 +55,7 @@ void print(Console& console, const FlopsPerSequence& flops, const ModelShape& sh
                   escape_for_terminal(shape.name), shape.layers, shape.hidden, shape.vocabulary,
                   parameter_count(shape) / 1e6, sequence_length, flops.masked,
                   flops.checkpointing ? ", activations recomputed" : ""));
-  Table table{{{"formula"}, {"GFLOP", true}, {"vs masked_head", true}, {"counts"}}, {}};
+  Table table{columns_of({"formula", ">GFLOP", ">vs masked_head", "counts"})};
   for (const FlopsFormula& formula : flops_formulas()) {
     const double value = flops.*formula.value;
     table.rows.push_back(

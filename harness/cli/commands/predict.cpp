@@ -90,12 +90,8 @@ void print(Console& console, const std::vector<PredictedGroup>& groups) {
                       "{:.1f} %\n",
                       100 * *group.fit->held_out_error));
     }
-    Table table{{{"cell"},
-                 {"GPUs", true},
-                 {"predicted sequences/s", true},
-                 {"95 % interval"},
-                 {"efficiency", true}},
-                {}};
+    Table table{
+        columns_of({"cell", ">GPUs", ">predicted sequences/s", "95 % interval", ">efficiency"})};
     for (const PredictedCell& cell : group.cells) {
       table.rows.push_back(
           {cell.identity.key() +

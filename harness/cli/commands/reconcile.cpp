@@ -64,16 +64,8 @@ ordered_json plan_to_json(const PlanReckoning& plan) {
 }
 
 void print_plan(Console& console, const PlanReckoning& plan) {
-  Table table{{{"phase"},
-               {"calculated s", true},
-               {"measured s", true},
-               {"expected s", true},
-               {"hours", true},
-               {"of time", true},
-               {"global batch", true},
-               {"sequences", true},
-               {"of sequences", true}},
-              {}};
+  Table table{columns_of({"phase", ">calculated s", ">measured s", ">expected s", ">hours",
+                          ">of time", ">global batch", ">sequences", ">of sequences"})};
   for (const PhaseReckoning& out : plan.phases) {
     table.rows.push_back({out.phase.name, fmt::format("{:.2f}", out.calculated_s),
                           out.phase.measured_s ? fmt::format("{:.2f}", *out.phase.measured_s) : "-",
@@ -149,8 +141,7 @@ std::string seconds_text(const std::optional<double>& seconds) {
 }
 
 void print_parts(Console& console, const ReconciledRun& run) {
-  Table table{{{"log"}, {"steps"}, {"redone", true}, {"seconds", true}, {"clock"}, {"outcome"}},
-              {}};
+  Table table{columns_of({"log", "steps", ">redone", ">seconds", "clock", "outcome"})};
   for (const RunPart& part : run.parts) {
     table.rows.push_back(
         {part.log,
@@ -176,7 +167,7 @@ void print_total(Console& console, const ReconciledRun& run) {
 }
 
 void print_rates(Console& console, const ReconciledRun& run) {
-  Table table{{{"rate"}, {run.unit, true}, {"gap", true}, {"unexplained", true}}, {}};
+  Table table{columns_of({"rate", ">" + run.unit, ">gap", ">unexplained"})};
   if (run.rate) table.rows.push_back({"total work / total time", rate_text(*run.rate), "", ""});
   for (const ReconciledEstimate& estimate : run.estimates) {
     std::string rest;
@@ -217,7 +208,7 @@ std::string timeline_text(const TimeParts& time) {
 }
 
 void print_time(Console& console, const TimeParts& time) {
-  Table table{{{"time goes into"}, {"seconds", true}, {"share", true}}, {}};
+  Table table{columns_of({"time goes into", ">seconds", ">share"})};
   for (std::size_t i = 0; i < kTimePartCount; ++i) {
     if (!(time.seconds[i] > 0)) continue;
     std::string label(name(TimePart(i)));

@@ -96,8 +96,7 @@ ExitCode list(const Options& options, const Store& store, Console& console) {
   const auto runs = store.list();
   if (!runs) return console.error(runs.error(), ExitCode::nothing_read);
   ordered_json rows = ordered_json::array();
-  Table table{{{"run", true}, {"measured"}, {"commit"}, {"label"}, {"cells", true}, {"machine"}},
-              {}};
+  Table table{columns_of({">run", "measured", "commit", "label", ">cells", "machine"})};
   for (const StoredRun& run : *runs) {
     rows.push_back(to_json(run));
     table.rows.push_back({fmt::format("{}", run.id), run.created, run.commit.substr(0, 12),

@@ -36,8 +36,7 @@ std::string trials_text(const std::optional<std::size_t>& trials) {
 }
 
 void print_cells(Console& console, const Forecast& forecast) {
-  Table table{{{"cell"}, {"trials", true}, {"done", true}, {"a trial takes", true}, {"cv", true}},
-              {}};
+  Table table{columns_of({"cell", ">trials", ">done", ">a trial takes", ">cv"})};
   for (const CellForecast& cell : forecast.cells) {
     std::string seconds = cell.seconds ? format_duration(*cell.seconds) : "-";
     if (cell.seconds && !cell.own_seconds) seconds = "~" + seconds;

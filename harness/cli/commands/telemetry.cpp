@@ -100,7 +100,7 @@ Json watch(const Options& options, std::optional<StampedLog> log) {
 }
 
 void print(Console& console, const Json& seen) {
-  Table table{{{""}, {"", true}}, {}};
+  Table table{columns_of({"", ">"})};
   const auto row = [&](std::string what, std::string text) {
     table.rows.push_back({std::move(what), std::move(text)});
   };

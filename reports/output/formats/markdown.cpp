@@ -211,7 +211,7 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
   const auto environment = environment_lines(set);
   if (!environment.empty()) {
     out << "\n## Environment\n\n";
-    Table table{{{"what"}, {"value"}}, {}};
+    Table table{columns_of({"what", "value"})};
     for (const auto& [key, value] : environment) table.rows.push_back({key, value});
     out << markdown_table(table);
   }

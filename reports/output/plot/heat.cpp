@@ -145,7 +145,7 @@ HeatMaps heat_maps(const ResultSet& set) {
 }
 
 Table heat_table(const HeatMap& map) {
-  Table table{{{map.row_label, true}}, {}};
+  Table table{{{map.row_label, true}}};
   for (const std::string& column : map.columns) table.columns.push_back({column, true});
   for (std::size_t r = 0; r < map.rows.size(); ++r) {
     std::vector<std::string> row{map.rows[r]};

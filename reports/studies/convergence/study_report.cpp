@@ -45,17 +45,8 @@ const char* kHowMade =
 }  // namespace
 
 Table study_table(const Study& study) {
-  Table table{{{"step", true},
-               {"phase", true},
-               {"sequence length", true},
-               {"from step", true},
-               {"hours", true},
-               {"s/step", true},
-               {"epochs", true},
-               {"seed", true},
-               {"exact match", true},
-               {"F1", true}},
-              {}};
+  Table table{columns_of({">step", ">phase", ">sequence length", ">from step", ">hours", ">s/step",
+                          ">epochs", ">seed", ">exact match", ">F1"})};
   for (const Checkpoint& row : study.checkpoints) {
     table.rows.push_back({text_of(row.step), row.phase ? std::to_string(*row.phase) : "",
                           text_of(row.sequence_length), text_of(row.from_step),
@@ -70,15 +61,8 @@ Table study_table(const Study& study) {
 }
 
 Table stability_table(const Study& study) {
-  Table table{{{"step", true},
-               {"phase", true},
-               {"epochs", true},
-               {"seeds", true},
-               {"EM mean", true},
-               {"EM sd", true},
-               {"F1 mean", true},
-               {"F1 sd", true}},
-              {}};
+  Table table{columns_of(
+      {">step", ">phase", ">epochs", ">seeds", ">EM mean", ">EM sd", ">F1 mean", ">F1 sd"})};
   for (const Stability& group : study.stability) {
     table.rows.push_back(
         {text_of(group.of.step), group.of.phase ? std::to_string(*group.of.phase) : "",

@@ -428,7 +428,7 @@ std::string seconds_text(double seconds) {
 }  // namespace
 
 Table goodput_table(const Goodput& goodput) {
-  Table table{{{"where the time went"}, {"seconds", true}, {"share", true}}, {}};
+  Table table{columns_of({"where the time went", ">seconds", ">share"})};
   for (std::size_t i = 0; i < kGoodputParts; ++i) {
     const double seconds = goodput.seconds[i];
     if (!(seconds > 0) && i > 0) continue;
@@ -440,14 +440,8 @@ Table goodput_table(const Goodput& goodput) {
 }
 
 Table goodput_jobs_table(const Goodput& goodput) {
-  Table table{{{"job"},
-               {"began"},
-               {"seconds", true},
-               {"steps", true},
-               {"lost", true},
-               {"in steps that counted", true},
-               {"ended"}},
-              {}};
+  Table table{columns_of(
+      {"job", "began", ">seconds", ">steps", ">lost", ">in steps that counted", "ended"})};
   for (const auto& job : goodput.jobs) {
     const double took = job.end_s - job.begin_s;
     const double counted = job.seconds[static_cast<std::size_t>(GoodputPart::counted)];
