@@ -10,8 +10,8 @@ if(NOT BB_SANITIZE MATCHES thread)  # fibers are not threads to ThreadSanitizer
     COMPILE_OPTIONS "-fsanitize=alignment;-fsanitize-undefined-trap-on-error")
   add_library(bert_cuda_emulated STATIC EXCLUDE_FROM_ALL
     $<TARGET_OBJECTS:bert_cuda_host>
-    ${cuda_kernels} ${cuda}/emulated/device.cpp ${cuda}/device/emulated_runtime.cpp
-    ${cuda}/products/emulated_matmul.cpp ${cuda}/attention/emulated_attention.cpp)
+    ${cuda_kernels} ${cuda}/emulated/device.cpp ${cuda}/device/emulated_memory.cpp
+    ${cuda}/device/emulated_runtime.cpp ${cuda}/products/emulated_matmul.cpp ${cuda}/attention/emulated_attention.cpp)
   set_target_properties(bert_cuda_emulated PROPERTIES POSITION_INDEPENDENT_CODE ON)
   # nvcc's unroll pragmas mean nothing to g++.
   target_compile_options(bert_cuda_emulated PUBLIC -Wno-unknown-pragmas)

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -110,7 +109,6 @@ namespace cuda {
 using emulated::forbid_while_recording;
 using late::run_until;
 
-void check_status(int, const char*) {}
 bool waits_for_each_call() { return false; }
 DeviceFacts open_device(int) {
   DeviceFacts facts;
@@ -118,12 +116,7 @@ DeviceFacts open_device(int) {
   facts.memory_bytes = facts.free_bytes = 1LL << 32;
   return facts;
 }
-std::int64_t used_device_bytes() { return 0; }
 
-Memory::Memory(Place place, std::int64_t bytes) : bytes_(bytes), place_(place) {
-  forbid_while_recording("cudaMalloc");
-  if (bytes > 0) data_ = emulated::zeroed(bytes);
-}
 Memory::~Memory() {
   if (data_ == nullptr) return;
   while (run_any()) {  // cudaFree waits for the device
@@ -164,31 +157,10 @@ void Event::wait_on(Stream stream) const {
 }
 double Event::seconds_since(const Event&) const { return 0; }
 
-Graph::~Graph() { delete static_cast<emulated::Work*>(graph_); }
 void Graph::launch(Stream stream) const {
   for (const auto& one : *static_cast<emulated::Work*>(graph_)) emulated::submit(stream, one);
 }
 
-Recording::Recording(Stream stream) : stream_(stream) { emulated::begin_recording(stream); }
-Recording::~Recording() {
-  if (stream_ != nullptr) static_cast<void>(emulated::end_recording(stream_));
-}
-Graph Recording::end() {
-  return Graph(new emulated::Work(emulated::end_recording(std::exchange(stream_, nullptr))));
-}
-
-void copy_on_device(void* to, const void* from, std::int64_t bytes, Stream stream) {
-  emulated::submit(stream, [=] { std::memcpy(to, from, static_cast<std::size_t>(bytes)); });
-}
-void copy_to_device(void* device, const void* host, std::int64_t bytes, Stream stream) {
-  copy_on_device(device, host, bytes, stream);
-}
-void copy_to_host(void* host, const void* device, std::int64_t bytes, Stream stream) {
-  copy_on_device(host, device, bytes, stream);
-}
-void fill_zero(void* device, std::int64_t bytes, Stream stream) {
-  emulated::submit(stream, [=] { std::memset(device, 0, static_cast<std::size_t>(bytes)); });
-}
 void synchronize(Stream stream) {
   forbid_while_recording("cudaStreamSynchronize");
   run_until([stream] { return queue_of(stream).empty(); });
