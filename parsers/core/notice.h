@@ -1,5 +1,6 @@
 // Notice: something a reader should know about a number that was obtained all the same. It is a
-// code with values; the one table in notices.cpp makes its text, and no code reads that.
+// code with values; the one table in notices.cpp names the codes and makes the text, which no code
+// reads.
 #pragma once
 
 #include <cstdint>
