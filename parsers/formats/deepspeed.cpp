@@ -410,8 +410,6 @@ const Format entry = {
     .reference =
         "https://github.com/microsoft/DeepSpeed deepspeed/utils/timer.py (ThroughputTimer)",
     .framework = "pytorch",
-    .rows = kRows,
-    .state = kStateOf<Deepspeed>,
-    .runs = kRuns};
+    .table = table_of<Deepspeed>(kRows, kRuns)};
 
 }  // namespace bertbench::format_deepspeed

@@ -138,8 +138,17 @@ consteval StateType state_type() {
   }
   return out;
 }
+/// The rows of a format, the state that their handlers share, and how the runs of each track are
+/// put together.
+struct FormatTable {
+  std::span<const Row> rows{};
+  StateType state{};
+  std::span<const Begin> runs{};
+};
 template <class State>
-inline constexpr StateType kStateOf = state_type<State>();
+consteval FormatTable table_of(std::span<const Row> rows, std::span<const Begin> runs = {}) {
+  return {rows, state_type<State>(), runs};
+}
 
 /// State of a format that writes its runs itself; see docs/design.md for which and why.
 class LineParser {
@@ -167,15 +176,13 @@ struct Format {
   /// format draws no bars.
   std::size_t (*redraw_end)(const Line& line) = nullptr;
   std::string_view framework{};  ///< of a log that names none
-  std::span<const Row> rows{};
-  StateType state{};
-  std::span<const Begin> runs{};  ///< how those of each track are put together
-  bool yields = false;            ///< a line that another format takes is none of its own
+  FormatTable table{};
+  bool yields = false;  ///< a line that another format takes is none of its own
 
   /// The literals by which the format's lines are found.
   [[nodiscard]] std::vector<std::string_view> literals() const {
     std::vector<std::string_view> out(anchors.begin(), anchors.end());
-    for (const Row& row : rows) out.push_back(row.literal);
+    for (const Row& row : table.rows) out.push_back(row.literal);
     return out;
   }
 };

@@ -254,8 +254,6 @@ const Format entry = {.name = "gnmt",
                           "https://github.com/NVIDIA/DeepLearningExamples PyTorch/Translation; "
                           "PyTorch/LanguageModeling/Transformer-XL",
                       .framework = "pytorch",
-                      .rows = kRows,
-                      .state = kStateOf<Gnmt>,
-                      .runs = kRuns};
+                      .table = table_of<Gnmt>(kRows, kRuns)};
 
 }  // namespace bertbench::format_gnmt

@@ -286,7 +286,6 @@ extern const Format entry;
 const Format entry = {.name = "google-benchmark",
                       .title = "Google Benchmark programs, JSON and console",
                       .reference = "https://github.com/google/benchmark src/json_reporter.cc",
-                      .rows = kRows,
-                      .state = kStateOf<GoogleBenchmark>};
+                      .table = table_of<GoogleBenchmark>(kRows)};
 
 }  // namespace bertbench::format_google_benchmark

@@ -356,8 +356,6 @@ const Format entry = {.name = "lightning",
                           "src/lightning/fabric/loggers/csv_logs.py, "
                           "src/lightning/pytorch/callbacks/progress/rich_progress.py",
                       .framework = "pytorch",
-                      .rows = kRows,
-                      .state = kStateOf<Lightning>,
-                      .runs = kRuns};
+                      .table = table_of<Lightning>(kRows, kRuns)};
 
 }  // namespace bertbench::format_lightning

@@ -198,8 +198,6 @@ const Format entry = {
         "https://github.com/NVIDIA/DeepLearningExamples PyTorch/Segmentation/MaskRCNN "
         "maskrcnn_benchmark/engine/trainer.py; PyTorch/Detection/SSD main.py",
     .framework = "pytorch",
-    .rows = kRows,
-    .state = kStateOf<Maskrcnn>,
-    .runs = kRuns};
+    .table = table_of<Maskrcnn>(kRows, kRuns)};
 
 }  // namespace bertbench::format_maskrcnn

@@ -344,8 +344,6 @@ const Format entry = {
     .title = "Megatron-LM and Megatron-DeepSpeed",
     .reference = "https://github.com/NVIDIA/Megatron-LM megatron/training (training_log)",
     .framework = "pytorch",
-    .rows = kRows,
-    .state = kStateOf<Megatron>,
-    .runs = kRuns};
+    .table = table_of<Megatron>(kRows, kRuns)};
 
 }  // namespace bertbench::format_megatron

@@ -201,8 +201,6 @@ const Format entry = {.name = "mmcv",
                           "https://github.com/open-mmlab/mmcv (1.x) mmcv/runner/hooks/logger; "
                           "https://github.com/open-mmlab/mmengine mmengine/runner/log_processor.py",
                       .framework = "pytorch",
-                      .rows = kRows,
-                      .state = kStateOf<Mmcv>,
-                      .runs = kRuns};
+                      .table = table_of<Mmcv>(kRows, kRuns)};
 
 }  // namespace bertbench::format_mmcv

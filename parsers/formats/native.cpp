@@ -236,8 +236,6 @@ const Format entry = {.name = "native",
                       .title = "bert_train's own log, one JSON object per line",
                       .reference = "workloads/bert/log/native.cpp",
                       .framework = "bert_train",
-                      .rows = kRows,
-                      .state = kStateOf<Native>,
-                      .runs = kRuns};
+                      .table = table_of<Native>(kRows, kRuns)};
 
 }  // namespace bertbench::format_native

@@ -227,8 +227,6 @@ extern const Format entry;
 const Format entry = {.name = "nccl-tests",
                       .title = "NVIDIA nccl-tests, AMD rccl-tests: bus bandwidth",
                       .reference = "https://github.com/NVIDIA/nccl-tests src/common.cu",
-                      .rows = kRows,
-                      .state = kStateOf<NcclTests>,
-                      .runs = kRuns};
+                      .table = table_of<NcclTests>(kRows, kRuns)};
 
 }  // namespace bertbench::format_nccl_tests

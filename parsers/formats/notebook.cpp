@@ -195,8 +195,6 @@ const Format entry = {
     .title = "what a notebook of Hugging Face benchmarks prints of its runs",
     .reference = "https://github.com/mli/transformers-benchmarks transformers.ipynb",
     .framework = "pytorch",
-    .rows = kRows,
-    .state = kStateOf<Notebook>,
-    .runs = kRuns};
+    .table = table_of<Notebook>(kRows, kRuns)};
 
 }  // namespace bertbench::format_notebook

@@ -307,8 +307,6 @@ const Format entry = {
         "https://github.com/pytorch/examples imagenet/main.py (ProgressMeter); "
         "https://github.com/pytorch/vision references/classification/utils.py (MetricLogger)",
     .framework = "pytorch",
-    .rows = kRows,
-    .state = kStateOf<Pytorch>,
-    .runs = kRuns};
+    .table = table_of<Pytorch>(kRows, kRuns)};
 
 }  // namespace bertbench::format_pytorch

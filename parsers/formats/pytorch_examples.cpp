@@ -176,8 +176,6 @@ const Format entry = {
     .title = "PyTorch examples without meters: word_language_model, mnist",
     .reference = "https://github.com/pytorch/examples word_language_model/main.py, mnist/main.py",
     .framework = "pytorch",
-    .rows = kRows,
-    .state = kStateOf<PytorchExamples>,
-    .runs = kRuns};
+    .table = table_of<PytorchExamples>(kRows, kRuns)};
 
 }  // namespace bertbench::format_pytorch_examples

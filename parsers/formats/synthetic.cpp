@@ -158,8 +158,6 @@ const Format entry = {
     .reference =
         "https://github.com/tensorflow/benchmarks scripts/tf_cnn_benchmarks/benchmark_cnn.py; "
         "https://github.com/horovod/horovod examples (synthetic_benchmark)",
-    .rows = kRows,
-    .state = kStateOf<Synthetic>,
-    .runs = kRuns};
+    .table = table_of<Synthetic>(kRows, kRuns)};
 
 }  // namespace bertbench::format_synthetic

@@ -61,11 +61,11 @@ struct FormatState {
   /// The format's lines may hold no literal.
   [[nodiscard]] bool is_table() const {
     return parser_ ? parser_->wants_every_line()
-                   : format_ != nullptr && format_->state.row != nullptr;
+                   : format_ != nullptr && format_->table.state.row != nullptr;
   }
   [[nodiscard]] bool wants_every_line() const {
     if (parser_) return parser_->wants_every_line();
-    return is_table() && format_->state.wants_every_line(state_.get());
+    return is_table() && format_->table.state.wants_every_line(state_.get());
   }
   void finish();
   [[nodiscard]] bool has_training_records() const;
@@ -87,9 +87,9 @@ void FormatState::make(const Format& its_format, std::unique_ptr<RunBuilder> its
   name = its_format.name;
   builder = std::move(its_builder);
   format_ = &its_format;
-  state_ = {its_format.state.make(), its_format.state.destroy};
-  assembler_.emplace(*builder, its_format.runs,
-                     [state = state_.get(), facts_of = its_format.state.facts](Facts& facts) {
+  state_ = {its_format.table.state.make(), its_format.table.state.destroy};
+  assembler_.emplace(*builder, its_format.table.runs,
+                     [state = state_.get(), facts_of = its_format.table.state.facts](Facts& facts) {
                        if (facts_of != nullptr) facts_of(state, facts);
                      });
 }
@@ -103,8 +103,8 @@ void FormatState::make(std::string_view its_name, std::unique_ptr<LineParser> it
 
 void FormatState::finish() {
   if (parser_) return parser_->finish(*builder);
-  if (format_->state.finish != nullptr)
-    format_->state.finish(state_.get(), {*assembler_, 0, -1, -1});
+  if (format_->table.state.finish != nullptr)
+    format_->table.state.finish(state_.get(), {*assembler_, 0, -1, -1});
   assembler_->finish(format_->framework);
 }
 
@@ -115,7 +115,7 @@ bool FormatState::parse_as_is(const Line& line) {
   std::size_t count = 0;
   const Emit emit(*assembler_, line.number, line.end_byte, line.rank);
   const bool taken = any_row(line, [&](std::uint32_t row, std::size_t at) {
-    const Row& rule = format_->rows[row];
+    const Row& rule = format_->table.rows[row];
     const auto end = seen.begin() + static_cast<std::ptrdiff_t>(count);
     if (std::find(seen.begin(), end, rule.handle) != end) return false;
     if (count < kHandlers) seen[count++] = rule.handle;
@@ -124,7 +124,7 @@ bool FormatState::parse_as_is(const Line& line) {
     here.end = at + rule.literal.size();
     return rule.handle(state_.get(), here, emit);
   });
-  return taken || (wants_every_line() && format_->state.row(state_.get(), line, emit));
+  return taken || (wants_every_line() && format_->table.state.row(state_.get(), line, emit));
 }
 
 bool FormatState::parse(const Line& line) {

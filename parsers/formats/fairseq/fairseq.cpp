@@ -392,7 +392,6 @@ const Format entry = {
         "https://github.com/facebookresearch/fairseq fairseq/logging/progress_bar.py, "
         "fairseq/trainer.py",
     .framework = "pytorch",
-    .rows = kRows,
-    .state = kStateOf<Fairseq>};
+    .table = table_of<Fairseq>(kRows)};
 
 }  // namespace bertbench::format_fairseq

@@ -450,8 +450,6 @@ const Format entry = {.name = "keras",
                       .title = "Keras progress bars of fit(), every release",
                       .reference = "https://github.com/keras-team/keras keras/src/utils/progbar.py",
                       .framework = "keras",
-                      .rows = kRows,
-                      .state = kStateOf<Keras>,
-                      .runs = kRuns};
+                      .table = table_of<Keras>(kRows, kRuns)};
 
 }  // namespace bertbench::format_keras

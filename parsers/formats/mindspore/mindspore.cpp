@@ -404,8 +404,6 @@ const Format entry = {
         "https://github.com/mindspore-ai/mindspore python/mindspore/train/callback; "
         "mindformers core/callback/callback.py",
     .framework = "mindspore",
-    .rows = kRows,
-    .state = kStateOf<Mindspore>,
-    .runs = kRuns};
+    .table = table_of<Mindspore>(kRows, kRuns)};
 
 }  // namespace bertbench::format_mindspore

@@ -1008,8 +1008,6 @@ extern const Format entry;
 const Format entry = {.name = "mlperf",
                       .title = "MLPerf training, :::MLLOG lines",
                       .reference = "https://github.com/mlcommons/logging (mllog)",
-                      .rows = kRows,
-                      .state = kStateOf<Mlperf>,
-                      .runs = kRuns};
+                      .table = table_of<Mlperf>(kRows, kRuns)};
 
 }  // namespace bertbench::format_mlperf

@@ -412,8 +412,6 @@ const Format entry = {
     .name = "speedometer",
     .title = "MXNet Speedometer, gluon-cv: Speed: 1067.63 samples/sec",
     .reference = "https://github.com/apache/mxnet python/mxnet/callback.py; gluon-cv scripts",
-    .rows = kRows,
-    .state = kStateOf<Speedometer>,
-    .runs = kRuns};
+    .table = table_of<Speedometer>(kRows, kRuns)};
 
 }  // namespace bertbench::format_speedometer

@@ -701,8 +701,6 @@ const Format entry = {
     .reference =
         "https://github.com/karpathy/nanoGPT train.py; https://github.com/karpathy/llm.c "
         "train_gpt2.cu",
-    .rows = kRows,
-    .state = kStateOf<Nanogpt>,
-    .runs = kRuns};
+    .table = table_of<Nanogpt>(kRows, kRuns)};
 
 }  // namespace bertbench::format_nanogpt

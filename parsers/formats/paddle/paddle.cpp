@@ -439,8 +439,6 @@ const Format entry = {.name = "paddle",
                           "https://github.com/PaddlePaddle/PaddleNLP "
                           "examples/language_model/bert/static/run_pretrain.py",
                       .framework = "paddle",
-                      .rows = kRows,
-                      .state = kStateOf<Paddle>,
-                      .runs = kRuns};
+                      .table = table_of<Paddle>(kRows, kRuns)};
 
 }  // namespace bertbench::format_paddle

@@ -132,8 +132,6 @@ const Format entry = {
     .title = "PaddlePaddle: paddle.Model.fit",
     .reference = "https://github.com/PaddlePaddle/Paddle python/paddle/hapi/progressbar.py",
     .framework = "paddle",
-    .rows = kRows,
-    .state = kStateOf<PaddleHapi>,
-    .runs = kRuns};
+    .table = table_of<PaddleHapi>(kRows, kRuns)};
 
 }  // namespace bertbench::format_paddle_hapi

@@ -508,8 +508,6 @@ const Format entry = {
         "https://github.com/PaddlePaddle/PaddleClas ppcls/engine/train/utils.py; "
         "PaddleOCR tools/program.py; PaddleDetection ppdet/engine/callbacks.py",
     .framework = "paddle",
-    .rows = kRows,
-    .state = kStateOf<PaddleVision>,
-    .runs = kRuns};
+    .table = table_of<PaddleVision>(kRows, kRuns)};
 
 }  // namespace bertbench::format_paddle_vision

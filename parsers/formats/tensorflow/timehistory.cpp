@@ -285,8 +285,6 @@ const Format entry = {
         "https://github.com/tensorflow/models official/utils/misc/keras_utils.py; "
         "orbit/controller.py",
     .framework = "tensorflow",
-    .rows = kRows,
-    .state = kStateOf<TimeHistory>,
-    .runs = kRuns};
+    .table = table_of<TimeHistory>(kRows, kRuns)};
 
 }  // namespace bertbench::format_timehistory
