@@ -257,7 +257,7 @@ void FactRules::read_launcher(const Line& line) {
   if (fine_tuning && which.skip_past(" gpu=") && which.integer().value_or(-1) >= 0) {
     state(line, Key::world, "1");
   }
-  Cursor each(line);
+  Cursor each(line);  // ResNet for TensorFlow, as above
   if (line.text.starts_with("Per-GPU Batch Size ") && each.skip_past("Size ")) {
     if (const auto n = each.integer(); n && *n >= 1) {
       state(line, Key::micro_batch, std::to_string(*n));

@@ -131,8 +131,9 @@ void inherit(RunDraft& first, const RunDraft& copy) {
 
 }  // namespace
 
-// Ranks without labels, whose output was written one after the other: the same counters at the same
-// seconds. Only the first copy stays. Bars of a few seconds may be alike by chance.
+// Ranks without labels, whose output was written one after the other (corpus
+// huggingface/bigscience_hf_ds_base_n16.log): the same counters at the same seconds. Only the first
+// copy stays. Bars of a few seconds may be alike by chance.
 void UnnamedBars::discard_copies() {
   constexpr double kShortestCopy_s = 10;
   for (std::size_t i = 0; i < bars_.size(); ++i) {
