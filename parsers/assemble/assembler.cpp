@@ -32,6 +32,7 @@ Sample sample_of(const Step& step) {
   Sample out;
   out.step = step.step;
   out.iterations = step.iterations;
+  out.distinct = step.distinct;
   out.seconds =
       std::isnan(step.each_s) ? step.seconds : step.each_s * static_cast<double>(step.iterations);
   out.time_s = step.time_s;
@@ -141,7 +142,7 @@ void Assembler::take(const Evaluated& evaluated, std::int64_t) {
   track(evaluated.track).clock.note_evaluation();
 }
 
-void Assembler::take(Step step, std::int64_t) {
+void Assembler::take(Step&& step, std::int64_t) {
   Track& of = track(step.track);
   if (is_copy(of, step)) return;
   read_clock(of, step);
@@ -153,10 +154,10 @@ void Assembler::take(Step step, std::int64_t) {
     const bool over = of.open->ended_well && of.how.after_end == AfterEnd::another_run;
     if (restarted || over) close(of);
   }
-  add(of, std::move(step));
+  add(of, step);
 }
 
-void Assembler::add(Track& of, Step step) {
+void Assembler::add(Track& of, Step& step) {
   RunDraft& draft = run(of, step.line);
   facts_(draft.log.facts);
   if (step.unit) draft.log.iteration_unit = *step.unit;
@@ -185,6 +186,7 @@ void Assembler::add(Track& of, Step step) {
       step.iterations = std::max<std::int64_t>(1, step.step - (first ? 0 : before));
     }
   }
+  if (step.first_iterations) draft.set_first_iterations(*step.first_iterations);
   if (step.joins_after) {  // what the records have of times and rates is of parts
     Step joined = step;
     joined.seconds = joined.rate = kUnknown;
@@ -217,13 +219,15 @@ void Assembler::each(int id, Of which, std::int64_t line,
 }
 
 void Assembler::take(const Statement& said, std::int64_t line) {
-  if (said.summary && said.summary->line > 0) line = said.summary->line;
+  if (said.line > 0) line = said.line;
+  const std::int64_t stated = said.summary && said.summary->line > 0 ? said.summary->line : line;
+  if (said.line == 0) line = stated;
   each(said.track, said.of, line, [&](RunDraft& draft) {
     draft.last_line = std::max(draft.last_line, line);
     overwrite(draft.log.planned, said.planned);
     overwrite(draft.reached, said.reached);
     overwrite(draft.log.summary, said.summary);
-    if (said.summary) draft.log.summary->line = line;
+    if (said.summary) draft.log.summary->line = stated;
     overwrite(draft.log.totals, said.totals);
     overwrite(draft.log.memory, said.memory);
     if (said.loss) draft.set_loss(*said.loss, line);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -24,7 +25,7 @@ class Assembler {
 
   /// `line` is where the event comes from, 0 at the end of input.
   void take(const Begin& begin, std::int64_t line);
-  void take(Step step, std::int64_t line);
+  void take(Step&& step, std::int64_t line);
   void take(const Statement& statement, std::int64_t line);
   void take(const Known& known, std::int64_t line);
   void take(Note note, std::int64_t line);
@@ -57,7 +58,7 @@ class Assembler {
   static void set_batch(const Step& step, bool first, RunDraft& run);
   static bool is_copy(const Track& of, const Step& step);
   static void read_clock(Track& of, Step& step);
-  void add(Track& of, Step step);
+  void add(Track& of, Step& step);
   void each(int id, Of of, std::int64_t line, const std::function<void(RunDraft&)>& change);
 
   RunBuilder& out_;
@@ -73,7 +74,11 @@ class Emit {
       : to_(to), line_(line), end_byte_(end_byte), rank_(rank) {}
 
   /// A step whose line is not set is of this line and its rank.
-  void operator()(Step step) const {
+  void operator()(const Step& step) const {
+    Step copy = step;
+    (*this)(std::move(copy));
+  }
+  void operator()(Step&& step) const {
     if (step.line == 0) {
       step.line = line_;
       step.end_byte = end_byte_;
@@ -82,7 +87,7 @@ class Emit {
     to_.take(std::move(step), line_);
   }
   template <class E>
-  void operator()(E&& event) const {
+  requires(!std::is_same_v<std::remove_cvref_t<E>, Step>) void operator()(E&& event) const {
     to_.take(std::forward<E>(event), line_);
   }
 

@@ -75,10 +75,13 @@ struct Step {
   int track = 0;
   std::int64_t step = 0;        ///< the log's own counter
   std::int64_t iterations = 0;  ///< 0: the difference of the counter to the record before
-  double seconds = kUnknown;    ///< of these iterations together
-  double each_s = kUnknown;     ///< of one of them, a mean
-  double time_s = kUnknown;     ///< clock, any origin that stays the same within the run
-  double own_s = kUnknown;      ///< see Begin::without_evaluations
+  /// Of the run's first record, where only this line shows how many it holds.
+  std::optional<std::int64_t> first_iterations{};
+  bool distinct = false;      ///< a record of its own even if the counter stands still
+  double seconds = kUnknown;  ///< of these iterations together
+  double each_s = kUnknown;   ///< of one of them, a mean
+  double time_s = kUnknown;   ///< clock, any origin that stays the same within the run
+  double own_s = kUnknown;    ///< see Begin::without_evaluations
   double rate = kUnknown;
   std::optional<double> loss{};         ///< NaN is a printed NaN
   std::optional<IterationUnit> unit{};  ///< unless as in Begin; likewise the next two
@@ -105,19 +108,21 @@ enum class Of : std::uint8_t {
 };
 inline constexpr int kEveryTrack = -1;  ///< with Of::all
 
-/// What a line states of a run next to its steps. Only what is set changes anything.
+/// What a line states of a run next to its steps. Only what is set changes anything. The line is
+/// the event's unless `line` or the summary's is set.
 struct Statement {
   int track = 0;
   Of of = Of::open;
   std::optional<std::int64_t> planned{};
   std::optional<std::int64_t> reached{};  ///< counter after the last record, by lines that are none
-  std::optional<Stated> summary{};        ///< its line is the event's, unless it is set
+  std::optional<Stated> summary{};
   Totals totals{};
   std::optional<MemoryUse> memory{};
   std::optional<double> loss{};  ///< of the newest record
   std::optional<std::int64_t> nan_step{};
   std::optional<IterationUnit> unit{};
   std::optional<RateUnit> rate_unit{};
+  std::int64_t line = 0;
 };
 
 /// Facts that lines state, in addition to what the format's state knows of a launch.

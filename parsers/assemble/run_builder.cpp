@@ -131,14 +131,8 @@ void RunDraft::add(const Sample& sample) {
   if (sample.rank >= 0) add_rank_seconds(record, sample);
 }
 
-void RunDraft::mend_headless(const Sample& second) {
-  if (store_.empty()) return;
-  Record& first = store_.records().front();
-  const std::int64_t stride = second.step - first.step;
-  if (stride < 1 || first.iterations / 2 <= stride) return;
-  const double as_counted = first.seconds / static_cast<double>(first.iterations);
-  const double as_seen = second.seconds / static_cast<double>(stride);
-  if (2 * as_counted < as_seen) first.iterations = stride;
+void RunDraft::set_first_iterations(std::int64_t iterations) {
+  if (!store_.empty()) store_.records().front().iterations = iterations;
 }
 
 // The first line of a log without its head stands for no more iterations than the next one, where

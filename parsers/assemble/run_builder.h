@@ -60,12 +60,8 @@ class RunDraft {
   /// The records with a counter above `step` become one: first redraw of the first, last redraw of
   /// the last, their iterations together.
   void join_records_after(std::int64_t step);
-  /// Of a log without its head the first line's time is not of as many steps as its counter shows.
-  /// Where `second`, the line after it, shows that, the one record there is counts for as many
-  /// steps as `second` does. gluon-nlp
-  /// (quoted/gluonnlp.a_log_without_its_head_counts_its_first_line_as_one_interval: "Batch: 3900"
-  /// in 90.67 s).
-  void mend_headless(const Sample& second);
+  /// Of the first record, as a later line shows.
+  void set_first_iterations(std::int64_t iterations);
   /// A resumed run, which did none of the steps up to this one: take() leaves them out (bars of
   /// tqdm that leap).
   void begin_at(std::int64_t step) { begins_at_ = step; }
