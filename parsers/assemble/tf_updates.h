@@ -9,16 +9,33 @@
 
 #include <cstdint>
 #include <optional>
-#include <string_view>
 
-#include "parsers/assemble/run_builder.h"
+#include "parsers/assemble/assembler.h"
 #include "parsers/core/line.h"
+#include "parsers/core/thinned_series.h"
 #include "parsers/lines/tf_message.h"
 
 namespace bertbench {
 
+/// What a log of TensorFlow states of a whole run.
+struct TfClosing {
+  std::optional<Stated> summary;
+  Totals totals;  ///< training_s and sequences as stated
+  bool well = false;
+  std::int64_t first_line = 0, line = 0;  ///< of its statements; 0: there is none
+
+  /// A statement stands on this line.
+  TfClosing& on(std::int64_t number) {
+    if (first_line == 0) first_line = number;
+    line = number;
+    return *this;
+  }
+};
+
 class TfUpdates {
  public:
+  /// The track of the steps, whose runs only Begin ends.
+  explicit TfUpdates(int track) : track_(track) {}
   /// "Restoring parameters from .../model.ckpt-60" before the first step.
   void note_restored(std::int64_t updates) { restored_ = updates; }
   /// "Skipping time record for  61  due to ...": the updates done after the line that follows.
@@ -36,25 +53,37 @@ class TfUpdates {
   void note_sentences(std::int64_t sentences, bool steady) {
     (steady ? steady_sentences_ : sentences_) = sentences;
   }
+  /// The loss was no number, by another line than a step's.
+  void note_nan() { not_finite_ = true; }
   /// Whether a line's number is one that an earlier launch of the same file would go on from.
   [[nodiscard]] bool begins_anew(std::int64_t iteration) const { return iteration < printed_; }
   /// Whether a line's number was printed already: an update was skipped, or a rank's copy.
   [[nodiscard]] bool stands_still(std::int64_t iteration) const { return iteration <= printed_; }
-  void read_step(const TfDleLine& read, const Line& line, RunDraft& run);
-  /// What its lines and closing statements state of the run that is taken; begins anew.
-  void end(RunDraft* run);
+  void read_step(const TfDleLine& read, const Line& line, Emit emit);
+  /// The run that the log's statements are of, on this track, is over, which is of the lines up to
+  /// `closing.line`: emits what they and the steps make of it, and begins anew.
+  void end(int track, TfClosing closing, Emit emit);
 
  private:
-  void put(const Sample& sample, RunDraft& run);
-  void put_waiting(RunDraft& run, std::int64_t stride);
-  void fill_steps(RunDraft& run) const;
-  void fill_batch_by_rates(RunDraft& run) const;
-  void fill_work(RunDraft& run) const;
-  [[nodiscard]] std::int64_t done_before(const RunDraft& run) const;
+  void put(Step step, Emit emit);
+  void put_waiting(Emit emit, std::int64_t stride);
+  void read_rate(const Step& step);
+  void fill_steps(TfClosing& closing, Emit emit) const;
+  void fill_batch_by_rates(Emit emit) const;
+  std::optional<std::int64_t> fill_work(int track, TfClosing& closing, Emit emit) const;
+  [[nodiscard]] std::int64_t done_before(const TfClosing& closing) const;
 
+  int track_;
   std::optional<std::int64_t> restored_, left_out_, saved_, planned_;
   std::optional<std::int64_t> micro_batch_, accumulation_;
-  std::optional<Sample> waiting_;  ///< the first line: the second shows how many updates it holds
+  std::optional<Step> waiting_;  ///< the first line: the second shows how many updates it holds
+  std::optional<Step> first_;    ///< as it was put
+  std::int64_t iterations_ = 0;  ///< of all steps
+  std::int64_t line_ = 0;        ///< of the newest step
+  bool scaled_ = false;
+  bool not_finite_ = false;        ///< a loss
+  ThinnedSeries<double> batches_;  ///< sequences of an iteration, by rate and time of each line
+  double time_s_ = kUnknown;       ///< of the newest step
   std::optional<std::int64_t> sentences_, steady_sentences_;
   std::int64_t printed_ = -1;          ///< newest number
   std::int64_t stride_ = 1;            ///< from one line to the next

@@ -2,22 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-
-#include "parsers/assemble/run_builder.h"
+#include <utility>
 
 namespace bertbench {
-
-RunDraft& DllRun::run(const Line& line, RunBuilder& out) {
-  RunDraft& run = out.run(WorkKind::training, line.number);
-  // ConvNets' own images/s leave out what its clock holds between the lines.
-  run.log.iteration_unit = accumulation_ ? IterationUnit::unknown : IterationUnit::optimizer_step;
-  run.log.clock_resolution_s = 1e-6;
-  run.log.clock_is_wall = true;
-  if (micro_batch_ && *micro_batch_ >= 1 && !run.log.facts.micro_batch_size.known()) {
-    run.log.facts.micro_batch_size.set(*micro_batch_, FactSource::log);
-  }
-  return run;
-}
 
 void DllRun::read_convnet(std::int64_t batch, std::int64_t world, std::int64_t optimizer_batch) {
   if (batch < 1 || batch >= 1'000'000 || world < 1 || world >= 1'000'000) return;
@@ -50,14 +37,25 @@ bool DllRun::begins_epoch(const DllStep& step) {
   return true;
 }
 
-void DllRun::begin_run(RunBuilder& out) {
-  out.close(WorkKind::training);
+void DllRun::begin_run(Emit emit) {
+  emit(kDllTraining);
   iteration_ = -1;
   base_ = 0;
   skipped_ = 0;
   stride_ = 1;
   time_s_ = kUnknown;
-  closed_ = reported_ = false;
+  closed_ = reported_ = stated_ = false;
+}
+
+// ConvNets' own images/s leave out what its clock holds between the lines.
+IterationUnit DllRun::unit() const {
+  return accumulation_ ? IterationUnit::unknown : IterationUnit::optimizer_step;
+}
+
+void DllRun::state_micro_batch(Emit emit) {
+  if (stated_ || !micro_batch_ || *micro_batch_ < 1) return;
+  stated_ = true;
+  emit.fact(&Facts::micro_batch_size, *micro_batch_);
 }
 
 DllRun::Count DllRun::count(const DllStep& step) const {
@@ -77,63 +75,60 @@ DllRun::Count DllRun::count(const DllStep& step) const {
   return out;
 }
 
-void DllRun::read_step(const DllStep& step, const Line& line, RunBuilder& out) {
-  if (!(step.iteration >= 0 && step.iteration < 1e15)) return;
-  const bool next_epoch = begins_epoch(step);
+std::int64_t DllRun::read_step(const DllStep& read, Emit emit) {
+  if (!(read.iteration >= 0 && read.iteration < 1e15)) return -1;
+  const bool next_epoch = begins_epoch(read);
   // An update that is taken back counts as skipped: where that count goes on the run does.
-  const bool goes_on = step.skipped && *step.skipped > static_cast<double>(skipped_);
+  const bool goes_on = read.skipped && *read.skipped > static_cast<double>(skipped_);
   const bool back =
-      !goes_on && iteration_ >= 0 && static_cast<std::int64_t>(step.iteration) + base_ < iteration_;
-  if (closed_ || back) begin_run(out);
+      !goes_on && iteration_ >= 0 && static_cast<std::int64_t>(read.iteration) + base_ < iteration_;
+  if (closed_ || back) begin_run(emit);
   const bool first = iteration_ < 0;
-  const Count at = count(step);
+  const Count at = count(read);
   if (!first && at.iteration > iteration_) stride_ = at.iteration - iteration_;
-  Sample sample = sample_on(line);
-  sample.step = at.iteration + at.skipped;
   const std::int64_t before = iteration_ + skipped_;
-  sample.iterations = first ? 1 : std::max<std::int64_t>(1, sample.step - before);
-  sample.time_s = step.time_s;
-  if (!first && step.time_s > time_s_) sample.seconds = step.time_s - time_s_;
-  sample.rate = step.rate;
+  Step step{.step = at.iteration + at.skipped,
+            .time_s = read.time_s,
+            .rate = read.rate,
+            .unit = unit(),
+            .last = read.last};
+  step.iterations = first ? 1 : std::max<std::int64_t>(1, step.step - before);
+  if (!first && read.time_s > time_s_) step.seconds = read.time_s - time_s_;
+  if (!std::isnan(read.rate)) step.rate_unit = RateUnit::sequences_per_second;
   // A skipped update comes from an overflow: its loss may be anything.
   const bool overflow = !first && at.skipped > skipped_;
-  if (step.loss && (!overflow || std::isfinite(*step.loss))) sample.loss = step.loss;
-  RunDraft& draft = run(line, out);
-  if (!std::isnan(step.rate)) draft.log.rate_unit = RateUnit::sequences_per_second;
-  draft.add(sample);
+  if (read.loss && (!overflow || std::isfinite(*read.loss))) step.loss = read.loss;
+  const std::int64_t counter = step.step;
+  emit(std::move(step));
+  state_micro_batch(emit);
   if (next_epoch && !reported_) {
     reported_ = true;
-    draft.log.notices.push_back(
-        make_notice(NoticeCode::iterations_in_no_line, line.number,
-                    "iterations after the last line of an epoch of unknown length"));
+    emit.note_here(NoticeCode::iterations_in_no_line,
+                   "iterations after the last line of an epoch of unknown length");
   }
-  if (at.skipped_in_all > 0) draft.log.totals.skipped_steps = at.skipped_in_all;
-  draft.ended_well = draft.ended_well || step.last;
+  if (first) first_ = second_ = counter;
+  if (second_ == first_) second_ = counter;
+  if (at.skipped_in_all > 0) emit(Statement{.totals = {.skipped_steps = at.skipped_in_all}});
+  const std::int64_t each = second_ - first_;
+  if (each > 1 && first_ % each == 0 && !accumulation_) {
+    emit(Statement{
+        .totals = {.first_optimizer_step = first_ - each, .last_optimizer_step = counter}});
+  }
   iteration_ = at.iteration;
   skipped_ = at.skipped;
-  time_s_ = step.time_s;
+  time_s_ = read.time_s;
+  return counter;
 }
 
-void DllRun::read_closing(const DllClosing& closing, const Line& line, RunBuilder& out) {
-  RunDraft& draft = run(line, out);
-  if (closing.rate) {
-    draft.log.summary = Stated{*closing.rate, RateUnit::sequences_per_second, line.number};
-  }
-  if (closing.training_s) draft.log.totals.training_s = closing.training_s;
-  if (closing.wall_s) draft.log.totals.wall_s = closing.wall_s;
-  draft.end_well(line.number);
+void DllRun::read_closing(const DllClosing& closing, Emit emit) {
+  Statement statement{.of = Of::begun,
+                      .totals = {.training_s = closing.training_s, .wall_s = closing.wall_s},
+                      .unit = unit()};
+  if (closing.rate) statement.summary = Stated{*closing.rate, RateUnit::sequences_per_second};
+  emit(statement);
+  state_micro_batch(emit);
+  emit(End{});
   closed_ = true;
-}
-
-void DllRun::finish(RunBuilder& out) {
-  for (const auto& draft : out.drafts()) {
-    const auto& records = draft->records();
-    if (records.size() < 2 || draft->log.iteration_unit != IterationUnit::optimizer_step) continue;
-    const std::int64_t stride = records[1].step - records[0].step;
-    if (stride <= 1 || records[0].iterations != 1 || records[0].step % stride != 0) continue;
-    draft->log.totals.first_optimizer_step = records[0].step - stride;
-    draft->log.totals.last_optimizer_step = records.back().step;
-  }
 }
 
 }  // namespace bertbench

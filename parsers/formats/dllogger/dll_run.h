@@ -1,17 +1,19 @@
-// DllRun: the runs of what both writings of NVIDIA's DLLogger (text and JSON) hold.
+// DllRun: the training runs of what both writings of NVIDIA's DLLogger (text and JSON) hold.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 
+#include "parsers/assemble/assembler.h"
 #include "parsers/core/facts.h"
 #include "parsers/core/line.h"
 #include "parsers/core/record.h"
 
 namespace bertbench {
 
-class RunBuilder;
-class RunDraft;
+/// Its counter decides where a run begins.
+inline constexpr Begin kDllTraining{.clock = {.resolution_s = 1e-6, .wall = true},
+                                    .restart = Restart::never};
 
 /// One line of a training iteration.
 struct DllStep {
@@ -34,10 +36,10 @@ class DllRun {
  public:
   /// The iteration's number stands still while the loss scaler skips updates, yet those steps take
   /// their full time: the counter of a record is the applied and the skipped updates together.
-  void read_step(const DllStep& step, const Line& line, RunBuilder& out);
-  void read_closing(const DllClosing& closing, const Line& line, RunBuilder& out);
-  /// Where the lines stand for several iterations each, so does the first of a run.
-  static void finish(RunBuilder& out);
+  /// Where the lines stand for several iterations each, so does the first of a run. Returns that
+  /// counter, below 0 where the line's number is damaged.
+  std::int64_t read_step(const DllStep& step, Emit emit);
+  void read_closing(const DllClosing& closing, Emit emit);
   void note_micro_batch(std::int64_t sequences) { micro_batch_ = sequences; }
   /// ConvNets' arguments: the batch of one GPU, and that of an update of the weights, of which an
   /// iteration may be a part (-1: is all).
@@ -51,19 +53,21 @@ class DllRun {
     std::int64_t iteration = 0, skipped = 0;
     std::int64_t skipped_in_all = 0;  ///< as this line states, for the whole run
   };
-  RunDraft& run(const Line& line, RunBuilder& out);
   bool begins_epoch(const DllStep& step);
-  void begin_run(RunBuilder& out);
+  void begin_run(Emit emit);
+  void state_micro_batch(Emit emit);
+  [[nodiscard]] IterationUnit unit() const;
   [[nodiscard]] Count count(const DllStep& step) const;
 
   std::optional<std::int64_t> micro_batch_;
   std::optional<std::int64_t> world_, accumulation_;  ///< ConvNets'
   std::int64_t iteration_ = -1, skipped_ = 0;         ///< of the record before
+  std::int64_t first_ = 0, second_ = 0;               ///< counters of the run's first records
   std::int64_t base_ = 0;                             ///< iterations of the epochs before
   std::optional<double> epoch_;
   std::int64_t stride_ = 1;  ///< iterations from one line to the next
   double time_s_ = kUnknown;
-  bool closed_ = false, reported_ = false;
+  bool closed_ = false, reported_ = false, stated_ = false;
 };
 
 }  // namespace bertbench
