@@ -136,7 +136,8 @@ void RunDraft::set_first_iterations(std::int64_t iterations) {
 }
 
 // The first line of a log without its head stands for no more iterations than the next one, where
-// its rate is of the newest ones.
+// its rate is of the newest ones (quoted/fairseq.takes_no_rate_from_lines_that_count_one_update,
+// quoted/gluonnlp.reads_squad_without_epochs).
 void RunDraft::weigh_headless() {
   constexpr std::int64_t kFirstIntervalFactor = 4;  // times: a log may begin with a longer interval
   if (log.records.size() < 2) return;

@@ -372,7 +372,8 @@ bool all_epochs_done(Words clause) {
          is_in(kEnding, clause[2]) && clause[3] == "in" && has_digit(clause[4]);
 }
 
-// "Reached max steps (200000). Stopping training.", "Reached the maximum number of epochs".
+// "Reached max steps (200000). Stopping training.", "Reached the maximum number of epochs"
+// (quoted/closing_words.a_plan_that_is_reached_ends_a_training).
 bool reaches_its_plan(const Sentence& line) {
   constexpr std::string_view kLimits[] = {"max", "maximum"};
   constexpr std::string_view kCounted[] = {"steps",     "iterations", "iters",
@@ -390,11 +391,13 @@ std::optional<Kind> read_phrase(const Sentence& line) {
   }
   if (stops_early(line) || reaches_its_plan(line)) return Kind::stated;
   if (line.words.size() == 2 && line.has("starting") && line.has("testing")) return Kind::implied;
+  // quoted/closing_words.what_comes_of_a_training_implies_its_end.2
   constexpr std::string_view kModelTrained[] = {"model", "trained", "successfully"};
   if (std::ranges::all_of(line.words, [&](auto word) { return is_in(kModelTrained, word); })) {
     return Kind::implied;
   }
-  // "Done. Checkpoint saved to out.pt" of a script: a clause by itself at the front, and then what
+  // "Done. Checkpoint saved to out.pt" of a script
+  // (quoted/generic.done_and_a_saved_checkpoint): a clause by itself at the front, and then what
   // came of it.
   constexpr std::string_view kOutcomes[] = {"saved",   "model", "checkpoint", "weights",
                                             "results", "total", "time"};

@@ -59,7 +59,8 @@ std::string OutcomeRules::whole_text(const Sign& sign) const {
 }
 
 // srun cancels a step when one of its tasks has failed, and prints "Exited with exit code" of the
-// task first. The lines of the other tasks may stand in between.
+// task first (quoted/outcome_table.tells_how_runs_end.84). The lines of the other tasks may stand
+// in between.
 const OutcomeRules::Sign& OutcomeRules::cause_of(const Sign& best) const {
   constexpr std::int64_t kReach = 200;  // lines
   if (!best.cancelled_at || best.status != Status::killed) return best;

@@ -99,9 +99,6 @@ void BarLeaps::see(bool fresh, const TqdmBar& bar, RunDraft* draft, std::int64_t
   const auto before = static_cast<double>(first.done);
   const auto steps = static_cast<double>(bar.done - first.done);
   const double seconds = bar.elapsed_s - first.elapsed_s;
-  // Not a log whose lines in between were left out: the leap is 20 times the steps after it, and
-  // lies within the first 5 seconds.
-  const bool wide = before >= 20 * steps && first.elapsed_s <= 5;
   // In the first second the elapsed time shows nothing, but the printed rate is finer. Five times
   // the pace after it is a leap.
   const double sure_rate = before / std::max(first.elapsed_s, 1.0);
@@ -110,9 +107,9 @@ void BarLeaps::see(bool fresh, const TqdmBar& bar, RunDraft* draft, std::int64_t
   const bool fast = seconds >= 1 && (sure_rate > after || printed_rate > after);
   // Where many batches were skipped one by one, the run goes on somewhere before this redraw (1440
   // batches/s and then 1.2 of quoted/tqdm.leaves_out_the_batches_that_a_resumed_run_skips).
-  if (wide || fast) add({draft, first.goes_on ? bar.done : first.done, line, false});
+  if (fast) add({draft, first.goes_on ? bar.done : first.done, line, false});
   first.goes_on = first.goes_on || (2 * steps >= before && bar.rate > 0.8 * first.rate);
-  if (wide || seconds >= 1) first = {};
+  if (seconds >= 1) first = {};
 }
 
 void BarLeaps::conclude() {
@@ -337,8 +334,8 @@ bool StepLines::see(const Line& line, RunDraft* run) {
   run->log.iteration_unit = IterationUnit::micro_step;
   const std::int64_t counter = run->last()->step;
   if (step == last_step_) return true;  // another rank's copy
-  // The counter of another bar shows nothing of this one's records: a redraw that lost its head
-  // took 17 of 29 records out of a run.
+  // The counter of another bar shows nothing of this one's records: in a damaged log
+  // (mutation_test) a redraw that lost its head took 17 of 29 records out of a run.
   if (joined_ == nullptr || joined_ == run) run->join_records_after(joined_up_to_);
   joined_ = run;
   if (last_step_ > 0) last_interval_ = step - last_step_;

@@ -87,7 +87,9 @@ bool UnnamedBars::update(const RunDraft& draft, const TqdmBar& bar, double elaps
 }
 
 void UnnamedBars::note_epoch_result(bool loss, std::int64_t epochs, std::int64_t line) {
-  constexpr std::int64_t kOtherLines = 8;  // lines: a blank one, a rule, scores, "saved"
+  // Lines: a blank one, a rule, scores, "saved"; the loop of corpus
+  // pytorch-plain/kaggle_deberta_elapsed_remain.log prints its steps, more than these.
+  constexpr std::int64_t kOtherLines = 8;
   if (epochs > 0) epochs_ = epochs;
   const auto since = std::span(bars_).subspan(before_result_);
   const std::int64_t others = line - result_line_ - lines_of_bars_ - 1;
