@@ -297,9 +297,10 @@ TEST_F(SlurmLauncher, AutoTrialsSkipWhatAJobHasNotBegun) {
                                    "trials_interval=0.5", "env.FAKE_NOTE=" + temp_.path("note")},
                                   "1n1g"));
   ASSERT_TRUE(outcome);
-  std::string outcomes;  // one run had a trial that did not complete, for a reason not known
+  std::string outcomes;  // two runs had a sixth trial that was killed, for a reason not known
   for (const Trial& trial : outcome->result.cells.at(0).trials) {
-    outcomes += fmt::format("{} {}: {}\n", trial.trial, name(trial.outcome.status), trial.log);
+    outcomes += fmt::format("{} {} ({}): {}\n", trial.trial, name(trial.outcome.status),
+                            detail_text(trial.outcome), trial.log);
   }
   EXPECT_EQ(outcome->exit_status, 0) << outcomes << cluster_->log("slurmctld.log");
   const auto trials = outcome->result.cells.at(0).trials.size();
