@@ -17,6 +17,7 @@ using testing::Contains;
 using testing::Each;
 using testing::Field;
 using testing::HasSubstr;
+using testing::Not;
 
 const std::vector<double> kFive{100, 100.4, 99.6, 100.2, 99.8};
 
@@ -73,6 +74,13 @@ TEST(Trust, AMarkOfTelemetryIsADoubt) {
   EXPECT_THAT(result_checks(set), Each(Field(&ResultCheck::good, true)));
   (*set.cells[0].trials[1].telemetry)["marks"] = {{{"kind", "shared"}, {"text", "x"}}};
   EXPECT_THAT(result_checks(set), doubt("1 of 5 trials shared the machine or were throttled"));
+}
+
+TEST(Trust, AProbeOfTheMachineAloneShowsNoNeighbour) {
+  ResultSet set = one_cell();
+  for (Trial& trial : set.cells[0].trials) *trial.telemetry = {{"probe", {{"before", 1}}}};
+  EXPECT_THAT(result_checks(set),
+              Not(Contains(Field(&ResultCheck::text, HasSubstr("shared its machine")))));
 }
 
 TEST(Trust, WithoutAnyNumberThereIsOneCheckAndItIsGrave) {
