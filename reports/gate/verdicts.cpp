@@ -22,13 +22,15 @@
 namespace bertbench {
 namespace {
 
-constexpr std::size_t kStoredRuns = 5;            // newest runs that make the baseline
-constexpr std::size_t kCellsForTypicalNoise = 4;  // fewer have no typical noise
+constexpr std::size_t kStoredRuns = 5;  // newest runs that make the baseline
+// Cells with stored runs: the median of fewer is little more than one cell's own noise.
+constexpr std::size_t kCellsForTypicalNoise = 4;
 
 struct Baseline {
   std::vector<double> pooled;   // trials of all runs
   std::vector<double> medians;  // one a run, oldest first
   double reference = 0;         // median of the medians
+  double noise = 0;             // gate_noise() of these
   double tolerance = 0;
   std::string tolerance_text;
 };
@@ -43,13 +45,12 @@ struct Tested {
 
 /// `typical`: the noise of the grid's median cell; 0: unknown. Five runs that happen to agree make
 /// a cell look quieter than it is.
-void set_tolerance(Baseline& base, double floor, double typical) {
-  const double own = gate_noise(base.pooled, base.medians, base.reference);
-  const double noise = std::max(own, typical);
+void set_tolerance(Baseline& base, double floor, double typical = 0) {
+  const double noise = std::max(base.noise, typical);
   const std::string rule =
       base.medians.size() >= kRunsForNoise
           ? fmt::format("3 sd of the medians of {} runs{}", base.medians.size(),
-                        own < typical ? ", of the grid's median cell" : "")
+                        base.noise < typical ? ", of the grid's median cell" : "")
           : fmt::format("3 x 1.4826 MAD of the baseline's {} trials, as it holds fewer than 3 runs",
                         base.pooled.size());
   base.tolerance = std::max(floor, noise);
@@ -267,7 +268,8 @@ class Gate {
     ++report_.compared;
     test.base.reference = median(test.base.medians);
     out.reference = test.base.reference;
-    set_tolerance(test.base, options_.floor, 0);
+    test.base.noise = gate_noise(test.base.pooled, test.base.medians, test.base.reference);
+    set_tolerance(test.base, options_.floor);
     out.tolerance = test.base.tolerance;
     if (out.n_new == 0) {
       out.verdict = Verdict::regression;
@@ -342,7 +344,7 @@ class Gate {
   }
 
   void test_all() {
-    set_tolerances();
+    raise_tolerances();
     std::vector<double> slower;
     std::vector<double> faster;
     for (const Tested& test : tests_) {
@@ -372,12 +374,11 @@ class Gate {
     }
   }
 
-  /// Those of cells whose runs agree by chance are raised to that of the median cell.
-  void set_tolerances() {
+  /// No cell counts as quieter than the grid's median cell.
+  void raise_tolerances() {
     std::vector<double> noises;
     for (const Tested& test : tests_) {
-      if (test.base.medians.size() < kRunsForNoise) continue;
-      noises.push_back(gate_noise(test.base.pooled, test.base.medians, test.base.reference));
+      if (test.base.medians.size() >= kRunsForNoise) noises.push_back(test.base.noise);
     }
     if (noises.size() < kCellsForTypicalNoise) return;
     const double typical = median(noises);

@@ -282,10 +282,9 @@ void look_at(const Trial& trial, Seen& seen) {
     const Steadiness state = trial.steady_state->state;
     seen.unsteady += state == Steadiness::no_steady_state || state == Steadiness::slow_down;
   }
+  if (!trial.telemetry.is_object()) return;
   // A probe of the machine's speed alone shows no neighbour.
-  const bool probed_only = trial.telemetry.is_object() && trial.telemetry->size() == 1 &&
-                           trial.telemetry->contains("probe");
-  if (!trial.telemetry.is_object() || probed_only) return;
+  if (trial.telemetry->size() == 1 && trial.telemetry->contains("probe")) return;
   ++seen.watched;
   const auto marks = trial.telemetry->find("marks");
   seen.marked += marks != trial.telemetry->end() && marks->is_array() && !marks->empty();
