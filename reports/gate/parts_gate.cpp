@@ -66,17 +66,19 @@ std::optional<PartVerdict> begin_verdict(std::string_view name, PartOfStep now,
 
 }  // namespace
 
-void PartTests::add(std::size_t cell, const Cell& now, std::span<const Cell* const> base,
-                    double floor) {
+void PartTests::add(std::size_t cell, const Cell& now, std::span<const Cell* const> history,
+                    std::size_t newest, double floor) {
   for (const std::string_view name : kStepPartNames) {
     const std::vector<double> mine = seconds_of(now, name);
-    std::vector<double> pooled, medians, steps;
-    for (const Cell* run : base) {
-      const std::vector<double> theirs = seconds_of(*run, name);
+    std::vector<double> pooled, medians, steps, all_medians;
+    for (std::size_t i = 0; i < history.size(); ++i) {
+      const std::vector<double> theirs = seconds_of(*history[i], name);
       if (theirs.empty()) continue;
+      all_medians.push_back(median(theirs));
+      if (i + newest < history.size()) continue;
       pooled.insert(pooled.end(), theirs.begin(), theirs.end());
-      medians.push_back(median(theirs));
-      steps.push_back(step_seconds(*run));
+      medians.push_back(all_medians.back());
+      steps.push_back(step_seconds(*history[i]));
     }
     if (mine.empty() || pooled.empty()) continue;
     auto verdict =
@@ -85,7 +87,7 @@ void PartTests::add(std::size_t cell, const Cell& now, std::span<const Cell* con
     Test test{.cell = cell, .verdict = std::move(*verdict)};
     PartVerdict& out = test.verdict;
     out.change = out.now / out.reference - 1;
-    out.tolerance = std::max(floor, gate_noise(pooled, medians, out.reference));
+    out.tolerance = std::max(floor, gate_noise(pooled, all_medians).share);
     out.n_new = static_cast<int>(mine.size());
     out.n_base = static_cast<int>(pooled.size());
     const MannWhitney ranks = mann_whitney(pooled, mine);

@@ -54,8 +54,10 @@ using PairedTrials = std::vector<std::pair<const Trial*, const Trial*>>;
 /// All parts that are compared, for Holm's correction over them.
 class PartTests {
  public:
-  /// Against the same cell in each run of a baseline, oldest first. `floor` as kPartFloor.
-  void add(std::size_t cell, const Cell& now, std::span<const Cell* const> base, double floor);
+  /// Against the same cell in each run of a history, oldest first, the last `newest` of which are
+  /// the baseline. `floor` as kPartFloor.
+  void add(std::size_t cell, const Cell& now, std::span<const Cell* const> history,
+           std::size_t newest, double floor);
   /// Against the other half of each pair.
   void add(std::size_t cell, const PairedTrials& pairs, double floor);
 

@@ -22,15 +22,15 @@
 namespace bertbench {
 namespace {
 
-constexpr std::size_t kStoredRuns = 5;  // newest runs that make the baseline
 // Cells with stored runs: the median of fewer is little more than one cell's own noise.
 constexpr std::size_t kCellsForTypicalNoise = 4;
 
 struct Baseline {
-  std::vector<double> pooled;   // trials of all runs
-  std::vector<double> medians;  // one a run, oldest first
+  std::vector<double> pooled;   // trials of the baseline's runs
+  std::vector<double> medians;  // one a run of the baseline
+  std::vector<double> history;  // one a run, those before the baseline as well, oldest first
   double reference = 0;         // median of the medians
-  double noise = 0;             // gate_noise() of these
+  GateNoise noise;
   double tolerance = 0;
   std::string tolerance_text;
 };
@@ -46,13 +46,17 @@ struct Tested {
 /// `typical`: the noise of the grid's median cell; 0: unknown. Five runs that happen to agree make
 /// a cell look quieter than it is.
 void set_tolerance(Baseline& base, double floor, double typical = 0) {
-  const double noise = std::max(base.noise, typical);
-  const std::string rule =
-      base.medians.size() >= kRunsForNoise
-          ? fmt::format("3 sd of the medians of {} runs{}", base.medians.size(),
-                        base.noise < typical ? ", of the grid's median cell" : "")
-          : fmt::format("3 x 1.4826 MAD of the baseline's {} trials, as it holds fewer than 3 runs",
-                        base.pooled.size());
+  const double noise = std::max(base.noise.share, typical);
+  std::string rule;
+  if (base.history.size() < kRunsForNoise) {
+    rule = fmt::format("3 x 1.4826 MAD of the baseline's {} trials, as it holds fewer than 3 runs",
+                       base.pooled.size());
+  } else if (base.noise.steps > 0) {
+    rule = fmt::format("3 sd of {} runs from the five before each", base.noise.steps);
+  } else {
+    rule = fmt::format("3 sd of the medians of {} runs", base.history.size());
+  }
+  if (base.noise.share < typical) rule += ", of the grid's median cell";
   base.tolerance = std::max(floor, noise);
   if (noise <= floor) {
     base.tolerance_text = fmt::format("tolerance {} (the floor; the noise is {}: {})",
@@ -174,12 +178,13 @@ class Gate {
   // The newest runs on the machine of the newest one.
   void choose_runs(std::span<const ResultSet> runs) {
     int other_machine = 0;
-    for (std::size_t i = runs.size(); i > 0 && runs_.size() < kStoredRuns; --i) {
+    std::vector<const ResultSet*> history;
+    for (std::size_t i = runs.size(); i > 0 && history.size() < kRunsOfHistory; --i) {
       const auto differences =
           context_differences(*runs[i - 1].environment, *runs.back().environment);
       const bool same = std::ranges::none_of(differences, &ContextDifference::blocking);
       if (same) {
-        runs_.insert(runs_.begin(), &runs[i - 1]);
+        history.insert(history.begin(), &runs[i - 1]);
       } else {
         ++other_machine;
       }
@@ -189,36 +194,58 @@ class Gate {
           make_notice(NoticeCode::stored_runs_left_out, 0,
                       counted(static_cast<long long>(other_machine), "stored run")));
     }
-    for (const ResultSet* run : runs_) indexes_.emplace_back(*run);
+    for (const ResultSet* run : history) indexes_.emplace_back(*run);
+    const auto older = history.size() - std::min(history.size(), kRunsOfBaseline);
+    runs_.assign(history.begin() + static_cast<std::ptrdiff_t>(older), history.end());
   }
 
-  // The same cell in each run that has it, oldest first.
-  std::vector<const Cell*> baseline_cells(const Cell& cell) const {
-    std::vector<const Cell*> found;
-    for (const CellIndex& index : indexes_) {
-      if (const Cell* other = index.find(cell)) found.push_back(other);
+  // The same cell in each run of the history that has it, oldest first. The last `newest` of them
+  // are of the baseline; without one there is no history either.
+  struct CellHistory {
+    std::vector<const Cell*> all;
+    std::size_t newest = 0;
+
+    [[nodiscard]] std::span<const Cell* const> baseline() const {
+      return std::span(all).last(newest);
     }
+  };
+
+  CellHistory history_of(const Cell& cell) const {
+    CellHistory found;
+    for (std::size_t i = 0; i < indexes_.size(); ++i) {
+      const Cell* other = indexes_[i].find(cell);
+      if (other == nullptr) continue;
+      found.all.push_back(other);
+      if (i + runs_.size() >= indexes_.size()) ++found.newest;
+    }
+    if (found.newest == 0) found.all.clear();
     return found;
   }
 
-  // Fills test.base from the baseline's cells, the newest first. What makes the newest one's
-  // numbers incomparable; runs before it that were measured in another way than the newest are left
-  // out.
-  std::vector<Notice> pool_baseline(const Cell& cell, const std::vector<const Cell*>& others,
+  // Fills test.base from the history's cells, the newest first. What makes the newest one's numbers
+  // incomparable; runs before it that were measured in another way than the newest are left out.
+  std::vector<Notice> pool_baseline(const Cell& cell, const CellHistory& others,
                                     Tested& test) const {
     std::vector<Notice> context;
-    for (auto other = others.rbegin(); other != others.rend(); ++other) {
-      const CellSample sample = sample_of(**other);
+    for (std::size_t i = others.all.size(); i > 0; --i) {
+      const Cell& other = *others.all[i - 1];
+      const bool of_baseline = others.all.size() - i < others.newest;
+      if (!of_baseline && test.base.pooled.empty()) break;  // older runs are no baseline
+      const CellSample sample = sample_of(other);
       if (sample.values.empty()) continue;
       if (!test.now.values.empty()) {
         const std::vector<Notice> differs =
-            compare_samples(cell, test.now, **other, sample, options_);
+            compare_samples(cell, test.now, other, sample, options_);
         if (!differs.empty() && test.base.pooled.empty()) context = differs;
         if (!differs.empty() && !test.base.pooled.empty()) continue;
       }
+      const double middle = median(sample.values);
+      test.base.history.push_back(middle);
+      if (!of_baseline) continue;
       test.base.pooled.insert(test.base.pooled.end(), sample.values.begin(), sample.values.end());
-      test.base.medians.insert(test.base.medians.begin(), median(sample.values));
+      test.base.medians.push_back(middle);
     }
+    std::ranges::reverse(test.base.history);
     return context;
   }
 
@@ -226,14 +253,15 @@ class Gate {
     CellVerdict& out = report_.cells.emplace_back();
     out.key = cell.key;
     out.kind = cell.kind;
-    const auto others = baseline_cells(cell);
+    const CellHistory history = history_of(cell);
+    const auto others = history.baseline();
     seen_.insert(others.begin(), others.end());
-    look_at_speed(cell, others, out);
+    look_at_speed(cell, history, out);
     const bool comparable = out.verdict != Verdict::not_comparable;
     if (comparable) {
       out.outcomes = count_outcomes(cell, others);
       out.memory = judge_memory(cell, others, options_.memory_floor);
-      parts_.add(report_.cells.size() - 1, cell, others, options_.part_floor);
+      parts_.add(report_.cells.size() - 1, cell, history.all, history.newest, options_.part_floor);
     }
     // Of the newest run alone: what a change of the training was accepted for stays in the past.
     out.loss = judge_loss(cell, others.empty() ? nullptr : others.back(),
@@ -242,7 +270,8 @@ class Gate {
                                                       : SameWork::yes);
   }
 
-  void look_at_speed(const Cell& cell, const std::vector<const Cell*>& others, CellVerdict& out) {
+  void look_at_speed(const Cell& cell, const CellHistory& history, CellVerdict& out) {
+    const auto others = history.baseline();
     Tested test;
     test.verdict = report_.cells.size() - 1;
     test.now = sample_of(cell);
@@ -255,7 +284,7 @@ class Gate {
     }
     if (test.now.values.empty()) out.unit = sample_of(*others.back()).unit;
     note_context(cell, *others.back());
-    const std::vector<Notice> context = pool_baseline(cell, others, test);
+    const std::vector<Notice> context = pool_baseline(cell, history, test);
     out.n_base = static_cast<int>(test.base.pooled.size());
     if (test.base.pooled.empty()) {
       out.verdict = out.n_new > 0 ? Verdict::new_cell : Verdict::pass;
@@ -268,7 +297,7 @@ class Gate {
     ++report_.compared;
     test.base.reference = median(test.base.medians);
     out.reference = test.base.reference;
-    test.base.noise = gate_noise(test.base.pooled, test.base.medians, test.base.reference);
+    test.base.noise = gate_noise(test.base.pooled, test.base.history);
     set_tolerance(test.base, options_.floor);
     out.tolerance = test.base.tolerance;
     if (out.n_new == 0) {
@@ -378,12 +407,12 @@ class Gate {
   void raise_tolerances() {
     std::vector<double> noises;
     for (const Tested& test : tests_) {
-      if (test.base.medians.size() >= kRunsForNoise) noises.push_back(test.base.noise);
+      if (test.base.history.size() >= kRunsForNoise) noises.push_back(test.base.noise.share);
     }
     if (noises.size() < kCellsForTypicalNoise) return;
     const double typical = median(noises);
     for (Tested& test : tests_) {
-      if (test.base.medians.size() < kRunsForNoise) continue;
+      if (test.base.history.size() < kRunsForNoise) continue;
       set_tolerance(test.base, options_.floor, typical);
       report_.cells[test.verdict].tolerance = test.base.tolerance;
     }
@@ -422,8 +451,8 @@ class Gate {
 
   const ResultSet& result_;
   const GateOptions& options_;
-  std::vector<const ResultSet*> runs_;  // oldest first
-  std::deque<CellIndex> indexes_;       // of runs_
+  std::vector<const ResultSet*> runs_;  // of the baseline, oldest first
+  std::deque<CellIndex> indexes_;       // of the history: those of runs_ are its last
   std::set<const Cell*> seen_;          // cells of runs_ that the result has too
   std::set<std::string> noted_;         // context keys that one side alone knows
   std::vector<Notice> blocked_;         // why no cell is comparable, if so

@@ -30,8 +30,36 @@ Draw draw_one(const GateModel& gate, Normals& normal) {
   }
   run(gate.trials, out.now);
   out.reference = median(medians);
-  out.tolerance = std::max(gate.floor, gate_noise(out.pooled, medians, out.reference));
+  out.tolerance = std::max(gate.floor, gate_noise(out.pooled, medians).share);
   return out;
+}
+
+/// Fewer steps give their root mean square no better than five medians give their sd.
+constexpr std::size_t kStepsForNoise = 5;
+/// A step further out, in sd, is a change of the program: of normal steps 1 in 16,000 is.
+constexpr double kSigmasOfAChange = 4;
+
+/// How far each run was from the median of the runs before it, as a fraction of that; without
+/// changes of the program.
+std::vector<double> steps_of_noise(std::span<const double> history) {
+  std::vector<double> steps, sizes;
+  for (std::size_t i = kRunsForNoise; i < history.size(); ++i) {
+    const std::size_t before = std::min(i, kRunsOfBaseline);
+    steps.push_back(history[i] / median(history.subspan(i - before, before)) - 1);
+    sizes.push_back(std::abs(steps.back()));
+  }
+  if (steps.empty()) return steps;
+  const double sd = kMadToSigma * median(sizes);
+  if (sd > 0) {
+    std::erase_if(steps, [&](double step) { return std::abs(step) > kSigmasOfAChange * sd; });
+  }
+  return steps;
+}
+
+double root_mean_square(std::span<const double> values) {
+  double sum = 0;
+  for (const double value : values) sum += value * value;
+  return std::sqrt(sum / static_cast<double>(values.size()));
 }
 
 /// Largest u with P(U <= u) <= level; none when not even 0 is.
@@ -123,11 +151,16 @@ std::optional<std::size_t> trials_for_loss(GateModel gate, double loss, double p
   return std::nullopt;
 }
 
-double gate_noise(std::span<const double> pooled, std::span<const double> medians,
-                  double reference) {
+GateNoise gate_noise(std::span<const double> pooled, std::span<const double> history) {
   constexpr double kSigmas = 3;
-  if (medians.size() >= kRunsForNoise) return kSigmas * standard_deviation(medians) / reference;
-  return kSigmas * kMadToSigma * median_absolute_deviation(pooled) / median(pooled);
+  const std::vector<double> steps = steps_of_noise(history);
+  if (steps.size() >= kStepsForNoise) {
+    return {kSigmas * root_mean_square(steps), steps.size()};
+  }
+  if (history.size() >= kRunsForNoise) {
+    return {kSigmas * standard_deviation(history) / median(history)};
+  }
+  return {kSigmas * kMadToSigma * median_absolute_deviation(pooled) / median(pooled)};
 }
 
 }  // namespace bertbench

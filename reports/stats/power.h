@@ -16,19 +16,34 @@ namespace bertbench {
 
 // The noise of a baseline, from which the gate's tolerance and its forecast power follow.
 
+/// Newest stored runs that make a baseline: what is judged is held against the median of their
+/// medians.
+inline constexpr std::size_t kRunsOfBaseline = 5;
+/// Newest stored runs that give the noise of a cell, those of the baseline among them.
+inline constexpr std::size_t kRunsOfHistory = 20;
 /// Runs that a baseline needs before the spread of their medians is its noise.
 inline constexpr std::size_t kRunsForNoise = 3;
 
-/// Three standard deviations, as a fraction of the rate: from kRunsForNoise runs on those of the
-/// runs' medians over `reference`, their median; of fewer runs 3 x 1.4826 MAD of all trials over
-/// the trials' median. `pooled`: trials of all runs, `medians`: one a run; neither is empty.
-[[nodiscard]] double gate_noise(std::span<const double> pooled, std::span<const double> medians,
-                                double reference);
+struct GateNoise {
+  double share = 0;       ///< three standard deviations, as a fraction of the rate
+  std::size_t steps = 0;  ///< steps of the history that it is of; 0: of the baseline's spread
+};
+
+/// `history`: the median of each run, oldest first; the last kRunsOfBaseline are those of the
+/// baseline. `pooled`: the baseline's trials. Neither is empty.
+///
+/// A step is how far a run was from the median of the up to five runs before it (at least 3), which
+/// is what the gate looks at when the next run comes. From 5 steps on the noise is 3 x their root
+/// mean square, so that it holds how runs differ over days as well; steps larger than 4 x 1.4826 x
+/// their median size are changes of the program and left out. Of a shorter history it is 3 sd of
+/// the medians over their median, of fewer than kRunsForNoise runs 3 x 1.4826 MAD of the trials
+/// over their median.
+[[nodiscard]] GateNoise gate_noise(std::span<const double> pooled, std::span<const double> history);
 
 struct GateModel {
   std::size_t trials = 5;             ///< of the cell in the new run
   std::size_t base_trials = 5;        ///< in each baseline run
-  std::size_t base_runs = 1;          ///< 1: a file; the gate pools at most 5 stored runs
+  std::size_t base_runs = 1;          ///< 1: a file; at most kRunsOfBaseline of a store
   std::size_t cells = 1;              ///< compared at once, for Holm
   double noise = 0;                   ///< sd of trials within a run, as a fraction of the rate
   double run_noise = 0;               ///< sd of the means of runs, as a fraction

@@ -19,6 +19,7 @@
 #include "reports/output/html/sections.h"
 #include "reports/output/value_text.h"
 #include "reports/stats/change_points.h"
+#include "reports/stats/power.h"
 #include "reports/stats/summary.h"
 
 namespace bertbench {
@@ -236,8 +237,7 @@ Result<ResultSet> Store::load(std::int64_t id) const {
 }
 
 Result<std::vector<ResultSet>> Store::baseline(const ResultSet& results,
-                                               const std::vector<std::string>& allowed,
-                                               std::size_t most) const {
+                                               const std::vector<std::string>& allowed) const {
   std::set<std::int64_t, std::greater<>> with_cell;  // newest first
   for (const Cell& cell : results.cells) {
     Statement query(state_->db, "SELECT run FROM cell WHERE key=?");
@@ -259,7 +259,7 @@ Result<std::vector<ResultSet>> Store::baseline(const ResultSet& results,
     if (std::ranges::all_of(context_differences(*results.environment, *run->environment),
                             may_differ)) {
       same.push_back(std::move(*run));
-      if (same.size() == most) break;
+      if (same.size() == kRunsOfHistory) break;
     } else if (newest.empty()) {
       newest.push_back(std::move(*run));
     }

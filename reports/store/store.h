@@ -57,12 +57,12 @@ class Store {
   [[nodiscard]] Result<std::vector<StoredRun>> list() const;
   /// The result as it was stored, to the byte of its JSON.
   [[nodiscard]] Result<ResultSet> load(std::int64_t id) const;
-  /// The newest `most` runs of the machine of `results` (by the context that a comparison needs)
-  /// that hold one of its cells, oldest first. Context keys in `allowed` may differ. Where no run
-  /// is of this machine, those of the newest machine, so that the gate can name what differs.
-  [[nodiscard]] Result<std::vector<ResultSet>> baseline(const ResultSet& results,
-                                                        const std::vector<std::string>& allowed,
-                                                        std::size_t most = 5) const;
+  /// The newest kRunsOfHistory runs of the machine of `results` (by the context that a comparison
+  /// needs) that hold one of its cells, oldest first. Context keys in `allowed` may differ. Where
+  /// no run is of this machine, those of the newest machine, so that the gate can name what
+  /// differs.
+  [[nodiscard]] Result<std::vector<ResultSet>> baseline(
+      const ResultSet& results, const std::vector<std::string>& allowed) const;
 
  private:
   struct State;

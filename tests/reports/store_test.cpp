@@ -12,6 +12,7 @@
 #include "reports/gate/verdicts.h"
 #include "reports/model/result_io.h"
 #include "reports/output/value_text.h"
+#include "reports/stats/power.h"
 #include "tests/reports/samples.h"
 #include "tests/scratch_folder.h"
 
@@ -85,7 +86,7 @@ TEST_F(StoreTest, WritersAtTheSameTimeLoseNothing) {
   EXPECT_THAT(store().list().value(), SizeIs(kWriters * kEach));
 }
 
-TEST_F(StoreTest, TheBaselineIsTheLastFiveRunsOfTheMachineOldestFirst) {
+TEST_F(StoreTest, TheBaselineIsTheNewestRunsOfTheMachineOldestFirst) {
   Store db = store();
   for (int i = 0; i < 7; ++i) {
     ASSERT_TRUE(db.add(results(100 + i)));
@@ -96,8 +97,8 @@ TEST_F(StoreTest, TheBaselineIsTheLastFiveRunsOfTheMachineOldestFirst) {
   summarize(other_cell);
   ASSERT_TRUE(db.add(other_cell));
   const auto runs = db.baseline(results(100), {}).value();
-  ASSERT_THAT(runs, SizeIs(5));
-  EXPECT_EQ(runs.front().cells[0].trials[0].sequences_per_second, 102);
+  ASSERT_THAT(runs, SizeIs(7));
+  EXPECT_EQ(runs.front().cells[0].trials[0].sequences_per_second, 100);
   EXPECT_EQ(runs.back().cells[0].trials[0].sequences_per_second, 106);
   EXPECT_EQ(check(results(104), runs).exit_status, 0);
   EXPECT_EQ(check(results(90), runs).exit_status, 1);
@@ -105,7 +106,9 @@ TEST_F(StoreTest, TheBaselineIsTheLastFiveRunsOfTheMachineOldestFirst) {
   const auto foreign = db.baseline(results(100, "third"), {}).value();
   ASSERT_THAT(foreign, SizeIs(1));
   EXPECT_EQ(check(results(100, "third"), foreign).exit_status, 4);
-  EXPECT_THAT(db.baseline(results(100, "third"), {"cpu"}).value(), SizeIs(5));
+  EXPECT_THAT(db.baseline(results(100, "third"), {"cpu"}).value(), SizeIs(14));
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(db.add(results(200 + i)));
+  EXPECT_THAT(db.baseline(results(100), {}).value(), SizeIs(kRunsOfHistory));
 }
 
 TEST_F(StoreTest, RefusesFilesOfOthers) {

@@ -464,6 +464,28 @@ TEST(Check, RunsOfACellThatAgreeByChanceMakeItNoQuieterThanTheGrid) {
   EXPECT_EQ(last(check(run(1, 3, 0.93), few)).verdict, Verdict::regression);
 }
 
+TEST(Check, ALongHistoryGivesTheNoiseAndTheLastFiveRunsTheReference) {
+  std::vector<ResultSet> runs;
+  for (const double level : {1.0, 1.0, 1.0, 1.06, 0.94, 1.06, 0.94, 1.0, 1.0, 1.0, 1.0, 1.0}) {
+    runs.push_back(result_set({cell(identity(1, 1), times(kFive, level))}));
+  }
+  const ResultSet now = result_set({cell(identity(1, 1), times(kFive, 0.93))});
+  const GateReport report = check(now, runs);
+  EXPECT_NEAR(last(report).tolerance, 0.12, 1e-9);  // four steps of 6 % and five of none
+  EXPECT_EQ(last(report).n_base, 25);
+  EXPECT_EQ(last(report).verdict, Verdict::pass);
+  EXPECT_THAT(reason_text(last(report)), HasSubstr("3 sd of 9 runs from the five before each"));
+  EXPECT_EQ(last(check(now, std::span(runs).last(5))).verdict, Verdict::regression);
+}
+
+TEST(Check, ACellThatTheBaselineLacksIsNewWhateverOlderRunsHold) {
+  std::vector<ResultSet> runs(2, result_set({cell(identity(1, 2), kFive)}));
+  for (int i = 0; i < 5; ++i) runs.push_back(result_set({cell(identity(1, 1), kFive)}));
+  const ResultSet now =
+      result_set({cell(identity(1, 1), kFive), cell(identity(1, 2), times(kFive, 0.5))});
+  EXPECT_EQ(last(check(now, runs)).verdict, Verdict::new_cell);
+}
+
 TEST(Check, OnlyTheLastFiveStoredRunsOfTheSameMachineCount) {
   std::vector<ResultSet> runs;
   for (int i = 0; i < 8; ++i) {

@@ -165,7 +165,8 @@ Forecast forecast(const Plan& plan, const std::string& out, const std::vector<Re
   result.noise = noises.empty() ? assumed_noise : median(noises);
   result.noise_cells = static_cast<int>(noises.size());
   result.losses.push_back(losses_against(result, plan, 1, "a file of one such run"));
-  result.losses.push_back(losses_against(result, plan, 5, "a store of five such runs"));
+  result.losses.push_back(
+      losses_against(result, plan, kRunsOfBaseline, "a store of five such runs"));
   if (!plan.config.variants.empty()) result.pairs = pairs_of(result, plan);
   return result;
 }

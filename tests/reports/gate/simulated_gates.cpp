@@ -162,6 +162,7 @@ int main(int argc, char** argv) {
   app.add_option("--grids", grids, "Grids of each kind")->check(CLI::Range(1, 10'000'000));
   app.add_option("--trials", model.trials, "Trials of a cell in each run")
       ->check(CLI::Range(2, 100));
+  app.add_option("--stored", model.runs, "Runs that the store holds")->check(CLI::Range(1, 100));
   app.add_option("--loss", model.loss, "Of the slowed cell")->check(CLI::Range(0.0, 0.9));
   app.add_option("--shift", model.shift_sd, "Sd of a run's shift")->check(CLI::Range(0.0, 0.5));
   app.add_option("--cells", model.cells, "Of a grid")->check(CLI::Range(1, 10'000));

@@ -63,6 +63,31 @@ TEST(DetectionPower, ALossBelowTheToleranceIsNotFoundHoweverManyTrials) {
   EXPECT_EQ(trials_for_loss(gate, 0.019, 0.9, 20), std::nullopt);
 }
 
+TEST(GateNoise, IsTheSpreadOfAFewRunsAndTheStepsOfALongHistory) {
+  const std::vector<double> trials{99, 100, 101};
+  // 3 x 1.4826 x 1 %.
+  EXPECT_NEAR(gate_noise(trials, std::vector<double>{100, 100}).share, 0.044478, 1e-6);
+  const GateNoise few = gate_noise(trials, std::vector<double>{97, 100, 103});
+  EXPECT_NEAR(few.share, 0.09, 1e-12);
+  EXPECT_EQ(few.steps, 0U);
+  // From the fourth run on each is 2 % from the median of those before it, 100.
+  std::vector<double> history{100, 100, 100, 102, 98, 102, 98, 102};
+  const GateNoise steps = gate_noise(trials, history);
+  EXPECT_NEAR(steps.share, 0.06, 1e-12);
+  EXPECT_EQ(steps.steps, 5U);
+  history.pop_back();
+  EXPECT_EQ(gate_noise(trials, history).steps, 0U);
+}
+
+TEST(GateNoise, AProgramThatBecameFasterLeavesNoNoise) {
+  // Six steps of 1 %, then a gain of a half: three steps of about 50 % until the median follows.
+  const std::vector<double> history{100, 100, 100, 101, 99,    101, 99,   101,
+                                    99,  150, 150, 150, 151.5, 150, 148.5};
+  const GateNoise noise = gate_noise(history, history);
+  EXPECT_EQ(noise.steps, 9U);
+  EXPECT_NEAR(noise.share, 0.033, 1e-3);
+}
+
 TEST(SmallestLoss, IsTheLossAtWhichThePowerIsReached) {
   GateModel gate;
   gate.trials = gate.base_trials = 7;
