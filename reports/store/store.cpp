@@ -236,6 +236,26 @@ Result<ResultSet> Store::load(std::int64_t id) const {
   return result_set_from_text(query.text(0), fmt::format("{} run {}", state_->path, id));
 }
 
+namespace {
+
+/// Leaves of each trial what gives its cell's noise. The rest, telemetry above all, is some nine
+/// tenths of a run in memory.
+void keep_rates(ResultSet& run) {
+  for (Cell& cell : run.cells) {
+    for (Trial& trial : cell.trials) {
+      Trial kept;
+      kept.trial = trial.trial;
+      kept.window = std::move(trial.window);
+      for (const RateUnit unit : kRateUnits) kept.rate_in(unit) = trial.rate_in(unit);
+      kept.estimator = std::move(trial.estimator);
+      kept.parts = std::move(trial.parts);
+      trial = std::move(kept);
+    }
+  }
+}
+
+}  // namespace
+
 Result<std::vector<ResultSet>> Store::baseline(const ResultSet& results,
                                                const std::vector<std::string>& allowed) const {
   std::set<std::int64_t, std::greater<>> with_cell;  // newest first
@@ -259,6 +279,7 @@ Result<std::vector<ResultSet>> Store::baseline(const ResultSet& results,
     if (std::ranges::all_of(context_differences(*results.environment, *run->environment),
                             may_differ)) {
       same.push_back(std::move(*run));
+      if (same.size() > kRunsOfBaseline) keep_rates(same.back());
       if (same.size() == kRunsOfHistory) break;
     } else if (newest.empty()) {
       newest.push_back(std::move(*run));

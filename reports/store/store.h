@@ -58,7 +58,8 @@ class Store {
   /// The result as it was stored, to the byte of its JSON.
   [[nodiscard]] Result<ResultSet> load(std::int64_t id) const;
   /// The newest kRunsOfHistory runs of the machine of `results` (by the context that a comparison
-  /// needs) that hold one of its cells, oldest first. Context keys in `allowed` may differ. Where
+  /// needs) that hold one of its cells, oldest first. Context keys in `allowed` may differ. Of runs
+  /// before the newest kRunsOfBaseline only the trials' rates and parts of a step are there. Where
   /// no run is of this machine, those of the newest machine, so that the gate can name what
   /// differs.
   [[nodiscard]] Result<std::vector<ResultSet>> baseline(
