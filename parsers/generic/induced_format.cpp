@@ -807,15 +807,16 @@ class Induction {
     }
   }
 
-  /// Seconds of an epoch, of lines that have them and no finer counter.
+  /// Seconds of an epoch, of lines that have them and no finer counter: "Epoch 3 took 35 s", and
+  /// "Epoch time: 35 s" without its number.
   [[nodiscard]] static std::optional<double> time_of_epoch(const LineShape& shape) {
-    if (!shape.has(Meaning::epoch) || shape.has(Meaning::counter) || shape.has(Meaning::place)) {
-      return std::nullopt;
-    }
+    if (shape.has(Meaning::counter) || shape.has(Meaning::place)) return std::nullopt;
     const ShapeLine& first = shape.examples.front();
     for (std::size_t i = 0; i < first.key.size(); ++i) {
       const LineNumber& number = first.at(i);
       if (number.meaning != Meaning::duration || number.since_start) continue;
+      const std::string label = first.text.substr(number.begin, number.value_begin - number.begin);
+      if (!shape.has(Meaning::epoch) && lower(label).find("epoch") == label.npos) continue;
       return number.value * number.scale;
     }
     return std::nullopt;

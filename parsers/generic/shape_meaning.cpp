@@ -583,14 +583,21 @@ class Decision {
     }
     if (labelled || shape_.examples[0].at(i).mean_follows) return TimeKind{true, 0};
     const bool one = stride_ == 1 || (std::isnan(stride_) && out_.step_is_epoch);
-    if (one) return TimeKind{is_level_over_holes(values), kGapUnchecked};
-    if (is_level_over_holes(values)) return TimeKind{true, kGapUnchecked};
-    constexpr double kLongestInterval_s = 12 * 3600;  // no loop prints as seldom as twice a day
-    constexpr double kLongestOfElapsed_s = 3600;      // what elapsed did so since the line before
-    const double longest = names_elapsed(i) ? kLongestOfElapsed_s : kLongestInterval_s;
-    if (known_median(values) * stride_ > longest) return TimeKind{false, kGapUnchecked};
-    if (first_is_short(values)) return TimeKind{false, kGapUnchecked};
-    if (first_is_alike(i, values)) return TimeKind{true, kGapUnchecked};
+    auto of_all = is_of_all(i, values);
+    if (one) return TimeKind{of_all == false, kGapUnchecked};
+    constexpr double kLongestInterval_s = 3600, kShortestStep_s = 50e-6;  // no loop is beyond them
+    const bool counts_samples = shape_.examples[0].at(out_.step).of_sequences;
+    const double usual = known_median(values);
+    if (!of_all && !counts_samples && usual * stride_ > kLongestInterval_s) of_all = true;
+    if (!of_all && !counts_samples && usual < kShortestStep_s * stride_) of_all = false;
+    // Loops print at each 50th or 64th iteration, or once an epoch: after 816 it is not known what
+    // was counted.
+    constexpr double kRound = 5;
+    const bool round = std::fmod(stride_, kRound) == 0 ||
+                       std::exp2(std::round(std::log2(stride_))) == stride_ ||
+                       (!epochs_.empty() && growth(epochs_, {}).up == static_cast<int>(n_) - 1);
+    if (of_all == true && !round && !counts_samples) of_all.reset();
+    if (of_all) return TimeKind{!*of_all, kGapUnchecked};
     const auto by_rate = kind_by_rate(values);
     if (!by_rate) out_.time_is_ambiguous = true;
     return by_rate;
@@ -602,29 +609,87 @@ class Decision {
     return number.meaning == Meaning::per_iteration && number.end > number.value_end;
   }
 
-  /// At its first step a run takes longer than later: where that line has a small part of what the
-  /// others have, theirs is of many iterations.
-  [[nodiscard]] bool first_is_short(const Values& values) const {
-    constexpr double kShareOfOthers = 0.1;  // of their median
-    return shape_.examples[0].at(out_.step).value <= 1 && stride_ > 1 / kShareOfOthers &&
-           values[0] < kShareOfOthers * known_median({values.begin() + 1, values.end()});
+  /// Whether a time is of all iterations since the line before or of one of them, by the lines
+  /// whose counter went on by another number than usual. Nothing where they do not agree.
+  [[nodiscard]] std::optional<bool> is_of_all(std::size_t i, const Values& values) const {
+    constexpr int kMajority = 2;  // times as many lines as show the other
+    constexpr double kLeastStride =
+        5;  // iterations: a line of one has clearly less than the others
+    // Of the usual time: a first step takes longer than others, that of a later epoch about as
+    // long.
+    constexpr double kFirst = 0.75, kFirstOfEpoch = 0.5;
+    constexpr double kSlowestEpoch = 10;  // times others: a start is a small part of an epoch
+    const double stride = std::isnan(stride_) ? 1 : stride_, usual = known_median(values);
+    int all = 0, each = 0;
+    for (std::size_t k = 0; k < n_; ++k) {
+      const double ratio = values[k] / usual;
+      if (!begins_epoch(k)) {
+        const int shown = shown_by_gap(ratio, advance_[k] / stride);
+        all += shown > 0 ? 1 : 0;
+        each += shown < 0 ? 1 : 0;
+      } else if (shape_.examples[k].at(out_.step).value > 1) {
+        all += holds_slow_start(i, k, values) ? 1 : 0;
+      } else if (stride >= kLeastStride) {
+        all += ratio > 0 && ratio < (k == 0 ? kFirst : kFirstOfEpoch) ? 1 : 0;
+        const bool level =
+            first_is_alike(i, ratio) || (out_.step_is_epoch && ratio * stride > kSlowestEpoch);
+        each += k == 0 && level ? 1 : 0;
+      }
+    }
+    if (all > kMajority * each) return true;
+    return each > kMajority * all ? std::optional(false) : std::nullopt;
+  }
+
+  [[nodiscard]] bool begins_epoch(std::size_t k) const {
+    return k == 0 || (out_.epoch && epochs_[k] > epochs_[k - 1]);
+  }
+
+  /// `ratio` and `gap` are a line's time and iterations, as shares of the usual ones. 1: they go
+  /// together. -1: the time is the usual one after fewer iterations, or after more where each line
+  /// is of one and some are missing (a cut, a filter). 0: they show nothing.
+  [[nodiscard]] int shown_by_gap(double ratio, double gap) const {
+    constexpr double kOther = 1.4, kAlike = 1.16, kClear = 2;
+    const bool shorter = gap < 1 / kOther;
+    if (!shorter && !(gap > kOther)) return 0;
+    const double from_each = std::abs(std::log(ratio)), from_all = std::abs(std::log(ratio / gap));
+    if (kClear * from_all < from_each) return 1;
+    if (!(kClear * from_each < from_all)) return 0;
+    return (shorter ? ratio < kAlike : !(stride_ > 1)) ? -1 : 0;
+  }
+
+  /// The first line of the log or of an epoch, after the usual number of iterations, has more than
+  /// the others, by twice what those differ: a start is in it, so that it is of all since then.
+  [[nodiscard]] bool holds_slow_start(std::size_t i, std::size_t k, const Values& values) const {
+    constexpr std::size_t kLinesThatShow = 4;
+    constexpr double kMore = 0.1;    // of the others' median
+    constexpr double kOfSpread = 2;  // times what the others differ by
+    const ShapeLine& line = shape_.examples[k];
+    const double step = line.at(out_.step).value;
+    const std::string name = lower(label_of(line, line.at(i)));
+    const bool mean = name.find("avg") != name.npos || name.find("aver") != name.npos ||
+                      name.find("mean") != name.npos;
+    if (mean || step < stride_ - 1 || step > stride_) return false;
+    Values others;
+    for (std::size_t j = 0; j < n_; ++j) {
+      if (!begins_epoch(j)) others.push_back(values[j]);
+    }
+    if (others.size() < kLinesThatShow) return false;
+    const auto [least, most] = std::ranges::minmax(others);
+    const double usual = known_median(others), more = values[k] - most;
+    return more > kMore * usual && more > kOfSpread * (most - least) && growth(others, {}).up > 0;
   }
 
   /// The line of the first step has the time of one, as no other was done. Where the others have
   /// the same, theirs is of one as well: that a slow start took as long as many steps is a rare
   /// chance.
-  [[nodiscard]] bool first_is_alike(std::size_t i, const Values& values) const {
-    constexpr double kAlike = 0.02;                      // of their median
-    constexpr double kLeastStride = 5;                   // iterations
+  [[nodiscard]] bool first_is_alike(std::size_t i, double ratio) const {
+    constexpr double kAlike = 0.02;                      // of the usual
     constexpr std::size_t kLeastLines = 4, kDigits = 3;  // "0.1" is the same for many times
     const std::string_view text = shape_.examples[0].text_of(i);
     const std::size_t first = std::min(text.find_first_of("123456789"), text.size());
     const auto digits = std::ranges::count_if(text.substr(first), is_digit);
-    if (shape_.examples[0].at(out_.step).value > 1 || !(stride_ >= kLeastStride) ||
-        n_ < kLeastLines || digits < static_cast<std::ptrdiff_t>(kDigits)) {
-      return false;
-    }
-    return std::abs(values[0] / known_median({values.begin() + 1, values.end()}) - 1) < kAlike;
+    return n_ >= kLeastLines && digits >= static_cast<std::ptrdiff_t>(kDigits) &&
+           std::abs(ratio - 1) < kAlike;
   }
 
   /// "Time: 0.36", and not "(0:01:12)".
@@ -632,28 +697,6 @@ class Decision {
     const ShapeLine& line = shape_.examples[0];
     return line.text_of(i).find(':') == std::string_view::npos &&
            lower(label_of(line, line.at(i))).find("time") != std::string::npos;
-  }
-
-  /// "Elapsed time: 80.6 seconds"
-  [[nodiscard]] bool names_elapsed(std::size_t i) const {
-    const ShapeLine& line = shape_.examples[0];
-    return line.at(i).since_start &&
-           label_of(line, line.at(i)).find("lapsed") != std::string_view::npos;
-  }
-
-  /// Lines are missing (a cut, a filter), and the first after them has a time like all others: it
-  /// is of one iteration.
-  [[nodiscard]] bool is_level_over_holes(const Values& values) const {
-    constexpr double kHole = 3, kLevel = 2;  // times the median
-    const double stride = std::isnan(stride_) ? 1 : stride_;
-    const double usual = known_median(values);
-    bool holes = false;
-    for (std::size_t k = 1; k < n_; ++k) {
-      if (!(advance_[k] >= kHole * stride)) continue;
-      holes = true;
-      if (values[k] > kLevel * usual) return false;
-    }
-    return holes;
   }
 
   /// Rate times time is the iterations of one of the two.
