@@ -214,9 +214,10 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
     {BB_CODE(iterations_in_no_line), "{iterations} are in no line and are not counted",
      "Counters do not reach the end of an epoch whose length is not printed."},
     {BB_CODE(evaluations_off_the_clock),
-     "the time of the evaluations is taken off the clock: an interval that holds one counts with "
-     "the time of its iterations",
-     "Evaluations between two lines are left out of the rate."},
+     "the time of evaluations and other work between lines is taken off the clock: an interval "
+     "that "
+     "holds some counts with the time of its iterations",
+     "Evaluations and other work between two lines are left out of the rate."},
     {BB_CODE(time_includes), "{time} includes {what}: the training itself is faster",
      "The printed time covers more than training steps."},
     {BB_CODE(notebook_bar),

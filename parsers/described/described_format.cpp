@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -90,38 +91,71 @@ class CounterFacts {
   bool unsteady_ = false;  ///< updates are of different lengths
 };
 
-/// Times without the evaluations between the lines: an interval that holds one counts as long as
-/// its iterations took in the newest one that held none.
+/// Seconds of an iteration, by the newest intervals; the first of a run may have its start in it.
+struct Pace {
+  double each_s = kUnknown;
+  int intervals = 0;
+  void add(double seconds) {
+    constexpr int kIntervals = 4;   // whose mean it is: one may be cut to whole seconds
+    constexpr double kStart = 1.5;  // times
+    const bool start = intervals == 1 && each_s > kStart * seconds;
+    if (intervals == 0 || start) each_s = seconds;
+    if (!start) intervals = std::min(intervals + 1, kIntervals);
+    each_s += (seconds - each_s) / intervals;
+  }
+};
+
+/// Times without the evaluations and other work between the lines: an interval that holds one
+/// counts as long as its iterations took in the newest ones that held none.
 class PausedClock {
  public:
   void note_evaluation();
-  /// A line of training, before its times are asked for.
-  void next(std::int64_t step);
-  /// `stamp_s` without what was taken off so far.
-  double at(double stamp_s);
+  /// A line of training, before its times are asked for. `line`: its number in the log; 0: what
+  /// stands between two lines shows nothing.
+  void next(std::int64_t step, std::int64_t line);
+  /// `stamp_s`, whose last digit stands for `digit_s`, without what was taken off so far.
+  double at(double stamp_s, double digit_s);
   /// A printed time of all iterations since the line before; NaN where it holds an evaluation and
   /// none before it shows how long they take.
   double of_interval(double seconds);
-  /// A printed time of one iteration: the newest one before where it holds an evaluation.
+  /// A printed time of all iterations since the line before is of those since the epoch began
+  /// alone, `within` of it.
+  [[nodiscard]] bool restarts(double seconds, double within) const {
+    constexpr double kShort = 0.5;  // of what the iterations since the line before take
+    return within < iterations_ && seconds < kShort * pace_of_interval_.each_s * iterations_;
+  }
+  /// A printed time of one iteration; NaN where it holds an evaluation.
   double of_one(double seconds);
   /// The newest line comes after an evaluation, and none before it shows how long steps take.
-  [[nodiscard]] bool begins_after_evaluation() const { return held_ && std::isnan(each_s_); }
+  [[nodiscard]] bool begins_after_evaluation() const { return held_ && std::isnan(pace_.each_s); }
   [[nodiscard]] bool paused() const { return clock_.off_s() > 0 || shortened_; }
   [[nodiscard]] bool holds_evaluation() const { return held_; }
   /// Evaluations are between all its lines: it shows no time of a step.
   [[nodiscard]] bool always_holds_evaluations() const {
-    return ever_held_ && std::isnan(each_s_) && std::isnan(each_of_interval_s_);
+    return ever_held_ && std::isnan(pace_.each_s) && std::isnan(pace_of_interval_.each_s);
   }
 
  private:
+  static constexpr double kLonger = 1.3;  ///< times what the iterations take: other work is in it
+
+  /// What the iterations of the newest line took by `pace`, if that is asked for. Where lines stand
+  /// before it that do not stand before others and it took longer, they are of work that no word of
+  /// evaluation names.
+  double own_s(const Pace& pace, double took_s, double digit_s);
+
   TrainingClock clock_;
-  bool evaluated_ = false;  ///< since the newest line
-  bool held_ = false;       ///< between the newest line and the one before
+  bool evaluated_ = false;   ///< since the newest line
+  bool held_ = false;        ///< an evaluation or other work is before the newest line
+  bool other_work_ = false;  ///< likewise, by its time alone
+  bool more_lines_ = false;  ///< likewise more lines than before any other
   bool ever_held_ = false;
   bool shortened_ = false;
-  std::int64_t step_ = -1;
+  std::int64_t step_ = -1, line_ = -1;
+  std::int64_t fewest_lines_ = std::numeric_limits<std::int64_t>::max();
   double iterations_ = 0;  ///< of the newest line
-  double stamp_s_ = kUnknown, each_s_ = kUnknown, each_of_interval_s_ = kUnknown, one_s_ = kUnknown;
+  double stamp_s_ = kUnknown, interval_s_ = kUnknown;
+  std::int64_t advances_ = 0, copies_ = 0;  ///< lines whose counter went on, and stood still
+  Pace pace_, pace_of_interval_, pace_of_one_;
 };
 
 constexpr std::int64_t kLargestStep = 1'000'000'000'000;
@@ -232,32 +266,57 @@ void PausedClock::note_evaluation() {
   clock_.note_evaluation();
 }
 
-void PausedClock::next(std::int64_t step) {
+void PausedClock::next(std::int64_t step, std::int64_t line) {
   held_ = std::exchange(evaluated_, false);
+  other_work_ = false;
   ever_held_ = ever_held_ || held_;
   iterations_ = step_ < 0 ? 0 : static_cast<double>(step - step_);
   step_ = step;
+  const std::int64_t lines = line - std::exchange(line_, line);
+  more_lines_ = iterations_ > 0 && lines > fewest_lines_;
+  if (iterations_ > 0) fewest_lines_ = std::min(fewest_lines_, lines);
 }
 
-double PausedClock::at(double stamp_s) {
+double PausedClock::own_s(const Pace& pace, double took_s, double digit_s) {
+  if (!held_ && !more_lines_) return kUnknown;
+  const double own = pace.each_s * iterations_;
+  if (!held_ && took_s > kLonger * (own + digit_s)) held_ = other_work_ = true;
+  return own;
+}
+
+double PausedClock::at(double stamp_s, double digit_s) {
+  constexpr double kShare = 0.3;  // of an interval: another process prints its line sooner
+  constexpr int kRare = 3;        // lines whose counter goes on, to one where it stands still
+  constexpr double kNoTime_s = 1e-9;
   const double took = stamp_s - std::exchange(stamp_s_, stamp_s);
-  if (!held_ && iterations_ > 0) each_s_ = took / iterations_;
-  return clock_.at(stamp_s, each_s_ * iterations_);
+  double own = own_s(pace_, took, digit_s);
+  if (iterations_ > 0) {
+    if (!held_ && took >= 0) pace_.add(took / iterations_);
+    interval_s_ = held_ ? own : took;
+    ++advances_;
+  } else if (took >= 0 && line_ > 0 && kRare * ++copies_ <= advances_ &&
+             took > kShare * interval_s_ + digit_s) {
+    held_ = true;
+    own = kNoTime_s;
+  }
+  if (held_) clock_.note_evaluation();
+  return clock_.at(stamp_s, own);
 }
 
 double PausedClock::of_one(double seconds) {
   constexpr double kMuchLonger = 3;  // times; less may be the next batch of data
-  if (held_ && seconds > kMuchLonger * one_s_) {
+  const double usual = own_s(pace_of_one_, seconds * iterations_, 0) / iterations_;
+  if (held_ && seconds > (other_work_ ? kLonger : kMuchLonger) * usual) {
     shortened_ = true;
-  } else {
-    one_s_ = seconds;
+    return kUnknown;
   }
-  return one_s_;
+  pace_of_one_.add(seconds);
+  return seconds;
 }
 
 double PausedClock::of_interval(double seconds) {
-  if (!held_ && iterations_ > 0) each_of_interval_s_ = seconds / iterations_;
-  const double own = each_of_interval_s_ * iterations_;
+  const double own = own_s(pace_of_interval_, seconds, 0);
+  if (!held_ && iterations_ > 0) pace_of_interval_.add(seconds / iterations_);
   if (!held_ || !(seconds > own || std::isnan(own))) return seconds;
   shortened_ = true;
   return own;
@@ -293,7 +352,7 @@ class DescribedParser final : public LineParser {
     double earlier_s = 0;         ///< of the epochs before, where elapsed begins again with each
     double open_s = 0;            ///< what their last seconds leave open, together
     double digit_s = kUnknown;    ///< finest last digit of the clock
-    double steps_of_mean = 0;     ///< of the newest line, for Field::mean_so_far
+    double steps_of_mean = 0;     ///< of the newest line: those of a mean of all so far
     /// Of a line with Field::rate_so_far: its steps, and those over its rate.
     double steps_of_rate = 0, steps_over_rate = kUnknown;
     std::int64_t last_step = -1;
@@ -553,6 +612,8 @@ void DescribedParser::take_time(Track& of, Sample& sample, RunDraft& draft) {
   const auto mean = values_.number(Field::mean_so_far);
   const auto elapsed =
       mean ? std::optional(*mean * of.steps_of_mean) : values_.number(Field::elapsed);
+  const double digit = mean ? values_.digit(Field::mean_so_far) * of.steps_of_mean
+                            : values_.digit(elapsed ? Field::elapsed : Field::clock);
   if (elapsed) {
     // A clock that begins again with the epoch went on through the steps that no line was of, and
     // within the last whole second that it showed.
@@ -562,17 +623,15 @@ void DescribedParser::take_time(Track& of, Sample& sample, RunDraft& draft) {
       of.open_s += cut_off_s;
     }
     of.elapsed_s = *elapsed;
-    sample.time_s = of.clock.at(of.earlier_s + *elapsed);
+    sample.time_s = of.clock.at(of.earlier_s + *elapsed, digit);
     if (draft.count() == 0) draft.set_origin(0);
   } else if (const auto stamp = values_.stamp(Field::clock)) {
-    sample.time_s = of.clock.at(year_.at(*stamp));
+    sample.time_s = of.clock.at(year_.at(*stamp), digit);
     draft.log.clock_is_wall = true;
   } else {
     return;
   }
   paused_ = paused_ || of.clock.paused();
-  const double digit = mean ? values_.digit(Field::mean_so_far) * of.steps_of_mean
-                            : values_.digit(elapsed ? Field::elapsed : Field::clock);
   double& resolution = draft.log.clock_resolution_s;
   of.digit_s = std::fmin(of.digit_s, digit);
   resolution = of.digit_s + of.open_s;
@@ -652,7 +711,8 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
     of.clock.note_evaluation();
   }
   of.counter.move_to(printed);
-  of.clock.next(sample.step);
+  // What a named format reads of its own lines does not depend on other ones.
+  of.clock.next(sample.step, rule.counts_from == CountsFrom::first ? line.number : 0);
   of.steps_of_mean = static_cast<double>(of.counter.within_epoch(printed));
   RunDraft& draft = run(rule.kind, line.number, out);
   add_settings(of, draft);
@@ -667,7 +727,11 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
   if (draft.log.planned) draft.log.planned = iterations_of(rule, *draft.log.planned);
   draft.last_line = std::max(draft.last_line, line.number);
   if (!rule.own_step && !std::isnan(sample.seconds) && sample.iterations == 0) {
-    sample.seconds = of.clock.of_interval(sample.seconds);
+    if (of.clock.restarts(sample.seconds, of.steps_of_mean)) {
+      sample.iterations = static_cast<std::int64_t>(of.steps_of_mean);
+    } else {
+      sample.seconds = of.clock.of_interval(sample.seconds);
+    }
     paused_ = paused_ || of.clock.paused();
   }
   take_rate(rule, of, sample, draft, out);
