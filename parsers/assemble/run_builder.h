@@ -90,7 +90,7 @@ class RunDraft {
   bool unproven = false;       ///< taken where nothing else of the log is read as a training
   bool total_unsure = false;   ///< its counter began at 0 and may end at its total or one before it
   bool ends_silently = false;  ///< its program may print nothing after its last step
-  bool ends_like_epoch_before = false;  ///< the newest record, in the last epoch of the plan
+  bool ends_epoch = false;     ///< the newest record, as far as is known the last one
   bool own_facts = false;      ///< batches and world are stated by the format: FactRules add none
   std::int64_t last_line = 0;  ///< of a record or a statement
 

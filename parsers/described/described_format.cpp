@@ -54,10 +54,10 @@ class StepCounter {
   [[nodiscard]] std::optional<std::int64_t> end_of(std::int64_t epochs) const;
   /// The last step of an epoch, if it is the newest one and its length is printed.
   [[nodiscard]] std::optional<std::int64_t> end_of_epoch(std::int64_t epoch) const;
-  /// The newest line stands where the lines of the epoch before ended, in the last epoch of a plan.
-  [[nodiscard]] bool ends_like_epoch_before(std::int64_t planned) const {
-    return lines_steps_ > 0 && newest_ - base_ == lines_steps_ && planned <= base_ + epoch_steps_;
-  }
+  /// The newest line stands where an epoch ends: at its total, or where the lines of the one before
+  /// ended. Of a plan of so many steps or epochs it is the last one.
+  [[nodiscard]] bool ends_epoch(std::optional<std::int64_t> planned,
+                                std::optional<std::int64_t> epochs) const;
 
  private:
   [[nodiscard]] std::int64_t base_of(const Printed& printed) const;
@@ -69,6 +69,7 @@ class StepCounter {
   std::int64_t epoch_steps_ = 0;  ///< printed
   std::int64_t lines_steps_ = 0;  ///< up to the last line of the epoch before
   std::int64_t newest_ = 0;
+  std::int64_t lines_ = 0;                 ///< of the newest epoch
   std::int64_t printed_ = 0, stride_ = 0;  ///< of the newest line
   double epochs_per_seen_ = 1;
   std::optional<std::int64_t> shift_;  ///< where the first line shows what the counter begins at
@@ -197,6 +198,7 @@ void StepCounter::move_to(const Printed& printed) {
   if (const auto epoch = epoch_of(printed)) {
     if (epoch_ < 0) first_epoch_ = *epoch;
     if (epoch_ >= 0 && *epoch > epoch_) {
+      lines_ = 0;
       lines_steps_ = newest_ - base_;
       const bool longer = lines_steps_ > 0 && epoch_steps_ > lines_steps_;
       epochs_per_seen_ =
@@ -210,7 +212,19 @@ void StepCounter::move_to(const Printed& printed) {
   }
   if (printed.step > printed_) stride_ = printed.step - printed_;
   printed_ = printed.step;
+  if (step > newest_) ++lines_;
   newest_ = std::max(newest_, step);
+}
+
+bool StepCounter::ends_epoch(std::optional<std::int64_t> planned,
+                             std::optional<std::int64_t> epochs) const {
+  constexpr std::int64_t kLinesThatShow = 3;  // of one or two each may well be the last by chance
+  const std::int64_t done = newest_ - base_;
+  const bool like_before = lines_steps_ > 0 && done == lines_steps_;
+  if (planned) return like_before && *planned <= base_ + epoch_steps_;
+  // Whether the first epoch is 0 or 1 is not known here.
+  if (lines_ < kLinesThatShow || (epochs && epoch_ < *epochs)) return false;
+  return like_before || (epoch_steps_ > 0 && done == epoch_steps_);
 }
 
 std::optional<std::int64_t> StepCounter::end_of(std::int64_t epochs) const {
@@ -722,8 +736,7 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
   draft.ends_silently = rule.counts_from == CountsFrom::first;
   const Plan& plan = plans_[static_cast<std::size_t>(rule.kind)];
   draft.log.planned = plan.steps || !plan.epochs ? plan.steps : of.counter.end_of(*plan.epochs);
-  draft.ends_like_epoch_before =
-      draft.log.planned && of.counter.ends_like_epoch_before(*draft.log.planned);
+  draft.ends_epoch = of.counter.ends_epoch(draft.log.planned, plan.epochs);
   if (draft.log.planned) draft.log.planned = iterations_of(rule, *draft.log.planned);
   draft.last_line = std::max(draft.last_line, line.number);
   if (!rule.own_step && !std::isnan(sample.seconds) && sample.iterations == 0) {

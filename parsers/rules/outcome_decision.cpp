@@ -298,8 +298,8 @@ Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
   // prints each tenth iteration may not print its last one: "iter 490/495", "Done". Its epochs
   // before the last ended there too, as after "iter 280/300" of a counter from 0
   // (quoted/closing_words.an_implied_end_stands_where_the_plan_is_nearly_reached).
-  const bool nearly = run.log.planned && (last->step + last->iterations > *run.log.planned ||
-                                          run.ends_like_epoch_before);
+  const bool nearly =
+      run.ends_epoch || (run.log.planned && last->step + last->iterations > *run.log.planned);
   const bool implied = !run.log.planned || nearly;
   if (const auto closed = closing_.after(first, last->line, end, implied);
       closed && run.log.kind == WorkKind::training) {
