@@ -143,6 +143,7 @@ constexpr ClosingRule kRules[] = {
     {"otal time", Reading::time},
     {"lapsed time", Reading::time},
     {"ime elapsed", Reading::time},
+    {"ime consumed", Reading::time},
     {" ran for ", Reading::time},
     // A notebook runs the next cell once the one before it is done
     // (quoted/closing_words.a_later_cell_of_a_notebook_has_run).
@@ -172,11 +173,11 @@ constexpr std::string_view kTraining[] = {
     "tuning",        "learning",    "fitting", "optimization", "optimisation",  "experiment",
     "script",        "job",         "program"};
 constexpr std::string_view kEnding[] = {
-    "finished",   "finish",     "finishes",   "complete",   "completed",     "completes",
-    "done",       "ended",      "over",       "selesai",    "abgeschlossen", "beendet",
-    "terminated", "completado", "completada", "finalizado", "finalizada",    "terminado",
-    "terminada",  "terminé",    "concluido",  "concluído",  "concluida",     "concluída",
-    "terminato",  "completato", "tamamlandi", "tamamlandı"};
+    "finished",  "finish",     "finishes",   "finishing",  "complete",   "completed",
+    "completes", "done",       "ended",      "over",       "selesai",    "abgeschlossen",
+    "beendet",   "terminated", "completado", "completada", "finalizado", "finalizada",
+    "terminado", "terminada",  "terminé",    "concluido",  "concluído",  "concluida",
+    "concluída", "terminato",  "completato", "tamamlandi", "tamamlandı"};
 // Words that may stand between an ending and its training: "end of the training", "Finished model
 // training".
 constexpr std::string_view kFillers[] = {"of",    "the",  "all",  "with",
