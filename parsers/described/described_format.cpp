@@ -771,7 +771,10 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
       // Another process prints the step of the record before.
       const Record* last = draft.last();
       const bool copy = last != nullptr && last->step == sample.step;
-      sample.iterations = copy ? last->iterations : std::max<std::int64_t>(1, sample.step - before);
+      // On the first line of an epoch it is of the steps since that began.
+      const auto within = static_cast<std::int64_t>(of.steps_of_mean);
+      sample.iterations = copy ? last->iterations
+                               : std::max<std::int64_t>(1, std::min(sample.step - before, within));
     }
     sample.seconds = of.clock.of_one(*mean) * static_cast<double>(sample.iterations);
     paused_ = paused_ || of.clock.paused();

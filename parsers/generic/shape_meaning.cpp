@@ -7,6 +7,7 @@
 
 #include "parsers/core/median.h"
 #include "parsers/core/text.h"
+#include "parsers/described/printed_value.h"
 #include "parsers/generic/line_shapes.h"
 #include "parsers/lines/clock.h"
 
@@ -48,10 +49,9 @@ std::string_view label_of(const ShapeLine& line, const LineNumber& number) {
 bool is_coarse(const LineShape& shape, std::size_t i) {
   constexpr double kCoarse = 0.1;  // half of the last digit, as a share
   return std::ranges::all_of(shape.examples, [&](const ShapeLine& line) {
-    const std::string_view text = line.text_of(i);
-    const std::size_t point = text.find('.');
-    const std::size_t decimals = point == text.npos ? 0 : text.size() - point - 1;
-    return std::pow(10.0, -static_cast<double>(decimals)) / 2 > kCoarse * line.at(i).value;
+    std::string text(line.text_of(i));
+    if (!line.at(i).whole) std::ranges::replace(text, ',', '.');  // "0,101"
+    return last_digit(text) / 2 > kCoarse * line.at(i).value;
   });
 }
 
@@ -341,11 +341,12 @@ class Decision {
     // Times of steps in random order rise eight times in a row once in 40,000 (8!) shapes.
     constexpr int kRisesThatShow = 8;
     constexpr int kRisesOfAClockThatShow = 4;  // "0:00:42" without a word is seldom of one step
-    constexpr double kGrowthThatShows = 2;     // of the first: times of steps drift by less
-    int up = 0, down = 0;
-    // The first line has next to no time where it is of step 0, whatever the times of the others
-    // are.
-    double low = n_ > 1 && values[0] < values[1] / 10 ? values[1] : values[0], most = 0;
+    // What it grows to of the first is more than times of steps drift by, and nearly in proportion.
+    constexpr double kLeastGrowth = 1.3, kGrowthThatShows = 2, kProportion = 0.8;
+    int up = 0, down = 0, again = 0;
+    bool grew = false;
+    std::size_t from = 0;  // since it began anew
+    const Values steps = values_of(shape_, out_.step);
     const double each = known_median(each_of(steps_up(values)));
     for (std::size_t k = 1; k < n_; ++k) {
       // Also where it begins again, as after an evaluation: then it has the time of one interval.
@@ -355,16 +356,22 @@ class Decision {
       const bool other_time = same_step_[k] && values[k] < kOtherProcessClock * values[k - 1];
       const bool restarts =
           (std::isnan(advance_[k]) && !other_time) || (begun > 0.7 && begun < 1.3);
+      // The line of a first step has next to no time, whatever the times of the others are of.
+      const bool after_first = steps[k - 1] <= 1;
       if (values[k] >= values[k - 1]) {
-        up += values[k] > values[k - 1] ? 1 : 0;
+        up += values[k] > values[k - 1] && !after_first ? 1 : 0;
       } else if (restarts) {
-        low = values[k];
+        again += std::isnan(advance_[k]) ? 0 : 1;
+        from = k;
       } else {
         ++down;
       }
-      if (low > 0) most = std::max(most, values[k] / low);
+      if (after_first && from + 1 == k) from = k;
+      const double growth =
+          std::clamp(std::pow(steps[k] / steps[from], kProportion), kLeastGrowth, kGrowthThatShows);
+      grew = grew || (values[from] > 0 && values[k] >= growth * values[from]);
     }
-    if (down > 0 || up == 0) return false;
+    if (down > 0 || up <= 2 * again) return false;
     if (is_steps_times_each(values, each)) return true;
     const ShapeLine& line = shape_.examples[0];
     const LineNumber& number = line.at(i);
@@ -373,8 +380,7 @@ class Decision {
     if (n_ < kLinesThatShow) return false;
     const bool has_label = shape_.head || number.begin < number.value_begin;
     const bool is_clock = line.text_of(i).find(':') != std::string_view::npos;
-    return most >= kGrowthThatShows ||
-           up >= (is_clock && !has_label ? kRisesOfAClockThatShow : kRisesThatShow);
+    return grew || up >= (is_clock && !has_label ? kRisesOfAClockThatShow : kRisesThatShow);
   }
 
   /// "[10:00:19]" at the 20th step of a second each: a clock without a word, with much more on it
@@ -525,7 +531,9 @@ class Decision {
         if (between_.empty()) between_ = steps_up(values);
         continue;
       }
-      if (is_minute_of_day(i, values) || is_whole_and_short(i, values)) continue;
+      if (is_minute_of_day(i, values) || is_whole_and_short(i, values) || is_coarse(shape_, i)) {
+        continue;
+      }
       constexpr int kFallsThatShow = 4;
       const Growth change = growth(values, {});
       const bool falls = change.down >= kFallsThatShow && change.up == 0;
@@ -612,7 +620,8 @@ class Decision {
   /// Whether a time is of all iterations since the line before or of one of them, by the lines
   /// whose counter went on by another number than usual. Nothing where they do not agree.
   [[nodiscard]] std::optional<bool> is_of_all(std::size_t i, const Values& values) const {
-    constexpr int kMajority = 2;  // times as many lines as show the other
+    constexpr int kMajority = 2;        // times as many lines as show the other
+    constexpr int kRisesOfElapsed = 1;  // without a fall: it may be since the epoch began
     constexpr double kLeastStride =
         5;  // iterations: a line of one has clearly less than the others
     // Of the usual time: a first step takes longer than others, that of a later epoch about as
@@ -620,9 +629,12 @@ class Decision {
     constexpr double kFirst = 0.75, kFirstOfEpoch = 0.5;
     constexpr double kSlowestEpoch = 10;  // times others: a start is a small part of an epoch
     const double stride = std::isnan(stride_) ? 1 : stride_, usual = known_median(values);
-    int all = 0, each = 0;
+    int all = 0, each = 0, up = 0, down = 0;
     for (std::size_t k = 0; k < n_; ++k) {
       const double ratio = values[k] / usual;
+      const bool within = !begins_epoch(k) && !begins_epoch(k - 1);
+      up += within && values[k] > values[k - 1] ? 1 : 0;
+      down += within && values[k] < values[k - 1] ? 1 : 0;
       if (!begins_epoch(k)) {
         const int shown = shown_by_gap(ratio, advance_[k] / stride);
         all += shown > 0 ? 1 : 0;
@@ -636,6 +648,7 @@ class Decision {
         each += k == 0 && level ? 1 : 0;
       }
     }
+    if (up > kRisesOfElapsed && down == 0) return std::nullopt;
     if (all > kMajority * each) return true;
     return each > kMajority * all ? std::optional(false) : std::nullopt;
   }
