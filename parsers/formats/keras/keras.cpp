@@ -186,6 +186,26 @@ std::optional<KerasBar> read_keras_bar(const Line& line) {
   return bar;
 }
 
+/// The time of the bar's steps: of the two that it prints, the one whose rounding is the lesser.
+/// "80/80 - 170s 2s/step" is 2.125 s a step.
+struct StepTime {
+  double sum_s = kUnknown;  ///< of all of them, where the seconds of the whole are the finer
+  double each_s = kUnknown;
+  double error = kUnknown;  ///< half of the last digit, relative
+};
+
+StepTime finer_time(const KerasBar& bar) {
+  const double each_error = 0.5 * bar.step_resolution_s / bar.step_s;  // inf at "0us/step"
+  const double sum_error = 0.5 / bar.elapsed_s;
+  if (bar.per_step && bar.step_s > 0 && !(sum_error < each_error)) {
+    return {.each_s = bar.step_s, .error = each_error};
+  }
+  if (!(bar.elapsed_s > 0)) return {};
+  return {.sum_s = bar.elapsed_s,
+          .each_s = bar.elapsed_s / static_cast<double>(bar.done),
+          .error = sum_error};
+}
+
 constexpr std::int64_t kMostEpochs = 100'000'000;
 /// No training step of Keras' is shorter: calling its function costs more.
 constexpr double kShortestStepS = 2e-4;
@@ -241,18 +261,14 @@ struct Keras {
 
   void record(const KerasBar& bar, std::int64_t line, bool whole, Emit emit) {
     const auto steps = static_cast<double>(bar.done);
-    const double step_error = 0.5 * bar.step_resolution_s / bar.step_s;  // inf at "0us/step"
-    const double sum_error = 0.5 / bar.elapsed_s;
+    const StepTime time = finer_time(bar);
     Step at{.step = done + bar.done, .iterations = bar.done, .line = line};
     if (bar.loss_read) at.loss = bar.loss;
-    double error = kUnknown;
-    if (bar.per_step && bar.step_s > 0 && !(sum_error < step_error)) {
+    if (time.sum_s > 0) {
+      at.seconds = time.sum_s;
+    } else if (time.each_s > 0) {
       if (bar.modern && samples != bar.total && done == 0) leave_out_first(bar, at, emit);
-      at.seconds = bar.step_s * static_cast<double>(at.iterations);
-      error = step_error;
-    } else if (bar.elapsed_s > 0) {
-      at.seconds = bar.elapsed_s;
-      error = sum_error;
+      at.seconds = time.each_s * static_cast<double>(at.iterations);
     }
     // A bar of samples goes on by batches from the first redraw on, a bar of steps begins at 1.
     constexpr std::int64_t kRedraws = 4;
@@ -271,13 +287,13 @@ struct Keras {
     } else {
       at.unit = IterationUnit::optimizer_step;
     }
-    at.last = whole && epoch == epochs;
+    at.last = whole && epochs > 0 && epoch == epochs;
     trained = recorded = true;
     emit(at);
     emit(Counted{.track = kTraining, .counters = std::exchange(counters, {})});
     if (!whole) return;
     done += bar.done;
-    end_epoch(bar, error);
+    end_epoch(bar, time.error);
   }
 
   // A line without a counter: the record is an epoch, whose samples "Train on" may have given.
@@ -360,12 +376,13 @@ struct Keras {
       return true;
     }
     if (!trained && !bar.loss_known) return false;  // a download
+    const StepTime time = finer_time(bar);
     Step at{.track = track,
             .step = others[track] + bar.done,
             .iterations = bar.done,
-            .each_s = bar.step_s,
+            .each_s = time.each_s,
             .last = true};
-    if (bar.modern && others[track] == 0) leave_out_first(bar, at, emit);
+    if (bar.modern && others[track] == 0 && !(time.sum_s > 0)) leave_out_first(bar, at, emit);
     others[track] += bar.done;
     emit(at);
     emit(Counted{.track = track, .counters = std::exchange(counters, {})});
@@ -383,6 +400,12 @@ struct Keras {
     if (copies > 0 && bar->loss_known && bar->total == total) {
       copies -= bar->done == bar->total && line.terminator != '\r' ? 1 : 0;
       return true;
+    }
+    // A log without its head: only fit() validates
+    // (quoted/keras.an_epoch_that_is_not_announced_is_known_by_its_validation).
+    if (bar->validated && bar->loss_known && bar->done == bar->total && line.terminator != '\r') {
+      counters = {};  // of the redraws that might have been evaluate()'s
+      return training(*bar, line, emit);
     }
     return other(*bar, line, emit);
   }
