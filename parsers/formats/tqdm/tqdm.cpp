@@ -148,9 +148,10 @@ enum Kind : std::uint32_t {
   kClosing = 256,     ///< a statement on the whole run
   kResumed = 512,     ///< at which step the Trainer goes on
   kPlan = 1024,
-  kStopped = 2048,    ///< Lightning's last line
-  kEpochLine = 8192,  ///< may state that an epoch begins
-  kFailures = 4096,   ///< after such a line a bar that had not ended begins in another run
+  kStopped = 2048,     ///< Lightning's last line
+  kEpochLine = 8192,   ///< may state that an epoch begins
+  kFailures = 4096,    ///< after such a line a bar that had not ended begins in another run
+  kOptimizer = 16384,  ///< a library prints it where an optimizer is made or steps
 };
 constexpr std::uint32_t kBars = kPerSecond | kPerIteration;
 
@@ -222,6 +223,15 @@ constexpr Literal kLiterals[] = {
     {"tarting training", kEpochLine},
     {"tarting Training", kEpochLine},
     {"开始训练", kEpochLine},
+    {"rain loss", kEpochLine},
+    {"rain Loss", kEpochLine},
+    {"rain_loss", kEpochLine},
+    {"raining loss", kEpochLine},
+    {"raining Loss", kEpochLine},
+    // transformers, torch.optim.lr_scheduler and torch.amp warn.
+    {"implementation of AdamW is deprecated", kOptimizer},
+    {"call of `lr_scheduler.step()`", kOptimizer},
+    {"amp.GradScaler(", kOptimizer},
     {"Traceback (most recent", kFailures},
     {"CANCELLED AT", kFailures},
 };
@@ -692,6 +702,7 @@ bool TqdmParser::parse(const Line& line, RunBuilder& out) {
   if (!any(kOthers)) return read_bars(line, out);
   settled_ = false;
   if (any(kFailures)) failed_at_ = line.number;
+  if (any(kOptimizer)) unnamed_.note_optimizer();
   progress_lines_ |= any(kProgress);
   if (any(kTimer)) ++timer_lines_;
   if (any(kResumed)) leaps_.read_resumed(line.text);

@@ -545,6 +545,21 @@ bool BarName::counts_epochs(std::int64_t done, std::int64_t total) const {
   return epochs > 0 && total == epochs && done - epoch <= 1 && epoch - done <= 1;
 }
 
+namespace {
+
+// "train loss: 7.1298", "Training Loss 0.52 | Validation Loss 0.61": which epoch it is of is on
+// another line, if anywhere.
+bool names_loss_of_training(const Words& words) {
+  constexpr std::string_view kTraining[] = {"train", "training"};
+  for (std::size_t i = 1; i + 1 < words.size(); ++i) {
+    if (words[i] == "loss" && among(kTraining, words[i - 1]) && is_number(words[i + 1]))
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 std::optional<EpochResult> epoch_result(std::string_view line) {
   constexpr std::size_t kLongest = 300;  // bytes: a line, and no dump
   // "Epoch: [1][10/500]" of PyTorch's ImageNet example, "Epoch 1, step 10": of a step.
@@ -555,7 +570,10 @@ std::optional<EpochResult> epoch_result(std::string_view line) {
     return std::nullopt;
   }
   const auto epoch = std::ranges::find_if(words, is_epoch);
-  if (words.end() - epoch < 3 || !is_number(epoch[1])) return std::nullopt;
+  if (words.end() - epoch < 3 || !is_number(epoch[1])) {
+    if (!names_loss_of_training(words)) return std::nullopt;
+    return EpochResult{.loss = true};
+  }
   EpochResult out;
   if (is_number(epoch[2]) && line.find('/') != std::string_view::npos) {
     out.epochs = to_int(epoch[2]).value_or(-1);

@@ -72,7 +72,8 @@ struct BegunEpoch {
 };
 [[nodiscard]] std::optional<BegunEpoch> epoch_that_begins(std::string_view line);
 /// What a line states of a whole epoch: "Epoch [29/30] in static KGE | Loss: 5.52" of a script
-/// (quoted/tqdm.a_bar_of_the_epochs_of_the_lines).
+/// (quoted/tqdm.a_bar_of_the_epochs_of_the_lines), or the loss of training alone, "train loss: 7.1"
+/// (quoted/tqdm.a_bar_before_a_loss_that_is_named_of_training).
 struct EpochResult {
   std::int64_t epochs = -1;  ///< of how many it is one; -1: not printed
   bool loss = false;         ///< the loss of its training

@@ -193,8 +193,11 @@ UnnamedBars::Bar* UnnamedBars::of_epochs(const std::vector<Bar*>& left) const {
   Bar *longest = nullptr, *newest = nullptr;
   for (Bar* bar : left) {
     if (!bar->of_epoch) continue;
-    const auto like = std::ranges::count_if(
-        bars_, [&](const Bar& other) { return other.of_epoch && other.total == bar->total; });
+    std::size_t like = 0;
+    for (std::size_t i = 0; i < bars_.size(); ++i) {
+      const bool of_epoch = bars_[i].of_epoch || i >= before_result_;
+      like += of_epoch && bars_[i].total == bar->total ? 1 : 0;
+    }
     if (like < 2 && left.size() > 1) continue;
     if (longest == nullptr || bar->elapsed_s > longest->elapsed_s) longest = bar;
   }
@@ -275,6 +278,7 @@ RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
   }
   bool sure = !named && (trainer || longest->has_loss);
   bool reported = false;
+  const Bar* of_one_epoch = nullptr;  // its end may not be that of the training
   if (Bar* first = named ? nullptr : by_first_step(left, *longest)) {
     const bool other = first != longest;
     reported = other || !sure;
@@ -284,6 +288,7 @@ RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
   }
   if (!sure && !named) {
     Bar* bar = of_epochs(left);
+    of_one_epoch = bar;
     if (bar == nullptr || bar->total == epochs_) bar = counts_epochs(left);
     if (bar != nullptr) longest = bar;
     sure = bar != nullptr;
@@ -294,17 +299,20 @@ RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
       sure = true;
     }
   }
-  // A sweep measures a training: a log with one loop of bars has no other.
-  const bool measured = out.of_training && std::ranges::all_of(left, [&](const Bar* bar) {
-                          return bar->total == longest->total;
-                        });
+  // A sweep measures a training, and who makes an optimizer trains: a log with one loop of bars has
+  // no other.
+  const bool one_loop =
+      std::ranges::all_of(left, [&](const Bar* bar) { return bar->total == longest->total; });
+  const bool measured = out.of_training && one_loop, optimizer = optimizer_ && one_loop;
   const auto announced =
       std::ranges::find(left, true, [](const Bar* bar) { return bar->announced; });
   if (!sure && !named && announced != left.end()) longest = *announced;
-  if (!sure && !named && (longest->values || longest->announced || out.asked_for || measured)) {
+  if (!sure && !named &&
+      (longest->values || longest->announced || out.asked_for || measured || optimizer)) {
     const char* const why = out.asked_for        ? "this format was asked for"
                             : longest->announced ? "a line before it announces a training"
                             : longest->values    ? "its name is values that may be losses"
+                            : optimizer          ? "the program made an optimizer"
                                                  : "a sweep measures this program";
     longest->draft->unproven = !out.asked_for && !longest->values && !longest->announced;
     longest->draft->log.notices.push_back(
@@ -321,8 +329,9 @@ RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
     draft.discard = !sure || (bar != longest && !(trainer && again));
     if (draft.discard) continue;
     if (trainer) draft.log.iteration_unit = IterationUnit::optimizer_step;
-    const bool of_one_epoch = draft.last() != nullptr && draft.last()->step > bar->total;
-    if (bar->total > 0 && !of_one_epoch) draft.log.planned = bar->total;
+    const bool goes_on = bar == of_one_epoch && !draft.ended_well;
+    const bool several_epochs = draft.last() != nullptr && draft.last()->step > bar->total;
+    if (bar->total > 0 && !goes_on && !several_epochs) draft.log.planned = bar->total;
     chosen = &draft;
   }
   if (!sure && !named) {

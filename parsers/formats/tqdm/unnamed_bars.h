@@ -52,6 +52,9 @@ class UnnamedBars {
   void add(RunDraft& draft, const TqdmBar& bar, std::int64_t line, bool first_step, bool values);
   /// A line announces a training: the next bar is of it.
   void announce() { announced_ = true; }
+  /// A line that a library prints where an optimizer is made or steps: the program trains
+  /// (quoted/tqdm.the_only_loop_of_a_program_that_makes_an_optimizer).
+  void note_optimizer() { optimizer_ = true; }
   [[nodiscard]] bool holds(const RunDraft& draft) const;
   /// A redraw of the newest bar that fills `draft`, `elapsed_s` after the first of it began. False
   /// while a copy of it could still decide something: whether the bar was written over.
@@ -88,7 +91,8 @@ class UnnamedBars {
     bool announced = false;  ///< it is the first after a line that announces a training
   };
   /// The longest bar after which a line stated the loss of its epoch, and of an epoch with a bar of
-  /// that length before or after it; null if there is none. It ends as the newest of them.
+  /// that length before or after it, which may not have ended; null if there is none. It ends as
+  /// the newest of them.
   Bar* of_epochs(const std::vector<Bar*>& left) const;
   void discard_copies();
   void report_other(RunBuilder& out) const;
@@ -114,6 +118,7 @@ class UnnamedBars {
   };
   Other longest_other_;
   bool announced_ = false;  ///< a training, and no bar was drawn since
+  bool optimizer_ = false;
 };
 
 }  // namespace bertbench
