@@ -150,6 +150,7 @@ enum Kind : std::uint32_t {
   kPlan = 1024,
   kStopped = 2048,     ///< Lightning's last line
   kEpochLine = 8192,   ///< may state that an epoch begins
+  kTorch7 = 32768,     ///< a bar of torch7's
   kFailures = 4096,    ///< after such a line a bar that had not ended begins in another run
   kOptimizer = 16384,  ///< a library prints it where an optimizer is made or steps
 };
@@ -228,6 +229,8 @@ constexpr Literal kLiterals[] = {
     {"rain_loss", kEpochLine},
     {"raining loss", kEpochLine},
     {"raining Loss", kEpochLine},
+    {" | Tot: ", kTorch7},
+    {"]  Tot: ", kTorch7},
     // transformers, torch.optim.lr_scheduler and torch.amp warn.
     {"implementation of AdamW is deprecated", kOptimizer},
     {"call of `lr_scheduler.step()`", kOptimizer},
@@ -498,6 +501,7 @@ inline bool is_next_end(const Track& track, const TqdmBar& bar, bool named,
   if (!track.only_ends || track.created > 0 || track.draft == nullptr || bar.total == 0) {
     return false;
   }
+  if (bar.drawn_once && track.done == bar.total) return true;
   const double later = bar.elapsed_s - track.elapsed_s;
   if (later < -std::max(kEndGapSeconds, kEndGapShare * track.elapsed_s)) return true;
   if (track.done != bar.total || bar.done != bar.total || !(named || bar.has_loss)) return false;
@@ -536,7 +540,9 @@ struct Ended {
 
 inline Ended seconds_of(const Track& track) {
   const double by_rate = (static_cast<double>(track.done) + (track.one_ahead ? 1 : 0)) / track.rate;
-  if (!(track.rate > 0) || std::floor(by_rate) != track.elapsed_s) return {track.elapsed_s, 1};
+  if (!(track.rate > 0) || std::floor(by_rate) != std::floor(track.elapsed_s)) {
+    return {track.elapsed_s, 1};
+  }
   const double printed = std::max(track.rate, 1 / track.rate);  // it/s or s/it, of two decimals
   return {by_rate, by_rate * 0.005 / printed};
 }
@@ -693,6 +699,9 @@ bool TqdmParser::parse(const Line& line, RunBuilder& out) {
   const auto any = [&](std::uint32_t of) { return (kinds & of) != 0; };
   constexpr std::uint32_t kOthers = ~(kBars | kEpochLine);
   find_bars(line.text, {any(kPerSecond), any(kPerIteration), any(kOthers)}, bars_);
+  if (any(kTorch7) && bars_.empty()) {
+    if (const auto bar = find_torch7_bar(line.text)) bars_.push_back(*bar);
+  }
   if (any(kEpochLine) && bars_.empty()) read_epoch(line.text);
   if (any(kEpochLine)) {
     if (const auto result = epoch_result(after_bars(line.text))) {
@@ -790,7 +799,7 @@ RunDraft& TqdmParser::draft_for(Track& track, BarRole role, const TqdmBar& bar, 
   }
   track.draft->set_origin(0);
   track.draft->log.rate_unit = RateUnit::iterations_per_second;
-  track.draft->log.clock_resolution_s = 1;
+  track.draft->log.clock_resolution_s = bar.drawn_once ? 1e-3 : 1;
   return *track.draft;
 }
 
@@ -1076,7 +1085,7 @@ void TqdmParser::finish(RunBuilder& out) {
                                               std::llround(last->time_s / steps)));
     }
   }
-  draft.log.clock_resolution_s = 1 + clock_error_;
+  draft.log.clock_resolution_s += clock_error_;
   if (outer_.seen && outer_.total > 0) {
     draft.ended_well = outer_.done == outer_.total;
     const double seconds = static_cast<double>(outer_.done) * outer_.seconds_per_iteration;

@@ -12,6 +12,7 @@
 #include "parsers/lines/cursor.h"
 #include "parsers/lines/decimal.h"
 #include "parsers/lines/decoration.h"
+#include "parsers/lines/spelled_duration.h"
 #include "parsers/rules/mark_rules.h"
 #include "parsers/scan/byte_search.h"
 
@@ -332,6 +333,61 @@ void find_bars(std::string_view text, UnitsSought units, std::vector<TqdmBar>& b
     if (close != std::string_view::npos && open > close) floor = close + 1;
     bars.push_back(bar);
   }
+}
+
+namespace {
+
+// "43s169ms", "2m5s", "1D3h", "36ms".
+std::optional<double> printed_duration(std::string_view text) {
+  if (const auto spelled = spelled_duration(text)) return spelled->seconds;
+  Cursor cursor(text, false);
+  const auto value = cursor.number();
+  if (!value) return std::nullopt;
+  std::string unit;
+  for (const char c : cursor.rest().substr(0, 3)) {
+    if (!is_letter(c)) break;
+    unit += lower(c);
+  }
+  const auto seconds = seconds_of_unit(unit);
+  return seconds ? std::optional(*value * *seconds) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<TqdmBar> find_torch7_bar(std::string_view text) {
+  const auto open = text.find('[');
+  const auto counter = text.find(' ', open == text.npos ? text.size() : open);
+  if (counter == text.npos) return std::nullopt;
+  // Nothing but '=' stands on the left, '=', '>' and '.' on the right.
+  if (text.find_first_not_of('=', open + 1) != counter) return std::nullopt;
+  TqdmBar bar;
+  Cursor cursor(text, false);
+  cursor.move_to(counter + 1);
+  if (!cursor.read(bar.done) || !cursor.literal("/") || !cursor.read(bar.total)) {
+    return std::nullopt;
+  }
+  const auto close = text.find_first_not_of(" =>.", cursor.at());
+  constexpr std::int64_t kMostSteps = 1'000'000'000'000;  // more is a damaged number
+  if (close == text.npos || text[close] != ']' || bar.done < 1 || bar.done > bar.total ||
+      bar.total > kMostSteps) {
+    return std::nullopt;
+  }
+  constexpr std::string_view kTotal = "Tot: ";
+  const auto total = text.find(kTotal, close);
+  if (total == text.npos) return std::nullopt;
+  const auto seconds = printed_duration(text.substr(total + kTotal.size()));
+  if (!seconds) return std::nullopt;
+  // The clock starts when the first step is done.
+  bar.elapsed_s = 0;
+  if (bar.done > 1 && *seconds > 0) {
+    bar.rate = static_cast<double>(bar.done - 1) / *seconds;
+    bar.elapsed_s = static_cast<double>(bar.done) / bar.rate;
+  }
+  bar.drawn_once = true;
+  bar.begin = open;
+  bar.end = text.size();
+  read_loss(text, close, text.size(), bar);
+  return bar;
 }
 
 bool of_lightning_1(const TqdmBar& bar, const Line& line) {

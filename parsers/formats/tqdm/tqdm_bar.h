@@ -17,7 +17,7 @@ struct TqdmBar {
   std::string_view description;  ///< without the colon and what other bars left before it
   std::int64_t done = 0;
   std::int64_t total = 0;       ///< 0 = the bar knows none
-  double elapsed_s = kUnknown;  ///< whole seconds
+  double elapsed_s = kUnknown;  ///< whole seconds; torch7's bar has fractions
   double rate = kUnknown;       ///< iterations/s, also where it prints s/it; unknown for "?it/s"
   double seconds_per_iteration = kUnknown;  ///< as printed, only where it prints s/it
   double loss = kUnknown;                   ///< of the postfix; see has_loss
@@ -25,6 +25,7 @@ struct TqdmBar {
   bool counts_examples = false;  ///< its unit is an example, an image ..., not an iteration
   bool counts_epochs = false;    ///< its unit is an epoch
   bool rounded = false;          ///< unit_scale: the counter has three digits ("3.20k/100k")
+  bool drawn_once = false;       ///< its end is: find_torch7_bar
   std::size_t begin = 0;         ///< offset of the description in the line
   std::size_t end = 0;           ///< after the closing bracket
 };
@@ -37,6 +38,14 @@ struct UnitsSought {
   bool others = true;                            ///< "batch/s", "s/step" ...
 };
 void find_bars(std::string_view text, UnitsSought units, std::vector<TqdmBar>& bars);
+
+/// The bar of torch7's xlua, which PyTorch's loops for CIFAR-10 print as well (kuangliu's and their
+/// many copies), as a terminal shows it; nothing where the line holds none. Its rate is the mean
+/// (quoted/tqdm.reads_the_bars_of_torch7 and .2, of loops that print by these programs'
+/// statements).
+///   " [===== 391/391 ====>]  Step: 75ms | Tot: 43s169ms | Loss: 1.806 | Acc: 32.24% (16120/50000)"
+///   " [===== 731/731 ====>]  Tot: 42m41s | Step: 3s506ms"
+[[nodiscard]] std::optional<TqdmBar> find_torch7_bar(std::string_view text);
 
 /// A bar of Lightning before 2.0: it puts the mean loss before the version ("..., 5.1it/s,
 /// loss=0.9, v_num=3]") and goes on through the batches of a validation.

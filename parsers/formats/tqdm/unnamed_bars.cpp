@@ -65,7 +65,8 @@ void UnnamedBars::add(RunDraft& draft, const TqdmBar& bar, std::int64_t line, bo
                    .line = line,
                    .first_step = first_step,
                    .values = values,
-                   .announced = std::exchange(announced_, false)});
+                   .announced = std::exchange(announced_, false),
+                   .drawn_once = bar.drawn_once});
 }
 
 bool UnnamedBars::holds(const RunDraft& draft) const {
@@ -304,15 +305,19 @@ RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
   const bool one_loop =
       std::ranges::all_of(left, [&](const Bar* bar) { return bar->total == longest->total; });
   const bool measured = out.of_training && one_loop, optimizer = optimizer_ && one_loop;
+  // Loops over data or of one test have a bar of each length.
+  const bool torch7 =
+      longest->drawn_once && std::ranges::count(bars_, longest->total, &Bar::total) > 1;
   const auto announced =
       std::ranges::find(left, true, [](const Bar* bar) { return bar->announced; });
   if (!sure && !named && announced != left.end()) longest = *announced;
   if (!sure && !named &&
-      (longest->values || longest->announced || out.asked_for || measured || optimizer)) {
+      (longest->values || longest->announced || out.asked_for || measured || optimizer || torch7)) {
     const char* const why = out.asked_for        ? "this format was asked for"
                             : longest->announced ? "a line before it announces a training"
                             : longest->values    ? "its name is values that may be losses"
                             : optimizer          ? "the program made an optimizer"
+                            : torch7             ? "a bar of torch7's, it comes again each epoch"
                                                  : "a sweep measures this program";
     longest->draft->unproven = !out.asked_for && !longest->values && !longest->announced;
     longest->draft->log.notices.push_back(

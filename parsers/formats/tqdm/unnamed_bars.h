@@ -86,9 +86,10 @@ class UnnamedBars {
     std::int64_t line = 0;
     bool first_step = false;
     RepeatedRedraws written{};
-    bool of_epoch = false;   ///< the longest between two lines with losses of epochs
-    bool values = false;     ///< its name is values that may be losses
-    bool announced = false;  ///< it is the first after a line that announces a training
+    bool of_epoch = false;    ///< the longest between two lines with losses of epochs
+    bool values = false;      ///< its name is values that may be losses
+    bool announced = false;   ///< it is the first after a line that announces a training
+    bool drawn_once = false;  ///< TqdmBar::drawn_once
   };
   /// The longest bar after which a line stated the loss of its epoch, and of an epoch with a bar of
   /// that length before or after it, which may not have ended; null if there is none. It ends as
