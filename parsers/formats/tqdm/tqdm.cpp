@@ -150,6 +150,7 @@ enum Kind : std::uint32_t {
   kPlan = 1024,
   kStopped = 2048,     ///< Lightning's last line
   kEpochLine = 8192,   ///< may state that an epoch begins
+  kRewards = 65536,    ///< of an agent that learns
   kTorch7 = 32768,     ///< a bar of torch7's
   kFailures = 4096,    ///< after such a line a bar that had not ended begins in another run
   kOptimizer = 16384,  ///< a library prints it where an optimizer is made or steps
@@ -229,6 +230,7 @@ constexpr Literal kLiterals[] = {
     {"rain_loss", kEpochLine},
     {"raining loss", kEpochLine},
     {"raining Loss", kEpochLine},
+    {"reward=", kRewards},
     {" | Tot: ", kTorch7},
     {"]  Tot: ", kTorch7},
     // transformers, torch.optim.lr_scheduler and torch.amp warn.
@@ -606,6 +608,18 @@ void EpochBars::conclude(RunBuilder& out) {
                                           "it counts epochs, and nothing finer is counted"));
 }
 
+// "Eval num_timesteps=20000, episode_reward=-85.00 +/- 3.05" of stable-baselines3 and the like,
+// "[eval @ 100,000] reward= +147.00": the step of the training.
+std::optional<std::int64_t> agent_evaluated_at(std::string_view text) {
+  const auto word = text.find("val");
+  if (word == 0 || word == text.npos || (text[word - 1] != 'E' && text[word - 1] != 'e')) {
+    return std::nullopt;
+  }
+  const auto digit = text.find_first_of("0123456789", word);
+  if (digit == text.npos) return std::nullopt;
+  return Cursor(text.substr(digit), false).grouped_integer();
+}
+
 class TqdmParser final : public LineParser {
  public:
   bool parse(const Line& line, RunBuilder& out) override;
@@ -712,6 +726,9 @@ bool TqdmParser::parse(const Line& line, RunBuilder& out) {
   settled_ = false;
   if (any(kFailures)) failed_at_ = line.number;
   if (any(kOptimizer)) unnamed_.note_optimizer();
+  if (any(kRewards)) {
+    if (const auto step = agent_evaluated_at(line.text)) unnamed_.note_agent(*step);
+  }
   progress_lines_ |= any(kProgress);
   if (any(kTimer)) ++timer_lines_;
   if (any(kResumed)) leaps_.read_resumed(line.text);

@@ -33,13 +33,32 @@ double scale_of(char c) {
   }
 }
 
+// Where the digits before `end` begin, with the groups of "500,000" that rich prints.
+std::size_t grouped_digits_before(std::string_view text, std::size_t end) {
+  std::size_t begin = digits_before(text, end);
+  while (end - begin == 3 && begin > 1 && text[begin - 1] == ',' && is_digit(text[begin - 2])) {
+    end = begin - 1;
+    begin = digits_before(text, end);
+    if (end - begin > 3) return end + 1;  // "1234,567" are two numbers
+  }
+  return begin;
+}
+
 // The rate before the unit at `unit`: a number, or '?' (unknown). nullopt: not a bar's rate.
 struct Rate {
   std::size_t begin = 0;
   double value = kUnknown;
 };
 std::optional<Rate> rate_before(std::string_view text, std::size_t unit) {
-  if (unit > 0 && text[unit - 1] == ' ') --unit;  // unit=" examples" of Hugging Face's datasets
+  if (unit > 0 && text[unit - 1] == ' ') {  // unit=" examples" of Hugging Face's datasets
+    --unit;
+    // rich: "1,620 it/s"
+    const std::size_t begin = grouped_digits_before(text, unit);
+    if (begin < unit && text[begin - (begin > 0)] == ' ') {
+      const auto whole = Cursor(text.substr(begin, unit - begin), false).grouped_integer();
+      return whole ? std::optional(Rate{begin, static_cast<double>(*whole)}) : std::nullopt;
+    }
+  }
   if (unit == 0) return std::nullopt;
   if (text[unit - 1] == '?') return Rate{unit - 1, kUnknown};
   const double scale = scale_of(text[unit - 1]);
@@ -62,6 +81,11 @@ struct Count {
 std::optional<Count> count_before(std::string_view text, std::size_t end) {
   Count count;
   count.begin = digits_before(text, end);
+  if (const auto grouped = grouped_digits_before(text, end); grouped < count.begin) {
+    const auto value = Cursor(text.substr(grouped, end - grouped), false).grouped_integer();
+    if (!value) return std::nullopt;
+    return Count{grouped, *value, false};
+  }
   const bool point = count.begin > 0 && text[count.begin - 1] == '.';
   const double scale = end > 0 ? scale_of(text[end - 1]) : 1;
   if (count.begin < end && !point) {
@@ -155,6 +179,14 @@ std::string_view description_before(std::string_view text, std::size_t floor, st
   }
   if (head.starts_with("^M")) head.remove_prefix(2);  // '\r' as less and vi show it
   begin = static_cast<std::size_t>(head.data() - text.data());
+  return trim(head);
+}
+
+// tqdm.rich puts no colon after it.
+std::string_view rich_description(std::string_view text, std::size_t floor, std::size_t& begin) {
+  std::string_view head = trim(text.substr(floor, begin - floor));
+  if (head.ends_with(':')) head.remove_suffix(1);
+  if (!head.empty()) begin = static_cast<std::size_t>(head.data() - text.data());
   return trim(head);
 }
 
@@ -313,19 +345,29 @@ void find_bars(std::string_view text, UnitsSought units, std::vector<TqdmBar>& b
     if (found == std::string_view::npos) continue;
     const std::size_t bracket = back + found;
     Cursor cursor(text.substr(bracket + 1, rate->begin - bracket - 1), false);
+    const bool of_rich = cursor.literal(" ");
     const auto elapsed = cursor.duration();
     if (!elapsed || !read_counter(text, bracket, floor, unit.word, bar)) continue;
     bar.elapsed_s = *elapsed;
     bar.counts_examples = unit.counted == UnitOf::examples;
     bar.counts_epochs = unit.counted == UnitOf::epochs;
-    if (unit.per_second) {
+    // The rate that rich prints is of the newest seconds, in whole iterations: that of a bar which
+    // has run for longer is its counter over its time, whose seconds are cut.
+    constexpr double kRichsNewest_s = 30, kCut_s = 0.5;
+    constexpr double kFineRate = 50;  // it/s: half of one is 1 % of it
+    if (of_rich && !(bar.elapsed_s < kRichsNewest_s)) {
+      bar.rate = static_cast<double>(bar.done) / (bar.elapsed_s + kCut_s);
+    } else if (of_rich && !(rate->value >= kFineRate)) {
+      bar.rate = kUnknown;
+    } else if (unit.per_second) {
       // Lightning's "0.01it/s" is no better than half of it; tqdm would print s/it.
       if (!(rate->value > 0 && rate->value < kRoughRate)) bar.rate = rate->value;
     } else {
       bar.seconds_per_iteration = rate->value;
       if (rate->value > 0) bar.rate = 1 / rate->value;
     }
-    bar.description = description_before(text, floor, bar.begin);
+    bar.description = of_rich ? rich_description(text, floor, bar.begin)
+                              : description_before(text, floor, bar.begin);
     read_loss(text, from, close, bar);
     if (!bar.has_loss && !bar.description.empty()) read_named_loss(bar);
     bar.end = close == std::string_view::npos ? from : close + 1;

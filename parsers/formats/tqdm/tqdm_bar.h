@@ -12,7 +12,9 @@
 
 namespace bertbench {
 
-/// "Iteration:  33%|███▎      | 3655/11057 [19:17<38:45,  3.18it/s, loss=1.2]"
+/// "Iteration:  33%|███▎      | 3655/11057 [19:17<38:45,  3.18it/s, loss=1.2]"; by rich (tqdm.rich,
+/// the progress_bar of stable-baselines3)
+/// "100% ━━━━━━━━━ 500,000/500,000  [ 0:17:15 < 0:00:00 , 620 it/s ]".
 struct TqdmBar {
   std::string_view description;  ///< without the colon and what other bars left before it
   std::int64_t done = 0;

@@ -101,6 +101,12 @@ void UnnamedBars::note_epoch_result(bool loss, std::int64_t epochs, std::int64_t
   std::ranges::max_element(since, {}, &Bar::elapsed_s)->of_epoch = true;
 }
 
+void UnnamedBars::note_agent(std::int64_t step) {
+  if (step == agent_step_) return;
+  agent_times_ = step > agent_step_ ? agent_times_ + 1 : 1;
+  agent_step_ = step;
+}
+
 void UnnamedBars::note_other(const TqdmBar& bar, std::int64_t line) {
   if (!(bar.elapsed_s > longest_other_.elapsed_s)) return;
   longest_other_.elapsed_s = bar.elapsed_s;
@@ -305,20 +311,24 @@ RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
   const bool one_loop =
       std::ranges::all_of(left, [&](const Bar* bar) { return bar->total == longest->total; });
   const bool measured = out.of_training && one_loop, optimizer = optimizer_ && one_loop;
+  // Evaluations that count up to the end of a bar are of what it counts.
+  constexpr std::int64_t kAgentTimes = 2;  // evaluations: one alone may be of any loop
+  const bool agent = one_loop && agent_times_ >= kAgentTimes && agent_step_ <= longest->total;
   // Loops over data or of one test have a bar of each length.
   const bool torch7 =
       longest->drawn_once && std::ranges::count(bars_, longest->total, &Bar::total) > 1;
   const auto announced =
       std::ranges::find(left, true, [](const Bar* bar) { return bar->announced; });
   if (!sure && !named && announced != left.end()) longest = *announced;
-  if (!sure && !named &&
-      (longest->values || longest->announced || out.asked_for || measured || optimizer || torch7)) {
-    const char* const why = out.asked_for        ? "this format was asked for"
-                            : longest->announced ? "a line before it announces a training"
-                            : longest->values    ? "its name is values that may be losses"
-                            : optimizer          ? "the program made an optimizer"
-                            : torch7             ? "a bar of torch7's, it comes again each epoch"
-                                                 : "a sweep measures this program";
+  const char* const why = out.asked_for        ? "this format was asked for"
+                          : longest->announced ? "a line before it announces a training"
+                          : longest->values    ? "its name is values that may be losses"
+                          : optimizer          ? "the program made an optimizer"
+                          : torch7             ? "a bar of torch7's, it comes again each epoch"
+                          : agent              ? "evaluations of an agent count its steps"
+                          : measured           ? "a sweep measures this program"
+                                               : nullptr;
+  if (!sure && !named && why != nullptr) {
     longest->draft->unproven = !out.asked_for && !longest->values && !longest->announced;
     longest->draft->log.notices.push_back(
         make_notice(NoticeCode::unproven_bar_taken, longest->line, left.size(), why));

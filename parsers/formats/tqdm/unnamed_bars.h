@@ -59,6 +59,8 @@ class UnnamedBars {
   /// A redraw of the newest bar that fills `draft`, `elapsed_s` after the first of it began. False
   /// while a copy of it could still decide something: whether the bar was written over.
   bool update(const RunDraft& draft, const TqdmBar& bar, double elapsed_s, std::int64_t line);
+  /// An agent was evaluated after so many steps of its training.
+  void note_agent(std::int64_t step);
   /// A line states the result of an epoch. Where it is the loss, and hardly a line but bars stands
   /// since such a line before, the longest of them may be of its training: other lines may be its
   /// steps (quoted/tqdm.a_bar_before_the_loss_of_its_epoch). `epochs`: of how many it is, or -1; a
@@ -120,6 +122,8 @@ class UnnamedBars {
   Other longest_other_;
   bool announced_ = false;  ///< a training, and no bar was drawn since
   bool optimizer_ = false;
+  std::int64_t agent_step_ = 0;   ///< newest at which an agent was evaluated
+  std::int64_t agent_times_ = 0;  ///< evaluations whose steps grew up to that
 };
 
 }  // namespace bertbench
