@@ -474,6 +474,7 @@ struct LogReader::State final : CandidateSink {
         if (draft->own_facts && draft->last() != nullptr) return true;
         if (draft->log.kind != WorkKind::training) continue;
         if (has_losses_only(*draft)) continue;
+        if (all_epochs_in_one(draft->log.iteration_unit, draft->records())) continue;
         const Totals& totals = draft->log.totals;
         if (draft->last() != nullptr || draft->log.summary || totals.training_s || totals.wall_s) {
           return true;

@@ -22,6 +22,7 @@ constexpr std::size_t kShownOfALine = 80;  // bytes
 bool any_training(const std::vector<RunLog>& runs) {
   return std::ranges::any_of(runs, [](const RunLog& run) {
     return run.kind == WorkKind::training && run.records_seen > 0 &&
+           !all_epochs_in_one(run.iteration_unit, run.records) &&
            std::ranges::find(run.notices, NoticeCode::unproven_bar_taken, &Notice::code) ==
                run.notices.end();
   });
@@ -45,6 +46,10 @@ void read_blocks(ByteSource& source, Take take) {
 }
 
 }  // namespace
+
+bool all_epochs_in_one(IterationUnit unit, const std::vector<Record>& records) {
+  return unit == IterationUnit::epoch && records.size() == 1 && records.front().iterations > 1;
+}
 
 bool reads_more(const std::vector<RunLog>& generic, const std::vector<RunLog>& named) {
   if (!any_training(named)) return !generic.empty();

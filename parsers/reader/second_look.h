@@ -35,6 +35,10 @@ struct Induced {
 /// That nothing of a log was read, and what stands nearest to a rate.
 [[nodiscard]] Error unread_error(const std::string& path, const std::vector<NearLine>& nearest);
 
+/// One record is all epochs, as of Ultralytics' last line: any line of an epoch is finer
+/// (quoted/generic.all_epochs_in_hours).
+[[nodiscard]] bool all_epochs_in_one(IterationUnit unit, const std::vector<Record>& records);
+
 /// Whether the generic reader found what the named formats did not: a training, or the stamps of
 /// its lines.
 [[nodiscard]] bool reads_more(const std::vector<RunLog>& generic, const std::vector<RunLog>& named);
