@@ -552,8 +552,8 @@ inline Ended seconds_of(const Track& track) {
 // EpochBars: the bar around the loops, which counts their epochs.
 
 /// Where a log has no other bar of a training and no lines of one, the epochs are all that it shows
-/// ("Epochs: 3/20 [00:21<01:59, 7.01s/it, loss=0.96]" of scripts, "Epoch 3/20: 3/20" of scvi-tools:
-/// quoted/tqdm.epochs_alone). The bar must show a loss, or have epochs for its unit.
+/// ("Epochs: 3/20 [00:21<01:59, 7.01s/it, loss=0.96]" of scripts, also without a loss, "Epoch 3/20:
+/// 3/20" of scvi-tools: quoted/tqdm.epochs_alone).
 class EpochBars {
  public:
   void see(const TqdmBar& bar, const Line& line, RunBuilder& out);
@@ -568,7 +568,7 @@ class EpochBars {
 
 void EpochBars::see(const TqdmBar& bar, const Line& line, RunBuilder& out) {
   constexpr int kMostStarts = 64;  // hostile input
-  if (bar.done < 1 || !(bar.has_loss || bar.counts_epochs)) return;
+  if (bar.done < 1) return;
   const Record* last = run_ != nullptr ? run_->last() : nullptr;
   if (last == nullptr || 2 * bar.done < last->step) {
     if (starts_ == kMostStarts) return;
