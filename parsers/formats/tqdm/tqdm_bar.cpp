@@ -598,6 +598,21 @@ BarRole role_of(std::string_view description, const Words& words) {
   if (says(words, {"val", "dev"})) return train ? BarRole::other : BarRole::evaluation;
   if (has("predict") || has("infer")) return BarRole::inference;
   if (says(words, {"test", "testing"})) return train ? BarRole::other : BarRole::inference;
+  // "训练 第3轮", "학습 중", "Treinando": training in the languages of logs that people wrote for
+  // themselves (quoted/tqdm.names_of_bars_in_other_languages).
+  constexpr std::string_view kOfData[] = {"数据",   "训练集", "加载",   "读取",  "下载",  "处理",
+                                          "データ", "読み込", "데이터", "данны", "dados", "datos"};
+  constexpr std::string_view kEvaluations[] = {"验证", "驗證", "评估",  "評価", "検証",
+                                               "검증", "평가", "валид", "Валид"};
+  constexpr std::string_view kTests[] = {"测试", "測試", "テスト", "테스트", "推理", "预测"};
+  constexpr std::string_view kTrainings[] = {
+      "训练",   "訓練",      "学習",        "학습",       "훈련",         "обучен",
+      "Обучен", "treinando", "treinamento", "entrenando", "entrenamiento"};
+  const auto has_any = [&](const auto& list) { return std::ranges::any_of(list, has); };
+  if (has_any(kOfData)) return BarRole::other;
+  if (has_any(kEvaluations)) return BarRole::evaluation;
+  if (has_any(kTests)) return BarRole::inference;
+  if (has_any(kTrainings)) return BarRole::training;
   // "Epoch ... (1/3)" of Hugging Face's Flax scripts keeps its number for the whole run
   // (quoted/tqdm.tells_the_epochs_of_flax_scripts_from_their_steps).
   if (word == "epoch" || word == "epochs" || word.starts_with("epoch ...")) return BarRole::outer;
@@ -645,6 +660,13 @@ BarName name_of(std::string_view description) {
   }
   for (const std::string& word : words) {
     if (!is_digit(word[0])) name.key += letters_of(word) + ' ';
+  }
+  // Letters of other languages, but no signs: U+2000 to U+2FFF and emoji may turn in a spinner.
+  bool letter = false;
+  for (const char c : description) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0xc0) letter = byte != 0xe2 && byte < 0xf0;
+    if (byte >= 0x80 && letter) name.key += c;
   }
   return name;
 }
