@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <span>
 #include <string_view>
 
@@ -22,6 +23,16 @@ struct Example {
 
 using CommandRun = std::function<ExitCode(Console&)>;
 
+/// Command::declare of a command whose options are a struct: `declare` binds them to the line's,
+/// and `run` gets what was parsed.
+template <class Options, void (*declare)(CommandLine&, Options&),
+          ExitCode (*run)(const Options&, Console&)>
+CommandRun declared(CommandLine& line) {
+  auto options = std::make_shared<Options>();
+  declare(line, *options);
+  return [options](Console& console) { return run(*options, console); };
+}
+
 struct Command {
   std::string_view name;
   std::string_view purpose;    ///< a short clause for `bertbench --help`
@@ -29,7 +40,7 @@ struct Command {
   std::string_view details;    ///< paragraphs of the command's own --help, wrapped when printed
   std::span<const Example> examples;
   std::span<const ExitCodeRow> statuses;  ///< those it can end with; empty meaning: the usual
-  /// Declares the options on `line` and returns what runs once they are parsed.
+  /// Declares the options on `line` and returns what runs once they are parsed: see declared.
   CommandRun (*declare)(CommandLine& line);
 };
 

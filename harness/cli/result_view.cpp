@@ -283,22 +283,9 @@ bool log_shares_cell(const std::vector<std::vector<std::string>>& rows, std::siz
 }
 
 void print_cells(Console& console, const CellSource& cells) {
-  LongTable table({{"cell"},
-                   {"kind"},
-                   {"n", true},
-                   {"median", true},
-                   {"unit"},
-                   {"cv", true},
-                   {"per GPU", true},
-                   {"speedup", true},
-                   {"efficiency", true},
-                   {"TFLOPS/GPU", true},
-                   {"MFU", true},
-                   {"memory", true},
-                   {"J/sequence", true},
-                   {"power", true},
-                   {"failures"},
-                   {"log"}});
+  LongTable table(columns_of({"cell", "kind", ">n", ">median", "unit", ">cv", ">per GPU",
+                              ">speedup", ">efficiency", ">TFLOPS/GPU", ">MFU", ">memory",
+                              ">J/sequence", ">power", "failures", "log"}));
   bool log_in_cell = false, failed = false;
   ShownNames names;
   std::set<std::string> formulas, sources;  // of FLOPs, of memory: named below the table

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <memory>
 
 #include "harness/cli/command.h"
 #include "harness/cli/command_line.h"
@@ -49,15 +48,13 @@ ExitCode run(const Options& options, Console& console) {
   return ExitCode::good;
 }
 
-CommandRun declare(CommandLine& line) {
-  auto options = std::make_shared<Options>();
-  line.add_argument("DIR-OR-FILE", options->source,
+void declare(CommandLine& line, Options& options) {
+  line.add_argument("DIR-OR-FILE", options.source,
                     "A run folder to pack; with --unpack an archive.");
-  line.add_output_file("-o,--output", options->output, "FILE", "The archive to write.")
+  line.add_output_file("-o,--output", options.output, "FILE", "The archive to write.")
       .default_text("NAME.tar.zst here");
-  line.add_text("--unpack", options->unpack, "DIR",
+  line.add_text("--unpack", options.unpack, "DIR",
                 "Make this run folder of an archive; it must not be there yet.");
-  return [options](Console& console) { return run(*options, console); };
 }
 
 constexpr Example kExamples[] = {
@@ -82,6 +79,6 @@ extern const Command entry{
     "which may hold secrets, checkpoints of phases and links are left out.",
     kExamples,
     kStatuses,
-    declare};
+    declared<Options, declare, run>};
 
 }  // namespace bertbench::command_archive

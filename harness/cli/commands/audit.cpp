@@ -5,14 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <filesystem>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/command.h"
 #include "harness/cli/console.h"
-#include "harness/cli/number_text.h"
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
 #include "parsers/core/text.h"
@@ -201,24 +197,22 @@ ExitCode run(const Options& options, Console& console) {
       [&] { print(console, tables, options.all); });
 }
 
-CommandRun declare(CommandLine& line) {
-  auto options = std::make_shared<Options>();
-  line.add_arguments("TABLE", options->tables, "Files with tables; - for stdin.").required();
-  line.add_text("--format", options->format, "NAME",
+void declare(CommandLine& line, Options& options) {
+  line.add_arguments("TABLE", options.tables, "Files with tables; - for stdin.").required();
+  line.add_text("--format", options.format, "NAME",
                 "auto, markdown, html, csv (separated by comma, semicolon or tab) or text (pasted: "
                 "columns between tabs, bars or blanks, one cell a line, or records NAME: NUMBER).")
       .default_text("auto");
-  line.add_list("--column", options->columns, "ROLE=HEADING",
+  line.add_list("--column", options.columns, "ROLE=HEADING",
                 "What the column of this heading holds, where its name is not known: "
                 "throughput, gpus, batch_size, speedup, ... or ignore.");
   line.add_list(
-      "--fact", options->facts, "ROLE=VALUE",
+      "--fact", options.facts, "ROLE=VALUE",
       "What no column states: batch_size=64, accumulation=4, sequence_length=128, "
       "model=bert-large, peak_tflops=312; corrected_time=1.034 is measured over calculated "
       "time.");
-  line.add_flag("--all", options->all, "List every cell that was checked, not only findings.");
-  add_output(line, options->output, "Write the JSON form to FILE (-: stdout).");
-  return [options](Console& console) { return run(*options, console); };
+  line.add_flag("--all", options.all, "List every cell that was checked, not only findings.");
+  add_output(line, options.output, "Write the JSON form to FILE (-: stdout).");
 }
 
 constexpr Example kExamples[] = {
@@ -252,6 +246,6 @@ extern const Command entry{
     "configuration.",
     kExamples,
     kStatuses,
-    declare};
+    declared<Options, declare, run>};
 
 }  // namespace bertbench::command_audit

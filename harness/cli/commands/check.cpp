@@ -10,7 +10,6 @@
 #include <functional>
 #include <future>
 #include <limits>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -780,7 +779,8 @@ ExitCode run_paired(const Options& options, Console& console) {
   return conclude(options, std::move(*report), console);
 }
 
-ExitCode run(Options options, Console& console) {
+ExitCode run(const Options& given, Console& console) {
+  Options options = given;
   if (const auto usage = check_usage(options); !usage) return console.error(usage.error());
   if (!options.waive.empty()) {
     auto waivers = read_waivers(options.waive);
@@ -822,17 +822,16 @@ ExitCode run(Options options, Console& console) {
   return conclude(options, std::move(report), console);
 }
 
-CommandRun declare(CommandLine& line) {
-  auto options = std::make_shared<Options>();
-  GateOptions& gate = options->gate;
-  line.add_argument("RESULT", options->result,
+void declare(CommandLine& line, Options& options) {
+  GateOptions& gate = options.gate;
+  line.add_argument("RESULT", options.result,
                     "What was measured now: a result file, a run folder or its archive.");
-  line.add_text("--baseline", options->baseline, "FILE-OR-DB",
+  line.add_text("--baseline", options.baseline, "FILE-OR-DB",
                 "What it is held against: a result file, a run folder or a store.");
-  line.add_text("--paired", options->paired, "VARIANT",
+  line.add_text("--paired", options.paired, "VARIANT",
                 "In place of --baseline, of a sweep with variants: hold the others against this "
                 "one, pair by pair.");
-  add_share(line, "--floor", options->floor, "A smaller loss never fails.")
+  add_share(line, "--floor", options.floor, "A smaller loss never fails.")
       .default_text("2%, of pairs 1.3%");
   add_share(line, "--memory-floor", gate.memory_floor,
             "A smaller growth of the peak memory never fails.")
@@ -853,13 +852,13 @@ CommandRun declare(CommandLine& line) {
   line.add_flag("--accept-inconclusive", gate.accept_inconclusive,
                 "Too few trials to decide are no failure.");
   line.add_text(
-      "--waive", options->waive, "FILE",
+      "--waive", options.waive, "FILE",
       "Losses that are accepted: a JSON file of cells, limits, reasons and expiry. They are "
       "shown, and do not fail within their limit until they expire.");
-  line.add_output_file("--junit", options->junit, "FILE", "Write the verdicts as JUnit XML.");
-  line.add_flag("--github", options->github,
+  line.add_output_file("--junit", options.junit, "FILE", "Write the verdicts as JUnit XML.");
+  line.add_flag("--github", options.github,
                 "Print annotations of GitHub Actions; add to $GITHUB_STEP_SUMMARY.");
-  ConfirmOptions& confirm = options->confirm;
+  ConfirmOptions& confirm = options.confirm;
   line.add_text(
       "--confirm", confirm.config, "CONFIG",
       "Measure the flagged cells again by this sweep configuration; only what that repeats is a "
@@ -875,8 +874,7 @@ CommandRun declare(CommandLine& line) {
                 "Measure again on nodes of Slurm that the flagged cells did not run on.");
   line.add_text("--trainer", confirm.trainer, "PATH", "The bert_train of --confirm.")
       .default_text("next to bertbench, else on PATH");
-  add_output(line, options->output, "Write the JSON form to FILE (-: stdout).");
-  return [options](Console& console) { return run(*options, console); };
+  add_output(line, options.output, "Write the JSON form to FILE (-: stdout).");
 }
 
 constexpr Example kExamples[] = {
@@ -914,6 +912,6 @@ extern const Command entry{
     "compared, 1, 4 not comparable, 3, 0.",
     kExamples,
     kStatuses,
-    declare};
+    declared<Options, declare, run>};
 
 }  // namespace bertbench::command_check

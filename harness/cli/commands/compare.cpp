@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
@@ -377,24 +376,21 @@ ExitCode run(const Options& options, Console& console) {
   return status;
 }
 
-CommandRun declare(CommandLine& line) {
-  auto options = std::make_shared<Options>();
-  line.add_argument("A", options->a, "The earlier result: a result file or a run folder.");
-  line.add_argument("B", options->b, "The later one; a positive change means that B is faster.")
+void declare(CommandLine& line, Options& options) {
+  line.add_argument("A", options.a, "The earlier result: a result file or a run folder.");
+  line.add_argument("B", options.b, "The later one; a positive change means that B is faster.")
       .required(false);
   line.add_text(
-      "--published", options->published, "NAME",
+      "--published", options.published, "NAME",
       "In place of B the values of a page, as in `bertbench list published`, or of a file "
       "that ends in .json: ratios of A to them, where the work is the same.");
   line.complete("--published", published_names());
-  add_share(line, "--alpha", options->alpha,
-            "Chance of calling noise a difference, over all cells.")
+  add_share(line, "--alpha", options.alpha, "Chance of calling noise a difference, over all cells.")
       .default_text("0.05");
-  line.add_text("--to", options->to, "NAME",
+  line.add_text("--to", options.to, "NAME",
                 "html or markdown: a report of B with A next to it, to stdout or to -o.");
   line.complete("--to", {"html", "markdown"});
-  add_output(line, options->output, "Write the JSON form, or that report, to FILE (-: stdout).");
-  return [options](Console& console) { return run(*options, console); };
+  add_output(line, options.output, "Write the JSON form, or that report, to FILE (-: stdout).");
 }
 
 constexpr Example kExamples[] = {
@@ -422,6 +418,6 @@ extern const Command entry{
     "state, and frameworks and GPUs that differ, are named.",
     kExamples,
     kStatuses,
-    declare};
+    declared<Options, declare, run>};
 
 }  // namespace bertbench::command_compare

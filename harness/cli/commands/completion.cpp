@@ -1,7 +1,6 @@
 // bertbench completion: what shells complete, and the manual page, out of what --help prints.
 #include <fmt/format.h>
 
-#include <memory>
 #include <vector>
 
 #include "harness/cli/command.h"
@@ -234,11 +233,9 @@ ExitCode run(const std::string& form, Console& console) {
   return ExitCode::good;
 }
 
-CommandRun declare(CommandLine& line) {
-  auto form = std::make_shared<std::string>();
-  line.add_argument("SHELL", *form, "bash, zsh or fish; man for the manual page.");
+void declare(CommandLine& line, std::string& form) {
+  line.add_argument("SHELL", form, "bash, zsh or fish; man for the manual page.");
   line.complete("SHELL", {"bash", "zsh", "fish", "man"});
-  return [form](Console& console) { return run(*form, console); };
 }
 
 constexpr Example kExamples[] = {
@@ -258,6 +255,6 @@ extern const Command entry{"completion",
                            "--help prints, or with man a page for `man`, which holds every --help.",
                            kExamples,
                            kStatuses,
-                           declare};
+                           declared<std::string, declare, run>};
 
 }  // namespace bertbench::command_completion

@@ -1,8 +1,6 @@
 // bertbench convergence: model quality at the checkpoints of a pre-training.
-#include <fmt/format.h>
 
 #include <filesystem>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/command.h"
@@ -96,19 +94,17 @@ ExitCode run(const Options& options, Console& console) {
       [&] { print(console, study); });
 }
 
-CommandRun declare(CommandLine& line) {
-  auto options = std::make_shared<Options>();
+void declare(CommandLine& line, Options& options) {
   line.add_arguments(
-      "PATH", options->paths,
+      "PATH", options.paths,
       "Tables of checkpoints (.csv, .md, .html, or in a page pasted as text), or SQuAD logs "
       "and JSON files.");
-  line.add_list("--seconds-per-step", options->seconds_per_step, "LENGTH=S",
+  line.add_list("--seconds-per-step", options.seconds_per_step, "LENGTH=S",
                 "For rows without hours: seconds of a step at this sequence length; repeatable.");
-  line.add_text("--plots", options->plots, "DIR", "Write the plots as SVG files.");
-  line.add_text("--title", options->title, "TEXT", "Heading of Markdown and HTML.")
+  line.add_text("--plots", options.plots, "DIR", "Write the plots as SVG files.");
+  line.add_text("--title", options.title, "TEXT", "Heading of Markdown and HTML.")
       .default_text("Convergence study");
-  add_output(line, options->output, "Write FILE: .html, .md with its plots, .csv, else JSON.");
-  return [options](Console& console) { return run(*options, console); };
+  add_output(line, options.output, "Write FILE: .html, .md with its plots, .csv, else JSON.");
 }
 
 constexpr Example kExamples[] = {
@@ -134,6 +130,6 @@ extern const Command entry{
     "checkpoints, at the later ones, against hours of pre-training, against epochs of fine-tuning.",
     kExamples,
     kStatuses,
-    declare};
+    declared<Options, declare, run>};
 
 }  // namespace bertbench::command_convergence

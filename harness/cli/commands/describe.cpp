@@ -1,7 +1,5 @@
 // bertbench describe: the lines of a log that no format knows as a format file.
-#include <fmt/format.h>
 
-#include <memory>
 #include <string>
 
 #include "harness/cli/command.h"
@@ -40,12 +38,10 @@ ExitCode run(const Options& options, Console& console) {
   return written ? ExitCode::good : console.error(written.error());
 }
 
-CommandRun declare(CommandLine& line) {
-  auto options = std::make_shared<Options>();
-  line.add_argument("LOG", options->log, "A log, also .gz or .zst; - for stdin.");
-  line.add_text("--name", options->name, "NAME", "The format's name, as --format takes it.");
-  line.add_output_file("-o,--output", options->output, "FILE", "Write the format to FILE.");
-  return [options](Console& console) { return run(*options, console); };
+void declare(CommandLine& line, Options& options) {
+  line.add_argument("LOG", options.log, "A log, also .gz or .zst; - for stdin.");
+  line.add_text("--name", options.name, "NAME", "The format's name, as --format takes it.");
+  line.add_output_file("-o,--output", options.output, "FILE", "Write the format to FILE.");
 }
 
 constexpr Example kExamples[] = {
@@ -67,6 +63,6 @@ extern const Command entry{
     "same rule. The file states what each number was taken for; correct it where that is wrong.",
     kExamples,
     kStatuses,
-    declare};
+    declared<Options, declare, run>};
 
 }  // namespace bertbench::command_describe

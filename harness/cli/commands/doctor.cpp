@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -219,27 +218,25 @@ ExitCode run(const Options& options, Console& console) {
       [&] { print(console, findings); });
 }
 
-CommandRun declare(CommandLine& line) {
-  auto options = std::make_shared<Options>();
-  line.add_text("--out", options->path, "DIR",
+void declare(CommandLine& line, Options& options) {
+  line.add_text("--out", options.path, "DIR",
                 "Where a sweep would write, for its free space; a preflight is kept there as "
                 "preflight.json, and a sweep into DIR reports it.")
       .default_text("the current folder");
-  line.add_text("--launcher", options->preflight.launcher, "NAME",
+  line.add_text("--launcher", options.preflight.launcher, "NAME",
                 "Preflight: measure every node at once, each started by this launcher.");
   complete_launchers(line);
-  line.add_text("--nodes", options->nodes, "N", "Nodes of the preflight.")
+  line.add_text("--nodes", options.nodes, "N", "Nodes of the preflight.")
       .default_text("the hosts given, or the nodes of the allocation");
-  line.add_list("--set", options->preflight.sets, "KEY=VALUE",
+  line.add_list("--set", options.preflight.sets, "KEY=VALUE",
                 "Of a sweep's configuration, for the launcher, as in hosts=[\"a\",\"b\"]; "
                 "repeatable.");
-  line.add_flag("--strict", options->strict,
+  line.add_flag("--strict", options.strict,
                 "End with 1 where anything was found that would spoil a measurement.");
-  line.add_flag("--node-probe", options->node_probe,
+  line.add_flag("--node-probe", options.node_probe,
                 "Print what a preflight asks of a node: half a second of measuring, one line of "
                 "JSON.");
-  add_output(line, options->output, "Write the JSON form to FILE (-: stdout).");
-  return [options](Console& console) { return run(*options, console); };
+  add_output(line, options.output, "Write the JSON form to FILE (-: stdout).");
 }
 
 constexpr Example kExamples[] = {
@@ -273,6 +270,6 @@ extern const Command entry{
     "are named.",
     kExamples,
     kStatuses,
-    declare};
+    declared<Options, declare, run>};
 
 }  // namespace bertbench::command_doctor

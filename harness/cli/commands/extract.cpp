@@ -19,7 +19,6 @@
 #include "harness/cli/console.h"
 #include "harness/cli/follow.h"
 #include "harness/cli/inputs.h"
-#include "harness/cli/number_text.h"
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
 #include "harness/cli/progress.h"
@@ -774,66 +773,64 @@ ExitCode run(const Options& options, Console& console) {
   return Extraction(options, std::move(user_format), console).run(shard);
 }
 
-CommandRun declare(CommandLine& line) {
-  auto options = std::make_shared<Options>();
-  line.add_arguments("PATH", options->paths,
+void declare(CommandLine& line, Options& options) {
+  line.add_arguments("PATH", options.paths,
                      "Logs, folders that are searched for logs, or - for stdin; .gz and .zst too.");
-  add_format(line, options->format, options->format_file);
-  add_facts(line, options->facts);
-  add_window(line, options->window, "auto");
+  add_format(line, options.format, options.format_file);
+  add_facts(line, options.facts);
+  add_window(line, options.window, "auto");
   line.add_text(
-          "--estimator", options->estimator, "NAME",
+          "--estimator", options.estimator, "NAME",
           fmt::format("How a rate is taken from the log: {}.", fmt::join(estimator_names(), ", ")))
       .default_text("the one with the least expected error, never one of the last three");
   const auto estimators = estimator_names();
   line.complete("--estimator", {estimators.begin(), estimators.end()});
-  line.add_text("--base", options->base, "CELL",
+  line.add_text("--base", options.base, "CELL",
                 "Base of speedups: a cell's key or a topology such as 1n8g.")
       .default_text("one GPU");
-  add_flops_formula(line, options->flops_formula, "masked_head");
-  line.add_text("--compat", options->compat, "dlperf",
+  add_flops_formula(line, options.flops_formula, "masked_head");
+  line.add_text("--compat", options.compat, "dlperf",
                 "Round and aggregate as DLPerf's scripts do, to repeat its published tables.");
   line.add_value(
       "--window-of", "LIST",
       fmt::format("Also what other tools would have given of the log, and how far off: {}.",
                   fmt::join(window_tools(), ", ")),
-      [options](const std::string& text) {
-        options->windows_of.clear();
+      [&options](const std::string& text) {
+        options.windows_of.clear();
         for (const std::string_view tool : split(text, ',')) {
           const auto tools = window_tools();
           if (std::ranges::find(tools, tool) == tools.end()) {
             throw UsageError({"--window-of", fmt::format("'{}' is not known", tool),
                               fmt::format("use {}", fmt::join(tools, ", "))});
           }
-          options->windows_of.emplace_back(tool);
+          options.windows_of.emplace_back(tool);
         }
       });
-  line.add_output_file("--iterations", options->iterations, "FILE",
+  line.add_output_file("--iterations", options.iterations, "FILE",
                        "Write every record as CSV; - for stdout, in place of the table.");
-  line.add_flag("--summary", options->summary, "One row a cell, without its trials.");
-  add_kinds(line, options->kinds);
+  line.add_flag("--summary", options.summary, "One row a cell, without its trials.");
+  add_kinds(line, options.kinds);
   line.add_flag(
-      "--follow", options->follow,
+      "--follow", options.follow,
       "Stay with logs that are still written: rate, time left, NaN, out of memory, stalls; "
       "Ctrl-C ends it with the table.");
-  add_count(line, "--stall-after", options->stall_after, 1,
+  add_count(line, "--stall-after", options.stall_after, 1,
             "Seconds without output after which --follow calls a log stalled.")
       .default_text("60");
   line.add_flag(
-      "--no-join", options->no_join,
+      "--no-join", options.no_join,
       "Every log is a trial of its own: neither the restarts of a run nor the logs that its ranks "
       "wrote are joined. Under --compat nothing is, under --shard no restart.");
-  line.add_flag("--strict", options->strict, "Status 1 if any log could not be used.");
+  line.add_flag("--strict", options.strict, "Status 1 if any log could not be used.");
   line.add_text(
-      "--shard", options->shard_text, "I/N",
+      "--shard", options.shard_text, "I/N",
       "Read part I of N of the logs, for `bertbench merge`; every part gets the same PATHs.");
-  add_count(line, "--threads", options->threads, 1, "Logs read at the same time.")
+  add_count(line, "--threads", options.threads, 1, "Logs read at the same time.")
       .default_text("number of cores");
   add_output(
-      line, options->output,
+      line, options.output,
       "Write the result to FILE, in the format of its ending (.json .csv .md ...); - for JSON on "
       "stdout.");
-  return [options](Console& console) { return run(*options, console); };
 }
 
 constexpr Example kExamples[] = {
@@ -867,6 +864,6 @@ extern const Command entry{
     "log of a failed run is a result too: its outcome is shown. Notices go to stderr.",
     kExamples,
     kStatuses,
-    declare};
+    declared<Options, declare, run>};
 
 }  // namespace bertbench::command_extract

@@ -4,12 +4,10 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/command.h"
 #include "harness/cli/console.h"
-#include "harness/cli/number_text.h"
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
 #include "parsers/core/text.h"
@@ -82,21 +80,19 @@ ExitCode run(const Options& options, Console& console) {
       [&] { print(console, flops, *shape, length); });
 }
 
-CommandRun declare(CommandLine& line) {
-  auto options = std::make_shared<Options>();
-  line.add_text("--model", options->model, "NAME",
+void declare(CommandLine& line, Options& options) {
+  line.add_text("--model", options.model, "NAME",
                 "A name of `bertbench list models`, or a JSON file as in configs/models.")
       .required();
   line.complete("--model", known_models());
-  add_count(line, "--sequence-length", options->sequence_length, 1, "Tokens per sequence.")
+  add_count(line, "--sequence-length", options.sequence_length, 1, "Tokens per sequence.")
       .required();
-  add_count(line, "--masked", options->masked, 0,
+  add_count(line, "--masked", options.masked, 0,
             "Predicted positions per sequence; all of them for a gpt2 model.")
       .default_text("20/128 of the tokens, rounded up");
-  line.add_flag("--activation-checkpointing", options->checkpointing,
+  line.add_flag("--activation-checkpointing", options.checkpointing,
                 "Count the forward pass that recomputes activations, where a formula does.");
-  add_output(line, options->output, "Write the JSON form to FILE (-: stdout).");
-  return [options](Console& console) { return run(*options, console); };
+  add_output(line, options.output, "Write the JSON form to FILE (-: stdout).");
 }
 
 constexpr Example kExamples[] = {
@@ -116,6 +112,6 @@ extern const Command entry{
     "masked_head. A multiply-add counts as 2 FLOPs; forward and backward are included.",
     kExamples,
     kStatuses,
-    declare};
+    declared<Options, declare, run>};
 
 }  // namespace bertbench::command_flops

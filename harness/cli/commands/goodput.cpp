@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/command.h"
@@ -64,13 +63,11 @@ ExitCode run(const Options& options, Console& console) {
       [&] { print(console, *found); });
 }
 
-CommandRun declare(CommandLine& line) {
-  auto options = std::make_shared<Options>();
-  line.add_arguments("PATH", options->paths,
+void declare(CommandLine& line, Options& options) {
+  line.add_arguments("PATH", options.paths,
                      "Logs of the jobs of one training, or folders that hold them.");
-  line.add_text("--title", options->title, "TEXT", "Heading of HTML.").default_text("Goodput");
-  add_output(line, options->output, "Write FILE: .html, .svg (the picture), else JSON.");
-  return [options](Console& console) { return run(*options, console); };
+  line.add_text("--title", options.title, "TEXT", "Heading of HTML.").default_text("Goodput");
+  add_output(line, options.output, "Write FILE: .html, .svg (the picture), else JSON.");
 }
 
 constexpr Example kExamples[] = {
@@ -95,6 +92,6 @@ extern const Command entry{
     "ends with its last line.",
     kExamples,
     kStatuses,
-    declare};
+    declared<Options, declare, run>};
 
 }  // namespace bertbench::command_goodput

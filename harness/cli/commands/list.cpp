@@ -1,7 +1,6 @@
 // bertbench list: what there is, from the same lists that dispatch uses.
 #include <fmt/format.h>
 
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/command.h"
@@ -248,18 +247,16 @@ ExitCode run(const Options& options, Console& console) {
       });
 }
 
-CommandRun declare(CommandLine& line) {
-  auto options = std::make_shared<Options>();
+void declare(CommandLine& line, Options& options) {
   line.add_argument(
-      "KIND", options->kinds,
+      "KIND", options.kinds,
       "formats, reports, launchers, models, hardware, published or notices; several with commas.");
   std::vector<std::string> names;
   for (const Kind& kind : kKinds) names.emplace_back(kind.name);
   line.complete("KIND", std::move(names));
-  line.add_text("--explain", options->explain, "LOG",
+  line.add_text("--explain", options.explain, "LOG",
                 "With formats: what each one found in this log, and what it lacks for a rate.");
-  add_output(line, options->output, "Write the JSON form to FILE (-: stdout).");
-  return [options](Console& console) { return run(*options, console); };
+  add_output(line, options.output, "Write the JSON form to FILE (-: stdout).");
 }
 
 constexpr Example kExamples[] = {
@@ -274,10 +271,12 @@ constexpr ExitCodeRow kStatuses[] = {{ExitCode::good},
 
 }  // namespace
 
-extern const Command entry{
-    "list",    "formats, reports, launchers, models, GPUs, notices and more",
-    "KIND",    "Names printed here are what the options of the other commands take.",
-    kExamples, kStatuses,
-    declare};
+extern const Command entry{"list",
+                           "formats, reports, launchers, models, GPUs, notices and more",
+                           "KIND",
+                           "Names printed here are what the options of the other commands take.",
+                           kExamples,
+                           kStatuses,
+                           declared<Options, declare, run>};
 
 }  // namespace bertbench::command_list

@@ -1,5 +1,4 @@
 // bertbench merge: the parts of a sharded extraction as one result.
-#include <memory>
 
 #include "harness/cli/command.h"
 #include "harness/cli/console.h"
@@ -51,15 +50,13 @@ ExitCode run(const Options& options, Console& console) {
       });
 }
 
-CommandRun declare(CommandLine& line) {
-  auto options = std::make_shared<Options>();
-  line.add_arguments("RESULT", options->parts, "What `extract --shard` wrote, in any order.");
-  line.add_flag("--summary", options->summary, "One row a cell, without its trials.");
+void declare(CommandLine& line, Options& options) {
+  line.add_arguments("RESULT", options.parts, "What `extract --shard` wrote, in any order.");
+  line.add_flag("--summary", options.summary, "One row a cell, without its trials.");
   add_output(
-      line, options->output,
+      line, options.output,
       "Write the result to FILE, in the format of its ending (.json .csv .md ...); - for JSON on "
       "stdout.");
-  return [options](Console& console) { return run(*options, console); };
 }
 
 constexpr Example kExamples[] = {
@@ -82,6 +79,6 @@ extern const Command entry{
     "`environment`: logs of one cell are joined and trials are numbered here, not in the shards.",
     kExamples,
     kStatuses,
-    declare};
+    declared<Options, declare, run>};
 
 }  // namespace bertbench::command_merge

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/command.h"
@@ -130,15 +129,13 @@ ExitCode run(const Options& options, Console& console) {
       [&] { print(console, groups); });
 }
 
-CommandRun declare(CommandLine& line) {
-  auto options = std::make_shared<Options>();
-  line.add_argument("RESULT", options->result,
+void declare(CommandLine& line, Options& options) {
+  line.add_argument("RESULT", options.result,
                     "What was measured: a result file, a run folder or its archive.");
-  line.add_text("--topologies", options->topologies, "LIST",
+  line.add_text("--topologies", options.topologies, "LIST",
                 "What to predict, for example 8n8g,16n8g.")
       .required();
-  add_output(line, options->output, "Write the JSON form to FILE (-: stdout).");
-  return [options](Console& console) { return run(*options, console); };
+  add_output(line, options.output, "Write the JSON form to FILE (-: stdout).");
 }
 
 constexpr Example kExamples[] = {
@@ -161,6 +158,6 @@ extern const Command entry{
     "give. Machines beyond the network that was measured may behave otherwise.",
     kExamples,
     kStatuses,
-    declare};
+    declared<Options, declare, run>};
 
 }  // namespace bertbench::command_predict

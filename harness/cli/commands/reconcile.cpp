@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -302,23 +301,21 @@ ExitCode run(const Options& options, Console& console) {
       [&] { print(console, *result); });
 }
 
-CommandRun declare(CommandLine& line) {
-  auto options = std::make_shared<Options>();
-  line.add_arguments("LOG", options->logs,
+void declare(CommandLine& line, Options& options) {
+  line.add_arguments("LOG", options.logs,
                      "The logs of one run, its restarts in order; - for stdin; .gz and .zst too.")
       .required(false);
-  line.add_text("--plan", options->plan, "FILE",
+  line.add_text("--plan", options.plan, "FILE",
                 "Reckon a training plan instead: phases with steps, accumulation, rate (JSON).");
-  ReconcileOptions& reconcile = options->reconcile;
+  ReconcileOptions& reconcile = options.reconcile;
   add_count(line, "--optimizer-steps", reconcile.optimizer_steps, 1,
             "Applied updates of the whole run, where no log prints them.");
   add_count(line, "--sequences", reconcile.sequences, 1, "Sequences of the whole run, likewise.");
   add_positive(line, "--total-seconds", reconcile.seconds, "S", "Time of the whole run, likewise.");
-  add_format(line, options->format, options->format_file);
+  add_format(line, options.format, options.format_file);
   add_facts(line, reconcile.given);
-  add_window(line, options->window, "auto");
-  add_output(line, options->output, "Write the JSON form to FILE (-: stdout).");
-  return [options](Console& console) { return run(*options, console); };
+  add_window(line, options.window, "auto");
+  add_output(line, options.output, "Write the JSON form to FILE (-: stdout).");
 }
 
 constexpr Example kExamples[] = {
@@ -346,6 +343,6 @@ extern const Command entry{
     "throughput that a script wrote into the log is traced to the reading it was made from.",
     kExamples,
     kStatuses,
-    declare};
+    declared<Options, declare, run>};
 
 }  // namespace bertbench::command_reconcile

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <memory>
 #include <optional>
 
 #include "harness/cli/command.h"
@@ -133,35 +132,33 @@ ExitCode run(const Options& options, Console& console) {
   return written ? ExitCode::good : console.error(written.error());
 }
 
-CommandRun declare(CommandLine& line) {
-  auto options = std::make_shared<Options>();
+void declare(CommandLine& line, Options& options) {
   line.add_arguments(
-      "RESULT", options->results,
+      "RESULT", options.results,
       "Result files, run folders or their archives; the cells of several make one report.");
   std::vector<std::string> names;
   for (const Report* report : all_reports()) names.emplace_back(report->name);
   line.add_text(
-          "--to", options->to, "NAMES",
+          "--to", options.to, "NAMES",
           fmt::format("Reports to write, separated by commas: {}, or all.", fmt::join(names, ", ")))
       .default_text("by the ending of -o, else markdown");
   names.emplace_back("all");
   line.complete("--to", std::move(names));
-  line.add_output_file("-o,--output", options->path, "PATH",
+  line.add_output_file("-o,--output", options.path, "PATH",
                        "A file; for several reports a folder; - for stdout.")
       .default_text("-");
-  line.add_text("--title", options->title, "TEXT", "Heading of Markdown and HTML.")
+  line.add_text("--title", options.title, "TEXT", "Heading of Markdown and HTML.")
       .default_text("the folder's name");
-  line.add_text("--baseline", options->baseline, "RESULT",
+  line.add_text("--baseline", options.baseline, "RESULT",
                 "An earlier result: Markdown and HTML show what changed since.");
-  add_share(line, "--alpha", options->alpha, "Of that comparison, over all cells.")
+  add_share(line, "--alpha", options.alpha, "Of that comparison, over all cells.")
       .default_text("0.05");
-  add_positive(line, "--peak", options->peak, "TFLOPS",
+  add_positive(line, "--peak", options.peak, "TFLOPS",
                "Dense peak of one GPU, for MFU and HFU, where the list of hardware has none.");
-  add_flops_formula(line, options->flops_formula, "that of the result");
-  add_positive(line, "--train-sequences", options->sequences, "N",
+  add_flops_formula(line, options.flops_formula, "that of the result");
+  add_positive(line, "--train-sequences", options.sequences, "N",
                "Sequences of a whole training: adds the time that it takes at each rate.");
-  line.add_flag("--json", options->json, "The same as --to json.");
-  return [options](Console& console) { return run(*options, console); };
+  line.add_flag("--json", options.json, "The same as --to json.");
 }
 
 constexpr Example kExamples[] = {
@@ -182,6 +179,6 @@ extern const Command entry{
     "Markdown in a file gets its plots as SVG files next to it.",
     kExamples,
     kStatuses,
-    declare};
+    declared<Options, declare, run>};
 
 }  // namespace bertbench::command_report

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -212,19 +211,17 @@ ExitCode run(const Options& options, Console& console) {
   return show(options, *store, console);
 }
 
-CommandRun declare(CommandLine& line) {
-  auto options = std::make_shared<Options>();
-  line.add_argument("ACTION", options->action, "add, list, show, export or trend.");
-  line.add_arguments("OPERAND", options->operands,
+void declare(CommandLine& line, Options& options) {
+  line.add_argument("ACTION", options.action, "add, list, show, export or trend.");
+  line.add_arguments("OPERAND", options.operands,
                      "add: result files or run folders; show and export: the number of a run.")
       .required(false);
-  line.add_text("--db", options->db, "FILE", "The store; add makes it.").required();
-  line.add_text("--commit", options->add.commit, "ID", "add: what was measured.")
+  line.add_text("--db", options.db, "FILE", "The store; add makes it.").required();
+  line.add_text("--commit", options.add.commit, "ID", "add: what was measured.")
       .default_text("the commit of bertbench itself");
-  line.add_text("--label", options->add.label, "TEXT", "add: a word to find the run by.");
-  line.add_text("--cell", options->cell, "KEY", "trend: this cell only.");
-  add_output(line, options->output, "Write the machine form, or a trend's .html page, to FILE.");
-  return [options](Console& console) { return run(*options, console); };
+  line.add_text("--label", options.add.label, "TEXT", "add: a word to find the run by.");
+  line.add_text("--cell", options.cell, "KEY", "trend: this cell only.");
+  add_output(line, options.output, "Write the machine form, or a trend's .html page, to FILE.");
 }
 
 constexpr Example kExamples[] = {
@@ -251,6 +248,6 @@ extern const Command entry{
     "(at least 20 runs, levels of at least 3). Several programs may add at the same time.",
     kExamples,
     kStatuses,
-    declare};
+    declared<Options, declare, run>};
 
 }  // namespace bertbench::command_store

@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <filesystem>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -360,49 +358,47 @@ ExitCode run(const Options& options, Console& console) {
   return launch(options, *plan, console);
 }
 
-CommandRun declare(CommandLine& line) {
-  auto options = std::make_shared<Options>();
-  line.add_argument("CONFIG", options->config,
+void declare(CommandLine& line, Options& options) {
+  line.add_argument("CONFIG", options.config,
                     "What to run, as JSON; see configs/. Not needed with a PROGRAM.")
       .required(false);
-  line.add_command(options->line.command);
-  line.add_text("--out", options->out, "DIR", "Run folder; one that holds a sweep is resumed.");
-  line.add_flag("--dry-run", options->dry_run, "Print the command of each trial, run nothing.");
+  line.add_command(options.line.command);
+  line.add_text("--out", options.out, "DIR", "Run folder; one that holds a sweep is resumed.");
+  line.add_flag("--dry-run", options.dry_run, "Print the command of each trial, run nothing.");
   line.add_list(
-      "--set", options->set, "KEY=VALUE",
+      "--set", options.set, "KEY=VALUE",
       "Change the configuration, as in steps=100 or grid.model=[\"bert-base\"]; repeatable.");
-  line.add_list("--grid", options->line.grid, "AXIS=V1,V2",
+  line.add_list("--grid", options.line.grid, "AXIS=V1,V2",
                 "Values of an axis, in place of those of CONFIG; repeatable. In a PROGRAM's words "
                 "{AXIS} stands for the value.");
-  line.add_text("--each", options->line.each, "gpu|node|job",
+  line.add_text("--each", options.line.each, "gpu|node|job",
                 "Of a PROGRAM: processes that are started, one a GPU, one a node, or one.")
       .default_text("gpu");
-  line.add_list("--file", options->line.files, "NAME=PATH",
+  line.add_list("--file", options.line.files, "NAME=PATH",
                 "Of a PROGRAM: a file written for each trial, with its placeholders replaced; "
                 "{file:NAME} is its path. Repeatable.");
-  line.add_list("--only", options->only, "KEY=V1,V2",
+  line.add_list("--only", options.only, "KEY=V1,V2",
                 "Run the cells with one of these values of an axis; repeatable, all must hold.");
-  line.add_flag("--plan", options->plan,
+  line.add_flag("--plan", options.plan,
                 "Print how long it will take and which losses it could show, run nothing.");
-  line.add_list("--history", options->history, "RESULT",
+  line.add_list("--history", options.history, "RESULT",
                 "With --plan: earlier results, for durations and noise; repeatable.");
-  add_share(line, "--noise", options->noise, "With --plan: cv of trials, where no result has it.")
+  add_share(line, "--noise", options.noise, "With --plan: cv of trials, where no result has it.")
       .default_text("1%");
-  line.add_text("--trials", options->trials, "N|auto",
+  line.add_text("--trials", options.trials, "N|auto",
                 "Launches of each cell; auto: until the interval of its median is narrow.")
       .default_text("as configured");
-  line.add_text("--launcher", options->launcher, "NAME", "As in `bertbench list launchers`.")
+  line.add_text("--launcher", options.launcher, "NAME", "As in `bertbench list launchers`.")
       .default_text("as configured");
   complete_launchers(line);
-  line.add_flag("--no-probe", options->no_probe,
+  line.add_flag("--no-probe", options.no_probe,
                 "Do not look at the machine's own speed before and after each local trial, which "
                 "takes a tenth of a second.");
-  line.add_text("--trainer", options->trainer, "PATH", "The bert_train to measure.")
+  line.add_text("--trainer", options.trainer, "PATH", "The bert_train to measure.")
       .default_text("next to bertbench, else on PATH");
-  add_flops_formula(line, options->flops_formula, "masked_head");
-  add_output(line, options->output,
+  add_flops_formula(line, options.flops_formula, "masked_head");
+  add_output(line, options.output,
              "Also write the result to FILE, in the format of its ending; - for JSON on stdout.");
-  return [options](Console& console) { return run(*options, console); };
 }
 
 constexpr Example kExamples[] = {
@@ -441,6 +437,6 @@ extern const Command entry{
     "means is in docs/templates.md.",
     kExamples,
     kStatuses,
-    declare};
+    declared<Options, declare, run>};
 
 }  // namespace bertbench::command_sweep

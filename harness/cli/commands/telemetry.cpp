@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -140,24 +139,22 @@ ExitCode run(const Options& options, Console& console) {
       [&] { print(console, seen); });
 }
 
-CommandRun declare(CommandLine& line) {
-  auto options = std::make_shared<Options>();
-  line.add_text("--marker", options->marker, "TEXT",
+void declare(CommandLine& line, Options& options) {
+  line.add_text("--marker", options.marker, "TEXT",
                 "The ranks are the processes whose variable BERTBENCH_TRIAL begins so.")
       .required();
-  add_count(line, "--seconds", options->seconds, 1, "Ends after that many seconds.");
-  line.add_flag("--until-input-ends", options->until_input_ends, "Ends when stdin does.");
+  add_count(line, "--seconds", options.seconds, 1, "Ends after that many seconds.");
+  line.add_flag("--until-input-ends", options.until_input_ends, "Ends when stdin does.");
   add_count(
-      line, "--gpus", options->gpus, 0,
+      line, "--gpus", options.gpus, 0,
       "GPUs of this machine that the ranks use: those of CUDA_VISIBLE_DEVICES by number, else "
       "the first N. With 0 the ranks' energy is that of the CPU packages.");
-  line.add_text("--training-mark", options->training_mark, "FILE",
+  line.add_text("--training-mark", options.training_mark, "FILE",
                 "Is there once steps are logged: from then on power counts as training power.");
   line.add_text(
-      "--stamp-log", options->stamped_log, "FILE",
+      "--stamp-log", options.stamped_log, "FILE",
       "Keeps when the bytes of this log came, in FILE.arrivals.csv, which extract reads.");
-  add_output(line, options->output, "Write the JSON form to FILE (-: stdout).");
-  return [options](Console& console) { return run(*options, console); };
+  add_output(line, options.output, "Write the JSON form to FILE (-: stdout).");
 }
 
 constexpr Example kExamples[] = {
@@ -180,6 +177,6 @@ extern const Command entry{
     "node of a trial under ssh and Slurm.",
     kExamples,
     kStatuses,
-    declare};
+    declared<Options, declare, run>};
 
 }  // namespace bertbench::command_telemetry
