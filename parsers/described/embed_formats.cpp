@@ -45,8 +45,7 @@ std::unique_ptr<LineParser> make() {{
   static const DescribedFormat format({2});
   return format.make();
 }}
-extern const Format entry;
-const Format entry = {{.name = {3}, .title = {4}, .reference = {5}, .anchors = kLiterals,
+extern const Format entry{{.name = {3}, .title = {4}, .reference = {5}, .anchors = kLiterals,
     .make = make, .yields = {6}}};
 }}  // namespace format_{0}
 )",

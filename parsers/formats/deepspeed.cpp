@@ -403,8 +403,7 @@ constexpr Begin kRuns[] = {
 
 }  // namespace
 
-extern const Format entry;
-const Format entry = {
+extern const Format entry{
     .name = "deepspeed",
     .title = "DeepSpeed's throughput timer, old and new; DeepSpeed-Chat's end-to-end lines",
     .reference =

@@ -247,13 +247,12 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-extern const Format entry;
-const Format entry = {.name = "gnmt",
-                      .title = "NVIDIA GNMT, Transformer and Transformer-XL for PyTorch",
-                      .reference =
-                          "https://github.com/NVIDIA/DeepLearningExamples PyTorch/Translation; "
-                          "PyTorch/LanguageModeling/Transformer-XL",
-                      .framework = "pytorch",
-                      .table = table_of<Gnmt>(kRows, kRuns)};
+extern const Format entry{.name = "gnmt",
+                          .title = "NVIDIA GNMT, Transformer and Transformer-XL for PyTorch",
+                          .reference =
+                              "https://github.com/NVIDIA/DeepLearningExamples PyTorch/Translation; "
+                              "PyTorch/LanguageModeling/Transformer-XL",
+                          .framework = "pytorch",
+                          .table = table_of<Gnmt>(kRows, kRuns)};
 
 }  // namespace bertbench::format_gnmt

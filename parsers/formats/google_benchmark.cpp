@@ -282,10 +282,9 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-extern const Format entry;
-const Format entry = {.name = "google-benchmark",
-                      .title = "Google Benchmark programs, JSON and console",
-                      .reference = "https://github.com/google/benchmark src/json_reporter.cc",
-                      .table = table_of<GoogleBenchmark>(kRows)};
+extern const Format entry{.name = "google-benchmark",
+                          .title = "Google Benchmark programs, JSON and console",
+                          .reference = "https://github.com/google/benchmark src/json_reporter.cc",
+                          .table = table_of<GoogleBenchmark>(kRows)};
 
 }  // namespace bertbench::format_google_benchmark

@@ -348,14 +348,13 @@ constexpr Begin kRuns[] = {Lightning::kTableRun, Lightning::kRichRun, Lightning:
 
 }  // namespace
 
-extern const Format entry;
-const Format entry = {.name = "lightning",
-                      .title = "PyTorch Lightning: metrics.csv and the Rich progress bar",
-                      .reference =
-                          "https://github.com/Lightning-AI/pytorch-lightning "
-                          "src/lightning/fabric/loggers/csv_logs.py, "
-                          "src/lightning/pytorch/callbacks/progress/rich_progress.py",
-                      .framework = "pytorch",
-                      .table = table_of<Lightning>(kRows, kRuns)};
+extern const Format entry{.name = "lightning",
+                          .title = "PyTorch Lightning: metrics.csv and the Rich progress bar",
+                          .reference =
+                              "https://github.com/Lightning-AI/pytorch-lightning "
+                              "src/lightning/fabric/loggers/csv_logs.py, "
+                              "src/lightning/pytorch/callbacks/progress/rich_progress.py",
+                          .framework = "pytorch",
+                          .table = table_of<Lightning>(kRows, kRuns)};
 
 }  // namespace bertbench::format_lightning

@@ -190,8 +190,7 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-extern const Format entry;
-const Format entry = {
+extern const Format entry{
     .name = "maskrcnn",
     .title = "Mask R-CNN (maskrcnn_benchmark) and SSD of NVIDIA's examples for PyTorch, Detectron2",
     .reference =

@@ -338,8 +338,7 @@ constexpr Begin kRuns[] = {{.unit = IterationUnit::optimizer_step,
 
 }  // namespace
 
-extern const Format entry;
-const Format entry = {
+extern const Format entry{
     .name = "megatron",
     .title = "Megatron-LM and Megatron-DeepSpeed",
     .reference = "https://github.com/NVIDIA/Megatron-LM megatron/training (training_log)",

@@ -194,13 +194,13 @@ constexpr Begin kRuns[] = {{.unit = IterationUnit::micro_step,
 
 }  // namespace
 
-extern const Format entry;
-const Format entry = {.name = "mmcv",
-                      .title = "OpenMMLab: mmcv and mmengine, text and JSON",
-                      .reference =
-                          "https://github.com/open-mmlab/mmcv (1.x) mmcv/runner/hooks/logger; "
-                          "https://github.com/open-mmlab/mmengine mmengine/runner/log_processor.py",
-                      .framework = "pytorch",
-                      .table = table_of<Mmcv>(kRows, kRuns)};
+extern const Format entry{
+    .name = "mmcv",
+    .title = "OpenMMLab: mmcv and mmengine, text and JSON",
+    .reference =
+        "https://github.com/open-mmlab/mmcv (1.x) mmcv/runner/hooks/logger; "
+        "https://github.com/open-mmlab/mmengine mmengine/runner/log_processor.py",
+    .framework = "pytorch",
+    .table = table_of<Mmcv>(kRows, kRuns)};
 
 }  // namespace bertbench::format_mmcv

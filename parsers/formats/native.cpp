@@ -231,11 +231,10 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-extern const Format entry;
-const Format entry = {.name = "native",
-                      .title = "bert_train's own log, one JSON object per line",
-                      .reference = "workloads/bert/log/native.cpp",
-                      .framework = "bert_train",
-                      .table = table_of<Native>(kRows, kRuns)};
+extern const Format entry{.name = "native",
+                          .title = "bert_train's own log, one JSON object per line",
+                          .reference = "workloads/bert/log/native.cpp",
+                          .framework = "bert_train",
+                          .table = table_of<Native>(kRows, kRuns)};
 
 }  // namespace bertbench::format_native

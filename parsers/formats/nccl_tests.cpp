@@ -223,10 +223,9 @@ constexpr Begin kRuns[] = {{.work = WorkKind::inference, .own_facts = true}};
 
 }  // namespace
 
-extern const Format entry;
-const Format entry = {.name = "nccl-tests",
-                      .title = "NVIDIA nccl-tests, AMD rccl-tests: bus bandwidth",
-                      .reference = "https://github.com/NVIDIA/nccl-tests src/common.cu",
-                      .table = table_of<NcclTests>(kRows, kRuns)};
+extern const Format entry{.name = "nccl-tests",
+                          .title = "NVIDIA nccl-tests, AMD rccl-tests: bus bandwidth",
+                          .reference = "https://github.com/NVIDIA/nccl-tests src/common.cu",
+                          .table = table_of<NcclTests>(kRows, kRuns)};
 
 }  // namespace bertbench::format_nccl_tests

@@ -189,8 +189,7 @@ constexpr Begin kRuns[] = {Notebook::kRun};
 
 }  // namespace
 
-extern const Format entry;
-const Format entry = {
+extern const Format entry{
     .name = "notebook",
     .title = "what a notebook of Hugging Face benchmarks prints of its runs",
     .reference = "https://github.com/mli/transformers-benchmarks transformers.ipynb",

@@ -298,8 +298,7 @@ constexpr Begin kRuns[] = {Pytorch::kRun};
 
 }  // namespace
 
-extern const Format entry;
-const Format entry = {
+extern const Format entry{
     .name = "pytorch",
     .title =
         "PyTorch example style: examples/imagenet, Swin, torchvision MetricLogger, timm, Kaggle",

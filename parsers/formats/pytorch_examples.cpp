@@ -170,8 +170,7 @@ constexpr Begin kRuns[] = {PytorchExamples::kBatchRun};
 
 }  // namespace
 
-extern const Format entry;
-const Format entry = {
+extern const Format entry{
     .name = "pytorch-examples",
     .title = "PyTorch examples without meters: word_language_model, mnist",
     .reference = "https://github.com/pytorch/examples word_language_model/main.py, mnist/main.py",

@@ -151,8 +151,7 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-extern const Format entry;
-const Format entry = {
+extern const Format entry{
     .name = "synthetic",
     .title = "tf_cnn_benchmarks and Horovod's benchmarks on synthetic data: images/sec",
     .reference =

@@ -353,8 +353,7 @@ constexpr Begin kRuns[] = {kDllTraining, kInferenceRun};
 
 }  // namespace
 
-extern const Format entry;
-const Format entry = {
+extern const Format entry{
     .name = "dllogger",
     .title = "NVIDIA DLLogger, text: DeepLearningExamples for PyTorch",
     .reference =

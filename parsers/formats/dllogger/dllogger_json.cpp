@@ -216,10 +216,9 @@ constexpr Begin kRuns[] = {kDllTraining, {.track = kEvaluation, .work = WorkKind
 
 }  // namespace
 
-extern const Format entry;
-const Format entry = {.name = "dllogger-json",
-                      .title = "NVIDIA DLLogger, JSON: DeepLearningExamples",
-                      .reference = "https://github.com/NVIDIA/dllogger (JSONStreamBackend)",
-                      .table = table_of<DlloggerJson>(kRows, kRuns)};
+extern const Format entry{.name = "dllogger-json",
+                          .title = "NVIDIA DLLogger, JSON: DeepLearningExamples",
+                          .reference = "https://github.com/NVIDIA/dllogger (JSONStreamBackend)",
+                          .table = table_of<DlloggerJson>(kRows, kRuns)};
 
 }  // namespace bertbench::format_dllogger_json

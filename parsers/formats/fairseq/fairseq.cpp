@@ -384,8 +384,7 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-extern const Format entry;
-const Format entry = {
+extern const Format entry{
     .name = "fairseq",
     .title = "fairseq: simple and JSON progress lines",
     .reference =

@@ -808,8 +808,7 @@ std::unique_ptr<LineParser> make() { return std::make_unique<HuggingfaceParser>(
 
 }  // namespace
 
-extern const Format entry;
-const Format entry = {
+extern const Format entry{
     "huggingface",
     "Hugging Face Trainer: console dicts and table, trainer_state.json, train_results.json",
     "https://github.com/huggingface/transformers src/transformers/trainer_callback.py, "

@@ -468,11 +468,11 @@ constexpr Begin kRuns[] = {
 
 }  // namespace
 
-extern const Format entry;
-const Format entry = {.name = "keras",
-                      .title = "Keras progress bars of fit(), every release",
-                      .reference = "https://github.com/keras-team/keras keras/src/utils/progbar.py",
-                      .framework = "keras",
-                      .table = table_of<Keras>(kRows, kRuns)};
+extern const Format entry{
+    .name = "keras",
+    .title = "Keras progress bars of fit(), every release",
+    .reference = "https://github.com/keras-team/keras keras/src/utils/progbar.py",
+    .framework = "keras",
+    .table = table_of<Keras>(kRows, kRuns)};
 
 }  // namespace bertbench::format_keras

@@ -396,8 +396,7 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-extern const Format entry;
-const Format entry = {
+extern const Format entry{
     .name = "mindspore",
     .title = "MindSpore LossMonitor and TimeMonitor, MindFormers",
     .reference =

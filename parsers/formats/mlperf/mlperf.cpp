@@ -1004,10 +1004,9 @@ constexpr Begin kRuns[] = {Mlperf::kRun};
 
 }  // namespace
 
-extern const Format entry;
-const Format entry = {.name = "mlperf",
-                      .title = "MLPerf training, :::MLLOG lines",
-                      .reference = "https://github.com/mlcommons/logging (mllog)",
-                      .table = table_of<Mlperf>(kRows, kRuns)};
+extern const Format entry{.name = "mlperf",
+                          .title = "MLPerf training, :::MLLOG lines",
+                          .reference = "https://github.com/mlcommons/logging (mllog)",
+                          .table = table_of<Mlperf>(kRows, kRuns)};
 
 }  // namespace bertbench::format_mlperf

@@ -611,8 +611,7 @@ constexpr Begin kRuns[] = {
 
 }  // namespace
 
-extern const Format entry;
-const Format entry = {
+extern const Format entry{
     .name = "gluonnlp",
     .title = "MXNet gluon-nlp (pre-training, fine-tuning, translation), gluon-cv segmentation",
     .reference =

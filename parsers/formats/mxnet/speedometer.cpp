@@ -407,8 +407,7 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-extern const Format entry;
-const Format entry = {
+extern const Format entry{
     .name = "speedometer",
     .title = "MXNet Speedometer, gluon-cv: Speed: 1067.63 samples/sec",
     .reference = "https://github.com/apache/mxnet python/mxnet/callback.py; gluon-cv scripts",

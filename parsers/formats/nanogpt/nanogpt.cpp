@@ -694,8 +694,7 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-extern const Format entry;
-const Format entry = {
+extern const Format entry{
     .name = "nanogpt",
     .title = "nanoGPT, llm.c, modded-nanogpt",
     .reference =

@@ -432,13 +432,12 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-extern const Format entry;
-const Format entry = {.name = "paddle",
-                      .title = "PaddlePaddle, PaddleNLP: ips of one card, steps/s",
-                      .reference =
-                          "https://github.com/PaddlePaddle/PaddleNLP "
-                          "examples/language_model/bert/static/run_pretrain.py",
-                      .framework = "paddle",
-                      .table = table_of<Paddle>(kRows, kRuns)};
+extern const Format entry{.name = "paddle",
+                          .title = "PaddlePaddle, PaddleNLP: ips of one card, steps/s",
+                          .reference =
+                              "https://github.com/PaddlePaddle/PaddleNLP "
+                              "examples/language_model/bert/static/run_pretrain.py",
+                          .framework = "paddle",
+                          .table = table_of<Paddle>(kRows, kRuns)};
 
 }  // namespace bertbench::format_paddle

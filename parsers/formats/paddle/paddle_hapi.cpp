@@ -126,8 +126,7 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-extern const Format entry;
-const Format entry = {
+extern const Format entry{
     .name = "paddle-hapi",
     .title = "PaddlePaddle: paddle.Model.fit",
     .reference = "https://github.com/PaddlePaddle/Paddle python/paddle/hapi/progressbar.py",

@@ -499,8 +499,7 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-extern const Format entry;
-const Format entry = {
+extern const Format entry{
     .name = "paddle-vision",
     .title =
         "PaddleClas, PaddleOCR, PaddleDetection, PaddleSeg, PLSC, PaddleRec: batch_cost and ips",

@@ -216,9 +216,8 @@ std::unique_ptr<LineParser> make() { return std::make_unique<PaddlenlpParser>();
 
 }  // namespace
 
-extern const Format entry;
-const Format entry = {"paddlenlp", "PaddleNLP Trainer: interval_samples_per_second",
-                      "https://github.com/PaddlePaddle/PaddleNLP paddlenlp/trainer/trainer.py",
-                      kAnchors, make};
+extern const Format entry{"paddlenlp", "PaddleNLP Trainer: interval_samples_per_second",
+                          "https://github.com/PaddlePaddle/PaddleNLP paddlenlp/trainer/trainer.py",
+                          kAnchors, make};
 
 }  // namespace bertbench::format_paddlenlp

@@ -612,8 +612,7 @@ constexpr Begin kRuns[] = {series(kLosses),
 
 }  // namespace
 
-extern const Format entry;
-const Format entry = {
+extern const Format entry{
     .name = "tf",
     .title =
         "TensorFlow Estimator and TPUEstimator, NVIDIA BERT for TensorFlow, bert_train "

@@ -277,8 +277,7 @@ constexpr Begin kRuns[] = {TimeHistory::kTrainingRun,
 
 }  // namespace
 
-extern const Format entry;
-const Format entry = {
+extern const Format entry{
     .name = "timehistory",
     .title = "TensorFlow model garden: TimeHistory, BenchmarkMetric, Train Step, orbit",
     .reference =

@@ -1131,8 +1131,7 @@ std::size_t redraw_end(const Line& line) {
 
 }  // namespace
 
-extern const Format entry;
-const Format entry = {
+extern const Format entry{
     "tqdm",
     "tqdm progress bars: NVIDIA BERT for PyTorch, Hugging Face Trainer, bert_train --log-style "
     "tqdm",

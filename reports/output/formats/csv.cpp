@@ -48,9 +48,8 @@ void write(const CellSource& cells, const ReportOptions&, const TextSink& out) {
 
 }  // namespace
 
-extern const Report entry;
-const Report entry{"csv",   "one row per cell, for spreadsheets and data frames",
-                   ".csv",  &render_cells<write>,
-                   nullptr, &write};
+extern const Report entry{"csv",   "one row per cell, for spreadsheets and data frames",
+                          ".csv",  &render_cells<write>,
+                          nullptr, &write};
 
 }  // namespace bertbench::report_csv

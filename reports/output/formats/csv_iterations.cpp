@@ -52,8 +52,8 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
 
 }  // namespace
 
-extern const Report entry;
-const Report entry{"csv-iterations", "one row per iteration of a run folder, with the cell's facts",
-                   ".iterations.csv", &render};
+extern const Report entry{"csv-iterations",
+                          "one row per iteration of a run folder, with the cell's facts",
+                          ".iterations.csv", &render};
 
 }  // namespace bertbench::report_csv_iterations

@@ -39,8 +39,7 @@ void write(const CellSource& cells, const ReportOptions&, const TextSink& out) {
 
 }  // namespace
 
-extern const Report entry;
-const Report entry{"csv-trials", "one row per trial", ".trials.csv", &render_cells<write>, nullptr,
-                   &write};
+extern const Report entry{
+    "csv-trials", "one row per trial", ".trials.csv", &render_cells<write>, nullptr, &write};
 
 }  // namespace bertbench::report_csv_trials

@@ -39,8 +39,7 @@ Result<void> render(const ResultSet& set, const ReportOptions&, std::ostream& ou
 
 }  // namespace
 
-extern const Report entry;
-const Report entry{"dlperf", "result JSON as DLPerf's extract scripts save it", ".dlperf.json",
-                   &render};
+extern const Report entry{"dlperf", "result JSON as DLPerf's extract scripts save it",
+                          ".dlperf.json", &render};
 
 }  // namespace bertbench::report_dlperf

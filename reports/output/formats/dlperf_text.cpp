@@ -66,7 +66,7 @@ Result<void> render(const ResultSet& set, const ReportOptions&, std::ostream& ou
 
 }  // namespace
 
-extern const Report entry;
-const Report entry{"dlperf-text", "what DLPerf's extract scripts print", ".dlperf.txt", &render};
+extern const Report entry{"dlperf-text", "what DLPerf's extract scripts print", ".dlperf.txt",
+                          &render};
 
 }  // namespace bertbench::report_dlperf_text

@@ -209,8 +209,7 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
 
 }  // namespace
 
-extern const Report entry;
-const Report entry{"html", "one self-contained page with plots, for people to look at", ".html",
-                   &render};
+extern const Report entry{"html", "one self-contained page with plots, for people to look at",
+                          ".html", &render};
 
 }  // namespace bertbench::report_html

@@ -11,9 +11,8 @@ void write(const CellSource& cells, const ReportOptions&, const TextSink& out) {
 
 }  // namespace
 
-extern const Report entry;
-const Report entry{"json",  "everything, bertbench.result/1, for programs",
-                   ".json", &render_cells<write>,
-                   nullptr, &write};
+extern const Report entry{"json",  "everything, bertbench.result/1, for programs",
+                          ".json", &render_cells<write>,
+                          nullptr, &write};
 
 }  // namespace bertbench::report_json

@@ -89,7 +89,7 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
 
 }  // namespace
 
-extern const Report entry;
-const Report entry{"junit", "one test case per trial, for CI systems", ".junit.xml", &render};
+extern const Report entry{"junit", "one test case per trial, for CI systems", ".junit.xml",
+                          &render};
 
 }  // namespace bertbench::report_junit

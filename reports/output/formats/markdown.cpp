@@ -224,8 +224,7 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
 
 }  // namespace
 
-extern const Report entry;
-const Report entry{"markdown", "a table for a README or an issue: only what varies", ".md", &render,
-                   &companions};
+extern const Report entry{"markdown", "a table for a README or an issue: only what varies", ".md",
+                          &render, &companions};
 
 }  // namespace bertbench::report_markdown

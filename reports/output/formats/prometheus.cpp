@@ -124,7 +124,7 @@ Result<void> render(const ResultSet& set, const ReportOptions&, std::ostream& ou
 
 }  // namespace
 
-extern const Report entry;
-const Report entry{"prometheus", "gauges for node_exporter's textfile collector", ".prom", &render};
+extern const Report entry{"prometheus", "gauges for node_exporter's textfile collector", ".prom",
+                          &render};
 
 }  // namespace bertbench::report_prometheus

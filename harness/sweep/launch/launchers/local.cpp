@@ -27,8 +27,7 @@ Result<std::vector<ProcessSpec>> processes(const Plan& plan, const PlannedTrial&
 
 }  // namespace
 
-extern const Launcher entry;
-const Launcher entry{
+extern const Launcher entry{
     .name = "local", .title = "ranks as processes of this machine", .processes = processes};
 
 }  // namespace bertbench::launcher_local

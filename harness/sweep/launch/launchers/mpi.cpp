@@ -156,14 +156,13 @@ std::string name_exit(const ExitStatus& exit) {
 
 }  // namespace
 
-extern const Launcher entry;
-const Launcher entry{.name = "mpi",
-                     .title = "mpirun of Open MPI or MPICH over the hosts",
-                     .hosts = RankHosts::configured,
-                     .program = "mpirun",
-                     .processes = processes,
-                     .check = check,
-                     .name_exit = name_exit,
-                     .version_name = "mpi"};
+extern const Launcher entry{.name = "mpi",
+                            .title = "mpirun of Open MPI or MPICH over the hosts",
+                            .hosts = RankHosts::configured,
+                            .program = "mpirun",
+                            .processes = processes,
+                            .check = check,
+                            .name_exit = name_exit,
+                            .version_name = "mpi"};
 
 }  // namespace bertbench::launcher_mpi

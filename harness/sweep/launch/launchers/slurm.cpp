@@ -201,20 +201,19 @@ Result<void> check(const Plan& plan) {
 
 }  // namespace
 
-extern const Launcher entry;
-const Launcher entry{.name = "slurm",
-                     .title = "srun in an allocation, else jobs by sbatch",
-                     .hosts = RankHosts::allotted,
-                     .program = "srun",
-                     .processes = processes,
-                     .check = check,
-                     .batch = &slurm_batch,
-                     .end_leftovers = end_slurm_steps,
-                     .nodes = read_slurm_nodes,
-                     .allocated_nodes = allocated_nodes,
-                     .avoid = avoid,
-                     .cpus_per_rank = cpus_per_rank,
-                     .image = image,
-                     .watches_nodes = true};
+extern const Launcher entry{.name = "slurm",
+                            .title = "srun in an allocation, else jobs by sbatch",
+                            .hosts = RankHosts::allotted,
+                            .program = "srun",
+                            .processes = processes,
+                            .check = check,
+                            .batch = &slurm_batch,
+                            .end_leftovers = end_slurm_steps,
+                            .nodes = read_slurm_nodes,
+                            .allocated_nodes = allocated_nodes,
+                            .avoid = avoid,
+                            .cpus_per_rank = cpus_per_rank,
+                            .image = image,
+                            .watches_nodes = true};
 
 }  // namespace bertbench::launcher_slurm

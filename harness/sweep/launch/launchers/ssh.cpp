@@ -124,15 +124,14 @@ std::string name_exit(const ExitStatus& exit) {
 
 }  // namespace
 
-extern const Launcher entry;
-const Launcher entry{.name = "ssh",
-                     .title = "ranks over ssh, hosts in turn",
-                     .hosts = RankHosts::configured,
-                     .program = "ssh",
-                     .processes = processes,
-                     .check = check,
-                     .name_exit = name_exit,
-                     .watches_nodes = true,
-                     .samplers = samplers};
+extern const Launcher entry{.name = "ssh",
+                            .title = "ranks over ssh, hosts in turn",
+                            .hosts = RankHosts::configured,
+                            .program = "ssh",
+                            .processes = processes,
+                            .check = check,
+                            .name_exit = name_exit,
+                            .watches_nodes = true,
+                            .samplers = samplers};
 
 }  // namespace bertbench::launcher_ssh
