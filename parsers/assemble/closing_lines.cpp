@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string>
 
 #include "parsers/assemble/run_builder.h"
 #include "parsers/lines/cursor.h"

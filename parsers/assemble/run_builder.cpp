@@ -1,7 +1,5 @@
 #include "parsers/assemble/run_builder.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 

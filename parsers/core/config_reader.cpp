@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "parsers/core/name_hint.h"
 #include "parsers/core/text.h"

@@ -4,9 +4,7 @@
 // does not fit its checksum.
 #include <fmt/format.h>
 
-#include <array>
 #include <cmath>
-#include <limits>
 
 #include "parsers/core/crc32c.h"
 #include "parsers/input/proto_fields.h"

@@ -1,7 +1,6 @@
 #include "parsers/lines/clock.h"
 
 #include <chrono>
-#include <cstdint>
 
 namespace bertbench {
 namespace {

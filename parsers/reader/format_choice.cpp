@@ -5,8 +5,6 @@
 #include <functional>
 #include <iterator>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "parsers/assemble/run_builder.h"
 

@@ -1,7 +1,5 @@
 #include "reports/cells/relations.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <iterator>

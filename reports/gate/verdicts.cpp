@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstddef>
 #include <deque>
-#include <map>
 #include <set>
 
 #include "parsers/core/text.h"

@@ -1,7 +1,6 @@
 #include "reports/measure/deduced_facts.h"
 
 #include <charconv>
-#include <string>
 #include <system_error>
 
 namespace bertbench {

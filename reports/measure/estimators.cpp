@@ -1,7 +1,5 @@
 #include "reports/measure/estimators.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>

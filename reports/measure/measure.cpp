@@ -7,7 +7,6 @@
 #include <cctype>
 #include <cmath>
 #include <cstddef>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>

@@ -9,7 +9,6 @@
 #include <functional>
 #include <map>
 #include <random>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>

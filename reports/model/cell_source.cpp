@@ -1,7 +1,5 @@
 #include "reports/model/cell_source.h"
 
-#include <utility>
-
 namespace bertbench {
 namespace {
 

@@ -7,7 +7,6 @@
 
 #include "parsers/core/text.h"
 #include "reports/output/junit_xml.h"
-#include "reports/output/markup.h"
 #include "reports/output/value_text.h"
 
 namespace bertbench {

@@ -1,6 +1,5 @@
 // Detection of the end of warm-up.
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "reports/stats/clip.h"

@@ -1,7 +1,6 @@
 #include "reports/stats/power.h"
 
 #include <algorithm>
-#include <cmath>
 #include <span>
 
 #include "reports/stats/normals.h"

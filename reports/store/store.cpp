@@ -5,7 +5,6 @@
 #include <sqlite3.h>
 
 #include <algorithm>
-#include <cstring>
 #include <ctime>
 #include <fstream>
 #include <map>

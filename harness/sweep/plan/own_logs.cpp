@@ -1,7 +1,5 @@
 #include "harness/sweep/plan/own_logs.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <filesystem>
 

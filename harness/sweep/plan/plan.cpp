@@ -6,7 +6,6 @@
 #include <numeric>
 #include <ranges>
 #include <set>
-#include <span>
 #include <utility>
 
 #include "harness/sweep/config/axes.h"

@@ -23,11 +23,8 @@
 #include <boost/process/io.hpp>
 #include <boost/process/start_dir.hpp>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <map>
 #include <set>
 #include <string>

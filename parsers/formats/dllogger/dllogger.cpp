@@ -16,7 +16,6 @@
 #include <cmath>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "parsers/formats/dllogger/dll_run.h"
 #include "parsers/formats/format.h"

@@ -19,7 +19,6 @@
 #include <array>
 #include <cmath>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 

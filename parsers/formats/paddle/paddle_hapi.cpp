@@ -14,7 +14,6 @@
 // the steps since the line before, with more digits: they are taken where they are printed. ips is
 // of one process.
 #include <algorithm>
-#include <optional>
 
 #include "parsers/formats/format.h"
 #include "parsers/lines/cursor.h"

@@ -15,12 +15,10 @@
 //
 // An evaluation, and the checkpoint after it, lies in the interval of the line that follows. A log
 // that ends after the banner of a training, before its first line, is one that was cut.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "parsers/assemble/run_builder.h"

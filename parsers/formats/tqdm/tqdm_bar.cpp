@@ -1,7 +1,6 @@
 #include "parsers/formats/tqdm/tqdm_bar.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <initializer_list>
 #include <optional>

@@ -1,7 +1,6 @@
 #include "reports/output/csv.h"
 
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "reports/model/cell_match.h"
 #include "reports/model/result_io.h"

@@ -1,6 +1,5 @@
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "reports/model/result_io.h"
 #include "reports/output/csv.h"

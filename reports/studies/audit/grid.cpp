@@ -1,7 +1,5 @@
 #include "reports/studies/audit/grid.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cctype>
 #include <cmath>

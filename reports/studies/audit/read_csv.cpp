@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 
 #include "parsers/core/text.h"
 #include "reports/studies/audit/source_table.h"

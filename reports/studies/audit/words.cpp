@@ -1,7 +1,6 @@
 #include "reports/studies/audit/words.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 
 #include "parsers/core/text.h"

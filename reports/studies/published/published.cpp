@@ -7,7 +7,6 @@
 #include <cctype>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <span>
 
 #include "parsers/core/name_hint.h"

@@ -7,7 +7,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <limits>
 #include <stdexcept>
 #include <string>
 #include <thread>

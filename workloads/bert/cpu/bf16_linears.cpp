@@ -7,7 +7,6 @@
 #include <map>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <utility>
-#include <vector>
 
 #include "workloads/bert/cpu/onednn_products.h"
 

@@ -6,7 +6,6 @@
 #include <map>
 #include <optional>
 #include <stdexcept>
-#include <utility>
 
 #include "workloads/bert/cuda/products/algorithm_cache.h"
 #include "workloads/bert/cuda/products/cublaslt_library.h"
