@@ -49,8 +49,7 @@ std::string sparse_line(std::mt19937& random, std::int64_t step) {
 std::string dll_line(std::mt19937& random, std::int64_t step) {
   return "DLLL {\"timestamp\": \"" + std::to_string(1600000000 + step) + "." + digits(random, 6) +
          "\", \"datetime\": \"2020-09-13 12:26:40.123456\", \"elapsedtime\": \"0.370000\", "
-         "\"type\": "
-         "\"LOG\", \"step\": [0, " +
+         "\"type\": \"LOG\", \"step\": [0, " +
          std::to_string(step) + "], \"data\": {\"average_loss\": 2." + digits(random, 12) +
          ", \"step_loss\": 2." + digits(random, 7) + ", \"learning_rate\": 0.00" +
          digits(random, 15) + "}}\n";

@@ -637,8 +637,7 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "Printed rates leave out what lies between the lines."},
     {BB_CODE(clock_jumped),
      "between two steps the log's clock goes on by {seconds:.6g} s, {times:.3g} times what steps "
-     "take: "
-     "the clock was set or the job stood still; counter_clock leaves that gap out",
+     "take: the clock was set or the job stood still; counter_clock leaves that gap out",
      "One gap outweighs all others together; total_time holds it."},
     {BB_CODE(printed_rates_far_off),
      "the mean of the printed rates, {printed}, is {times:.3g} times as {direction} as the times "
@@ -984,15 +983,13 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
     // The gate: what cells share, memory and loss.
     {BB_CODE(cells_slower_together),
      "{slower} of {cells} cells are slower at once, by {shared} in the median; the machine's own "
-     "speed "
-     "{probe}: what they share is the machine or the program, not one cell",
+     "speed {probe}: what they share is the machine or the program, not one cell",
      "What half of the cells lost is at least half the floor.",
      "--confirm measures again later; variants measured in turn (--paired) share what the machine "
      "does."},
     {BB_CODE(slower_with_the_machine),
      "all cells lost {shared} in the median and the machine's own speed {probe}: beyond what both "
-     "show "
-     "this cell lost {own}, within its tolerance of {tolerance}",
+     "show this cell lost {own}, within its tolerance of {tolerance}",
      "A loss that the machine explains; the cell's numbers are left as they were measured.",
      "Measure again: --confirm, or variants in turn (--paired)."},
     {BB_CODE(memory_grew),
@@ -1013,8 +1010,7 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "A trainer's own statement and what a GPU or the system shows are not the same quantity."},
     {BB_CODE(loss_became_not_finite),
      "the loss is NaN or infinite in {trials} of {n} trials, first at step {step}; in "
-     "{trials_base} "
-     "of {n_base} of the baseline",
+     "{trials_base} of {n_base} of the baseline",
      "More of the trials lose their training than in the baseline."},
     {BB_CODE(loss_curves_apart),
      "the loss curves part at step {step}: {now:.6g} against {before:.6g}, tolerance {tolerance}",
@@ -1045,14 +1041,12 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
     {BB_CODE(part_unchanged),
      "{part}: {change} apart, {now:.4g} ms of a step against {before:.4g} ms, n = {n} against "
      "{n_base}, p = {p_holm:.2g} after Holm over all parts, within the tolerance of {tolerance}, "
-     "or not "
-     "significant at {level:.2g}",
+     "or not significant at {level:.2g}",
      "The part may have changed by chance alone."},
     {BB_CODE(part_undecided),
      "{part}: {change} apart, {now:.4g} ms of a step against {before:.4g} ms, n = {n} against "
      "{n_base}, p = {p_holm:.2g} after Holm over all parts, which so few trials cannot decide "
-     "(tolerance "
-     "{tolerance}, level {level:.2g})",
+     "(tolerance {tolerance}, level {level:.2g})",
      "All parts of all cells share a fifth of alpha, and need more trials than the cells do.",
      "More trials."},
 

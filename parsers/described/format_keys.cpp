@@ -60,8 +60,7 @@ constexpr auto kLineKeys = std::to_array<FormatKey>({
     {"facts", R"({"$ref": "#/$defs/facts"})", "what such a line states by being there"},
     {"scale", R"({"$ref": "#/$defs/scale"})",
      "factors of fields, of members or texts of json and after, or of each unit that the group "
-     "unit "
-     "names"},
+     "unit names"},
     {"least", R"({"$ref": "#/$defs/factors"})",
      "values below it are left out: their digits are too coarse"},
     {"counts_from", R"({"enum": ["one", "zero", "first"]})",
@@ -78,8 +77,7 @@ constexpr auto kLineKeys = std::to_array<FormatKey>({
     {"begins_run", kFlag, "what follows is another run"},
     {"rows", kFlag,
      "the literal is on the head of a table, and the pattern reads the rows below it, whose "
-     "counter "
-     "grows; the example is a head, a line break and a row"},
+     "counter grows; the example is a head, a line break and a row"},
     {"within_run", kFlag, "the line means nothing where no run is open"},
     {"interrupts", kFlag,
      "the line is of an evaluation, whose time is taken off the clock of the training"},

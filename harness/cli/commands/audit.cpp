@@ -235,15 +235,11 @@ extern const Command entry{
     "recompute the derived columns of published tables",
     "TABLE...",
     "A printed 1.92 stands for every value that rounds to it. Speedup, scaling, efficiency, "
-    "per-GPU "
-    "rate, global batch, TFLOPS, times, means and deviations are recomputed from the other cells "
-    "as "
-    "intervals. exact: the printed numbers give the printed digits. possible: numbers that round "
-    "to "
-    "them do. truncated: only if digits were cut off; a warning. impossible: nothing fits; the "
-    "cell "
-    "to blame may be an input, and its right value is then named. Base rows are found per "
-    "configuration.",
+    "per-GPU rate, global batch, TFLOPS, times, means and deviations are recomputed from the other "
+    "cells as intervals. exact: the printed numbers give the printed digits. possible: numbers "
+    "that round to them do. truncated: only if digits were cut off; a warning. impossible: nothing "
+    "fits; the cell to blame may be an input, and its right value is then named. Base rows are "
+    "found per configuration.",
     kExamples,
     kStatuses,
     declared<Options, declare, run>};

@@ -904,12 +904,11 @@ extern const Command entry{
     "--floor and the noise of the baseline. A store gives the last 5 runs of this machine that "
     "hold a cell of the result. With --paired the trials of equal number are pairs, judged by an "
     "exact signed-rank test of their ratios. A cell also regresses when trials fail and those of "
-    "the baseline did not, or clearly less often, when its peak memory grows "
-    "beyond --memory-floor, when a part of its step takes longer by more than --part-floor, when "
-    "more of its trials have a loss that is not finite, or when losses of one seed leave the "
-    "tolerance of the precision. Of several statuses the first counts: 4 "
-    "nothing "
-    "compared, 1, 4 not comparable, 3, 0.",
+    "the baseline did not, or clearly less often, when its peak memory grows beyond "
+    "--memory-floor, when a part of its step takes longer by more than --part-floor, when more of "
+    "its trials have a loss that is not finite, or when losses of one seed leave the tolerance of "
+    "the precision. Of several statuses the first counts: 4 nothing compared, 1, 4 not comparable, "
+    "3, 0.",
     kExamples,
     kStatuses,
     declared<Options, declare, run>};

@@ -412,8 +412,7 @@ extern const Command entry{
     "two results side by side, or one and published values",
     "A B | A --published NAME",
     "The trial is the unit of replication. With fewer than four trials a side no test can separate "
-    "a "
-    "difference from noise, and the table shows ~. For a verdict and an exit status use `check`. "
+    "a difference from noise, and the table shows ~. For a verdict and an exit status use `check`. "
     "Published values are matched by the facts of the work that both state; what one side does not "
     "state, and frameworks and GPUs that differ, are named.",
     kExamples,

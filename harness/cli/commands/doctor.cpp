@@ -262,12 +262,10 @@ extern const Command entry{
     "advises what to do. It measures and changes nothing; findings alter the exit status only with "
     "--strict.\n"
     "With --launcher a preflight: bertbench, which every node must have under the same path, "
-    "measures "
-    "a product of matrices and a copy of memory by one thread of each node at the same time, its "
-    "clock "
-    "and how far its wall clock is off. Then neighbouring nodes sum 4 MiB over TCP in pairs, by "
-    "bert_train, which every node must have as well. Nodes and pairs that differ from the others "
-    "are named.",
+    "measures a product of matrices and a copy of memory by one thread of each node at the same "
+    "time, its clock and how far its wall clock is off. Then neighbouring nodes sum 4 MiB over TCP "
+    "in pairs, by bert_train, which every node must have as well. Nodes and pairs that differ from "
+    "the others are named.",
     kExamples,
     kStatuses,
     declared<Options, declare, run>};

@@ -432,9 +432,8 @@ extern const Command entry{
     "{micro_batch_size}, {gradient_accumulation_steps}, {accumulated_batch_size}, "
     "{micro_batch_size_all}, {global_batch_size}, {steps}, {warmup_steps}, {trial}, {seed}, "
     "{variant}, {threads}, {master_addr}, {master_port}, {host_slots}, {host_lines}, {gpu_list}, "
-    "{dir}, "
-    "{output}, {file:NAME}, and each axis of the grid by its name. {{ and }} are braces. What each "
-    "means is in docs/templates.md.",
+    "{dir}, {output}, {file:NAME}, and each axis of the grid by its name. {{ and }} are braces. "
+    "What each means is in docs/templates.md.",
     kExamples,
     kStatuses,
     declared<Options, declare, run>};

@@ -171,10 +171,8 @@ extern const Command entry{
     "",
     "Looks at GPUs (NVML), /proc and the ranks once a second, more often in the first ten seconds, "
     "until SIGTERM, SIGINT, the end of the program that started it, or the end that an option "
-    "sets; then "
-    "prints the figures that a sweep keeps of each trial (docs/telemetry.md). A sweep runs it on "
-    "every "
-    "node of a trial under ssh and Slurm.",
+    "sets; then prints the figures that a sweep keeps of each trial (docs/telemetry.md). A sweep "
+    "runs it on every node of a trial under ssh and Slurm.",
     kExamples,
     kStatuses,
     declared<Options, declare, run>};

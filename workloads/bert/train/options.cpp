@@ -111,8 +111,7 @@ std::vector<Group> option_table(Given& given) {
         {"--seed", &o.seed, any(), "Of weights, data and dropout"},
         {"--data", &o.data, any(),
          "\"synthetic\", a token file or UTF-8 text; for --task squad a JSON file of SQuAD 1.1, "
-         "for "
-         "classification also a table of labelled sentences (workloads/bert/data/README.md)"},
+         "for classification also a table of labelled sentences (workloads/bert/data/README.md)"},
         {"--vocabulary", &o.vocabulary, any(),
          "WordPiece vocabulary of --data; where there is no such file it is learnt and written"},
         {"--whole-word-masking", &o.whole_word_masking, any(),
