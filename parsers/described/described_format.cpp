@@ -45,6 +45,8 @@ class StepCounter {
   [[nodiscard]] std::int64_t within_epoch(const Printed& printed) const {
     return printed.step + shift_of(printed);
   }
+  /// The newest line is the first of its epoch, and not of the run.
+  [[nodiscard]] bool begins_epoch() const { return lines_ == 1 && lines_steps_ > 0; }
   /// The line is of another epoch than the newest one, whose length is not printed: how many steps
   /// lie between the two is not known.
   [[nodiscard]] bool leaves_unknown_steps(const Printed& printed) const;
@@ -113,7 +115,7 @@ class PausedClock {
   void note_evaluation();
   /// A line of training, before its times are asked for. `line`: its number in the log; 0: what
   /// stands between two lines shows nothing.
-  void next(std::int64_t step, std::int64_t line);
+  void next(std::int64_t step, std::int64_t line, bool begins_epoch);
   /// `stamp_s`, whose last digit stands for `digit_s`, without what was taken off so far.
   double at(double stamp_s, double digit_s);
   /// A printed time of all iterations since the line before; NaN where it holds an evaluation and
@@ -140,15 +142,15 @@ class PausedClock {
   static constexpr double kLonger = 1.3;  ///< times what the iterations take: other work is in it
 
   /// What the iterations of the newest line took by `pace`, if that is asked for. Where lines stand
-  /// before it that do not stand before others and it took longer, they are of work that no word of
-  /// evaluation names.
+  /// before it that do not stand before others, or the end of an epoch, and it took longer, there
+  /// was work that no word of evaluation names.
   double own_s(const Pace& pace, double took_s, double digit_s);
 
   TrainingClock clock_;
   bool evaluated_ = false;   ///< since the newest line
   bool held_ = false;        ///< an evaluation or other work is before the newest line
   bool other_work_ = false;  ///< likewise, by its time alone
-  bool more_lines_ = false;  ///< likewise more lines than before any other
+  bool may_pause_ = false;   ///< more lines are before it than before others, or an epoch's end
   bool ever_held_ = false;
   bool shortened_ = false;
   std::int64_t step_ = -1, line_ = -1;
@@ -280,19 +282,19 @@ void PausedClock::note_evaluation() {
   clock_.note_evaluation();
 }
 
-void PausedClock::next(std::int64_t step, std::int64_t line) {
+void PausedClock::next(std::int64_t step, std::int64_t line, bool begins_epoch) {
   held_ = std::exchange(evaluated_, false);
   other_work_ = false;
   ever_held_ = ever_held_ || held_;
   iterations_ = step_ < 0 ? 0 : static_cast<double>(step - step_);
   step_ = step;
   const std::int64_t lines = line - std::exchange(line_, line);
-  more_lines_ = iterations_ > 0 && lines > fewest_lines_;
+  may_pause_ = iterations_ > 0 && (lines > fewest_lines_ || (line > 0 && begins_epoch));
   if (iterations_ > 0) fewest_lines_ = std::min(fewest_lines_, lines);
 }
 
 double PausedClock::own_s(const Pace& pace, double took_s, double digit_s) {
-  if (!held_ && !more_lines_) return kUnknown;
+  if (!held_ && !may_pause_) return kUnknown;
   const double own = pace.each_s * iterations_;
   if (!held_ && took_s > kLonger * (own + digit_s)) held_ = other_work_ = true;
   return own;
@@ -726,7 +728,8 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
   }
   of.counter.move_to(printed);
   // What a named format reads of its own lines does not depend on other ones.
-  of.clock.next(sample.step, rule.counts_from == CountsFrom::first ? line.number : 0);
+  of.clock.next(sample.step, rule.counts_from == CountsFrom::first ? line.number : 0,
+                of.counter.begins_epoch());
   of.steps_of_mean = static_cast<double>(of.counter.within_epoch(printed));
   RunDraft& draft = run(rule.kind, line.number, out);
   add_settings(of, draft);
@@ -766,15 +769,19 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
     for (Sample& one : of.first) one.time_s = kUnknown;
   }
   put_first(rule.kind, sample.step, out);
+  // On the first line of an epoch a time of one or a rate is of the steps since that began.
+  const auto within = static_cast<std::int64_t>(of.steps_of_mean);
+  const bool begins = of.counter.begins_epoch() && within > 0 && within < sample.step - before;
+  if (begins && rule.counts_from == CountsFrom::first && sample.iterations == 0 &&
+      (mean || values_.has(Field::rate))) {
+    sample.iterations = within;
+  }
   if (mean) {
     if (sample.iterations == 0) {
       // Another process prints the step of the record before.
       const Record* last = draft.last();
       const bool copy = last != nullptr && last->step == sample.step;
-      // On the first line of an epoch it is of the steps since that began.
-      const auto within = static_cast<std::int64_t>(of.steps_of_mean);
-      sample.iterations = copy ? last->iterations
-                               : std::max<std::int64_t>(1, std::min(sample.step - before, within));
+      sample.iterations = copy ? last->iterations : std::max<std::int64_t>(1, sample.step - before);
     }
     sample.seconds = of.clock.of_one(*mean) * static_cast<double>(sample.iterations);
     paused_ = paused_ || of.clock.paused();

@@ -589,7 +589,9 @@ class Decision {
         return std::nullopt;
       }
     }
-    if (labelled || shape_.examples[0].at(i).mean_follows) return TimeKind{true, 0};
+    if (labelled || shape_.examples[0].at(i).mean_follows || names_mean(i)) {
+      return TimeKind{true, 0};
+    }
     const bool one = stride_ == 1 || (std::isnan(stride_) && out_.step_is_epoch);
     auto of_all = is_of_all(i, values);
     if (one) return TimeKind{of_all == false, kGapUnchecked};
@@ -640,7 +642,7 @@ class Decision {
         all += shown > 0 ? 1 : 0;
         each += shown < 0 ? 1 : 0;
       } else if (shape_.examples[k].at(out_.step).value > 1) {
-        all += holds_slow_start(i, k, values) ? 1 : 0;
+        all += holds_slow_start(k, values) ? 1 : 0;
       } else if (stride >= kLeastStride) {
         all += ratio > 0 && ratio < (k == 0 ? kFirst : kFirstOfEpoch) ? 1 : 0;
         const bool level =
@@ -672,16 +674,13 @@ class Decision {
 
   /// The first line of the log or of an epoch, after the usual number of iterations, has more than
   /// the others, by twice what those differ: a start is in it, so that it is of all since then.
-  [[nodiscard]] bool holds_slow_start(std::size_t i, std::size_t k, const Values& values) const {
+  [[nodiscard]] bool holds_slow_start(std::size_t k, const Values& values) const {
     constexpr std::size_t kLinesThatShow = 4;
     constexpr double kMore = 0.1;    // of the others' median
     constexpr double kOfSpread = 2;  // times what the others differ by
     const ShapeLine& line = shape_.examples[k];
     const double step = line.at(out_.step).value;
-    const std::string name = lower(label_of(line, line.at(i)));
-    const bool mean = name.find("avg") != name.npos || name.find("aver") != name.npos ||
-                      name.find("mean") != name.npos;
-    if (mean || step < stride_ - 1 || step > stride_) return false;
+    if (step < stride_ - 1 || step > stride_) return false;
     Values others;
     for (std::size_t j = 0; j < n_; ++j) {
       if (!begins_epoch(j)) others.push_back(values[j]);
@@ -703,6 +702,14 @@ class Decision {
     const auto digits = std::ranges::count_if(text.substr(first), is_digit);
     return n_ >= kLeastLines && digits >= static_cast<std::ptrdiff_t>(kDigits) &&
            std::abs(ratio - 1) < kAlike;
+  }
+
+  /// "avg time: 0.36": of an iteration, as nobody prints the mean of intervals.
+  [[nodiscard]] bool names_mean(std::size_t i) const {
+    const ShapeLine& line = shape_.examples[0];
+    const std::string name = lower(label_of(line, line.at(i)));
+    return name.find("avg") != name.npos || name.find("aver") != name.npos ||
+           name.find("mean") != name.npos;
   }
 
   /// "Time: 0.36", and not "(0:01:12)".
