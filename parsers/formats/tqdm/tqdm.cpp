@@ -150,12 +150,14 @@ enum Kind : std::uint32_t {
   kPlan = 1024,
   kStopped = 2048,     ///< Lightning's last line
   kEpochLine = 8192,   ///< may state that an epoch begins
+  kLossLine = 131072,  ///< a loss, perhaps with the step that it is of
   kRewards = 65536,    ///< of an agent that learns
   kTorch7 = 32768,     ///< a bar of torch7's
   kFailures = 4096,    ///< after such a line a bar that had not ended begins in another run
   kOptimizer = 16384,  ///< a library prints it where an optimizer is made or steps
 };
 constexpr std::uint32_t kBars = kPerSecond | kPerIteration;
+constexpr std::uint32_t kPlain = kBars | kEpochLine | kLossLine;  ///< nothing more is to be done
 
 struct Literal {
   std::string_view text;
@@ -230,6 +232,13 @@ constexpr Literal kLiterals[] = {
     {"rain_loss", kEpochLine},
     {"raining loss", kEpochLine},
     {"raining Loss", kEpochLine},
+    {"loss:", kLossLine},
+    {"Loss:", kLossLine},
+    {"loss = ", kLossLine},
+    {"Loss = ", kLossLine},
+    {"loss=", kLossLine},
+    {"Loss=", kLossLine},
+    {"_loss ", kLossLine},
     {"reward=", kRewards},
     {" | Tot: ", kTorch7},
     {"]  Tot: ", kTorch7},
@@ -711,7 +720,8 @@ bool TqdmParser::parse(const Line& line, RunBuilder& out) {
   asked_for_ = out.asked_for;
   const std::uint32_t kinds = kinds_of(line);
   const auto any = [&](std::uint32_t of) { return (kinds & of) != 0; };
-  constexpr std::uint32_t kOthers = ~(kBars | kEpochLine);
+  constexpr std::uint32_t kOthers = ~kPlain;
+  if (kinds == kLossLine && unnamed_.empty()) return false;
   find_bars(line.text, {any(kPerSecond), any(kPerIteration), any(kOthers)}, bars_);
   if (any(kTorch7) && bars_.empty()) {
     if (const auto bar = find_torch7_bar(line.text)) bars_.push_back(*bar);
@@ -722,7 +732,15 @@ bool TqdmParser::parse(const Line& line, RunBuilder& out) {
       unnamed_.note_epoch_result(result->loss, result->epochs, line.number);
     }
   }
-  if (!any(kOthers)) return read_bars(line, out);
+  const auto read_loss_line = [&] {
+    if (!any(kLossLine) || unnamed_.empty()) return;
+    if (const auto loss = loss_line(after_bars(line.text))) unnamed_.note_loss_line(*loss);
+  };
+  if (!any(kOthers)) {
+    const bool of_bars = read_bars(line, out);
+    read_loss_line();
+    return of_bars;
+  }
   settled_ = false;
   if (any(kFailures)) failed_at_ = line.number;
   if (any(kOptimizer)) unnamed_.note_optimizer();
@@ -741,6 +759,7 @@ bool TqdmParser::parse(const Line& line, RunBuilder& out) {
   for (const TqdmBar& bar : bars_) read_bar(bar, line, out);
   known |= !bars_.empty();
   if (!step_first && step_line) known |= steps_.see(line, newest_);
+  read_loss_line();
   trainer_evidence_ |= any(kTrainer) && says_trainer(line);
   known |= any(kLosses) && read_loss(line);
   if (any(kStopped) && newest_ != nullptr) newest_->ended_well = true;

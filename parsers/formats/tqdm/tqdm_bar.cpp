@@ -718,6 +718,36 @@ std::optional<EpochResult> epoch_result(std::string_view line) {
   return out;
 }
 
+std::optional<LossLine> loss_line(std::string_view line) {
+  constexpr std::size_t kLongest = 300, kNumbers = 4;  // bytes: a line, and no dump
+  if (line.size() > kLongest) return std::nullopt;
+  const std::string_view text = without_front(line);
+  const std::string small = lower(text);
+  const auto loss = small.find("loss");
+  if (loss == small.npos) return std::nullopt;
+  const std::string_view head = std::string_view(small).substr(0, loss);
+  for (const std::string_view other : {"val", "test", "eval", "dev"}) {
+    if (head.find(other) != head.npos) return std::nullopt;
+  }
+  LossLine out;
+  for (std::size_t at = 0; at < head.size() && out.numbers.size() < kNumbers;) {
+    if (!is_digit(head[at])) {
+      ++at;
+      continue;
+    }
+    const std::size_t end = std::min(head.find_first_not_of("0123456789", at), head.size());
+    const char before = at > 0 ? head[at - 1] : ' ', after = end < head.size() ? head[end] : ' ';
+    const bool alone = !is_letter(before) && before != '.' && !is_letter(after) && after != '.';
+    const auto number = to_int(head.substr(at, end - at));
+    if (alone && number) {
+      if (out.numbers.empty()) out.epochs = head.substr(0, at).find("epoch") != head.npos;
+      out.numbers.push_back(*number);
+    }
+    at = end;
+  }
+  return out.numbers.empty() ? std::nullopt : std::optional(std::move(out));
+}
+
 std::optional<BegunEpoch> epoch_that_begins(std::string_view line) {
   constexpr std::size_t kLongest = 80;  // bytes: a heading, and no sentence
   constexpr std::string_view kWords[] = {"epoch", "starting", "start", "training", "begin", "the",

@@ -90,6 +90,12 @@ struct EpochResult {
   bool loss = false;         ///< the loss of its training
 };
 [[nodiscard]] std::optional<EpochResult> epoch_result(std::string_view line);
+/// What a line with a loss may count: "[TRAIN] Iter: 300 Loss: 0.021", "Step 300: loss = 0.02".
+struct LossLine {
+  std::vector<std::int64_t> numbers;  ///< whole ones before the loss
+  bool epochs = false;                ///< an epoch's stands first
+};
+[[nodiscard]] std::optional<LossLine> loss_line(std::string_view line);
 
 /// BarTimes: the moments of a tqdm bar, read back from the smoothed rates that it shows.
 ///

@@ -80,6 +80,12 @@ bool UnnamedBars::update(const RunDraft& draft, const TqdmBar& bar, double elaps
     if (it->draft != &draft) continue;
     it->elapsed_s = std::max(it->elapsed_s, elapsed_s);
     it->has_loss |= bar.has_loss;
+    newest_ = static_cast<std::size_t>(bars_.rend() - it) - 1;
+    if (loss_line_ && bar.done != it->done) {  // tqdm.write() draws the bar again as it stood
+      take_count(*it, *loss_line_, it->done - 1, bar.done + 1);
+      loss_line_.reset();
+    }
+    it->done = bar.done;
     it->written.see(bar);
     return !it->written.undecided();
   }
@@ -98,6 +104,39 @@ void UnnamedBars::note_epoch_result(bool loss, std::int64_t epochs, std::int64_t
   lines_of_bars_ = 0;
   if (!loss || since.empty() || others > kOtherLines) return;
   std::ranges::max_element(since, {}, &Bar::elapsed_s)->of_epoch = true;
+}
+
+bool UnnamedBars::take_count(Bar& bar, const LossLine& line, std::int64_t from, std::int64_t to) {
+  const auto number = std::ranges::find_if(line.numbers, [&](std::int64_t n) {
+    return n >= from && n <= to && n > bar.counted && n <= bar.total;
+  });
+  if (number == line.numbers.end()) return false;
+  bar.counted = *number;
+  bar.counts_epochs = line.epochs && number == line.numbers.begin();
+  ++bar.counts;
+  return true;
+}
+
+// A loop of few steps a second prints between two redraws, a fast one many steps after the newest.
+void UnnamedBars::note_loss_line(const LossLine& line) {
+  if (newest_ >= bars_.size()) return;
+  Bar& bar = bars_[newest_];
+  loss_line_.reset();
+  if (!take_count(bar, line, bar.done - 1, bar.done + 1)) loss_line_ = line;
+}
+
+UnnamedBars::Bar* UnnamedBars::counted_by_lines(const std::vector<Bar*>& left) {
+  constexpr std::int64_t kCounts = 3;  // lines: two numbers may agree by chance
+  Bar* longest = nullptr;
+  for (Bar* bar : left) {
+    if (bar->counts < kCounts) continue;
+    if (longest == nullptr || bar->elapsed_s > longest->elapsed_s) longest = bar;
+  }
+  if (longest == nullptr || !longest->counts_epochs) return longest;
+  RunLog& log = longest->draft->log;
+  log.iteration_unit = IterationUnit::epoch;
+  log.notices.push_back(make_notice(NoticeCode::iterations_are_epochs, 0));
+  return longest;
 }
 
 void UnnamedBars::note_agent(std::int64_t step) {
@@ -298,6 +337,12 @@ RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
     if (bar == nullptr || bar->total == epochs_) bar = counts_epochs(left);
     if (bar != nullptr) longest = bar;
     sure = bar != nullptr;
+  }
+  if (!sure && !named) {
+    if (Bar* counted = counted_by_lines(left)) {
+      longest = counted;
+      sure = true;
+    }
   }
   if (!sure && !named) {
     if (Bar* written = written_over(left)) {

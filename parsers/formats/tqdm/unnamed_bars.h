@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,6 +60,11 @@ class UnnamedBars {
   /// A redraw of the newest bar that fills `draft`, `elapsed_s` after the first of it began. False
   /// while a copy of it could still decide something: whether the bar was written over.
   bool update(const RunDraft& draft, const TqdmBar& bar, double elapsed_s, std::int64_t line);
+  /// A line with a loss, which may count the steps of the newest bar
+  /// (quoted/tqdm.lines_with_a_loss_count_its_steps).
+  void note_loss_line(const LossLine& line);
+  /// No bar was drawn that such a line could count.
+  [[nodiscard]] bool empty() const { return bars_.empty(); }
   /// An agent was evaluated after so many steps of its training.
   void note_agent(std::int64_t step);
   /// A line states the result of an epoch. Where it is the loss, and hardly a line but bars stands
@@ -92,11 +98,19 @@ class UnnamedBars {
     bool values = false;      ///< its name is values that may be losses
     bool announced = false;   ///< it is the first after a line that announces a training
     bool drawn_once = false;  ///< TqdmBar::drawn_once
+    std::int64_t done = 0;    ///< at its newest redraw
+    /// Lines with a loss that counted its steps, the newest such count, and whether of epochs.
+    std::int64_t counts = 0, counted = -1;
+    bool counts_epochs = false;
   };
   /// The longest bar after which a line stated the loss of its epoch, and of an epoch with a bar of
   /// that length before or after it, which may not have ended; null if there is none. It ends as
   /// the newest of them.
   Bar* of_epochs(const std::vector<Bar*>& left) const;
+  /// Whether the line counts a step of the bar, from `from` to `to`.
+  static bool take_count(Bar& bar, const LossLine& line, std::int64_t from, std::int64_t to);
+  /// The longest bar whose steps lines with a loss counted; null if there is none.
+  static Bar* counted_by_lines(const std::vector<Bar*>& left);
   void discard_copies();
   void report_other(RunBuilder& out) const;
   /// The bar that is of training where one stood at 0 when the first step was taken, else null.
@@ -122,8 +136,10 @@ class UnnamedBars {
   Other longest_other_;
   bool announced_ = false;  ///< a training, and no bar was drawn since
   bool optimizer_ = false;
-  std::int64_t agent_step_ = 0;   ///< newest at which an agent was evaluated
-  std::int64_t agent_times_ = 0;  ///< evaluations whose steps grew up to that
+  std::optional<LossLine> loss_line_;  ///< since the newest redraw, of a step after that
+  std::size_t newest_ = 0;             ///< of bars_: redrawn last
+  std::int64_t agent_step_ = 0;        ///< newest at which an agent was evaluated
+  std::int64_t agent_times_ = 0;       ///< evaluations whose steps grew up to that
 };
 
 }  // namespace bertbench
