@@ -396,33 +396,41 @@ std::optional<double> printed_duration(std::string_view text) {
 }  // namespace
 
 std::optional<TqdmBar> find_torch7_bar(std::string_view text) {
+  constexpr std::int64_t kMostSteps = 1'000'000'000'000;  // more is a damaged number
+  constexpr std::string_view kTotal = "Tot: ", kDrawn = "=>.";
   const auto open = text.find('[');
-  const auto counter = text.find(' ', open == text.npos ? text.size() : open);
-  if (counter == text.npos) return std::nullopt;
-  // Nothing but '=' stands on the left, '=', '>' and '.' on the right.
-  if (text.find_first_not_of('=', open + 1) != counter) return std::nullopt;
+  if (open == text.npos) return std::nullopt;
   TqdmBar bar;
   Cursor cursor(text, false);
-  cursor.move_to(counter + 1);
+  auto close = text.find_first_not_of(kDrawn, open + 1);
+  if (close == text.npos) return std::nullopt;
+  // The counter is written last, after backspaces to the middle of the bar.
+  const bool drawn = text[close] == ']';
+  const auto back = text.rfind('\b');
+  if (drawn && back == text.npos) return std::nullopt;
+  cursor.move_to(drawn ? back + 1 : close);
+  cursor.blanks();
   if (!cursor.read(bar.done) || !cursor.literal("/") || !cursor.read(bar.total)) {
     return std::nullopt;
   }
-  const auto close = text.find_first_not_of(" =>.", cursor.at());
-  constexpr std::int64_t kMostSteps = 1'000'000'000'000;  // more is a damaged number
-  if (close == text.npos || text[close] != ']' || bar.done < 1 || bar.done > bar.total ||
-      bar.total > kMostSteps) {
+  cursor.blanks();
+  if (!drawn) close = std::min(text.find_first_not_of(kDrawn, cursor.at()), text.size());
+  const bool closed = drawn ? cursor.rest().empty() : text.substr(close).starts_with(']');
+  if (!closed || bar.done < 1 || bar.done > bar.total || bar.total > kMostSteps) {
     return std::nullopt;
   }
-  constexpr std::string_view kTotal = "Tot: ";
   const auto total = text.find(kTotal, close);
   if (total == text.npos) return std::nullopt;
   const auto seconds = printed_duration(text.substr(total + kTotal.size()));
   if (!seconds) return std::nullopt;
-  // The clock starts when the first step is done.
-  bar.elapsed_s = 0;
+  // The clock starts when the first step is done: before the second it shows nothing.
   if (bar.done > 1 && *seconds > 0) {
     bar.rate = static_cast<double>(bar.done - 1) / *seconds;
     bar.elapsed_s = static_cast<double>(bar.done) / bar.rate;
+  } else if (bar.total > 1) {
+    return std::nullopt;
+  } else {
+    bar.elapsed_s = 0;
   }
   bar.drawn_once = true;
   bar.begin = open;

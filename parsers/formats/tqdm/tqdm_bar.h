@@ -42,8 +42,9 @@ struct UnitsSought {
 void find_bars(std::string_view text, UnitsSought units, std::vector<TqdmBar>& bars);
 
 /// The bar of torch7's xlua, which PyTorch's loops for CIFAR-10 print as well (kuangliu's and their
-/// many copies), as a terminal shows it; nothing where the line holds none. Its rate is the mean
-/// (quoted/tqdm.reads_the_bars_of_torch7 and .2, of loops that print by these programs'
+/// many copies), as a terminal shows it or as it is written; nothing where the line holds none or
+/// no time yet. Its rate is the mean
+/// (quoted/tqdm.reads_the_bars_of_torch7, .2 and .3, of loops that print by these programs'
 /// statements).
 ///   " [===== 391/391 ====>]  Step: 75ms | Tot: 43s169ms | Loss: 1.806 | Acc: 32.24% (16120/50000)"
 ///   " [===== 731/731 ====>]  Tot: 42m41s | Step: 3s506ms"
