@@ -727,7 +727,7 @@ bool TqdmParser::parse(const Line& line, RunBuilder& out) {
     if (const auto bar = find_torch7_bar(line.text)) bars_.push_back(*bar);
   }
   if (any(kEpochLine) && bars_.empty()) read_epoch(line.text);
-  if (any(kEpochLine)) {
+  if (any(kEpochLine) || (any(kLossLine) && !unnamed_.empty())) {
     if (const auto result = epoch_result(after_bars(line.text))) {
       unnamed_.note_epoch_result(result->loss, result->epochs, line.number);
     }
