@@ -99,7 +99,9 @@ std::string value_pattern(std::string_view text, bool counter, const LineNumber&
   if (number.own_unit) return std::string(kWithUnit);
   const Meaning meaning = number.meaning;
   const bool colons = text.find(':') != std::string_view::npos;
-  if (meaning == Meaning::clock && colons) {
+  // "20231123-120034"; seconds since 1970 are digits and a point.
+  const bool of_date = text.find_first_not_of("0123456789.") != std::string_view::npos;
+  if (meaning == Meaning::clock && of_date) {
     std::string out;
     for (std::size_t i = 0; i < text.size(); ++i) {
       if (is_digit(text[i])) {
@@ -723,8 +725,10 @@ class Induction {
     if (of_training_) return true;
     // "Epoch: 6020, cost 14.01 s", "fps total: 960 epoch: 3/500"
     const ShapeTimes& times = meaning.times;
-    if (meaning.step_is_epoch && (times.seconds || times.seconds_per_iteration || times.rate) &&
-        n > least) {
+    // "Epoch: 85, precision 0.69" with the stamps of a logger
+    const bool scored = times.clock && names_score(first.text);
+    if (meaning.step_is_epoch &&
+        (times.seconds || times.seconds_per_iteration || times.rate || scored) && n > least) {
       return true;
     }
     if (has_loss_on_other_lines(shape)) return true;

@@ -457,6 +457,7 @@ std::optional<FoundStamp> stamp_in(std::string_view line) {
     // A digit, or a capital: absl's level, the day of the week.
     if (!is_digit(line[at]) && (line[at] < 'A' || line[at] > 'Z')) continue;
     if (at > 0 && is_word(line[at - 1])) continue;
+    if (at > 1 && line[at - 1] == '-' && is_letter(line[at - 2])) continue;  // "bert-2023-11-23"
     const std::string_view text = line.substr(at);
     const bool front = at == 0 || (at == 1 && (line[0] == '[' || line[0] == '('));
     for (const bool day_first : {false, true}) {
@@ -666,11 +667,13 @@ class Reader {
            second + 1 < line_.size() && is_digit(line_[second + 1]);
   }
 
-  /// With the time of day after it, if any: " 11:51", "T11:51:07.123", "--11:51".
+  /// With the time of day after it, if any: " 11:51", "T11:51:07.123", "--11:51". In
+  /// "2023-11-23-12:00:34" the third mark is none of the date.
   void skip_date(std::size_t end) {
-    const char mark = line_[end];
-    at_ = end;
-    while (at_ < line_.size() && (is_digit(line_[at_]) || line_[at_] == mark)) ++at_;
+    const auto digits_end = [&](std::size_t at) {
+      return std::min(line_.find_first_not_of("0123456789", at), line_.size());
+    };
+    at_ = digits_end(digits_end(end + 1) + 1);
     constexpr std::string_view kBetween = " -T_";
     std::size_t time = at_;
     while (time < line_.size() && time < at_ + 2 &&
@@ -1376,3 +1379,9 @@ bool may_name_counter(std::string_view line) {
 bool names_training(std::string_view line) { return has_word(line, kOfTraining); }
 
 }  // namespace bertbench
+bool names_score(std::string_view line) {
+  static constexpr Words kScores({"precision", "recall", "auc", "confusion", "iou", "miou", "psnr",
+                                  "ssim", "bleu", "mae", "rmse", "score", "scores"});
+  return has_word(line, kScores);
+}
+

@@ -77,6 +77,8 @@ struct LineNumber {
 [[nodiscard]] bool names_other_work(std::string_view line);
 /// The line has a word or mark by which the head of a table names a counter, also in another sense.
 [[nodiscard]] bool may_name_counter(std::string_view line);
+/// The line has the name of a score: precision, a confusion matrix ...
+[[nodiscard]] bool names_score(std::string_view line);
 /// The line has a word that only training has: loss, learning rate, train ...
 [[nodiscard]] bool names_training(std::string_view line);
 

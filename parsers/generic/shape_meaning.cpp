@@ -391,6 +391,14 @@ class Decision {
            text[5] == ':' && begins_late(values);
   }
 
+  /// "t=1 min" next to the stamps of a logger.
+  [[nodiscard]] bool is_coarser_than_clock(const Values& values) const {
+    constexpr double kMinute_s = 60;
+    return out_.times.clock && std::ranges::all_of(values, [](double value) {
+             return std::fmod(value, kMinute_s) == 0;
+           });
+  }
+
   /// "[10:07]", where hours and minutes look like minutes and seconds: no time of a step stands
   /// there.
   [[nodiscard]] bool is_minute_of_day(std::size_t i, const Values& values) const {
@@ -521,7 +529,7 @@ class Decision {
       const bool of_day = is_time_of_day(i, values) && is_hour_that_rises(values);
       if (of == Meaning::duration && (of_day || is_elapsed(i, values))) {
         const bool of_hours = is_minute_of_day(i, values) && begins_late(values);
-        if (out_.times.elapsed || of_hours) continue;
+        if (out_.times.elapsed || of_hours || is_coarser_than_clock(values)) continue;
         if (is_time_of_day(i, values)) {
           if (!out_.times.clock) out_.times.clock = i;
           if (between_.empty()) between_ = steps_up(values);

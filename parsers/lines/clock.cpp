@@ -57,6 +57,51 @@ std::optional<double> days(int year, int month, int day) {
   return static_cast<double>(sys_days(date).time_since_epoch().count());
 }
 
+/// Bytes that part a date from the time at `at`: a blank, 'T', or marks that join the two.
+std::size_t join_length(std::string_view text, std::size_t at) {
+  for (const std::string_view join : {" - ", "--", ", ", " ", "T", "-", "_", ","}) {
+    if (text.substr(std::min(at, text.size())).starts_with(join)) return join.size();
+  }
+  return 0;
+}
+
+/// "120034", "12-00-34": the marks of a time that stands in the name of a file as well.
+std::optional<double> time_without_colons(std::string_view text) {
+  const bool marked = text.size() > 2 && (text[2] == '-' || text[2] == '_');
+  const std::size_t part = marked ? 3 : 2;
+  if (marked && (text.size() < 8 || text[5] != text[2])) return std::nullopt;
+  const auto h = digits(text, 0, 2), m = digits(text, part, 2), s = digits(text, 2 * part, 2);
+  const std::size_t end = 2 * part + 2;
+  if (!h || !m || !s || *h > 23 || *m > 59 || *s > 60 || digits(text, end, 1)) return std::nullopt;
+  return *h * 3600.0 + *m * 60.0 + *s;
+}
+
+/// "2023-11-23-12:00:34", "2023.11.23_12:00:34", "20231123-12:00:34": a year, a month and a day in
+/// any marks, joined to the time by any mark; `without_colons`, also "20231123-120034".
+std::optional<Stamp> joined_time(std::string_view text, bool without_colons) {
+  constexpr std::string_view kMarks = "-/._";
+  constexpr int kOldest = 1970, kNewest = 2099;  // other numbers are no years
+  const bool marked = text.size() > 7 && kMarks.find(text[4]) != std::string_view::npos;
+  if (marked && text[7] != text[4]) return std::nullopt;
+  const std::size_t part = marked ? 3 : 2;
+  const auto year = digits(text, 0, 4), month = digits(text, marked ? 5 : 4, 2),
+             day = digits(text, (marked ? 5 : 4) + part, 2);
+  if (!year || !month || !day || *year < kOldest || *year > kNewest) return std::nullopt;
+  const std::size_t end = (marked ? 5 : 4) + part + 2, join = join_length(text, end);
+  const auto date = join > 0 ? days(*year, *month, *day) : std::nullopt;
+  if (!date) return std::nullopt;
+  const std::string_view rest = text.substr(end + join);
+  if (const auto time = rest.size() < 8 ? std::nullopt : time_of_day(rest)) {
+    return Stamp{*date * 86400 + *time, true, true, end_of_time(text, end + join)};
+  }
+  // Next to a blank six digits may be another number.
+  if (!without_colons || text[end] == ' ') return std::nullopt;
+  const auto time = time_without_colons(rest);
+  if (!time) return std::nullopt;
+  const std::size_t length = rest[2] == '-' || rest[2] == '_' ? 8 : 6;
+  return Stamp{*date * 86400 + *time, true, true, end + join + length};
+}
+
 std::optional<double> asctime_time(std::string_view text) {
   constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";
   if (text.size() < kAsctime || text[3] != ' ' || text[7] != ' ' || text[10] != ' ' ||
@@ -73,23 +118,23 @@ std::optional<double> asctime_time(std::string_view text) {
   return *date * 86400 + *time;
 }
 
-std::optional<double> slash_time(std::string_view text, bool day_first) {
-  const bool year_first = text.size() > 10 && text[4] == '/' && text[7] == '/';
-  const bool named = year_first || (text.size() > 10 && text[5] == '/');
-  const std::size_t front = year_first ? 5 : 0, end = named ? 10 : 5;
-  const bool dashed =
-      !named && text.size() > front + 2 && text[front + 2] == '-';  // "02-27 10:01:00"
-  if (text.size() < end + 9 || (text[front + 2] != '/' && !dashed) || text[end] != ' ') {
-    return std::nullopt;
-  }
-  const auto first = digits(text, front, 2), second = digits(text, front + 3, 2);
-  const auto year = named ? digits(text, year_first ? 0 : 6, 4) : kLeapYear;
+/// "04/30/2025 09:15:07", "09/19 14:39:40" and "09-19 14:39:40".
+std::optional<Stamp> slash_time(std::string_view text, bool day_first) {
+  if (text.size() < 3 || (text[2] != '/' && text[2] != '-')) return std::nullopt;
+  const bool named = text[2] == '/' && text.size() > 10 && text[5] == '/';
+  const std::size_t end = named ? 10 : 5;
+  const std::size_t join = named || text.substr(std::min(end, text.size())).starts_with(' ')
+                               ? join_length(text, end)
+                               : 0;
+  if (join == 0 || text.size() < end + join + 8) return std::nullopt;
+  const auto first = digits(text, 0, 2), second = digits(text, 3, 2);
+  const auto year = named ? digits(text, 6, 4) : kLeapYear;
   if (!first || !second || !year) return std::nullopt;
-  const bool swapped = day_first && !year_first;
-  const auto date = days(*year, swapped ? *second : *first, swapped ? *first : *second);
-  const auto time = time_of_day(text.substr(end + 1));
+  const auto date = days(*year, day_first ? *second : *first, day_first ? *first : *second);
+  const auto time = time_of_day(text.substr(end + join));
   if (!date || !time) return std::nullopt;
-  return (*date - (named ? 0 : days(kLeapYear, 1, 1).value_or(0))) * 86400 + *time;
+  const double start = named ? 0 : days(kLeapYear, 1, 1).value_or(0);
+  return Stamp{(*date - start) * 86400 + *time, named, true, end_of_time(text, end + join)};
 }
 
 }  // namespace
@@ -127,18 +172,15 @@ std::optional<double> absl_time(std::string_view text) {
 }
 
 std::optional<Stamp> any_stamp(std::string_view text, bool day_first) {
-  if (const auto time = date_time(text)) return Stamp{*time, true, true, end_of_time(text, 11)};
+  if (const auto stamp = joined_time(text, false)) return stamp;
   if (const auto time = absl_time(text)) return Stamp{*time, false, true, end_of_time(text, 6)};
   if (const auto time = asctime_time(text)) return Stamp{*time, true, true, kAsctime};
-  if (const auto time = slash_time(text, day_first)) {
-    const bool named = *time >= kYear_s;
-    return Stamp{*time, named, true, end_of_time(text, named ? 11 : 6)};
-  }
-  return std::nullopt;
+  return slash_time(text, day_first);
 }
 
 std::optional<Stamp> any_stamp_or_time(std::string_view text, bool day_first) {
   if (const auto stamp = any_stamp(text, day_first)) return stamp;
+  if (const auto stamp = joined_time(text, true)) return stamp;
   // "25-01-26 19:38:43.612": which of the three is the year is not known, the time of day is.
   constexpr std::size_t kDate = 9;  // bytes
   const bool dated = text.size() > kDate && text[2] == '-' && text[5] == '-' &&

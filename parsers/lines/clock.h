@@ -24,15 +24,17 @@ struct Stamp {
   bool names_year = true, names_day = true;
   std::size_t length = 0;  ///< bytes of the text, where it was read at the start of one
 };
-/// A stamp at the start of `text`, of one of the two layouts or of
+/// A stamp at the start of `text`: absl's, or
+/// - a year, month and day with any marks or none, joined to the time by any mark:
+///   "2023-08-02 10:01:00.7", "2022/08/22 18:42:22", "2023-11-23-12:00:34", "20231123_12:00:34";
 /// - C's asctime: "Thu Jun 29 05:44:10 2023", days below ten after a blank or a 0;
-/// - dates with slashes: "04/30/2025 09:15:07" with the month first or, `day_first`, the day;
-///   "2022/08/22 18:42:22"; "09/19 14:39:40" and "09-19 14:39:40", which name no year: seconds
-///   since the start of one.
+/// - "04/30/2025 09:15:07" with the month first or, `day_first`, the day; "09/19 14:39:40" and
+///   "09-19 14:39:40", which name no year: seconds since the start of one.
 [[nodiscard]] std::optional<Stamp> any_stamp(std::string_view text, bool day_first = false);
 
-/// The same, or the time of day alone: "14:39:40.512". What is left of a longer stamp, where a line
-/// was cut, looks like one, so that only a pattern that asks for it may take it.
+/// The same, a time without colons ("20231123-120034", as names of files have it), or the time of
+/// day alone: "14:39:40.512". What is left of a longer stamp, where a line was cut, looks like one,
+/// so that only a pattern that asks for it may take it.
 [[nodiscard]] std::optional<Stamp> any_stamp_or_time(std::string_view text, bool day_first = false);
 
 /// Stamps that name no year, or no day, go on where the year or the day ends.

@@ -49,8 +49,10 @@ std::size_t time_length(std::string_view text) {
 
 /// Length of a date with its time, or of a time of day; 0 if `text` begins with neither.
 std::size_t stamp_length(std::string_view text) {
-  constexpr std::string_view kDates[] = {"0000-00-00 ", "0000-00-00T", "0000/00/00 ", "00/00/0000 ",
-                                         "00/00/00 ",   "00/00 ",      "00-00 "};
+  constexpr std::string_view kDates[] = {"0000-00-00 ", "0000-00-00T", "0000-00-00-", "0000-00-00_",
+                                         "0000/00/00 ", "0000/00/00-", "0000.00.00 ", "00000000-",
+                                         "00000000_",   "00000000 ",   "00/00/0000 ", "00/00/00 ",
+                                         "00/00 ",      "00-00 "};
   for (const std::string_view date : kDates) {
     if (!has_shape(text, date)) continue;
     const std::size_t time = time_length(text.substr(date.size()));

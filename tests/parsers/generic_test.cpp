@@ -434,6 +434,42 @@ TEST(Generic, TheOnlyBarOfASweepsLogIsItsTraining) {
   EXPECT_THAT(alone[0].records, IsEmpty()) << "of no sweep it may be of any loop";
 }
 
+// Loggers join date and time by what they like; no piece of a stamp is a time of its own.
+TEST(Generic, AStampIsTheClockWhateverJoinsDateAndTime) {
+  for (const char* stamp :
+       {"2023-11-23 12:00:34", "2023-11-23-12:00:34", "2023-11-23_12:00:34", "2023/11/23-12:00:34",
+        "2023.11.23 12:00:34", "20231123-12:00:34", "20231123_120034", "2023-11-23_12-00-34",
+        "11/23/2023-12:00:34", "2023-11-23, 12:00:34", "2023-11-23 - 12:00:34.000"}) {
+    const std::string line = std::string("[") + stamp + "-utils.py] Epoch: 85";
+    const auto numbers = numbers_of(line);
+    ASSERT_THAT(numbers, SizeIs(2)) << line;
+    EXPECT_EQ(numbers[0].meaning, Meaning::clock) << line;
+    EXPECT_DOUBLE_EQ(numbers[0].value, 1'700'740'834) << line;
+    EXPECT_EQ(line.substr(numbers[0].begin, numbers[0].end - numbers[0].begin), stamp);
+    EXPECT_EQ(numbers[1].meaning, Meaning::epoch) << line;
+  }
+  for (const char* line : {"saved to run-2023-11-23-12:00:34 at epoch 3", "2023-13-23-12:00:34 x 3",
+                           "exp 20231123-120034 a", "20231123 120034 a"}) {
+    for (const LineNumber& number : numbers_of(line)) {
+      EXPECT_EQ(number.meaning, Meaning::epoch) << line;
+    }
+  }
+}
+
+TEST(Generic, EpochsWithStampsAndAScoreAreATraining) {
+  std::string text;
+  for (int i = 0; i < 8; ++i) {
+    text += fmt::format(
+        "[2023-11-23-12:{:02}:34-utils.py]Confusion matrix : {{'Epoch': {}, 'TP': "
+        "441}}\n",
+        5 * i, 85 + i);
+  }
+  const auto runs = read_text(text);
+  ASSERT_THAT(runs, SizeIs(1));
+  ASSERT_THAT(runs[0].records, SizeIs(8));
+  EXPECT_DOUBLE_EQ(runs[0].records[7].time_s - runs[0].records[0].time_s, 7 * 300);
+}
+
 TEST(Generic, AnUnreadLogNamesTheLinesNearestToARate) {
   const auto runs = read_log(
       BB_SOURCE_DIR "/tests/golden/quoted/generic.builds_and_downloads_are_no_training.log", {});
