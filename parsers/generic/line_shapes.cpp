@@ -184,11 +184,15 @@ bool LineShapes::row(std::string_view text) {
   if (!head_ && !may_name_counter(text)) return false;  // no row without a head, and no head
   ShapeLine found;
   found.text = std::string(without_front(text));
-  if (is_rule_of_table(found.text)) return false;
+  if (is_rule_of_table(found.text)) {
+    if (head_ && !has_rows_) take_places(*head_, text);
+    return false;
+  }
   auto own = head_of_row(found.text);
   if (own) found.numbers = row_numbers(*own, found.text);
   if (found.numbers.empty()) own.reset();
-  if (!own && head_) found.numbers = row_numbers(*head_, found.text);
+  const bool placed = head_ && !head_->places.empty();  // cells stand where they do on the line
+  if (!own && head_ && !placed) found.numbers = row_numbers(*head_, found.text);
   if (!own && head_ && found.numbers.empty()) {
     // "| PPO_1 | RUNNING | 3 |" is a row, though its status looks like the level of a logger.
     found.numbers = row_numbers(*head_, text);

@@ -29,6 +29,9 @@ struct TableHead {
   char mark = ' ';         ///< what parts the columns: a blank, a tab, '|', ';', ',' or '/'
   bool same_line = false;  ///< its row follows on its line
   bool lists = false;      ///< cells may be lists with blanks: "[1.2e-01, 3.4e-01]"
+  /// Where each column begins and ends by the dashes of the line below the head; empty without.
+  std::vector<std::pair<std::size_t, std::size_t>> places;
+  std::vector<bool> blank;  ///< columns of which some row has an empty cell; empty without
 };
 
 /// The head on a line; nothing where its parts are not names or none of them counts.
@@ -40,10 +43,14 @@ struct TableHead {
 /// Lines of dashes and empty lines, which may stand between a head and its rows.
 [[nodiscard]] bool is_rule_of_table(std::string_view line);
 
+/// "-----  ------  --" below a head of as many names shows where its cells stand, also empty ones.
+void take_places(TableHead& head, std::string_view rule);
+
 /// The numbers of a row by the names above them: each begins at its value, and `column` is where it
 /// stands in the table. A time without a unit is none: columns of hours have such names as well.
 /// Empty where the line is no row.
-[[nodiscard]] std::vector<LineNumber> row_numbers(const TableHead& head, std::string_view line);
+/// Marks the columns of `head` in which its cells are empty.
+[[nodiscard]] std::vector<LineNumber> row_numbers(TableHead& head, std::string_view line);
 
 /// An RE2 pattern of the rows; `groups` has that of the value of each column, empty where it is not
 /// taken.

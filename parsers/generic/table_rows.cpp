@@ -143,6 +143,23 @@ void join_units(std::string_view line, std::vector<Cell>& cells) {
   }
 }
 
+/// One cell for each column, empty ones too, where each of `cells` stands in the place of one; they
+/// are left as they are where one does not, as it is wider than its column.
+bool put_in_places(const TableHead& head, std::vector<Cell>& cells) {
+  std::vector<Cell> out(head.places.size());
+  for (const Cell& cell : cells) {
+    const auto place = std::ranges::find_if(head.places, [&](const auto& one) {
+      return cell.begin >= one.first && cell.begin + cell.text.size() <= one.second;
+    });
+    if (place == head.places.end()) return false;
+    Cell& of_place = out[static_cast<std::size_t>(place - head.places.begin())];
+    if (!of_place.text.empty()) return false;
+    of_place = cell;
+  }
+  cells = std::move(out);
+  return !cells.empty() && !cells.front().text.empty();
+}
+
 std::optional<TableHead> head_by(std::string_view line, char mark, std::size_t width) {
   constexpr std::size_t kMostColumnsOfATable = 24;
   if (!may_name_counter(line)) return std::nullopt;
@@ -202,7 +219,16 @@ bool is_rule_of_table(std::string_view line) {
   return std::ranges::none_of(line, [](char c) { return is_letter(c) || is_digit(c); });
 }
 
-std::vector<LineNumber> row_numbers(const TableHead& head, std::string_view line) {
+void take_places(TableHead& head, std::string_view rule) {
+  if (head.mark != ' ' || rule.find_first_not_of("- ") != std::string_view::npos) return;
+  std::vector<std::pair<std::size_t, std::size_t>> places;
+  for (const Cell& cell : cells_of(rule, ' ', 1)) {
+    places.emplace_back(cell.begin, cell.begin + cell.text.size());
+  }
+  if (places.size() == head.names.size()) head.places = std::move(places);
+}
+
+std::vector<LineNumber> row_numbers(TableHead& head, std::string_view line) {
   std::size_t begin = 0;
   if (head.same_line) {
     begin = line.find(head.text) + head.text.size();
@@ -214,17 +240,22 @@ std::vector<LineNumber> row_numbers(const TableHead& head, std::string_view line
   // Each column has one unit at most: a line of many more words is no row.
   if (cells.size() > 2 * head.names.size()) return {};
   if (head.mark == ' ') join_units(line, cells);
+  const bool placed = put_in_places(head, cells);
   if (cells.size() != head.names.size()) return {};
   std::vector<LineNumber> out;
   bool counts = false;
   for (std::size_t i = 0; i < cells.size(); ++i) {
-    if (head.mark == ' ' && !is_value(cells[i].text)) return {};
     if (cells[i].text.empty()) continue;
+    if (head.mark == ' ' && !placed && !is_value(cells[i].text)) return {};
     auto number = number_under(head.names[i], cells[i], head.same_line);
     if (!number || number->meaning == Meaning::other) continue;
     number->column = static_cast<int>(i);
     counts = counts || is_counter(number->meaning);
     out.push_back(*number);
+  }
+  for (std::size_t i = 0; placed && counts && i < cells.size(); ++i) {
+    head.blank.resize(cells.size());
+    head.blank[i] = head.blank[i] || cells[i].text.empty();
   }
   return counts ? std::move(out) : std::vector<LineNumber>();
 }
@@ -238,12 +269,15 @@ std::string row_pattern(const TableHead& head, const std::vector<std::string>& g
   const std::string any = head.lists ? "(?:\\[[^\\]]*\\]|\\S+)" : "\\S+";
   std::string out = head.same_line ? " *" : head.mark == '|' ? "^ *\\|?" : "^ *";
   for (std::size_t i = 0; i < head.names.size(); ++i) {
+    const bool may_lack = i > 0 && i < head.blank.size() && head.blank[i];
+    if (may_lack) out += "(?:";
     if (i > 0) out += blanks ? "[ \\t]+" : mark;
     if (!groups[i].empty()) {
       out += (blanks ? "" : " *") + groups[i] + rest;
     } else {
       out += blanks ? any + rest.substr(3) : rest;
     }
+    if (may_lack) out += ")?";
   }
   if (head.same_line) return out;
   return out + (head.mark == '|' ? "\\|? *$" : "[ \\t]*$");

@@ -470,6 +470,26 @@ TEST(Generic, EpochsWithStampsAndAScoreAreATraining) {
   EXPECT_DOUBLE_EQ(runs[0].records[7].time_s - runs[0].records[0].time_s, 7 * 300);
 }
 
+// skorch: `cp` is blank where no checkpoint was written.
+TEST(Generic, DashesBelowAHeadShowWhereItsCellsStand) {
+  std::string text =
+      "  epoch    train_loss    valid_loss    cp       dur\n"
+      "-------  ------------  ------------  ----  --------\n";
+  for (int i = 1; i <= 9; ++i) {
+    text += fmt::format("{:7}{:14.4f}{:>14}{:>6}{:10.4f}\n", i, 1.0 / i, i % 3 == 0 ? "" : "0.4443",
+                        i % 2 == 0 ? "+" : "", 165 + 0.25 * (i % 2));
+  }
+  text += "Stopping since valid_loss has not improved in the last 20 epochs.\n";
+  const auto runs = read_text(text);
+  ASSERT_THAT(runs, SizeIs(1));
+  ASSERT_THAT(runs[0].records, SizeIs(9));
+  for (int i = 1; i <= 9; ++i) {
+    const Record& record = runs[0].records[static_cast<std::size_t>(i - 1)];
+    EXPECT_EQ(record.step, i);
+    EXPECT_DOUBLE_EQ(record.seconds, 165 + 0.25 * (i % 2));
+  }
+}
+
 TEST(Generic, AnUnreadLogNamesTheLinesNearestToARate) {
   const auto runs = read_log(
       BB_SOURCE_DIR "/tests/golden/quoted/generic.builds_and_downloads_are_no_training.log", {});
