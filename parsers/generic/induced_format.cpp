@@ -733,7 +733,8 @@ class Induction {
     }
     if (has_loss_on_other_lines(shape)) return true;
     return shapes_.of_training() &&
-           (meaning.times.any() || meaning.step_is_epoch || meaning.epoch || boxed);
+           (meaning.times.any() || meaning.step_is_epoch || meaning.epoch || boxed ||
+            has_time_on_other_lines(shape, meaning));
   }
 
   /// "1.02s/it" on some lines and "1.04it/s" on others: one of the two has the slow steps only.
@@ -826,14 +827,15 @@ class Induction {
     return std::nullopt;
   }
 
-  /// "Epoch 3 / 9", and on a line of its own "Epoch Time: 0:04:42".
+  /// "Epoch 3 / 9", and on a line of its own "Epoch Time: 0:04:42"; "Iteration 900/1564", and
+  /// "Time for 100 steps: 21.07".
   [[nodiscard]] bool has_time_on_other_lines(const LineShape& shape,
                                              const ShapeMeaning& meaning) const {
-    return counts_by_one(shape, meaning) &&
-           std::ranges::any_of(shapes_.shapes(), [&](const LineShape& other) {
-             return !other.evaluation && !counts_on(other) && comes_with(other, shape) &&
-                    companion_times(other, true).any();
-           });
+    const bool of_each = counts_by_one(shape, meaning);
+    return std::ranges::any_of(shapes_.shapes(), [&](const LineShape& other) {
+      return !other.evaluation && !counts_on(other) && comes_with(other, shape) &&
+             companion_times(other, of_each).any();
+    });
   }
 
   /// "Iteration: 3", and on a line of its own "Loss: 0.13": as many of the one as of the other.

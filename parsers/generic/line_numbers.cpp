@@ -57,10 +57,12 @@ constexpr Words kIterations({"step", "steps", "iter", "iters", "iteration", "ite
                              "itr", "its", "batch", "batches", "minibatch", "update", "updates",
                              "upd", "updt", "timesteps", "episode", "episodes", "cycle", "round",
                              "nupdates", "nsteps", "niter",
+                             // As it is often misspelled.
+                             "itteration", "itterations", "interation",
                              // Of other languages.
                              "iteración", "iteracion", "iteração", "iteracao", "itération",
                              "iterazione", "schritt", "paso", "passo", "шаг", "итерация",
-                             "Итерация", "Шаг"});
+                             "Итерация", "Шаг", "эпизод", "Эпизод"});
 constexpr Words kEpochs(
     {"epoch", "epochs", "ep", "epo",
      // Of other languages; a word of a script without blanks may stand anywhere in a label.
@@ -634,6 +636,10 @@ class Reader {
     if (version) return skip_word();
     if (end < line_.size() && is_any_letter(line_[end]) && !(found.whole && is_ordinal(end))) {
       const Unit unit = unit_at(line_.substr(end));
+      if (minutes_close(end, found)) {
+        at_ = end + 1;
+        return add(found);
+      }
       if (found.whole) suffix_ = counting_suffix(end);
       if (unit.length == 0 && !suffix_ && is_latin_at(line_, end)) return skip_word();
     }
@@ -646,6 +652,23 @@ class Reader {
       found.meaning = Meaning::epoch;
     }
     add(found);
+  }
+
+  /// The "182.3m" at the end of "[36 68000/75400] loss 0.1878 lr 2.21e-05 182.3m", which no word
+  /// names: minutes.
+  bool minutes_close(std::size_t end, LineNumber& found) const {
+    const std::size_t begin = label_begin(line_, from_, found.value_begin);
+    const bool closes = end + 1 == line_.size() || line_[end + 1] == ')' || line_[end + 1] == ']';
+    if (line_[end] != 'm' || !closes || found.whole || out_.empty() || begin != found.value_begin ||
+        line_[begin - 1] != ' ') {
+      return false;
+    }
+    constexpr double kMinute_s = 60;
+    found.value *= kMinute_s;
+    found.value_end = end + 1;
+    found.own_unit = true;
+    found.meaning = Meaning::duration;
+    return true;
   }
 
   /// The rest of digits, commas and points from `end` on.
@@ -881,7 +904,13 @@ class Reader {
       unclear_ = false;
       return suffix_.reset();
     }
-    judge(found, label, text);
+    const double extent = std::exchange(extent_, 0);
+    if (!(extent > 0 && take_time_of(extent, found, label))) judge(found, label, text);
+    if (found.meaning == Meaning::other && found.whole && label.has(kTimes) &&
+        !label.has(kOtherTimes)) {
+      extent_ = found.value;
+      extent_begin_ = found.begin;
+    }
     suffix_.reset();
     const bool unclear = std::exchange(unclear_, false) && !found.counts();
     if (found.meaning == Meaning::other) return;
@@ -895,6 +924,21 @@ class Reader {
     from_ = std::max(from_, found.end);
     at_ = std::max(at_, found.end);
     out_.push_back(found);
+  }
+
+  /// "Time for 100 steps: 21.07": of one step, of a line that has the same number of steps always.
+  bool take_time_of(double extent, LineNumber& found, const Label& label) const {
+    if (label.count != 1 || !among(kIterations, label.words[0]) || std::isnan(found.value) ||
+        found.has_total()) {
+      return false;
+    }
+    const Unit unit = own_unit(label);
+    if (unit.meaning != Meaning::duration && unit.length > 0) return false;
+    found.meaning = Meaning::per_iteration;
+    found.begin = extent_begin_;
+    if (unit.length > 0) found.end = at_ + unit.length;
+    found.scale = unit.scale / extent;
+    return true;
   }
 
   /// The unit after the number. In "lr=3.00e-04 tok/s=37486" it is the label of the next one.
@@ -939,7 +983,8 @@ class Reader {
     const Unit named = unit_of(label), after = bare ? Unit{} : own_unit(label);
     const std::string_view last = label.last();
     // "Up. 4000" is short for updates, "scale up 2" is not.
-    const bool counts = among(kIterations, last) || (last == "i" && found.has_total()) ||
+    const bool counts = among(kIterations, last) ||
+                        (last == "i" && (found.has_total() || leads_values(found, label))) ||
                         (last == "up" && trim(text).ends_with('.'));
     const bool of_epochs = among(kEpochs, last) || (label.count == 1 && last == "e" &&
                                                     (found.has_total() || text.ends_with('=')));
@@ -974,6 +1019,12 @@ class Reader {
     } else {
       take_place(found, label, text);
     }
+  }
+
+  /// "i=50  total=3.64": the first of several names with a value, and no limit of a loop in a text.
+  [[nodiscard]] bool leads_values(const LineNumber& found, const Label& label) const {
+    const std::size_t next = std::min(line_.find_first_not_of(" ,;|\t", at_), line_.size());
+    return label.count == 1 && found.begin == message_begin() && next > at_ && named(line_, next);
   }
 
   /// "0.0021 s/img", "time per sample: 0.3", "time to learn 1 sample = 6.7ms"
@@ -1099,8 +1150,9 @@ class Reader {
       return;
     }
     if (found.whole && leads(found)) return;
-    // "Train 100: loss:0.28"
-    if (found.whole && !found.has_total() && named && line_.substr(at_).starts_with(": ")) {
+    // "Train 100: loss:0.28", "train 100 2.145923e+00 21.446079"
+    if (found.whole && !found.has_total() && named &&
+        (line_.substr(at_).starts_with(": ") || (label.count == 1 && fraction_follows()))) {
       found.meaning = Meaning::counter;
       return;
     }
@@ -1111,6 +1163,14 @@ class Reader {
     if (before.meaning == Meaning::epoch && !before.has_total() && follows) {
       found.meaning = Meaning::place;
     }
+  }
+
+  /// " 2.145923e+00"
+  [[nodiscard]] bool fraction_follows() const {
+    const std::size_t begin = std::min(line_.find_first_not_of(" \t", at_), line_.size());
+    const std::size_t point = line_.find_first_not_of("0123456789", begin);
+    return begin > at_ && point != std::string_view::npos && point > begin &&
+           mark_in_number(point, '.');
   }
 
   /// " (11%)]": what PyTorch's examples print after the samples done of all.
@@ -1195,7 +1255,9 @@ class Reader {
   std::size_t from_ = 0;        ///< labels begin after it
   std::optional<Unit> suffix_;  ///< of the number that is being read: "14epoch"
   Commas commas_;
-  bool unclear_ = false;  ///< the number that is being read has an unclear comma
+  double extent_ = 0;             ///< of the number before: 100 of "Time for 100 steps: 21.07"
+  std::size_t extent_begin_ = 0;  ///< of its label
+  bool unclear_ = false;          ///< the number that is being read has an unclear comma
   bool left_out_ = false;
   std::vector<LineNumber> out_;
 };
@@ -1376,12 +1438,12 @@ bool may_name_counter(std::string_view line) {
   return false;
 }
 
-bool names_training(std::string_view line) { return has_word(line, kOfTraining); }
-
-}  // namespace bertbench
 bool names_score(std::string_view line) {
   static constexpr Words kScores({"precision", "recall", "auc", "confusion", "iou", "miou", "psnr",
                                   "ssim", "bleu", "mae", "rmse", "score", "scores"});
   return has_word(line, kScores);
 }
 
+bool names_training(std::string_view line) { return has_word(line, kOfTraining); }
+
+}  // namespace bertbench

@@ -490,6 +490,59 @@ TEST(Generic, DashesBelowAHeadShowWhereItsCellsStand) {
   }
 }
 
+TEST(Generic, TheNumberAfterTheWordTrainCounts) {
+  std::string text = "2023-03-20 16:17:29,878 epoch 0 lr 2.498816e-02\n";
+  for (const char* word : {"train", "valid"}) {
+    for (int i = 0; i < 8; ++i) {
+      text += fmt::format("2023-03-20 16:{:02}:44,000 {} {:03} 2.145923e+00 21.446079\n",
+                          (*word == 't' ? 18 : 40) + 2 * i, word, 50 * i);
+    }
+  }
+  const auto runs = read_text(text);
+  ASSERT_THAT(runs, SizeIs(1));
+  ASSERT_THAT(runs[0].records, SizeIs(8));
+  EXPECT_EQ(runs[0].records[7].step - runs[0].records[0].step, 350);
+  EXPECT_DOUBLE_EQ(runs[0].records[7].time_s - runs[0].records[0].time_s, 840);
+  EXPECT_TRUE(std::ranges::none_of(numbers_of("time to train 100 2.5"), &LineNumber::counts));
+}
+
+TEST(Generic, TheFirstOfSeveralValuesMayBeCalledI) {
+  const auto counts = [](std::string_view line) {
+    return std::ranges::any_of(numbers_of(line), &LineNumber::counts);
+  };
+  EXPECT_TRUE(counts("i=50  total=3.64123  map=0.47531"));
+  EXPECT_TRUE(counts("i=50, loss: 0.3"));
+  EXPECT_FALSE(counts("i=50"));
+  EXPECT_FALSE(counts("for i=50 the loss=0.3"));
+  EXPECT_FALSE(counts("radii=50 loss=0.3"));
+}
+
+// Lines of one record: a counter, and below it the time of a hundred steps.
+TEST(Generic, ATimeForManyStepsIsThatOfEach) {
+  std::string text = "loss of the generator\n";
+  for (int i = 1; i <= 9; ++i) {
+    text += fmt::format("Itteration {}/1564\n Time for 100 steps:{:.2f}\n Saved at {}\n", 100 * i,
+                        21 + 0.25 * (i % 2), i);
+  }
+  const auto runs = read_text(text);
+  ASSERT_THAT(runs, SizeIs(1));
+  ASSERT_THAT(runs[0].records, SizeIs(9));
+  EXPECT_EQ(runs[0].records[8].step, 900);
+  EXPECT_DOUBLE_EQ(runs[0].records[8].seconds, 100 * 0.2125);
+}
+
+TEST(Generic, TheLastNumberOfALineMayBeMinutes) {
+  const auto last = [](std::string_view line) {
+    const auto numbers = numbers_of(line);
+    return numbers.empty() || numbers.back().meaning != Meaning::duration ? 0
+                                                                          : numbers.back().value;
+  };
+  EXPECT_DOUBLE_EQ(last("[36 68000/75400] loss 0.1878 lr 2.21e-05 182.5m"), 10'950);
+  EXPECT_DOUBLE_EQ(last("step 36 loss 0.1878 params 12.5m"), 0);
+  EXPECT_DOUBLE_EQ(last("step 36 loss 0.1878 12.5m of data"), 0);
+  EXPECT_DOUBLE_EQ(last("step 36 loss 0.1878 12m"), 0);
+}
+
 TEST(Generic, AnUnreadLogNamesTheLinesNearestToARate) {
   const auto runs = read_log(
       BB_SOURCE_DIR "/tests/golden/quoted/generic.builds_and_downloads_are_no_training.log", {});
