@@ -89,12 +89,12 @@ constexpr Words kBeginnings({"starting", "start", "begin", "beginning"});
 constexpr Words kProgress({"train", "training", "trained", "progress"});
 constexpr Words kAfterCounters({"no", "nr", "num", "number", "index", "id", "idx", "count",
                                 "completed", "done"});
-constexpr Words kOfTraining({"loss",     "losses", "lr",      "train",    "training",   "trained",
-                             "grad",     "gnorm",  "learn",   "ppl",      "perplexity", "acc",
-                             "accuracy", "reward", "return",  "learning", "kl",         "nll",
-                             "损失",     "训练",   "損失",    "学習",     "손실",       "학습",
-                             "err",      "elbo",   "bpd",     "perda",    "perte",      "verlust",
-                             "strata",   "потери", "обучение"});
+constexpr Words kOfTraining({"loss",     "losses",  "lr",      "train",   "training",   "trained",
+                             "grad",     "gnorm",   "learn",   "ppl",     "perplexity", "acc",
+                             "accuracy", "reward",  "rewards", "returns", "return",     "learning",
+                             "kl",       "nll",     "损失",    "训练",    "損失",       "学習",
+                             "손실",     "학습",    "err",     "elbo",    "bpd",        "perda",
+                             "perte",    "verlust", "strata",  "потери",  "обучение"});
 constexpr Words kSequences({"sample",    "samples",  "example",   "examples", "ex",     "seq",
                             "seqs",      "sequence", "sequences", "sent",     "sents",  "sentence",
                             "sentences", "img",      "imgs",      "image",    "images", "pairs",

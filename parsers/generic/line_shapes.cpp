@@ -233,7 +233,14 @@ void LineShapes::piece(std::string_view text, std::string_view whole) {
   bool left_out = false;
   auto numbers = numbers_of(text, commas_, &left_out);
   left_out_ = left_out_ || left_out;
-  if (any_is(numbers, Meaning::clock) && announces_training(text)) announced_ = number_;
+  if (any_is(numbers, Meaning::clock)) {
+    // One saved model may be the result of other work; one of a step or an epoch is none.
+    constexpr int kSavesThatShow = 2;
+    if (saves_model(text)) saves_ += may_name_counter(text) ? kSavesThatShow : 1;
+    if (announces_training(text) || (saves_model(text) && saves_ >= kSavesThatShow)) {
+      announced_ = number_;
+    }
+  }
   bool of_whole = false;
   if (!whole.empty()) {
     auto more = numbers_of(whole, commas_);

@@ -167,7 +167,8 @@ class LineShapes {
   [[nodiscard]] bool filled() { return std::exchange(filled_, false); }
   /// Some line of the log has a word that only training has.
   [[nodiscard]] bool of_training() const { return of_training_; }
-  /// Of the newest line that a logger stamped and that announces a training; 0 where none does.
+  /// Of the newest line that a logger stamped and that announces a training or saves its model once
+  /// more; 0 where none does.
   [[nodiscard]] std::int64_t announced() const { return announced_; }
 
  private:
@@ -194,6 +195,7 @@ class LineShapes {
   bool left_out_ = false;
   bool of_training_ = false;
   std::int64_t announced_ = 0;
+  int saves_ = 0;  ///< lines that a logger stamped on which a model is saved
 };
 
 }  // namespace bertbench

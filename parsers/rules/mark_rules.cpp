@@ -225,6 +225,12 @@ constexpr auto kLiterals = [] {
   return out;
 }();
 
+bool has_phrase(std::string_view line, std::span<const std::string_view> phrases) {
+  const std::string small = lower(line);
+  return std::ranges::any_of(
+      phrases, [&](std::string_view phrase) { return small.find(phrase) != std::string::npos; });
+}
+
 }  // namespace
 
 bool announces_training(std::string_view line) {
@@ -237,9 +243,14 @@ bool announces_training(std::string_view line) {
       "start training", "starting training", "started training",
       "begin training", "training started",  "开始训练",
       "训练开始",       "학습 시작",         "学習開始"};
-  const std::string small = lower(line);
-  return std::ranges::any_of(
-      kPhrases, [&](std::string_view phrase) { return small.find(phrase) != std::string::npos; });
+  return has_phrase(line, kPhrases);
+}
+
+bool saves_model(std::string_view line) {
+  constexpr std::string_view kPhrases[] = {"saving model",     "saving checkpoint",
+                                           "saved checkpoint", "saving the model",
+                                           "model saved",      "checkpoint saved"};
+  return has_phrase(line, kPhrases);
 }
 
 std::span<const std::string_view> MarkRules::anchors() { return kLiterals; }

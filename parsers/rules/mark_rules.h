@@ -103,6 +103,8 @@ class StatedRules {
 
 /// "Starting training!": in any of the languages of logs of loops that people wrote for themselves.
 [[nodiscard]] bool announces_training(std::string_view line);
+/// "Saving model to out/model.pt", "Saving checkpoint run/model_step_15000.pt"
+[[nodiscard]] bool saves_model(std::string_view line);
 
 class MarkRules {
  public:

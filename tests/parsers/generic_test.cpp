@@ -543,6 +543,18 @@ TEST(Generic, TheLastNumberOfALineMayBeMinutes) {
   EXPECT_DOUBLE_EQ(last("step 36 loss 0.1878 12m"), 0);
 }
 
+TEST(Generic, ALogThatSavesItsModelAgainIsATraining) {
+  const std::string saved = "2018-12-10 05:46:22.541 INFO in 'core.train': Saving model\n";
+  const std::string best = "2018-12-10 05:46:22.540 INFO in 'core': New best squad_f1 of 36.03\n";
+  EXPECT_THAT(read_text(best + saved), IsEmpty());
+  const auto runs = read_text(best + saved + best + saved);
+  ASSERT_THAT(runs, SizeIs(1));
+  EXPECT_EQ(runs[0].outcome.status, Status::truncated);
+  EXPECT_THAT(
+      read_text("[2025-06-13 01:52:54,972 INFO] Saving checkpoint run/model_step_15000.pt\n"),
+      SizeIs(1));
+}
+
 TEST(Generic, AnUnreadLogNamesTheLinesNearestToARate) {
   const auto runs = read_log(
       BB_SOURCE_DIR "/tests/golden/quoted/generic.builds_and_downloads_are_no_training.log", {});
