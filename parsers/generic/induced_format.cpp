@@ -725,16 +725,23 @@ class Induction {
     if (of_training_) return true;
     // "Epoch: 6020, cost 14.01 s", "fps total: 960 epoch: 3/500"
     const ShapeTimes& times = meaning.times;
-    // "Epoch: 85, precision 0.69" with the stamps of a logger
-    const bool scored = times.clock && names_score(first.text);
-    if (meaning.step_is_epoch &&
-        (times.seconds || times.seconds_per_iteration || times.rate || scored) && n > least) {
+    if (meaning.step_is_epoch && (times.seconds || times.seconds_per_iteration || times.rate) &&
+        n > least) {
       return true;
     }
+    // "Epoch: 85, precision 0.69" with the stamps of a logger, "Episode 50 | Score: 22.9 | 10.0s"
+    const bool goes_on = meaning.step_is_epoch || names_episode(first, first.at(meaning.step));
+    if (goes_on && times.any() && n > least && names_score(first.text)) return true;
     if (has_loss_on_other_lines(shape)) return true;
     return shapes_.of_training() &&
            (meaning.times.any() || meaning.step_is_epoch || meaning.epoch || boxed ||
             has_time_on_other_lines(shape, meaning));
+  }
+
+  static bool names_episode(const ShapeLine& line, const LineNumber& number) {
+    return lower(
+               std::string_view(line.text).substr(number.begin, number.value_begin - number.begin))
+               .find("episode") != std::string::npos;
   }
 
   /// "1.02s/it" on some lines and "1.04it/s" on others: one of the two has the slow steps only.

@@ -418,6 +418,8 @@ std::size_t label_begin(std::string_view line, std::size_t from, std::size_t at)
   const auto back_over = [&](auto&& fits) {
     while (i > from && fits(line[i - 1])) --i;
   };
+  // "('epoch', 3, 'loss', 2.31)", as Python 2 prints several values.
+  if (line.substr(from, i - from).ends_with("', ")) i -= 2;
   // "iteration,1,train_loss,2.309": names and values in turn.
   if (i > from + 1 && line[i - 1] == ',' && is_letter(line[i - 2])) --i;
   back_over([boxed](char c) {
@@ -705,6 +707,8 @@ class Reader {
     const std::size_t colon = line_.find_first_not_of("0123456789", time);
     if (colon != std::string_view::npos && colon > time && line_[colon] == ':') {
       at_ = std::min(line_.find_first_not_of("0123456789:.", colon), line_.size());
+    } else if (const auto hours = spelled_duration(line_.substr(time))) {  // "2023-03-01 10h00m29s"
+      at_ = time + hours->length;
     }
     from_ = at_;
   }
@@ -906,8 +910,10 @@ class Reader {
     }
     const double extent = std::exchange(extent_, 0);
     if (!(extent > 0 && take_time_of(extent, found, label))) judge(found, label, text);
-    if (found.meaning == Meaning::other && found.whole && label.has(kTimes) &&
-        !label.has(kOtherTimes)) {
+    static constexpr Words kBefore({"last", "past", "previous"});
+    names_time_ = label.has(kTimes) && !label.has(kOtherTimes);
+    if (found.meaning == Meaning::other && found.whole &&
+        (names_time_ || among(kBefore, label.last()))) {
       extent_ = found.value;
       extent_begin_ = found.begin;
     }
@@ -926,14 +932,20 @@ class Reader {
     out_.push_back(found);
   }
 
-  /// "Time for 100 steps: 21.07": of one step, of a line that has the same number of steps always.
+  /// "Time for 100 steps: 21.07", "last 100 steps took 21.07 s": of one step. The line has the same
+  /// number of steps always.
   bool take_time_of(double extent, LineNumber& found, const Label& label) const {
-    if (label.count != 1 || !among(kIterations, label.words[0]) || std::isnan(found.value) ||
-        found.has_total()) {
+    const auto words = label.all();
+    if (words.empty() || !among(kIterations, words[0]) || std::isnan(found.value) ||
+        found.meaning != Meaning::other || found.has_total()) {
       return false;
     }
+    const bool took = words.size() == 2 && (among(kTimes, words[1]) || words[1] == "in");
     const Unit unit = own_unit(label);
-    if (unit.meaning != Meaning::duration && unit.length > 0) return false;
+    const bool timed = unit.meaning == Meaning::duration;
+    if (!timed && (unit.length > 0 || !names_time_)) return false;
+    if (words.size() > 1 && !took) return false;
+    if (words.size() == 1 && !names_time_) return false;
     found.meaning = Meaning::per_iteration;
     found.begin = extent_begin_;
     if (unit.length > 0) found.end = at_ + unit.length;
@@ -983,8 +995,8 @@ class Reader {
     const Unit named = unit_of(label), after = bare ? Unit{} : own_unit(label);
     const std::string_view last = label.last();
     // "Up. 4000" is short for updates, "scale up 2" is not.
-    const bool counts = among(kIterations, last) ||
-                        (last == "i" && (found.has_total() || leads_values(found, label))) ||
+    const bool counts = among(kIterations, last) || (last == "i" && found.has_total()) ||
+                        ((last == "i" || last == "t") && leads_values(found, label)) ||
                         (last == "up" && trim(text).ends_with('.'));
     const bool of_epochs = among(kEpochs, last) || (label.count == 1 && last == "e" &&
                                                     (found.has_total() || text.ends_with('=')));
@@ -1257,6 +1269,7 @@ class Reader {
   Commas commas_;
   double extent_ = 0;             ///< of the number before: 100 of "Time for 100 steps: 21.07"
   std::size_t extent_begin_ = 0;  ///< of its label
+  bool names_time_ = false;       ///< its label is of a time
   bool unclear_ = false;          ///< the number that is being read has an unclear comma
   bool left_out_ = false;
   std::vector<LineNumber> out_;

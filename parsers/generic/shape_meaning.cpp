@@ -328,7 +328,7 @@ class Decision {
         const std::string_view text = line.text_of(i);
         const auto stamp = any_stamp_or_time(text, day_first);
         out.push_back(stamp ? stamp->seconds : line.at(i).value);
-        unread = unread || (!stamp && text.find('/') != std::string_view::npos);
+        unread = unread || (!stamp && text.find_first_of("/-") != std::string_view::npos);
       }
       out_.day_first = day_first;
       if (!unread) break;

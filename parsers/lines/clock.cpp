@@ -118,10 +118,10 @@ std::optional<double> asctime_time(std::string_view text) {
   return *date * 86400 + *time;
 }
 
-/// "04/30/2025 09:15:07", "09/19 14:39:40" and "09-19 14:39:40".
+/// "04/30/2025 09:15:07", "30-04-2025 09:15:07", "09/19 14:39:40" and "09-19 14:39:40".
 std::optional<Stamp> slash_time(std::string_view text, bool day_first) {
   if (text.size() < 3 || (text[2] != '/' && text[2] != '-')) return std::nullopt;
-  const bool named = text[2] == '/' && text.size() > 10 && text[5] == '/';
+  const bool named = text.size() > 10 && text[5] == text[2];
   const std::size_t end = named ? 10 : 5;
   const std::size_t join = named || text.substr(std::min(end, text.size())).starts_with(' ')
                                ? join_length(text, end)

@@ -28,8 +28,8 @@ struct Stamp {
 /// - a year, month and day with any marks or none, joined to the time by any mark:
 ///   "2023-08-02 10:01:00.7", "2022/08/22 18:42:22", "2023-11-23-12:00:34", "20231123_12:00:34";
 /// - C's asctime: "Thu Jun 29 05:44:10 2023", days below ten after a blank or a 0;
-/// - "04/30/2025 09:15:07" with the month first or, `day_first`, the day; "09/19 14:39:40" and
-///   "09-19 14:39:40", which name no year: seconds since the start of one.
+/// - "04/30/2025 09:15:07" and "04-30-2025 09:15:07" with the month first or, `day_first`, the day;
+///   "09/19 14:39:40" and "09-19 14:39:40", which name no year: seconds since the start of one.
 [[nodiscard]] std::optional<Stamp> any_stamp(std::string_view text, bool day_first = false);
 
 /// The same, a time without colons ("20231123-120034", as names of files have it), or the time of

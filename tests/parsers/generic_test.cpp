@@ -439,7 +439,8 @@ TEST(Generic, AStampIsTheClockWhateverJoinsDateAndTime) {
   for (const char* stamp :
        {"2023-11-23 12:00:34", "2023-11-23-12:00:34", "2023-11-23_12:00:34", "2023/11/23-12:00:34",
         "2023.11.23 12:00:34", "20231123-12:00:34", "20231123_120034", "2023-11-23_12-00-34",
-        "11/23/2023-12:00:34", "2023-11-23, 12:00:34", "2023-11-23 - 12:00:34.000"}) {
+        "11/23/2023-12:00:34", "11-23-2023 12:00:34", "2023-11-23, 12:00:34",
+        "2023-11-23 - 12:00:34.000"}) {
     const std::string line = std::string("[") + stamp + "-utils.py] Epoch: 85";
     const auto numbers = numbers_of(line);
     ASSERT_THAT(numbers, SizeIs(2)) << line;
@@ -454,6 +455,10 @@ TEST(Generic, AStampIsTheClockWhateverJoinsDateAndTime) {
       EXPECT_EQ(number.meaning, Meaning::epoch) << line;
     }
   }
+}
+
+TEST(Generic, HoursAndMinutesOfADateAreNoTime) {
+  EXPECT_THAT(numbers_of("[2023-03-01 10h00m29s] loss of the model"), IsEmpty());
 }
 
 TEST(Generic, EpochsWithStampsAndAScoreAreATraining) {
@@ -529,6 +534,41 @@ TEST(Generic, ATimeForManyStepsIsThatOfEach) {
   ASSERT_THAT(runs[0].records, SizeIs(9));
   EXPECT_EQ(runs[0].records[8].step, 900);
   EXPECT_DOUBLE_EQ(runs[0].records[8].seconds, 100 * 0.2125);
+}
+
+TEST(Generic, ATimeForTheLastStepsIsThatOfEach) {
+  const auto numbers = numbers_of("Step 150 loss: 2.2832, last 50 steps took 9.90s");
+  ASSERT_THAT(numbers, SizeIs(3));
+  EXPECT_EQ(numbers[2].meaning, Meaning::per_iteration);
+  EXPECT_DOUBLE_EQ(numbers[2].value * numbers[2].scale, 9.9 / 50);
+  for (const char* line :
+       {"last 50 steps: 9.90", "data time for 50 steps: 9.90", "50 images in 9s"}) {
+    EXPECT_TRUE(std::ranges::none_of(numbers_of(line), [](const LineNumber& number) {
+      return number.meaning == Meaning::per_iteration;
+    })) << line;
+  }
+}
+
+// What Python 2 prints of print("epoch", 3).
+TEST(Generic, NamesAndValuesOfATuple) {
+  const auto numbers = numbers_of("('Epoch : ', 3, ' batch : ', 436, 'loss', 2.31)");
+  ASSERT_THAT(numbers, SizeIs(3));
+  EXPECT_EQ(numbers[0].meaning, Meaning::epoch);
+  EXPECT_EQ(numbers[1].meaning, Meaning::counter);
+  EXPECT_EQ(numbers[2].meaning, Meaning::loss);
+}
+
+TEST(Generic, EpisodesWithAScoreAndATimeAreATraining) {
+  const auto log = [](const char* name) {
+    std::string text;
+    for (int i = 1; i <= 9; ++i) {
+      text += fmt::format("{}: {} | Score: 22.{} | Time: {}.0\n", name, 50 * i, i, 10 * i);
+    }
+    return read_text(text);
+  };
+  ASSERT_THAT(log("Episode"), SizeIs(1));
+  EXPECT_THAT(log("Episode")[0].records, SizeIs(9));
+  EXPECT_THAT(log("Batch"), IsEmpty());
 }
 
 TEST(Generic, TheLastNumberOfALineMayBeMinutes) {
