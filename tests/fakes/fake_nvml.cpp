@@ -6,7 +6,6 @@
 //   FAKE_GPU_OLD        set: no energy counter, only the older name of the throttle reasons
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 
 namespace {
 

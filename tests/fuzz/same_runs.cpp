@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <optional>
-#include <tuple>
 
 #include "parsers/core/each_fact.h"
 #include "parsers/core/text.h"

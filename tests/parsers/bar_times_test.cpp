@@ -1,5 +1,4 @@
 // A bar's smoothed rates, computed as tqdm computes them and printed as it prints them, read back.
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>

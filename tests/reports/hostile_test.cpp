@@ -1,5 +1,4 @@
 // Hostile text in every field that can hold text, through every output: it stays text.
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -10,7 +10,6 @@
 // The texts are in tests/golden/runs. BB_UPDATE_GOLDEN=1 on this program rewrites them.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <stdexcept>
 
 #include "tests/workloads/support.h"
 #include "workloads/bert/cpu/cpu_backend.h"

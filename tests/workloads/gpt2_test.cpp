@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <stdexcept>
 
 #include "tests/workloads/oracle/oracle.h"
 #include "tests/workloads/support.h"

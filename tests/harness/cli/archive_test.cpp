@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cstdlib>
-#include <fstream>
 
 #include "harness/cli/run_archive.h"
 #include "tests/harness/cli/cli_fixture.h"

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
-#include <functional>
 #include <iterator>
 
 #include "harness/sweep/plan/launcher.h"

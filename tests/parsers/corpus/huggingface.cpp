@@ -1,5 +1,4 @@
 // Known answers of the collected logs: Hugging Face Trainer: bars, console, JSON files.
-#include <limits>
 
 #include "tests/parsers/corpus/answers.h"
 

@@ -1,7 +1,6 @@
 // configs/published/*.json against the transcriptions in tests/data/published and against `audit`.
 #include <gmock/gmock.h>
 
-#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <random>
 
 #include "tests/workloads/cuda/values.h"
 #include "workloads/bert/cuda/device/mma.h"

@@ -2,7 +2,6 @@
 // late, skipped updates, state read in parts, inference.
 #include <gmock/gmock.h>
 
-#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>

@@ -1,7 +1,6 @@
 // The golden log of every style: scripted clock, scripted losses. BB_UPDATE_GOLDEN=1 rewrites.
 #include <gmock/gmock.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
 

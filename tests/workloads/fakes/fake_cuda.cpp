@@ -2,7 +2,6 @@
 // is a thread that runs its work in order, so that what forgets to wait for a stream fails here as
 // it would on a device. Real names and signatures; only what bert_nccl.so and its tests call.
 //   FAKE_CUDA_DEVICES   number of devices [8]
-#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
@@ -11,7 +10,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <thread>
 
 namespace {
