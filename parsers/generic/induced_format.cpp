@@ -784,35 +784,21 @@ class Induction {
   /// "Epoch 1 completed in 4730.85s" decides whether a time on lines of each tenth step is of one
   /// step or of ten: as many as an epoch has must not take longer than it did, nor a small part.
   void settle_by_epochs(const LineShape& shape, ShapeMeaning& meaning) const {
-    const ShapeLine& first = shape.examples.front();
-    const bool has_total = first.at(meaning.step).has_total();
-    double steps = first.at(meaning.step).total;
+    const LineNumber& step = shape.examples.front().at(meaning.step);
+    const auto place = shape.place_of(Meaning::duration);
+    double steps = step.total;
     for (const ShapeLine& line : shape.examples) {
       steps = std::max(steps, line.at(meaning.step).value);
     }
-    if (!meaning.total_is_of_epoch || !(steps > 1) || shape.examples.size() < 2) return;
-    std::vector<double> values, strides;
-    std::optional<std::size_t> place;
-    for (std::size_t i = 0; i < first.key.size() && !place; ++i) {
-      if (first.at(i).meaning == Meaning::duration) place = i;
-    }
-    if (!place) return;
-    for (std::size_t k = 0; k < shape.examples.size(); ++k) {
-      const ShapeLine& line = shape.examples[k];
-      values.push_back(line.at(*place).value * line.at(*place).scale);
-      if (k == 0) continue;
-      const double up = line.at(meaning.step).value - shape.examples[k - 1].at(meaning.step).value;
-      if (up > 0) strides.push_back(up);
-    }
-    if (strides.empty()) return;
+    if (!meaning.total_is_of_epoch || !(steps > 1) || !(meaning.stride > 0) || !place) return;
     for (const LineShape& other : shapes_.shapes()) {
       const auto epoch = other.evaluation ? std::nullopt : time_of_epoch(other);
       if (!epoch) continue;
-      const double each = median(values) * steps / *epoch;
+      const double each = median_of(shape, *place) * steps / *epoch;
       const auto fits = [](double share) { return share >= 0.4 && share <= 1.05; };
-      const bool of_each = fits(each), of_all = fits(each / median(strides));
+      const bool of_each = fits(each), of_all = fits(each / meaning.stride);
       // Where the steps of an epoch are not printed, a few single ones show too little of it.
-      if (of_each == of_all || (of_each && !has_total)) continue;
+      if (of_each == of_all || (of_each && !step.has_total())) continue;
       (of_each ? meaning.times.seconds_per_iteration : meaning.times.seconds) = place;
       meaning.time_is_ambiguous = false;
       return;

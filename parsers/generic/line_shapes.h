@@ -127,6 +127,7 @@ struct ShapeMeaning {
   ShapeTimes times;
   bool day_first = false;          ///< in dates with slashes
   bool time_is_ambiguous = false;  ///< a time of one step or of all since the line before
+  double stride = 0;               ///< iterations from line to line; nan where they are not known
   double clock_interval_s = 0;  ///< by the clock, from line to line; 0 or nan where none shows it
   double outlasts_clock = 0;    ///< times the clock's time, of one that was left out
 };

@@ -305,7 +305,7 @@ class Decision {
       if (next_epoch) advance_[i] = kNone;
       same_step_[i] = !next_epoch && steps[i] == steps[i - 1];
     }
-    stride_ = known_median(advance_);
+    stride_ = out_.stride = known_median(advance_);
   }
 
   void find_clock() {
@@ -530,12 +530,8 @@ class Decision {
       if (of == Meaning::duration && (of_day || is_elapsed(i, values))) {
         const bool of_hours = is_minute_of_day(i, values) && begins_late(values);
         if (out_.times.elapsed || of_hours || is_coarser_than_clock(values)) continue;
-        if (is_time_of_day(i, values)) {
-          if (!out_.times.clock) out_.times.clock = i;
-          if (between_.empty()) between_ = steps_up(values);
-          continue;
-        }
-        out_.times.elapsed = i;
+        auto& clock = is_time_of_day(i, values) ? out_.times.clock : out_.times.elapsed;
+        if (!clock) clock = i;
         if (between_.empty()) between_ = steps_up(values);
         continue;
       }
@@ -630,22 +626,20 @@ class Decision {
   /// Whether a time is of all iterations since the line before or of one of them, by the lines
   /// whose counter went on by another number than usual. Nothing where they do not agree.
   [[nodiscard]] std::optional<bool> is_of_all(std::size_t i, const Values& values) const {
-    constexpr int kMajority = 2;        // times as many lines as show the other
-    constexpr int kRisesOfElapsed = 1;  // without a fall: it may be since the epoch began
-    constexpr double kLeastStride =
-        5;  // iterations: a line of one has clearly less than the others
-    // Of the usual time: a first step takes longer than others, that of a later epoch about as
-    // long.
-    constexpr double kFirst = 0.75, kFirstOfEpoch = 0.5;
-    constexpr double kSlowestEpoch = 10;  // times others: a start is a small part of an epoch
+    constexpr int kMajority = 2;           // times as many lines as show the other
+    constexpr int kRisesOfElapsed = 1;     // without a fall: it may be since the epoch began
+    constexpr double kLeastStride = 5;     // iterations: a line of one has clearly less than others
+    constexpr double kFirst = 0.75;        // of the usual: a first step takes longer than others
+    constexpr double kFirstOfEpoch = 0.5;  // that of a later epoch about as long
+    constexpr double kSlowestEpoch = 10;   // times others: a start is a small part of an epoch
     const double stride = std::isnan(stride_) ? 1 : stride_, usual = known_median(values);
     int all = 0, each = 0, up = 0, down = 0;
     for (std::size_t k = 0; k < n_; ++k) {
       const double ratio = values[k] / usual;
-      const bool within = !begins_epoch(k) && !begins_epoch(k - 1);
-      up += within && values[k] > values[k - 1] ? 1 : 0;
-      down += within && values[k] < values[k - 1] ? 1 : 0;
       if (!begins_epoch(k)) {
+        const bool within = !begins_epoch(k - 1);
+        up += within && values[k] > values[k - 1] ? 1 : 0;
+        down += within && values[k] < values[k - 1] ? 1 : 0;
         const int shown = shown_by_gap(ratio, advance_[k] / stride);
         all += shown > 0 ? 1 : 0;
         each += shown < 0 ? 1 : 0;
