@@ -175,6 +175,7 @@ TEST(TqdmBar, TellsTrainingFromOtherWorkByItsDescription) {
   EXPECT_EQ(role_of("Iteration"), BarRole::training);
   EXPECT_EQ(role_of("Epoch 3"), BarRole::training);
   EXPECT_EQ(role_of("Epoch"), BarRole::outer);
+  EXPECT_EQ(role_of("Total epochs"), BarRole::outer);
   EXPECT_EQ(role_of("Evaluating"), BarRole::evaluation);
   EXPECT_EQ(role_of("Predicting"), BarRole::inference);
   EXPECT_EQ(role_of(""), BarRole::unnamed);

@@ -240,6 +240,7 @@ constexpr Literal kLiterals[] = {
     {"Loss=", kLossLine},
     {"_loss ", kLossLine},
     {"reward=", kRewards},
+    {"total_timesteps ", kRewards},
     {" | Tot: ", kTorch7},
     {"]  Tot: ", kTorch7},
     // transformers, torch.optim.lr_scheduler and torch.amp warn.
@@ -618,10 +619,12 @@ void EpochBars::conclude(RunBuilder& out) {
 }
 
 // "Eval num_timesteps=20000, episode_reward=-85.00 +/- 3.05" of stable-baselines3 and the like,
-// "[eval @ 100,000] reward= +147.00": the step of the training.
-std::optional<std::int64_t> agent_evaluated_at(std::string_view text) {
-  const auto word = text.find("val");
-  if (word == 0 || word == text.npos || (text[word - 1] != 'E' && text[word - 1] != 'e')) {
+// "[eval @ 100,000] reward= +147.00", "|    total_timesteps | 20000    |": the step of the
+// training.
+std::optional<std::int64_t> agent_trained_to(std::string_view text) {
+  auto word = text.find("total_timesteps");
+  if (word == text.npos) word = text.find("val");
+  if (word == 0 || word == text.npos || (text[word] == 'v' && lower(text[word - 1]) != 'e')) {
     return std::nullopt;
   }
   const auto digit = text.find_first_of("0123456789", word);
@@ -745,7 +748,7 @@ bool TqdmParser::parse(const Line& line, RunBuilder& out) {
   if (any(kFailures)) failed_at_ = line.number;
   if (any(kOptimizer)) unnamed_.note_optimizer();
   if (any(kRewards)) {
-    if (const auto step = agent_evaluated_at(line.text)) unnamed_.note_agent(*step);
+    if (const auto step = agent_trained_to(line.text)) unnamed_.note_agent(*step);
   }
   progress_lines_ |= any(kProgress);
   if (any(kTimer)) ++timer_lines_;

@@ -630,12 +630,13 @@ BarRole role_of(std::string_view description, const Words& words) {
       word.starts_with("training") || word == "fine-tuning") {
     return BarRole::training;
   }
-  // "Train Epoch" without a number may count the epochs.
   const bool epoch = std::ranges::any_of(words, is_epoch);
   const bool numbered = !epoch || std::ranges::any_of(words, is_number);
   if ((train || epoch) && numbered && only_of_training(words)) {
     return BarRole::training;
   }
+  // "Total epochs", but "Train Epoch" may be of the steps of one.
+  if (epoch && !train && only_of_training(words)) return BarRole::outer;
   if (epoch && numbered && !values_only(description).empty()) return BarRole::training;
   return BarRole::other;
 }

@@ -355,8 +355,8 @@ RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
   const bool one_loop =
       std::ranges::all_of(left, [&](const Bar* bar) { return bar->total == longest->total; });
   const bool measured = out.of_training && one_loop, optimizer = optimizer_ && one_loop;
-  // Evaluations that count up to the end of a bar are of what it counts.
-  constexpr std::int64_t kAgentTimes = 2;  // evaluations: one alone may be of any loop
+  // What an agent is trained for up to the end of a bar is what that counts.
+  constexpr std::int64_t kAgentTimes = 2;  // lines: one alone may be of any loop
   const bool agent = one_loop && agent_times_ >= kAgentTimes && agent_step_ <= longest->total;
   // Loops over data or of one test have a bar of each length.
   const bool torch7 =
@@ -369,7 +369,7 @@ RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
                           : longest->values    ? "its name is values that may be losses"
                           : optimizer          ? "the program made an optimizer"
                           : torch7             ? "a bar of torch7's, it comes again each epoch"
-                          : agent              ? "evaluations of an agent count its steps"
+                          : agent              ? "lines about an agent count its steps"
                           : measured           ? "a sweep measures this program"
                                                : nullptr;
   if (!sure && !named && why != nullptr) {

@@ -65,7 +65,7 @@ class UnnamedBars {
   void note_loss_line(const LossLine& line);
   /// No bar was drawn that such a line could count.
   [[nodiscard]] bool empty() const { return bars_.empty(); }
-  /// An agent was evaluated after so many steps of its training.
+  /// An agent has been trained for so many steps.
   void note_agent(std::int64_t step);
   /// A line states the result of an epoch. Where it is the loss, and hardly a line but bars stands
   /// since such a line before, the longest of them may be of its training: other lines may be its
@@ -138,8 +138,8 @@ class UnnamedBars {
   bool optimizer_ = false;
   std::optional<LossLine> loss_line_;  ///< since the newest redraw, of a step after that
   std::size_t newest_ = 0;             ///< of bars_: redrawn last
-  std::int64_t agent_step_ = 0;        ///< newest at which an agent was evaluated
-  std::int64_t agent_times_ = 0;       ///< evaluations whose steps grew up to that
+  std::int64_t agent_step_ = 0;        ///< newest up to which an agent was trained
+  std::int64_t agent_times_ = 0;       ///< lines whose steps grew up to that
 };
 
 }  // namespace bertbench
