@@ -971,6 +971,7 @@ void TqdmParser::read_bar(const TqdmBar& bar, const Line& line, RunBuilder& out)
   if (role == BarRole::outer || bar.counts_epochs ||
       known.name.counts_epochs(bar.done, bar.total)) {
     epochs_.see(bar, line, out);
+    unnamed_.note_epochs();
     outer_ = {bar.done, bar.total, bar.elapsed_s, bar.seconds_per_iteration, true};
     return;
   }

@@ -359,8 +359,9 @@ RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
   constexpr std::int64_t kAgentTimes = 2;  // lines: one alone may be of any loop
   const bool agent = one_loop && agent_times_ >= kAgentTimes && agent_step_ <= longest->total;
   // Loops over data or of one test have a bar of each length.
-  const bool torch7 =
-      longest->drawn_once && std::ranges::count(bars_, longest->total, &Bar::total) > 1;
+  const bool repeats = std::ranges::count(bars_, longest->total, &Bar::total) > 1;
+  const bool torch7 = longest->drawn_once && repeats;
+  const bool inner = within_epochs_ && repeats;
   const auto announced =
       std::ranges::find(left, true, [](const Bar* bar) { return bar->announced; });
   if (!sure && !named && announced != left.end()) longest = *announced;
@@ -369,6 +370,7 @@ RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
                           : longest->values    ? "its name is values that may be losses"
                           : optimizer          ? "the program made an optimizer"
                           : torch7             ? "a bar of torch7's, it comes again each epoch"
+                          : inner              ? "it comes again within a bar of epochs"
                           : agent              ? "lines about an agent count its steps"
                           : measured           ? "a sweep measures this program"
                                                : nullptr;

@@ -60,6 +60,8 @@ class UnnamedBars {
   /// A redraw of the newest bar that fills `draft`, `elapsed_s` after the first of it began. False
   /// while a copy of it could still decide something: whether the bar was written over.
   bool update(const RunDraft& draft, const TqdmBar& bar, double elapsed_s, std::int64_t line);
+  /// A bar counts epochs around these.
+  void note_epochs() { within_epochs_ = true; }
   /// A line with a loss, which may count the steps of the newest bar
   /// (quoted/tqdm.lines_with_a_loss_count_its_steps).
   void note_loss_line(const LossLine& line);
@@ -135,7 +137,7 @@ class UnnamedBars {
   };
   Other longest_other_;
   bool announced_ = false;  ///< a training, and no bar was drawn since
-  bool optimizer_ = false;
+  bool optimizer_ = false, within_epochs_ = false;
   std::optional<LossLine> loss_line_;  ///< since the newest redraw, of a step after that
   std::size_t newest_ = 0;             ///< of bars_: redrawn last
   std::int64_t agent_step_ = 0;        ///< newest up to which an agent was trained
