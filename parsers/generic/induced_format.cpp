@@ -932,6 +932,12 @@ class Induction {
     }
     format["lines"].push_back(*rule);
     std::ranges::move(more, std::back_inserter(format["lines"]));
+    if (!timed) {
+      if (auto closing = closing_time(candidate)) {
+        format["lines"].push_back(std::move(*closing));
+        timed = true;
+      }
+    }
     // The time of an epoch is with its evaluation.
     if (timed && !meaning.step_is_epoch) format["lines"].push_back(interruptions());
     InducedFormat out;
@@ -943,6 +949,28 @@ class Induction {
     out.ambiguous = meaning.time_is_ambiguous && !timed;
     out.commas_unclear = shapes_.left_out();
     return out;
+  }
+
+  /// "Training complete in 5m 30s" after the last line of a log that begins with the first step:
+  /// the time of all of them. A log that begins later may be of a resumed training.
+  [[nodiscard]] std::optional<Json> closing_time(const Candidate& main) const {
+    if (main.shape->examples.front().at(main.meaning.step).value > 1) return std::nullopt;
+    for (const LineShape& shape : shapes_.shapes()) {
+      if (shape.evaluation || shape.counts() || shape.head || shape.lines != 1 ||
+          shape.last_line <= main.shape->last_line) {
+        continue;
+      }
+      const auto place = shape.place_of(Meaning::duration);
+      const std::string small = lower(shape.examples.front().text);
+      const auto has = [&](std::string_view word) { return small.find(word) != small.npos; };
+      if (!place || !has("train") ||
+          !(has("complete") || has("finished") || has("total time") || has("training time") ||
+            has("training took"))) {
+        continue;
+      }
+      if (auto rule = rule_of(shape, {{*place, "total_seconds", ""}}, std::nullopt)) return rule;
+    }
+    return std::nullopt;
   }
 
   /// The iterations of an epoch, where lines without a time show them: "epoch 3, iter 440/448" that

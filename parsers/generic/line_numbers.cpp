@@ -365,6 +365,9 @@ bool names_part(std::string_view text) {
   return false;
 }
 
+/// "time cost", and not "cost= 2.29" of a loss.
+bool is_no_cost(std::string_view word) { return word != "cost" && among(kTimes, word); }
+
 /// Of a label: "steps/s", "tok_per_sec", "step_time_ms", "Time (mins)", "dt".
 Unit unit_of(const Label& label) {
   const auto words = label.all();
@@ -394,6 +397,8 @@ Unit unit_of(const Label& label) {
   }
   if (words.size() == 1 && among(kSeconds, words[0]) && words[0].size() > 1) time = true;
   if (words.size() == 1 && words[0] == "dt") return {Meaning::per_iteration, {}, 1, 0};
+  if (!words.empty() && words.back() == "cost" && std::ranges::none_of(words, is_no_cost))
+    time = false;
   if (!time) return out;
   out.scale = scale;
   const bool of_epoch = label.has(kEpochs);
@@ -544,11 +549,23 @@ class Reader {
     from_ = at_;
   }
 
-  /// "epoch12", "step100", "E12/500": the digits right after a word that counts.
+  /// "epoch12", "step100", "epoch_012: ", "E12/500": the digits right after a word that counts. In
+  /// "model_epoch_12" and "epoch_12.pt" it is a part of a name.
   [[nodiscard]] bool after_counter() const {
     std::size_t begin = at_;
+    if (begin > 0 && line_[begin - 1] == '_') {
+      const std::size_t end = std::min(line_.find_first_not_of("0123456789", at_), line_.size());
+      if (end < line_.size() &&
+          std::string_view(":, ])").find(line_[end]) == std::string_view::npos) {
+        return false;
+      }
+      --begin;
+    }
+    const std::size_t word_end = begin;
     while (begin > 0 && is_any_letter(line_[begin - 1])) --begin;
-    if (begin == at_ || (begin > 0 && is_digit(line_[begin - 1]))) return false;
+    const bool joined = word_end < at_;
+    if (begin == word_end || (begin > 0 && is_digit(line_[begin - 1]))) return false;
+    if (joined && begin > 0 && line_[begin - 1] != ' ' && line_[begin - 1] != '[') return false;
     std::string word;
     const auto small = word_at(line_, begin, word);
     if (small == "e") {  // of an epoch only before a total

@@ -143,15 +143,18 @@ void join_units(std::string_view line, std::vector<Cell>& cells) {
   }
 }
 
-/// One cell for each column, empty ones too, where each of `cells` stands in the place of one; they
-/// are left as they are where one does not, as it is wider than its column.
+/// One cell for each column, empty ones too, where each of `cells` stands below the dashes of one
+/// and of no other; else they are left as they are.
 bool put_in_places(const TableHead& head, std::vector<Cell>& cells) {
   std::vector<Cell> out(head.places.size());
   for (const Cell& cell : cells) {
-    const auto place = std::ranges::find_if(head.places, [&](const auto& one) {
-      return cell.begin >= one.first && cell.begin + cell.text.size() <= one.second;
-    });
-    if (place == head.places.end()) return false;
+    const auto below = [&](const auto& one) {
+      return cell.begin < one.second && cell.begin + cell.text.size() > one.first;
+    };
+    const auto place = std::ranges::find_if(head.places, below);
+    if (place == head.places.end() || std::any_of(place + 1, head.places.end(), below)) {
+      return false;
+    }
     Cell& of_place = out[static_cast<std::size_t>(place - head.places.begin())];
     if (!of_place.text.empty()) return false;
     of_place = cell;

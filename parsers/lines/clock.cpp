@@ -1,6 +1,10 @@
 #include "parsers/lines/clock.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
+
+#include "parsers/core/text.h"
 
 namespace bertbench {
 namespace {
@@ -137,6 +141,20 @@ std::optional<Stamp> slash_time(std::string_view text, bool day_first) {
   return Stamp{(*date - start) * 86400 + *time, named, true, end_of_time(text, end + join)};
 }
 
+/// With the " PM" after a time of twelve hours, as "%I:%M:%S %p" prints it.
+Stamp with_half_of_day(std::string_view text, Stamp stamp) {
+  constexpr double kHalf_s = kDay_s / 2, kHour_s = 3600;
+  const std::string_view rest = text.substr(std::min(stamp.length, text.size()));
+  if (rest.size() < 3 || rest[0] != ' ' || (rest[2] != 'M' && rest[2] != 'm')) return stamp;
+  const bool before = rest[1] == 'A' || rest[1] == 'a', after = rest[1] == 'P' || rest[1] == 'p';
+  const double hour = std::floor(std::fmod(stamp.seconds, kDay_s) / kHour_s);
+  if ((!before && !after) || hour > 12 || (rest.size() > 3 && is_letter(rest[3]))) return stamp;
+  if (hour == 12) stamp.seconds -= kHalf_s;
+  if (after) stamp.seconds += kHalf_s;
+  stamp.length += 3;
+  return stamp;
+}
+
 }  // namespace
 
 std::optional<double> date_time(std::string_view text) {
@@ -172,10 +190,13 @@ std::optional<double> absl_time(std::string_view text) {
 }
 
 std::optional<Stamp> any_stamp(std::string_view text, bool day_first) {
-  if (const auto stamp = joined_time(text, false)) return stamp;
+  if (const auto stamp = joined_time(text, false)) {
+    return with_half_of_day(text, *stamp);
+  }
   if (const auto time = absl_time(text)) return Stamp{*time, false, true, end_of_time(text, 6)};
   if (const auto time = asctime_time(text)) return Stamp{*time, true, true, kAsctime};
-  return slash_time(text, day_first);
+  if (const auto stamp = slash_time(text, day_first)) return with_half_of_day(text, *stamp);
+  return std::nullopt;
 }
 
 std::optional<Stamp> any_stamp_or_time(std::string_view text, bool day_first) {

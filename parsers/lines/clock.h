@@ -30,6 +30,7 @@ struct Stamp {
 /// - C's asctime: "Thu Jun 29 05:44:10 2023", days below ten after a blank or a 0;
 /// - "04/30/2025 09:15:07" and "04-30-2025 09:15:07" with the month first or, `day_first`, the day;
 ///   "09/19 14:39:40" and "09-19 14:39:40", which name no year: seconds since the start of one.
+/// The two may have "AM" or "PM" after them.
 [[nodiscard]] std::optional<Stamp> any_stamp(std::string_view text, bool day_first = false);
 
 /// The same, a time without colons ("20231123-120034", as names of files have it), or the time of

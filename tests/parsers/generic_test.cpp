@@ -457,6 +457,20 @@ TEST(Generic, AStampIsTheClockWhateverJoinsDateAndTime) {
   }
 }
 
+TEST(Generic, StampsOfTwelveHoursGoOnAfterNoon) {
+  const auto clock_of = [](const std::string& line) {
+    const auto numbers = numbers_of(line);
+    return numbers.empty() || numbers[0].meaning != Meaning::clock ? 0 : numbers[0].value;
+  };
+  const double noon = clock_of("03/20 12:00:00 PM train 050 2.1");
+  EXPECT_DOUBLE_EQ(clock_of("03/20 11:59:00 AM train 050 2.1"), noon - 60);
+  EXPECT_DOUBLE_EQ(clock_of("03/20 01:00:00 PM train 050 2.1"), noon + 3600);
+  EXPECT_DOUBLE_EQ(clock_of("03/20 12:00:00 AM train 050 2.1"), noon - 12 * 3600);
+  EXPECT_DOUBLE_EQ(clock_of("03/20 12:00:00 AMP train 050 2.1"), noon);
+  EXPECT_DOUBLE_EQ(clock_of("2023-11-23 01:00:00 PM epoch 3"),
+                   clock_of("2023-11-23 13:00:00 epoch 3"));
+}
+
 TEST(Generic, HoursAndMinutesOfADateAreNoTime) {
   EXPECT_THAT(numbers_of("[2023-03-01 10h00m29s] loss of the model"), IsEmpty());
 }
@@ -547,6 +561,45 @@ TEST(Generic, ATimeForTheLastStepsIsThatOfEach) {
       return number.meaning == Meaning::per_iteration;
     })) << line;
   }
+}
+
+TEST(Generic, ACostIsALossUnlessItHasAUnit) {
+  const auto meanings = [](std::string_view line) {
+    std::vector<Meaning> out;
+    for (const LineNumber& number : numbers_of(line)) out.push_back(number.meaning);
+    return out;
+  };
+  using testing::ElementsAre;
+  EXPECT_THAT(meanings("Epoch: 0001 cost= 2.2945 time= 29.43"),
+              ElementsAre(Meaning::epoch, Meaning::loss, Meaning::duration));
+  EXPECT_THAT(meanings("Epoch: 1 cost 14.01 s"), ElementsAre(Meaning::epoch, Meaning::duration));
+  EXPECT_THAT(meanings("Epoch: 1 cost time: 68.69"),
+              ElementsAre(Meaning::epoch, Meaning::duration));
+}
+
+TEST(Generic, ACounterMayBeJoinedToItsName) {
+  const auto counts = [](std::string_view line) {
+    return std::ranges::any_of(numbers_of(line), &LineNumber::counts);
+  };
+  EXPECT_TRUE(counts("epoch_001: loss 2.28"));
+  EXPECT_TRUE(counts("[step_500] loss 2.28"));
+  EXPECT_FALSE(counts("saved out/epoch_12.pt"));
+  EXPECT_FALSE(counts("model_epoch_12: saved"));
+  EXPECT_FALSE(counts("param_1: 2.28"));
+}
+
+// PyTorch's tutorials: the epochs have no time, the end has that of all.
+TEST(Generic, TheTimeOfTheWholeTrainingIsThatOfItsEpochs) {
+  const auto log = [](int first) {
+    std::string text;
+    for (int i = first; i <= 24; ++i)
+      text += fmt::format("Epoch {}/24\ntrain Loss: 0.{}\n", i, 90 - i);
+    return read_text(text + "Training complete in 5m 36s\n");
+  };
+  ASSERT_THAT(log(1), SizeIs(1));
+  EXPECT_EQ(log(1)[0].totals.training_s, 336);
+  ASSERT_THAT(log(12), SizeIs(1));
+  EXPECT_FALSE(log(12)[0].totals.training_s) << "the first epochs may be of an earlier run";
 }
 
 // What Python 2 prints of print("epoch", 3).
