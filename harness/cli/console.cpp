@@ -136,6 +136,14 @@ std::string Console::styled(Style style, std::string_view text) const {
   return paint(terminal_.colour && terminal_.out_is_terminal, style, text);
 }
 
+std::string Console::painted(const Table& table, TextTableOptions look, std::size_t column,
+                             const std::function<Style(std::size_t row)>& style) const {
+  look.paint = [&](std::size_t row, std::size_t at, const std::string& text) {
+    return at == column ? styled(style(row), text) : text;
+  };
+  return text_table(table, look);
+}
+
 std::string Console::styled_err(Style style, std::string_view text) const {
   return paint(terminal_.colour && terminal_.err_is_terminal, style, text);
 }

@@ -4,6 +4,7 @@
 // Colour and redrawn lines are used only where the stream is a terminal and NO_COLOR is unset.
 #pragma once
 
+#include <functional>
 #include <iosfwd>
 #include <memory>
 #include <string>
@@ -12,6 +13,7 @@
 #include "harness/cli/exit_status.h"
 #include "parsers/core/error.h"
 #include "parsers/core/notice.h"
+#include "reports/output/table.h"
 
 namespace bertbench {
 
@@ -65,6 +67,10 @@ class Console {
   [[nodiscard]] std::size_t most_columns() const {
     return terminal_.out_is_terminal ? static_cast<std::size_t>(terminal_.width) : 0;
   }
+
+  /// text_table() for stdout, the cells of a column in a style each.
+  [[nodiscard]] std::string painted(const Table& table, TextTableOptions look, std::size_t column,
+                                    const std::function<Style(std::size_t row)>& style) const;
 
   [[nodiscard]] Progress& progress() { return *progress_; }
   [[nodiscard]] const Terminal& terminal() const { return terminal_; }

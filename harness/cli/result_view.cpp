@@ -157,13 +157,9 @@ void print_trials(Console& console, const Cell& cell, const ViewOptions& options
                         escape_for_terminal(constant.value));
   }
   if (!same.empty()) console.print(same + "\n");
-  TextTableOptions look;
-  look.indent = "  ";
-  look.paint = [&](std::size_t row, std::size_t column, const std::string& text) {
-    const bool failed = is_failure(cell.trials[row].outcome.status);
-    return column == 2 && failed ? console.styled(Style::red, text) : text;
-  };
-  console.print(text_table(shown, look));
+  console.print(console.painted(shown, {.indent = "  "}, 2, [&](std::size_t row) {
+    return is_failure(cell.trials[row].outcome.status) ? Style::red : Style::plain;
+  }));
 }
 
 void print_estimators(Console& console, const Cell& cell) {
@@ -205,9 +201,7 @@ void print_estimators(Console& console, const Cell& cell) {
     table.rows.push_back(std::move(row));
   }
   if (table.rows.empty()) return;
-  TextTableOptions look;
-  look.indent = "  ";
-  console.print("\n" + text_table(table, look));
+  console.print("\n" + text_table(table, {.indent = "  "}));
 }
 
 std::string summary_line(const Cell& cell) {
@@ -323,11 +317,10 @@ void print_cells(Console& console, const CellSource& cells) {
       table.add(row);
     }
   }
-  TextTableOptions look;
-  look.most_columns = console.most_columns();
   std::vector<std::string> keep{"cell", "n", "median", "unit", "cv"};
   if (failed) keep.emplace_back("failures");  // that all cells fail alike is no reason to hide it
-  table.print(keep, look, [&](std::string_view text) { console.print(text); });
+  table.print(keep, {.most_columns = console.most_columns()},
+              [&](std::string_view text) { console.print(text); });
   std::string legend;
   if (!formulas.empty()) {
     legend = fmt::format("TFLOPS and MFU by the formula {}", fmt::join(formulas, ", "));
@@ -419,23 +412,19 @@ void print_stability(Console& console, const CellSource& cells) {
                               counted(static_cast<long long>(table.rows.size()), "row")));
     return;
   }
-  TextTableOptions look;
-  look.most_columns = console.most_columns();
-  console.print("\n" + text_table(table, look));
+  console.print("\n" + text_table(table, {.most_columns = console.most_columns()}));
 }
 
 /// Ranks and nodes one by one, where logs have their own times.
 void print_ranks(Console& console, const CellSource& cells) {
   constexpr std::size_t kMostRows = 60;
-  TextTableOptions look;
-  look.most_columns = console.most_columns();
   const Table ranks = rank_table(cells);
   if (ranks.rows.empty()) return;
   console.print(fmt::format("\n{}\n", kRankTimesNote));
   for (Table table : {ranks, node_table(cells)}) {
     const std::size_t rows = table.rows.size();
     table.rows.resize(std::min(rows, kMostRows));
-    console.print("\n" + text_table(table, look));
+    console.print("\n" + text_table(table, {.most_columns = console.most_columns()}));
     if (rows > kMostRows) console.print(fmt::format("{} of {} rows\n", kMostRows, rows));
   }
 }

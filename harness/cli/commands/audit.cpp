@@ -119,17 +119,11 @@ void print(Console& console, const std::vector<TableAudit>& tables, bool all) {
     console.print(escape_for_terminal(fmt::format("{}:{}{}{}", each.file, each.line,
                                                   each.title.empty() ? "" : ": ", each.title)) +
                   "\n");
-    TextTableOptions style;
-    style.indent = "  ";
-    style.paint = [&](std::size_t row, std::size_t column, const std::string& text) {
-      if (column != 3) return text;
-      const Verdict verdict = verdicts[row];
-      return console.styled(verdict == Verdict::impossible  ? Style::red
-                            : verdict == Verdict::truncated ? Style::yellow
-                                                            : Style::plain,
-                            text);
-    };
-    console.print(text_table(table, style));
+    console.print(console.painted(table, {.indent = "  "}, 3, [&](std::size_t row) {
+      return verdicts[row] == Verdict::impossible  ? Style::red
+             : verdicts[row] == Verdict::truncated ? Style::yellow
+                                                   : Style::plain;
+    }));
     for (const CheckedCell& cell : each.cells) {
       if (cell.note.empty()) continue;
       console.print(escape_for_terminal(fmt::format("  {}: {}", cell.number, cell.note)) + "\n");

@@ -580,12 +580,8 @@ void add_other_columns(Table& table, const GateReport& report) {
 
 void print_table(Console& console, Table table, const GateReport& report) {
   add_other_columns(table, report);
-  TextTableOptions look;
-  look.most_columns = console.most_columns();
-  look.paint = [&](std::size_t row, std::size_t column, const std::string& text) {
-    return column == 0 ? console.styled(style_of(report.cells[row]), text) : text;
-  };
-  console.print(text_table(table, look));
+  console.print(console.painted(table, {.most_columns = console.most_columns()}, 0,
+                                [&](std::size_t row) { return style_of(report.cells[row]); }));
 }
 
 void print_runs(Console& console, const GateReport& report) {

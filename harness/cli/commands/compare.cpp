@@ -98,13 +98,9 @@ void print(Console& console, const Options& options, const std::vector<CellCompa
                             escape_for_terminal(options.b)));
   // Remarks stand below, once for all cells that share one.
   const Table table = comparison_table(cells, Remarks::left_out);
-  TextTableOptions look;
-  look.most_columns = console.most_columns();
-  constexpr std::size_t kChange = 3;
-  look.paint = [&](std::size_t row, std::size_t column, const std::string& text) {
-    return column == kChange ? console.styled(style_of(cells[row]), text) : text;
-  };
-  console.print(text_table(table, look));
+  constexpr std::size_t kChange = 3;  // column
+  console.print(console.painted(table, {.most_columns = console.most_columns()}, kChange,
+                                [&](std::size_t row) { return style_of(cells[row]); }));
   console.print(fmt::format(
       "\nA and B: median{} ± coefficient of variation. change: the Hodges-Lehmann\n"
       "shift, ~ when not significant (exact Mann-Whitney, p above {} after Holm over\n"
@@ -271,8 +267,7 @@ void print(Console& console, const Options& options, const Published& page,
                               text(value.published), text(value.ours), number_text(value.ratio())});
     }
   }
-  TextTableOptions look;
-  look.most_columns = console.most_columns();
+  const TextTableOptions look{.most_columns = console.most_columns()};
   std::vector<Constant> gone;
   const std::vector<std::string> keep = {"cell", "line", "published", "ours", "ratio", "n"};
   console.print("\n" + text_table(varying_columns(table, keep, gone, true), look));

@@ -94,12 +94,8 @@ void print(Console& console, const std::vector<DoctorFinding>& findings) {
         style_of(finding.severity));
     if (!finding.advice.empty()) add("", "", "-> " + finding.advice, Style::plain);
   }
-  TextTableOptions look;
-  look.headings = false;
-  look.paint = [&](std::size_t row, std::size_t column, const std::string& text) {
-    return column == 0 ? console.styled(styles[row], text) : text;
-  };
-  console.print(text_table(table, look));
+  console.print(
+      console.painted(table, {.headings = false}, 0, [&](std::size_t row) { return styles[row]; }));
   const auto warnings = warnings_of(findings);
   console.print(warnings == 0 ? std::string("\nnothing found that would spoil a measurement\n")
                               : fmt::format("\n{} finding{} would spoil a measurement here\n",
@@ -122,11 +118,7 @@ void print_pairs(Console& console, const Preflight& preflight) {
                           pair.gb_s ? fmt::format("{:.3f}", *pair.gb_s) : "-",
                           pair.gb_s ? pair.outlier : pair.problem});
   }
-  TextTableOptions look;
-  look.paint = [&](std::size_t, std::size_t column, const std::string& text) {
-    return column == 2 ? console.styled(Style::yellow, text) : text;
-  };
-  console.print(text_table(table, look) + "\n");
+  console.print(console.painted(table, {}, 2, [](std::size_t) { return Style::yellow; }) + "\n");
 }
 
 void print(Console& console, const Preflight& preflight) {
@@ -139,11 +131,7 @@ void print(Console& console, const Preflight& preflight) {
          reading.clock_mhz ? fmt::format("{:.0f}", *reading.clock_mhz) : "", skew_text(reading),
          fmt::format("{}", fmt::join(reading.outliers, "; "))});
   }
-  TextTableOptions look;
-  look.paint = [&](std::size_t, std::size_t column, const std::string& text) {
-    return column == 6 ? console.styled(Style::yellow, text) : text;
-  };
-  console.print(text_table(table, look) + "\n");
+  console.print(console.painted(table, {}, 6, [](std::size_t) { return Style::yellow; }) + "\n");
   for (const NodeReading& reading : preflight.readings) {
     for (const std::string& finding : reading.findings) {
       console.print(escape_for_terminal(fmt::format("node {}: {}", reading.node, finding)) + "\n");

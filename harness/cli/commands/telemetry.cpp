@@ -118,9 +118,7 @@ void print(Console& console, const Json& seen) {
       }
     }
   }
-  TextTableOptions look;
-  look.headings = false;
-  console.print(text_table(table, look));
+  console.print(text_table(table, {.headings = false}));
   for (const Json& mark : seen.value("marks", Json::array())) {
     console.print(fmt::format("{}: {}\n", mark.value("kind", ""), mark.value("text", "")));
   }
