@@ -424,7 +424,7 @@ std::size_t label_begin(std::string_view line, std::size_t from, std::size_t at)
     while (i > from && fits(line[i - 1])) --i;
   };
   // "('epoch', 3, 'loss', 2.31)", as Python 2 prints several values.
-  if (line.substr(from, i - from).ends_with("', ")) i -= 2;
+  if (i > from + 2 && line[i - 1] == ' ' && line[i - 2] == ',' && line[i - 3] == '\'') i -= 2;
   // "iteration,1,train_loss,2.309": names and values in turn.
   if (i > from + 1 && line[i - 1] == ',' && is_letter(line[i - 2])) --i;
   back_over([boxed](char c) {
@@ -676,10 +676,10 @@ class Reader {
   /// The "182.3m" at the end of "[36 68000/75400] loss 0.1878 lr 2.21e-05 182.3m", which no word
   /// names: minutes.
   bool minutes_close(std::size_t end, LineNumber& found) const {
-    const std::size_t begin = label_begin(line_, from_, found.value_begin);
+    const std::size_t begin = found.value_begin;
     const bool closes = end + 1 == line_.size() || line_[end + 1] == ')' || line_[end + 1] == ']';
-    if (line_[end] != 'm' || !closes || found.whole || out_.empty() || begin != found.value_begin ||
-        line_[begin - 1] != ' ') {
+    if (line_[end] != 'm' || !closes || found.whole || out_.empty() || line_[begin - 1] != ' ' ||
+        label_begin(line_, from_, begin) != begin) {
       return false;
     }
     constexpr double kMinute_s = 60;
@@ -927,12 +927,8 @@ class Reader {
     }
     const double extent = std::exchange(extent_, 0);
     if (!(extent > 0 && take_time_of(extent, found, label))) judge(found, label, text);
-    static constexpr Words kBefore({"last", "past", "previous"});
-    names_time_ = label.has(kTimes) && !label.has(kOtherTimes);
-    if (found.meaning == Meaning::other && found.whole &&
-        (names_time_ || among(kBefore, label.last()))) {
-      extent_ = found.value;
-      extent_begin_ = found.begin;
+    if (found.meaning == Meaning::other && found.whole && label.count > 0) {
+      begin_extent(found, label);
     }
     suffix_.reset();
     const bool unclear = std::exchange(unclear_, false) && !found.counts();
@@ -947,6 +943,18 @@ class Reader {
     from_ = std::max(from_, found.end);
     at_ = std::max(at_, found.end);
     out_.push_back(found);
+  }
+
+  void begin_extent(const LineNumber& found, const Label& label) {
+    static constexpr Words kBefore({"last", "past", "previous"});
+    std::string word;
+    if (!line_.substr(at_).starts_with(' ') || !among(kIterations, word_at(line_, at_ + 1, word))) {
+      return;
+    }
+    names_time_ = label.has(kTimes) && !label.has(kOtherTimes);
+    if (!names_time_ && !among(kBefore, label.last())) return;
+    extent_ = found.value;
+    extent_begin_ = found.begin;
   }
 
   /// "Time for 100 steps: 21.07", "last 100 steps took 21.07 s": of one step. The line has the same

@@ -236,10 +236,9 @@ void LineShapes::piece(std::string_view text, std::string_view whole) {
   if (any_is(numbers, Meaning::clock)) {
     // One saved model may be the result of other work; one of a step or an epoch is none.
     constexpr int kSavesThatShow = 2;
-    if (saves_model(text)) saves_ += may_name_counter(text) ? kSavesThatShow : 1;
-    if (announces_training(text) || (saves_model(text) && saves_ >= kSavesThatShow)) {
-      announced_ = number_;
-    }
+    const bool saves = saves_model(text);
+    if (saves) saves_ += may_name_counter(text) ? kSavesThatShow : 1;
+    if ((saves && saves_ >= kSavesThatShow) || announces_training(text)) announced_ = number_;
   }
   bool of_whole = false;
   if (!whole.empty()) {

@@ -63,10 +63,12 @@ std::optional<double> days(int year, int month, int day) {
 
 /// Bytes that part a date from the time at `at`: a blank, 'T', or marks that join the two.
 std::size_t join_length(std::string_view text, std::size_t at) {
-  for (const std::string_view join : {" - ", "--", ", ", " ", "T", "-", "_", ","}) {
-    if (text.substr(std::min(at, text.size())).starts_with(join)) return join.size();
-  }
-  return 0;
+  if (at >= text.size()) return 0;
+  const std::string_view rest = text.substr(at);
+  const char c = rest[0], next = rest.size() > 1 ? rest[1] : '\0';
+  if (c == ' ') return next == '-' && rest.starts_with(" - ") ? 3 : 1;
+  if ((c == '-' && next == '-') || (c == ',' && next == ' ')) return 2;
+  return c == 'T' || c == '-' || c == '_' || c == ',' ? 1 : 0;
 }
 
 /// "120034", "12-00-34": the marks of a time that stands in the name of a file as well.

@@ -243,10 +243,15 @@ bool announces_training(std::string_view line) {
       "start training", "starting training", "started training",
       "begin training", "training started",  "开始训练",
       "训练开始",       "학습 시작",         "学習開始"};
-  return has_phrase(line, kPhrases);
+  // What all of them have, as most lines have none.
+  const bool may =
+      line.find("rain") != line.npos || line.find("RAIN") != line.npos ||
+      std::ranges::any_of(line, [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
+  return may && has_phrase(line, kPhrases);
 }
 
 bool saves_model(std::string_view line) {
+  if (line.find("av") == line.npos && line.find("AV") == line.npos) return false;
   constexpr std::string_view kPhrases[] = {"saving model",     "saving checkpoint",
                                            "saved checkpoint", "saving the model",
                                            "model saved",      "checkpoint saved"};
