@@ -220,10 +220,6 @@ struct Keras {
     Cursor cursor = Cursor::after(line);
     std::int64_t n = 0, all = 0;
     if (!cursor.read(n)) return;
-    if (cursor.literal(": early stopping")) {  // a callback's word: a wanted end
-      if (!open) emit(End{});
-      return;
-    }
     if (!cursor.read("/", all) || n < 1 || all < n || all > kMostEpochs) return;
     // Other trainers go on after the numbers; a terminal may leave bits of a bar there.
     if (!cursor.rest().empty() && cursor.rest().find_first_of("=>.\b \r") != 0) return;

@@ -71,7 +71,6 @@ struct PaddleHapi {
     Cursor cursor = Cursor::after(line);
     std::int64_t next = 0, all = 0;
     if (of_another_rank(line) || !leads(line) || !cursor.read(next)) return;
-    if (cursor.literal(": Early stopping")) emit(End{});  // a callback's word: a wanted end
     if (!cursor.read("/", all) || next < 1 || all < next || all > 1'000'000 ||
         !cursor.rest().empty()) {
       return;
