@@ -124,8 +124,8 @@ class PausedClock {
   /// A printed time of all iterations since the line before is of those since the epoch began
   /// alone, `within` of it.
   [[nodiscard]] bool restarts(double seconds, double within) const {
-    constexpr double kShort = 0.5;  // of what the iterations since the line before take
-    return within < iterations_ && seconds < kShort * pace_of_interval_.each_s * iterations_;
+    constexpr double kOfInterval = 0.5;  // of what the iterations since the line before take
+    return within < iterations_ && seconds < kOfInterval * pace_of_interval_.each_s * iterations_;
   }
   /// A printed time of one iteration; NaN where it holds an evaluation.
   double of_one(double seconds);
@@ -302,7 +302,7 @@ double PausedClock::own_s(const Pace& pace, double took_s, double digit_s) {
 
 double PausedClock::at(double stamp_s, double digit_s) {
   constexpr double kShare = 0.3;  // of an interval: another process prints its line sooner
-  constexpr int kRare = 3;        // lines whose counter goes on, to one where it stands still
+  constexpr int kAdvances = 3;    // lines whose counter goes on, to one where it stands still
   constexpr double kNoTime_s = 1e-9;
   const double took = stamp_s - std::exchange(stamp_s_, stamp_s);
   double own = own_s(pace_, took, digit_s);
@@ -310,7 +310,7 @@ double PausedClock::at(double stamp_s, double digit_s) {
     if (!held_ && took >= 0) pace_.add(took / iterations_);
     interval_s_ = held_ ? own : took;
     ++advances_;
-  } else if (took >= 0 && line_ > 0 && kRare * ++copies_ <= advances_ &&
+  } else if (took >= 0 && line_ > 0 && kAdvances * ++copies_ <= advances_ &&
              took > kShare * interval_s_ + digit_s) {
     held_ = true;
     own = kNoTime_s;

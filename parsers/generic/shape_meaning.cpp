@@ -678,8 +678,8 @@ class Decision {
   /// the others, by twice what those differ: a start is in it, so that it is of all since then.
   [[nodiscard]] bool holds_slow_start(std::size_t k, const Values& values) const {
     constexpr std::size_t kLinesThatShow = 4;
-    constexpr double kMore = 0.1;    // of the others' median
-    constexpr double kOfSpread = 2;  // times what the others differ by
+    constexpr double kSlowStart = 0.1;  // of the others' median
+    constexpr double kOfSpread = 2;     // times what the others differ by
     const ShapeLine& line = shape_.examples[k];
     const double step = line.at(out_.step).value;
     if (step < stride_ - 1 || step > stride_) return false;
@@ -690,7 +690,8 @@ class Decision {
     if (others.size() < kLinesThatShow) return false;
     const auto [least, most] = std::ranges::minmax(others);
     const double usual = known_median(others), more = values[k] - most;
-    return more > kMore * usual && more > kOfSpread * (most - least) && growth(others, {}).up > 0;
+    return more > kSlowStart * usual && more > kOfSpread * (most - least) &&
+           growth(others, {}).up > 0;
   }
 
   /// The line of the first step has the time of one, as no other was done. Where the others have

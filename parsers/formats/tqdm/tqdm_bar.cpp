@@ -82,8 +82,8 @@ std::optional<Count> count_before(std::string_view text, std::size_t end) {
   count.begin = digits_before(text, end);
   if (const auto grouped = grouped_digits_before(text, end); grouped < count.begin) {
     const auto value = Cursor(text.substr(grouped, end - grouped), false).grouped_integer();
-    constexpr std::int64_t kMost = 1'000'000'000'000'000;  // more is a damaged number
-    if (!value || *value > kMost) return std::nullopt;
+    constexpr std::int64_t kLargestCount = 1'000'000'000'000'000;  // more is a damaged number
+    if (!value || *value > kLargestCount) return std::nullopt;
     return Count{grouped, *value, false};
   }
   const bool point = count.begin > 0 && text[count.begin - 1] == '.';
