@@ -232,6 +232,7 @@ constexpr Literal kLiterals[] = {
     {"rain_loss", kEpochLine},
     {"raining loss", kEpochLine},
     {"raining Loss", kEpochLine},
+    {"Losses", kEpochLine},
     {"loss:", kLossLine},
     {"Loss:", kLossLine},
     {"loss = ", kLossLine},
@@ -912,6 +913,12 @@ bool TqdmParser::start_over(const Known& known, const TqdmBar& bar, RunBuilder& 
   const bool named = role == BarRole::training;
   if ((named || role == BarRole::unnamed) && is_next_end(track, bar, named, outer_.done)) {
     if (named) ++track.ends;
+    next_generation(track, role, out);
+    return false;
+  }
+  // "437it [09:29,  1.30s/it]" of each epoch, whose total is not known.
+  if (role == BarRole::unnamed && bar.total == 0 && bar.done == track.done &&
+      unnamed_.epoch_ended()) {
     next_generation(track, role, out);
     return false;
   }

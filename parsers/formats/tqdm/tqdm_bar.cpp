@@ -694,7 +694,8 @@ bool names_loss_of_training(const Words& words) {
     if (words[i] == "loss" && among(kTraining, words[i - 1]) && is_number(words[i + 1]))
       return true;
   }
-  return false;
+  // spaCy's update() fills "Losses {'ner': 0.0466}".
+  return words.size() > 2 && words[0] == "losses" && std::ranges::any_of(words, is_number);
 }
 
 }  // namespace

@@ -247,9 +247,15 @@ UnnamedBars::Bar* UnnamedBars::of_epochs(const std::vector<Bar*>& left) const {
     if (longest == nullptr || bar->elapsed_s > longest->elapsed_s) longest = bar;
   }
   if (longest == nullptr) return nullptr;
+  std::vector<Bar*> epochs;  // the longest of them is the slowest
   for (Bar* bar : left) {
-    if (bar->total == longest->total) newest = bar;
+    if (bar->total != longest->total) continue;
+    newest = bar;
+    if (bar->of_epoch) epochs.push_back(bar);
   }
+  const auto middle = epochs.begin() + static_cast<std::ptrdiff_t>(epochs.size() / 2);
+  std::ranges::nth_element(epochs, middle, {}, &Bar::elapsed_s);
+  longest = *middle;
   longest->draft->ended_well = newest->draft->ended_well;
   longest->draft->last_line = newest->draft->last_line;
   return longest;

@@ -74,6 +74,8 @@ class UnnamedBars {
   /// steps (quoted/tqdm.a_bar_before_the_loss_of_its_epoch). `epochs`: of how many it is, or -1; a
   /// bar of that total counts them.
   void note_epoch_result(bool loss, std::int64_t epochs, std::int64_t line);
+  /// Such a line followed the newest redraw.
+  [[nodiscard]] bool epoch_ended() const { return result_line_ > bar_line_; }
   /// A redraw of a bar whose name does not mean training and that shows no loss.
   void note_other(const TqdmBar& bar, std::int64_t line);
 
@@ -106,8 +108,8 @@ class UnnamedBars {
     bool counts_epochs = false;
   };
   /// The longest bar after which a line stated the loss of its epoch, and of an epoch with a bar of
-  /// that length before or after it, which may not have ended; null if there is none. It ends as
-  /// the newest of them.
+  /// that length before or after it, which may not have ended: of several epochs the one whose time
+  /// is in the middle. Null if there is none. It ends as the newest of them.
   Bar* of_epochs(const std::vector<Bar*>& left) const;
   /// Whether the line counts a step of the bar, from `from` to `to`.
   static bool take_count(Bar& bar, const LossLine& line, std::int64_t from, std::int64_t to);
