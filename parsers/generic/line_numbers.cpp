@@ -1081,6 +1081,19 @@ class Reader {
     return label.has(kTimes) && !label.has(kOtherTimes) && (between == ": " || between == " = ");
   }
 
+  /// " training steps" after "After 100", " batches" after "Trained 100".
+  [[nodiscard]] std::optional<Unit> counted_in_words() const {
+    constexpr std::string_view kTraining = "training ";
+    const std::string_view rest = line_.substr(at_);
+    if (!rest.starts_with(' ')) return std::nullopt;
+    const std::size_t begin = rest.substr(1).starts_with(kTraining) ? 1 + kTraining.size() : 1;
+    std::string word;
+    const auto small = word_at(rest, begin, word);
+    const bool epochs = among(kEpochs, small);
+    if (!epochs && !among(kIterations, small)) return std::nullopt;
+    return Unit{epochs ? Meaning::epoch : Meaning::counter, {}, 1, begin + small.size()};
+  }
+
   /// "第 3 轮", "第 100/500 步": the word that counts stands after the number.
   [[nodiscard]] std::optional<Unit> counted_after(std::string_view last) const {
     struct Word {
@@ -1095,6 +1108,10 @@ class Reader {
                                                  {"次迭代", Meaning::counter},
                                                  {"エポック", Meaning::epoch},
                                                  {"ステップ", Meaning::counter}});
+    // "Episode 7 ended after 40 timesteps" counts the episodes.
+    if ((last == "after" || last == "trained") && std::ranges::none_of(out_, &LineNumber::counts)) {
+      return counted_in_words();
+    }
     if (!last.ends_with("第")) return std::nullopt;
     const std::string_view rest = line_.substr(at_);
     const std::size_t begin = std::min(rest.find_first_not_of(' '), rest.size());

@@ -100,8 +100,9 @@ std::optional<Stamp> joined_time(std::string_view text, bool without_colons) {
   if (const auto time = rest.size() < 8 ? std::nullopt : time_of_day(rest)) {
     return Stamp{*date * 86400 + *time, true, true, end_of_time(text, end + join)};
   }
+  if (!without_colons) return std::nullopt;
   // Next to a blank six digits may be another number.
-  if (!without_colons || text[end] == ' ') return std::nullopt;
+  if (text[end] == ' ' && (!marked || rest.size() < 3 || is_digit(rest[2]))) return std::nullopt;
   const auto time = time_without_colons(rest);
   if (!time) return std::nullopt;
   const std::size_t length = rest[2] == '-' || rest[2] == '_' ? 8 : 6;
@@ -204,11 +205,12 @@ std::optional<Stamp> any_stamp(std::string_view text, bool day_first) {
 std::optional<Stamp> any_stamp_or_time(std::string_view text, bool day_first) {
   if (const auto stamp = any_stamp(text, day_first)) return stamp;
   if (const auto stamp = joined_time(text, true)) return stamp;
-  // "25-01-26 19:38:43.612": which of the three is the year is not known, the time of day is.
+  // "25-01-26 19:38:43.612", "26.01.25 19:38:43": which of the three is the year is not known, the
+  // time of day is.
   constexpr std::size_t kDate = 9;  // bytes
-  const bool dated = text.size() > kDate && text[2] == '-' && text[5] == '-' &&
-                     text[kDate - 1] == ' ' && digits(text, 0, 2) && digits(text, 3, 2) &&
-                     digits(text, 6, 2);
+  const bool dated = text.size() > kDate && (text[2] == '-' || text[2] == '.') &&
+                     text[5] == text[2] && text[kDate - 1] == ' ' && digits(text, 0, 2) &&
+                     digits(text, 3, 2) && digits(text, 6, 2);
   if (const auto time = dated ? time_of_day(text.substr(kDate)) : std::nullopt) {
     return Stamp{*time, false, false, end_of_time(text, kDate)};
   }

@@ -439,7 +439,7 @@ TEST(Generic, AStampIsTheClockWhateverJoinsDateAndTime) {
   for (const char* stamp :
        {"2023-11-23 12:00:34", "2023-11-23-12:00:34", "2023-11-23_12:00:34", "2023/11/23-12:00:34",
         "2023.11.23 12:00:34", "20231123-12:00:34", "20231123_120034", "2023-11-23_12-00-34",
-        "11/23/2023-12:00:34", "11-23-2023 12:00:34", "2023-11-23, 12:00:34",
+        "2023-11-23 12-00-34", "11/23/2023-12:00:34", "11-23-2023 12:00:34", "2023-11-23, 12:00:34",
         "2023-11-23 - 12:00:34.000"}) {
     const std::string line = std::string("[") + stamp + "-utils.py] Epoch: 85";
     const auto numbers = numbers_of(line);
@@ -600,6 +600,19 @@ TEST(Generic, TheTimeOfTheWholeTrainingIsThatOfItsEpochs) {
   EXPECT_EQ(log(1)[0].totals.training_s, 336);
   ASSERT_THAT(log(12), SizeIs(1));
   EXPECT_FALSE(log(12)[0].totals.training_s) << "the first epochs may be of an earlier run";
+}
+
+TEST(Generic, WhatIsCountedMayStandAfterTheNumber) {
+  const auto first = [](std::string_view line) {
+    const auto numbers = numbers_of(line);
+    return numbers.empty() || !numbers[0].counts() ? 0 : numbers[0].value;
+  };
+  EXPECT_EQ(first("After 100 training step(s), loss on training batch is 2.292. (0.2 sec/step)"),
+            100);
+  EXPECT_EQ(first("Loss after 200 iterations: 2.298, elapsed 9.9 sec"), 200);
+  EXPECT_EQ(first("Trained 300 batches, loss=2.283, 9.8s"), 300);
+  EXPECT_EQ(first("after 300 seconds the loss is 2.28"), 0);
+  EXPECT_EQ(first("Trained 300 models, loss=2.283"), 0);
 }
 
 // What Python 2 prints of print("epoch", 3).
