@@ -159,8 +159,9 @@ bool put_in_places(const TableHead& head, std::vector<Cell>& cells) {
     if (!of_place.text.empty()) return false;
     of_place = cell;
   }
+  if (out.empty() || out.front().text.empty()) return false;
   cells = std::move(out);
-  return !cells.empty() && !cells.front().text.empty();
+  return true;
 }
 
 std::optional<TableHead> head_by(std::string_view line, char mark, std::size_t width) {
