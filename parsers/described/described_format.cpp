@@ -226,7 +226,9 @@ bool StepCounter::ends_epoch(std::optional<std::int64_t> planned,
   if (planned) return like_before && *planned <= base_ + epoch_steps_;
   // Whether the first epoch is 0 or 1 is not known here.
   if (lines_ < kLinesThatShow || (epochs && epoch_ < *epochs)) return false;
-  return like_before || (epoch_steps_ > 0 && done == epoch_steps_);
+  // Of the last epoch "[24/24][3500/3517]" is the end as well, where each 50th step has a line.
+  const std::int64_t last_interval = epochs ? std::max<std::int64_t>(1, stride_) : 1;
+  return like_before || (epoch_steps_ > 0 && done + last_interval > epoch_steps_);
 }
 
 std::optional<std::int64_t> StepCounter::end_of(std::int64_t epochs) const {
