@@ -805,6 +805,28 @@ class Induction {
     }
   }
 
+  /// "Episode: 2, .., Time Taken: 6.34s" and "Evaluating... .., Time Taken: 0.58s": a loop that
+  /// prints the time of its evaluations by the words of that of its training starts its timer anew
+  /// for each.
+  [[nodiscard]] bool times_evaluations_apart(const LineShape& shape,
+                                             const ShapeMeaning& meaning) const {
+    const auto place =
+        meaning.times.seconds ? meaning.times.seconds : meaning.times.seconds_per_iteration;
+    if (!place || meaning.times.clock || meaning.times.elapsed) return false;
+    const std::string label = time_label(shape.examples.front(), *place);
+    return !label.empty() && std::ranges::any_of(shapes_.shapes(), [&](const LineShape& other) {
+      const ShapeLine& line = other.examples.front();
+      const auto theirs = other.place_of(Meaning::duration);
+      return &other != &shape && theirs && time_label(line, *theirs) == label &&
+             names_evaluation(line.text, line.text.size());
+    });
+  }
+
+  static std::string time_label(const ShapeLine& line, std::size_t place) {
+    const LineNumber& number = line.at(place);
+    return std::string(trim(line.text.substr(number.begin, number.value_begin - number.begin)));
+  }
+
   /// Seconds of an epoch, of lines that have them and no finer counter: "Epoch 3 took 35 s", and
   /// "Epoch time: 35 s" without its number.
   [[nodiscard]] static std::optional<double> time_of_epoch(const LineShape& shape) {
@@ -939,7 +961,9 @@ class Induction {
       }
     }
     // The time of an epoch is with its evaluation.
-    if (timed && !meaning.step_is_epoch) format["lines"].push_back(interruptions());
+    if (timed && !meaning.step_is_epoch && !times_evaluations_apart(shape, meaning)) {
+      format["lines"].push_back(interruptions());
+    }
     InducedFormat out;
     out.json = format.dump(2);
     out.example = shape.examples.front().text;

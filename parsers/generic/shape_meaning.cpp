@@ -514,6 +514,7 @@ class Decision {
 
   void find_times() {
     std::optional<TimeKind> best;
+    int parts = 0;  // times that neither a clock confirms nor a word names
     for (std::size_t i = 0; i < fields(); ++i) {
       const Meaning of = meaning(i);
       if (of != Meaning::duration && of != Meaning::per_iteration) continue;
@@ -550,6 +551,7 @@ class Decision {
       }
       if (falls) continue;  // a mean that too few lines show
       const auto kind = kind_of(i, values);
+      if (kind && kind->gap >= kGapUnchecked && !is_named_time(i)) ++parts;
       if (!kind || (best && kind->gap >= best->gap)) continue;
       best = kind;
       out_.times.seconds.reset();
@@ -557,6 +559,12 @@ class Decision {
       (kind->per_iteration ? out_.times.seconds_per_iteration : out_.times.seconds) = i;
     }
     if (best) out_.time_is_ambiguous = false;
+    // "sp 34s tr 8s": an iteration plays, then trains, and neither is all of it.
+    if (best && best->gap >= kGapUnchecked && parts > 1) {
+      out_.times.seconds.reset();
+      out_.times.seconds_per_iteration.reset();
+      out_.time_is_ambiguous = true;
+    }
   }
 
   struct TimeKind {
@@ -717,9 +725,12 @@ class Decision {
 
   /// "Time: 0.36", and not "(0:01:12)".
   [[nodiscard]] bool names_time(std::size_t i) const {
+    return shape_.examples[0].text_of(i).find(':') == std::string_view::npos && is_named_time(i);
+  }
+
+  [[nodiscard]] bool is_named_time(std::size_t i) const {
     const ShapeLine& line = shape_.examples[0];
-    return line.text_of(i).find(':') == std::string_view::npos &&
-           lower(label_of(line, line.at(i))).find("time") != std::string::npos;
+    return lower(label_of(line, line.at(i))).find("time") != std::string::npos;
   }
 
   /// Rate times time is the iterations of one of the two.
