@@ -566,6 +566,10 @@ class Reader {
     const bool joined = word_end < at_;
     if (begin == word_end || (begin > 0 && is_digit(line_[begin - 1]))) return false;
     if (joined && begin > 0 && line_[begin - 1] != ' ' && line_[begin - 1] != '[') return false;
+    // "_Iter1" of a program.
+    if (begin > 0 && line_[begin - 1] == '_' && (begin == 1 || !is_any_letter(line_[begin - 2]))) {
+      return false;
+    }
     std::string word;
     const auto small = word_at(line_, begin, word);
     if (small == "e") {  // of an epoch only before a total
