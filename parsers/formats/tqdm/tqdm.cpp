@@ -149,12 +149,12 @@ enum Kind : std::uint32_t {
   kResumed = 512,     ///< at which step the Trainer goes on
   kPlan = 1024,
   kStopped = 2048,     ///< Lightning's last line
-  kEpochLine = 8192,   ///< may state that an epoch begins
-  kLossLine = 131072,  ///< a loss, perhaps with the step that it is of
-  kRewards = 65536,    ///< of an agent that learns
-  kTorch7 = 32768,     ///< a bar of torch7's
   kFailures = 4096,    ///< after such a line a bar that had not ended begins in another run
+  kEpochLine = 8192,   ///< may state that an epoch begins
   kOptimizer = 16384,  ///< a library prints it where an optimizer is made or steps
+  kTorch7 = 32768,     ///< a bar of torch7's
+  kRewards = 65536,    ///< of an agent that learns
+  kLossLine = 131072,  ///< a loss, perhaps with the step that it is of
 };
 constexpr std::uint32_t kBars = kPerSecond | kPerIteration;
 constexpr std::uint32_t kPlain = kBars | kEpochLine | kLossLine;  ///< nothing more is to be done
@@ -237,8 +237,6 @@ constexpr Literal kLiterals[] = {
     {"Loss:", kLossLine},
     {"loss = ", kLossLine},
     {"Loss = ", kLossLine},
-    {"loss=", kLossLine},
-    {"Loss=", kLossLine},
     {"_loss ", kLossLine},
     {"reward=", kRewards},
     {"total_timesteps ", kRewards},
