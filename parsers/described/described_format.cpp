@@ -99,8 +99,8 @@ struct Pace {
   double each_s = kUnknown;
   int intervals = 0;
   void add(double seconds) {
-    constexpr int kIntervals = 4;   // whose mean it is: one may be cut to whole seconds
-    constexpr double kStart = 1.5;  // times
+    constexpr int kIntervals = 4;   // whose mean it is, nearly: one may be cut to whole seconds
+    constexpr double kStart = 1.5;  // times the second interval: the first has the start in it
     const bool start = intervals == 1 && each_s > kStart * seconds;
     if (intervals == 0 || start) each_s = seconds;
     if (!start) intervals = std::min(intervals + 1, kIntervals);
@@ -139,7 +139,7 @@ class PausedClock {
   }
 
  private:
-  static constexpr double kLonger = 1.3;  ///< times what the iterations take: other work is in it
+  static constexpr double kLonger = 1.3;  ///< times what iterations take: more holds other work
 
   /// What the iterations of the newest line took by `pace`, if that is asked for. Where lines stand
   /// before it that do not stand before others, or the end of an epoch, and it took longer, there
@@ -303,9 +303,9 @@ double PausedClock::own_s(const Pace& pace, double took_s, double digit_s) {
 }
 
 double PausedClock::at(double stamp_s, double digit_s) {
-  constexpr double kShare = 0.3;  // of an interval: another process prints its line sooner
-  constexpr int kAdvances = 3;    // lines whose counter goes on, to one where it stands still
-  constexpr double kNoTime_s = 1e-9;
+  constexpr double kShare = 0.3;      // of an interval: another process prints its line sooner
+  constexpr int kAdvances = 3;        // lines whose counter goes on, to one where it stands still
+  constexpr double kNoTime_s = 1e-9;  // of such a line's own; 0 would mean that it is not known
   const double took = stamp_s - std::exchange(stamp_s_, stamp_s);
   double own = own_s(pace_, took, digit_s);
   if (iterations_ > 0) {

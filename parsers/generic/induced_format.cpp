@@ -415,8 +415,7 @@ std::optional<std::size_t> loss_of(const LineShape& shape) {
   for (std::size_t i = 0; i < first.numbers.size(); ++i) {
     const LineNumber& number = first.numbers[i];
     if (number.meaning != Meaning::loss) continue;
-    const std::string_view label =
-        std::string_view(first.text).substr(number.begin, number.value_begin - number.begin);
+    const std::string_view label = first.label_of(number);
     std::string letters;
     for (const char c : label) {
       if (is_letter(c)) letters += lower(c);
@@ -730,18 +729,13 @@ class Induction {
       return true;
     }
     // "Epoch: 85, precision 0.69" with the stamps of a logger, "Episode 50 | Score: 22.9 | 10.0s"
-    const bool goes_on = meaning.step_is_epoch || names_episode(first, first.at(meaning.step));
+    const std::string counter = lower(first.label_of(first.at(meaning.step)));
+    const bool goes_on = meaning.step_is_epoch || counter.find("episode") != std::string::npos;
     if (goes_on && times.any() && n > least && names_score(first.text)) return true;
     if (has_loss_on_other_lines(shape)) return true;
     return shapes_.of_training() &&
            (meaning.times.any() || meaning.step_is_epoch || meaning.epoch || boxed ||
             has_time_on_other_lines(shape, meaning));
-  }
-
-  static bool names_episode(const ShapeLine& line, const LineNumber& number) {
-    return lower(
-               std::string_view(line.text).substr(number.begin, number.value_begin - number.begin))
-               .find("episode") != std::string::npos;
   }
 
   /// "1.02s/it" on some lines and "1.04it/s" on others: one of the two has the slow steps only.
@@ -813,18 +807,16 @@ class Induction {
     const auto place =
         meaning.times.seconds ? meaning.times.seconds : meaning.times.seconds_per_iteration;
     if (!place || meaning.times.clock || meaning.times.elapsed) return false;
-    const std::string label = time_label(shape.examples.front(), *place);
+    const auto name = [](const ShapeLine& line, std::size_t i) {
+      return trim(line.label_of(line.at(i)));
+    };
+    const std::string_view label = name(shape.examples.front(), *place);
     return !label.empty() && std::ranges::any_of(shapes_.shapes(), [&](const LineShape& other) {
       const ShapeLine& line = other.examples.front();
       const auto theirs = other.place_of(Meaning::duration);
-      return &other != &shape && theirs && time_label(line, *theirs) == label &&
+      return &other != &shape && theirs && name(line, *theirs) == label &&
              names_evaluation(line.text, line.text.size());
     });
-  }
-
-  static std::string time_label(const ShapeLine& line, std::size_t place) {
-    const LineNumber& number = line.at(place);
-    return std::string(trim(line.text.substr(number.begin, number.value_begin - number.begin)));
   }
 
   /// Seconds of an epoch, of lines that have them and no finer counter: "Epoch 3 took 35 s", and
@@ -835,8 +827,8 @@ class Induction {
     for (std::size_t i = 0; i < first.key.size(); ++i) {
       const LineNumber& number = first.at(i);
       if (number.meaning != Meaning::duration || number.since_start) continue;
-      const std::string label = first.text.substr(number.begin, number.value_begin - number.begin);
-      if (!shape.has(Meaning::epoch) && lower(label).find("epoch") == label.npos) continue;
+      const std::string label = lower(first.label_of(number));
+      if (!shape.has(Meaning::epoch) && label.find("epoch") == label.npos) continue;
       return number.value * number.scale;
     }
     return std::nullopt;
@@ -1078,8 +1070,7 @@ class Induction {
     if (!epoch || !counter) return std::nullopt;
     const ShapeLine& first = shape.examples[0];
     const LineNumber& steps = first.at(*counter);
-    std::string_view label =
-        std::string_view(first.text).substr(steps.begin, steps.value_begin - steps.begin);
+    std::string_view label = first.label_of(steps);
     while (!label.empty() && !is_letter(label.back())) label.remove_suffix(1);
     if (!label.ends_with('s') || !(steps.value > 1)) return std::nullopt;
     for (std::size_t i = 1; i < shape.examples.size(); ++i) {

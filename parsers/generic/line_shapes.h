@@ -66,6 +66,10 @@ struct ShapeLine {
   [[nodiscard]] bool has_time_of_bar() const {
     return std::ranges::any_of(numbers, &LineNumber::of_bar);
   }
+  /// What stands before the number, from its name on.
+  [[nodiscard]] std::string_view label_of(const LineNumber& number) const {
+    return std::string_view(text).substr(number.begin, number.value_begin - number.begin);
+  }
   /// What is printed there, without label and unit.
   [[nodiscard]] std::string_view text_of(std::size_t i) const {
     return std::string_view(text).substr(at(i).value_begin, at(i).value_end - at(i).value_begin);

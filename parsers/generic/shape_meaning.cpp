@@ -39,11 +39,6 @@ Values steps_up(const Values& values) {
   return out;
 }
 
-/// What stands before the number, from its name on.
-std::string_view label_of(const ShapeLine& line, const LineNumber& number) {
-  return std::string_view(line.text).substr(number.begin, number.value_begin - number.begin);
-}
-
 /// "0.1 images/sec" or "3 samples/sec" on each line: what that was rounded from may be half as much
 /// more.
 bool is_coarse(const LineShape& shape, std::size_t i) {
@@ -153,7 +148,7 @@ class Decision {
   [[nodiscard]] bool counts_parts_of(std::size_t first, std::size_t i) const {
     if (meaning(first) != Meaning::counter) return false;
     const ShapeLine& line = shape_.examples[0];
-    if (label_of(line, line.at(i)).find("timestep") != std::string_view::npos) return false;
+    if (line.label_of(line.at(i)).find("timestep") != std::string_view::npos) return false;
     return std::ranges::none_of(shape_.examples[0].key, [&](std::size_t k) {
       const LineNumber& number = shape_.examples[0].numbers[k];
       return number.meaning == Meaning::per_iteration ||
@@ -673,7 +668,9 @@ class Decision {
   /// together. -1: the time is the usual one after fewer iterations, or after more where each line
   /// is of one and some are missing (a cut, a filter). 0: they show nothing.
   [[nodiscard]] int shown_by_gap(double ratio, double gap) const {
-    constexpr double kOther = 1.4, kAlike = 1.16, kClear = 2;
+    constexpr double kOther = 1.4;   // times: iterations that are another number than usual
+    constexpr double kAlike = 1.16;  // times the usual, of a time that does not go with them
+    constexpr double kClear = 2;     // times as near to the one as to the other
     const bool shorter = gap < 1 / kOther;
     if (!shorter && !(gap > kOther)) return 0;
     const double from_each = std::abs(std::log(ratio)), from_all = std::abs(std::log(ratio / gap));
@@ -718,7 +715,7 @@ class Decision {
   /// "avg time: 0.36": of an iteration, as nobody prints the mean of intervals.
   [[nodiscard]] bool names_mean(std::size_t i) const {
     const ShapeLine& line = shape_.examples[0];
-    const std::string name = lower(label_of(line, line.at(i)));
+    const std::string name = lower(line.label_of(line.at(i)));
     return name.find("avg") != name.npos || name.find("aver") != name.npos ||
            name.find("mean") != name.npos;
   }
@@ -730,7 +727,7 @@ class Decision {
 
   [[nodiscard]] bool is_named_time(std::size_t i) const {
     const ShapeLine& line = shape_.examples[0];
-    return lower(label_of(line, line.at(i))).find("time") != std::string::npos;
+    return lower(line.label_of(line.at(i))).find("time") != std::string::npos;
   }
 
   /// Rate times time is the iterations of one of the two.
@@ -791,7 +788,7 @@ class Decision {
   [[nodiscard]] bool is_total_of(std::size_t before, std::size_t i) const {
     const ShapeLine& line = shape_.examples[0];
     const auto names_total = [&](std::size_t k) {
-      return label_of(line, line.at(k)).find("total") != std::string_view::npos;
+      return line.label_of(line.at(k)).find("total") != std::string_view::npos;
     };
     return line.at(i).unit == line.at(before).unit && names_total(i) && !names_total(before);
   }

@@ -70,24 +70,23 @@ void PartTests::add(std::size_t cell, const Cell& now, std::span<const Cell* con
                     std::size_t newest, double floor) {
   for (const std::string_view name : kStepPartNames) {
     const std::vector<double> mine = seconds_of(now, name);
-    std::vector<double> pooled, medians, steps, all_medians;
+    std::vector<double> pooled, medians, steps;  // medians of the history, steps of the baseline
     for (std::size_t i = 0; i < history.size(); ++i) {
       const std::vector<double> theirs = seconds_of(*history[i], name);
       if (theirs.empty()) continue;
-      all_medians.push_back(median(theirs));
+      medians.push_back(median(theirs));
       if (i + newest < history.size()) continue;
       pooled.insert(pooled.end(), theirs.begin(), theirs.end());
-      medians.push_back(all_medians.back());
       steps.push_back(step_seconds(*history[i]));
     }
     if (mine.empty() || pooled.empty()) continue;
-    auto verdict =
-        begin_verdict(name, {median(mine), step_seconds(now)}, {median(medians), median(steps)});
+    auto verdict = begin_verdict(name, {median(mine), step_seconds(now)},
+                                 {median(std::span(medians).last(steps.size())), median(steps)});
     if (!verdict) continue;
     Test test{.cell = cell, .verdict = std::move(*verdict)};
     PartVerdict& out = test.verdict;
     out.change = out.now / out.reference - 1;
-    out.tolerance = std::max(floor, gate_noise(pooled, all_medians).share);
+    out.tolerance = std::max(floor, gate_noise(pooled, medians).share);
     out.n_new = static_cast<int>(mine.size());
     out.n_base = static_cast<int>(pooled.size());
     const MannWhitney ranks = mann_whitney(pooled, mine);

@@ -26,9 +26,9 @@ constexpr std::size_t kCellsForTypicalNoise = 4;
 
 struct Baseline {
   std::vector<double> pooled;   // trials of the baseline's runs
-  std::vector<double> medians;  // one a run of the baseline
-  std::vector<double> history;  // one a run, those before the baseline as well, oldest first
-  double reference = 0;         // median of the medians
+  std::vector<double> history;  // medians, one a run, oldest first; the last `runs` are its own
+  std::size_t runs = 0;
+  double reference = 0;  // median of its runs' medians
   GateNoise noise;
   double tolerance = 0;
   std::string tolerance_text;
@@ -51,7 +51,7 @@ void set_tolerance(Baseline& base, double floor, double typical = 0) {
     rule = fmt::format("3 x 1.4826 MAD of the baseline's {} trials, as it holds fewer than 3 runs",
                        base.pooled.size());
   } else if (base.noise.steps > 0) {
-    rule = fmt::format("3 sd of {} runs from the five before each", base.noise.steps);
+    rule = fmt::format("3 sd of how far {} runs were from those before each", base.noise.steps);
   } else {
     rule = fmt::format("3 sd of the medians of {} runs", base.history.size());
   }
@@ -238,11 +238,10 @@ class Gate {
         if (!differs.empty() && test.base.pooled.empty()) context = differs;
         if (!differs.empty() && !test.base.pooled.empty()) continue;
       }
-      const double middle = median(sample.values);
-      test.base.history.push_back(middle);
+      test.base.history.push_back(median(sample.values));
       if (!of_baseline) continue;
       test.base.pooled.insert(test.base.pooled.end(), sample.values.begin(), sample.values.end());
-      test.base.medians.push_back(middle);
+      ++test.base.runs;
     }
     std::ranges::reverse(test.base.history);
     return context;
@@ -294,7 +293,7 @@ class Gate {
       return;
     }
     ++report_.compared;
-    test.base.reference = median(test.base.medians);
+    test.base.reference = median(std::span(test.base.history).last(test.base.runs));
     out.reference = test.base.reference;
     test.base.noise = gate_noise(test.base.pooled, test.base.history);
     set_tolerance(test.base, options_.floor);

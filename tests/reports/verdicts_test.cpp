@@ -474,7 +474,8 @@ TEST(Check, ALongHistoryGivesTheNoiseAndTheLastFiveRunsTheReference) {
   EXPECT_NEAR(last(report).tolerance, 0.12, 1e-9);  // four steps of 6 % and five of none
   EXPECT_EQ(last(report).n_base, 25);
   EXPECT_EQ(last(report).verdict, Verdict::pass);
-  EXPECT_THAT(reason_text(last(report)), HasSubstr("3 sd of 9 runs from the five before each"));
+  EXPECT_THAT(reason_text(last(report)),
+              HasSubstr("3 sd of how far 9 runs were from those before each"));
   EXPECT_EQ(last(check(now, std::span(runs).last(5))).verdict, Verdict::regression);
 }
 

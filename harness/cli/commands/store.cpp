@@ -228,7 +228,8 @@ constexpr Example kExamples[] = {
     {"bertbench store add run --db history.db --commit \"$(git rev-parse HEAD)\"",
      "Keeps a result; the same one again changes nothing."},
     {"bertbench check run --baseline history.db",
-     "Against the last 5 stored runs of this machine that hold the cells; their noise is of 20."},
+     "Against the last 5 stored runs of this machine that hold the cells; the last 20 show their "
+     "noise."},
     {"bertbench store trend --db history.db -o trend.html",
      "Where did each cell's level shift? With plots."},
     {"bertbench store export 12 --db history.db -o run12.json",
