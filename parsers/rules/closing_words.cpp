@@ -532,8 +532,9 @@ bool read_report(const Sentence& line, std::string_view of) {
 
 bool read_time(const Sentence& line) {
   constexpr std::size_t kLongest = 16;  // words
-  constexpr std::string_view kOthers[] = {"remaining", "eta",       "epoch", "step", "iter", "loss",
-                                          "per",       "inference", "test",  "eval", "val",  "it"};
+  constexpr std::string_view kOthers[] = {"remaining", "eta", "epoch",     "step",     "iter",
+                                          "loss",      "per", "inference", "test",     "eval",
+                                          "val",       "it",  "timestep",  "timesteps"};
   // "Total training time: 4:49:16 (0.8678s / it)" of Mask R-CNN and the scripts after it: what
   // stands in brackets is another value
   // (quoted/closing_words.a_model_saved_once_ends_a_log_without_steps.2).
