@@ -206,11 +206,14 @@ class RuleWriter {
 
   std::string of_row() {
     std::vector<std::string> groups(shape_.head->names.size());
+    std::string stamp;  // of a logger, before the row
     for (const Taken& one : taken_) {
-      groups[static_cast<std::size_t>(one.in(first_).column)] = stretch(one);
+      const int column = one.in(first_).column;
+      (column < 0 ? stamp : groups[static_cast<std::size_t>(column)]) = stretch(one);
     }
     literal_ = shape_.head->text.substr(0, kMaxLiteral);
     const std::string row = row_pattern(*shape_.head, groups);
+    if (!stamp.empty()) return stamp + ".*?" + row.substr(1);
     return shape_.head->same_line ? quoted(std::string_view(literal_)) + row : row;
   }
 
@@ -302,11 +305,17 @@ class RuleWriter {
         })) {
       return by_words_ ? word_between(i) : ".*?";
     }
-    std::string out;
+    // A log that was pasted may have blanks on some lines and tabs on others.
+    const bool tabs = std::ranges::any_of(shape_.examples, [&](const ShapeLine& line) {
+      return part(line, taken_[i - 1].in(line).end, taken_[i].in(line).begin).find('\t') !=
+             std::string_view::npos;
+    });
+    const std::string blanks = tabs ? "[ \\t]*" : " *";
+    std::string out = blanks;
     for (const char c : text) {
-      if (!is_blank(c)) out += quoted(std::string_view(&c, 1)) + " *";
+      if (!is_blank(c)) out += quoted(std::string_view(&c, 1)) + blanks;
     }
-    return out.empty() ? " *" : " *" + out;
+    return out;
   }
 
   [[nodiscard]] std::string word_between(std::size_t i) const {
@@ -552,9 +561,13 @@ class Induction {
 
   std::optional<InducedFormat> run(std::string_view name) {
     name_ = name;
-    std::vector<Candidate> candidates, of_one_line;
+    std::vector<Candidate> candidates, of_one_line, of_evaluations;
     for (const LineShape& found : shapes_.shapes()) {
-      if (found.evaluation || !found.counts()) continue;
+      if (!found.counts()) continue;
+      if (found.evaluation) {
+        if (auto meaning = counts_training(found)) of_evaluations.push_back({&found, *meaning});
+        continue;
+      }
       auto apart = with_growing_total_apart(found);
       if (apart) apart_.push_back(std::move(*apart));
       const LineShape& shape = apart ? apart_.back() : found;
@@ -578,6 +591,7 @@ class Induction {
       if (is_training(shape, *meaning)) candidates.push_back({&shape, *meaning});
     }
     if (candidates.empty() && of_one_line.size() == 1) candidates = std::move(of_one_line);
+    if (candidates.empty()) candidates = std::move(of_evaluations);
     std::ranges::stable_sort(
         candidates, [&](const Candidate& a, const Candidate& b) { return worth(a) > worth(b); });
     // Steps without a time come after epochs with theirs.
@@ -686,6 +700,26 @@ class Induction {
     return meaning && meaning->step_is_epoch;
   }
 
+  /// "[Validation] Iter 200 | reward 0.70", "[Validation] Iter 400 | ..." with the stamps of a
+  /// logger: a counter of the batches of an evaluation would begin again with each.
+  [[nodiscard]] std::optional<ShapeMeaning> counts_training(const LineShape& shape) const {
+    constexpr std::size_t kLinesThatShow = 4;
+    if (!shapes_.of_training() || shape.head || shape.examples.size() < kLinesThatShow) {
+      return std::nullopt;
+    }
+    auto meaning = meaning_of(shape);
+    if (!meaning || !meaning->times.clock || meaning->wraps || meaning->rank ||
+        shape.examples.front().at(meaning->step).meaning == Meaning::place) {
+      return std::nullopt;
+    }
+    const auto step = [&](const ShapeLine& line) { return line.at(meaning->step).value; };
+    const bool grows = std::ranges::adjacent_find(shape.examples, std::greater_equal<>(), step) ==
+                       shape.examples.end();
+    if (!grows || !(meaning->step_is_epoch || meaning->stride > 1)) return std::nullopt;
+    meaning->times = {.clock = meaning->times.clock};
+    return meaning;
+  }
+
   /// One line of a training: it has a loss, and it is not of some work on data.
   static bool stands_alone(const LineShape& shape) {
     return !shape.after_counter && !shape.head && loss_of(shape) &&
@@ -718,8 +752,10 @@ class Induction {
         meaning.times.any() || has_time_on_other_lines(shape, meaning) ? 2 : 3;
     if (n < least) return false;
     if (learns || (shape.has(Meaning::epoch) && shape.has(Meaning::counter))) return true;
-    // The rest of the log says nothing of a table, nor of batches that are loaded.
-    if (shape.head || names_other_work(first.text)) return false;
+    // The rest of the log says nothing of a table, nor of batches that are loaded; but a loss for
+    // each "rollout batch 12 generated" does.
+    if (shape.head) return false;
+    if (names_other_work(first.text)) return n > least && has_loss_on_other_lines(shape);
     if (place && !meaning.epoch) return false;
     if (of_training_) return true;
     // "Epoch: 6020, cost 14.01 s", "fps total: 960 epoch: 3/500"
@@ -932,6 +968,11 @@ class Induction {
       notes.push_back(of_one ? "[n/N (p%)] counts sequences, and the time is of one batch of them"
                              : "[n/N (p%)] counts the sequences of one process");
     }
+    if (shape.evaluation) {
+      notes.push_back(
+          "only lines of evaluations count the iterations of the training: the time from one to "
+          "the next holds an evaluation");
+    }
     if (!notes.empty()) format["notes"] = std::move(notes);
     if (meaning.day_first) format["date_order"] = "day_first";
     if (commas_ == Commas::decimal) format["commas"] = "decimal";
@@ -953,7 +994,8 @@ class Induction {
       }
     }
     // The time of an epoch is with its evaluation.
-    if (timed && !meaning.step_is_epoch && !times_evaluations_apart(shape, meaning)) {
+    if (timed && !meaning.step_is_epoch && !shape.evaluation &&
+        !times_evaluations_apart(shape, meaning)) {
       format["lines"].push_back(interruptions());
     }
     InducedFormat out;

@@ -87,7 +87,7 @@ constexpr Words kPartWords({"compute", "comm", "optimizer", "optim", "sync"});
 constexpr Words kBeginnings({"starting", "start", "begin", "beginning"});
 // Before a place: "[Train 10/1882]".
 constexpr Words kProgress({"train", "training", "trained", "progress"});
-constexpr Words kAfterCounters({"no", "nr", "num", "number", "index", "id", "idx", "count",
+constexpr Words kAfterCounters({"no", "nr", "num", "number", "index", "id", "idx", "i", "count",
                                 "completed", "done"});
 constexpr Words kOfTraining({"loss",     "losses",  "lr",      "train",   "training",   "trained",
                              "grad",     "gnorm",   "learn",   "ppl",     "perplexity", "acc",
@@ -626,6 +626,7 @@ class Reader {
       found.whole = false;
       ++end;
       while (end < line_.size() && is_digit(line_[end])) ++end;
+      if (is_whole_fraction(end)) return whole_fraction(found, end);
       // "0,1,2" and "1.234,5" next to decimal commas.
       if (commas_ == Commas::decimal && mark_in_number(end, ',')) return skip_marked(end);
     }
@@ -674,6 +675,28 @@ class Reader {
     if (found.whole && !found.has_total() && before_place()) {
       found.meaning = Meaning::epoch;
     }
+    add(found);
+  }
+
+  /// "2.0" up to `end`, after a word that counts: "Epoch 2.0 completed".
+  [[nodiscard]] bool is_whole_fraction(std::size_t end) const {
+    if (!line_.substr(0, end).ends_with(".0") || mark_in_number(end, '.') ||
+        (end < line_.size() && is_word(line_[end]))) {
+      return false;
+    }
+    const std::size_t begin = label_begin(line_, from_, at_);
+    const std::string_view text = line_.substr(begin, at_ - begin);
+    if (text.find_first_of("'\"") != std::string_view::npos) return false;  // of a dictionary
+    const Label label(text);
+    return among(kEpochs, label.last()) || among(kIterations, label.last());
+  }
+
+  void whole_fraction(LineNumber& found, std::size_t end) {
+    found.value_end = end - std::string_view(".0").size();
+    found.value = to_double(line_.substr(at_, found.value_end - at_)).value_or(std::nan(""));
+    found.whole = true;
+    at_ = end;
+    total_of(found);
     add(found);
   }
 
@@ -1499,7 +1522,7 @@ bool may_name_counter(std::string_view line) {
 
 bool names_score(std::string_view line) {
   static constexpr Words kScores({"precision", "recall", "auc", "confusion", "iou", "miou", "psnr",
-                                  "ssim", "bleu", "mae", "rmse", "score", "scores"});
+                                  "ssim", "bleu", "mae", "rmse", "score", "scores", "prec"});
   return has_word(line, kScores);
 }
 

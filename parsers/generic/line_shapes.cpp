@@ -150,12 +150,15 @@ void LineShapes::feed(std::string_view bytes) {
 
 void LineShapes::finish() {
   if (std::exchange(returned_, false)) line(std::exchange(rest_, {}), true);
-  // A last line without an end may be cut: it must not take from the others what they all have.
+  // A last line without an end may be cut: it must not take from the others what they all have, and
+  // digits at its end may be a part of a number. "Training took 78.25 seconds" is a shape of its
+  // own.
   constexpr std::size_t kLinesThatShow = 3;
   const std::string last = std::exchange(rest_, {});
   const bool enough = std::ranges::any_of(
       shapes_, [](const LineShape& shape) { return shape.examples.size() >= kLinesThatShow; });
-  if (!enough) line(last, false);
+  closing_ = enough;
+  if (!enough || (!last.empty() && !is_digit(last.back()) && last.back() != '.')) line(last, false);
 }
 
 void LineShapes::line(std::string_view text, bool redrawn) {
@@ -180,7 +183,8 @@ void LineShapes::head(std::string_view text) {
 
 /// The head of a table, or a row of the newest one. Between rows lines may be of something else,
 /// between a head and its first row none but redraws of a bar.
-bool LineShapes::row(std::string_view text) {
+bool LineShapes::row(std::string_view text, std::string_view whole) {
+  if (closing_) return false;
   if (!head_ && !may_name_counter(text)) return false;  // no row without a head, and no head
   ShapeLine found;
   found.text = std::string(without_front(text));
@@ -209,6 +213,7 @@ bool LineShapes::row(std::string_view text) {
     return false;
   }
   has_rows_ = has_rows_ || !own;
+  if (!own) stamp_row(found, whole.empty() ? text : whole);
   const TableHead& head = own ? *own : *head_;
   std::string key = "\ntable " + head.text;
   bool learns = names_training(head.text);
@@ -221,6 +226,7 @@ bool LineShapes::row(std::string_view text) {
   }
   const bool lists = found.text.find('[') != std::string::npos;
   LineShape& shape = shape_of(std::move(key));
+  shape.whole = !whole.empty() && found.text.size() > text.size();
   const bool had_lists = shape.head && shape.head->lists;
   shape.head = head;
   shape.head->lists = lists || had_lists;
@@ -228,8 +234,28 @@ bool LineShapes::row(std::string_view text) {
   return true;
 }
 
+/// The stamp that a logger put before a row, which `all` has, is its clock.
+void LineShapes::stamp_row(ShapeLine& found, std::string_view all) const {
+  if (any_is(found.numbers, Meaning::clock) || !all.ends_with(found.text)) return;
+  const std::size_t front = all.size() - found.text.size();
+  auto before = numbers_of(all.substr(0, front), commas_);
+  if (before.size() != 1 || before[0].meaning != Meaning::clock) return;
+  for (LineNumber& number : found.numbers) {
+    for (auto* at : {&number.begin, &number.end, &number.value_begin, &number.value_end}) {
+      *at += front;
+    }
+    if (!number.has_total()) continue;
+    number.total_begin += front;
+    number.total_end += front;
+  }
+  before[0].begin = before[0].value_begin;
+  before[0].end = before[0].value_end;
+  found.numbers.insert(found.numbers.begin(), before[0]);
+  found.text = std::string(all);
+}
+
 void LineShapes::piece(std::string_view text, std::string_view whole) {
-  if (row(text)) return;
+  if (row(text, whole)) return;
   bool left_out = false;
   auto numbers = numbers_of(text, commas_, &left_out);
   left_out_ = left_out_ || left_out;
@@ -300,6 +326,7 @@ void LineShapes::piece(std::string_view text, std::string_view whole) {
       after_counter || (counters_alone && names_evaluation(text, text.size()));
   if (of_evaluation) key += "of evaluation";
   if (of_whole) key += "whole";
+  if (closing_ && (by_key_.contains(key) || any_counts(numbers))) return;
   LineShape& shape = shape_of(std::move(key));
   shape.whole = of_whole;
   if (!evaluation && !of_evaluation) shape.plain_key = std::move(plain_key);

@@ -29,6 +29,7 @@ struct TableHead {
   char mark = ' ';         ///< what parts the columns: a blank, a tab, '|', ';', ',' or '/'
   bool same_line = false;  ///< its row follows on its line
   bool lists = false;      ///< cells may be lists with blanks: "[1.2e-01, 3.4e-01]"
+  bool runs = false;       ///< of tabs, with blanks between them: several part two cells
   /// Where each column begins and ends by the dashes of the line below the head; empty without.
   std::vector<std::pair<std::size_t, std::size_t>> places;
   std::vector<bool> blank;  ///< columns of which some row has an empty cell; empty without
@@ -180,7 +181,8 @@ class LineShapes {
   void line(std::string_view text, bool redrawn);
   void piece(std::string_view text, std::string_view whole = {});
   void head(std::string_view text);
-  bool row(std::string_view text);
+  bool row(std::string_view text, std::string_view whole = {});
+  void stamp_row(ShapeLine& found, std::string_view all) const;
   void add(LineShape& shape, ShapeLine found, bool learns);
   LineShape& shape_of(std::string key);
 
@@ -190,6 +192,7 @@ class LineShapes {
   bool returned_ =
       false;              ///< a carriage return ended it: what follows shows whether that of a line
   bool redrawn_ = false;  ///< the line that is looked at was written over
+  bool closing_ = false;  ///< it is the last and has no end: it may be a shape of its own alone
   std::string ansi_;
   std::vector<Piece> pieces_;
   std::optional<TableHead> head_;  ///< newest, until a line that is no row of it comes first

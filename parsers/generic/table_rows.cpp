@@ -164,10 +164,17 @@ bool put_in_places(const TableHead& head, std::vector<Cell>& cells) {
   return true;
 }
 
+/// Whether some were empty.
+bool without_empty(std::vector<Cell>& cells) {
+  return std::erase_if(cells, [](const Cell& cell) { return cell.text.empty(); }) > 0;
+}
+
 std::optional<TableHead> head_by(std::string_view line, char mark, std::size_t width) {
   constexpr std::size_t kMostColumnsOfATable = 24;
   if (!may_name_counter(line)) return std::nullopt;
-  const auto cells = cells_of(line, mark, width);
+  auto cells = cells_of(line, mark, width);
+  // "Epoch \t Seconds \t LR \t \t Train Loss": tabs that fill up.
+  const bool runs = mark == '\t' && without_empty(cells);
   if (cells.size() < 2 || cells.size() > kMostColumnsOfATable) return std::nullopt;
   if (!std::ranges::all_of(cells, is_name, &Cell::text)) return std::nullopt;
   const bool counts = std::ranges::any_of(cells, [](const Cell& cell) {
@@ -182,6 +189,7 @@ std::optional<TableHead> head_by(std::string_view line, char mark, std::size_t w
   if (!counts || (numbered && !learns)) return std::nullopt;
   TableHead out;
   out.mark = mark;
+  out.runs = runs;
   for (const Cell& cell : cells) out.names.emplace_back(cell.text);
   const Cell& last = cells.back();
   out.text = line.substr(cells[0].begin, last.begin + last.text.size() - cells[0].begin);
@@ -241,6 +249,7 @@ std::vector<LineNumber> row_numbers(TableHead& head, std::string_view line) {
   }
   auto cells = cells_of(line.substr(begin), head.mark, 1);
   for (Cell& cell : cells) cell.begin += begin;
+  if (head.runs) without_empty(cells);
   // Each column has one unit at most: a line of many more words is no row.
   if (cells.size() > 2 * head.names.size()) return {};
   if (head.mark == ' ') join_units(line, cells);
@@ -275,7 +284,7 @@ std::string row_pattern(const TableHead& head, const std::vector<std::string>& g
   for (std::size_t i = 0; i < head.names.size(); ++i) {
     const bool may_lack = i > 0 && i < head.blank.size() && head.blank[i];
     if (may_lack) out += "(?:";
-    if (i > 0) out += blanks ? "[ \\t]+" : mark;
+    if (i > 0) out += blanks ? "[ \\t]+" : head.runs ? " *\\t[ \\t]*" : mark;
     if (!groups[i].empty()) {
       out += (blanks ? "" : " *") + groups[i] + rest;
     } else {
