@@ -764,6 +764,10 @@ class Induction {
         n > least) {
       return true;
     }
+    // "epoch: 18/150" with the stamps of a logger
+    if (meaning.step_is_epoch && first.at(meaning.step).has_total() && times.clock && n > least) {
+      return true;
+    }
     // "Epoch: 85, precision 0.69" with the stamps of a logger, "Episode 50 | Score: 22.9 | 10.0s"
     const std::string counter = lower(first.label_of(first.at(meaning.step)));
     const bool goes_on = meaning.step_is_epoch || counter.find("episode") != std::string::npos;

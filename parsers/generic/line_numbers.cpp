@@ -415,7 +415,8 @@ bool ends_with_per(std::string_view line, std::size_t end) {
 
 /// Where the label of the number at `at` begins, after `from`: its words, with what parts them from
 /// the number.
-std::size_t label_begin(std::string_view line, std::size_t from, std::size_t at) {
+std::size_t label_begin(std::string_view line, std::size_t from, std::size_t at,
+                        bool after_stamp = false) {
   std::size_t i = at;
   // "|    total_timesteps | 2048 |": a name and its value in a box.
   const bool boxed =
@@ -446,8 +447,9 @@ std::size_t label_begin(std::string_view line, std::size_t from, std::size_t at)
     if (c == '-' && i - 1 > from && line[i - 2] == ' ') break;
     --i;
   }
-  // The unit of a number before it that was not taken: "1.9s total 3.1s".
-  if (i > 0 && is_digit(line[i - 1])) {
+  // The unit of a number before it that was not taken: "1.9s total 3.1s". A stamp has none:
+  // "11:56:25iters:4700".
+  if (i > 0 && is_digit(line[i - 1]) && !(i == from && after_stamp)) {
     while (i < at && is_any_letter(line[i])) ++i;
   }
   while (i < at && (line[i] == ' ' || line[i] == '-' || line[i] == '.')) ++i;
@@ -607,6 +609,7 @@ class Reader {
       return;
     }
     if (spelled(found)) return;
+    if (place_with_colon(found, end)) return;
     if (end + 2 < line_.size() && line_[end] == ':' && is_digit(line_[end + 1]) &&
         is_digit(line_[end + 2])) {
       return time_of(found);
@@ -839,6 +842,27 @@ class Reader {
     return true;
   }
 
+  /// "[Epoch 7/500][ 100:391]": three digits are no seconds.
+  bool place_with_colon(LineNumber& found, std::size_t end) {
+    constexpr std::size_t kSecondsDigits = 2;
+    const std::size_t open = line_.substr(0, at_).find_last_not_of(' ');
+    const std::size_t close = line_.find_first_not_of("0123456789", end + 1);
+    if (end >= line_.size() || line_[end] != ':' || close == std::string_view::npos ||
+        close - end - 1 <= kSecondsDigits || line_[close] != ']' ||
+        open == std::string_view::npos || open == 0 || line_[open] != '[' ||
+        line_[open - 1] != ']' || out_.empty() || out_.back().meaning != Meaning::epoch) {
+      return false;
+    }
+    found.value = to_double(line_.substr(at_, end - at_)).value_or(std::nan(""));
+    found.value_end = end;
+    found.total_begin = end + 1;
+    found.total_end = at_ = close;
+    found.total = to_double(line_.substr(end + 1, close - end - 1)).value_or(0);
+    found.whole = true;
+    add(found);
+    return true;
+  }
+
   [[nodiscard]] bool before_place() const {
     const std::string_view rest = line_.substr(at_);
     if (!rest.starts_with("][")) return false;
@@ -937,7 +961,8 @@ class Reader {
 
   void add(LineNumber found) {
     const std::size_t from = std::exchange(from_, at_);
-    found.begin = label_begin(line_, from, found.value_begin);
+    const bool stamped = !out_.empty() && out_.back().meaning == Meaning::clock;
+    found.begin = label_begin(line_, from, found.value_begin, stamped);
     found.end = at_;
     const std::string_view text = line_.substr(found.begin, found.value_begin - found.begin);
     const Label label(text);
@@ -1327,6 +1352,11 @@ class Reader {
     if (at > 0 && line_[at] == '[' && close != std::string_view::npos &&
         std::ranges::all_of(line_.substr(at + 1, close - at - 1), is_letter)) {
       at = std::min(line_.find_first_not_of(' ', close + 1), line_.size() - 1);
+    }
+    // "(basic.py | _log_info | 245) "
+    const std::size_t round = line_.find(") ", at);
+    if (at > 0 && line_[at] == '(' && round != std::string_view::npos && is_letter(line_[at + 1])) {
+      at = std::min(line_.find_first_not_of(' ', round + 1), line_.size() - 1);
     }
     return at;
   }

@@ -614,10 +614,19 @@ class Decision {
                        std::exp2(std::round(std::log2(stride_))) == stride_ ||
                        (!epochs_.empty() && growth(epochs_, {}).up == static_cast<int>(n_) - 1);
     if (of_all == true && !round && !counts_samples) of_all.reset();
+    // "epoch: 131, step: 4605, time: 34.8" once an epoch: a step rarely takes whole seconds.
+    constexpr double kLongOfAStep_s = 1;
+    if (!of_all && usual > kLongOfAStep_s && has_line_for_each_epoch()) of_all = true;
     if (of_all) return TimeKind{!*of_all, kGapUnchecked};
     const auto by_rate = kind_by_rate(values);
     if (!by_rate) out_.time_is_ambiguous = true;
     return by_rate;
+  }
+
+  [[nodiscard]] bool has_line_for_each_epoch() const {
+    return n_ > 2 && std::ranges::adjacent_find(epochs_, [](double before, double now) {
+                       return now != before + 1;
+                     }) == epochs_.end() && !epochs_.empty();
   }
 
   /// "0.43 s/batch", and not the "Update time: 0.3" of a part of an epoch.

@@ -199,21 +199,21 @@ std::optional<Stamp> any_stamp(std::string_view text, bool day_first) {
   if (const auto time = absl_time(text)) return Stamp{*time, false, true, end_of_time(text, 6)};
   if (const auto time = asctime_time(text)) return Stamp{*time, true, true, kAsctime};
   if (const auto stamp = slash_time(text, day_first)) return with_half_of_day(text, *stamp);
+  // "25-01-26 19:38:43.612", "26.01.25 19:38:43", "08/26/21 06:56:09": which of the three is the
+  // year is not known, the time of day is.
+  constexpr std::size_t kDate = 9;  // bytes
+  const bool dated = text.size() > kDate && (text[2] == '-' || text[2] == '.' || text[2] == '/') &&
+                     text[5] == text[2] && text[kDate - 1] == ' ' && digits(text, 0, 2) &&
+                     digits(text, 3, 2) && digits(text, 6, 2);
+  if (const auto time = dated ? time_of_day(text.substr(kDate)) : std::nullopt) {
+    return Stamp{*time, false, false, end_of_time(text, kDate)};
+  }
   return std::nullopt;
 }
 
 std::optional<Stamp> any_stamp_or_time(std::string_view text, bool day_first) {
   if (const auto stamp = any_stamp(text, day_first)) return stamp;
   if (const auto stamp = joined_time(text, true)) return stamp;
-  // "25-01-26 19:38:43.612", "26.01.25 19:38:43": which of the three is the year is not known, the
-  // time of day is.
-  constexpr std::size_t kDate = 9;  // bytes
-  const bool dated = text.size() > kDate && (text[2] == '-' || text[2] == '.') &&
-                     text[5] == text[2] && text[kDate - 1] == ' ' && digits(text, 0, 2) &&
-                     digits(text, 3, 2) && digits(text, 6, 2);
-  if (const auto time = dated ? time_of_day(text.substr(kDate)) : std::nullopt) {
-    return Stamp{*time, false, false, end_of_time(text, kDate)};
-  }
   const auto time = text.size() >= 8 ? time_of_day(text) : std::nullopt;
   if (!time) return std::nullopt;
   return Stamp{*time, false, false, end_of_time(text, 0)};
