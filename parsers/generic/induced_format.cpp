@@ -239,14 +239,20 @@ class RuleWriter {
     }
   }
 
-  /// "fps" of "|    fps   | 3374 |" is short: with the blanks around it, it may be long enough.
+  /// "fps" of "|    fps   | 3374 |" and "it" of "ep 0 it 250/1048 Lc 4.6" are short: with the
+  /// blanks around it, a word of all lines may be long enough.
   void offer_padded() {
-    if (literal_.empty()) return;
-    const std::string padded = " " + literal_ + " ";
-    if (std::ranges::all_of(shape_.examples, [&](const ShapeLine& line) {
-          return line.text.find(padded) != std::string::npos;
-        })) {
-      literal_ = padded;
+    for (std::size_t begin = 0; begin < first_.text.size();) {
+      const std::size_t end = std::min(first_.text.find(' ', begin), first_.text.size());
+      const std::string padded = " " + first_.text.substr(begin, end - begin) + " ";
+      begin = end + 1;
+      if (padded.size() <= literal_.size() || std::ranges::any_of(padded, is_digit)) continue;
+      if (std::ranges::all_of(padded, is_plain) &&
+          std::ranges::all_of(shape_.examples, [&](const ShapeLine& line) {
+            return line.text.find(padded) != std::string::npos;
+          })) {
+        literal_ = padded;
+      }
     }
   }
 

@@ -367,7 +367,8 @@ class Decision {
       grew = grew || (values[from] > 0 && values[k] >= growth * values[from]);
     }
     if (down > 0 || up <= 2 * again) return false;
-    if (is_steps_times_each(values, each)) return true;
+    if (is_steps_times_each(values, each) || (again == 0 && rises_evenly(values, each)))
+      return true;
     const ShapeLine& line = shape_.examples[0];
     const LineNumber& number = line.at(i);
     if (number.since_start) return true;
@@ -376,6 +377,22 @@ class Decision {
     const bool has_label = shape_.head || number.begin < number.value_begin;
     const bool is_clock = line.text_of(i).find(':') != std::string_view::npos;
     return grew || up >= (is_clock && !has_label ? kRisesOfAClockThatShow : kRisesThatShow);
+  }
+
+  /// "17588s", "17683s", "17777s" at each 250th step: by about as much for each step, which times
+  /// of single ones do not. Those of each step may as a run slows down.
+  [[nodiscard]] bool rises_evenly(const Values& values, double each) const {
+    constexpr int kRisesThatShow = 5;
+    constexpr double kApart = 2;  // times `each`, at most, and its inverse at least
+    int rises = 0;
+    for (std::size_t k = 1; k < n_; ++k) {
+      if (!(advance_[k] > 0)) continue;
+      if (advance_[k] == 1) return false;
+      const double share = (values[k] - values[k - 1]) / (each * advance_[k]);
+      if (!(share > 1 / kApart && share < kApart)) return false;
+      ++rises;
+    }
+    return rises >= kRisesThatShow;
   }
 
   /// "[10:00:19]" at the 20th step of a second each: a clock without a word, with much more on it
@@ -525,7 +542,10 @@ class Decision {
       const bool of_day = is_time_of_day(i, values) && is_hour_that_rises(values);
       if (of == Meaning::duration && (of_day || is_elapsed(i, values))) {
         const bool of_hours = is_minute_of_day(i, values) && begins_late(values);
-        if (out_.times.elapsed || of_hours || is_coarser_than_clock(values)) continue;
+        // The steps of the epochs before "ep 47 it 0/1048 17588s" are not counted.
+        const bool of_more =
+            stride_ > 1 && !epochs_.empty() && epochs_.front() > 1 && begins_late(values);
+        if (out_.times.elapsed || of_hours || of_more || is_coarser_than_clock(values)) continue;
         auto& clock = is_time_of_day(i, values) ? out_.times.clock : out_.times.elapsed;
         if (!clock) clock = i;
         if (between_.empty()) between_ = steps_up(values);
@@ -624,9 +644,11 @@ class Decision {
   }
 
   [[nodiscard]] bool has_line_for_each_epoch() const {
-    return n_ > 2 && std::ranges::adjacent_find(epochs_, [](double before, double now) {
-                       return now != before + 1;
-                     }) == epochs_.end() && !epochs_.empty();
+    return n_ > 2 &&
+           std::ranges::adjacent_find(
+               epochs_, [](double before, double now) { return now != before + 1; }) ==
+               epochs_.end() &&
+           !epochs_.empty();
   }
 
   /// "0.43 s/batch", and not the "Update time: 0.3" of a part of an epoch.
