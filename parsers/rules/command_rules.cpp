@@ -51,13 +51,6 @@ bool has_switch(const Line& line, std::string_view name) {
   return false;
 }
 
-std::optional<std::string_view> half_precision(std::string_view name) {
-  if (name.starts_with("fp16")) return "fp16";
-  if (name.starts_with("bf16")) return "bf16";
-  if (name.starts_with("fp8")) return "fp8";
-  return std::nullopt;
-}
-
 }  // namespace
 
 void FactRules::read_command(const Line& line) {
@@ -111,34 +104,17 @@ void FactRules::read_command(const Line& line) {
       put(Key::gpus_per_node, each);
     }
   }
-  read_announcement(line);
+  state_half(line, "--mixed_precision");
   if (has_switch(line, "--fp16")) state(line, Key::precision, "fp16");
   if (has_switch(line, "--bf16")) state(line, Key::precision, "bf16");
 }
 
-void FactRules::read_announcement(const Line& line) {
-  const auto world = [&](std::string_view what) {
-    Cursor cursor(line);
-    if (!cursor.skip_past(what)) return;
-    const auto n = cursor.integer();
-    if (n && *n > 1 && *n < kMostRanks) state(line, Key::world, std::to_string(*n));
-  };
-  if (has(line, "Namespace(")) world(" world_size=");
-  if (line.text.starts_with("Num processes: ")) world("Num processes: ");  // Accelerate
-  world("training worker group of size ");                                 // Ray Train
-  if (has(line, "GLOBAL_RANK: ")) world(", MEMBER: 1/");                   // Lightning
-  for (const std::string_view what : {"--mixed_precision", "Mixed precision type:"}) {
-    const auto value = has(line, what) ? argument(line.text, what) : std::nullopt;
-    if (value && half_precision(*value)) state(line, Key::precision, *half_precision(*value));
+void FactRules::state_half(const Line& line, std::string_view option) {
+  const auto value = argument(line.text, option);
+  if (!value) return;
+  for (const std::string_view half : {"fp16", "bf16", "fp8"}) {
+    if (value->starts_with(half)) state(line, Key::precision, half);
   }
-  // apex.amp; O0 is pure fp32.
-  if (Cursor apex(line); apex.skip_past("Selected optimization level O")) {
-    const auto level = apex.integer();
-    if (level && *level >= 1 && *level <= 3) state(line, Key::precision, "fp16");
-  }
-  // Lightning.
-  if (has(line, "Using 16bit Automatic Mixed Precision")) state(line, Key::precision, "fp16");
-  if (has(line, "Using bfloat16 Automatic Mixed Precision")) state(line, Key::precision, "bf16");
 }
 
 }  // namespace bertbench

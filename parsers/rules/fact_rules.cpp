@@ -12,104 +12,253 @@
 namespace bertbench {
 namespace {
 
-constexpr std::string_view kAnchors[] = {"train_batch_size",
-                                         "batch_size=",
-                                         "Batch size = ",
-                                         "gradient_accumulation_steps",
-                                         "num_accumulation_steps",
-                                         "Gradient Accumulation steps",
-                                         "max_seq_len",
-                                         "--seq-length",
-                                         "--micro-batch-size",
-                                         "num_local_procs=",
-                                         "using torch.",
-                                         " nranks ",
-                                         "nproc_per_node",
-                                         "nproc-per-node",
-                                         "--nnodes",
-                                         "n_gpu: ",
-                                         " n_gpu ",
-                                         "+ num_gpus=",
-                                         "+ precision=",
-                                         "bert_model",
-                                         "bert_path",
-                                         "name_or_path",
-                                         "model_name",
-                                         "***** Running",
-                                         "Instantaneous batch size per device",
-                                         "Total train batch size",
-                                         "Total optimization steps",
-                                         "fp16=",
-                                         "bf16=",
-                                         "use_amp=",
-                                         "dtype=\'float",
-                                         "fp16 activated!",
-                                         "fp16_enabled ....",
-                                         "bfloat16_enabled ....",
-                                         "16-bits training: False",
-                                         "using world size: ",
-                                         "dist_world_size=",
-                                         "world size: ",
-                                         "world_size:",
-                                         "'fp16': ",
-                                         "global_batch_size ....",
-                                         " seq_length ....",
-                                         "max_len=",
-                                         "WORLD_SIZE=",
-                                         "--ntasks-per-node=",
-                                         "gpus=\'",
-                                         "Num GPUs ",
-                                         "Per-GPU Batch Size ",
-                                         "training on ",
-                                         "params_dtype ....",
-                                         "16-bits training: True",
-                                         "Selected optimization level O",
-                                         "name = input_ids, shape = (",
-                                         "libcudart.so.",
-                                         "deepspeed --",
-                                         "accelerate launch",
-                                         "mpirun ",
-                                         "mpiexec ",
-                                         "mpiexec.hydra ",
-                                         "horovodrun ",
-                                         "--fp16",
-                                         "--bf16",
-                                         " world_size=",
-                                         "Num processes: ",
-                                         "training worker group of size ",
-                                         "GLOBAL_RANK: ",
-                                         "Mixed precision type:",
-                                         "Automatic Mixed Precision",
-                                         "torch.distributed",
-                                         "train_micro_batch_size_per_gpu",
-                                         "bert_train ",
-                                         "World size = ",
-                                         "Train batch size per device = ",
-                                         "radient accumulation steps = ",
-                                         "Max sequence length = ",
-                                         "Model = ",
-                                         "Simulated cluster = ",
-                                         "PADDLE_TRAINERS_NUM ",
-                                         "LAUNCH INFO ",
-                                         "Running on device_name=",
-                                         "'_num_worker_replicas': ",
-                                         "'_train_distribute': ",
-                                         "'_tpu_config': ",
-                                         " - PARAMETER ",
-                                         "environ({",
-                                         "  amp: ",
-                                         "  manual_fp16: ",
-                                         "  use_fp16: ",
-                                         "  bert_config_file: ",
-                                         "skipping auto_mixed_precision"};
+// Further literals of lines of arguments, of which read_launcher() and read_arguments() read all
+// that they hold.
+constexpr std::string_view kArgumentAnchors[] = {"train_batch_size",
+                                                 "batch_size=",
+                                                 "gradient_accumulation_steps",
+                                                 "max_seq_len",
+                                                 "max_len=",
+                                                 "--seq-length",
+                                                 "--micro-batch-size",
+                                                 "global_batch_size ....",
+                                                 " seq_length ....",
+                                                 "train_micro_batch_size_per_gpu",
+                                                 "bert_model",
+                                                 "bert_path",
+                                                 "name_or_path",
+                                                 "model_name",
+                                                 "16-bits training: False",
+                                                 "fp16=",
+                                                 "bf16=",
+                                                 "use_amp=",
+                                                 "'fp16': ",
+                                                 "fp16_enabled ....",
+                                                 "bfloat16_enabled ....",
+                                                 "  amp: ",
+                                                 "  manual_fp16: ",
+                                                 "  use_fp16: ",
+                                                 "--fp16",
+                                                 "--bf16",
+                                                 "gpus='",
+                                                 "nproc_per_node",
+                                                 "nproc-per-node",
+                                                 "--nnodes",
+                                                 "--ntasks-per-node=",
+                                                 "deepspeed --",
+                                                 "accelerate launch",
+                                                 "mpirun ",
+                                                 "mpiexec ",
+                                                 "mpiexec.hydra ",
+                                                 "horovodrun ",
+                                                 "***** Running"};
 
 constexpr std::size_t kMaxStatements = 4096;  // hostile input
 
 }  // namespace
 
+/// What a literal states: `value` or, without one, the size that stands after it; or `read` finds
+/// out, with Line::end after the literal.
+struct FactRules::Rule {
+  enum When {
+    anywhere,
+    first,        ///< the line begins with the literal
+    in_training,  ///< after "Running evaluation" it is not the training's
+  };
+  std::string_view literal;
+  Key key = Key::count_;
+  std::string_view value{};
+  void (*read)(FactRules&, const Line&) = nullptr;
+  When when = anywhere;
+
+  constexpr Rule(std::string_view its_literal, Key its_key, When its_when = anywhere)
+      : literal(its_literal), key(its_key), when(its_when) {}
+  constexpr Rule(std::string_view its_literal, Key its_key, std::string_view its_value,
+                 When its_when = anywhere)
+      : literal(its_literal), key(its_key), value(its_value), when(its_when) {}
+  constexpr Rule(std::string_view its_literal, void (*its_read)(FactRules&, const Line&),
+                 When its_when = anywhere)
+      : literal(its_literal), read(its_read), when(its_when) {}
+
+  static const std::span<const Rule> all;
+};
+
+const std::span<const FactRules::Rule> FactRules::Rule::all = [] {
+  using Of = FactRules&;
+  using At = const Line&;
+  static constexpr Rule kRules[] = {
+      // bert_train in styles that have no header of their own, and what it adds to NVIDIA's.
+      {"bert_train ", [](Of of, At line) { of.read_bert_train(line); }},
+      {"World size = ", Key::world},
+      {"Train batch size per device = ", Key::micro_batch},
+      {"Gradient accumulation steps = ", Key::accumulation},
+      {"Max sequence length = ", Key::sequence_length},
+      {"  Model = ",
+       [](Of of, At line) {
+         Cursor model = Cursor::after(line);
+         const auto name = model.until(", ");
+         if (!name || !model.literal(", precision = ")) return;
+         of.state(line, Key::model, *name);
+         if (const auto precision = model.until(" \t")) of.state(line, Key::precision, *precision);
+       }},
+      {"Simulated cluster = ", [](Of of, At line) { of.read_simulated_cluster(line); }},
+      // DLLogger's arguments, for the formats whose records stand next to them: bars, and those of
+      // TensorFlow (corpus nvidia-dle-tensorflow/resnet50_v100_amp_gpu8.log;
+      // quoted/facts.takes_the_arguments_of_dllogger).
+      {" - PARAMETER ",
+       [](Of of, At line) {
+         const auto batch = size_after(line, "PARAMETER batch_size_per_gpu :");
+         if (batch) of.state(line, Key::micro_batch, std::to_string(*batch));
+         if (has(line, " amp : True")) of.state(line, Key::precision, "fp16");
+       }},
+
+      // Ranks and GPUs.
+      {"environ({", [](Of of, At line) { of.read_environment(line); }},
+      {" nranks ", [](Of of, At line) { of.read_communicator(line); }},
+      {"nnodes=",  // DeepSpeed's launcher
+       [](Of of, At line) {
+         std::int64_t nodes = 0, ranks = 0;
+         if (!Cursor::after(line).read(nodes, ", num_local_procs=", ranks)) return;
+         if (nodes < 1 || ranks < 1) return;
+         of.state(line, Key::nodes, std::to_string(nodes));
+         of.state(line, Key::gpus_per_node, std::to_string(ranks));
+       }},
+      {"using world size: ", Key::world},    // Megatron-LM
+      {"dist_world_size=", Key::world},      // DeepSpeed's launcher
+      {"world size: ", Key::world, first},   // scripts
+      {"WORLD_SIZE=", Key::world, first},    // scripts
+      {"+ WORLD_SIZE=", Key::world, first},  // the trace of NVIDIA's scripts
+      {"world_size:",  // parameter-golf and modded-nanogpt, also after a stamp (corpus
+                       // nanogpt/paramgolf_naive_baseline.log)
+       [](Of of, At line) {
+         if (line.at == 0 || has(line, " grad_accum_steps:")) of.state_size(line, Key::world);
+       }},
+      {" world_size=",  // modded-nanogpt's line of its device, and arguments of scripts
+       [](Of of, At line) {
+         if (line.text.starts_with("Running on device_name=")) of.state_size(line, Key::world);
+         if (has(line, "Namespace(")) of.state_ranks(line);
+       }},
+      // ResNet for TensorFlow (corpus nvidia-dle-tensorflow/resnet50_v100_amp_gpu8.log).
+      {"Num GPUs ", Key::world, first},
+      {"Per-GPU Batch Size ", Key::micro_batch, first},
+      {"training on ",  // fairseq, and NVIDIA's Transformer, which came from it
+       [](Of of, At line) {
+         const bool fairseq = has(line, "devices (GPUs/TPUs)") || has(line, "| training on ");
+         if (fairseq) of.state_size(line, Key::world);
+       }},
+      {"PADDLE_TRAINERS_NUM ", Key::world},
+      {"LAUNCH INFO ", [](Of of, At line) { of.read_paddle_launch(line); }},
+      {"n_gpu: ", [](Of of, At line) { of.read_process(line); }},
+      {" n_gpu ", [](Of of, At line) { of.read_process(line); }},
+      {"Num processes: ", [](Of of, At line) { of.state_ranks(line); }},  // Accelerate
+      {"training worker group of size ",
+       [](Of of, At line) { of.state_ranks(line); }},                  // Ray Train
+      {", MEMBER: 1/", [](Of of, At line) { of.state_ranks(line); }},  // Lightning
+      // The configuration of TensorFlow's Estimator: workers, how they are distributed, a TPU's.
+      // Horovod is not in it.
+      {"'_num_worker_replicas': ", Key::estimator_workers},
+      {"'_train_distribute': ",
+       [](Of of, At line) {
+         const bool none = line.text.substr(line.end).starts_with("None");
+         of.state(line, Key::estimator_strategy, none ? "None" : "some");
+       }},
+      {"'_tpu_config': ", Key::estimator_strategy, "some"},
+
+      // Software and precision.
+      {"torch.distributed", Key::framework, "pytorch"},
+      {"libcudart.so.",  // TensorFlow: "Successfully opened dynamic library libcudart.so.11.0"
+       [](Of of, At line) {
+         const auto version = Cursor::after(line).until(" ;,'\"");
+         if (version) of.state(line, Key::cuda, *version);
+       }},
+      {"Mixed precision type:",  // Accelerate
+       [](Of of, At line) { of.state_half(line, "Mixed precision type:"); }},
+      {"Selected optimization level O",  // apex.amp; O0 is pure fp32
+       [](Of of, At line) {
+         const auto level = Cursor::after(line).integer();
+         if (level && *level >= 1 && *level <= 3) of.state(line, Key::precision, "fp16");
+       }},
+      {"Using 16bit Automatic Mixed Precision", Key::precision, "fp16"},  // Lightning
+      {"Using bfloat16 Automatic Mixed Precision", Key::precision, "bf16"},
+      {"16-bits training: True", Key::precision, "fp16", in_training},
+      {"fp16 activated!", Key::precision, "fp16", in_training},
+      {"dtype='float16'", Key::precision, "fp16", in_training},
+      {"dtype='float32'", Key::precision, "fp32", in_training},
+      // Megatron-LM: "params_dtype .... torch.float16" and "using torch.float16 for
+      // parameters ...".
+      {"params_dtype ....",
+       [](Of of, At line) {
+         Cursor type = Cursor::after(line);
+         if (type.skip_past(" torch.")) of.state_type(line, type);
+       },
+       in_training},
+      {"using torch.",
+       [](Of of, At line) {
+         if (has(line, " for parameters ...")) of.state_type(line, Cursor::after(line));
+       },
+       in_training},
+
+      // The Hugging Face Trainer.
+      {"Instantaneous batch size per device", Key::micro_batch, in_training},
+      {"distributed & accumulation)", Key::global_batch, in_training},
+      {"Gradient Accumulation steps", Key::accumulation, in_training},
+      {"Total optimization steps", Key::planned, in_training},
+      // Google's and NVIDIA's BERT for TensorFlow print "Batch size" of all devices or of one, by
+      // script.
+      {"Batch size = ",
+       [](Of of, At line) {
+         const bool tensorflow = has(line, "INFO:tensorflow:") || has(line, ".py:");
+         of.state_size(line, tensorflow ? Key::tf_batch : Key::script_batch);
+       },
+       in_training},
+      // NVIDIA's BERT for TensorFlow: an option a line, the model's shape in the name of the
+      // released configuration's folder; "name = input_ids, shape = (96, 128)".
+      {"  num_accumulation_steps: ", Key::accumulation, in_training},
+      {"  bert_config_file: ",
+       [](Of of, At line) {
+         if (has(line, "_L-12_H-768_A-12")) of.state(line, Key::model, "bert-base");
+         if (has(line, "_L-24_H-1024_A-16")) of.state(line, Key::model, "bert-large");
+       },
+       in_training},
+      {"skipping auto_mixed_precision", Key::no_amp, "fp32", in_training},
+      {"name = input_ids, shape = (",
+       [](Of of, At line) {
+         std::int64_t batch = 0, length = 0;
+         if (!Cursor::after(line).read(batch, ", ", length) || batch < 1 || length < 1) return;
+         of.state(line, Key::micro_batch, std::to_string(batch));
+         of.state(line, Key::sequence_length, std::to_string(length));
+       },
+       in_training},
+      // The trace (bash -x) of NVIDIA's scripts for BERT (corpus
+      // nvidia-dle-pytorch/paddleperf_v100_fp16_gpu8.log).
+      {"+ batch_size=", Key::micro_batch, first},
+      {"+ num_gpus=", Key::world, first},
+      {"+ num_accumulation_steps",  // "_phase1=528"
+       [](Of of, At line) {
+         Line value = line;
+         value.end = line.text.find('=', line.end);
+         of.state_size(value, Key::accumulation);
+       },
+       first},
+      {"+ precision=",
+       [](Of of, At line) {
+         const std::string_view value = line.text.substr(line.end);
+         for (const std::string_view known : {"fp32", "tf32", "bf16", "fp16", "fp8"}) {
+           if (value == known) of.state(line, Key::precision, known);
+         }
+       },
+       first},
+      {"+ bert_model=base", Key::model, "bert-base", first},
+      {"+ bert_model=large", Key::model, "bert-large", first},
+  };
+  return std::span<const Rule>(kRules);
+}();
+
 std::span<const std::string_view> FactRules::anchors() {
   static const std::vector<std::string_view> list = [] {
-    std::vector<std::string_view> out(std::begin(kAnchors), std::end(kAnchors));
+    std::vector<std::string_view> out;
+    for (const Rule& rule : Rule::all) out.push_back(rule.literal);
+    out.insert(out.end(), std::begin(kArgumentAnchors), std::end(kArgumentAnchors));
     for (const auto further :
          {EnvironmentRules::anchors(), MemoryRules::anchors(), ScoreRules::anchors()}) {
       out.insert(out.end(), further.begin(), further.end());
@@ -139,62 +288,74 @@ void FactRules::see(const Line& line) {
   if (memory_.see(line)) return;
   scores_.see(line);
   environment_.see(line);
+  any_row(line, [&](std::uint32_t row, std::size_t at) {
+    if (row >= Rule::all.size()) return true;
+    const Rule& rule = Rule::all[row];
+    if (rule.when == Rule::first && at > 0) return false;
+    if (rule.when == Rule::in_training && evaluating_) return false;
+    Line said = line;
+    said.at = at;
+    said.end = at + rule.literal.size();
+    if (rule.read != nullptr) {
+      rule.read(*this, said);
+    } else if (rule.value.empty()) {
+      state_size(said, rule.key);
+    } else {
+      state(said, rule.key, rule.value);
+    }
+    return false;
+  });
   read_launcher(line);
-  read_framework(line);
-  read_bert_train(line);
-  read_dll_parameter(line);
   if (!evaluating_) read_arguments(line);
 }
 
-// The command line that bert_train prints in styles which have no header of their own, and the
-// lines that it adds to NVIDIA's.
+void FactRules::state_size(const Line& line, Key key) {
+  Cursor cursor(line);
+  cursor.move_to(line.text.find_first_not_of(" .:='\"\t", line.end));
+  // Newer Hugging Face Trainers group the digits of their totals.
+  const auto value = cursor.grouped_integer();
+  if (value && count(std::to_string(*value))) state(line, key, std::to_string(*value));
+}
+
+// That it is 1 is not stated: other ranks, which the program does not know, may have been started.
+void FactRules::state_ranks(const Line& line) {
+  const auto ranks = Cursor::after(line).integer();
+  if (ranks && *ranks > 1) state(line, Key::world, std::to_string(*ranks));
+}
+
+void FactRules::state_type(const Line& line, Cursor type) {
+  const auto name = type.until(" \t,");
+  if (name == "float16") state(line, Key::precision, "fp16");
+  if (name == "bfloat16") state(line, Key::precision, "bf16");
+  if (name == "float32") state(line, Key::precision, "fp32");
+}
+
+// The command line that bert_train prints.
 void FactRules::read_bert_train(const Line& line) {
-  const auto program = line.text.find("bert_train ");
-  if (program != std::string_view::npos &&
-      (line.text.starts_with("+ ") || line.text.find("command = ") < program)) {
-    state(line, Key::framework, "bert_train");
-    const auto option = [&](Key key, std::string_view name) {
-      const auto value = argument(line.text.substr(program), name);
-      if (value && (key == Key::model || key == Key::precision || count(*value))) {
-        state(line, key, *value);
-      }
-    };
-    option(Key::model, "--model");
-    option(Key::precision, "--precision");
-    option(Key::micro_batch, "--micro-batch-size");
-    option(Key::accumulation, "--gradient-accumulation-steps");
-    option(Key::sequence_length, "--sequence-length");
-    state_options(line, line.text.substr(program));
-    return;
-  }
-  const auto after = [&](Key key, std::string_view what) {
-    const auto value = number_after(line, what);
-    if (value && *value >= 1 && *value < 1e9) {
-      state(line, key, std::to_string(static_cast<std::int64_t>(*value)));
+  if (!line.text.starts_with("+ ") && line.text.find("command = ") > line.at) return;
+  const std::string_view command = line.text.substr(line.at);
+  state(line, Key::framework, "bert_train");
+  const auto option = [&](Key key, std::string_view name) {
+    const auto value = argument(command, name);
+    if (value && (key == Key::model || key == Key::precision || count(*value))) {
+      state(line, key, *value);
     }
   };
-  after(Key::world, "World size = ");
-  after(Key::micro_batch, "Train batch size per device = ");
-  after(Key::accumulation, "Gradient accumulation steps = ");
-  after(Key::sequence_length, "Max sequence length = ");
-  Cursor model(line);
-  if (model.skip_past("  Model = ")) {
-    const auto name = model.until(", ");
-    if (name && model.literal(", precision = ")) {
-      state(line, Key::model, *name);
-      if (const auto precision = model.until(" \t")) state(line, Key::precision, *precision);
-    }
-  }
-  Cursor cluster(line);
-  if (cluster.skip_past("Simulated cluster = ")) {
-    const auto topology = parse_topology(cluster.rest());
-    if (topology) {
-      state(line, Key::nodes, std::to_string(topology->nodes));
-      state(line, Key::gpus_per_node, std::to_string(topology->gpus_per_node));
-      if (options_.empty()) options_.push_back({line.number, {}});
-      options_.back().axes.emplace(kSimulatedAxis, "true");
-    }
-  }
+  option(Key::model, "--model");
+  option(Key::precision, "--precision");
+  option(Key::micro_batch, "--micro-batch-size");
+  option(Key::accumulation, "--gradient-accumulation-steps");
+  option(Key::sequence_length, "--sequence-length");
+  state_options(line, command);
+}
+
+void FactRules::read_simulated_cluster(const Line& line) {
+  const auto topology = parse_topology(line.text.substr(line.end));
+  if (!topology) return;
+  state(line, Key::nodes, std::to_string(topology->nodes));
+  state(line, Key::gpus_per_node, std::to_string(topology->gpus_per_node));
+  if (options_.empty()) options_.push_back({line.number, {}});
+  options_.back().axes.emplace(kSimulatedAxis, "true");
 }
 
 void FactRules::state_options(const Line& line, std::string_view command) {
@@ -211,18 +372,6 @@ void FactRules::state_options(const Line& line, std::string_view command) {
   OptionStatement statement{line.number, work_options(given)};
   if (simulated) statement.axes.emplace(kSimulatedAxis, "true");
   options_.push_back(std::move(statement));
-}
-
-// Arguments in DLLogger's lines, for the formats whose records stand next to them: bars, and those
-// of TensorFlow (corpus nvidia-dle-tensorflow/resnet50_v100_amp_gpu8.log;
-// quoted/facts.takes_the_arguments_of_dllogger).
-void FactRules::read_dll_parameter(const Line& line) {
-  if (!has(line, " - PARAMETER ")) return;
-  const auto batch = number_after(line, "PARAMETER batch_size_per_gpu :");
-  if (batch && *batch >= 1 && *batch < 1e9) {
-    state(line, Key::micro_batch, std::to_string(static_cast<std::int64_t>(*batch)));
-  }
-  if (has(line, " amp : True")) state(line, Key::precision, "fp16");
 }
 
 // gluon-cv's scripts of segmentation and depth print "Namespace(..., batch_size=16, ...,
@@ -301,7 +450,6 @@ void FactRules::read_arguments(const Line& line) {
   // DeepSpeed's configuration calls the global batch train_batch_size (corpus
   // deepspeed/dschat_step2_dpo_opt350m.log).
   const bool deepspeed = has(line, "\"train_batch_size\"") || has(line, "train_batch_size ...");
-  read_nvidia_options(line);
   // In NVIDIA's BERT for TensorFlow, which prints an option a line, it is of one micro-step of one
   // GPU (corpus nvidia-dle-tensorflow/paddleperf_v100_fp16_gpu8.log).
   const bool option = has(line, "  train_batch_size: ") && tf_message(line.text);
@@ -320,82 +468,7 @@ void FactRules::read_arguments(const Line& line) {
     take(Key::sequence_length, "seq_length");
     take(Key::global_batch, "global_batch_size");
   }
-  if (shell) {
-    // The trace (bash -x) of NVIDIA's scripts for BERT (corpus
-    // nvidia-dle-pytorch/paddleperf_v100_fp16_gpu8.log).
-    if (line.text.starts_with("+ batch_size=")) take(Key::micro_batch, "batch_size");
-    if (line.text.starts_with("+ num_gpus=")) take(Key::world, "num_gpus");
-    if (line.text.starts_with("+ num_accumulation_steps")) {
-      const auto equals = line.text.find('=');
-      if (equals != std::string_view::npos && count(line.text.substr(equals + 1))) {
-        state(line, Key::accumulation, line.text.substr(equals + 1));
-      }
-    }
-    for (const std::string_view precision : {"fp32", "tf32", "bf16", "fp16", "fp8"}) {
-      if (line.text == "+ precision=" + std::string(precision)) {
-        state(line, Key::precision, precision);
-      }
-    }
-    if (line.text == "+ bert_model=base") state(line, Key::model, "bert-base");
-    if (line.text == "+ bert_model=large") state(line, Key::model, "bert-large");
-  }
-  const auto after = [&](Key key, std::string_view what) {
-    Cursor cursor(line);
-    if (!cursor.skip_past(what)) return;
-    cursor.blanks();
-    if (!cursor.literal("=")) return;
-    cursor.blanks();
-    // Newer Hugging Face Trainers group the digits of their totals.
-    if (const auto value = cursor.grouped_integer(); value && *value >= 1) {
-      state(line, key, std::to_string(*value));
-    }
-  };
-  // Google's and NVIDIA's BERT for TensorFlow print "Batch size" of all devices or of one, by
-  // script.
-  const bool tensorflow = has(line, "INFO:tensorflow:") || has(line, ".py:");
-  if (!has(line, "Instantaneous"))
-    after(tensorflow ? Key::tf_batch : Key::script_batch, "Batch size");
-  after(Key::micro_batch, "Instantaneous batch size per device");
-  after(Key::global_batch, "distributed & accumulation)");
-  after(Key::accumulation, "Gradient Accumulation steps");
-  after(Key::planned, "Total optimization steps");
   read_precision(line);
-  // Megatron-LM: "params_dtype .... torch.float16" and "using torch.float16 for parameters ...".
-  Cursor type(line);
-  if ((type.skip_past("params_dtype ....") && type.skip_past(" torch.")) ||
-      (has(line, " for parameters ...") && type.skip_past("using torch."))) {
-    const auto name = type.until(" \t,");
-    if (name == "float16") state(line, Key::precision, "fp16");
-    if (name == "bfloat16") state(line, Key::precision, "bf16");
-    if (name == "float32") state(line, Key::precision, "fp32");
-  }
-  // The features of NVIDIA's BERT for TensorFlow: "name = input_ids, shape = (96, 128)".
-  Cursor shape(line);
-  if (shape.skip_past("name = input_ids, shape = (")) {
-    const auto batch = shape.integer();
-    const bool pair = shape.literal(", ");
-    const auto length = pair ? shape.integer() : std::nullopt;
-    if (batch && length && *batch >= 1 && *length >= 1) {
-      state(line, Key::micro_batch, std::to_string(*batch));
-      state(line, Key::sequence_length, std::to_string(*length));
-    }
-  }
-}
-
-// "INFO:tensorflow:  num_accumulation_steps: 4": options as NVIDIA's scripts for TensorFlow print
-// them. The shape of the model stands in the name of the released configuration's folder.
-void FactRules::read_nvidia_options(const Line& line) {
-  if (has(line, "  num_accumulation_steps: ")) {
-    const auto steps = size_after(line, "  num_accumulation_steps: ");
-    if (steps) state(line, Key::accumulation, std::to_string(*steps));
-  }
-  if (has(line, "  bert_config_file: ")) {
-    if (has(line, "_L-12_H-768_A-12")) state(line, Key::model, "bert-base");
-    if (has(line, "_L-24_H-1024_A-16")) state(line, Key::model, "bert-large");
-  }
-  if (has(line, "skipping auto_mixed_precision graph optimizer")) {
-    state(line, Key::no_amp, "fp32");
-  }
 }
 
 // Options of Megatron-LM's (quoted/facts.an_argument_vector_tells_the_options_of_megatron). Where
@@ -413,15 +486,6 @@ void FactRules::read_megatron_command(const Line& line) {
                      option("--pipeline-model-parallel-size").value_or(1) > 1;
   if (!split) take(Key::micro_batch, "--micro-batch-size");
   take(Key::global_batch, "--global-batch-size");
-}
-
-void FactRules::read_framework(const Line& line) {
-  if (has(line, "torch.distributed")) state(line, Key::framework, "pytorch");
-  Cursor cuda(line);
-  // TensorFlow's dynamic loader: "Successfully opened dynamic library libcudart.so.11.0".
-  if (cuda.skip_past("libcudart.so.")) {
-    if (const auto version = cuda.until(" ;,'\"")) state(line, Key::cuda, *version);
-  }
 }
 
 }  // namespace bertbench

@@ -14,6 +14,7 @@
 #include "parsers/core/facts.h"
 #include "parsers/core/line.h"
 #include "parsers/core/run_log.h"
+#include "parsers/lines/cursor.h"
 
 namespace bertbench {
 
@@ -172,6 +173,7 @@ class FactRules {
     std::int64_t line = 0;
     std::map<std::string, std::string> axes;
   };
+  struct Rule;
   struct Stated;  ///< what holds of one run
   void state(const Line& line, Key key, std::string_view value);
   void state_options(const Line& line, std::string_view command);
@@ -181,25 +183,26 @@ class FactRules {
   /// Those of other launches are left out.
   [[nodiscard]] Stated stated_of(const RunDraft& run, std::int64_t before_line,
                                  std::int64_t end_line) const;
+  /// What stands after a rule's literal: a size, a number of ranks, torch's name of a type.
+  void state_size(const Line& line, Key key);
+  void state_ranks(const Line& line);
+  void state_type(const Line& line, Cursor type);
+  /// The half precision that the option's value names, if it does.
+  void state_half(const Line& line, std::string_view option);
   void read_arguments(const Line& line);
   void read_contexts(const Line& line);
   void read_model(const Line& line);
   void read_megatron_command(const Line& line);
-  void read_engine_batch(const Line& line);
-  void read_communicator(const Line& line);
-  void read_bert_train(const Line& line);
-  void read_dll_parameter(const Line& line);
-  void read_launcher(const Line& line);
-  void read_process(const Line& line);
-  void read_estimator(const Line& line);
-  void read_environment(const Line& line);
-  void read_nvidia_options(const Line& line);
-  void read_torch_launch(const Line& line);
-  void read_paddle_launch(const Line& line);
-  void read_command(const Line& line);
-  void read_announcement(const Line& line);
   void read_precision(const Line& line);
-  void read_framework(const Line& line);
+  void read_launcher(const Line& line);
+  void read_torch_launch(const Line& line);
+  void read_command(const Line& line);
+  void read_bert_train(const Line& line);
+  void read_simulated_cluster(const Line& line);
+  void read_environment(const Line& line);
+  void read_communicator(const Line& line);
+  void read_paddle_launch(const Line& line);
+  void read_process(const Line& line);
 
   std::vector<Statement> statements_;
   std::vector<OptionStatement> options_;  ///< of bert_train, in order

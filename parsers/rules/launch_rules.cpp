@@ -54,9 +54,6 @@ std::optional<std::string_view> node_argument(std::string_view text) {
 void FactRules::read_precision(const Line& line) {
   bool off = has(line, "16-bits training: False") &&
              !(has(line, "Process rank: ") && dated_since_bf16(line));
-  if (has(line, "16-bits training: True") || has(line, "fp16 activated!")) {
-    state(line, Key::precision, "fp16");
-  }
   constexpr std::pair<const char*, const char*> kSwitches[] = {
       {"fp16", "fp16"},     {"bf16", "bf16"},          {"use_amp", "fp16"},
       {"amp", "fp16"},      {"use_pure_fp16", "fp16"}, {"manual_fp16", "fp16"},
@@ -76,22 +73,12 @@ void FactRules::read_precision(const Line& line) {
     }
   }
   if (unclear || has(line, "mixed_precision=")) off = false;
-  if (has(line, "dtype='float16'")) state(line, Key::precision, "fp16");
-  if (has(line, "dtype='float32'")) state(line, Key::precision, "fp32");
   if (off) state(line, Key::no_half, "fp32");
 }
 
 // paddle.distributed.launch prints a table of what it sets, and since 2.3 its settings, one a line
 // (quoted/several_runs.of_paddle_have_the_cards_of_their_command_line).
 void FactRules::read_paddle_launch(const Line& line) {
-  Cursor cursor(line);
-  if (cursor.skip_past("PADDLE_TRAINERS_NUM ")) {
-    cursor.blanks();
-    const auto n = cursor.integer();
-    if (n && *n >= 1 && *n < 1'000'000) state(line, Key::world, std::to_string(*n));
-    return;
-  }
-  if (!cursor.skip_past("LAUNCH INFO ")) return;
   const auto value = [&](std::string_view key) -> std::optional<std::string_view> {
     const auto at = line.text.find(key);
     if (at == std::string_view::npos) return std::nullopt;
@@ -112,10 +99,11 @@ void FactRules::read_paddle_launch(const Line& line) {
 // megatron/bigscience_megds3d_old_nccl_info.log). A communicator with a device of its node beyond
 // its ranks is of some ranks only (quoted/facts.communicators_of_one_size_tell_the_world.3).
 void FactRules::read_communicator(const Line& line) {
-  Cursor cursor(line);
-  if (!cursor.skip_past("NCCL INFO comm ") || !cursor.skip_past(" nranks ")) return;
+  Cursor cursor = Cursor::after(line);
   const auto ranks = cursor.integer();
-  if (!ranks || *ranks < 1 || *ranks > 1'000'000 || !cursor.skip_past(" cudaDev ")) return;
+  if (!has(line, "NCCL INFO comm ") || !ranks || *ranks < 1 || !cursor.skip_past(" cudaDev ")) {
+    return;
+  }
   const auto device = cursor.integer();
   if (!device) return;
   state(line, Key::communicator, *device < *ranks ? std::to_string(*ranks) : std::string("0"));
@@ -130,24 +118,6 @@ std::optional<FactRules::Statement> FactRules::one_communicator(std::int64_t end
     if (!found) found = statement;
   }
   return found;
-}
-
-// DeepSpeed's launcher: "cmd = ... train.py --batchsize 128", "nnodes=1, num_local_procs=16".
-void FactRules::read_engine_batch(const Line& line) {
-  if (has(line, "deepspeed.launcher")) {
-    for (const std::string_view name : {"--batch_size", "--batch-size", "--batchsize"}) {
-      const auto value = argument(line.text, name);
-      if (value && count(*value)) state(line, Key::loader_batch, *value);
-    }
-  }
-  Cursor cursor(line);
-  if (!cursor.skip_past("nnodes=")) return;
-  const auto nodes = cursor.integer();
-  if (!nodes || *nodes < 1 || *nodes > 1'000'000 || !cursor.literal(", num_local_procs=")) return;
-  const auto ranks = cursor.integer();
-  if (!ranks || *ranks < 1 || *ranks > 1'000'000) return;
-  state(line, Key::nodes, std::to_string(*nodes));
-  state(line, Key::gpus_per_node, std::to_string(*ranks));
 }
 
 // torchrun and torch.distributed.launch run on one node unless they are started otherwise;
@@ -181,12 +151,11 @@ void FactRules::read_torch_launch(const Line& line) {
 // "environ({'LANG': 'C.UTF-8', 'OMPI_COMM_WORLD_SIZE': '2', ...})": Python's print of what Open
 // MPI, Horovod, MPICH, Intel MPI or torchrun set for its ranks.
 void FactRules::read_environment(const Line& line) {
-  if (!has(line, "environ({")) return;
   const auto first =
       [&](std::initializer_list<std::string_view> names) -> std::optional<std::int64_t> {
     for (const std::string_view name : names) {
-      const auto value = number_after(line, std::string("'") + std::string(name) + "': ");
-      if (value && *value >= 1 && *value <= 1e6) return static_cast<std::int64_t>(*value);
+      const auto value = size_after(line, std::string("'") + std::string(name) + "': ");
+      if (value) return value;
     }
     return std::nullopt;
   };
@@ -203,9 +172,13 @@ void FactRules::read_environment(const Line& line) {
 }
 
 void FactRules::read_launcher(const Line& line) {
-  read_environment(line);
-  read_communicator(line);
-  read_engine_batch(line);
+  // DeepSpeed's launcher: "cmd = ... train.py --batchsize 128".
+  if (has(line, "deepspeed.launcher")) {
+    for (const std::string_view name : {"--batch_size", "--batch-size", "--batchsize"}) {
+      const auto value = argument(line.text, name);
+      if (value && count(*value)) state(line, Key::loader_batch, *value);
+    }
+  }
   // Slurm's srun; tasks of one a node do other work, such as clearing caches (MLPerf logs of
   // NVIDIA, corpus mlperf/v0.7_nvidia_dgx2h_n32_result1.log).
   const auto tasks = argument(line.text, "--ntasks");
@@ -215,28 +188,6 @@ void FactRules::read_launcher(const Line& line) {
     state(line, Key::gpus_per_node, std::to_string(*count(*per_node)));
     state(line, Key::nodes, std::to_string(*count(*tasks) / *count(*per_node)));
   }
-  const auto world = [&](std::string_view what, bool at_begin) {
-    const auto at = line.text.find(what);
-    if (at == std::string_view::npos || (at_begin && at != 0)) return;
-    Cursor cursor(line);
-    cursor.move_to(at + what.size());
-    if (const auto n = cursor.integer(); n && *n >= 1 && *n < 1'000'000) {
-      state(line, Key::world, std::to_string(*n));
-    }
-  };
-  // Megatron-LM; DeepSpeed's launcher; scripts; parameter-golf and modded-nanogpt (corpus
-  // nanogpt/paramgolf_naive_baseline.log), whose line may follow a stamp; the trace of NVIDIA's
-  // scripts; ResNet for TensorFlow (corpus nvidia-dle-tensorflow/resnet50_v100_amp_gpu8.log).
-  world("using world size: ", false);
-  world("dist_world_size=", false);
-  world("world size: ", true);
-  world("world_size:", line.text.find(" grad_accum_steps:") == std::string_view::npos);
-  if (line.text.starts_with("Running on device_name=")) world(" with world_size=", false);
-  world("WORLD_SIZE=", true);
-  world("+ WORLD_SIZE=", true);
-  world("Num GPUs ", true);
-  // fairseq, and NVIDIA's Transformer, which came from it
-  if (has(line, "devices (GPUs/TPUs)") || has(line, "| training on ")) world("training on ", false);
   // MXNet's scripts print gpus='0,1,2,3', of one worker where there are several
   // (quoted/gluonnlp.takes_no_world_from_the_list_of_gpus_that_horovod_does_not_use). The SQuAD
   // script of gluon-nlp calls it gpu (quoted/facts.the_squad_script_of_gluon_tells_its_gpus).
@@ -257,33 +208,8 @@ void FactRules::read_launcher(const Line& line) {
   if (fine_tuning && which.skip_past(" gpu=") && which.integer().value_or(-1) >= 0) {
     state(line, Key::world, "1");
   }
-  Cursor each(line);  // ResNet for TensorFlow, as above
-  if (line.text.starts_with("Per-GPU Batch Size ") && each.skip_past("Size ")) {
-    if (const auto n = each.integer(); n && *n >= 1) {
-      state(line, Key::micro_batch, std::to_string(*n));
-    }
-  }
   read_torch_launch(line);
-  read_paddle_launch(line);
   read_command(line);
-  read_process(line);
-  read_estimator(line);
-}
-
-// The configuration of TensorFlow's Estimator: workers, how they are distributed, a TPU's. Horovod
-// is not in it.
-void FactRules::read_estimator(const Line& line) {
-  Cursor workers(line);
-  if (workers.skip_past("'_num_worker_replicas': ")) {
-    if (const auto n = workers.integer(); n && *n >= 1) {
-      state(line, Key::estimator_workers, std::to_string(*n));
-    }
-  }
-  Cursor strategy(line);
-  if (strategy.skip_past("'_train_distribute': ")) {
-    state(line, Key::estimator_strategy, strategy.literal("None") ? "None" : "some");
-  }
-  if (has(line, "'_tpu_config': ")) state(line, Key::estimator_strategy, "some");
 }
 
 // "device: cuda n_gpu: 4, distributed training: False" of the Hugging Face scripts and NVIDIA's:
@@ -291,11 +217,7 @@ void FactRules::read_estimator(const Line& line) {
 // (quoted/facts.one_process_divides_its_batch_among_its_gpus).
 void FactRules::read_process(const Line& line) {
   if (!has(line, "distributed training: False") && !has(line, "distributed training False")) return;
-  Cursor cursor(line);
-  if (!cursor.skip_past("n_gpu")) return;
-  cursor.literal(":");
-  cursor.blanks();
-  const auto gpus = cursor.integer();
+  const auto gpus = Cursor::after(line).integer();
   if (!gpus || *gpus < 1 || *gpus > 1024) return;
   const std::string count = std::to_string(*gpus);
   state(line, Key::gpus_per_node, count);
