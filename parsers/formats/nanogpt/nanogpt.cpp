@@ -136,22 +136,15 @@ std::optional<double> grouped_number(Cursor cursor) {
 
 /// Words of the lines that state it, some of them in the source that a trainer prints.
 constexpr std::string_view kBatchOfAll = "# batch size, in sequences, across all devices";
-
 constexpr std::string_view kLengthInTokens = "# sequence length, in tokens";
-
 constexpr std::string_view kFlexLength = "# FlexAttention sequence length";
-
 constexpr std::string_view kOneWorld = "assert world_size == ";
-
 constexpr std::string_view kEachItsLength = ", world_size * args.train_seq_len, ";
-
 constexpr std::string_view kLoaderOfTokens = "batch_size: int, seq_len=";
-
-constexpr std::string_view kTokensOfIteration = "tokens per iteration will be: ";
-
 constexpr std::string_view kTokensOfRank = "Tokens / micro-batch / rank: ";
-
 constexpr std::string_view kAccumulatedBatch = " => gradient accumulation steps: ";
+
+constexpr std::int64_t kSizeLimit = 1'000'000'000;  ///< of sequences, tokens of one, ranks
 
 struct TokenBatch {
   std::optional<std::int64_t> tokens;  ///< of one step of the job
@@ -162,22 +155,18 @@ struct TokenBatch {
   std::int64_t source_line = 0;  ///< of the printed source that states the batch; 0 = none
 
   /// "batch_size B=4 * seq_len T=1024 * num_processes=1 and total_batch_size=4096"       (llm.c)
+  void read_product(const Line& line);
   /// "train_batch_tokens:524288 train_seq_len:1024 ..."                          (parameter-golf)
-  /// "tokens per iteration will be: 491,520", "block_size = 1024"                       (nanoGPT)
+  void read_setting(const Line& line);
   /// "Tokens / micro-batch / rank: 32 x 2048 = 65,536",
   /// "Total batch size 524,288 => gradient accumulation steps: 1"                     (nanochat)
+  void read_nanochat(const Line& line);
   /// "batch_size : int = 8*64 # batch size, in sequences, across all devices"   (the source that
   /// modded-nanogpt prints before its lines)
-  void see(const Line& line);
+  void read_source(const Line& line);
   void add_to(Facts& facts) const;
 
  private:
-  void read_product(const Line& line);
-  void read_setting(const Line& line);
-  void read_nanogpt(const Line& line);
-  void read_nanochat(const Line& line);
-  void read_source(const Line& line);
-
   std::optional<std::int64_t> sequences_;      ///< of one step of the job, as the source states
   std::optional<std::int64_t> loader_length_;  ///< of a loader whose batch is stated in tokens
   std::optional<std::int64_t> process_length_, processes_;  ///< of a sequence for each process
@@ -185,14 +174,12 @@ struct TokenBatch {
 
 // "8*64", "8 * 64 * 1024"
 std::optional<std::int64_t> product(Cursor& cursor) {
-  constexpr std::int64_t kTokenLimit = 1'000'000'000;
-  std::int64_t value = 1;
+  std::int64_t value = 1, factor = 0;
   do {
-    cursor.blanks();
-    const auto factor = cursor.integer();
-    if (!factor || *factor < 1 || *factor > kTokenLimit / value) return std::nullopt;
-    value *= *factor;
-    cursor.blanks();
+    if (!cursor.read(kBlanks, factor, kBlanks) || factor < 1 || factor > kSizeLimit / value) {
+      return std::nullopt;
+    }
+    value *= factor;
   } while (cursor.literal("*"));
   return value;
 }
@@ -200,35 +187,22 @@ std::optional<std::int64_t> product(Cursor& cursor) {
 // "    sequence_length : int = 64*1024 # sequence length, in tokens"
 std::optional<std::int64_t> setting_of_source(const Line& line, std::string_view name,
                                               std::string_view comment) {
-  if (line.text.find(comment) == std::string_view::npos) return std::nullopt;
   Cursor cursor(line);
-  cursor.blanks();
-  if (!cursor.literal(name)) return std::nullopt;
-  cursor.blanks();
-  if (cursor.literal(":")) {
-    cursor.blanks();
-    if (!cursor.literal("int")) return std::nullopt;
-    cursor.blanks();
-  }
+  if (!has(line, comment) || !cursor.read(kBlanks, name, kBlanks)) return std::nullopt;
+  cursor.read(":", kBlanks, "int", kBlanks);
   if (!cursor.literal("=")) return std::nullopt;
   const auto value = product(cursor);
   return cursor.literal("#") ? value : std::nullopt;
 }
 
 void TokenBatch::read_product(const Line& line) {
-  Cursor cursor(line);
-  if (!cursor.literal("batch_size B=")) return;
-  const auto sequences = cursor.integer();
-  if (!cursor.literal(" * seq_len T=")) return;
-  const auto each = cursor.integer();
-  if (!cursor.literal(" * num_processes=")) return;
-  const auto processes = cursor.integer();
-  if (!cursor.literal(" and total_batch_size=")) return;
-  const auto total = cursor.integer();
-  const auto fits = [](const auto& value) {
-    return value && *value >= 1 && *value < 1'000'000'000;
-  };
-  if (!fits(sequences) || !fits(each) || !fits(processes) || !fits(total)) return;
+  std::int64_t sequences = 0, each = 0, processes = 0, total = 0;
+  if (!Cursor(line).read("batch_size B=", sequences, " * seq_len T=", each,
+                         " * num_processes=", processes, " and total_batch_size=", total)) {
+    return;
+  }
+  const auto [least, most] = std::minmax({sequences, each, processes, total});
+  if (least < 1 || most >= kSizeLimit) return;
   micro = sequences;
   length = each;
   world = processes;
@@ -236,6 +210,7 @@ void TokenBatch::read_product(const Line& line) {
 }
 
 void TokenBatch::read_setting(const Line& line) {
+  if (line.at > 0 && !line.text.starts_with("iterations:")) return;
   const auto count = [&](std::string_view key) -> std::optional<std::int64_t> {
     const auto value = number_after(line, key);
     if (!value || !(*value >= 1 && *value < 1e12)) return std::nullopt;
@@ -252,32 +227,12 @@ void TokenBatch::read_setting(const Line& line) {
   world = 1;
 }
 
-// The file of settings is printed first, then what the command line sets over it, then the tokens.
-void TokenBatch::read_nanogpt(const Line& line) {
-  constexpr std::int64_t kTokenLimit = 1'000'000'000'000;
-  Cursor cursor(line);
-  if (cursor.literal(kTokensOfIteration)) {
-    const auto total = cursor.grouped_integer();
-    if (!total || *total < 1 || *total >= kTokenLimit) return;
-    tokens = total;
-    of_all_processes = true;
-    return;
-  }
-  cursor.literal("Overriding: ");
-  if (!cursor.literal("block_size = ")) return;
-  if (const auto each = cursor.integer(); each && *each >= 1 && *each < kTokenLimit) length = each;
-}
-
 // The processes are what the batch holds of them, each with as many backward passes a step.
 void TokenBatch::read_nanochat(const Line& line) {
-  constexpr std::int64_t kSequenceLimit = 1'000'000'000;
   Cursor cursor(line);
-  if (cursor.literal(kTokensOfRank)) {
-    const auto sequences = cursor.integer();
-    if (!sequences || *sequences < 1 || *sequences >= kSequenceLimit || !cursor.literal(" x "))
-      return;
-    const auto each = cursor.integer();
-    if (!each || *each < 1 || *each >= kSequenceLimit) return;
+  std::int64_t sequences = 0, each = 0, passes = 0;
+  if (cursor.read(kTokensOfRank, sequences, " x ", each)) {
+    if (std::min(sequences, each) < 1 || std::max(sequences, each) >= kSizeLimit) return;
     micro = sequences;
     length = each;
     tokens = world = std::nullopt;
@@ -285,11 +240,9 @@ void TokenBatch::read_nanochat(const Line& line) {
   }
   if (!micro || !length || !cursor.literal("Total batch size ")) return;
   const auto total = cursor.grouped_integer();
-  if (!total || *total < 1 || !cursor.literal(kAccumulatedBatch)) return;
-  const auto passes = cursor.integer();
-  if (!passes || *passes < 1 || *passes >= kSequenceLimit) return;
-  const std::int64_t pass = *total / *passes;
-  if (*total % *passes != 0 || pass % (*micro * *length) != 0) return;
+  if (!total || *total < 1 || !cursor.read(kAccumulatedBatch, passes) || passes < 1) return;
+  const std::int64_t pass = *total / passes;
+  if (*total % passes != 0 || pass % (*micro * *length) != 0) return;
   tokens = total;
   world = pass / (*micro * *length);
 }
@@ -309,9 +262,8 @@ void TokenBatch::read_source(const Line& line) {
   }
   Cursor cursor(line);
   if (cursor.literal("def distributed_data_generator(") && cursor.skip_past(kLoaderOfTokens)) {
-    const auto each = cursor.integer();
-    if (each && *each >= 1 && *each < 1'000'000'000 && cursor.literal("):"))
-      length = loader_length_ = each;
+    std::int64_t each = 0;
+    if (cursor.read(each, "):") && each >= 1 && each < kSizeLimit) length = loader_length_ = each;
   } else if (loader_length_ && cursor.literal("batch_size = ")) {
     const auto all = product(cursor);
     if (all && cursor.rest().empty()) {
@@ -326,26 +278,13 @@ void TokenBatch::read_source(const Line& line) {
   Cursor check(line);
   if (check.literal(kOneWorld)) processes_ = check.integer();
   if (line.text.starts_with("train_loader = ") && process_length_ && processes_ &&
-      *processes_ >= 1 && *processes_ <= 1'000'000 &&
-      line.text.find(kEachItsLength) != std::string_view::npos) {
+      *processes_ >= 1 && *processes_ <= 1'000'000 && has(line, kEachItsLength)) {
     length = process_length_;
     world = processes_;
     micro = 1;
     tokens = *length * *world;
     source_line = line.number;
   }
-}
-
-void TokenBatch::see(const Line& line) {
-  if (line.text.starts_with("train_batch_tokens:") ||
-      (line.text.starts_with("iterations:") &&
-       line.text.find(" train_batch_tokens:") != std::string_view::npos)) {
-    read_setting(line);
-  }
-  read_product(line);
-  read_nanogpt(line);
-  read_nanochat(line);
-  read_source(line);
 }
 
 void TokenBatch::add_to(Facts& facts) const {
@@ -619,16 +558,28 @@ struct Nanogpt {
     return true;
   }
 
-  void batch_line(const Line& line, Emit emit) {
-    const bool had = batch.of_all_processes;
-    batch.see(line);
-    if (batch.of_all_processes && !had) begin(emit);
+  template <void (TokenBatch::*read)(const Line&)>
+  void batch_of(const Line& line) {
+    (batch.*read)(line);
   }
 
-  // The file that is read first, and what the command line sets over it.
-  void setting(const Line& line) {
+  void tokens_of_iteration(const Line& line, Emit emit) {
+    const auto total = Cursor::after(line).grouped_integer();
+    if (line.at > 0 || !total || *total < 1 || *total > Cursor::kMostCount) return;
+    batch.tokens = total;
+    if (!std::exchange(batch.of_all_processes, true)) begin(emit);
+  }
+
+  // nanoGPT's file of settings, which is printed first, and what the command line sets over it.
+  static std::optional<std::int64_t> setting(const Line& line) {
     const auto before = line.text.substr(0, line.at);
-    if (before.empty() || before == "Overriding: ") max_iters = size_here(line);
+    return before.empty() || before == "Overriding: " ? size_here(line) : std::nullopt;
+  }
+  void set_iterations(const Line& line) {
+    if (const auto value = setting(line)) max_iters = value;
+  }
+  void set_length(const Line& line) {
+    if (const auto value = setting(line)) batch.length = value;
   }
 
   void facts(Facts& facts) const { batch.add_to(facts); }
@@ -676,20 +627,20 @@ constexpr Row kRows[] = {
     on<&Nanogpt::end>("stopping_early:"),
     on<&Nanogpt::end>("Total training time"),
     on<&Nanogpt::end>("training_seconds: "),
-    on<&Nanogpt::setting>("max_iters = "),
-    on<&Nanogpt::batch_line>(kTokensOfRank),
-    on<&Nanogpt::batch_line>(kAccumulatedBatch),
-    on<&Nanogpt::batch_line>("train_batch_tokens:"),
-    on<&Nanogpt::batch_line>("* seq_len T="),
-    on<&Nanogpt::batch_line>(kTokensOfIteration),
-    on<&Nanogpt::batch_line>("block_size = "),
-    on<&Nanogpt::batch_line>(kBatchOfAll),
-    on<&Nanogpt::batch_line>(kLengthInTokens),
-    on<&Nanogpt::batch_line>(kFlexLength),
-    on<&Nanogpt::batch_line>(kOneWorld),
-    on<&Nanogpt::batch_line>(kEachItsLength),
-    on<&Nanogpt::batch_line>(kLoaderOfTokens),
-    on<&Nanogpt::batch_line>(" * 64 * 1024"),
+    on<&Nanogpt::set_iterations>("max_iters = "),
+    on<&Nanogpt::set_length>("block_size = "),
+    on<&Nanogpt::tokens_of_iteration>("tokens per iteration will be: "),
+    on<&Nanogpt::batch_of<&TokenBatch::read_product>>("* seq_len T="),
+    on<&Nanogpt::batch_of<&TokenBatch::read_setting>>("train_batch_tokens:"),
+    on<&Nanogpt::batch_of<&TokenBatch::read_nanochat>>(kTokensOfRank),
+    on<&Nanogpt::batch_of<&TokenBatch::read_nanochat>>(kAccumulatedBatch),
+    on<&Nanogpt::batch_of<&TokenBatch::read_source>>(kBatchOfAll),
+    on<&Nanogpt::batch_of<&TokenBatch::read_source>>(kLengthInTokens),
+    on<&Nanogpt::batch_of<&TokenBatch::read_source>>(kFlexLength),
+    on<&Nanogpt::batch_of<&TokenBatch::read_source>>(kOneWorld),
+    on<&Nanogpt::batch_of<&TokenBatch::read_source>>(kEachItsLength),
+    on<&Nanogpt::batch_of<&TokenBatch::read_source>>(kLoaderOfTokens),
+    on<&Nanogpt::batch_of<&TokenBatch::read_source>>(" * 64 * 1024"),
 };
 
 }  // namespace
