@@ -5,14 +5,9 @@
 
 #include "parsers/assemble/run_builder.h"
 #include "parsers/lines/cursor.h"
-#include "parsers/scan/byte_search.h"
 
 namespace bertbench {
 namespace {
-
-bool has(const Line& line, std::string_view what) {
-  return find_text(line.text, what) != std::string_view::npos;
-}
 
 // bash's `time`: "real\t25m29.228s"
 std::optional<double> shell_time(const Line& line) {
@@ -223,8 +218,7 @@ namespace {
 // 2019 and 2020 print it (quoted/tqdm.finds_the_losses_that_the_first_trainers_print_as_json).
 std::optional<double> loss_of_json(const Line& line) {
   constexpr std::string_view kLoss = "\"loss\": ";
-  const auto has = [&](std::string_view key) { return line.text.find(key) != line.text.npos; };
-  if (!has("\"learning_rate\": ") || has("\"log_history\"")) return std::nullopt;
+  if (!has(line, "\"learning_rate\": ") || has(line, "\"log_history\"")) return std::nullopt;
   const auto at = line.text.find(kLoss);
   if (at == std::string_view::npos || line.text.find("\"step\": ", at) == line.text.npos) {
     return std::nullopt;
@@ -237,12 +231,11 @@ std::optional<double> loss_of_json(const Line& line) {
 
 std::optional<double> loss_of_line(const Line& line) {
   if (const auto loss = loss_of_json(line)) return loss;
-  if (line.text.find("{'loss':") != std::string_view::npos) return number_after(line, "{'loss':");
-  if (line.text.find("Step ") != std::string_view::npos &&
-      line.text.find(": Loss ") != std::string_view::npos) {
+  if (has(line, "{'loss':")) return number_after(line, "{'loss':");
+  if (has(line, "Step ") && has(line, ": Loss ")) {
     return number_after(line, ": Loss ");
   }
-  if (line.text.find("step_loss : ") != std::string_view::npos) {
+  if (has(line, "step_loss : ")) {
     return number_after(line, "step_loss : ");
   }
   return std::nullopt;

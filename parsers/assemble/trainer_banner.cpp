@@ -8,17 +8,14 @@
 namespace bertbench {
 
 bool TrainerBanner::see(const Line& line) {
-  const auto has = [&](std::string_view words) {
-    return line.text.find(words) != std::string_view::npos;
-  };
-  if (has(kDone)) {
+  if (has(line, kDone)) {
     line_ = 0;
     return !other_;
   }
-  if (!has(kAnchor)) return false;
+  if (!has(line, kAnchor)) return false;
   // PaddleNLP's logger prints "[    INFO] - " before the same words
   // (quoted/trainer_runs.the_same_banner_of_paddle_nlp_is_not_the_trainers).
-  other_ = other_ || has("INFO] - ") != (of_ == Of::paddlenlp);
+  other_ = other_ || has(line, "INFO] - ") != (of_ == Of::paddlenlp);
   if (!other_) line_ = line.number;
   return !other_;
 }

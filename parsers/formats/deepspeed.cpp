@@ -25,7 +25,6 @@
 #include <vector>
 
 #include "parsers/formats/format.h"
-#include "parsers/lines/argument_text.h"
 #include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"
 #include "parsers/lines/part_timers.h"

@@ -16,7 +16,6 @@
 #include <optional>
 
 #include "parsers/formats/format.h"
-#include "parsers/lines/argument_text.h"
 #include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"
 #include "parsers/lines/line_cleaner.h"

@@ -29,8 +29,4 @@ std::optional<std::int64_t> count(std::string_view text) {
   return value && *value >= 1 && *value <= 1'000'000'000 ? value : std::nullopt;
 }
 
-bool has(const Line& line, std::string_view what) {
-  return line.text.find(what) != std::string_view::npos;
-}
-
 }  // namespace bertbench

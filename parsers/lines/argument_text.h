@@ -6,8 +6,6 @@
 #include <optional>
 #include <string_view>
 
-#include "parsers/core/line.h"
-
 namespace bertbench {
 
 /// The value of `name` as an argument; nullopt when it is not there as a whole word, or empty.
@@ -16,7 +14,5 @@ namespace bertbench {
 
 /// A count of 1 or more, also "4.0".
 [[nodiscard]] std::optional<std::int64_t> count(std::string_view text);
-
-[[nodiscard]] bool has(const Line& line, std::string_view what);
 
 }  // namespace bertbench

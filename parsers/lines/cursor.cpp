@@ -152,6 +152,10 @@ std::optional<std::string_view> Cursor::until(std::string_view stops) {
   return out;
 }
 
+bool has(const Line& line, std::string_view what) {
+  return find_text(line.text, what) != std::string_view::npos;
+}
+
 std::optional<double> number_after(const Line& line, std::string_view key) {
   Cursor cursor(line);
   if (!cursor.skip_past(key)) return std::nullopt;

@@ -90,6 +90,9 @@ class Cursor {
 
 inline constexpr Cursor::Blanks kBlanks{};
 
+/// Whether `what` stands in the line.
+[[nodiscard]] bool has(const Line& line, std::string_view what);
+
 /// The number right after `key` (blanks and an opening quote in between allowed), anywhere in the
 /// line.
 [[nodiscard]] std::optional<double> number_after(const Line& line, std::string_view key);

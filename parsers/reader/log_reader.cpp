@@ -418,7 +418,7 @@ struct LogReader::State final : CandidateSink {
     const std::int64_t matched = state.matched;
     for (std::int64_t n = 0; n <= repeats; ++n) {
       if (!(glued && state.parse(rest)) && !state.parse(line)) continue;
-      if (state.matched == 0) state.json_lines = line.text.find("{\"") != line.text.npos;
+      if (state.matched == 0) state.json_lines = has(line, "{\"");
       ++state.matched;
       if (n == repeats || !state.settled()) continue;
       state.matched += repeats - n;

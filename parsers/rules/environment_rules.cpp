@@ -195,7 +195,7 @@ void EnvironmentRules::see(const Line& line) {
     if (rule.key == kRecompute && value != "true") continue;
     if (rule.key == "xla" && value != "true" && value != "false") continue;
     if (value == "optimizernames" || value == "none") continue;
-    if (line.text.find("Could not load") != std::string_view::npos) continue;
+    if (has(line, "Could not load")) continue;
     state(line, rule.key, std::move(value), rule.axis);
   }
   read_gpu(line);

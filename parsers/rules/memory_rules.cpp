@@ -89,7 +89,7 @@ void MemoryRules::state(const Statement& statement) {
 // The Trainer's closing dict states all in one line, which holds the rates as well; its table and
 // files have a line a key, by the alphabet, so that train_..._peaked_delta is the last one of them.
 bool MemoryRules::read_trainer(const Line& line) {
-  if (line.text.find(kTrainer) == std::string_view::npos) return false;
+  if (!has(line, kTrainer)) return false;
   const auto take = [&](std::string_view key, std::optional<double>& to) {
     const auto bytes = bytes_of(line, key);
     if (bytes) to = bytes;
@@ -113,7 +113,7 @@ bool MemoryRules::read_trainer(const Line& line) {
       }
     }
   }
-  return (known || last) && line.text.find("_runtime") == std::string_view::npos;
+  return (known || last) && !has(line, "_runtime");
 }
 
 bool MemoryRules::read_nvidia_smi(const Line& line) {

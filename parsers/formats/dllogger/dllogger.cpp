@@ -29,10 +29,6 @@ constexpr std::string_view kLosses[] = {
     "step_loss :",  "average_loss :", "final_loss :", "train.loss :",
     "train_loss :", " loss :",        "| loss",       "| d loss"};
 
-bool has(std::string_view text, std::string_view what) {
-  return text.find(what) != std::string_view::npos;
-}
-
 std::optional<double> iteration_of(const Line& said) {
   if (const auto n = number_after(said, "Iteration:")) return n;
   if (Cursor speech(said); speech.literal("epoch ") && speech.skip_past("| iter ")) {
@@ -63,12 +59,12 @@ struct Dllogger {
     said.text = line.text.substr(dash + 3);
     if (read_epoch(said, emit) || (!iterations && read_image_epoch(said, emit))) return true;
     if (read_benchmark(said, emit)) return true;
-    if (has(said.text, "throughput_train") || has(said.text, "train_throughput")) return false;
+    if (has(said, "throughput_train") || has(said, "train_throughput")) return false;
     if (said.text.starts_with("PARAMETER ")) return read_parameter(said);
     if (read_speech(said, *time, emit)) return true;
     const auto iteration = iteration_of(said);
     if (!iteration) return read_closing(said, emit);
-    if (has(said.text, "alidation") || has(said.text, "valuation")) return true;
+    if (has(said, "alidation") || has(said, "valuation")) return true;
     DllStep step;
     step.iteration = *iteration;
     step.epoch = number_after(said, "Epoch:");
@@ -76,7 +72,7 @@ struct Dllogger {
     if (!step.epoch && said.text.starts_with("(")) step.epoch = number_after(said, "(");
     step.time_s = *time;
     step.skipped = number_after(said, "skipped_steps :");
-    step.last = has(said.text, "final_loss :");
+    step.last = has(said, "final_loss :");
     for (const std::string_view key : kLosses) {
       if (!step.loss) step.loss = number_after(said, key);
     }
@@ -187,7 +183,7 @@ struct Dllogger {
     if (!epoch || *epoch < 0 || *epoch > 1'000'000) return false;
     if (cursor.literal(",) train_time : ")) {
       const auto seconds = cursor.number();
-      if (!seconds || !(*seconds > 0) || !has(said.text, "hr@10 :")) return false;
+      if (!seconds || !(*seconds > 0) || !has(said, "hr@10 :")) return false;
       const bool first = !training.open;
       put_epoch(*epoch, kUnknown, std::nullopt, emit, *seconds);
       if (first) emit.note_here(NoticeCode::times_of_epochs, "times");
@@ -225,7 +221,7 @@ struct Dllogger {
     const bool trains = cursor.literal("train : ");
     if (!trains && !cursor.literal("predict : ")) return false;
     const auto rate = cursor.number();
-    if (!rate || !(*rate > 0) || !has(said.text, " latency_")) return false;
+    if (!rate || !(*rate > 0) || !has(said, " latency_")) return false;
     state_rate(trains ? kTraining : kInference, *rate, std::nullopt, emit);
     return true;
   }
@@ -237,7 +233,7 @@ struct Dllogger {
     if (!cursor.literal("Epoch: ")) return false;
     const auto epoch = cursor.integer();
     const auto rate = image_rate(said);
-    if (!epoch || *epoch < 0 || *epoch > 1'000'000 || !rate || has(said.text, "Iteration:")) {
+    if (!epoch || *epoch < 0 || *epoch > 1'000'000 || !rate || has(said, "Iteration:")) {
       return false;
     }
     put_epoch(*epoch, *rate, number_after(said, "train.loss :"), emit);
@@ -264,26 +260,25 @@ struct Dllogger {
 
   // A log that fails before its first step holds nothing else.
   bool read_parameter(const Line& said) {
-    speech = speech || has(said.text, " model_name : Tacotron2") ||
-             has(said.text, " model_name : WaveGlow");
+    speech = speech || has(said, " model_name : Tacotron2") || has(said, " model_name : WaveGlow");
     if (const auto ranks = size_after(said, " world_size :")) world = ranks;
     if (const auto gpus = size_after(said, "PARAMETER gpu_count :")) world = gpus;  // Mask R-CNN
     const auto size = size_after(said, " batch_size :");
     const auto update = number_after(said, " optimizer_batch_size :");
     if (speech && size) batch = size;
-    if (has(said.text, " arch :") && size && update && std::abs(*update) < 1e9) {
+    if (has(said, " arch :") && size && update && std::abs(*update) < 1e9) {
       run.read_convnet(*size, world.value_or(0), static_cast<std::int64_t>(*update));
     }
-    if (has(said.text, " negative_samples :")) {  // NCF
+    if (has(said, " negative_samples :")) {  // NCF
       if (size) whole = size;
       accumulation = size_after(said, " grads_accumulated :");
     }
-    amp = amp || has(said.text, " amp : True");
-    no_amp = no_amp || has(said.text, " amp : False");
-    if (has(said.text, "kv_store :")) {
+    amp = amp || has(said, " amp : True");
+    no_amp = no_amp || has(said, " amp : False");
+    if (has(said, "kv_store :")) {
       mxnet = true;
       // The workers of a distributed store have a batch each.
-      const bool all = !has(said.text, "kv_store : dist");
+      const bool all = !has(said, "kv_store : dist");
       mxnet_batch = all ? size : std::nullopt;
       Cursor cursor(said);
       mxnet_gpus.reset();
@@ -293,8 +288,8 @@ struct Dllogger {
     }
     const bool stated = number_after(said, "batch_size_per_gpu :").has_value();
     if (const auto each = size_after(said, "batch_size_per_gpu :")) run.note_micro_batch(*each);
-    return stated || has(said.text, "Config :") || has(said.text, "train_start :") ||
-           has(said.text, "SEED :") || has(said.text, "batch_size :");
+    return stated || has(said, "Config :") || has(said, "train_start :") || has(said, "SEED :") ||
+           has(said, "batch_size :");
   }
 
   bool read_closing(const Line& said, Emit emit) {

@@ -17,7 +17,6 @@
 #include "parsers/formats/format.h"
 #include "parsers/lines/cursor.h"
 #include "parsers/lines/json_line.h"
-#include "parsers/scan/byte_search.h"
 
 namespace bertbench::format_dllogger_json {
 namespace {
@@ -56,15 +55,13 @@ struct DlloggerJson {
     // The reader leaves out the epoch, which matters where the iteration goes back only.
     if (!(iteration >= newest)) epoch = own;
     if (own) return false;
-    return pairs || find_text(line.text, "\"val_loss\"") != std::string_view::npos ||
-           find_text(line.text, "\"test_bleu\"") != std::string_view::npos;
+    return pairs || has(line, "\"val_loss\"") || has(line, "\"test_bleu\"");
   }
 
   bool line(const Line& line, Emit emit) {
     const std::string_view object = line.text.substr(line.at + kBegin.size());
     DllStep usual;
-    if (!tensorflow && read_dll_line(object, usual) &&
-        (usual.loss || find_text(line.text, kTrained) == std::string_view::npos)) {
+    if (!tensorflow && read_dll_line(object, usual) && (usual.loss || !has(line, kTrained))) {
       read_usual(usual, line, emit);
       return true;
     }

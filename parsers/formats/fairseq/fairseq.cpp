@@ -28,7 +28,6 @@
 #include "parsers/core/line.h"
 #include "parsers/core/record.h"
 #include "parsers/formats/format.h"
-#include "parsers/lines/argument_text.h"
 #include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"
 #include "parsers/lines/line_cleaner.h"
@@ -84,9 +83,8 @@ std::optional<FairseqFields> read_fairseq_line(const Line& line) {
     counted = (static_cast<double>(*epoch) - 1) * *out.batches + *out.within;
   } else if (cursor.literal(" | ")) {
     out.epoch = true;
-    out.evaluation = line.text.find(" | valid on ") != std::string_view::npos ||
-                     line.text.find("| valid_loss ") != std::string_view::npos ||
-                     line.text.find(" | valid | ") != std::string_view::npos;
+    out.evaluation =
+        has(line, " | valid on ") || has(line, "| valid_loss ") || has(line, " | valid | ");
     Cursor subset(line);
     if (subset.skip_past(" | valid on '")) out.subset = subset.until("'").value_or("");
   } else {

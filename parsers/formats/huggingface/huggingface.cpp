@@ -317,8 +317,8 @@ RunDraft& run(const Line& line, RunBuilder& out) {
 
 bool TrainerFiles::read_compact(const Line& line, TrainerEvaluations& evaluations,
                                 RunBuilder& out) {
-  const bool state = line.text.find("\"log_history\": [") != std::string_view::npos;
-  const bool results = line.text.find("_runtime\": ") != std::string_view::npos;
+  const bool state = has(line, "\"log_history\": [");
+  const bool results = has(line, "_runtime\": ");
   const bool dict = line.number != compact_line_ && loss_of_line(line).has_value();
   if (!state && !results && !dict && line.number != compact_line_) return false;
   if (dict) dict_line_ = line.number;
@@ -380,7 +380,7 @@ bool TrainerFiles::read_entry(const Line& line, RunBuilder& out) {
   if (line.text.starts_with("\"loss\": ")) {
     loss_ = number_after(line, "\"loss\":");
     // Python writes NaN and Infinity in letters that no number reader of ours takes.
-    if (!loss_ && line.text.find("NaN") != std::string_view::npos) loss_ = kUnknown;
+    if (!loss_ && has(line, "NaN")) loss_ = kUnknown;
     return loss_.has_value();
   }
   if (!line.text.starts_with("\"step\": ")) return false;
@@ -630,11 +630,11 @@ void HuggingfaceParser::end_run(RunBuilder& out) {
 // Totals that the Trainer prints when it begins.
 bool HuggingfaceParser::read_total(const Line& line) {
   const auto take = [&](std::string_view key, std::optional<double>& total) {
-    if (line.text.find(key) == std::string_view::npos) return false;
+    if (!has(line, key)) return false;
     if (!total) total = trainer_total(line, key);  // evaluations print their examples as well
     return true;
   };
-  if (line.text.find("Resuming training from checkpoint with epoch ") != std::string_view::npos) {
+  if (has(line, "Resuming training from checkpoint with epoch ")) {
     resumed_at_ = trainer_total(line, " and global step ");
     return true;
   }
@@ -723,13 +723,13 @@ bool counts_before_dict(std::string_view text) {
 }
 
 bool HuggingfaceParser::read_console(const Line& line, RunBuilder& out) {
-  if (line.text.find("{'loss':") != std::string_view::npos) {
+  if (has(line, "{'loss':")) {
     if (counts_before_dict(line.text)) return false;
     // tf-models prints the statistics of its run like that.
-    return line.text.find("'step_timestamp_log'") == std::string_view::npos &&
-           line.text.find("steps_per_second: ") == std::string_view::npos && read_dict(line, out);
+    return !has(line, "'step_timestamp_log'") && !has(line, "steps_per_second: ") &&
+           read_dict(line, out);
   }
-  if (line.text.find("***** Running training") != std::string_view::npos) {
+  if (has(line, "***** Running training")) {
     epochs_ = steps_ = per_epoch_ = examples_ = batch_ = resumed_at_ = std::nullopt;
     by_epoch_ = true;
     dicts_ = 0;
@@ -739,7 +739,7 @@ bool HuggingfaceParser::read_console(const Line& line, RunBuilder& out) {
   if (read_total(line)) return false;
   // Trainings without a loss between their statements.
   if (closing_.unlike(line)) end_run(out);
-  if (line.text.find("'train_runtime':") != std::string_view::npos) read_end(line);
+  if (has(line, "'train_runtime':")) read_end(line);
   const bool evaluated = evaluations_.see(line, out);
   if (evaluated) between_.see(line);
   if (!closing_.see(line)) return evaluated;

@@ -37,7 +37,6 @@
 #include "parsers/assemble/rank_copies.h"
 #include "parsers/core/line.h"
 #include "parsers/formats/format.h"
-#include "parsers/lines/argument_text.h"
 #include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"
 
@@ -108,7 +107,7 @@ std::optional<MindsporeStep> mindspore_step(const Line& line) {
   }
   if (!ocr) return out;
   out.loss = number_after(line, "loss:");
-  out.per_card = line.text.find(" ms, fps per card: ") != std::string_view::npos;
+  out.per_card = has(line, " ms, fps per card: ");
   out.images_per_s =
       std::max(0.0, number_after(line, out.per_card ? "fps per card:" : ", fps:").value_or(0));
   return out;
@@ -117,7 +116,7 @@ std::optional<MindsporeStep> mindspore_step(const Line& line) {
 std::optional<MindformersLine> mindformers_line(const Line& line) {
   MindformersLine out;
   auto time = number_after(line, "per_step_time:");
-  out.of_sink = !time && line.text.find("overflow cond: ") != std::string_view::npos;
+  out.of_sink = !time && has(line, "overflow cond: ");
   if (out.of_sink) time = number_after(line, ", time:");
   if (!time || !(*time >= 0 && *time < 1e12)) return std::nullopt;
   out.ms = *time;
@@ -126,8 +125,7 @@ std::optional<MindformersLine> mindformers_line(const Line& line) {
     return cursor.skip_past(key) && cursor.read(kBlanks, at, "/", kBlanks, all) && at >= 1 &&
            all >= at && all <= kMostMindspore;
   };
-  if (line.text.find("Epoch:[") != std::string_view::npos &&
-      !pair("Epoch:[", out.epoch, out.epochs)) {
+  if (has(line, "Epoch:[") && !pair("Epoch:[", out.epoch, out.epochs)) {
     return std::nullopt;
   }
   if (!pair("step:[", out.step, out.all)) return std::nullopt;

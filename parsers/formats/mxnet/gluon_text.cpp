@@ -8,12 +8,12 @@
 #include "parsers/core/text.h"
 #include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"
-#include "parsers/scan/byte_search.h"
 
 namespace bertbench {
 namespace {
 
 constexpr double kDay = 86400;
+constexpr std::int64_t kBatchLimit = 1'000'000'000, kEpochLimit = 1'000'000;  // more is damaged
 
 }  // namespace
 
@@ -52,7 +52,7 @@ void GluonClock::evaluated(double seconds, int rank, const GluonStamp& stamp) {
 
 void GluonClock::saved(const Line& line) {
   if (!evaluated_ || rank_ != line.rank) return;
-  if (find_text(line.text, kGluonSaved) == std::string_view::npos) return;
+  if (!has(line, kGluonSaved)) return;
   const GluonStamp stamp = gluon_stamp(line.text);
   if (evaluated_->has_date != stamp.has_date) return;
   const double seconds = stamp.time_s - evaluated_->time_s;
@@ -75,49 +75,36 @@ std::optional<double> last_of_sum(const Line& line, std::string_view key) {
 }
 
 std::optional<GluonSegmentation> gluon_segmentation(const Line& line) {
-  Cursor cursor(line);
-  if (!cursor.literal("Epoch ")) return std::nullopt;
-  const auto epoch = cursor.integer();
-  if (!epoch || !cursor.literal(" iteration ")) return std::nullopt;
-  const auto iteration = cursor.integer();
-  if (!iteration || !cursor.literal("/")) return std::nullopt;
-  const auto total = cursor.integer();
-  if (!total || *total < 1 || *total > 1'000'000'000 || *epoch < 0 || *epoch > 1'000'000 ||
-      *iteration < 0 || !cursor.literal(": training loss ")) {
+  GluonSegmentation out;
+  if (!Cursor(line).read("Epoch ", out.epoch, " iteration ", out.iteration, "/", out.total,
+                         ": training loss ", out.loss)) {
     return std::nullopt;
   }
-  const auto loss = cursor.number();
-  if (!loss) return std::nullopt;
-  return GluonSegmentation{*epoch, *iteration, *total, *loss};
+  if (out.total < 1 || out.total > kBatchLimit || out.epoch > kEpochLimit) return std::nullopt;
+  return out;
 }
 
 std::optional<GluonBatch> gluon_batch(const Line& line) {
-  constexpr std::int64_t kBatchLimit = 1'000'000'000;
   Cursor cursor(line);
   GluonBatch out;
   if (cursor.skip_past("[Epoch ")) {
-    out.epoch = cursor.integer();
-    if (!out.epoch || !cursor.literal(" Batch ")) return std::nullopt;
+    if (!cursor.read(out.epoch, " Batch ")) return std::nullopt;
   } else if (cursor.skip_past("Epoch: ")) {
+    if (!cursor.read(out.epoch, ", Batch: ")) return std::nullopt;
     out.squad = true;
-    out.epoch = cursor.integer();
-    if (!out.epoch || !cursor.literal(", Batch: ")) return std::nullopt;
+  } else if (!has(line, "Thoughput=") || !cursor.skip_past(" Batch: ")) {
+    return std::nullopt;
   } else {
-    if (find_text(line.text, "Thoughput=") == std::string_view::npos) return std::nullopt;
-    if (!cursor.skip_past(" Batch: ")) return std::nullopt;
     out.squad = true;
   }
-  const auto batch = cursor.integer();
-  if (!batch || *batch < 0 || *batch > kBatchLimit || !cursor.literal("/")) return std::nullopt;
-  const auto total = cursor.integer();
-  if (!total || *total < 1 || *total > kBatchLimit) return std::nullopt;
-  if (out.epoch && (*out.epoch < 0 || *out.epoch > 1'000'000)) return std::nullopt;
+  if (!cursor.read(out.batch, "/", out.total) || out.batch > kBatchLimit || out.total < 1 ||
+      out.total > kBatchLimit || out.epoch.value_or(0) > kEpochLimit) {
+    return std::nullopt;
+  }
   auto loss = number_after(line, out.squad ? "Loss=" : "loss=");
   out.from_one = out.squad && !loss;
   if (out.from_one) loss = last_of_sum(line, "/total=");
   if (!loss) return std::nullopt;
-  out.batch = *batch;
-  out.total = *total;
   out.loss = *loss;
   return out;
 }
@@ -147,11 +134,8 @@ bool GluonIntervals::begins_epoch(GluonInterval& line, std::int64_t in_epoch) {
 
 GluonArguments gluon_arguments(const Line& line) {
   GluonArguments out;
-  const auto has = [&](std::string_view words) {
-    return find_text(line.text, words) != std::string_view::npos;
-  };
-  out.one_worker = has("comm_backend='horovod'") || has("comm_backend='byteps'");
-  out.length = has("max_seq_length=");
+  out.one_worker = has(line, "comm_backend='horovod'") || has(line, "comm_backend='byteps'");
+  out.length = has(line, "max_seq_length=");
   Cursor gpus(line);  // with horovod the list is not used: a worker has the GPU of its rank
   if (!out.one_worker && gpus.skip_past("gpus='")) {
     if (const auto list = gpus.until("'")) {
@@ -164,34 +148,35 @@ GluonArguments gluon_arguments(const Line& line) {
     if (!value || !(*value >= 1 && *value <= 1e9)) return std::nullopt;  // also a nan
     return static_cast<std::int64_t>(*value);
   };
-  if (has(kGluonDict)) {
+  if (has(line, kGluonDict)) {
     out.epochs = count("'epochs': ");
     out.batch = count("'batch_size': ");
-    if (has("'gpu_id': ")) out.world = 1;
+    if (has(line, "'gpu_id': ")) out.world = 1;
     return out;
   }
-  out.accumulation = has("accumulate=None") ? 1 : count("accumulate=");
+  out.accumulation = has(line, "accumulate=None") ? 1 : count("accumulate=");
   out.steps = count(" num_steps=");
   if (!out.steps) out.steps = count("(num_steps=");
   out.interval = count("log_interval=");
   out.start = count("start_step=");
   // The second phase counts from 0 again.
-  if (const auto before = count("phase1_num_steps="); before && has("phase2=True")) {
+  if (const auto before = count("phase1_num_steps="); before && has(line, "phase2=True")) {
     out.start = out.start > *before ? std::optional(*out.start - *before) : std::nullopt;
   }
   out.evaluation = count(" total_batch_size_eval=");
-  if (has("synthetic_data=True")) out.synthetic = count(" max_seq_length=");
-  if (has("model='bert_12_768_12'")) out.model = "bert-base";
-  if (has("model='bert_24_1024_16'")) out.model = "bert-large";
+  if (has(line, "synthetic_data=True")) out.synthetic = count(" max_seq_length=");
+  if (has(line, "model='bert_12_768_12'")) out.model = "bert-base";
+  if (has(line, "model='bert_24_1024_16'")) out.model = "bert-large";
   // Without a list the pre-training script computes on the CPU, in one process.
-  if (has("comm_backend='device'") && (has("gpus=None") || has("gpus=''"))) out.world = 1;
+  if (has(line, "comm_backend='device'") && (has(line, "gpus=None") || has(line, "gpus=''")))
+    out.world = 1;
   out.epochs = count(" epochs=");
   out.all = count(" total_batch_size=");
   out.batch = count(" batch_size=");
   if (!out.batch) out.batch = count("(batch_size=");
   // XLNet's scripts divide their batch among as many GPUs as "gpu=" states; elsewhere that is a
   // GPU's number.
-  const auto gpus_used = has("='xlnet_") ? count(" gpu=") : std::nullopt;
+  const auto gpus_used = has(line, "='xlnet_") ? count(" gpu=") : std::nullopt;
   if (gpus_used && out.batch) {
     out.divided = true;
     out.world = gpus_used;
@@ -202,15 +187,15 @@ GluonArguments gluon_arguments(const Line& line) {
       out.batch.reset();
     }
   }
-  if (!out.one_worker && has(" gpu=True,")) out.world = 1;  // the first script: not which one
+  if (!out.one_worker && has(line, " gpu=True,")) out.world = 1;  // the first script: not which one
   // "batch_size" counts tokens then.
-  if (has("by_token=True") || has("use_avg_len=True")) {
+  if (has(line, "by_token=True") || has(line, "use_avg_len=True")) {
     out.divided = true;
     out.batch.reset();
     out.all.reset();
   }
   // gluon-cv's batch is of all its devices.
-  if (has("ngpus=")) {
+  if (has(line, "ngpus=")) {
     out.world = count("ngpus=");
     out.batch.reset();
   }
@@ -219,27 +204,22 @@ GluonArguments gluon_arguments(const Line& line) {
 
 std::optional<std::int64_t> gluon_workers(const Line& line) {
   Cursor cursor(line);
-  if (!cursor.skip_past(kGluonWorkers) || !cursor.integer() || !cursor.literal(", num_workers: ")) {
+  std::int64_t buckets = 0, workers = 0;
+  if (!cursor.skip_past(kGluonWorkers) || !cursor.read(buckets, ", num_workers: ", workers) ||
+      workers < 1 || workers > 1'000'000) {
     return std::nullopt;
   }
-  const auto workers = cursor.integer();
-  if (!workers || *workers < 1 || *workers > 1'000'000) return std::nullopt;
   return workers;
 }
 
 std::optional<GluonStep> gluon_step(const Line& line) {
-  constexpr std::int64_t kStepLimit = 1'000'000'000'000;
   Cursor cursor(line);
-  if (!cursor.skip_past("[step ")) return std::nullopt;
-  const auto step = cursor.integer();
-  if (!step || *step < 0 || *step > kStepLimit || !cursor.literal("]")) return std::nullopt;
+  GluonStep out;
+  if (!cursor.skip_past("[step ") || !cursor.read(out.step, "]")) return std::nullopt;
   const auto rate = number_after(line, "throughput=");
   const auto loss = number_after(line, "mlm_loss=");
   if (!rate || !loss) return std::nullopt;
-  GluonStep out;
-  out.step = *step;
-  out.tokens_per_second =
-      *rate * (find_text(line.text, "K tks/s") != std::string_view::npos ? 1000 : 1);
+  out.tokens_per_second = *rate * (has(line, "K tks/s") ? 1000 : 1);
   out.loss = *loss;
   const auto learning_rate = number_after(line, "\tlr=");
   out.trains = !learning_rate || *learning_rate != 0;
@@ -247,7 +227,7 @@ std::optional<GluonStep> gluon_step(const Line& line) {
   if (time) out.seconds = *time;
   // The latency is the time over the interval's steps: 0.1 ms of each, where the time has 10 ms.
   const auto latency = number_after(line, " latency=");
-  out.counts_done = latency && find_text(line.text, " ms/step") != std::string_view::npos;
+  out.counts_done = latency && has(line, " ms/step");
   if (time && latency && *latency > 0 && *latency < 1e12) {
     constexpr double kRounding = 0.005, kLatency = 0.05e-3;  // halves of the last digits
     const double steps = std::round(*time * 1e3 / *latency);
@@ -262,21 +242,16 @@ std::optional<GluonStep> gluon_step(const Line& line) {
 
 std::optional<std::int64_t> gluon_saving(const Line& line) {
   Cursor cursor(line);
-  if (!cursor.skip_past("[step ")) return std::nullopt;
-  const auto step = cursor.integer();
-  if (!step || *step < 0 || *step > 1'000'000'000'000) return std::nullopt;
-  if (!cursor.literal("] Saving trainer states to ") &&
-      !cursor.literal("] Saving model params to ")) {
+  std::int64_t step = 0;
+  if (!cursor.skip_past("[step ") || !cursor.read(step, kGluonSaving) ||
+      (!cursor.literal("trainer states to ") && !cursor.literal("model params to "))) {
     return std::nullopt;
   }
   return step;
 }
 
 std::optional<GluonDetection> gluon_detection(const Line& line) {
-  const auto has = [&](std::string_view words) {
-    return find_text(line.text, words) != std::string_view::npos;
-  };
-  if (!has("Namespace(") || !has("save_prefix='")) return std::nullopt;
+  if (!has(line, "Namespace(") || !has(line, "save_prefix='")) return std::nullopt;
   const auto count = [&](std::string_view key) -> std::optional<std::int64_t> {
     auto value = number_after(line, fmt::format(" {}=", key));
     if (!value) value = number_after(line, fmt::format("({}=", key));
@@ -290,11 +265,11 @@ std::optional<GluonDetection> gluon_detection(const Line& line) {
   out.samples = count("num_samples");
   if (!out.samples) {  // trainval of 2007 and 2012; train2017's images that have objects
     out.usual = true;
-    if (has("dataset='voc'")) out.samples = 16'551;
-    if (has("dataset='coco'")) out.samples = 117'266;
+    if (has(line, "dataset='voc'")) out.samples = 16'551;
+    if (has(line, "dataset='coco'")) out.samples = 117'266;
   }
   Cursor gpus(line);
-  if (!has("horovod=True") && gpus.skip_past(" gpus='")) {
+  if (!has(line, "horovod=True") && gpus.skip_past(" gpus='")) {
     if (const auto list = gpus.until("'")) {
       out.devices = static_cast<std::int64_t>(split(*list, ',').size());
     }
@@ -325,8 +300,7 @@ std::optional<GluonTotalBatch> gluon_total_batch(const Line& line) {
   Cursor cursor(line);
   GluonTotalBatch out;
   if (!cursor.skip_past(kGluonTotalBatch)) {
-    if (find_text(line.text, "Namespace(") == std::string_view::npos ||
-        find_text(line.text, " last_gamma=") == std::string_view::npos) {
+    if (!has(line, "Namespace(") || !has(line, " last_gamma=")) {
       return std::nullopt;
     }
     const auto each = number_after(line, {"(batch_size=", " batch_size="});
@@ -351,7 +325,7 @@ std::optional<GluonTotalBatch> gluon_total_batch(const Line& line) {
 
 double gluon_cifar_images(const Line& line) {
   constexpr double kImages = 50'000;
-  if (find_text(line.text, "model='cifar_") == std::string_view::npos) return 0;
+  if (!has(line, "model='cifar_")) return 0;
   const auto each = number_after(line, {"(batch_size=", " batch_size="});
   const auto gpus = number_after(line, " num_gpus=");
   if (!each || !gpus || !(*each >= 1 && *gpus >= 0)) return 0;

@@ -27,7 +27,6 @@
 #include "parsers/formats/mxnet/gluon_text.h"
 #include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"
-#include "parsers/scan/byte_search.h"
 
 namespace bertbench::format_gluonnlp {
 namespace {
@@ -73,11 +72,8 @@ std::optional<std::int64_t> headless(const Step& first, const Step& second) {
 // of three more texts: they are looked for first, so that others' lines cost three searches,
 // not 20.
 bool is_of_others(const Line& line) {
-  const auto has = [&](std::string_view words) {
-    return find_text(line.text, words) != std::string_view::npos;
-  };
   return !any_row(line, [](std::uint32_t row, std::size_t) { return kAnchors[row] != kRate; }) &&
-         !has("[step ") && !has("Epoch: ") && !has("Namespace(");
+         !has(line, "[step ") && !has(line, "Epoch: ") && !has(line, "Namespace(");
 }
 
 struct Gluonnlp {
@@ -179,14 +175,11 @@ struct Gluonnlp {
 
   // "Running evaluation ... ", its steps, "Eval mlm_loss=6.070 ...", "Eval cost=1.8s".
   bool read_evaluation(const Line& line, Emit emit) {
-    const auto has = [&](std::string_view words) {
-      return find_text(line.text, words) != std::string_view::npos;
-    };
-    if (has(kEvaluates[0]) || has(kEvaluates[1])) {
+    if (has(line, kEvaluates[0]) || has(line, kEvaluates[1])) {
       if (evaluating(line.rank) == evaluating_ranks.end()) evaluating_ranks.push_back(line.rank);
       return run.open;
     }
-    if (!has(kEvaluated)) return false;
+    if (!has(line, kEvaluated)) return false;
     if (const auto at = evaluating(line.rank); at != evaluating_ranks.end()) {
       evaluating_ranks.erase(at);
     }
@@ -381,7 +374,7 @@ struct Gluonnlp {
     const auto seconds = number_after(line, "Time cost=");
     const auto rate = number_after(line, "Throughput=");
     if (!at || *at < 1 || *at > 1'000'000'000'000 || !seconds || !rate) return false;
-    const bool of_tokens = find_text(line.text, "K tks/s") != std::string_view::npos;
+    const bool of_tokens = has(line, "K tks/s");
     const GluonStamp stamp = gluon_stamp(line.text);
     Step step{.step = *at,
               .iterations = *at,
@@ -416,7 +409,7 @@ struct Gluonnlp {
     }
     const auto words = number_after(line, "throughput=");
     if (!words) return RateUnit::unknown;
-    step.rate = *words * (find_text(line.text, "K wps") != std::string_view::npos ? 1000 : 1);
+    step.rate = *words * (has(line, "K wps") ? 1000 : 1);
     // Words since the line before, or since the epoch began, over their rate: without validation.
     if (const auto count = number_after(line, "K wps, wc="); *words > 0 && count > 0.0) {
       step.seconds = *count / *words;
@@ -427,14 +420,14 @@ struct Gluonnlp {
   }
 
   bool read_prediction(const Line& line, Emit emit) {
-    if (find_text(line.text, "Time cost=") == std::string_view::npos) return false;
+    if (!has(line, "Time cost=")) return false;
     const auto rate = number_after(line, {", throughput=", ", Thoughput="});
     if (!rate) return false;
     const Stated summary{*rate, RateUnit::sequences_per_second};
     if (closes_epoch && !predicting && run.open) {
       end_well(emit);
       // Since training began, over all epochs; after "Epoch: 0, " it counts batches as samples.
-      if (!args.one_worker && find_text(line.text, "Epoch: ") == std::string_view::npos) {
+      if (!args.one_worker && !has(line, "Epoch: ")) {
         emit(Statement{.summary = summary});
       }
       return true;
@@ -456,7 +449,7 @@ struct Gluonnlp {
   bool read_epoch_cost(const Line& line, Emit emit) {
     const auto seconds = number_after(line, "Time cost=");
     if (!seconds || !(*seconds > 0 && *seconds < 1e9) || !run.open || total < 1 ||
-        find_text(line.text, "houghput=") != std::string_view::npos) {
+        has(line, "houghput=")) {
       return false;
     }
     const double evaluated = clock.take_evaluations();
@@ -498,8 +491,7 @@ struct Gluonnlp {
   bool read_end(const Line& line, Emit emit) {
     if (!run.open) return false;
     const auto validated = gluon_validated(line);
-    if (validated ? *validated != epoch
-                  : !timeless || find_text(line.text, kAllTrained) == std::string_view::npos) {
+    if (validated ? *validated != epoch : !timeless || !has(line, kAllTrained)) {
       return false;
     }
     run.ended = !validated || args.last_epoch(epoch);
@@ -508,8 +500,7 @@ struct Gluonnlp {
   }
 
   bool read_arguments(const Line& line, Emit emit) {
-    if (find_text(line.text, "Namespace(") == std::string_view::npos &&
-        find_text(line.text, kGluonDict) == std::string_view::npos) {
+    if (!has(line, "Namespace(") && !has(line, kGluonDict)) {
       return false;
     }
     end_training(emit);  // printed by each launch
@@ -534,13 +525,13 @@ struct Gluonnlp {
       return false;
     }
     if (read_evaluation(line, emit)) return true;
-    if (find_text(line.text, "tart predict") != std::string_view::npos) {
+    if (has(line, "tart predict")) {
       predicting = true;
       // The first script for SQuAD prints no more of training, and no time of the prediction.
       if (run.open && closes_epoch && args.last_epoch(epoch)) end_well(emit);
       return false;
     }
-    if (find_text(line.text, kStarted) != std::string_view::npos) {
+    if (has(line, kStarted)) {
       started_byte = line.end_byte;
       return false;
     }

@@ -26,7 +26,6 @@
 #include "parsers/core/line.h"
 #include "parsers/formats/format.h"
 #include "parsers/formats/mxnet/gluon_text.h"
-#include "parsers/lines/argument_text.h"
 #include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"
 

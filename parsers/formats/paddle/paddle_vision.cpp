@@ -51,7 +51,6 @@
 #include "parsers/core/line.h"
 #include "parsers/core/record.h"
 #include "parsers/formats/format.h"
-#include "parsers/lines/argument_text.h"
 #include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"
 

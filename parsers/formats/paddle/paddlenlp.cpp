@@ -56,8 +56,7 @@ class PaddlenlpParser final : public LineParser {
 
 // Keys that releases up to 2.4 do not know.
 bool is_new(const Line& line) {
-  return line.text.find("interval_tokens_per_second_per_device: ") != std::string_view::npos ||
-         line.text.find("progress_or_epoch: ") != std::string_view::npos;
+  return has(line, "interval_tokens_per_second_per_device: ") || has(line, "progress_or_epoch: ");
 }
 
 // The whole number that two rates of four decimals allow, if it is but one.

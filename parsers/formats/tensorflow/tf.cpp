@@ -246,10 +246,8 @@ std::string_view without_rank(std::string_view text) {
 
 struct Tf {
   bool line(const Line& line, Emit emit) {
-    const auto has = [&](std::string_view words) {
-      return line.text.find(words) != std::string_view::npos;
-    };
-    if (has("throughput_train : ") || has("train_throughput : ") || has(") total_ips : ")) {
+    if (has(line, "throughput_train : ") || has(line, "train_throughput : ") ||
+        has(line, ") total_ips : ")) {
       return read_dle(line, emit);
     }
     if (read_script(line)) return true;
@@ -261,7 +259,7 @@ struct Tf {
       return false;
     }
     if (const auto first = tf_first_dle_line(line)) return put_dle(*first, line, emit);
-    if (has(kHorovod)) horovod = true;
+    if (has(line, kHorovod)) horovod = true;
     const auto message = tf_message(line.text);
     return message && read_message(*message, line, emit);
   }

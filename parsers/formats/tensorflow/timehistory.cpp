@@ -19,7 +19,6 @@
 #include <utility>
 
 #include "parsers/formats/format.h"
-#include "parsers/lines/argument_text.h"
 #include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"
 
