@@ -220,7 +220,7 @@ std::optional<Stamp> any_stamp_or_time(std::string_view text, bool day_first) {
 }
 
 double YearClock::at(const Stamp& stamp) {
-  if (stamp.names_year) return stamp.seconds;
+  if (stamp.names_year || std::isnan(stamp.seconds)) return stamp.seconds;
   const double period_s = stamp.names_day ? kYear_s : kDay_s;
   if (any_ && newest_s_ - (stamp.seconds + wrap_s_) > period_s / 2) wrap_s_ += period_s;
   any_ = true;

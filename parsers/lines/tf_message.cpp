@@ -63,26 +63,10 @@ std::int64_t tf_steps_in(double rate, double seconds) {
 
 std::optional<TfLossStep> tf_loss_step(const Line& message) {
   Cursor cursor(message);
-  if (!cursor.literal("loss = ")) return std::nullopt;
-  const auto loss = cursor.number();
-  if (!loss || !cursor.literal(", step = ")) return std::nullopt;
-  const auto step = cursor.integer();
-  if (!step) return std::nullopt;
-  TfLossStep out{*loss, *step, kUnknown};
-  cursor.blanks();
-  if (cursor.literal("(")) {
-    const auto seconds = cursor.number();
-    if (seconds && cursor.literal(" sec)")) out.seconds = *seconds;
-  }
+  TfLossStep out;
+  if (!cursor.read("loss = ", out.loss, ", step = ", out.step)) return std::nullopt;
+  cursor.read(kBlanks, "(", out.seconds, " sec)");
   return out;
-}
-
-double TfClock::unwrapped(double time_s) {
-  if (std::isnan(time_s)) return time_s;
-  constexpr double kYear = 366.0 * 86400, kHalf = kYear / 2;
-  if (newest_ - (time_s + wrap_s_) > kHalf) wrap_s_ += kYear;
-  if (!(newest_ > time_s + wrap_s_)) newest_ = time_s + wrap_s_;
-  return time_s + wrap_s_;
 }
 
 double tf_refined(double seconds, std::int64_t steps, double steps_per_second) {
@@ -98,11 +82,9 @@ std::optional<TfDleLine> tf_dle_line(const Line& line) {
   out.time_s = date_time(cursor.rest()).value_or(kUnknown);
   // ResNet: "DLL <date> - (0, 380) total_ips : 11633.7", images/s of all ranks.
   if (cursor.skip_past(" - (") && cursor.integer() && cursor.literal(", ")) {
-    out.iteration = cursor.integer();
-    if (!out.iteration || !cursor.literal(") total_ips : ")) return std::nullopt;
-    const auto rate = cursor.number();
-    if (!rate || *out.iteration < 0 || !(*rate >= 0)) return std::nullopt;
-    out.rate = *rate;
+    if (!cursor.read(out.iteration, ") total_ips : ", out.rate) || !(out.rate >= 0)) {
+      return std::nullopt;
+    }
     out.sample = true;
     return out;
   }
@@ -120,40 +102,29 @@ std::optional<TfDleLine> tf_dle_line(const Line& line) {
   }
   out.rate = *rate;
   Cursor head(line);
-  if (head.skip_past("Iteration: ")) out.iteration = head.integer();
-  if (out.iteration && (*out.iteration < 0 || *out.iteration > 1'000'000'000'000)) {
-    return std::nullopt;
-  }
+  if (head.skip_past("Iteration: ") && !head.read(out.iteration)) return std::nullopt;
   out.loss = number_after(line, "total_loss : ");
-  out.one_ahead = line.text.find(" mlm_loss : ") != std::string_view::npos;
-  out.scaled = line.text.find(" loss_scaler : ") != std::string_view::npos;
+  out.one_ahead = has(line, " mlm_loss : ");
+  out.scaled = has(line, " loss_scaler : ");
   return out;
 }
 
 std::optional<TfDleLine> tf_first_dle_line(const Line& line) {
   Cursor cursor(line);
-  if (cursor.literal("Rank = ")) {
-    cursor.blanks();
-    if (!cursor.integer() || !cursor.literal(" :: ")) return std::nullopt;
-  }
-  if (!cursor.literal("Step = ")) return std::nullopt;
-  cursor.blanks();
+  std::int64_t rank = 0;
+  double loss = 0;
   TfDleLine out;
-  out.iteration = cursor.integer();
-  if (!out.iteration || *out.iteration < 0 || !cursor.literal(kTfThroughput)) return std::nullopt;
-  cursor.blanks();
-  const auto rate = cursor.number();
-  if (!rate || !(*rate >= 0) || !cursor.literal(" MLM Loss = ")) return std::nullopt;
-  out.rate = *rate;
+  cursor.read("Rank = ", kBlanks, rank, " :: ");
+  if (!cursor.read("Step = ", kBlanks, out.iteration, kTfThroughput, kBlanks, out.rate,
+                   " MLM Loss = ") ||
+      !(out.rate >= 0)) {
+    return std::nullopt;
+  }
   if (cursor.skip_past(" NSP Loss = ")) {
-    cursor.blanks();
-    if (cursor.number() && cursor.literal(" Loss = ")) {
-      cursor.blanks();
-      out.loss = cursor.number();
-    }
+    cursor.read(kBlanks, loss, " Loss = ", kBlanks, out.loss);
   }
   out.one_ahead = true;
-  out.scaled = line.text.find(" Loss scale = ") != std::string_view::npos;
+  out.scaled = has(line, " Loss scale = ");
   return out;
 }
 
@@ -163,9 +134,8 @@ std::optional<std::int64_t> tf_restored(std::string_view message) {
   const auto at = message.rfind(kCheckpoint);
   if (at == std::string_view::npos) return std::nullopt;
   Cursor cursor(message.substr(at + kCheckpoint.size()), false);
-  const auto updates = cursor.integer();
-  if (!updates || *updates < 0 || *updates > 1'000'000'000'000) return std::nullopt;
-  return updates;
+  std::int64_t updates = 0;
+  return cursor.read(updates) ? std::optional(updates) : std::nullopt;
 }
 
 }  // namespace bertbench

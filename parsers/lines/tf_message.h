@@ -21,15 +21,6 @@ struct TfMessage {
 /// "INFO:tensorflow:..." or "I0501 17:11:00.381370 <thread> file.py:2308] ...".
 [[nodiscard]] std::optional<TfMessage> tf_message(std::string_view line);
 
-/// absl's stamps name no year: its end is not a step back.
-class TfClock {
- public:
-  double unwrapped(double time_s);
-
- private:
-  double wrap_s_ = 0, newest_ = kUnknown;
-};
-
 /// A loss line's seconds have three decimals; global_step/sec of the same interval has six digits.
 [[nodiscard]] double tf_refined(double seconds, std::int64_t steps, double steps_per_second);
 

@@ -31,10 +31,7 @@ GluonStamp gluon_stamp(std::string_view text) {
 double GluonClock::at(const GluonStamp& stamp) {
   if (std::isnan(stamp.time_s)) return kUnknown;
   shortened_ = shortened_ || off_s_ > 0;
-  if (stamp.has_date) return stamp.time_s - off_s_;
-  if (stamp.time_s + day_s_ < newest_s_ - kDay / 2) day_s_ += kDay;
-  newest_s_ = stamp.time_s + day_s_;
-  return newest_s_ - off_s_;
+  return days_.at({stamp.time_s, stamp.has_date, stamp.has_date}) - off_s_;
 }
 
 bool GluonClock::take_off(double seconds, int rank) {

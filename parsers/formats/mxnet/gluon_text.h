@@ -11,6 +11,7 @@
 #include "parsers/core/line.h"
 #include "parsers/core/notice.h"
 #include "parsers/core/record.h"
+#include "parsers/lines/clock.h"
 
 namespace bertbench {
 
@@ -43,7 +44,8 @@ class GluonClock {
  private:
   bool take_off(double seconds, int rank);
 
-  double day_s_ = 0, newest_s_ = kUnknown, off_s_ = 0, evaluations_s_ = 0;
+  YearClock days_;
+  double off_s_ = 0, evaluations_s_ = 0;
   bool shortened_ = false, saving_too_ = false;
   std::optional<int> rank_;
   std::optional<GluonStamp> evaluated_;

@@ -63,7 +63,7 @@ namespace {
 constexpr double kMostPaddle = 1e12;
 
 /// Where a training line stands.
-struct PaddleCount {
+struct Count {
   std::int64_t epoch = 0;
   std::int64_t step = 0;       ///< done: of the epoch, or of the run
   std::int64_t per_epoch = 0;  ///< 0: not stated
@@ -73,8 +73,6 @@ struct PaddleCount {
   std::int64_t planned = 0;  ///< last step of the run; 0: not stated
   bool of_epoch = false;     ///< cost x step is the time since the epoch began
 };
-
-using Count = PaddleCount;
 
 // "[Train][Epoch 1/120][Iter: 10/5005]"
 std::optional<Count> clas_count(Cursor cursor) {
@@ -219,20 +217,10 @@ double paddle_stamp(const Line& line) {
   const auto text = line.text;
   for (std::size_t at = 0; at < std::min(kLabel, text.size()); ++at) {
     if (at > 0 && (text[at - 1] != '[' && text[at - 1] != ' ')) continue;
-    std::array<char, 26> stamp{};
-    std::size_t n = 0;
-    if (text.substr(at).size() > 5 && text[at + 2] == '/' && text[at + 5] == ' ') {
-      for (const char c : std::string_view("2000-")) stamp[n++] = c;
-    }
-    for (std::size_t i = at; i < text.size() && n < stamp.size(); ++i, ++n) {
-      stamp[n] = text[i] == '/' ? '-' : text[i];
-    }
-    if (const auto time = date_time({stamp.data(), n})) return *time;
+    if (const auto stamp = any_stamp(text.substr(at))) return stamp->seconds;
   }
   return kUnknown;
 }
-
-using Count = PaddleCount;
 
 constexpr Begin kRuns[] = {{.unit = IterationUnit::micro_step,
                             .clock = {1, true, true},

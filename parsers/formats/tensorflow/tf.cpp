@@ -14,6 +14,7 @@
 #include "parsers/assemble/tf_updates.h"
 #include "parsers/core/text.h"
 #include "parsers/formats/format.h"
+#include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"
 #include "parsers/lines/tf_message.h"
 
@@ -282,7 +283,7 @@ struct Tf {
       const bool taken = turns.see(message, line.rank, rate.value_or(kUnknown));
       if (rate && taken) {
         step_rate = *rate;
-        rates.read_steps(message, *rate, clock.unwrapped(message.time_s), line, emit);
+        rates.read_steps(message, *rate, clock.at({message.time_s, false}), line, emit);
       }
       return rate.has_value();
     }
@@ -429,7 +430,7 @@ struct Tf {
     Step step{.track = kLosses,
               .step = read->step,
               .seconds = read->seconds,
-              .time_s = clock.unwrapped(message.time_s),
+              .time_s = clock.at({message.time_s, false}),
               .loss = read->loss,
               .line = said.number,
               .end_byte = said.end_byte,
@@ -582,7 +583,7 @@ struct Tf {
   Series dle;
   TfUpdates updates{kDle};
   bool evaluating = false;
-  TfClock clock;
+  YearClock clock;
   double step_rate = kUnknown, step_examples = kUnknown;  ///< for the loss line that follows
   double loss_rate = kUnknown;  ///< steps/s by the newest loss line's seconds, if it has no rate
   std::int64_t loss_step = -1;
