@@ -11,38 +11,21 @@ namespace {
 
 // bash's `time`: "real\t25m29.228s"
 std::optional<double> shell_time(const Line& line) {
-  if (!line.text.starts_with("real\t")) return std::nullopt;
-  Cursor cursor(line);
-  cursor.literal("real\t");
-  const auto minutes = cursor.integer();
-  if (!minutes || !cursor.literal("m")) return std::nullopt;
-  const auto seconds = cursor.number();
-  if (!seconds || !cursor.literal("s")) return std::nullopt;
-  return static_cast<double>(*minutes) * 60 + *seconds;
-}
-
-// Python's timedelta: "3:04:33.01", "1 day, 3:04:33.01", "12 days, 3:04:33.01"
-// (quoted/huggingface.reads_the_runtime_of_a_table_that_took_days).
-std::optional<double> timedelta(Cursor& cursor) {
-  Cursor whole = cursor;
-  const auto days = whole.integer();
-  if (!days || !whole.literal(" day")) return cursor.duration();
-  whole.literal("s");
-  if (*days < 0 || *days > 100'000 || !whole.literal(", ")) return std::nullopt;
-  const auto rest = whole.duration();
-  if (!rest) return std::nullopt;
-  return static_cast<double>(*days) * 86'400 + *rest;
+  std::int64_t minutes = 0;
+  double seconds = 0;
+  if (!Cursor(line).read("real\t", minutes, "m", seconds, "s")) return std::nullopt;
+  return static_cast<double>(minutes) * 60 + seconds;
 }
 
 // "  train_runtime            =     0:14:31.66" of the Trainer's table (corpus
-// huggingface/bigscience_hf_ds_base_n16.log).
+// huggingface/bigscience_hf_ds_base_n16.log), also of days
+// (quoted/huggingface.reads_the_runtime_of_a_table_that_took_days).
 std::optional<double> runtime_of_table(const Line& line) {
   Cursor cursor(line);
-  if (!cursor.skip_past("train_runtime ")) return std::nullopt;
-  cursor.blanks();
-  if (!cursor.literal("=")) return std::nullopt;
-  cursor.blanks();
-  return timedelta(cursor);
+  if (!cursor.skip_past("train_runtime ") || !cursor.read(kBlanks, "=", kBlanks)) {
+    return std::nullopt;
+  }
+  return cursor.duration();
 }
 
 }  // namespace

@@ -29,6 +29,7 @@
 #include "parsers/core/text.h"
 #include "parsers/formats/format.h"
 #include "parsers/lines/cursor.h"
+#include "parsers/lines/spelled_duration.h"
 
 namespace bertbench::format_huggingface {
 namespace {
@@ -174,40 +175,20 @@ std::optional<Cursor> value_of(const Line& line, std::string_view key) {
 // "0:16:43", "1 day, 0:16:43", or "2d 22h 37m 44s", "1m 3s".
 std::optional<double> seconds_of(Cursor cursor) {
   Cursor clock = cursor;
-  const auto whole = clock.duration();
-  if (whole && *whole >= 0 && clock.literal("\"")) return whole;
-  constexpr std::int64_t kCountLimit = 1'000'000'000;
-  for (double sum = 0;;) {
-    const auto number = cursor.integer();
-    if (!number || *number < 0 || *number > kCountLimit) return std::nullopt;
-    const auto n = static_cast<double>(*number);
-    if (cursor.literal("s")) return sum + n;
-    if (cursor.literal("d ")) {
-      sum += 86400 * n;
-    } else if (cursor.literal("h ")) {
-      sum += 3600 * n;
-    } else if (cursor.literal("m ")) {
-      sum += 60 * n;
-    } else {
-      return std::nullopt;
-    }
-  }
+  if (const auto whole = clock.duration(); whole && clock.literal("\"")) return whole;
+  if (const auto spelled = spelled_duration(cursor.rest())) return spelled->seconds;
+  const auto seconds = cursor.number();
+  return cursor.literal("s") ? seconds : std::nullopt;
 }
 
 bool read_steps(const Line& line, TrainerProgress& out) {
-  std::optional<std::int64_t> step, planned;
   if (auto at = value_of(line, "global_step/max_steps")) {
-    step = at->integer();
-    if (at->literal("/")) planned = at->integer();
-  } else if (auto now = value_of(line, "\"current_steps")) {
-    step = now->integer();
-    if (auto total = value_of(line, "\"total_steps")) planned = total->integer();
+    if (!at->read(out.step, "/", out.planned)) return false;
+  } else {
+    auto now = value_of(line, "\"current_steps"), total = value_of(line, "\"total_steps");
+    if (!now || !total || !now->read(out.step) || !total->read(out.planned)) return false;
   }
-  constexpr std::int64_t kStepLimit = 1'000'000'000'000;
-  if (!step || !planned || *step < 1 || *step > *planned || *planned > kStepLimit) return false;
-  out.step = *step;
-  out.planned = *planned;
-  return true;
+  return out.step >= 1 && out.step <= out.planned;
 }
 
 // The seconds of 'elapsed_time' are whole ones, cut off.
@@ -471,36 +452,23 @@ struct NotebookBar {
 };
 
 std::optional<NotebookBar> NotebookBar::read(const Line& line) {
-  constexpr std::int64_t kStepLimit = 1'000'000'000'000;
   const auto epoch = line.text.find(kAnchor);
   const auto bracket = epoch == std::string_view::npos ? epoch : line.text.rfind('[', epoch);
   if (bracket == std::string_view::npos) return std::nullopt;
+  NotebookBar out{.line = line.number, .rank = line.rank};
   Cursor cursor(line);
   cursor.move_to(bracket + 1);
-  cursor.blanks();
-  const auto shown = cursor.integer();
-  const auto total = cursor.literal("/") ? cursor.integer() : std::nullopt;
-  if (!shown || !total || *shown < 1 || *total < 1 || *shown > kStepLimit || *total > kStepLimit ||
-      !cursor.literal(" ")) {
+  if (!cursor.read(kBlanks, out.shown, "/", out.total, " ") || out.shown < 1 || out.total < 1) {
     return std::nullopt;
   }
-  NotebookBar out;
   const auto elapsed = cursor.duration();
-  if (!elapsed || !(*elapsed >= 0)) return std::nullopt;
-  if (cursor.literal(" < ")) {
-    if (!cursor.duration() || !cursor.literal(", ")) return std::nullopt;
-    out.rate = cursor.number().value_or(kUnknown);
-    if (!cursor.literal(" it/s")) return std::nullopt;
-  }
-  if (!cursor.literal(kAnchor) || !cursor.number() || !cursor.literal("/") || !cursor.number() ||
-      !cursor.literal("]")) {
+  if (!elapsed) return std::nullopt;
+  out.elapsed_s = *elapsed;
+  if (cursor.literal(" < ") && !(cursor.duration() && cursor.read(", ", out.rate, " it/s"))) {
     return std::nullopt;
   }
-  out.shown = *shown;
-  out.total = *total;
-  out.elapsed_s = *elapsed;
-  out.line = line.number;
-  out.rank = line.rank;
+  double at = 0, epochs = 0;
+  if (!cursor.read(kAnchor, at, "/", epochs, "]")) return std::nullopt;
   return out;
 }
 
@@ -567,7 +535,6 @@ class HuggingfaceParser final : public LineParser {
   void read_end(const Line& line);
   void conclude(RunBuilder& out);
   void conclude_console(RunDraft& draft);
-  RunDraft& run(const Line& line, RunBuilder& out);
 
   ClosingLines closing_;
   std::optional<NotebookBar> bar_;
@@ -586,13 +553,6 @@ class HuggingfaceParser final : public LineParser {
   EvaluationsBetween between_;
   double elapsed_s_ = 0;  ///< of the newest step that states it
 };
-
-RunDraft& HuggingfaceParser::run(const Line& line, RunBuilder& out) {
-  RunDraft& draft = out.run(WorkKind::training, line.number);
-  draft.last_line = line.number;
-  draft.log.iteration_unit = IterationUnit::optimizer_step;
-  return draft;
-}
 
 bool HuggingfaceParser::parse(const Line& line, RunBuilder& out) {
   const std::string_view text = trim(line.text);

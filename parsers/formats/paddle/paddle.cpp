@@ -35,7 +35,6 @@
 #include "parsers/formats/format.h"
 #include "parsers/lines/argument_text.h"
 #include "parsers/lines/cursor.h"
-#include "parsers/scan/byte_search.h"
 
 namespace bertbench::format_paddle {
 namespace {
@@ -152,9 +151,7 @@ class PaddleLaunch {
 };
 
 void PaddleLaunch::see(const Line& line) {
-  const auto at = [&](std::string_view what) { return find_text(line.text, what); };
-  constexpr auto kNone = std::string_view::npos;
-  if (at("] Local processes completed.") != kNone) {
+  if (has(line, "] Local processes completed.")) {
     ended_well_ = true;
     return;
   }
@@ -163,9 +160,10 @@ void PaddleLaunch::see(const Line& line) {
     if (*trainers >= 1 && *trainers < 1e6) trainers_ = static_cast<std::int64_t>(*trainers);
   }
   if (const auto steps = argument(line.text, "max_steps")) max_steps_ = count(*steps);
-  if (at("run_pretrain.py") == kNone) return;
-  if (at("paddle.distributed.") == kNone) {
-    if (const auto python = at("python"); python < at("run_pretrain.py")) cards_ = 1;
+  const auto script = line.text.find("run_pretrain.py");
+  if (script == std::string_view::npos) return;
+  if (!has(line, "paddle.distributed.")) {
+    if (line.text.find("python") < script) cards_ = 1;
     return;
   }
   Cursor gpus(line);
@@ -174,7 +172,7 @@ void PaddleLaunch::see(const Line& line) {
   if (list) cards_ = static_cast<std::int64_t>(split(*list, ',').size());
   nodes_ = 1;
   for (const std::string_view several : {"--ips", "--cluster_node_ips", "--nnodes", "--master"}) {
-    if (line.text.find(several) != kNone) nodes_.reset();
+    if (has(line, several)) nodes_.reset();
   }
 }
 
