@@ -7,10 +7,6 @@
 
 namespace bertbench {
 
-void TfUpdates::note_left_out(std::int64_t updates) {
-  if (!left_out_ && updates >= 0) left_out_ = updates;
-}
-
 void TfUpdates::read_rate(const Step& step) {
   const double seconds = step.time_s - std::exchange(time_s_, step.time_s);
   if (!(seconds > 0) || !(step.rate > 0)) return;

@@ -39,7 +39,7 @@ class TfUpdates {
   /// "Restoring parameters from .../model.ckpt-60" before the first step.
   void note_restored(std::int64_t updates) { restored_ = updates; }
   /// "Skipping time record for  61  due to ...": the updates done after the line that follows.
-  void note_left_out(std::int64_t updates);
+  void note_left_out(std::int64_t updates) { left_out_ = left_out_.value_or(updates); }
   /// "Saving checkpoints for 60 into ...": the last one follows the last update.
   void note_saved(std::int64_t updates) { saved_ = updates; }
   /// The log begins with the run, so that what its first line counts more was done before.

@@ -31,14 +31,12 @@ constexpr std::string_view kLosses[] = {
 
 std::optional<double> iteration_of(const Line& said) {
   if (const auto n = number_after(said, "Iteration:")) return n;
-  if (Cursor speech(said); speech.literal("epoch ") && speech.skip_past("| iter ")) {
-    speech.blanks();
-    return speech.number();
-  }
-  Cursor cursor(said);  // "(epoch, iteration)"; three numbers are an evaluation's
-  if (!cursor.literal("(") || !cursor.integer() || !cursor.literal(", ")) return std::nullopt;
-  const auto n = cursor.number();
-  return n && cursor.literal(")") ? n : std::nullopt;
+  if (said.text.starts_with("epoch ") && has(said, "| iter ")) return number_after(said, "| iter ");
+  // "(epoch, iteration)"; three numbers are an evaluation's.
+  std::int64_t epoch = 0;
+  double iteration = 0;
+  const bool both = Cursor(said).read("(", epoch, ", ", iteration, ")");
+  return both ? std::optional(iteration) : std::nullopt;
 }
 
 // Images/s of the job; ResNet for MXNet has but one rate.
@@ -123,15 +121,10 @@ struct Dllogger {
       emit.note_here(NoticeCode::items_per_second, *items);
       return true;
     }
-    if (!cursor.literal("(") || !cursor.integer() || !cursor.literal(", ") || !cursor.integer() ||
-        !cursor.literal(") ")) {
-      return false;
-    }
+    std::int64_t epoch = 0, iteration = 0;
+    if (!cursor.read("(", epoch, ", ", iteration, ") ")) return false;
     if (cursor.literal("glob_iter/iters_per_epoch : ")) {
-      const auto iteration = cursor.integer();
-      if (iteration && *iteration >= 0 && *iteration < 1'000'000'000'000) {
-        speech_iteration = iteration;
-      }
+      if (cursor.read(iteration)) speech_iteration = iteration;
       return true;
     }
     if (!speech_iteration) return false;
@@ -178,19 +171,18 @@ struct Dllogger {
       }
       return true;
     }
-    if (!cursor.literal("(")) return false;
-    const auto epoch = cursor.integer();
-    if (!epoch || *epoch < 0 || *epoch > 1'000'000) return false;
+    std::int64_t epoch = 0;
+    double seconds = 0;
+    if (!cursor.read("(", epoch)) return false;
     if (cursor.literal(",) train_time : ")) {
-      const auto seconds = cursor.number();
-      if (!seconds || !(*seconds > 0) || !has(said, "hr@10 :")) return false;
+      if (!cursor.read(seconds) || !(seconds > 0) || !has(said, "hr@10 :")) return false;
       const bool first = !training.open;
-      put_epoch(*epoch, kUnknown, std::nullopt, emit, *seconds);
+      put_epoch(epoch, kUnknown, std::nullopt, emit, seconds);
       if (first) emit.note_here(NoticeCode::times_of_epochs, "times");
       return true;
     }
     if (!cursor.literal(",) train_throughput : ")) return false;
-    put_epoch(*epoch, cursor.number().value_or(kUnknown), number_after(said, "train_loss :"), emit);
+    put_epoch(epoch, cursor.number().value_or(kUnknown), number_after(said, "train_loss :"), emit);
     return true;
   }
 
@@ -230,13 +222,10 @@ struct Dllogger {
   // 6.06 None train.compute_ips : 5816.83 images/s train.total_ips : 5793.51 images/s".
   bool read_image_epoch(const Line& said, Emit emit) {
     Cursor cursor(said);
-    if (!cursor.literal("Epoch: ")) return false;
-    const auto epoch = cursor.integer();
     const auto rate = image_rate(said);
-    if (!epoch || *epoch < 0 || *epoch > 1'000'000 || !rate || has(said, "Iteration:")) {
-      return false;
-    }
-    put_epoch(*epoch, *rate, number_after(said, "train.loss :"), emit);
+    std::int64_t epoch = 0;
+    if (!cursor.read("Epoch: ", epoch) || !rate || has(said, "Iteration:")) return false;
+    put_epoch(epoch, *rate, number_after(said, "train.loss :"), emit);
     return true;
   }
 

@@ -49,8 +49,6 @@ struct KerasBar {
   double loss = kUnknown;
 };
 
-constexpr std::int64_t kMostSteps = 100'000'000'000;
-
 // "1875/1875" before `end`, blanks between allowed. Backspaces and what another bar left stand
 // further to the left.
 bool read_counter(std::string_view text, std::size_t end, KerasBar& bar) {
@@ -60,13 +58,7 @@ bool read_counter(std::string_view text, std::size_t end, KerasBar& bar) {
   const std::size_t done = digits_before(text, total - 1);
   if (text.substr(0, done).ends_with("step ")) return false;  // Paddle's bar, else alike
   Cursor cursor(text.substr(done, end - done), false);
-  const auto n = cursor.integer();
-  if (!n || !cursor.literal("/")) return false;
-  const auto m = cursor.integer();
-  if (!m || *n < 1 || *m < 1 || *m > kMostSteps || *n > kMostSteps) return false;
-  bar.done = *n;
-  bar.total = *m;
-  return true;
+  return cursor.read(bar.done, "/", bar.total) && bar.done >= 1 && bar.total >= 1;
 }
 
 // "71us/step", "13ms/step", "3s/step", "2s/epoch", "71us/sample"

@@ -140,11 +140,7 @@ GluonArguments gluon_arguments(const Line& line) {
       out.devices = *out.world;
     }
   }
-  const auto count = [&](std::string_view key) -> std::optional<std::int64_t> {
-    const auto value = number_after(line, key);
-    if (!value || !(*value >= 1 && *value <= 1e9)) return std::nullopt;  // also a nan
-    return static_cast<std::int64_t>(*value);
-  };
+  const auto count = [&](std::string_view key) { return size_after(line, key); };
   if (has(line, kGluonDict)) {
     out.epochs = count("'epochs': ");
     out.batch = count("'batch_size': ");
@@ -249,11 +245,9 @@ std::optional<std::int64_t> gluon_saving(const Line& line) {
 
 std::optional<GluonDetection> gluon_detection(const Line& line) {
   if (!has(line, "Namespace(") || !has(line, "save_prefix='")) return std::nullopt;
-  const auto count = [&](std::string_view key) -> std::optional<std::int64_t> {
-    auto value = number_after(line, fmt::format(" {}=", key));
-    if (!value) value = number_after(line, fmt::format("({}=", key));
-    if (!value || !(*value >= 1 && *value <= 1e9)) return std::nullopt;
-    return static_cast<std::int64_t>(*value);
+  const auto count = [&](std::string_view key) {
+    const auto value = size_after(line, fmt::format(" {}=", key));
+    return value ? value : size_after(line, fmt::format("({}=", key));
   };
   GluonDetection out;
   out.batch = count("batch_size");

@@ -211,16 +211,11 @@ void TokenBatch::read_product(const Line& line) {
 
 void TokenBatch::read_setting(const Line& line) {
   if (line.at > 0 && !line.text.starts_with("iterations:")) return;
-  const auto count = [&](std::string_view key) -> std::optional<std::int64_t> {
-    const auto value = number_after(line, key);
-    if (!value || !(*value >= 1 && *value < 1e12)) return std::nullopt;
-    return static_cast<std::int64_t>(*value);
-  };
-  tokens = count("train_batch_tokens:");
-  length = count("train_seq_len:");
+  tokens = size_after(line, "train_batch_tokens:");
+  length = size_after(line, "train_seq_len:");
   // parameter-golf's trainer for MLX, which has one process, prints the length on another line.
-  const auto microbatch = count("microbatch_tokens:");
-  const auto sequences = count("microbatch_batch_size:");
+  const auto microbatch = size_after(line, "microbatch_tokens:");
+  const auto sequences = size_after(line, "microbatch_batch_size:");
   if (length || !microbatch || !sequences || *microbatch % *sequences != 0) return;
   length = *microbatch / *sequences;
   micro = sequences;

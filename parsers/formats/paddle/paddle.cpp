@@ -156,9 +156,7 @@ void PaddleLaunch::see(const Line& line) {
     return;
   }
   if (const auto merge = size_after(line, "gradient_merge_steps=")) merge_ = merge;
-  if (const auto trainers = number_after(line, "] trainers: ")) {
-    if (*trainers >= 1 && *trainers < 1e6) trainers_ = static_cast<std::int64_t>(*trainers);
-  }
+  if (const auto trainers = size_after(line, "] trainers: ")) trainers_ = trainers;
   if (const auto steps = argument(line.text, "max_steps")) max_steps_ = count(*steps);
   const auto script = line.text.find("run_pretrain.py");
   if (script == std::string_view::npos) return;

@@ -252,11 +252,9 @@ struct Tf {
       return read_dle(line, emit);
     }
     if (read_script(line)) return true;
-    if (line.text.starts_with(kLeftOut)) {
-      Cursor cursor(line);
-      cursor.literal(kLeftOut);
-      cursor.blanks();
-      if (const auto number = cursor.integer()) updates.note_left_out(*number);
+    std::int64_t left_out = 0;
+    if (Cursor(line).read(kLeftOut, kBlanks, left_out)) {
+      updates.note_left_out(left_out);
       return false;
     }
     if (const auto first = tf_first_dle_line(line)) return put_dle(*first, line, emit);
@@ -292,7 +290,7 @@ struct Tf {
       if (rate && turns.see(message, line.rank)) read_examples_rate(*rate, line, emit);
       return rate.has_value();
     }
-    if (message.text.find(", step = ") != std::string_view::npos) {
+    if (has(said, ", step = ")) {
       // Without "step =" a loss is an evaluation's.
       if (!starts("loss = ")) return false;
       read_loss_step(message, said, emit);
