@@ -1,5 +1,7 @@
 #include "parsers/lines/argument_text.h"
 
+#include <algorithm>
+
 #include "parsers/core/text.h"
 
 namespace bertbench {
@@ -27,6 +29,13 @@ std::optional<std::int64_t> count(std::string_view text) {
   if (text.ends_with(".0")) text.remove_suffix(2);
   const auto value = to_int(text);
   return value && *value >= 1 && *value <= 1'000'000'000 ? value : std::nullopt;
+}
+
+std::optional<std::int64_t> count_of_list(std::string_view text) {
+  const auto parts = split(text, ',');
+  const bool numbers =
+      std::ranges::all_of(parts, [](auto part) { return to_int(part).has_value(); });
+  return numbers ? std::optional(std::ssize(parts)) : std::nullopt;
 }
 
 }  // namespace bertbench

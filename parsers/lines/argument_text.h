@@ -15,4 +15,7 @@ namespace bertbench {
 /// A count of 1 or more, also "4.0".
 [[nodiscard]] std::optional<std::int64_t> count(std::string_view text);
 
+/// How many numbers a list as "0,1,2,3" has; nothing where a part of it is none.
+[[nodiscard]] std::optional<std::int64_t> count_of_list(std::string_view text);
+
 }  // namespace bertbench

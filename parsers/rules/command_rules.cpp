@@ -74,11 +74,9 @@ void FactRules::read_command(const Line& line) {
     put(Key::nodes, count_of(line, {"--num_nodes"}));
     Cursor include(line);
     if (include.skip_past("--include") && include.skip_past("localhost:")) {
-      const auto gpus = split(include.until(" '\"").value_or(include.rest()), ',');
-      if (std::ranges::all_of(gpus, [](auto gpu) { return to_int(gpu).has_value(); })) {
-        put(Key::gpus_per_node, static_cast<std::int64_t>(gpus.size()));
-        put(Key::nodes, 1);
-      }
+      const auto gpus = count_of_list(include.until(" '\"").value_or(include.rest()));
+      put(Key::gpus_per_node, gpus);
+      if (gpus) put(Key::nodes, 1);
     }
   }
   if (has(line, "accelerate launch")) {

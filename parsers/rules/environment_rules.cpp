@@ -189,7 +189,7 @@ void EnvironmentRules::state(const Line& line, std::string_view key, std::string
 
 void EnvironmentRules::see(const Line& line) {
   for (const Rule& rule : kRules) {
-    if (line.text.find(rule.anchor) == std::string_view::npos) continue;
+    if (!has(line, rule.anchor)) continue;
     std::string value = value_of(rule, line);
     if (value.empty()) continue;
     if (rule.key == kRecompute && value != "true") continue;

@@ -1,5 +1,4 @@
 // FactRules: how a job was launched, and its switches of half precision.
-#include <algorithm>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -88,10 +87,8 @@ void FactRules::read_paddle_launch(const Line& line) {
     state(line, Key::nodes, *nodes);
   }
   if (const auto devices = value(" devices: ")) {
-    const auto cards = split(*devices, ',');
-    if (std::ranges::all_of(cards, [](auto card) { return to_int(card).has_value(); })) {
-      state(line, Key::gpus_per_node, std::to_string(cards.size()));
-    }
+    const auto cards = count_of_list(*devices);
+    if (cards) state(line, Key::gpus_per_node, std::to_string(*cards));
   }
 }
 
@@ -196,12 +193,8 @@ void FactRules::read_launcher(const Line& line) {
   const auto list = line.text.find(key);
   if (list != std::string_view::npos && !has(line, "='horovod'") && !has(line, "='dist")) {
     const auto begin = list + key.size();
-    const auto digits = line.text.substr(begin, line.text.find('\'', begin) - begin);
-    const auto gpus = split(digits, ',');
-    if (!digits.empty() &&
-        std::ranges::all_of(gpus, [](auto gpu) { return to_int(gpu).has_value(); })) {
-      state(line, Key::world, std::to_string(gpus.size()));
-    }
+    const auto gpus = count_of_list(line.text.substr(begin, line.text.find('\'', begin) - begin));
+    if (gpus) state(line, Key::world, std::to_string(*gpus));
   }
   // Without quotes it is the number of the one GPU that gluon-nlp's fine-tuning scripts take (.3).
   Cursor which(line);

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "parsers/core/text.h"
+#include "parsers/lines/cursor.h"
 #include "parsers/rules/fact_rules.h"
 
 namespace bertbench {
@@ -86,11 +87,8 @@ std::span<const std::string_view> ScoreRules::anchors() { return kAnchors; }
 
 void ScoreRules::see(const Line& line) {
   const std::string_view text = line.text;
-  if (std::ranges::none_of(kAnchors, [&](std::string_view anchor) {
-        return text.find(anchor) != std::string_view::npos;
-      })) {
-    return;
-  }
+  const auto stands = [&](std::string_view anchor) { return has(line, anchor); };
+  if (std::ranges::none_of(kAnchors, stands)) return;
   struct Found {
     std::string_view score;
     double value = 0;
