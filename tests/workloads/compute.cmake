@@ -4,8 +4,8 @@ if(BB_SANITIZE MATCHES thread)
 endif()
 
 bb_add_test(bert_compute_test
-  SOURCES backend_test.cpp gpt2_test.cpp gradients_test.cpp kernels_test.cpp optimizer_test.cpp
-          precision_test.cpp unpadded_test.cpp
+  SOURCES backend_test.cpp every_backend_test.cpp gpt2_test.cpp gradients_test.cpp kernels_test.cpp
+          optimizer_test.cpp precision_test.cpp tested_cpu_backend.cpp
   LIBS bert_core bert_reference LABELS workloads TIMEOUT 120)
 
 # A program of its own: it counts what operator new is asked for.

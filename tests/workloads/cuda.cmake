@@ -22,8 +22,8 @@ if(NOT BB_SANITIZE MATCHES thread)  # fibers are not threads to ThreadSanitizer
   bb_add_test(bert_cuda_test
     SOURCES cuda/backend_test.cpp cuda/fp8_test.cpp cuda/graph_test.cpp cuda/kernels_test.cpp cuda/library_attention_test.cpp
             cuda/matmul_test.cpp cuda/norm_test.cpp
-            cuda/planner_test.cpp cuda/order_test.cpp cuda/step_test.cpp cuda/unpadded_test.cpp
-            cuda/zero_test.cpp
+            cuda/planner_test.cpp cuda/order_test.cpp cuda/step_test.cpp cuda/tested_cuda_backend.cpp
+            cuda/zero_test.cpp every_backend_test.cpp
     LIBS bert_cuda_emulated bert_core bert_reference LABELS workloads TIMEOUT 120)
   if(TARGET bert_driver AND TARGET DNNL::dnnl)
     target_sources(bert_cuda_test PRIVATE cuda/checkpoint_test.cpp)
@@ -94,7 +94,7 @@ if(TARGET bert_cuda)
   # The same tests of the backend on a real device.
   bb_add_test(bert_cuda_gpu_test SERIAL
     SOURCES cuda/backend_test.cpp cuda/graph_test.cpp cuda/library_attention_test.cpp cuda/step_test.cpp
-            cuda/unpadded_test.cpp
+            cuda/tested_cuda_backend.cpp every_backend_test.cpp
     LIBS bert_cuda_device bert_core bert_reference LABELS gpu TIMEOUT 300)
   target_compile_definitions(bert_cuda_gpu_test PRIVATE BERT_REAL_DEVICE)
 

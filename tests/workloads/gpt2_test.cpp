@@ -1,5 +1,5 @@
-// What only a GPT-2 has, on the CPU backend: logits and training steps of PyTorch, logits in parts,
-// its initial weights.
+// What only a GPT-2 has, on the CPU backend: logits and training steps of PyTorch, its initial
+// weights.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -88,26 +88,6 @@ TEST(Gpt2, trains_as_pytorch_does) {
       EXPECT_LE(oracle::error(after, parameter, backend->weights().data()), bound)
           << name << " " << after.name;
     }
-  }
-}
-
-TEST(Gpt2, takes_its_logits_in_parts) {
-  const ModelConfig model = odd_gpt2();
-  const Batch batch = make_batch(model, 5, 20, 0);
-  BackendOptions options = options_for(model, 5, 20);
-  options.logit_rows = 48;  // two parts and a rest
-  const auto backend = make_cpu_backend(options);
-  const std::vector<double> weights(backend->weights().begin(), backend->weights().end());
-  const auto reference = reference_step<double>(model, batch, weights, {true, 42, 3});
-  for (const bool accumulate : {false, true}) {
-    if (!accumulate) backend->zero_gradients();
-    const Loss loss = backend->forward_backward(batch, accumulate ? 2.0 : 1.0, true, 3, {});
-    EXPECT_NEAR(loss.masked_lm, reference.masked_lm, 1e-6 * reference.masked_lm);
-    std::vector<double> wanted = reference.gradients;
-    for (double& value : wanted) value *= accumulate ? 3 : 1;
-    const auto worst =
-        testing::worst_error(backend->parameters(), backend->gradients().data(), wanted.data());
-    EXPECT_LE(worst.error, 1e-5) << worst.name;
   }
 }
 

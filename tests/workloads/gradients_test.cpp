@@ -77,9 +77,7 @@ void backend_equals_pytorch(const std::string& file, double bound, bool checkpoi
   expect_gradients(golden, layout, backend->gradients().data(), bound, 1e-7);
   // The projections see a part of the deep case's middle layers; this sees all of it.
   const auto reference = reference_step<double>(options.model, batch, weights, {});
-  const auto worst = testing::worst_error(layout.parameters, backend->gradients().data(),
-                                          reference.gradients.data());
-  EXPECT_LE(worst.error, bound) << worst.name;
+  EXPECT_TRUE(testing::within(bound, layout.parameters, backend->gradients(), reference.gradients));
 }
 
 TEST(ReferenceInDouble, has_the_gradients_of_pytorch_for_2_layers) {
@@ -152,9 +150,8 @@ void backend_equals_reference(const ModelConfig& model, std::int64_t step) {
   const Loss loss = backend->forward_backward(batch, 1.0, true, step, {});
   EXPECT_NEAR(loss.masked_lm, reference.masked_lm, 1e-6 * reference.masked_lm);
   EXPECT_NEAR(loss.next_sentence, reference.next_sentence, 1e-6 * reference.next_sentence);
-  const auto worst = testing::worst_error(backend->parameters(), backend->gradients().data(),
-                                          reference.gradients.data());
-  EXPECT_LE(worst.error, 1e-5) << worst.name;
+  EXPECT_TRUE(
+      testing::within(1e-5, backend->parameters(), backend->gradients(), reference.gradients));
 }
 
 TEST(CpuBackend, equals_the_reference_with_dropout_on_and_odd_shapes) {
@@ -218,9 +215,7 @@ TEST(ReferenceInFloat, agrees_with_double) {
   const std::vector<float> narrow(weights.begin(), weights.end());
   const auto a = reference_step<float>(model, batch, narrow, {});
   const auto b = reference_step<double>(model, batch, weights, {});
-  const auto worst =
-      testing::worst_error(layout.parameters, a.gradients.data(), b.gradients.data());
-  EXPECT_LE(worst.error, 1e-5) << worst.name;
+  EXPECT_TRUE(testing::within(1e-5, layout.parameters, a.gradients, b.gradients));
 }
 
 }  // namespace

@@ -1,6 +1,9 @@
 // Small models, batches and comparisons for the tests of the trainer's arithmetic.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <span>
@@ -10,6 +13,7 @@
 
 #include "workloads/bert/core/backend.h"
 #include "workloads/bert/model/philox.h"
+#include "workloads/bert/reference/reference.h"
 
 namespace bert::testing {
 
@@ -102,6 +106,26 @@ inline Batch make_batch(const ModelConfig& model, std::int64_t sequences, std::i
   return batch;
 }
 
+/// A batch of sequences of these lengths; a masked position is named twice where one is short.
+inline Batch ragged(const ModelConfig& model, std::int64_t padded,
+                    const std::vector<int>& lengths) {
+  Batch batch = make_batch(model, static_cast<std::int64_t>(lengths.size()), padded, 3);
+  for (std::size_t b = 0; b < lengths.size(); ++b) {
+    const int length = lengths[b];
+    const auto row = static_cast<std::int32_t>(b) * static_cast<std::int32_t>(padded);
+    batch.lengths[b] = length;
+    for (int i = length; i < padded; ++i) batch.tokens[static_cast<std::size_t>(row + i)] = 0;
+    for (int j = 0; j < 3 && !batch.masked.empty(); ++j) {
+      batch.masked[3 * b + static_cast<std::size_t>(j)] = row + 5 * j % length;
+    }
+    if (!batch.spans.empty()) {
+      batch.spans[2 * b] = length / 3;
+      batch.spans[2 * b + 1] = length / 2;
+    }
+  }
+  return batch;
+}
+
 /// The same words of `masked` to predict, and no label at every other position.
 inline Batch predicted_everywhere(const Batch& masked) {
   const std::int64_t places = masked.sequences * masked.sequence_length;
@@ -183,8 +207,55 @@ Worst worst_error(std::span<const Parameter> parameters, const A* a, const B* b)
   return worst;
 }
 
+/// Whether the worst tensor's error is within `bound`; the answer names that tensor.
+template <typename A, typename B>
+::testing::AssertionResult within(double bound, std::span<const Parameter> parameters, const A& got,
+                                  const B& wanted) {
+  const Worst worst = worst_error(parameters, got.data(), wanted.data());
+  if (worst.error <= bound) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure()
+         << worst.name << " is off by " << worst.error << ", more than " << bound << " ";
+}
+
 inline std::vector<float> copy(std::span<const float> values) {
   return {values.begin(), values.end()};
+}
+
+inline std::vector<float> state_of(Backend& backend, StateArray array) {
+  std::vector<float> out(static_cast<std::size_t>(backend.parameters().back().offset +
+                                                  backend.parameters().back().size));
+  backend.read_state(array, 0, out);
+  return out;
+}
+
+/// Without the loss scale, which those in host memory have in them.
+inline std::vector<float> final_gradients(Backend& backend) {
+  std::vector<float> gradients = state_of(backend, StateArray::gradients);
+  if (backend.gradients().empty()) return gradients;
+  const auto scale = static_cast<float>(std::max(1.0, backend.scalar_state().loss_scale));
+  for (float& g : gradients) g /= scale;
+  return gradients;
+}
+
+/// Of the one micro-step since zero_gradients().
+inline Loss loss_of(Backend& backend, const Loss& answer) {
+  return answer.pending ? backend.pending_losses().at(0) : answer;
+}
+
+/// Of one training step.
+inline std::vector<float> gradients_of(Backend& backend, const Batch& batch,
+                                       double* loss = nullptr) {
+  backend.zero_gradients();
+  const Loss answer = backend.forward_backward(batch, 1.0, true, 3, {});
+  if (loss != nullptr) *loss = loss_of(backend, answer).total();
+  return final_gradients(backend);
+}
+
+/// Of a training step with dropout, in double.
+inline std::vector<double> reference_gradients(const BackendOptions& options, const Batch& batch,
+                                               std::span<const float> weights, std::int64_t step) {
+  const std::vector<double> exact(weights.begin(), weights.end());
+  return reference_step<double>(options.model, batch, exact, {true, options.seed, step}).gradients;
 }
 
 }  // namespace bert::testing

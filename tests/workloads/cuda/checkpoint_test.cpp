@@ -49,8 +49,7 @@ TEST(CudaCheckpoint, a_run_goes_on_with_the_other_backend) {
     three_steps(*target, 4);
     const auto a = testing::state_of(*target, StateArray::weights);
     const auto b = testing::state_of(*source, StateArray::weights);
-    const auto worst = testing::worst_error(source->parameters(), a.data(), b.data());
-    EXPECT_LE(worst.error, 1e-4) << worst.name;
+    EXPECT_TRUE(testing::within(1e-4, source->parameters(), a, b));
   }
 }
 

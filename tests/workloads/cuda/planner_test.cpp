@@ -134,5 +134,14 @@ TEST(Activations, decoder_columns_are_a_multiple_of_8_within_the_tables) {
   EXPECT_EQ(decoder_columns(tight), 97) << "the rows after the table would not be there";
 }
 
+TEST(CudaUnpaddedRows, come_in_about_sixteen_sizes_up_to_the_padded_one) {
+  EXPECT_EQ(unpadded_rows(1, 64 * 512), 2048);
+  EXPECT_EQ(unpadded_rows(2049, 64 * 512), 4096);
+  EXPECT_EQ(unpadded_rows(64 * 512, 64 * 512), 64 * 512);
+  EXPECT_EQ(unpadded_rows(41, 80), 48);
+  EXPECT_EQ(unpadded_rows(79, 79), 79) << "never more than there is memory for";
+  EXPECT_EQ(unpadded_rows(1000, 1030) % 64, 0);
+}
+
 }  // namespace
 }  // namespace bert::cuda

@@ -19,7 +19,7 @@ using testing::options_for;
 using testing::reference_gradients;
 using testing::skip_without_device;
 using testing::state_of;
-using testing::worst_error;
+using testing::within;
 
 class CudaStep : public ::testing::Test {
  protected:
@@ -40,8 +40,7 @@ TEST_F(CudaStep, rows_wider_than_1024_follow_the_reference_too) {
   const auto weights = state_of(*backend, StateArray::weights);
   const auto gradients = gradients_of(*backend, batch);
   const auto exact = reference_gradients(options, batch, weights, 3);
-  const auto worst = worst_error(backend->parameters(), gradients.data(), exact.data());
-  EXPECT_LE(worst.error, 3e-2) << worst.name;
+  EXPECT_TRUE(within(3e-2, backend->parameters(), gradients, exact));
 }
 
 TEST_F(CudaStep, what_stands_inside_products_changes_gradients_by_rounding_alone) {
@@ -65,9 +64,8 @@ TEST_F(CudaStep, what_stands_inside_products_changes_gradients_by_rounding_alone
         }
         gradients.push_back(state_of(*backend, StateArray::gradients));
       }
-      const auto worst =
-          worst_error(backend->parameters(), gradients[0].data(), gradients[1].data());
-      EXPECT_LE(worst.error, bound) << model.name << " " << precision << " " << worst.name;
+      EXPECT_TRUE(within(bound, backend->parameters(), gradients[0], gradients[1]))
+          << model.name << " " << precision;
     }
   }
 }

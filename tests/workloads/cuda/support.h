@@ -7,7 +7,6 @@
 #include "workloads/bert/cpu/cpu_backend.h"
 #include "workloads/bert/cuda/cuda_backend.h"
 #include "workloads/bert/cuda/device/runtime.h"
-#include "workloads/bert/reference/reference.h"
 
 namespace bert::testing {
 
@@ -37,28 +36,6 @@ inline std::unique_ptr<Backend> cuda_backend(const BackendOptions& options,
                                              const std::string& precision,
                                              bool plain_attention = false) {
   return cuda::make_backend({options, precision, 0}, plain_attention);
-}
-
-inline std::vector<float> state_of(Backend& backend, StateArray array) {
-  std::vector<float> out(static_cast<std::size_t>(backend.parameters().back().offset +
-                                                  backend.parameters().back().size));
-  backend.read_state(array, 0, out);
-  return out;
-}
-
-/// Of one training step.
-inline std::vector<float> gradients_of(Backend& backend, const Batch& batch,
-                                       std::int64_t step = 3) {
-  backend.zero_gradients();
-  backend.forward_backward(batch, 1.0, true, step, {});
-  return state_of(backend, StateArray::gradients);
-}
-
-/// Of a training step with dropout, in double.
-inline std::vector<double> reference_gradients(const BackendOptions& options, const Batch& batch,
-                                               std::span<const float> weights, std::int64_t step) {
-  const std::vector<double> exact(weights.begin(), weights.end());
-  return reference_step<double>(options.model, batch, exact, {true, options.seed, step}).gradients;
 }
 
 /// Null in a build without oneDNN.
