@@ -86,11 +86,9 @@ TEST(BatchSearch, MeasuresTheLargestBatchThatFitsAndDoesNotSearchAgain) {
   options.trainer = trainer_with_limit(folder, 37);
   const Plan plan = plan_of(config_with(R"(["max"])"), {}, options);
   Recorder first, again;
-  const auto outcome = run_sweep(plan, quick(folder.path("run")), first);
-  ASSERT_TRUE(outcome) << outcome.error().message();
-  EXPECT_EQ(outcome->exit_status, 0);
-  ASSERT_EQ(outcome->result.cells.size(), 1U);
-  const Cell& cell = outcome->result.cells[0];
+  const SweepOutcome outcome = swept(plan, folder, first);
+  ASSERT_EQ(outcome.result.cells.size(), 1U);
+  const Cell& cell = outcome.result.cells[0];
   EXPECT_EQ(cell.identity.micro_batch_size, 37);
   EXPECT_EQ(cell.throughput.n, 2);
   EXPECT_THAT(texts_of(cell.warnings),
@@ -98,10 +96,9 @@ TEST(BatchSearch, MeasuresTheLargestBatchThatFitsAndDoesNotSearchAgain) {
   const std::size_t launches = count(read_file(folder.path("asked")), "\n");
   EXPECT_GT(launches, 5U);
 
-  const auto resumed = run_sweep(plan, quick(folder.path("run")), again);
-  ASSERT_TRUE(resumed);
+  const SweepOutcome resumed = swept(plan, folder, again);
   EXPECT_EQ(count(read_file(folder.path("asked")), "\n"), launches) << "a probe was launched again";
-  EXPECT_EQ(resumed->result.cells.at(0).identity.micro_batch_size, 37);
+  EXPECT_EQ(resumed.result.cells.at(0).identity.micro_batch_size, 37);
 }
 
 TEST(BatchSearch, ASearchCutShortGoesOnWhereItWas) {
@@ -123,9 +120,8 @@ TEST(BatchSearch, ASearchCutShortGoesOnWhereItWas) {
   EXPECT_TRUE(interrupted->interrupted);
   EXPECT_EQ(interrupted->exit_status, 130);
   Recorder rest;
-  const auto outcome = run_sweep(plan, quick(folder.path("run")), rest);
-  ASSERT_TRUE(outcome);
-  EXPECT_EQ(outcome->result.cells.at(0).identity.micro_batch_size, 37);
+  const SweepOutcome outcome = swept(plan, folder, rest);
+  EXPECT_EQ(outcome.result.cells.at(0).identity.micro_batch_size, 37);
   const std::string asked = read_file(folder.path("asked"));
   EXPECT_EQ(count("\n" + asked, "\n16\n"), 1U) << asked;
 }
@@ -135,11 +131,10 @@ TEST(BatchSearch, ACellThatDoesNotFitIsARowWithItsMemory) {
   PlanOptions options;
   options.trainer = trainer_with_limit(folder, 37);
   Recorder recorder;
-  const auto outcome =
-      run_sweep(plan_of(config_with("[16, 96]"), {}, options), quick(folder.path("run")), recorder);
-  ASSERT_TRUE(outcome);
-  ASSERT_EQ(outcome->result.cells.size(), 2U);
-  const Cell& cell = outcome->result.cells[1];
+  const SweepOutcome outcome =
+      swept(plan_of(config_with("[16, 96]"), {}, options), folder, recorder, 1);
+  ASSERT_EQ(outcome.result.cells.size(), 2U);
+  const Cell& cell = outcome.result.cells[1];
   EXPECT_EQ(cell.trials.at(0).outcome.status, Status::out_of_memory);
   ASSERT_TRUE(cell.trials.at(0).memory);
   EXPECT_EQ(cell.trials[0].memory->peak_bytes, 96 << 20);
@@ -151,13 +146,11 @@ TEST(BatchSearch, WhereNothingFitsTheReportShowsTheFailureOfOne) {
   PlanOptions options;
   options.trainer = trainer_with_limit(folder, 0);
   Recorder recorder;
-  const auto outcome =
-      run_sweep(plan_of(config_with(R"("max")"), {}, options), quick(folder.path("run")), recorder);
-  ASSERT_TRUE(outcome);
-  const Cell& cell = outcome->result.cells.at(0);
+  const SweepOutcome outcome =
+      swept(plan_of(config_with(R"("max")"), {}, options), folder, recorder, 1);
+  const Cell& cell = outcome.result.cells.at(0);
   EXPECT_EQ(cell.identity.micro_batch_size, 1);
   EXPECT_EQ(cell.trials.at(0).outcome.status, Status::out_of_memory);
-  EXPECT_EQ(outcome->exit_status, 1);
 }
 
 TEST(BatchSearch, AnAnswerThatTheGridHoldsIsNotMeasuredTwice) {
@@ -165,11 +158,9 @@ TEST(BatchSearch, AnAnswerThatTheGridHoldsIsNotMeasuredTwice) {
   PlanOptions options;
   options.trainer = trainer_with_limit(folder, 4);
   Recorder recorder;
-  const auto outcome = run_sweep(plan_of(config_with(R"([4, "max"])"), {}, options),
-                                 quick(folder.path("run")), recorder);
-  ASSERT_TRUE(outcome);
-  EXPECT_EQ(outcome->result.cells.size(), 1U);
-  EXPECT_EQ(outcome->exit_status, 0);
+  const SweepOutcome outcome =
+      swept(plan_of(config_with(R"([4, "max"])"), {}, options), folder, recorder);
+  EXPECT_EQ(outcome.result.cells.size(), 1U);
 }
 
 TEST(EnoughTrials, StopsWhenTheIntervalIsNarrowAndNotBefore) {
@@ -204,16 +195,14 @@ TEST(TrialsAuto, StopsEachCellOnItsOwnInterleavedAndStaysStoppedOnResume) {
   const Plan plan = plan_of(auto_config(), {}, options);
   EXPECT_EQ(plan.trials.size(), 24U);
   Recorder first, again;
-  const auto outcome = run_sweep(plan, quick(folder.path("run")), first);
-  ASSERT_TRUE(outcome) << outcome.error().message();
-  ASSERT_EQ(outcome->result.cells.size(), 2U);
-  EXPECT_EQ(outcome->result.cells[0].throughput.n, 6) << "equal rates: as few as allowed";
-  EXPECT_EQ(outcome->result.cells[1].trials.size(), 1U) << "out of memory once is enough";
-  EXPECT_EQ(outcome->failed_trials, 1);
+  const SweepOutcome outcome = swept(plan, folder, first, 1);
+  ASSERT_EQ(outcome.result.cells.size(), 2U);
+  EXPECT_EQ(outcome.result.cells[0].throughput.n, 6) << "equal rates: as few as allowed";
+  EXPECT_EQ(outcome.result.cells[1].trials.size(), 1U) << "out of memory once is enough";
+  EXPECT_EQ(outcome.failed_trials, 1);
   ASSERT_GE(first.started.size(), 2U);
   EXPECT_NE(first.started[0], first.started[1]);
-  const auto resumed = run_sweep(plan, quick(folder.path("run")), again);
-  ASSERT_TRUE(resumed);
+  swept(plan, folder, again, 1);
   EXPECT_EQ(again.started.size(), 0U);
   EXPECT_EQ(again.counts.to_run, 0);
 }

@@ -280,11 +280,9 @@ TEST(Command, IsMeasuredResumedAndMeasuredAnewWhenItsWordsChange) {
   Recorder first;
   const auto plan = plan_of_line(fake(), kShort);
   ASSERT_TRUE(plan) << plan.error().message();
-  const auto outcome = run_sweep(*plan, quick(temp.path("run")), first);
-  ASSERT_TRUE(outcome) << outcome.error().message();
-  EXPECT_EQ(outcome->exit_status, 0);
-  ASSERT_EQ(outcome->result.cells.size(), 1u);
-  const auto& cell = outcome->result.cells[0];
+  const SweepOutcome outcome = swept(*plan, temp, first);
+  ASSERT_EQ(outcome.result.cells.size(), 1u);
+  const auto& cell = outcome.result.cells[0];
   EXPECT_EQ(cell.throughput.n, 2);
   EXPECT_TRUE(cell.trials[0].sequences_per_second);
   EXPECT_EQ((*cell.context)["command"].back(), "{steps}");
@@ -293,12 +291,12 @@ TEST(Command, IsMeasuredResumedAndMeasuredAnewWhenItsWordsChange) {
   const auto config = load_config(temp.path("run/sweep.json"));
   ASSERT_TRUE(config) << config.error().message();
   Recorder again;
-  ASSERT_TRUE(run_sweep(*make_plan(*config, eight_cores()), quick(temp.path("run")), again));
+  swept(*make_plan(*config, eight_cores()), temp, again);
   EXPECT_EQ(again.counts.reused, 2);
   EXPECT_THAT(again.started, IsEmpty());
 
   Recorder changed;
-  ASSERT_TRUE(run_sweep(*plan_of_line(fake({"--more"}), kShort), quick(temp.path("run")), changed));
+  swept(*plan_of_line(fake({"--more"}), kShort), temp, changed);
   EXPECT_EQ(changed.counts.reused, 0);
   EXPECT_THAT(changed.notices, Contains(HasSubstr("its command has changed")));
 }

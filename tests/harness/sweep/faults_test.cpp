@@ -136,11 +136,9 @@ TEST(SweepFaults, TryAgainInAFolderOfItsOwnAndCountTheTrialOnce) {
   Recorder seen;
   const auto plan = plan_of(small_config(), {"trials=1", "retries=2", "env.FAKE=fail_once",
                                              "env.FAKE_MARKER=" + temp.path("marker")});
-  const auto outcome = run_sweep(plan, quick(temp.path("run")), seen);
-  ASSERT_TRUE(outcome) << outcome.error().message();
-  EXPECT_EQ(outcome->exit_status, 0);
-  ASSERT_EQ(outcome->result.cells[0].trials.size(), 1u);
-  const auto& trial = outcome->result.cells[0].trials[0];
+  const SweepOutcome outcome = swept(plan, temp, seen);
+  ASSERT_EQ(outcome.result.cells[0].trials.size(), 1u);
+  const auto& trial = outcome.result.cells[0].trials[0];
   EXPECT_EQ(trial.attempt, 2);
   const std::filesystem::path log(trial.log);
   EXPECT_THAT(trial.log, ::testing::EndsWith("/trial_1/attempt_2/log.txt"));
@@ -156,7 +154,7 @@ TEST(SweepFaults, DoNotRetryWhatWouldEndTheSame) {
     Recorder seen;
     const auto plan =
         plan_of(small_config(), {"trials=1", "retries=3", std::string("env.FAKE=") + mode});
-    ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), seen));
+    swept(plan, temp, seen, 1);
     EXPECT_EQ(seen.started.size(), 1u) << mode;
   }
 }
@@ -165,12 +163,10 @@ TEST(SweepFaults, GoOnWithTheOtherCells) {
   ScratchFolder temp;
   Recorder seen;
   const auto plan = plan_of(small_config(), {"grid.env.FAKE=[\"exit:1\",\"ok\"]"});
-  const auto outcome = run_sweep(plan, quick(temp.path("run")), seen);
-  ASSERT_TRUE(outcome);
-  EXPECT_EQ(outcome->exit_status, 1);
-  EXPECT_EQ(outcome->failed_trials, 2);
+  const SweepOutcome outcome = swept(plan, temp, seen, 1);
+  EXPECT_EQ(outcome.failed_trials, 2);
   int measured = 0;
-  for (const auto& cell : outcome->result.cells) measured += cell.throughput.n;
+  for (const auto& cell : outcome.result.cells) measured += cell.throughput.n;
   EXPECT_EQ(measured, 2);
 }
 

@@ -27,12 +27,12 @@ TEST(Hooks, RunAroundTheSweepAndAroundEachTrial) {
       plan_of(small_config(), {note("setup", file, "setup"), note("cleanup", file, "cleanup"),
                                note("trial_setup", file, "before {trial} {micro_batch_size}"),
                                note("trial_cleanup", file, "after {trial}")});
-  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), seen));
+  swept(plan, temp, seen);
   EXPECT_EQ(test::read_file(file), "setup\nbefore 1 4\nafter 1\nbefore 2 4\nafter 2\ncleanup\n");
   EXPECT_TRUE(
       std::filesystem::exists(temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g/trial_1/setup.log")));
   // Nothing is left to run, so nothing is set up.
-  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), seen));
+  swept(plan, temp, seen);
   EXPECT_EQ(test::count(test::read_file(file), "\n"), 6u);
 }
 
@@ -41,9 +41,7 @@ TEST(Hooks, OfATrialThatFailMakeItFailAndStopNoOther) {
   Recorder seen;
   const auto plan = plan_of(
       small_config(), {R"j(trial_setup=["sh", "-c", "echo no disk; exit $(({trial} * 7 - 7))"])j"});
-  const auto outcome = run_sweep(plan, quick(temp.path("run")), seen);
-  ASSERT_TRUE(outcome) << outcome.error().message();
-  EXPECT_EQ(outcome->exit_status, 1);
+  const SweepOutcome outcome = swept(plan, temp, seen, 1);
   ASSERT_EQ(seen.finished.size(), 2u);
   EXPECT_EQ(seen.finished[0].outcome.status, Status::completed);
   EXPECT_EQ(seen.finished[1].outcome.status, Status::error);
@@ -57,9 +55,7 @@ TEST(Hooks, ThatCleanUpAndFailAreNamedAndCostNothing) {
   Recorder seen;
   const auto plan =
       plan_of(small_config(), {R"(trial_cleanup=["false"])", R"(cleanup=["false"])", "trials=1"});
-  const auto outcome = run_sweep(plan, quick(temp.path("run")), seen);
-  ASSERT_TRUE(outcome) << outcome.error().message();
-  EXPECT_EQ(outcome->exit_status, 0);
+  swept(plan, temp, seen);
   EXPECT_THAT(seen.notices, Contains(HasSubstr("trial 1: cleanup ended with exit status 1")));
   EXPECT_THAT(seen.notices, Contains(testing::StartsWith("cleanup ended with exit status 1")));
 }
@@ -94,10 +90,9 @@ TEST(Hooks, OfASweepThatFailsStartsNothing) {
 TEST(Hooks, ThatHangAreEndedAfterTheTimeOfAnAttempt) {
   ScratchFolder temp;
   Recorder seen;
-  const auto outcome = run_sweep(
+  const SweepOutcome outcome = swept(
       plan_of(small_config(), {R"(trial_setup=["sleep", "1000"])", "timeout_s=0.3", "trials=1"}),
-      quick(temp.path("run")), seen);
-  ASSERT_TRUE(outcome);
+      temp, seen, 1);
   EXPECT_THAT(detail_text(seen.finished.at(0).outcome), HasSubstr("after timeout_s"));
 }
 

@@ -153,9 +153,9 @@ void keys_of(const nlohmann::ordered_json& json, std::set<std::string>& out) {
 TEST(RunFolderContract, NamesEveryKeyOfJournalOutcomeAndCommand) {
   ScratchFolder temp;
   Recorder seen;
-  ASSERT_TRUE(run_sweep(plan_of(small_config(), {"trials=1", "retries=1", "env.FAKE_AT=12",
-                                                 R"(grid.env.FAKE=["ok","exit:7","signal:9"])"}),
-                        quick(temp.path("run")), seen));
+  swept(plan_of(small_config(), {"trials=1", "retries=1", "env.FAKE_AT=12",
+                                 R"(grid.env.FAKE=["ok","exit:7","signal:9"])"}),
+        temp, seen, 1);
   std::set<std::string> keys;
   std::size_t files = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(temp.path("run"))) {

@@ -188,9 +188,7 @@ TEST(TrialFiles, AreWrittenForEachTrialAndReadByTheTrainer) {
   const auto plan =
       plan_of(small_config(), {"workload=" + path, "trials=1", "grid.optimizer=[\"adam\",\"lamb\"]",
                                "grid.topology=1n2g", "grid.precision=fp16"});
-  const auto outcome = run_sweep(plan, quick(temp.path("run")), seen);
-  ASSERT_TRUE(outcome) << outcome.error().message();
-  EXPECT_EQ(outcome->exit_status, 0);
+  swept(plan, temp, seen);
   const auto cell = temp.path("run/bert-tiny.fp16.s64.b4.a1.1n2g+optimizer=lamb/trial_1/");
   const auto file = Json::parse(read_file(cell + "files/ds.json"));
   EXPECT_EQ(file.dump(), R"({"train_batch_size":8,"optimizer":{"type":"Lamb"},)"
@@ -206,15 +204,15 @@ TEST(TrialFiles, OfAnotherTextAreAnotherCommand) {
   ScratchFolder temp;
   Recorder first, same, other;
   const std::vector<std::string> sets{"workload=" + reader_template(temp, 1e-4), "trials=1"};
-  ASSERT_TRUE(run_sweep(plan_of(small_config(), sets), quick(temp.path("run")), first));
-  ASSERT_TRUE(run_sweep(plan_of(small_config(), sets), quick(temp.path("run")), same));
+  swept(plan_of(small_config(), sets), temp, first);
+  swept(plan_of(small_config(), sets), temp, same);
   EXPECT_EQ(same.counts.reused, 1);
   const auto before = plan_of(small_config(), sets);
   reader_template(temp, 2e-4);
   const auto after = plan_of(small_config(), sets);
   EXPECT_NE(template_command(before.config, before.workload, before.cells[0]),
             template_command(after.config, after.workload, after.cells[0]));
-  ASSERT_TRUE(run_sweep(after, quick(temp.path("run")), other));
+  swept(after, temp, other);
   EXPECT_EQ(other.counts.reused, 0);
   EXPECT_THAT(other.notices, Contains(HasSubstr("its command has changed")));
 }

@@ -156,9 +156,7 @@ TEST(Phases, AFailedPhaseLeavesTheLaterOnesOut) {
   const ScratchFolder temp;
   const auto plan = plan_of(config_of(kTwo), {"trials=1", "env.FAKE=exit:1"});
   Recorder seen;
-  const auto outcome = run_sweep(plan, quick(temp.path("run")), seen);
-  ASSERT_TRUE(outcome) << outcome.error().message();
-  EXPECT_EQ(outcome->exit_status, 1);
+  swept(plan, temp, seen, 1);
   EXPECT_EQ(seen.started.size(), 1u);
   EXPECT_THAT(seen.notices, ::testing::Contains(HasSubstr("phase 1 failed")));
 }
@@ -167,12 +165,12 @@ TEST(Phases, APhaseIsRunAnewWithTheOneBeforeIt) {
   const ScratchFolder temp;
   const auto plan = plan_of(config_of(kTwo), {"trials=1"});
   Recorder first, none, second;
-  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), first));
+  swept(plan, temp, first);
   ASSERT_EQ(first.started.size(), 2u);
-  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), none));
+  swept(plan, temp, none);
   EXPECT_THAT(none.started, IsEmpty());
   std::filesystem::remove_all(temp.path("run/" + plan.cells[0].folder));
-  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), second));
+  swept(plan, temp, second);
   EXPECT_EQ(second.started.size(), 2u);
 }
 
@@ -180,9 +178,9 @@ TEST(Phases, OfSeveralTrialsNoneIsRunAnew) {
   const ScratchFolder temp;
   const auto plan = plan_of(config_of(kTwo));
   Recorder first, second;
-  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), first));
+  swept(plan, temp, first);
   ASSERT_EQ(first.started.size(), 4u);
-  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), second));
+  swept(plan, temp, second);
   EXPECT_THAT(second.started, IsEmpty());
 }
 
@@ -194,10 +192,8 @@ Plan plan_that_hangs_once(const ScratchFolder& temp, const std::string& mode = "
 
 void expect_both_phases_are_run(const Plan& plan, const ScratchFolder& temp) {
   Recorder seen;
-  const auto outcome = run_sweep(plan, quick(temp.path("run")), seen);
-  ASSERT_TRUE(outcome) << outcome.error().message();
+  swept(plan, temp, seen);
   EXPECT_THAT(seen.started, ElementsAre(plan.cells[0].key + "#1", plan.cells[1].key + "#1"));
-  EXPECT_EQ(outcome->exit_status, 0);
 }
 
 // Its checkpoint, if it left one, is of another step than its last.
@@ -232,7 +228,7 @@ TEST(Phases, APhaseThatFailsAfterItsWindowIsTriedAgain) {
   const ScratchFolder temp;
   auto plan = plan_that_hangs_once(temp, "exit:1");
   Recorder none, seen;
-  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), none));
+  swept(plan, temp, none, 1);
   EXPECT_EQ(none.started.size(), 1u) << "no retries";
   expect_both_phases_are_run(plan, temp);
   std::filesystem::remove(temp.path("once"));
@@ -247,12 +243,10 @@ TEST(Phases, AfterAPhaseThatIsOutOfMemoryNoneIsRunByALaterStart) {
   const ScratchFolder temp;
   const auto plan = plan_of(config_of(kTwo), {"trials=1", "env.FAKE=oom_exit"});
   Recorder first, second;
-  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), first));
+  swept(plan, temp, first, 1);
   EXPECT_EQ(first.started.size(), 1u);
-  const auto outcome = run_sweep(plan, quick(temp.path("run")), second);
-  ASSERT_TRUE(outcome);
+  swept(plan, temp, second, 1);
   EXPECT_THAT(second.started, IsEmpty());
-  EXPECT_EQ(outcome->exit_status, 1);
 }
 
 TEST(Phases, APhaseIsRunAnewWhereTheNextOneNeedsACheckpointThatIsGone) {
@@ -262,16 +256,13 @@ TEST(Phases, APhaseIsRunAnewWhereTheNextOneNeedsACheckpointThatIsGone) {
     first_alone.only = {"phase=1"};
     Recorder first, second;
     const auto plan = plan_of(config_of(kTwo), {"trials=1"});
-    ASSERT_TRUE(run_sweep(plan_of(config_of(kTwo), {"trials=1"}, first_alone),
-                          quick(temp.path("run")), first));
+    swept(plan_of(config_of(kTwo), {"trials=1"}, first_alone), temp, first);
     if (gone) {
       std::filesystem::remove_all(
           temp.path("run/" + plan.cells[0].folder + "/trial_1/" + kPhaseCheckpoint));
     }
-    const auto outcome = run_sweep(plan, quick(temp.path("run")), second);
-    ASSERT_TRUE(outcome);
+    swept(plan, temp, second);
     EXPECT_EQ(second.started.size(), gone ? 2u : 1u);
-    EXPECT_EQ(outcome->exit_status, 0);
   }
 }
 
@@ -302,12 +293,12 @@ TEST(Phases, OfTwoRunsAreSummedByRun) {
 TEST(Phases, AnotherFirstPhaseIsAnotherCommandOfTheSecond) {
   const ScratchFolder temp;
   Recorder first, second;
-  ASSERT_TRUE(run_sweep(plan_of(config_of(kTwo), {"trials=1"}), quick(temp.path("run")), first));
+  swept(plan_of(config_of(kTwo), {"trials=1"}), temp, first);
   const auto other = plan_of(config_of(kTwo), {"trials=1", R"(phases=[
       {"sequence_length": 64, "micro_batch_size": 4, "steps": 24},
       {"sequence_length": 128, "micro_batch_size": 2, "gradient_accumulation_steps": 2,
        "steps": 6, "args": ["--learning-rate", "4e-3"]}])"});
-  ASSERT_TRUE(run_sweep(other, quick(temp.path("run")), second));
+  swept(other, temp, second);
   EXPECT_EQ(second.started.size(), 2u);
 }
 

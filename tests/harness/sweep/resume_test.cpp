@@ -37,34 +37,31 @@ TEST(SweepResume, LaunchesNothingWhenAllIsDone) {
   ScratchFolder temp;
   Recorder first, second;
   const auto plan = plan_of(small_config(), four_trials());
-  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), first));
+  swept(plan, temp, first);
   const auto before = trial_files(temp.path("run"));
-  const auto outcome = run_sweep(plan, quick(temp.path("run")), second);
-  ASSERT_TRUE(outcome);
+  const SweepOutcome outcome = swept(plan, temp, second);
   EXPECT_EQ(first.started.size(), 4u);
   EXPECT_TRUE(second.started.empty());
   EXPECT_EQ(second.counts.reused, 4);
   EXPECT_EQ(trial_files(temp.path("run")), before);
-  EXPECT_EQ(outcome->exit_status, 0);
-  EXPECT_EQ(outcome->result.cells.size(), 2u);
-  EXPECT_EQ(outcome->result.cells[0].throughput.n, 2);
+  EXPECT_EQ(outcome.result.cells.size(), 2u);
+  EXPECT_EQ(outcome.result.cells[0].throughput.n, 2);
 }
 
 TEST(SweepResume, JudgesATrialByItsLogNotByItsFiles) {
   ScratchFolder temp;
   Recorder first, second;
   const auto plan = plan_of(small_config(), four_trials());
-  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), first));
+  swept(plan, temp, first);
   // One log loses its end, another one all of it.
   const auto cut = temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g/trial_1/log.txt");
   const auto text = test::read_file(cut);
   test::write_file(cut, text.substr(0, text.find("\"step\":15,")));
   std::filesystem::remove(temp.path("run/bert-mini.fp32.s64.b4.a1.1n1g/trial_2/log.txt"));
-  const auto outcome = run_sweep(plan, quick(temp.path("run")), second);
-  ASSERT_TRUE(outcome);
+  const SweepOutcome outcome = swept(plan, temp, second);
   EXPECT_THAT(second.started, ::testing::ElementsAre("bert-tiny.fp32.s64.b4.a1.1n1g#1",
                                                      "bert-mini.fp32.s64.b4.a1.1n1g#2"));
-  for (const auto& cell : outcome->result.cells) {
+  for (const auto& cell : outcome.result.cells) {
     EXPECT_EQ(cell.trials.size(), 2u);
     EXPECT_EQ(cell.throughput.n, 2);
   }
@@ -74,7 +71,7 @@ TEST(SweepResume, DoesNotMeasureAnewWhereTheJournalOfASweepIsLost) {
   ScratchFolder temp;
   Recorder first, second;
   const auto plan = plan_of(small_config());
-  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), first));
+  swept(plan, temp, first);
   const auto before = trial_files(temp.path("run"));
   std::filesystem::remove(temp.path("run/journal.jsonl"));
   const auto outcome = run_sweep(plan, quick(temp.path("run")), second);
@@ -87,12 +84,12 @@ TEST(SweepResume, MakesIterationsAgainThatACrashOfTheMachineTook) {
   ScratchFolder temp;
   Recorder first, second;
   const auto plan = plan_of(small_config());
-  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), first));
+  swept(plan, temp, first);
   const auto before = trial_files(temp.path("run"));
   const auto cell = temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g/");
   std::filesystem::remove(cell + "trial_1/iterations.csv");
   test::write_file(cell + "trial_2/iterations.csv", "");
-  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), second));
+  swept(plan, temp, second);
   EXPECT_TRUE(second.started.empty());
   EXPECT_EQ(trial_files(temp.path("run")), before);
 }
@@ -105,7 +102,7 @@ TEST(SweepResume, PutsALogBackThatWasRemovedWhileItsTrialRan) {
     if (step >= 3) std::filesystem::remove(log);
   };
   const auto plan = plan_of(small_config(), {"trials=1", "env.FAKE_DELAY_MS=20"});
-  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), first));
+  swept(plan, temp, first);
   ASSERT_EQ(first.finished.size(), 1u);
   bool said = false;
   for (const auto& n : first.finished[0].notices) {
@@ -113,53 +110,46 @@ TEST(SweepResume, PutsALogBackThatWasRemovedWhileItsTrialRan) {
   }
   EXPECT_TRUE(said);
   Recorder second;
-  const auto outcome = run_sweep(plan, quick(temp.path("run")), second);
-  ASSERT_TRUE(outcome);
+  const SweepOutcome outcome = swept(plan, temp, second);
   EXPECT_TRUE(second.started.empty()) << "its log is whole";
-  EXPECT_EQ(outcome->result.cells[0].throughput.n, 1);
+  EXPECT_EQ(outcome.result.cells[0].throughput.n, 1);
 }
 
 TEST(SweepResume, MeasuresAnewWhatHasAnotherCommand) {
   ScratchFolder temp;
   Recorder first, second, third;
-  ASSERT_TRUE(run_sweep(plan_of(small_config()), quick(temp.path("run")), first));
+  swept(plan_of(small_config()), temp, first);
   const auto other = plan_of(small_config(R"(, "args": ["--threads", "7"])"));
-  const auto outcome = run_sweep(other, quick(temp.path("run")), second);
-  ASSERT_TRUE(outcome);
+  const SweepOutcome outcome = swept(other, temp, second);
   EXPECT_EQ(second.started.size(), 2u);
   ASSERT_FALSE(second.notices.empty());
   EXPECT_THAT(second.notices[0], HasSubstr("its command has changed"));
-  EXPECT_EQ(outcome->result.cells[0].trials.size(), 2u);
-  EXPECT_EQ(outcome->result.cells[0].trials[0].attempt, 2);
+  EXPECT_EQ(outcome.result.cells[0].trials.size(), 2u);
+  EXPECT_EQ(outcome.result.cells[0].trials[0].attempt, 2);
   // Back to the first command: its trials are still there.
-  ASSERT_TRUE(run_sweep(plan_of(small_config()), quick(temp.path("run")), third));
+  swept(plan_of(small_config()), temp, third);
   EXPECT_TRUE(third.started.empty());
 }
 
 TEST(SweepResume, MeasuresAnewOnlyWhatANewWindowDoesNotCover) {
   ScratchFolder temp;
   Recorder first, inside, longer;
-  ASSERT_TRUE(run_sweep(plan_of(small_config()), quick(temp.path("run")), first));
-  const auto outcome =
-      run_sweep(plan_of(small_config(), {"window=steps:5:15"}), quick(temp.path("run")), inside);
-  ASSERT_TRUE(outcome);
+  swept(plan_of(small_config()), temp, first);
+  const SweepOutcome outcome = swept(plan_of(small_config(), {"window=steps:5:15"}), temp, inside);
   EXPECT_TRUE(inside.started.empty());
-  EXPECT_EQ(outcome->result.cells[0].trials[0].window.rule, "steps:5:15");
-  ASSERT_TRUE(run_sweep(plan_of(small_config(), {"steps=30", "window=steps:5:30"}),
-                        quick(temp.path("run")), longer));
+  EXPECT_EQ(outcome.result.cells[0].trials[0].window.rule, "steps:5:15");
+  swept(plan_of(small_config(), {"steps=30", "window=steps:5:30"}), temp, longer);
   EXPECT_EQ(longer.started.size(), 2u);
 }
 
 TEST(SweepResume, KeepsResultsOfCellsThatOnlyLeavesOut) {
   ScratchFolder temp;
   Recorder seen;
-  ASSERT_TRUE(run_sweep(plan_of(small_config(), four_trials()), quick(temp.path("run")), seen));
+  swept(plan_of(small_config(), four_trials()), temp, seen);
   PlanOptions options;
   options.only = {"model=bert-mini"};
-  const auto outcome =
-      run_sweep(plan_of(small_config(), four_trials(), options), quick(temp.path("run")), seen);
-  ASSERT_TRUE(outcome);
-  EXPECT_EQ(outcome->result.cells.size(), 2u);
+  const SweepOutcome outcome = swept(plan_of(small_config(), four_trials(), options), temp, seen);
+  EXPECT_EQ(outcome.result.cells.size(), 2u);
 }
 
 TEST(SweepResume, RunsFailedTrialsAgainButNotThoseOutOfMemory) {
@@ -167,13 +157,11 @@ TEST(SweepResume, RunsFailedTrialsAgainButNotThoseOutOfMemory) {
   Recorder first, second;
   const auto plan =
       plan_of(small_config(), {"trials=1", "grid.env.FAKE=[\"oom_text\",\"exit:1\",\"ok\"]"});
-  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), first));
-  const auto outcome = run_sweep(plan, quick(temp.path("run")), second);
-  ASSERT_TRUE(outcome);
+  swept(plan, temp, first, 1);
+  const SweepOutcome outcome = swept(plan, temp, second, 1);
   EXPECT_THAT(second.started,
               ::testing::ElementsAre("bert-tiny.fp32.s64.b4.a1.1n1g+env.FAKE=exit:1#1"));
-  EXPECT_EQ(outcome->exit_status, 1);
-  EXPECT_EQ(outcome->result.cells.size(), 3u);
+  EXPECT_EQ(outcome.result.cells.size(), 3u);
 }
 
 TEST(SweepResume, StopsCleanlyAndGoesOn) {
@@ -199,15 +187,13 @@ TEST(SweepResume, StopsCleanlyAndGoesOn) {
   }
   const auto before =
       trial_files(temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g+env.FAKE_DELAY_MS=30"));
-  const auto outcome = run_sweep(plan, quick(temp.path("run")), second);
-  ASSERT_TRUE(outcome);
-  EXPECT_EQ(outcome->exit_status, 0);
-  EXPECT_EQ(outcome->open_trials, 0);
+  const SweepOutcome outcome = swept(plan, temp, second);
+  EXPECT_EQ(outcome.open_trials, 0);
   EXPECT_EQ(second.counts.reused, 1);
   EXPECT_EQ(second.started.size(), 3u);
   auto after = trial_files(temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g+env.FAKE_DELAY_MS=30"));
   for (const auto& [path, text] : before) EXPECT_EQ(after[path], text) << path;
-  for (const auto& cell : outcome->result.cells) EXPECT_EQ(cell.throughput.n, 2);
+  for (const auto& cell : outcome.result.cells) EXPECT_EQ(cell.throughput.n, 2);
 }
 
 /// The first start hangs after eleven steps, which cover the window `auto`; the next one ends.
@@ -222,12 +208,10 @@ void expect_run_again(const Plan& plan, const ScratchFolder& temp) {
   const auto cut = test::read_file(folder + "log.txt");
   EXPECT_FALSE(cut.empty());
   Recorder seen;
-  const auto outcome = run_sweep(plan, quick(temp.path("run")), seen);
-  ASSERT_TRUE(outcome) << outcome.error().message();
+  const SweepOutcome outcome = swept(plan, temp, seen);
   EXPECT_EQ(seen.started.size(), 1u);
-  EXPECT_EQ(outcome->exit_status, 0);
-  ASSERT_EQ(outcome->result.cells.at(0).trials.size(), 1u);
-  const Trial& trial = outcome->result.cells[0].trials[0];
+  ASSERT_EQ(outcome.result.cells.at(0).trials.size(), 1u);
+  const Trial& trial = outcome.result.cells[0].trials[0];
   EXPECT_EQ(trial.outcome.status, Status::completed);
   EXPECT_EQ(trial.attempt, 2);
   EXPECT_EQ(trial.iterations.seen, 20);
@@ -236,7 +220,7 @@ void expect_run_again(const Plan& plan, const ScratchFolder& temp) {
       ::testing::Contains("attempt 1 ended with killed: the sweep ended before the trainer"));
   EXPECT_EQ(test::read_file(folder + "log.txt"), cut) << "the log of the attempt is kept";
   Recorder again;
-  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), again));
+  swept(plan, temp, again);
   EXPECT_TRUE(again.started.empty());
 }
 
@@ -277,18 +261,14 @@ TEST(SweepResume, ATrainerThatCrashesByItselfIsDoneAndFailsTheSweep) {
   const auto plan =
       plan_of(small_config(), {"window=auto", "env.FAKE=exit:1", "env.FAKE_AT=12", "retries=1"});
   Recorder first, second;
-  const auto outcome = run_sweep(plan, quick(temp.path("run")), first);
-  ASSERT_TRUE(outcome) << outcome.error().message();
-  EXPECT_EQ(outcome->exit_status, 1);
-  EXPECT_EQ(outcome->failed_trials, 2);
-  EXPECT_EQ(outcome->settled_failures, 2);
-  EXPECT_EQ(outcome->open_trials, 0);
-  EXPECT_EQ(outcome->result.cells.at(0).throughput.n, 2) << "its window is covered";
-  const auto again = run_sweep(plan, quick(temp.path("run")), second);
-  ASSERT_TRUE(again);
+  const SweepOutcome outcome = swept(plan, temp, first, 1);
+  EXPECT_EQ(outcome.failed_trials, 2);
+  EXPECT_EQ(outcome.settled_failures, 2);
+  EXPECT_EQ(outcome.open_trials, 0);
+  EXPECT_EQ(outcome.result.cells.at(0).throughput.n, 2) << "its window is covered";
+  const SweepOutcome again = swept(plan, temp, second, 1);
   EXPECT_TRUE(second.started.empty());
-  EXPECT_EQ(again->exit_status, 1);
-  EXPECT_EQ(again->result.cells.at(0).trials.at(0).outcome.status, Status::error);
+  EXPECT_EQ(again.result.cells.at(0).trials.at(0).outcome.status, Status::error);
 }
 
 TEST(SweepResume, ASignalEndsTheHarnessAndItsTrainerWithAConsistentJournal) {
@@ -356,12 +336,11 @@ TEST(SweepResume, KillsWhatAKilledHarnessLeftBehindBeforeLaunchingAgain) {
   for (int i = 0; i < 500 && strays().size() != 1; ++i) usleep(5000);
   EXPECT_EQ(strays().size(), 1u) << "the loose child lives, the trainer died with its harness";
   Recorder seen;
-  const auto outcome = run_sweep(plan, quick(temp.path("run")), seen);
-  ASSERT_TRUE(outcome) << outcome.error().message();
+  const SweepOutcome outcome = swept(plan, temp, seen);
   EXPECT_TRUE(strays().empty());
   ASSERT_FALSE(seen.notices.empty());
   EXPECT_THAT(seen.notices[0], HasSubstr("of an earlier start still ran"));
-  EXPECT_EQ(outcome->result.cells[0].throughput.n, 1);
+  EXPECT_EQ(outcome.result.cells[0].throughput.n, 1);
 }
 
 TEST(SweepResume, ASecondHarnessOnTheSameFolderIsToldThePidOfTheFirst) {
@@ -388,7 +367,7 @@ TEST(SweepResume, TakesOverATrialWhoseLogIsWholeThoughItsEndWasNotWritten) {
   ScratchFolder temp;
   Recorder first, second;
   const auto plan = plan_of(small_config(), {"trials=1"});
-  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), first));
+  swept(plan, temp, first);
   // As if the harness had died before it could note the end.
   std::string kept;
   const auto journal = test::read_file(temp.path("run/journal.jsonl"));
@@ -400,10 +379,9 @@ TEST(SweepResume, TakesOverATrialWhoseLogIsWholeThoughItsEndWasNotWritten) {
     at = end;
   }
   temp.put("run/journal.jsonl", kept);
-  const auto outcome = run_sweep(plan, quick(temp.path("run")), second);
-  ASSERT_TRUE(outcome);
+  const SweepOutcome outcome = swept(plan, temp, second);
   EXPECT_TRUE(second.started.empty());
-  EXPECT_EQ(outcome->result.cells[0].throughput.n, 1);
+  EXPECT_EQ(outcome.result.cells[0].throughput.n, 1);
 }
 
 }  // namespace

@@ -17,15 +17,13 @@ TEST(Sweep, MeasuresEveryTrialOfEveryCellInterleaved) {
   Recorder seen;
   const auto plan =
       plan_of(small_config(), {"grid.topology=[\"1n1g\",\"1n2g\"]", "env.FAKE_SECONDS=0.02"});
-  const auto outcome = run_sweep(plan, quick(temp.path("run")), seen);
-  ASSERT_TRUE(outcome) << outcome.error().message();
-  EXPECT_EQ(outcome->exit_status, 0);
+  const SweepOutcome outcome = swept(plan, temp, seen);
   EXPECT_THAT(seen.started, ElementsAre("bert-tiny.fp32.s64.b4.a1.1n1g+env.FAKE_SECONDS=0.02#1",
                                         "bert-tiny.fp32.s64.b4.a1.1n2g+env.FAKE_SECONDS=0.02#1",
                                         "bert-tiny.fp32.s64.b4.a1.1n1g+env.FAKE_SECONDS=0.02#2",
                                         "bert-tiny.fp32.s64.b4.a1.1n2g+env.FAKE_SECONDS=0.02#2"));
-  ASSERT_EQ(outcome->result.cells.size(), 2u);
-  for (const auto& cell : outcome->result.cells) {
+  ASSERT_EQ(outcome.result.cells.size(), 2u);
+  for (const auto& cell : outcome.result.cells) {
     // 4 sequences a rank, 0.02 s a step: exactly what the fake trainer prints.
     const double expected = 4.0 * static_cast<double>(*cell.identity.world_size()) / 0.02;
     ASSERT_EQ(cell.trials.size(), 2u);
@@ -41,9 +39,7 @@ TEST(Sweep, MeasuresEveryTrialOfEveryCellInterleaved) {
 TEST(Sweep, LeavesTheRunFolderOfTheContract) {
   ScratchFolder temp;
   Recorder seen;
-  const auto outcome =
-      run_sweep(plan_of(small_config(), {"trials=1"}), quick(temp.path("run")), seen);
-  ASSERT_TRUE(outcome) << outcome.error().message();
+  const SweepOutcome outcome = swept(plan_of(small_config(), {"trials=1"}), temp, seen);
   const auto cell = temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g/trial_1/");
   for (const char* file :
        {"command.json", "log.txt", "timings.jsonl", "iterations.csv", "outcome.json"}) {
@@ -52,13 +48,13 @@ TEST(Sweep, LeavesTheRunFolderOfTheContract) {
   for (const char* file : {"sweep.json", "environment.json", "journal.jsonl", "results.json"}) {
     EXPECT_TRUE(std::filesystem::exists(temp.path("run/") + file)) << file;
   }
-  EXPECT_TRUE(std::filesystem::exists(outcome->report_path));
+  EXPECT_TRUE(std::filesystem::exists(outcome.report_path));
   EXPECT_TRUE(parse_config(test::read_file(temp.path("run/sweep.json")), "sweep.json"));
   const auto csv = test::read_file(cell + "iterations.csv");
   EXPECT_THAT(csv,
               HasSubstr("log,trial,step,time_s,seconds,sequences_per_second,loss,rank_spread"));
   EXPECT_EQ(test::count(csv, "\n"), 21u);
-  const auto result = nlohmann::json::parse(test::read_file(outcome->results_path));
+  const auto result = nlohmann::json::parse(test::read_file(outcome.results_path));
   EXPECT_EQ(result["schema"], "bertbench.result/1");
   EXPECT_EQ(result["cells"][0]["trials"][0]["log"],
             "bert-tiny.fp32.s64.b4.a1.1n1g/trial_1/log.txt");
@@ -100,12 +96,11 @@ TEST(Sweep, TellsEachRankItsPlaceAsTorchrunDoes) {
   Recorder seen;
   const auto plan = plan_of(
       small_config(), {"trials=1", "grid.topology=2n2g", "env.FAKE_NOTE=" + temp.path("note")});
-  const auto outcome = run_sweep(plan, quick(temp.path("run")), seen);
-  ASSERT_TRUE(outcome);
+  const SweepOutcome outcome = swept(plan, temp, seen);
   const auto note = test::read_file(temp.path("note"));
   for (const char* rank : {"0 4 ", "1 4 ", "2 4 ", "3 4 "}) EXPECT_EQ(test::count(note, rank), 1u);
   const auto command = nlohmann::json::parse(test::read_file(
-      temp.path("run/" + std::filesystem::path(outcome->result.cells[0].trials[0].log)
+      temp.path("run/" + std::filesystem::path(outcome.result.cells[0].trials[0].log)
                              .replace_filename("command.json")
                              .string())));
   EXPECT_EQ(command["world_size"], 4);
@@ -118,7 +113,7 @@ TEST(Sweep, ShowsProgressOfTheRunningTrial) {
   ScratchFolder temp;
   Recorder seen;
   const auto plan = plan_of(small_config(), {"trials=2", "env.FAKE_DELAY_MS=20"});
-  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), seen));
+  swept(plan, temp, seen);
   ASSERT_FALSE(seen.progress.empty());
   bool rate = false, eta = false;
   for (const auto& at : seen.progress) {
@@ -137,7 +132,7 @@ TEST(Sweep, ForetellsTheEndByTheStepsBehindTheFirst) {
   Recorder seen;
   const auto plan =
       plan_of(small_config(), {"trials=1", "env.FAKE_START_MS=1500", "env.FAKE_DELAY_MS=50"});
-  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), seen));
+  swept(plan, temp, seen);
   bool eta = false;
   for (const auto& at : seen.progress) {
     if (!(at.eta_s >= 0)) continue;
@@ -179,7 +174,7 @@ TEST(Sweep, FollowsNoLinkPlantedInTheRunFolder) {
   std::filesystem::remove(temp.path("run/results.json"));
   outside.put("victim", "precious");
   ASSERT_EQ(symlink(outside.path("victim").c_str(), temp.path("run/results.json").c_str()), 0);
-  ASSERT_TRUE(run_sweep(plan_of(small_config()), quick(temp.path("run")), seen));
+  swept(plan_of(small_config()), temp, seen);
   EXPECT_EQ(test::read_file(outside.path("victim")), "precious");
 }
 
@@ -194,11 +189,9 @@ TEST(Sweep, RunsATemplateOfYourOwn) {
     "env": {"THREADS": "{threads}"}})");
   const auto plan = plan_of(
       small_config(), {"workload=" + temp.path("mine.json"), "trials=1", "grid.optimizer=fused"});
-  const auto outcome = run_sweep(plan, quick(temp.path("run")), seen);
-  ASSERT_TRUE(outcome) << outcome.error().message();
-  EXPECT_EQ(outcome->exit_status, 0);
-  EXPECT_EQ(outcome->result.cells[0].identity.framework, "mine");
-  EXPECT_EQ(outcome->result.cells[0].identity.axes.at("optimizer"), "fused");
+  const SweepOutcome outcome = swept(plan, temp, seen);
+  EXPECT_EQ(outcome.result.cells[0].identity.framework, "mine");
+  EXPECT_EQ(outcome.result.cells[0].identity.axes.at("optimizer"), "fused");
 }
 
 // A harness that is killed loses no stamp: it writes each when it looks, not with the next

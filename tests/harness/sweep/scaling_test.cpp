@@ -108,10 +108,9 @@ TEST(Scaling, SpeedupsOfAStrongSweepAreOverTheSameGlobalBatch) {
                             "window": "steps:10:20")"));
     test::ScratchFolder temp;
     test::Recorder seen;
-    const auto outcome = run_sweep(plan, test::quick(temp.path("run")), seen);
-    ASSERT_TRUE(outcome) << outcome.error().message();
+    const SweepOutcome outcome = swept(plan, temp, seen);
     bool found = false;
-    for (const auto& cell : outcome->result.cells) {
+    for (const auto& cell : outcome.result.cells) {
       if (cell.key != "bert-tiny.fp32.s64.b4.a2.1n2g") continue;
       found = true;
       EXPECT_EQ(cell.scaling, strong ? "strong" : "weak");

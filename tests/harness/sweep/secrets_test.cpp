@@ -88,7 +88,7 @@ TEST(Secrets, ThatChangeAreNoticedByResume) {
   const auto runs = [&](const std::string& password) {
     Recorder seen;
     const auto plan = plan_of(command_config(temp.path("dump"), password));
-    EXPECT_TRUE(run_sweep(plan, quick(temp.path("run")), seen));
+    swept(plan, temp, seen);
     return seen.counts.to_run;
   };
   EXPECT_EQ(runs("pw-1234-pw"), 1);
@@ -104,7 +104,7 @@ TEST(Secrets, InTheLastWordsOfATrainerStandInNoReport) {
   const auto plan = plan_of(R"({"name": "test", "trials": 1, "retries": 0,
     "command": ["sh", "-c", "echo 'Traceback (most recent call last):'; echo '  File \"t.py\", line 1, in <module>'; echo \"RuntimeError: token $HF_TOKEN is not valid\"; exit 1"],
     "env": {"HF_TOKEN": "hf_aB3-x2nd"}, "grid": {"topology": ["1n1g"]}})");
-  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), seen));
+  swept(plan, temp, seen, 1);
   EXPECT_THAT(detail_text(seen.finished.at(0).outcome), HasSubstr("token <secret:HF_TOKEN> is"));
   const auto holders = files_with(temp.path("run"), "hf_aB3-x2nd");
   ASSERT_EQ(holders.size(), 1u);
@@ -113,7 +113,7 @@ TEST(Secrets, InTheLastWordsOfATrainerStandInNoReport) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(temp.path("run"))) {
     if (entry.path().filename() == "outcome.json") std::filesystem::remove(entry.path());
   }
-  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), seen));
+  swept(plan, temp, seen, 1);
   EXPECT_EQ(files_with(temp.path("run"), "hf_aB3-x2nd").size(), 1u + seen.counts.to_run);
 }
 
@@ -121,7 +121,7 @@ TEST(Secrets, OfASweepJsonAreMissing) {
   ScratchFolder temp;
   Recorder seen;
   const auto plan = plan_of(small_config(R"(, "env": {"HF_TOKEN": "hf_aB3-x2nd"})"));
-  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), seen));
+  swept(plan, temp, seen);
   const auto text = test::read_file(temp.path("run/sweep.json"));
   EXPECT_THAT(text, HasSubstr(R"("HF_TOKEN": "<secret:HF_TOKEN>")"));
   const auto outcome = run_sweep(plan_of(text), quick(temp.path("run2")), seen);
@@ -129,8 +129,7 @@ TEST(Secrets, OfASweepJsonAreMissing) {
   EXPECT_THAT(
       outcome.error().message(),
       ::testing::AllOf(HasSubstr("<secret:HF_TOKEN> stands for a value"), HasSubstr("by --set")));
-  EXPECT_TRUE(
-      run_sweep(plan_of(text, {"env.HF_TOKEN=hf_aB3-x2nd"}), quick(temp.path("run")), seen));
+  swept(plan_of(text, {"env.HF_TOKEN=hf_aB3-x2nd"}), temp, seen);
   EXPECT_EQ(seen.counts.to_run, 0) << "the same command as before";
 }
 

@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <functional>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/sweep/config/config.h"
@@ -80,6 +82,15 @@ inline SweepOptions quick(const std::string& out) {
   return options;
 }
 
+/// Runs the sweep into `run` of the folder, to this exit status; an error ends the test.
+inline SweepOutcome swept(const Plan& plan, const ScratchFolder& folder, SweepObserver& seen,
+                          int exit_status = 0) {
+  auto done = run_sweep(plan, quick(folder.path("run")), seen);
+  if (!done) throw std::runtime_error(done.error().message());
+  EXPECT_EQ(done->exit_status, exit_status);
+  return std::move(*done);
+}
+
 /// Runs the sweep in a process of its own, which must end by a signal while `seen` is called.
 inline void run_until_killed(const Plan& plan, const std::string& out, SweepObserver& seen) {
   const pid_t harness = fork();
@@ -101,4 +112,5 @@ using test::quick;
 using test::Recorder;
 using test::ScratchFolder;
 using test::small_config;
+using test::swept;
 }  // namespace bertbench

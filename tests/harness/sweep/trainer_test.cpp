@@ -35,11 +35,9 @@ TEST(TrainerSweep, MeasuresTheRealTrainerOnOneAndTwoRanks) {
       "micro_batch_size": 2, "sequence_length": 16}, "trials": 1, "steps": 6, "window": "steps:2:6",
       "timeout_s": 500, "stall_timeout_s": 400, "retries": 0})",
                                   {}, options);
-  const auto outcome = run_sweep(plan, test::quick(temp.path("run")), seen);
-  ASSERT_TRUE(outcome) << outcome.error().message();
-  EXPECT_EQ(outcome->exit_status, 0);
-  ASSERT_EQ(outcome->result.cells.size(), 2u);
-  for (const auto& cell : outcome->result.cells) {
+  const SweepOutcome outcome = swept(plan, temp, seen);
+  ASSERT_EQ(outcome.result.cells.size(), 2u);
+  for (const auto& cell : outcome.result.cells) {
     ASSERT_EQ(cell.trials.size(), 1u);
     EXPECT_EQ(cell.trials[0].outcome.status, Status::completed)
         << detail_text(cell.trials[0].outcome);
@@ -65,14 +63,13 @@ TEST(TrainerSweep, FindsTheLargestBatchOfTheRealTrainerUnderAMemoryLimit) {
       "window": "all", "args": ["--memory-limit-mb", "160"], "timeout_s": 500,
       "stall_timeout_s": 400, "retries": 0})",
                                   {}, options);
-  const auto outcome = run_sweep(plan, test::quick(temp.path("run")), seen);
-  ASSERT_TRUE(outcome) << outcome.error().message();
-  ASSERT_EQ(outcome->result.cells.size(), 2u);
-  const Cell& found = outcome->result.cells[0];
+  const SweepOutcome outcome = swept(plan, temp, seen, 1);
+  ASSERT_EQ(outcome.result.cells.size(), 2u);
+  const Cell& found = outcome.result.cells[0];
   EXPECT_GT(found.identity.micro_batch_size.value_or(0), 4);
   EXPECT_LT(found.identity.micro_batch_size.value_or(0), 512);
   EXPECT_EQ(found.throughput.n, 1);
-  const Trial& too_large = outcome->result.cells[1].trials.at(0);
+  const Trial& too_large = outcome.result.cells[1].trials.at(0);
   EXPECT_EQ(too_large.outcome.status, Status::out_of_memory);
   ASSERT_TRUE(too_large.memory);
   EXPECT_EQ(too_large.memory->capacity_bytes, 160 << 20);
@@ -80,8 +77,7 @@ TEST(TrainerSweep, FindsTheLargestBatchOfTheRealTrainerUnderAMemoryLimit) {
   // The plan that fits is just below the limit: one more sequence was refused.
   EXPECT_THAT(texts_of(found.warnings),
               testing::Contains(testing::HasSubstr("160 MiB are available")));
-  const auto resumed = run_sweep(plan, test::quick(temp.path("run")), again);
-  ASSERT_TRUE(resumed);
+  swept(plan, temp, again, 1);
   EXPECT_TRUE(again.started.empty());
 }
 

@@ -218,11 +218,10 @@ Plan slow_plan(const std::vector<std::string>& more = {}) {
 TEST(SweepOfVariants, MeasuresPairsThatTheGateJudges) {
   ScratchFolder temp;
   Recorder seen;
-  const auto outcome = run_sweep(slow_plan(), quick(temp.path("run")), seen);
-  ASSERT_TRUE(outcome) << outcome.error().message();
-  ASSERT_EQ(outcome->result.cells.size(), 2u);
+  const SweepOutcome outcome = swept(slow_plan(), temp, seen);
+  ASSERT_EQ(outcome.result.cells.size(), 2u);
   std::map<int, std::set<int>> positions;
-  for (const Cell& cell : outcome->result.cells) {
+  for (const Cell& cell : outcome.result.cells) {
     EXPECT_EQ(cell.throughput.n, 6);
     for (const Trial& trial : cell.trials) {
       ASSERT_TRUE(trial.block);
@@ -269,9 +268,7 @@ std::vector<std::string> steps_in(const std::string& file) {
 TEST(SweepOfVariants, TakeTurnsStepByStepWhereTheConfigurationAsksForThem) {
   ScratchFolder temp;
   Recorder seen;
-  const auto outcome = run_sweep(plan_of_turns(temp, ""), quick(temp.path("run")), seen);
-  ASSERT_TRUE(outcome) << outcome.error().message();
-  EXPECT_EQ(outcome->exit_status, 0);
+  const SweepOutcome outcome = swept(plan_of_turns(temp, ""), temp, seen);
   const auto steps = steps_in(temp.path("turns"));
   ASSERT_EQ(steps.size(), 80u);  // two blocks, two variants, 20 steps
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -280,7 +277,7 @@ TEST(SweepOfVariants, TakeTurnsStepByStepWhereTheConfigurationAsksForThem) {
       EXPECT_NE(steps[i], steps[i - 1]) << i;
     }
   }
-  for (const Cell& cell : outcome->result.cells) {
+  for (const Cell& cell : outcome.result.cells) {
     EXPECT_EQ((*cell.context)["turn_s"], 0.01);
     for (const Trial& trial : cell.trials) {
       EXPECT_TRUE(trial.block);
@@ -288,7 +285,7 @@ TEST(SweepOfVariants, TakeTurnsStepByStepWhereTheConfigurationAsksForThem) {
     }
   }
   Recorder again;
-  ASSERT_TRUE(run_sweep(plan_of_turns(temp, ""), quick(temp.path("run")), again));
+  swept(plan_of_turns(temp, ""), temp, again);
   EXPECT_THAT(again.started, IsEmpty());
 }
 
@@ -299,10 +296,9 @@ TEST(SweepOfVariants, OneThatFailsInItsTurnLeavesItToTheOthers) {
     ScratchFolder temp;
     Recorder seen;
     const auto plan = plan_of_turns(temp, fake, {"trials=1", "stall_timeout_s=3"});
-    const auto outcome = run_sweep(plan, quick(temp.path("run")), seen);
-    ASSERT_TRUE(outcome) << outcome.error().message();
-    ASSERT_EQ(outcome->result.cells.size(), 2u);
-    for (const Cell& cell : outcome->result.cells) {
+    const SweepOutcome outcome = swept(plan, temp, seen, 1);
+    ASSERT_EQ(outcome.result.cells.size(), 2u);
+    for (const Cell& cell : outcome.result.cells) {
       const bool base = cell.identity.axes.at("variant") == "base";
       EXPECT_EQ(cell.trials.at(0).outcome.status == Status::completed, base)
           << fake << " " << cell.key;
@@ -314,12 +310,9 @@ TEST(SweepOfVariants, OneThatIsTriedAgainTakesTurnsWithNobodyAndIsInNoPair) {
   ScratchFolder temp;
   Recorder seen;
   const auto fake = fmt::format(R"("FAKE": "exit:1", "FAKE_ONCE": "{}")", temp.path("once"));
-  const auto outcome =
-      run_sweep(plan_of_turns(temp, fake, {"retries=1"}), quick(temp.path("run")), seen);
-  ASSERT_TRUE(outcome) << outcome.error().message();
-  EXPECT_EQ(outcome->exit_status, 0);
+  const SweepOutcome outcome = swept(plan_of_turns(temp, fake, {"retries=1"}), temp, seen);
   int paired = 0;
-  for (const Cell& cell : outcome->result.cells) {
+  for (const Cell& cell : outcome.result.cells) {
     for (const Trial& trial : cell.trials) paired += trial.block ? 1 : 0;
   }
   EXPECT_EQ(paired, 3) << "of four trials one was made again";
@@ -329,19 +322,17 @@ TEST(SweepOfVariants, PairsEndByTheRuleThatTheRunRecordsAndAResumeEndsThemAlike)
   ScratchFolder temp;
   Recorder first, second;
   const std::vector<std::string> sets{"trials=auto", "trials_max=28"};
-  const auto outcome = run_sweep(slow_plan(sets), quick(temp.path("run")), first);
-  ASSERT_TRUE(outcome) << outcome.error().message();
-  EXPECT_EQ(outcome->exit_status, 0);
-  for (const Cell& cell : outcome->result.cells) {
+  const SweepOutcome outcome = swept(slow_plan(sets), temp, first);
+  for (const Cell& cell : outcome.result.cells) {
     EXPECT_EQ(cell.trials.size(), 14U) << "10 % show at the first look";
     EXPECT_EQ((*cell.context)[kStoppingKey]["looks"], nlohmann::json({14, 18, 21, 25, 28}));
   }
   GateOptions options;
   options.floor = kPairedFloor;
-  const auto report = check_paired(outcome->result, "base", options);
+  const auto report = check_paired(outcome.result, "base", options);
   EXPECT_EQ(report.exit_status, 1);
   EXPECT_THAT(reason_text(report.cells[0]), HasSubstr("after 14 of at most 28"));
-  ASSERT_TRUE(run_sweep(slow_plan(sets), quick(temp.path("run")), second));
+  swept(slow_plan(sets), temp, second);
   EXPECT_THAT(second.started, IsEmpty());
   for (const auto& other : {slow_plan({"trials=30"}), slow_plan({"trials=auto"})}) {
     const auto refused = run_sweep(other, quick(temp.path("run")), second);
@@ -369,14 +360,12 @@ TEST(SweepOfVariants, AVariantThatIsOutOfMemoryEndsNoPairsOfTheOthers) {
   ScratchFolder temp;
   const auto plan = plan_with_a_lost_variant();
   Recorder first, second;
-  const auto outcome = run_sweep(plan, quick(temp.path("run")), first);
-  ASSERT_TRUE(outcome) << outcome.error().message();
+  const SweepOutcome outcome = swept(plan, temp, first, 1);
   const std::map<std::string, std::size_t> wanted{{"base", 14}, {"lost", 1}, {"new", 14}};
-  EXPECT_EQ(trials_by_variant(outcome->result), wanted);
-  const auto again = run_sweep(plan, quick(temp.path("run")), second);
-  ASSERT_TRUE(again) << again.error().message();
+  EXPECT_EQ(trials_by_variant(outcome.result), wanted);
+  const SweepOutcome again = swept(plan, temp, second, 1);
   EXPECT_THAT(second.started, IsEmpty());
-  EXPECT_EQ(trials_by_variant(again->result), wanted);
+  EXPECT_EQ(trials_by_variant(again.result), wanted);
 }
 
 TEST(SweepOfVariants, AResumeKeepsThePairsThatALostVariantHasNoPartIn) {
@@ -390,8 +379,7 @@ TEST(SweepOfVariants, AResumeKeepsThePairsThatALostVariantHasNoPartIn) {
   auto options = quick(temp.path("run"));
   options.stop = &stop;
   ASSERT_TRUE(run_sweep(plan, options, first));
-  const auto outcome = run_sweep(plan, quick(temp.path("run")), second);
-  ASSERT_TRUE(outcome) << outcome.error().message();
+  swept(plan, temp, second, 1);
   EXPECT_EQ(second.started.size(), 22U) << "eleven blocks of two";
 }
 
@@ -401,7 +389,7 @@ TEST(SweepOfVariants, WithoutItsBaseAPointEnds) {
   const auto plan =
       plan_of(small_config(R"(, "variants": {"base": {"env": {"FAKE": "oom_exit"}}, "new": {}})"),
               {"trials=auto", "trials_max=28"});
-  ASSERT_TRUE(run_sweep(plan, quick(temp.path("run")), seen));
+  swept(plan, temp, seen, 1);
   EXPECT_LE(seen.started.size(), 2U);
 }
 
@@ -446,13 +434,12 @@ TEST(SweepOfVariants, ALookWaitsForEveryTrialUpToItAndForRetries) {
 TEST(SweepOfVariants, LaunchesNothingWhenAllPairsAreWhole) {
   ScratchFolder temp;
   Recorder first, second;
-  ASSERT_TRUE(run_sweep(slow_plan(), quick(temp.path("run")), first));
+  swept(slow_plan(), temp, first);
   const auto before = test::read_file(temp.path("run/results.json"));
-  const auto outcome = run_sweep(slow_plan(), quick(temp.path("run")), second);
-  ASSERT_TRUE(outcome);
+  const SweepOutcome outcome = swept(slow_plan(), temp, second);
   EXPECT_THAT(second.started, IsEmpty());
   // The blocks come back from what was recorded.
-  for (const Cell& cell : outcome->result.cells) {
+  for (const Cell& cell : outcome.result.cells) {
     for (const Trial& trial : cell.trials) EXPECT_EQ(trial.block->session, 1);
   }
   const auto result = nlohmann::json::parse(before);
@@ -463,24 +450,23 @@ TEST(SweepOfVariants, LaunchesNothingWhenAllPairsAreWhole) {
 TEST(SweepOfVariants, AHalfWhosePartnerIsLostIsMeasuredAgainWithIt) {
   ScratchFolder temp;
   Recorder first, second, third;
-  ASSERT_TRUE(run_sweep(slow_plan(), quick(temp.path("run")), first));
+  swept(slow_plan(), temp, first);
   const std::string key =
       "bert-tiny.fp32.s64.b4.a1.1n1g+env.FAKE_DELAY_MS=2+env.FAKE_SECONDS=0.01+variant=";
   std::filesystem::remove(temp.path("run/" + key + "new/trial_3/log.txt"));
-  const auto outcome = run_sweep(slow_plan(), quick(temp.path("run")), second);
-  ASSERT_TRUE(outcome);
+  const SweepOutcome outcome = swept(slow_plan(), temp, second);
   EXPECT_THAT(second.started, ::testing::UnorderedElementsAre(key + "base#3", key + "new#3"));
   EXPECT_THAT(second.notices,
               ::testing::Contains(HasSubstr("1 trial measured anew: the other half")));
-  for (const Cell& cell : outcome->result.cells) {
+  for (const Cell& cell : outcome.result.cells) {
     ASSERT_EQ(cell.trials.size(), 6u);
     for (const Trial& trial : cell.trials) {
       EXPECT_EQ(trial.block->session, trial.trial == 3 ? 2 : 1);
     }
   }
   GateOptions options;
-  EXPECT_EQ(check_paired(outcome->result, "base", options).cells[0].n_new, 6);
-  ASSERT_TRUE(run_sweep(slow_plan(), quick(temp.path("run")), third));
+  EXPECT_EQ(check_paired(outcome.result, "base", options).cells[0].n_new, 6);
+  swept(slow_plan(), temp, third);
   EXPECT_THAT(third.started, IsEmpty());
 }
 
@@ -492,12 +478,11 @@ TEST(SweepOfVariants, HalvesOfTwoSessionsAreMeasuredAnew) {
   const std::vector<std::string> sets{"trials=2"};
   const auto config =
       small_config(R"(, "variants": {"base": {}, "new": {"env": {"FAKE_SECONDS": "0.011"}}})");
-  ASSERT_TRUE(run_sweep(plan_of(config, sets, only), quick(temp.path("run")), alone));
+  swept(plan_of(config, sets, only), temp, alone);
   EXPECT_EQ(alone.started.size(), 2u);
-  const auto outcome = run_sweep(plan_of(config, sets), quick(temp.path("run")), whole);
-  ASSERT_TRUE(outcome);
+  const SweepOutcome outcome = swept(plan_of(config, sets), temp, whole);
   EXPECT_EQ(whole.started.size(), 4u);
-  for (const Cell& cell : outcome->result.cells) {
+  for (const Cell& cell : outcome.result.cells) {
     for (const Trial& trial : cell.trials) EXPECT_EQ(trial.block->session, 2);
   }
 }
@@ -515,12 +500,11 @@ TEST(SweepOfVariants, AStopInTheMiddleOfAPairLeavesNoHalfInTheResult) {
   const auto cut = run_sweep(plan, options, first);
   ASSERT_TRUE(cut);
   EXPECT_TRUE(cut->interrupted);
-  const auto outcome = run_sweep(plan, quick(temp.path("run")), second);
-  ASSERT_TRUE(outcome);
+  const SweepOutcome outcome = swept(plan, temp, second);
   EXPECT_EQ(second.started.size(), 4u);  // both halves of the second and of the third
   GateOptions gate;
   gate.floor = kPairedFloor;
-  const auto report = check_paired(outcome->result, "base", gate);
+  const auto report = check_paired(outcome.result, "base", gate);
   EXPECT_EQ(report.cells[0].n_new, 3);
   EXPECT_EQ(report.exit_status, 3);  // three pairs decide nothing
 }
@@ -549,9 +533,8 @@ TEST(SweepOfVariants, EachKnowsTheBuildOfItsOwnTrainer) {
       small_config(R"(, "variants": {"base": {}, "new": {"trainer": ")" + other + "\"}}");
   const auto run = [&](const PlanOptions& options) {
     Recorder seen;
-    const auto outcome = run_sweep(plan_of(config, {}, options), quick(temp.path("run")), seen);
-    EXPECT_TRUE(outcome) << (outcome ? "" : outcome.error().message());
-    return built_anew(outcome->result);
+    const SweepOutcome outcome = swept(plan_of(config, {}, options), temp, seen);
+    return built_anew(outcome.result);
   };
   PlanOptions only;
   only.only = {"variant=new"};
