@@ -305,12 +305,12 @@ TEST_F(CudaGraph, micro_steps_that_sum_over_ranks_come_call_by_call) {
   EXPECT_LT(queued[1], queued[0] * 4 / 5) << "the first of two micro-steps comes as graphs";
 
   const auto always = cuda_backend(options_of(job, CudaGraphs::on), job.precision);
-  try {
-    always->reduce_with(twin, {4000, 0});
-    ADD_FAILURE() << "not refused";
-  } catch (const std::invalid_argument& error) {
-    EXPECT_THAT(error.what(), HasSubstr("--cuda-graph on: twin sums gradients between"));
-  }
+  EXPECT_THAT(
+      [&] {
+        always->reduce_with(twin, {4000, 0});
+      },
+      ::testing::ThrowsMessage<std::invalid_argument>(
+          HasSubstr("--cuda-graph on: twin sums gradients between")));
 }
 
 TEST_F(CudaGraph, on_is_refused_where_it_cannot_be_and_auto_says_why_there_is_none) {
@@ -319,12 +319,9 @@ TEST_F(CudaGraph, on_is_refused_where_it_cannot_be_and_auto_says_why_there_is_no
     EXPECT_THAT(cuda_backend(options, "bf16")->settings(),
                 Contains(::testing::AllOf(HasSubstr("CUDA graphs: none, "), HasSubstr(reason))));
     options.cuda_graph = CudaGraphs::on;
-    try {
-      cuda_backend(options, "bf16");
-      ADD_FAILURE() << reason << " is not refused";
-    } catch (const std::invalid_argument& error) {
-      EXPECT_THAT(error.what(), HasSubstr(std::string("--cuda-graph on: ") + reason));
-    }
+    EXPECT_THAT([&] { cuda_backend(options, "bf16"); },
+                ::testing::ThrowsMessage<std::invalid_argument>(
+                    HasSubstr(std::string("--cuda-graph on: ") + reason)));
   };
   const BackendOptions plain = options_for(even_model(1), 2, 16);
   BackendOptions options = plain;

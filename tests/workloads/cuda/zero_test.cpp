@@ -189,12 +189,12 @@ TEST(CudaZero, needs_collectives_on_the_device) {
   options.world_size = 2;
   options.zero_stage = 1;
   const auto backend = cuda_backend(options, "fp32");
-  try {
-    backend->reduce_with(ranks, {kBucket, 1});
-    FAIL() << "it was taken";
-  } catch (const std::invalid_argument& error) {
-    EXPECT_THAT(error.what(), ::testing::HasSubstr("--zero 1 needs --comm nccl"));
-  }
+  EXPECT_THAT(
+      [&] {
+        backend->reduce_with(ranks, {kBucket, 1});
+      },
+      ::testing::ThrowsMessage<std::invalid_argument>(
+          ::testing::HasSubstr("--zero 1 needs --comm nccl")));
 }
 
 }  // namespace

@@ -151,12 +151,8 @@ TEST(TcpStore, GetWaitsUntilTheKeyIsSet) {
 TEST(TcpStore, AMissingKeyIsAnErrorThatNamesIt) {
   TcpStoreServer server("127.0.0.1", 0);
   TcpStore store("127.0.0.1", server.port(), 0, kPatience);
-  try {
-    (void)store.get("never", milliseconds(30));
-    FAIL();
-  } catch (const std::runtime_error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("never"));
-  }
+  EXPECT_THAT([&] { (void)store.get("never", milliseconds(30)); },
+              ::testing::ThrowsMessage<std::runtime_error>(HasSubstr("never")));
 }
 
 // Seen: a rank that died while the ranks met was noticed after the full timeout.
@@ -205,13 +201,9 @@ TEST(TcpStore, StrangersOnThePortDoNoHarm) {
 
 TEST(TcpStore, AServerThatIsNotThereIsAnErrorThatNamesTheAddress) {
   const int port = local_port(listen_on("127.0.0.1", 0));
-  try {
-    TcpStore store("127.0.0.1", port, 1, milliseconds(50));
-    FAIL();
-  } catch (const std::runtime_error& error) {
-    EXPECT_THAT(error.what(), HasSubstr(std::to_string(port)));
-    EXPECT_THAT(error.what(), HasSubstr("MASTER_PORT"));
-  }
+  EXPECT_THAT([&] { TcpStore store("127.0.0.1", port, 1, milliseconds(50)); },
+              ::testing::ThrowsMessage<std::runtime_error>(
+                  ::testing::AllOf(HasSubstr(std::to_string(port)), HasSubstr("MASTER_PORT"))));
 }
 
 TEST(TcpStore, APortInUseIsAnErrorThatSaysSo) {
@@ -271,12 +263,8 @@ TEST(PairProbe, AWorldOfOneIsRefused) {
 TEST(PairProbe, ARankThatDoesNotComeIsNamed) {
   std::ostringstream out;
   const int port = local_port(listen_on("127.0.0.1", 0));
-  try {
-    probe_pairs(environment(0, 2, port), milliseconds(100), {}, out);
-    FAIL();
-  } catch (const std::runtime_error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("rank 1 of 2 did not come"));
-  }
+  EXPECT_THAT([&] { probe_pairs(environment(0, 2, port), milliseconds(100), {}, out); },
+              ::testing::ThrowsMessage<std::runtime_error>(HasSubstr("rank 1 of 2 did not come")));
 }
 
 class EveryCommunicator : public ::testing::TestWithParam<const char*> {};
@@ -414,13 +402,9 @@ TEST(TcpCommunicator, AnInterfaceThatDoesNotExistIsAnErrorThatNamesItsVariable) 
     store.leave();
   });
   setenv("GLOO_SOCKET_IFNAME", "no_such0", 1);
-  try {
-    (void)make_tcp_communicator(environment(0, 2, port), kPatience);
-    ADD_FAILURE();
-  } catch (const std::runtime_error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("no_such0"));
-    EXPECT_THAT(error.what(), HasSubstr("GLOO_SOCKET_IFNAME"));
-  }
+  EXPECT_THAT([&] { (void)make_tcp_communicator(environment(0, 2, port), kPatience); },
+              ::testing::ThrowsMessage<std::runtime_error>(
+                  ::testing::AllOf(HasSubstr("no_such0"), HasSubstr("GLOO_SOCKET_IFNAME"))));
   unsetenv("GLOO_SOCKET_IFNAME");
   second.join();
 }
@@ -475,23 +459,15 @@ TEST(ShmCommunicator, AFileThatIsNoMemoryOfBertTrainIsLeftAlone) {
 TEST(TcpCommunicator, ARankThatDiesWhileTheRanksMeetIsNamedAtOnce) {
   const int port = local_port(listen_on("127.0.0.1", 0));
   std::thread dying([&] { TcpStore store("127.0.0.1", port, 1, kPatience); });
-  try {
-    (void)make_tcp_communicator(environment(0, 3, port), std::chrono::hours(1));
-    ADD_FAILURE();
-  } catch (const std::runtime_error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("rank 1 died"));
-  }
+  EXPECT_THAT([&] { (void)make_tcp_communicator(environment(0, 3, port), std::chrono::hours(1)); },
+              ::testing::ThrowsMessage<std::runtime_error>(HasSubstr("rank 1 died")));
   dying.join();
 }
 
 TEST(TcpCommunicator, AMissingRankIsNamed) {
   const int port = local_port(listen_on("127.0.0.1", 0));
-  try {
-    (void)make_tcp_communicator(environment(0, 2, port), milliseconds(100));
-    FAIL();
-  } catch (const std::runtime_error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("rank 1 of 2"));
-  }
+  EXPECT_THAT([&] { (void)make_tcp_communicator(environment(0, 2, port), milliseconds(100)); },
+              ::testing::ThrowsMessage<std::runtime_error>(HasSubstr("rank 1 of 2")));
 }
 
 // Many small sums in a row: no rank may overwrite what another still reads.
@@ -531,12 +507,8 @@ TEST(ShmCommunicator, ARankThatGoesAwayIsNamed) {
   std::thread second([&] { (void)communicator_of("shm", environment(1, 2, port)); });
   const auto comm = communicator_of("shm", environment(0, 2, port));
   second.join();  // it left without finish()
-  try {
-    comm->barrier();
-    FAIL();
-  } catch (const std::runtime_error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("rank 1 died"));
-  }
+  EXPECT_THAT([&] { comm->barrier(); },
+              ::testing::ThrowsMessage<std::runtime_error>(HasSubstr("rank 1 died")));
 }
 
 TEST(SimCommunicator, AddsTheTimeOfTheScalingModel) {
