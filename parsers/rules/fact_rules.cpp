@@ -84,7 +84,7 @@ struct FactRules::Rule {
 };
 
 const std::span<const FactRules::Rule> FactRules::Rule::all = [] {
-  using Of = FactRules&;
+  using Of = FactRules&;  // the two arguments of a function that reads a line
   using At = const Line&;
   static constexpr Rule kRules[] = {
       // bert_train in styles that have no header of their own, and what it adds to NVIDIA's.
@@ -317,7 +317,7 @@ void FactRules::state_size(const Line& line, Key key) {
   if (value && count(std::to_string(*value))) state(line, key, std::to_string(*value));
 }
 
-// That it is 1 is not stated: other ranks, which the program does not know, may have been started.
+// 1 may be a default of the program, next to which a launcher started other ranks.
 void FactRules::state_ranks(const Line& line) {
   const auto ranks = Cursor::after(line).integer();
   if (ranks && *ranks > 1) state(line, Key::world, std::to_string(*ranks));
