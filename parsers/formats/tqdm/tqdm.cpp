@@ -762,13 +762,16 @@ bool TqdmParser::parse(const Line& line, RunBuilder& out) {
   known |= !bars_.empty();
   if (!step_first && step_line) known |= steps_.see(line, newest_);
   read_loss_line();
-  trainer_evidence_ |= any(kTrainer) && says_trainer(line);
+  // What the Trainer states at its end is of a bar before it: Unsloth draws one as it saves the
+  // model.
+  const bool of_bar = !any(kClosing) || !tracks_.empty();
+  trainer_evidence_ |= any(kTrainer) && of_bar && says_trainer(line);
   known |= any(kLosses) && read_loss(line);
   if (any(kStopped) && newest_ != nullptr) newest_->ended_well = true;
   if (any(kClosing) && closing_.unlike(line)) end_session(line.number);
   if (any(kClosing) && closing_.see(line)) {
     known = true;
-    if (closing_.of_trainer()) trainer_evidence_ = true;
+    if (closing_.of_trainer() && of_bar) trainer_evidence_ = true;
     if (newest_ != nullptr) newest_->last_line = line.number;
   }
   return known;
