@@ -33,32 +33,32 @@ Files trial_files(const std::string& run) {
 
 std::vector<std::string> four_trials() { return {"grid.model=[\"bert-tiny\",\"bert-mini\"]"}; }
 
-TEST(SweepResume, LaunchesNothingWhenAllIsDone) {
-  ScratchFolder temp;
+using SweepResume = test::SweepTest;
+
+TEST_F(SweepResume, LaunchesNothingWhenAllIsDone) {
   Recorder first, second;
   const auto plan = plan_of(small_config(), four_trials());
-  swept(plan, temp, first);
-  const auto before = trial_files(temp.path("run"));
-  const SweepOutcome outcome = swept(plan, temp, second);
+  swept(plan, temp_, first);
+  const auto before = trial_files(temp_.path("run"));
+  const SweepOutcome outcome = swept(plan, temp_, second);
   EXPECT_EQ(first.started.size(), 4u);
   EXPECT_TRUE(second.started.empty());
   EXPECT_EQ(second.counts.reused, 4);
-  EXPECT_EQ(trial_files(temp.path("run")), before);
+  EXPECT_EQ(trial_files(temp_.path("run")), before);
   EXPECT_EQ(outcome.result.cells.size(), 2u);
   EXPECT_EQ(outcome.result.cells[0].throughput.n, 2);
 }
 
-TEST(SweepResume, JudgesATrialByItsLogNotByItsFiles) {
-  ScratchFolder temp;
+TEST_F(SweepResume, JudgesATrialByItsLogNotByItsFiles) {
   Recorder first, second;
   const auto plan = plan_of(small_config(), four_trials());
-  swept(plan, temp, first);
+  swept(plan, temp_, first);
   // One log loses its end, another one all of it.
-  const auto cut = temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g/trial_1/log.txt");
+  const auto cut = temp_.path("run/bert-tiny.fp32.s64.b4.a1.1n1g/trial_1/log.txt");
   const auto text = test::read_file(cut);
   test::write_file(cut, text.substr(0, text.find("\"step\":15,")));
-  std::filesystem::remove(temp.path("run/bert-mini.fp32.s64.b4.a1.1n1g/trial_2/log.txt"));
-  const SweepOutcome outcome = swept(plan, temp, second);
+  std::filesystem::remove(temp_.path("run/bert-mini.fp32.s64.b4.a1.1n1g/trial_2/log.txt"));
+  const SweepOutcome outcome = swept(plan, temp_, second);
   EXPECT_THAT(second.started, ::testing::ElementsAre("bert-tiny.fp32.s64.b4.a1.1n1g#1",
                                                      "bert-mini.fp32.s64.b4.a1.1n1g#2"));
   for (const auto& cell : outcome.result.cells) {
@@ -67,42 +67,39 @@ TEST(SweepResume, JudgesATrialByItsLogNotByItsFiles) {
   }
 }
 
-TEST(SweepResume, DoesNotMeasureAnewWhereTheJournalOfASweepIsLost) {
-  ScratchFolder temp;
+TEST_F(SweepResume, DoesNotMeasureAnewWhereTheJournalOfASweepIsLost) {
   Recorder first, second;
   const auto plan = plan_of(small_config());
-  swept(plan, temp, first);
-  const auto before = trial_files(temp.path("run"));
-  std::filesystem::remove(temp.path("run/journal.jsonl"));
-  const auto outcome = run_sweep(plan, quick(temp.path("run")), second);
+  swept(plan, temp_, first);
+  const auto before = trial_files(temp_.path("run"));
+  std::filesystem::remove(temp_.path("run/journal.jsonl"));
+  const auto outcome = run_sweep(plan, quick(temp_.path("run")), second);
   ASSERT_FALSE(outcome);
   EXPECT_THAT(outcome.error().message(), HasSubstr("is missing or empty, though the folder holds"));
-  EXPECT_EQ(trial_files(temp.path("run")), before);
+  EXPECT_EQ(trial_files(temp_.path("run")), before);
 }
 
-TEST(SweepResume, MakesIterationsAgainThatACrashOfTheMachineTook) {
-  ScratchFolder temp;
+TEST_F(SweepResume, MakesIterationsAgainThatACrashOfTheMachineTook) {
   Recorder first, second;
   const auto plan = plan_of(small_config());
-  swept(plan, temp, first);
-  const auto before = trial_files(temp.path("run"));
-  const auto cell = temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g/");
+  swept(plan, temp_, first);
+  const auto before = trial_files(temp_.path("run"));
+  const auto cell = temp_.path("run/bert-tiny.fp32.s64.b4.a1.1n1g/");
   std::filesystem::remove(cell + "trial_1/iterations.csv");
   test::write_file(cell + "trial_2/iterations.csv", "");
-  swept(plan, temp, second);
+  swept(plan, temp_, second);
   EXPECT_TRUE(second.started.empty());
-  EXPECT_EQ(trial_files(temp.path("run")), before);
+  EXPECT_EQ(trial_files(temp_.path("run")), before);
 }
 
-TEST(SweepResume, PutsALogBackThatWasRemovedWhileItsTrialRan) {
-  ScratchFolder temp;
+TEST_F(SweepResume, PutsALogBackThatWasRemovedWhileItsTrialRan) {
   Recorder first;
-  first.on_step = [log = temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g+env.FAKE_DELAY_MS=20/"
-                                   "trial_1/log.txt")](std::int64_t step) {
+  first.on_step = [log = temp_.path("run/bert-tiny.fp32.s64.b4.a1.1n1g+env.FAKE_DELAY_MS=20/"
+                                    "trial_1/log.txt")](std::int64_t step) {
     if (step >= 3) std::filesystem::remove(log);
   };
   const auto plan = plan_of(small_config(), {"trials=1", "env.FAKE_DELAY_MS=20"});
-  swept(plan, temp, first);
+  swept(plan, temp_, first);
   ASSERT_EQ(first.finished.size(), 1u);
   bool said = false;
   for (const auto& n : first.finished[0].notices) {
@@ -110,68 +107,62 @@ TEST(SweepResume, PutsALogBackThatWasRemovedWhileItsTrialRan) {
   }
   EXPECT_TRUE(said);
   Recorder second;
-  const SweepOutcome outcome = swept(plan, temp, second);
+  const SweepOutcome outcome = swept(plan, temp_, second);
   EXPECT_TRUE(second.started.empty()) << "its log is whole";
   EXPECT_EQ(outcome.result.cells[0].throughput.n, 1);
 }
 
-TEST(SweepResume, MeasuresAnewWhatHasAnotherCommand) {
-  ScratchFolder temp;
+TEST_F(SweepResume, MeasuresAnewWhatHasAnotherCommand) {
   Recorder first, second, third;
-  swept(plan_of(small_config()), temp, first);
+  swept(plan_of(small_config()), temp_, first);
   const auto other = plan_of(small_config(R"(, "args": ["--threads", "7"])"));
-  const SweepOutcome outcome = swept(other, temp, second);
+  const SweepOutcome outcome = swept(other, temp_, second);
   EXPECT_EQ(second.started.size(), 2u);
   ASSERT_FALSE(second.notices.empty());
   EXPECT_THAT(second.notices[0], HasSubstr("its command has changed"));
   EXPECT_EQ(outcome.result.cells[0].trials.size(), 2u);
   EXPECT_EQ(outcome.result.cells[0].trials[0].attempt, 2);
   // Back to the first command: its trials are still there.
-  swept(plan_of(small_config()), temp, third);
+  swept(plan_of(small_config()), temp_, third);
   EXPECT_TRUE(third.started.empty());
 }
 
-TEST(SweepResume, MeasuresAnewOnlyWhatANewWindowDoesNotCover) {
-  ScratchFolder temp;
+TEST_F(SweepResume, MeasuresAnewOnlyWhatANewWindowDoesNotCover) {
   Recorder first, inside, longer;
-  swept(plan_of(small_config()), temp, first);
-  const SweepOutcome outcome = swept(plan_of(small_config(), {"window=steps:5:15"}), temp, inside);
+  swept(plan_of(small_config()), temp_, first);
+  const SweepOutcome outcome = swept(plan_of(small_config(), {"window=steps:5:15"}), temp_, inside);
   EXPECT_TRUE(inside.started.empty());
   EXPECT_EQ(outcome.result.cells[0].trials[0].window.rule, "steps:5:15");
-  swept(plan_of(small_config(), {"steps=30", "window=steps:5:30"}), temp, longer);
+  swept(plan_of(small_config(), {"steps=30", "window=steps:5:30"}), temp_, longer);
   EXPECT_EQ(longer.started.size(), 2u);
 }
 
-TEST(SweepResume, KeepsResultsOfCellsThatOnlyLeavesOut) {
-  ScratchFolder temp;
-  Recorder seen;
-  swept(plan_of(small_config(), four_trials()), temp, seen);
+TEST_F(SweepResume, KeepsResultsOfCellsThatOnlyLeavesOut) {
+  swept(plan_of(small_config(), four_trials()), temp_, seen_);
   PlanOptions options;
   options.only = {"model=bert-mini"};
-  const SweepOutcome outcome = swept(plan_of(small_config(), four_trials(), options), temp, seen);
+  const SweepOutcome outcome = swept(plan_of(small_config(), four_trials(), options), temp_, seen_);
   EXPECT_EQ(outcome.result.cells.size(), 2u);
 }
 
-TEST(SweepResume, RunsFailedTrialsAgainButNotThoseOutOfMemory) {
-  ScratchFolder temp;
+TEST_F(SweepResume, RunsFailedTrialsAgainButNotThoseOutOfMemory) {
   Recorder first, second;
   const auto plan =
       plan_of(small_config(), {"trials=1", "grid.env.FAKE=[\"oom_text\",\"exit:1\",\"ok\"]"});
-  swept(plan, temp, first, 1);
-  const SweepOutcome outcome = swept(plan, temp, second, 1);
+  swept(plan, temp_, first, 1);
+  const SweepOutcome outcome = swept(plan, temp_, second, 1);
   EXPECT_THAT(second.started,
               ::testing::ElementsAre("bert-tiny.fp32.s64.b4.a1.1n1g+env.FAKE=exit:1#1"));
   EXPECT_EQ(outcome.result.cells.size(), 3u);
 }
 
-TEST(SweepResume, StopsCleanlyAndGoesOn) {
-  ScratchFolder temp;
+TEST_F(SweepResume, StopsCleanlyAndGoesOn) {
   Recorder first, second;
   std::atomic<bool> stop{false};
   first.on_step = [&](std::int64_t step) {
     if (first.started.size() == 2 && step >= 3) stop = true;
   };
-  auto options = quick(temp.path("run"));
+  auto options = quick(temp_.path("run"));
   options.stop = &stop;
   const auto plan =
       plan_of(small_config(), {"grid.model=[\"bert-tiny\",\"bert-mini\"]", "env.FAKE_DELAY_MS=30"});
@@ -186,12 +177,12 @@ TEST(SweepResume, StopsCleanlyAndGoesOn) {
     EXPECT_FALSE(proc::has_marker(child.pid, "BERTBENCH_TRIAL="));
   }
   const auto before =
-      trial_files(temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g+env.FAKE_DELAY_MS=30"));
-  const SweepOutcome outcome = swept(plan, temp, second);
+      trial_files(temp_.path("run/bert-tiny.fp32.s64.b4.a1.1n1g+env.FAKE_DELAY_MS=30"));
+  const SweepOutcome outcome = swept(plan, temp_, second);
   EXPECT_EQ(outcome.open_trials, 0);
   EXPECT_EQ(second.counts.reused, 1);
   EXPECT_EQ(second.started.size(), 3u);
-  auto after = trial_files(temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g+env.FAKE_DELAY_MS=30"));
+  auto after = trial_files(temp_.path("run/bert-tiny.fp32.s64.b4.a1.1n1g+env.FAKE_DELAY_MS=30"));
   for (const auto& [path, text] : before) EXPECT_EQ(after[path], text) << path;
   for (const auto& cell : outcome.result.cells) EXPECT_EQ(cell.throughput.n, 2);
 }
@@ -224,16 +215,15 @@ void expect_run_again(const Plan& plan, const ScratchFolder& temp) {
   EXPECT_TRUE(again.started.empty());
 }
 
-TEST(SweepResume, RunsAgainWhatAStopCutShortThoughItsWindowIsCovered) {
-  ScratchFolder temp;
+TEST_F(SweepResume, RunsAgainWhatAStopCutShortThoughItsWindowIsCovered) {
   std::atomic<bool> stop{false};
   Recorder first;
   first.on_step = [&](std::int64_t step) {
     if (step >= kSeenBeforeItHangs) stop = true;
   };
-  auto options = quick(temp.path("run"));
+  auto options = quick(temp_.path("run"));
   options.stop = &stop;
-  const auto plan = plan_whose_first_start_hangs(temp);
+  const auto plan = plan_whose_first_start_hangs(temp_);
   const auto stopped = run_sweep(plan, options, first);
   ASSERT_TRUE(stopped) << stopped.error().message();
   EXPECT_EQ(stopped->exit_status, 130);
@@ -242,36 +232,34 @@ TEST(SweepResume, RunsAgainWhatAStopCutShortThoughItsWindowIsCovered) {
   ASSERT_EQ(first.finished.size(), 1u);
   EXPECT_TRUE(first.finished[0].window.covered);
   for (const auto& cell : stopped->result.cells) EXPECT_TRUE(cell.trials.empty());
-  expect_run_again(plan, temp);
+  expect_run_again(plan, temp_);
 }
 
-TEST(SweepResume, RunsAgainWhatADeadHarnessCutShortThoughItsWindowIsCovered) {
-  ScratchFolder temp;
-  const auto plan = plan_whose_first_start_hangs(temp);
+TEST_F(SweepResume, RunsAgainWhatADeadHarnessCutShortThoughItsWindowIsCovered) {
+  const auto plan = plan_whose_first_start_hangs(temp_);
   Recorder dies;
   dies.on_step = [](std::int64_t step) {
     if (step >= kSeenBeforeItHangs) kill(getpid(), SIGKILL);
   };
-  test::run_until_killed(plan, temp.path("run"), dies);
-  expect_run_again(plan, temp);
+  test::run_until_killed(plan, temp_.path("run"), dies);
+  expect_run_again(plan, temp_);
 }
 
-TEST(SweepResume, ATrainerThatCrashesByItselfIsDoneAndFailsTheSweep) {
-  ScratchFolder temp;
+TEST_F(SweepResume, ATrainerThatCrashesByItselfIsDoneAndFailsTheSweep) {
   const auto plan =
       plan_of(small_config(), {"window=auto", "env.FAKE=exit:1", "env.FAKE_AT=12", "retries=1"});
   Recorder first, second;
-  const SweepOutcome outcome = swept(plan, temp, first, 1);
+  const SweepOutcome outcome = swept(plan, temp_, first, 1);
   EXPECT_EQ(outcome.failed_trials, 2);
   EXPECT_EQ(outcome.settled_failures, 2);
   EXPECT_EQ(outcome.open_trials, 0);
   EXPECT_EQ(outcome.result.cells.at(0).throughput.n, 2) << "its window is covered";
-  const SweepOutcome again = swept(plan, temp, second, 1);
+  const SweepOutcome again = swept(plan, temp_, second, 1);
   EXPECT_TRUE(second.started.empty());
   EXPECT_EQ(again.result.cells.at(0).trials.at(0).outcome.status, Status::error);
 }
 
-TEST(SweepResume, ASignalEndsTheHarnessAndItsTrainerWithAConsistentJournal) {
+TEST_F(SweepResume, ASignalEndsTheHarnessAndItsTrainerWithAConsistentJournal) {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     ScratchFolder temp;
     const auto plan =
@@ -297,16 +285,14 @@ TEST(SweepResume, ASignalEndsTheHarnessAndItsTrainerWithAConsistentJournal) {
   }
 }
 
-TEST(SweepResume, KillsWhatAKilledHarnessLeftBehindBeforeLaunchingAgain) {
-  ScratchFolder temp;
-  const auto note = "env.FAKE_NOTE=" + temp.path("note");
+TEST_F(SweepResume, KillsWhatAKilledHarnessLeftBehindBeforeLaunchingAgain) {
+  const auto note = "env.FAKE_NOTE=" + temp_.path("note");
   // The trainer dies with its harness; the child that it let loose does not.
   const auto plan = plan_of(small_config(), {"trials=1", "env.FAKE=leave_child", "env.FAKE_AT=1",
                                              note, "env.FAKE_DELAY_MS=100"});
   const pid_t harness = fork();
   if (harness == 0) {
-    Recorder seen;
-    (void)run_sweep(plan, quick(temp.path("run")), seen);
+    (void)run_sweep(plan, quick(temp_.path("run")), seen_);
     _exit(0);
   }
   const auto strays = [&] {
@@ -315,7 +301,7 @@ TEST(SweepResume, KillsWhatAKilledHarnessLeftBehindBeforeLaunchingAgain) {
       const auto info = proc::stat(pid);
       if (!info || info->state == 'Z') continue;
       const std::string text = proc::read_file("/proc/" + std::to_string(pid) + "/environ");
-      if (text.find("FAKE_NOTE=" + temp.path("note")) != std::string::npos) out.push_back(pid);
+      if (text.find("FAKE_NOTE=" + temp_.path("note")) != std::string::npos) out.push_back(pid);
     }
     return out;
   };
@@ -335,42 +321,37 @@ TEST(SweepResume, KillsWhatAKilledHarnessLeftBehindBeforeLaunchingAgain) {
   waitpid(harness, nullptr, 0);
   for (int i = 0; i < 500 && strays().size() != 1; ++i) usleep(5000);
   EXPECT_EQ(strays().size(), 1u) << "the loose child lives, the trainer died with its harness";
-  Recorder seen;
-  const SweepOutcome outcome = swept(plan, temp, seen);
+  const SweepOutcome outcome = swept(plan, temp_, seen_);
   EXPECT_TRUE(strays().empty());
-  ASSERT_FALSE(seen.notices.empty());
-  EXPECT_THAT(seen.notices[0], HasSubstr("of an earlier start still ran"));
+  ASSERT_FALSE(seen_.notices.empty());
+  EXPECT_THAT(seen_.notices[0], HasSubstr("of an earlier start still ran"));
   EXPECT_EQ(outcome.result.cells[0].throughput.n, 1);
 }
 
-TEST(SweepResume, ASecondHarnessOnTheSameFolderIsToldThePidOfTheFirst) {
-  ScratchFolder temp;
+TEST_F(SweepResume, ASecondHarnessOnTheSameFolderIsToldThePidOfTheFirst) {
   const pid_t first = fork();
   if (first == 0) {
-    Recorder seen;
-    (void)run_sweep(plan_of(small_config(), {"env.FAKE=hang"}), quick(temp.path("run")), seen);
+    (void)run_sweep(plan_of(small_config(), {"env.FAKE=hang"}), quick(temp_.path("run")), seen_);
     _exit(0);
   }
-  while (test::count(test::read_file(temp.path("run/journal.jsonl")), "launched") == 0)
+  while (test::count(test::read_file(temp_.path("run/journal.jsonl")), "launched") == 0)
     usleep(5000);
-  Recorder seen;
-  const auto second = run_sweep(plan_of(small_config()), quick(temp.path("run")), seen);
+  const auto second = run_sweep(plan_of(small_config()), quick(temp_.path("run")), seen_);
   ASSERT_FALSE(second);
   EXPECT_THAT(second.error().message(),
               HasSubstr("another bertbench (pid " + std::to_string(first) + ")"));
-  EXPECT_TRUE(seen.started.empty());
+  EXPECT_TRUE(seen_.started.empty());
   kill(first, SIGKILL);
   waitpid(first, nullptr, 0);
 }
 
-TEST(SweepResume, TakesOverATrialWhoseLogIsWholeThoughItsEndWasNotWritten) {
-  ScratchFolder temp;
+TEST_F(SweepResume, TakesOverATrialWhoseLogIsWholeThoughItsEndWasNotWritten) {
   Recorder first, second;
   const auto plan = plan_of(small_config(), {"trials=1"});
-  swept(plan, temp, first);
+  swept(plan, temp_, first);
   // As if the harness had died before it could note the end.
   std::string kept;
-  const auto journal = test::read_file(temp.path("run/journal.jsonl"));
+  const auto journal = test::read_file(temp_.path("run/journal.jsonl"));
   for (std::size_t at = 0; at < journal.size();) {
     const auto end = journal.find('\n', at) + 1;
     const auto line = journal.substr(at, end - at);
@@ -378,8 +359,8 @@ TEST(SweepResume, TakesOverATrialWhoseLogIsWholeThoughItsEndWasNotWritten) {
     kept += line;
     at = end;
   }
-  temp.put("run/journal.jsonl", kept);
-  const SweepOutcome outcome = swept(plan, temp, second);
+  temp_.put("run/journal.jsonl", kept);
+  const SweepOutcome outcome = swept(plan, temp_, second);
   EXPECT_TRUE(second.started.empty());
   EXPECT_EQ(outcome.result.cells[0].throughput.n, 1);
 }

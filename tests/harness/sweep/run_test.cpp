@@ -12,16 +12,16 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-TEST(Sweep, MeasuresEveryTrialOfEveryCellInterleaved) {
-  ScratchFolder temp;
-  Recorder seen;
+using Sweep = test::SweepTest;
+
+TEST_F(Sweep, MeasuresEveryTrialOfEveryCellInterleaved) {
   const auto plan =
       plan_of(small_config(), {"grid.topology=[\"1n1g\",\"1n2g\"]", "env.FAKE_SECONDS=0.02"});
-  const SweepOutcome outcome = swept(plan, temp, seen);
-  EXPECT_THAT(seen.started, ElementsAre("bert-tiny.fp32.s64.b4.a1.1n1g+env.FAKE_SECONDS=0.02#1",
-                                        "bert-tiny.fp32.s64.b4.a1.1n2g+env.FAKE_SECONDS=0.02#1",
-                                        "bert-tiny.fp32.s64.b4.a1.1n1g+env.FAKE_SECONDS=0.02#2",
-                                        "bert-tiny.fp32.s64.b4.a1.1n2g+env.FAKE_SECONDS=0.02#2"));
+  const SweepOutcome outcome = swept(plan, temp_, seen_);
+  EXPECT_THAT(seen_.started, ElementsAre("bert-tiny.fp32.s64.b4.a1.1n1g+env.FAKE_SECONDS=0.02#1",
+                                         "bert-tiny.fp32.s64.b4.a1.1n2g+env.FAKE_SECONDS=0.02#1",
+                                         "bert-tiny.fp32.s64.b4.a1.1n1g+env.FAKE_SECONDS=0.02#2",
+                                         "bert-tiny.fp32.s64.b4.a1.1n2g+env.FAKE_SECONDS=0.02#2"));
   ASSERT_EQ(outcome.result.cells.size(), 2u);
   for (const auto& cell : outcome.result.cells) {
     // 4 sequences a rank, 0.02 s a step: exactly what the fake trainer prints.
@@ -36,20 +36,18 @@ TEST(Sweep, MeasuresEveryTrialOfEveryCellInterleaved) {
   }
 }
 
-TEST(Sweep, LeavesTheRunFolderOfTheContract) {
-  ScratchFolder temp;
-  Recorder seen;
-  const SweepOutcome outcome = swept(plan_of(small_config(), {"trials=1"}), temp, seen);
-  const auto cell = temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g/trial_1/");
+TEST_F(Sweep, LeavesTheRunFolderOfTheContract) {
+  const SweepOutcome outcome = swept(plan_of(small_config(), {"trials=1"}), temp_, seen_);
+  const auto cell = temp_.path("run/bert-tiny.fp32.s64.b4.a1.1n1g/trial_1/");
   for (const char* file :
        {"command.json", "log.txt", "timings.jsonl", "iterations.csv", "outcome.json"}) {
     EXPECT_TRUE(std::filesystem::exists(cell + file)) << file;
   }
   for (const char* file : {"sweep.json", "environment.json", "journal.jsonl", "results.json"}) {
-    EXPECT_TRUE(std::filesystem::exists(temp.path("run/") + file)) << file;
+    EXPECT_TRUE(std::filesystem::exists(temp_.path("run/") + file)) << file;
   }
   EXPECT_TRUE(std::filesystem::exists(outcome.report_path));
-  EXPECT_TRUE(parse_config(test::read_file(temp.path("run/sweep.json")), "sweep.json"));
+  EXPECT_TRUE(parse_config(test::read_file(temp_.path("run/sweep.json")), "sweep.json"));
   const auto csv = test::read_file(cell + "iterations.csv");
   EXPECT_THAT(csv,
               HasSubstr("log,trial,step,time_s,seconds,sequences_per_second,loss,rank_spread"));
@@ -59,22 +57,20 @@ TEST(Sweep, LeavesTheRunFolderOfTheContract) {
   EXPECT_EQ(result["cells"][0]["trials"][0]["log"],
             "bert-tiny.fp32.s64.b4.a1.1n1g/trial_1/log.txt");
   EXPECT_TRUE(result["environment"].contains("cores"));
-  EXPECT_TRUE(read_result_set(temp.path("run")));
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(temp.path("run"))) {
+  EXPECT_TRUE(read_result_set(temp_.path("run")));
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(temp_.path("run"))) {
     EXPECT_NE(entry.path().extension(), ".tmp") << entry.path();
   }
 }
 
-TEST(Sweep, ProbesTheMachineBeforeAndAfterATrialAndKeepsItOverAResume) {
-  ScratchFolder temp;
-  Recorder seen;
+TEST_F(Sweep, ProbesTheMachineBeforeAndAfterATrialAndKeepsItOverAResume) {
   const auto plan = plan_of(small_config(), {"trials=2"});
-  auto options = quick(temp.path("run"));
+  auto options = quick(temp_.path("run"));
   options.probe_s = 0.002;
   for (int start = 0; start < 2; ++start) {
-    const auto outcome = run_sweep(plan, options, seen);
+    const auto outcome = run_sweep(plan, options, seen_);
     ASSERT_TRUE(outcome) << outcome.error().message();
-    EXPECT_EQ(seen.counts.to_run, start == 0 ? 2 : 0);
+    EXPECT_EQ(seen_.counts.to_run, start == 0 ? 2 : 0);
     for (const Trial& trial : outcome->result.cells.at(0).trials) {
       const auto& probe = trial.telemetry->at("probe");
       for (const char* when : {"before", "after"}) {
@@ -83,40 +79,36 @@ TEST(Sweep, ProbesTheMachineBeforeAndAfterATrialAndKeepsItOverAResume) {
         }
       }
     }
-    options.probe_s = 0;  // what was seen stays
+    options.probe_s = 0;  // what was seen_ stays
   }
-  options.out = temp.path("without");
-  const auto without = run_sweep(plan, options, seen);
+  options.out = temp_.path("without");
+  const auto without = run_sweep(plan, options, seen_);
   ASSERT_TRUE(without);
   EXPECT_FALSE(without->result.cells.at(0).trials.at(0).telemetry->contains("probe"));
 }
 
-TEST(Sweep, TellsEachRankItsPlaceAsTorchrunDoes) {
-  ScratchFolder temp;
-  Recorder seen;
+TEST_F(Sweep, TellsEachRankItsPlaceAsTorchrunDoes) {
   const auto plan = plan_of(
-      small_config(), {"trials=1", "grid.topology=2n2g", "env.FAKE_NOTE=" + temp.path("note")});
-  const SweepOutcome outcome = swept(plan, temp, seen);
-  const auto note = test::read_file(temp.path("note"));
+      small_config(), {"trials=1", "grid.topology=2n2g", "env.FAKE_NOTE=" + temp_.path("note")});
+  const SweepOutcome outcome = swept(plan, temp_, seen_);
+  const auto note = test::read_file(temp_.path("note"));
   for (const char* rank : {"0 4 ", "1 4 ", "2 4 ", "3 4 "}) EXPECT_EQ(test::count(note, rank), 1u);
   const auto command = nlohmann::json::parse(test::read_file(
-      temp.path("run/" + std::filesystem::path(outcome.result.cells[0].trials[0].log)
-                             .replace_filename("command.json")
-                             .string())));
+      temp_.path("run/" + std::filesystem::path(outcome.result.cells[0].trials[0].log)
+                              .replace_filename("command.json")
+                              .string())));
   EXPECT_EQ(command["world_size"], 4);
   EXPECT_EQ(command["processes"][3]["set"]["LOCAL_RANK"], "1");
   EXPECT_EQ(command["processes"][3]["set"]["GROUP_RANK"], "1");
   EXPECT_EQ(command["processes"][3]["set"]["LOCAL_WORLD_SIZE"], "2");
 }
 
-TEST(Sweep, ShowsProgressOfTheRunningTrial) {
-  ScratchFolder temp;
-  Recorder seen;
+TEST_F(Sweep, ShowsProgressOfTheRunningTrial) {
   const auto plan = plan_of(small_config(), {"trials=2", "env.FAKE_DELAY_MS=20"});
-  swept(plan, temp, seen);
-  ASSERT_FALSE(seen.progress.empty());
+  swept(plan, temp_, seen_);
+  ASSERT_FALSE(seen_.progress.empty());
   bool rate = false, eta = false;
-  for (const auto& at : seen.progress) {
+  for (const auto& at : seen_.progress) {
     EXPECT_EQ(at.steps, 20);
     EXPECT_EQ(at.to_run, 2);
     if (at.step > 0 && at.sequences_per_second > 399 && at.sequences_per_second < 401) rate = true;
@@ -127,14 +119,12 @@ TEST(Sweep, ShowsProgressOfTheRunningTrial) {
 }
 
 // A compilation before the first step is not what a step takes.
-TEST(Sweep, ForetellsTheEndByTheStepsBehindTheFirst) {
-  ScratchFolder temp;
-  Recorder seen;
+TEST_F(Sweep, ForetellsTheEndByTheStepsBehindTheFirst) {
   const auto plan =
       plan_of(small_config(), {"trials=1", "env.FAKE_START_MS=1500", "env.FAKE_DELAY_MS=50"});
-  swept(plan, temp, seen);
+  swept(plan, temp_, seen_);
   bool eta = false;
-  for (const auto& at : seen.progress) {
+  for (const auto& at : seen_.progress) {
     if (!(at.eta_s >= 0)) continue;
     eta = true;
     EXPECT_LT(at.eta_s, 8) << "at step " << at.step << ": 20 steps of 50 ms; 28 s with the start";
@@ -142,30 +132,27 @@ TEST(Sweep, ForetellsTheEndByTheStepsBehindTheFirst) {
   EXPECT_TRUE(eta);
 }
 
-TEST(Sweep, FindsImpossibleThingsBeforeTheFirstLaunch) {
-  ScratchFolder temp;
-  Recorder seen;
+TEST_F(Sweep, FindsImpossibleThingsBeforeTheFirstLaunch) {
   PlanOptions options;
-  options.trainer = temp.path("no_such_trainer");
-  auto outcome = run_sweep(plan_of(small_config(), {}, options), quick(temp.path("run")), seen);
+  options.trainer = temp_.path("no_such_trainer");
+  auto outcome = run_sweep(plan_of(small_config(), {}, options), quick(temp_.path("run")), seen_);
   ASSERT_FALSE(outcome);
   EXPECT_THAT(outcome.error().message(), HasSubstr("the trainer program is missing"));
-  EXPECT_FALSE(std::filesystem::exists(temp.path("run")));
+  EXPECT_FALSE(std::filesystem::exists(temp_.path("run")));
 
-  temp.put("file", "");
-  outcome = run_sweep(plan_of(small_config()), quick(temp.path("file")), seen);
+  temp_.put("file", "");
+  outcome = run_sweep(plan_of(small_config()), quick(temp_.path("file")), seen_);
   ASSERT_FALSE(outcome);
-  EXPECT_THAT(outcome.error().message(), HasSubstr(temp.path("file")));
-  EXPECT_TRUE(seen.started.empty());
+  EXPECT_THAT(outcome.error().message(), HasSubstr(temp_.path("file")));
+  EXPECT_TRUE(seen_.started.empty());
 }
 
-TEST(Sweep, FollowsNoLinkPlantedInTheRunFolder) {
+TEST_F(Sweep, FollowsNoLinkPlantedInTheRunFolder) {
   ScratchFolder temp, outside;
-  Recorder seen;
   std::filesystem::create_directory(temp.path("run"));
   ASSERT_EQ(symlink(outside.path().c_str(), temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g").c_str()),
             0);
-  const auto outcome = run_sweep(plan_of(small_config()), quick(temp.path("run")), seen);
+  const auto outcome = run_sweep(plan_of(small_config()), quick(temp.path("run")), seen_);
   ASSERT_FALSE(outcome);
   EXPECT_THAT(outcome.error().message(), HasSubstr("links and files are not followed"));
   EXPECT_TRUE(std::filesystem::is_empty(outside.path()));
@@ -174,31 +161,30 @@ TEST(Sweep, FollowsNoLinkPlantedInTheRunFolder) {
   std::filesystem::remove(temp.path("run/results.json"));
   outside.put("victim", "precious");
   ASSERT_EQ(symlink(outside.path("victim").c_str(), temp.path("run/results.json").c_str()), 0);
-  swept(plan_of(small_config()), temp, seen);
+  swept(plan_of(small_config()), temp, seen_);
   EXPECT_EQ(test::read_file(outside.path("victim")), "precious");
 }
 
-TEST(Sweep, RunsATemplateOfYourOwn) {
-  ScratchFolder temp;
-  Recorder seen;
-  temp.put("mine.json", std::string(R"({"title": "mine", "framework": "mine",
+TEST_F(Sweep, RunsATemplateOfYourOwn) {
+  temp_.put("mine.json", std::string(R"({"title": "mine", "framework": "mine",
     "program": ")") + BB_FAKE_TRAINER +
-                            R"(", "args": ["--model", "{model}", "--micro-batch-size",
+                             R"(", "args": ["--model", "{model}", "--micro-batch-size",
     "{micro_batch_size}", "--steps", "{steps}", "--sequence-length", "{sequence_length}",
     "--expect-world-size", "{world_size}"], "axes": {"optimizer": ["--optim", "{optimizer}"]},
     "env": {"THREADS": "{threads}"}})");
   const auto plan = plan_of(
-      small_config(), {"workload=" + temp.path("mine.json"), "trials=1", "grid.optimizer=fused"});
-  const SweepOutcome outcome = swept(plan, temp, seen);
+      small_config(), {"workload=" + temp_.path("mine.json"), "trials=1", "grid.optimizer=fused"});
+  const SweepOutcome outcome = swept(plan, temp_, seen_);
   EXPECT_EQ(outcome.result.cells[0].identity.framework, "mine");
   EXPECT_EQ(outcome.result.cells[0].identity.axes.at("optimizer"), "fused");
 }
 
+using SweepRun = test::SweepTest;
+
 // A harness that is killed loses no stamp: it writes each when it looks, not with the next
 // progress.
-TEST(SweepRun, WritesWhenTheLogGrewWithTheLookThatFoundIt) {
-  ScratchFolder temp;
-  temp.put("train.sh", R"sh(
+TEST_F(SweepRun, WritesWhenTheLogGrewWithTheLookThatFoundIt) {
+  temp_.put("train.sh", R"sh(
 until [ -s "$1/log.txt.arrivals.csv" ]; do
   step=$((step + 1))
   echo "step $step loss 3.1"
@@ -207,19 +193,16 @@ done
 )sh");
   const auto plan =
       plan_of(R"({"name": "t", "trials": 1, "retries": 0, "timeout_s": 60, "command": ["sh", ")" +
-              temp.path("train.sh") + R"(", "{dir}"], "grid": {"topology": ["1n1g"]}})");
-  SweepOptions options = quick(temp.path("run"));
+              temp_.path("train.sh") + R"(", "{dir}"], "grid": {"topology": ["1n1g"]}})");
+  SweepOptions options = quick(temp_.path("run"));
   options.progress_s = 3600;
-  Recorder seen;
-  ASSERT_TRUE(run_sweep(plan, options, seen));
-  ASSERT_EQ(seen.finished.size(), 1U);
-  EXPECT_NE(seen.finished[0].outcome.status, Status::timeout) << "no arrival while it ran";
+  ASSERT_TRUE(run_sweep(plan, options, seen_));
+  ASSERT_EQ(seen_.finished.size(), 1U);
+  EXPECT_NE(seen_.finished[0].outcome.status, Status::timeout) << "no arrival while it ran";
 }
 
 // Programs that write to a file keep lines back; to a terminal they write each at once.
-TEST(SweepRun, GivesTrainersATerminalWhereThatIsAskedFor) {
-  ScratchFolder temp;
-  Recorder seen;
+TEST_F(SweepRun, GivesTrainersATerminalWhereThatIsAskedFor) {
   const std::string command =
       R"(["sh", "-c", "if [ -t 1 ]; then echo terminal; else echo file; fi; exec \"$0\" \"$@\"", ")" BB_FAKE_TRAINER
       R"(", "--steps", "{steps}", "--expect-world-size", "1"])";
@@ -227,11 +210,11 @@ TEST(SweepRun, GivesTrainersATerminalWhereThatIsAskedFor) {
                       command + R"(, "grid": {"topology": ["1n1g"]}})";
   std::string logs[2];
   for (const bool pty : {false, true}) {
-    const auto run = temp.path(pty ? "pty" : "file");
+    const auto run = temp_.path(pty ? "pty" : "file");
     const auto plan = plan_of(config, {pty ? "pty=true" : "pty=false"});
-    ASSERT_TRUE(run_sweep(plan, quick(run), seen));
-    EXPECT_EQ(seen.finished.back().outcome.status, Status::completed);
-    EXPECT_EQ(seen.finished.back().iterations.seen, 20);
+    ASSERT_TRUE(run_sweep(plan, quick(run), seen_));
+    EXPECT_EQ(seen_.finished.back().outcome.status, Status::completed);
+    EXPECT_EQ(seen_.finished.back().iterations.seen, 20);
     logs[pty] = test::read_file(run + "/" + plan.cells[0].folder + "/trial_1/log.txt");
   }
   EXPECT_EQ(logs[0].substr(0, 5), "file\n");

@@ -82,6 +82,12 @@ inline SweepOptions quick(const std::string& out) {
   return options;
 }
 
+class SweepTest : public ::testing::Test {
+ protected:
+  ScratchFolder temp_;
+  Recorder seen_;
+};
+
 /// Runs the sweep into `run` of the folder, to this exit status; an error ends the test.
 inline SweepOutcome swept(const Plan& plan, const ScratchFolder& folder, SweepObserver& seen,
                           int exit_status = 0) {

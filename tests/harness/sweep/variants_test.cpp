@@ -215,10 +215,10 @@ Plan slow_plan(const std::vector<std::string>& more = {}) {
       sets);
 }
 
-TEST(SweepOfVariants, MeasuresPairsThatTheGateJudges) {
-  ScratchFolder temp;
-  Recorder seen;
-  const SweepOutcome outcome = swept(slow_plan(), temp, seen);
+using SweepOfVariants = test::SweepTest;
+
+TEST_F(SweepOfVariants, MeasuresPairsThatTheGateJudges) {
+  const SweepOutcome outcome = swept(slow_plan(), temp_, seen_);
   ASSERT_EQ(outcome.result.cells.size(), 2u);
   std::map<int, std::set<int>> positions;
   for (const Cell& cell : outcome.result.cells) {
@@ -230,7 +230,7 @@ TEST(SweepOfVariants, MeasuresPairsThatTheGateJudges) {
     }
   }
   for (const auto& [trial, both] : positions) EXPECT_THAT(both, ElementsAre(1, 2)) << trial;
-  const auto written = read_result_set(temp.path("run"));
+  const auto written = read_result_set(temp_.path("run"));
   ASSERT_TRUE(written);
   EXPECT_THAT(variants_of(*written), ElementsAre("base", "new"));
   EXPECT_EQ((*written->cells[1].context)["variant"][0], "FAKE_SECONDS=0.011");
@@ -265,11 +265,9 @@ std::vector<std::string> steps_in(const std::string& file) {
   return steps;
 }
 
-TEST(SweepOfVariants, TakeTurnsStepByStepWhereTheConfigurationAsksForThem) {
-  ScratchFolder temp;
-  Recorder seen;
-  const SweepOutcome outcome = swept(plan_of_turns(temp, ""), temp, seen);
-  const auto steps = steps_in(temp.path("turns"));
+TEST_F(SweepOfVariants, TakeTurnsStepByStepWhereTheConfigurationAsksForThem) {
+  const SweepOutcome outcome = swept(plan_of_turns(temp_, ""), temp_, seen_);
+  const auto steps = steps_in(temp_.path("turns"));
   ASSERT_EQ(steps.size(), 80u);  // two blocks, two variants, 20 steps
   for (std::size_t i = 0; i < steps.size(); ++i) {
     ASSERT_FALSE(steps[i].empty()) << i;
@@ -285,11 +283,11 @@ TEST(SweepOfVariants, TakeTurnsStepByStepWhereTheConfigurationAsksForThem) {
     }
   }
   Recorder again;
-  swept(plan_of_turns(temp, ""), temp, again);
+  swept(plan_of_turns(temp_, ""), temp_, again);
   EXPECT_THAT(again.started, IsEmpty());
 }
 
-TEST(SweepOfVariants, OneThatFailsInItsTurnLeavesItToTheOthers) {
+TEST_F(SweepOfVariants, OneThatFailsInItsTurnLeavesItToTheOthers) {
   for (const char* fake :
        {R"("FAKE": "exit:1")", R"("FAKE": "signal:9")", R"("FAKE": "exit:1", "FAKE_AT": "0")",
         R"("FAKE": "hang")", R"("FAKE": "hang", "FAKE_AT": "0")"}) {
@@ -306,11 +304,9 @@ TEST(SweepOfVariants, OneThatFailsInItsTurnLeavesItToTheOthers) {
   }
 }
 
-TEST(SweepOfVariants, OneThatIsTriedAgainTakesTurnsWithNobodyAndIsInNoPair) {
-  ScratchFolder temp;
-  Recorder seen;
-  const auto fake = fmt::format(R"("FAKE": "exit:1", "FAKE_ONCE": "{}")", temp.path("once"));
-  const SweepOutcome outcome = swept(plan_of_turns(temp, fake, {"retries=1"}), temp, seen);
+TEST_F(SweepOfVariants, OneThatIsTriedAgainTakesTurnsWithNobodyAndIsInNoPair) {
+  const auto fake = fmt::format(R"("FAKE": "exit:1", "FAKE_ONCE": "{}")", temp_.path("once"));
+  const SweepOutcome outcome = swept(plan_of_turns(temp_, fake, {"retries=1"}), temp_, seen_);
   int paired = 0;
   for (const Cell& cell : outcome.result.cells) {
     for (const Trial& trial : cell.trials) paired += trial.block ? 1 : 0;
@@ -318,11 +314,10 @@ TEST(SweepOfVariants, OneThatIsTriedAgainTakesTurnsWithNobodyAndIsInNoPair) {
   EXPECT_EQ(paired, 3) << "of four trials one was made again";
 }
 
-TEST(SweepOfVariants, PairsEndByTheRuleThatTheRunRecordsAndAResumeEndsThemAlike) {
-  ScratchFolder temp;
+TEST_F(SweepOfVariants, PairsEndByTheRuleThatTheRunRecordsAndAResumeEndsThemAlike) {
   Recorder first, second;
   const std::vector<std::string> sets{"trials=auto", "trials_max=28"};
-  const SweepOutcome outcome = swept(slow_plan(sets), temp, first);
+  const SweepOutcome outcome = swept(slow_plan(sets), temp_, first);
   for (const Cell& cell : outcome.result.cells) {
     EXPECT_EQ(cell.trials.size(), 14U) << "10 % show at the first look";
     EXPECT_EQ((*cell.context)[kStoppingKey]["looks"], nlohmann::json({14, 18, 21, 25, 28}));
@@ -332,10 +327,10 @@ TEST(SweepOfVariants, PairsEndByTheRuleThatTheRunRecordsAndAResumeEndsThemAlike)
   const auto report = check_paired(outcome.result, "base", options);
   EXPECT_EQ(report.exit_status, 1);
   EXPECT_THAT(reason_text(report.cells[0]), HasSubstr("after 14 of at most 28"));
-  swept(slow_plan(sets), temp, second);
+  swept(slow_plan(sets), temp_, second);
   EXPECT_THAT(second.started, IsEmpty());
   for (const auto& other : {slow_plan({"trials=30"}), slow_plan({"trials=auto"})}) {
-    const auto refused = run_sweep(other, quick(temp.path("run")), second);
+    const auto refused = run_sweep(other, quick(temp_.path("run")), second);
     ASSERT_FALSE(refused);
     EXPECT_THAT(refused.error().message(), HasSubstr("by another rule"));
   }
@@ -356,50 +351,44 @@ std::map<std::string, std::size_t> trials_by_variant(const ResultSet& result) {
   return out;
 }
 
-TEST(SweepOfVariants, AVariantThatIsOutOfMemoryEndsNoPairsOfTheOthers) {
-  ScratchFolder temp;
+TEST_F(SweepOfVariants, AVariantThatIsOutOfMemoryEndsNoPairsOfTheOthers) {
   const auto plan = plan_with_a_lost_variant();
   Recorder first, second;
-  const SweepOutcome outcome = swept(plan, temp, first, 1);
+  const SweepOutcome outcome = swept(plan, temp_, first, 1);
   const std::map<std::string, std::size_t> wanted{{"base", 14}, {"lost", 1}, {"new", 14}};
   EXPECT_EQ(trials_by_variant(outcome.result), wanted);
-  const SweepOutcome again = swept(plan, temp, second, 1);
+  const SweepOutcome again = swept(plan, temp_, second, 1);
   EXPECT_THAT(second.started, IsEmpty());
   EXPECT_EQ(trials_by_variant(again.result), wanted);
 }
 
-TEST(SweepOfVariants, AResumeKeepsThePairsThatALostVariantHasNoPartIn) {
-  ScratchFolder temp;
+TEST_F(SweepOfVariants, AResumeKeepsThePairsThatALostVariantHasNoPartIn) {
   std::atomic<bool> stop{false};
   Recorder first, second;
   first.on_record = [&] {
     if (first.finished.size() == 7) stop = true;  // three blocks: of three, two and two trials
   };
   const auto plan = plan_with_a_lost_variant();
-  auto options = quick(temp.path("run"));
+  auto options = quick(temp_.path("run"));
   options.stop = &stop;
   ASSERT_TRUE(run_sweep(plan, options, first));
-  swept(plan, temp, second, 1);
+  swept(plan, temp_, second, 1);
   EXPECT_EQ(second.started.size(), 22U) << "eleven blocks of two";
 }
 
-TEST(SweepOfVariants, WithoutItsBaseAPointEnds) {
-  ScratchFolder temp;
-  Recorder seen;
+TEST_F(SweepOfVariants, WithoutItsBaseAPointEnds) {
   const auto plan =
       plan_of(small_config(R"(, "variants": {"base": {"env": {"FAKE": "oom_exit"}}, "new": {}})"),
               {"trials=auto", "trials_max=28"});
-  swept(plan, temp, seen, 1);
-  EXPECT_LE(seen.started.size(), 2U);
+  swept(plan, temp_, seen_, 1);
+  EXPECT_LE(seen_.started.size(), 2U);
 }
 
-TEST(SweepOfVariants, ALookWaitsForEveryTrialUpToItAndForRetries) {
-  ScratchFolder temp;
-  Recorder seen;
+TEST_F(SweepOfVariants, ALookWaitsForEveryTrialUpToItAndForRetries) {
   const auto plan = slow_plan({"trials=auto", "trials_max=28"});
-  const auto options = quick(temp.path("run"));
+  const auto options = quick(temp_.path("run"));
   const StopSignals signals(false);
-  const auto sweep = OpenSweep::open(plan, options, seen, signals);
+  const auto sweep = OpenSweep::open(plan, options, seen_, signals);
   ASSERT_TRUE(sweep) << sweep.error().message();
   const PlacementLabels placement(*sweep);
   SweepResults results(*sweep, placement);
@@ -431,30 +420,28 @@ TEST(SweepOfVariants, ALookWaitsForEveryTrialUpToItAndForRetries) {
   EXPECT_EQ(keep(*late, SweepResults::Retry::none), 2U);
 }
 
-TEST(SweepOfVariants, LaunchesNothingWhenAllPairsAreWhole) {
-  ScratchFolder temp;
+TEST_F(SweepOfVariants, LaunchesNothingWhenAllPairsAreWhole) {
   Recorder first, second;
-  swept(slow_plan(), temp, first);
-  const auto before = test::read_file(temp.path("run/results.json"));
-  const SweepOutcome outcome = swept(slow_plan(), temp, second);
+  swept(slow_plan(), temp_, first);
+  const auto before = test::read_file(temp_.path("run/results.json"));
+  const SweepOutcome outcome = swept(slow_plan(), temp_, second);
   EXPECT_THAT(second.started, IsEmpty());
   // The blocks come back from what was recorded.
   for (const Cell& cell : outcome.result.cells) {
     for (const Trial& trial : cell.trials) EXPECT_EQ(trial.block->session, 1);
   }
   const auto result = nlohmann::json::parse(before);
-  const auto again = nlohmann::json::parse(test::read_file(temp.path("run/results.json")));
+  const auto again = nlohmann::json::parse(test::read_file(temp_.path("run/results.json")));
   EXPECT_EQ(result["cells"], again["cells"]);
 }
 
-TEST(SweepOfVariants, AHalfWhosePartnerIsLostIsMeasuredAgainWithIt) {
-  ScratchFolder temp;
+TEST_F(SweepOfVariants, AHalfWhosePartnerIsLostIsMeasuredAgainWithIt) {
   Recorder first, second, third;
-  swept(slow_plan(), temp, first);
+  swept(slow_plan(), temp_, first);
   const std::string key =
       "bert-tiny.fp32.s64.b4.a1.1n1g+env.FAKE_DELAY_MS=2+env.FAKE_SECONDS=0.01+variant=";
-  std::filesystem::remove(temp.path("run/" + key + "new/trial_3/log.txt"));
-  const SweepOutcome outcome = swept(slow_plan(), temp, second);
+  std::filesystem::remove(temp_.path("run/" + key + "new/trial_3/log.txt"));
+  const SweepOutcome outcome = swept(slow_plan(), temp_, second);
   EXPECT_THAT(second.started, ::testing::UnorderedElementsAre(key + "base#3", key + "new#3"));
   EXPECT_THAT(second.notices,
               ::testing::Contains(HasSubstr("1 trial measured anew: the other half")));
@@ -466,41 +453,39 @@ TEST(SweepOfVariants, AHalfWhosePartnerIsLostIsMeasuredAgainWithIt) {
   }
   GateOptions options;
   EXPECT_EQ(check_paired(outcome.result, "base", options).cells[0].n_new, 6);
-  swept(slow_plan(), temp, third);
+  swept(slow_plan(), temp_, third);
   EXPECT_THAT(third.started, IsEmpty());
 }
 
-TEST(SweepOfVariants, HalvesOfTwoSessionsAreMeasuredAnew) {
-  ScratchFolder temp;
+TEST_F(SweepOfVariants, HalvesOfTwoSessionsAreMeasuredAnew) {
   Recorder alone, whole;
   PlanOptions only;
   only.only = {"variant=base"};
   const std::vector<std::string> sets{"trials=2"};
   const auto config =
       small_config(R"(, "variants": {"base": {}, "new": {"env": {"FAKE_SECONDS": "0.011"}}})");
-  swept(plan_of(config, sets, only), temp, alone);
+  swept(plan_of(config, sets, only), temp_, alone);
   EXPECT_EQ(alone.started.size(), 2u);
-  const SweepOutcome outcome = swept(plan_of(config, sets), temp, whole);
+  const SweepOutcome outcome = swept(plan_of(config, sets), temp_, whole);
   EXPECT_EQ(whole.started.size(), 4u);
   for (const Cell& cell : outcome.result.cells) {
     for (const Trial& trial : cell.trials) EXPECT_EQ(trial.block->session, 2);
   }
 }
 
-TEST(SweepOfVariants, AStopInTheMiddleOfAPairLeavesNoHalfInTheResult) {
-  ScratchFolder temp;
+TEST_F(SweepOfVariants, AStopInTheMiddleOfAPairLeavesNoHalfInTheResult) {
   std::atomic<bool> stop{false};
   Recorder first, second;
   first.on_record = [&] {
     if (first.started.size() == 4) stop = true;  // the second half of the second pair
   };
-  auto options = quick(temp.path("run"));
+  auto options = quick(temp_.path("run"));
   options.stop = &stop;
   const auto plan = slow_plan({"trials=3"});
   const auto cut = run_sweep(plan, options, first);
   ASSERT_TRUE(cut);
   EXPECT_TRUE(cut->interrupted);
-  const SweepOutcome outcome = swept(plan, temp, second);
+  const SweepOutcome outcome = swept(plan, temp_, second);
   EXPECT_EQ(second.started.size(), 4u);  // both halves of the second and of the third
   GateOptions gate;
   gate.floor = kPairedFloor;
@@ -525,15 +510,14 @@ std::set<std::string> built_anew(const ResultSet& result) {
 }
 
 // Seen: with --only the programs of the sweep were others, so every trial was called changed.
-TEST(SweepOfVariants, EachKnowsTheBuildOfItsOwnTrainer) {
-  ScratchFolder temp;
-  const auto other = temp.path("other_trainer");
+TEST_F(SweepOfVariants, EachKnowsTheBuildOfItsOwnTrainer) {
+  const auto other = temp_.path("other_trainer");
   std::filesystem::copy_file(BB_FAKE_TRAINER, other);
   const auto config =
       small_config(R"(, "variants": {"base": {}, "new": {"trainer": ")" + other + "\"}}");
   const auto run = [&](const PlanOptions& options) {
     Recorder seen;
-    const SweepOutcome outcome = swept(plan_of(config, {}, options), temp, seen);
+    const SweepOutcome outcome = swept(plan_of(config, {}, options), temp_, seen);
     return built_anew(outcome.result);
   };
   PlanOptions only;
