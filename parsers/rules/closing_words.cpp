@@ -103,6 +103,7 @@ constexpr ClosingRule kRules[] = {
     {"eached the max", Reading::phrase},
     {"tarting testing", Reading::phrase},        // the template lightning-hydra-template
     {"arly stop", Reading::phrase},              // Keras' callback and scripts
+    {"arlyStop", Reading::phrase},               // "[EarlyStop] No improvement for 7 epochs."
     {"ross Validation Result", Reading::whole},  // of all folds
     // What scripts print at their end without such a word
     // (quoted/closing_words.a_result_or_a_saved_model_after_the_last_record_implies_an_end and
@@ -333,6 +334,9 @@ bool stops_early(const Sentence& line) {
   constexpr std::string_view kSettings[] = {"patience", "counter", "monitor", "enabled"};
   constexpr std::string_view kIgnite[] = {"earlystopping", "stop", "training"};
   if (!std::ranges::search(line.words, kIgnite).empty()) return true;
+  // "[EarlyStop] No improvement for 7 epochs. Stopping."
+  const bool stopping = !line.words.empty() && line.words.back() == "stopping";
+  if (stopping && says_why_it_stopped(line.words)) return true;
   for (std::size_t c = 0; c + 1 < line.clauses.size(); ++c) {
     const Words clause = line.clause(c);
     for (std::size_t i = 0; i + 1 < clause.size(); ++i) {
@@ -398,11 +402,13 @@ std::optional<Kind> read_phrase(const Sentence& line) {
     return Kind::implied;
   }
   // "Done. Checkpoint saved to out.pt" of a script
-  // (quoted/generic.done_and_a_saved_checkpoint): a clause by itself at the front, and then what
-  // came of it.
+  // (quoted/generic.done_and_a_saved_checkpoint), "Done. Best val loss: 0.10": a clause by itself at
+  // the front, and then what came of it.
   constexpr std::string_view kOutcomes[] = {"saved",   "model", "checkpoint", "weights",
                                             "results", "total", "time"};
-  if (line.words.front() == "done" && line.clauses[1] == 1 && any_in(line.words, kOutcomes)) {
+  const bool measured = any_in(line.words, kMeasured) && std::ranges::any_of(line.words, has_digit);
+  if (line.words.front() == "done" && line.clauses[1] == 1 &&
+      (measured || any_in(line.words, kOutcomes))) {
     return names_a_part(line.words) ? std::nullopt : std::optional(Kind::implied);
   }
   for (std::size_t c = 0; c + 1 < line.clauses.size(); ++c) {
