@@ -172,7 +172,8 @@ class RuleWriter {
     for (std::size_t i = 0; i < taken_.size(); ++i) {
       const std::string word = shape_.evaluation && is_counter(taken_[i]) ? word_before(i) : "";
       if (!word.empty()) {
-        out += ".*?" + word + ".*?";
+        // Not in the "5vals" of a path.
+        out += ".*?(?:^|[^a-zA-Z0-9])" + word + "(?:[^a-zA-Z].*?)?";
       } else if (i > 0) {
         out += word_.empty() ? between(i) : ".*?";
       }

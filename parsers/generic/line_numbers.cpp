@@ -56,7 +56,7 @@ class Words {
 constexpr Words kIterations({"step", "steps", "iter", "iters", "iteration", "iterations", "it",
                              "itr", "its", "batch", "batches", "minibatch", "update", "updates",
                              "upd", "updt", "timesteps", "episode", "episodes", "cycle", "round",
-                             "nupdates", "nsteps", "niter",
+                             "nupdates", "nsteps", "niter", "tick",
                              // As it is often misspelled.
                              "itteration", "itterations", "interation",
                              // Of other languages.
@@ -1304,15 +1304,17 @@ class Reader {
     const std::string_view rest = line_.substr(at_);
     // "0: loss: 0.6" looks like a launcher's label of a rank: columns stand further apart.
     const bool column = rest.starts_with(":\t") || rest.starts_with(":  ");
-    // "[0] " is a rank.
+    // "[0] " is a rank, but not in "[3] train loss: 0.39" after a logger's stamp.
     const bool marked =
-        bracket ? rest.starts_with("]\t")
-                : rest.starts_with(") ") ||
-                      (rest.starts_with(": ") && rest.size() > 2 && is_digit(rest[2])) ||
-                      (column && named(rest, rest.find_first_not_of(" \t", 1))) ||
-                      (first > 0 && rest.starts_with(" - ")) ||
-                      (rest.starts_with(", ") && named(rest, 2)) || rest.starts_with(" | ") ||
-                      rest.starts_with(" : ") || (rest.starts_with(" ") && named(rest, 1));
+        bracket
+            ? rest.starts_with("]\t") || (first > 0 && rest.starts_with("] ") && named(rest, 2) &&
+                                          names_training(rest.substr(0, rest.find(':'))))
+            : rest.starts_with(") ") ||
+                  (rest.starts_with(": ") && rest.size() > 2 && is_digit(rest[2])) ||
+                  (column && named(rest, rest.find_first_not_of(" \t", 1))) ||
+                  (first > 0 && rest.starts_with(" - ")) ||
+                  (rest.starts_with(", ") && named(rest, 2)) || rest.starts_with(" | ") ||
+                  rest.starts_with(" : ") || (rest.starts_with(" ") && named(rest, 1));
     const std::size_t point = rest.find('.');
     const bool valued = point != std::string_view::npos && point > 0 && point + 2 < rest.size() &&
                         is_digit(rest[point - 1]) && is_digit(rest[point + 1]) &&

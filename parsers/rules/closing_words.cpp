@@ -402,8 +402,8 @@ std::optional<Kind> read_phrase(const Sentence& line) {
     return Kind::implied;
   }
   // "Done. Checkpoint saved to out.pt" of a script
-  // (quoted/generic.done_and_a_saved_checkpoint), "Done. Best val loss: 0.10": a clause by itself at
-  // the front, and then what came of it.
+  // (quoted/generic.done_and_a_saved_checkpoint), "Done. Best val loss: 0.10": a clause by itself
+  // at the front, and then what came of it.
   constexpr std::string_view kOutcomes[] = {"saved",   "model", "checkpoint", "weights",
                                             "results", "total", "time"};
   const bool measured = any_in(line.words, kMeasured) && std::ranges::any_of(line.words, has_digit);
