@@ -748,7 +748,10 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
     if (of.clock.restarts(sample.seconds, of.steps_of_mean)) {
       sample.iterations = static_cast<std::int64_t>(of.steps_of_mean);
     } else {
-      sample.seconds = of.clock.of_interval(sample.seconds);
+      // The printed time of an epoch is of that epoch, however long another took.
+      if (draft.log.iteration_unit != IterationUnit::epoch) {
+        sample.seconds = of.clock.of_interval(sample.seconds);
+      }
     }
     paused_ = paused_ || of.clock.paused();
   }
