@@ -759,8 +759,8 @@ class Induction {
         meaning.times.any() || has_time_on_other_lines(shape, meaning) ? 2 : 3;
     if (n < least) return false;
     if (learns || (shape.has(Meaning::epoch) && shape.has(Meaning::counter))) return true;
-    // The rest of the log says nothing of a table, nor of batches that are loaded; but a loss for
-    // each "rollout batch 12 generated" does.
+    // The rest of the log shows nothing about a table, nor about batches that are loaded. What
+    // comes with a loss each time, "rollout batch 12 generated", is of a training.
     if (shape.head) return false;
     if (names_other_work(first.text)) return n > least && has_loss_on_other_lines(shape);
     if (place && !meaning.epoch) return false;

@@ -529,6 +529,7 @@ class Reader {
 
  private:
   static constexpr std::size_t kMostNumbers = 32;
+  static constexpr std::string_view kNoFraction = ".0";
 
   /// "step 100 loss 21.1 time 2018-05-02 11:14:37": a stamp at the end, where a counter with a word
   /// of its own stands before it. What else stands before stamps is the logger's.
@@ -609,9 +610,8 @@ class Reader {
       return;
     }
     if (spelled(found)) return;
-    if (place_with_colon(found, end)) return;
-    if (end + 2 < line_.size() && line_[end] == ':' && is_digit(line_[end + 1]) &&
-        is_digit(line_[end + 2])) {
+    if (!has_colon_of_place(end) && end + 2 < line_.size() && line_[end] == ':' &&
+        is_digit(line_[end + 1]) && is_digit(line_[end + 2])) {
       return time_of(found);
     }
     const auto thousands = [&] {
@@ -624,12 +624,13 @@ class Reader {
     while (end - at_ <= 15 && thousands()) end += 4;
     unclear_ = commas_ == Commas::unclear && line_.substr(at_, end - at_).find(',') < end - at_;
     found.whole = true;
+    std::size_t fraction = 0;  // bytes of it in a number that counts
     const bool comma = commas_ == Commas::decimal && mark_in_number(end, ',');
     if (comma || mark_in_number(end, '.')) {
-      found.whole = false;
       ++end;
       while (end < line_.size() && is_digit(line_[end])) ++end;
-      if (is_whole_fraction(end)) return whole_fraction(found, end);
+      if (is_whole_fraction(end)) fraction = kNoFraction.size();
+      found.whole = fraction > 0;
       // "0,1,2" and "1.234,5" next to decimal commas.
       if (commas_ == Commas::decimal && mark_in_number(end, ',')) return skip_marked(end);
     }
@@ -670,7 +671,7 @@ class Reader {
       if (found.whole) suffix_ = counting_suffix(end);
       if (unit.length == 0 && !suffix_ && is_latin_at(line_, end)) return skip_word();
     }
-    found.value_end = end;
+    found.value_end = end - fraction;
     at_ = end;
     if (found.whole && pair(found)) return;
     if (found.whole) total_of(found);
@@ -683,7 +684,7 @@ class Reader {
 
   /// "2.0" up to `end`, after a word that counts: "Epoch 2.0 completed".
   [[nodiscard]] bool is_whole_fraction(std::size_t end) const {
-    if (!line_.substr(0, end).ends_with(".0") || mark_in_number(end, '.') ||
+    if (!line_.substr(0, end).ends_with(kNoFraction) || mark_in_number(end, '.') ||
         (end < line_.size() && is_word(line_[end]))) {
       return false;
     }
@@ -692,15 +693,6 @@ class Reader {
     if (text.find_first_of("'\"") != std::string_view::npos) return false;  // of a dictionary
     const Label label(text);
     return among(kEpochs, label.last()) || among(kIterations, label.last());
-  }
-
-  void whole_fraction(LineNumber& found, std::size_t end) {
-    found.value_end = end - std::string_view(".0").size();
-    found.value = to_double(line_.substr(at_, found.value_end - at_)).value_or(std::nan(""));
-    found.whole = true;
-    at_ = end;
-    total_of(found);
-    add(found);
   }
 
   /// The "182.3m" at the end of "[36 68000/75400] loss 0.1878 lr 2.21e-05 182.3m", which no word
@@ -842,25 +834,16 @@ class Reader {
     return true;
   }
 
-  /// "[Epoch 7/500][ 100:391]": three digits are no seconds.
-  bool place_with_colon(LineNumber& found, std::size_t end) {
-    constexpr std::size_t kSecondsDigits = 2;
-    const std::size_t open = line_.substr(0, at_).find_last_not_of(' ');
-    const std::size_t close = line_.find_first_not_of("0123456789", end + 1);
-    if (end >= line_.size() || line_[end] != ':' || close == std::string_view::npos ||
-        close - end - 1 <= kSecondsDigits || line_[close] != ']' ||
-        open == std::string_view::npos || open == 0 || line_[open] != '[' ||
-        line_[open - 1] != ']' || out_.empty() || out_.back().meaning != Meaning::epoch) {
-      return false;
-    }
-    found.value = to_double(line_.substr(at_, end - at_)).value_or(std::nan(""));
-    found.value_end = end;
-    found.total_begin = end + 1;
-    found.total_end = at_ = close;
-    found.total = to_double(line_.substr(end + 1, close - end - 1)).value_or(0);
-    found.whole = true;
-    add(found);
-    return true;
+  /// At the colon of "[Epoch 7/500][ 100:391]", a place in the epoch: three digits are no seconds.
+  [[nodiscard]] bool has_colon_of_place(std::size_t colon) const {
+    constexpr std::size_t kDigitsOfSeconds = 2;
+    if (colon >= line_.size() || line_[colon] != ':') return false;
+    if (out_.empty() || out_.back().meaning != Meaning::epoch) return false;
+    const std::size_t close = line_.find_first_not_of("0123456789", colon + 1);
+    const std::size_t first = line_.substr(0, colon).find_last_not_of("0123456789");
+    const std::string_view front = trim(line_.substr(0, first + 1));
+    return close != std::string_view::npos && close - colon - 1 > kDigitsOfSeconds &&
+           line_[close] == ']' && front.ends_with("][");
   }
 
   [[nodiscard]] bool before_place() const {
@@ -929,7 +912,7 @@ class Reader {
     std::size_t i = at_;
     while (i < line_.size() && line_[i] == ' ' && i < at_ + 2) ++i;
     const std::string_view rest = line_.substr(i);
-    if (rest.starts_with("/")) {
+    if (rest.starts_with("/") || has_colon_of_place(i)) {
       i += 1;
     } else if (rest.starts_with("of ") || rest.starts_with("OF ")) {
       i += 3;

@@ -48,6 +48,12 @@ struct LineNumber {
   bool of_sequences = false;          ///< "[640/60000 (1%)]", as PyTorch's examples print samples
   bool begins = false;                ///< "Starting epoch 3/6": what it counts is not done yet
   [[nodiscard]] bool has_total() const { return total_end > total_begin; }
+  /// Of the same text after `bytes` more, or fewer.
+  void move(std::ptrdiff_t bytes) {
+    for (auto* at : {&begin, &end, &value_begin, &value_end, &total_begin, &total_end}) {
+      *at += static_cast<std::size_t>(bytes);
+    }
+  }
   [[nodiscard]] bool counts() const {
     return meaning == Meaning::epoch || meaning == Meaning::counter || meaning == Meaning::place;
   }

@@ -157,7 +157,7 @@ void LineShapes::finish() {
   const std::string last = std::exchange(rest_, {});
   const bool enough = std::ranges::any_of(
       shapes_, [](const LineShape& shape) { return shape.examples.size() >= kLinesThatShow; });
-  closing_ = enough;
+  unended_ = enough;
   if (!enough || (!last.empty() && !is_digit(last.back()) && last.back() != '.')) line(last, false);
 }
 
@@ -184,7 +184,7 @@ void LineShapes::head(std::string_view text) {
 /// The head of a table, or a row of the newest one. Between rows lines may be of something else,
 /// between a head and its first row none but redraws of a bar.
 bool LineShapes::row(std::string_view text, std::string_view whole) {
-  if (closing_) return false;
+  if (unended_) return false;
   if (!head_ && !may_name_counter(text)) return false;  // no row without a head, and no head
   ShapeLine found;
   found.text = std::string(without_front(text));
@@ -240,14 +240,7 @@ void LineShapes::stamp_row(ShapeLine& found, std::string_view all) const {
   const std::size_t front = all.size() - found.text.size();
   auto before = numbers_of(all.substr(0, front), commas_);
   if (before.size() != 1 || before[0].meaning != Meaning::clock) return;
-  for (LineNumber& number : found.numbers) {
-    for (auto* at : {&number.begin, &number.end, &number.value_begin, &number.value_end}) {
-      *at += front;
-    }
-    if (!number.has_total()) continue;
-    number.total_begin += front;
-    number.total_end += front;
-  }
+  for (LineNumber& number : found.numbers) number.move(static_cast<std::ptrdiff_t>(front));
   before[0].begin = before[0].value_begin;
   before[0].end = before[0].value_end;
   found.numbers.insert(found.numbers.begin(), before[0]);
@@ -326,7 +319,7 @@ void LineShapes::piece(std::string_view text, std::string_view whole) {
       after_counter || (counters_alone && names_evaluation(text, text.size()));
   if (of_evaluation) key += "of evaluation";
   if (of_whole) key += "whole";
-  if (closing_ && (by_key_.contains(key) || any_counts(numbers))) return;
+  if (unended_ && (by_key_.contains(key) || any_counts(numbers))) return;
   LineShape& shape = shape_of(std::move(key));
   shape.whole = of_whole;
   if (!evaluation && !of_evaluation) shape.plain_key = std::move(plain_key);

@@ -192,7 +192,9 @@ class LineShapes {
   bool returned_ =
       false;              ///< a carriage return ended it: what follows shows whether that of a line
   bool redrawn_ = false;  ///< the line that is looked at was written over
-  bool closing_ = false;  ///< it is the last and has no end: it may be a shape of its own alone
+  /// It is the log's last and has no line break: it may be cut, and makes no more than a shape of
+  /// its own.
+  bool unended_ = false;
   std::string ansi_;
   std::vector<Piece> pieces_;
   std::optional<TableHead> head_;  ///< newest, until a line that is no row of it comes first

@@ -379,17 +379,17 @@ class Decision {
     return grew || up >= (is_clock && !has_label ? kRisesOfAClockThatShow : kRisesThatShow);
   }
 
-  /// "17588s", "17683s", "17777s" at each 250th step: by about as much for each step, which times
-  /// of single ones do not. Those of each step may as a run slows down.
+  /// "17588s", "17683s", "17777s" at each 250th step: about as much more for each step. Times of
+  /// single steps do not rise so, but where every step has a line they may, as a run slows down.
   [[nodiscard]] bool rises_evenly(const Values& values, double each) const {
     constexpr int kRisesThatShow = 5;
-    constexpr double kApart = 2;  // times `each`, at most, and its inverse at least
+    constexpr double kEvenFactor = 2;  // times `each`, at most, and its inverse at least
     int rises = 0;
     for (std::size_t k = 1; k < n_; ++k) {
       if (!(advance_[k] > 0)) continue;
       if (advance_[k] == 1) return false;
       const double share = (values[k] - values[k - 1]) / (each * advance_[k]);
-      if (!(share > 1 / kApart && share < kApart)) return false;
+      if (!(share > 1 / kEvenFactor && share < kEvenFactor)) return false;
       ++rises;
     }
     return rises >= kRisesThatShow;
@@ -543,9 +543,10 @@ class Decision {
       if (of == Meaning::duration && (of_day || is_elapsed(i, values))) {
         const bool of_hours = is_minute_of_day(i, values) && begins_late(values);
         // The steps of the epochs before "ep 47 it 0/1048 17588s" are not counted.
-        const bool of_more =
+        const bool of_earlier_epochs =
             stride_ > 1 && !epochs_.empty() && epochs_.front() > 1 && begins_late(values);
-        if (out_.times.elapsed || of_hours || of_more || is_coarser_than_clock(values)) continue;
+        if (out_.times.elapsed || of_hours || of_earlier_epochs || is_coarser_than_clock(values))
+          continue;
         auto& clock = is_time_of_day(i, values) ? out_.times.clock : out_.times.elapsed;
         if (!clock) clock = i;
         if (between_.empty()) between_ = steps_up(values);
@@ -634,9 +635,9 @@ class Decision {
                        std::exp2(std::round(std::log2(stride_))) == stride_ ||
                        (!epochs_.empty() && growth(epochs_, {}).up == static_cast<int>(n_) - 1);
     if (of_all == true && !round && !counts_samples) of_all.reset();
-    // "epoch: 131, step: 4605, time: 34.8" once an epoch: a step rarely takes whole seconds.
-    constexpr double kLongOfAStep_s = 1;
-    if (!of_all && usual > kLongOfAStep_s && has_line_for_each_epoch()) of_all = true;
+    // "epoch: 131, step: 4605, time: 34.8" once an epoch: a single step rarely takes as long.
+    constexpr double kLongestStep_s = 1;
+    if (!of_all && usual > kLongestStep_s && has_line_for_each_epoch()) of_all = true;
     if (of_all) return TimeKind{!*of_all, kGapUnchecked};
     const auto by_rate = kind_by_rate(values);
     if (!by_rate) out_.time_is_ambiguous = true;

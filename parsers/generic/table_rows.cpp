@@ -89,14 +89,7 @@ std::optional<LineNumber> number_under(std::string_view name, const Cell& cell, 
   auto numbers = numbers_of(front + std::string(cell.text));
   if (numbers.size() != 1 || numbers[0].value_begin != front.size()) return std::nullopt;
   LineNumber out = numbers[0];
-  const auto moved = [&](std::size_t& at) { at = at + cell.begin - front.size(); };
-  moved(out.value_begin);
-  moved(out.value_end);
-  moved(out.end);
-  if (out.has_total()) {
-    moved(out.total_begin);
-    moved(out.total_end);
-  }
+  out.move(static_cast<std::ptrdiff_t>(cell.begin) - std::ssize(front));
   out.begin = out.value_begin;
   const bool timed = out.meaning == Meaning::duration || out.meaning == Meaning::per_iteration;
   const bool unit = same_line || names_unit(name) ||
@@ -164,8 +157,8 @@ bool put_in_places(const TableHead& head, std::vector<Cell>& cells) {
   return true;
 }
 
-/// Whether some were empty.
-bool without_empty(std::vector<Cell>& cells) {
+/// Takes the empty ones out; whether there were any.
+bool take_out_empty(std::vector<Cell>& cells) {
   return std::erase_if(cells, [](const Cell& cell) { return cell.text.empty(); }) > 0;
 }
 
@@ -174,7 +167,7 @@ std::optional<TableHead> head_by(std::string_view line, char mark, std::size_t w
   if (!may_name_counter(line)) return std::nullopt;
   auto cells = cells_of(line, mark, width);
   // "Epoch \t Seconds \t LR \t \t Train Loss": tabs that fill up.
-  const bool runs = mark == '\t' && without_empty(cells);
+  const bool runs = mark == '\t' && take_out_empty(cells);
   if (cells.size() < 2 || cells.size() > kMostColumnsOfATable) return std::nullopt;
   if (!std::ranges::all_of(cells, is_name, &Cell::text)) return std::nullopt;
   const bool counts = std::ranges::any_of(cells, [](const Cell& cell) {
@@ -249,7 +242,7 @@ std::vector<LineNumber> row_numbers(TableHead& head, std::string_view line) {
   }
   auto cells = cells_of(line.substr(begin), head.mark, 1);
   for (Cell& cell : cells) cell.begin += begin;
-  if (head.runs) without_empty(cells);
+  if (head.runs) take_out_empty(cells);
   // Each column has one unit at most: a line of many more words is no row.
   if (cells.size() > 2 * head.names.size()) return {};
   if (head.mark == ' ') join_units(line, cells);

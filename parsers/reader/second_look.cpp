@@ -36,6 +36,16 @@ bool has_time(const RunLog& run) {
          });
 }
 
+/// A bar of epochs has the time of those that lines without a time count.
+bool times_the_epochs(const std::vector<RunLog>& bars, const std::vector<RunLog>& lines) {
+  const auto counts_epochs = [](const RunLog& run) {
+    return run.iteration_unit == IterationUnit::epoch;
+  };
+  const auto timed = [&](const RunLog& run) { return counts_epochs(run) && has_time(run); };
+  return std::ranges::any_of(bars, timed) && std::ranges::all_of(lines, counts_epochs) &&
+         std::ranges::none_of(lines, has_time);
+}
+
 template <class Take>
 void read_blocks(ByteSource& source, Take take) {
   std::string block(kBlock, '\0');
@@ -52,19 +62,7 @@ bool all_epochs_in_one(IterationUnit unit, const std::vector<Record>& records) {
 }
 
 bool reads_more(const std::vector<RunLog>& generic, const std::vector<RunLog>& named) {
-  if (!any_training(named)) {
-    // A bar of epochs has the time of those that lines without a time count.
-    const auto counts_epochs = [](const RunLog& run) {
-      return run.iteration_unit == IterationUnit::epoch;
-    };
-    const bool bar_of_them = std::ranges::any_of(
-        named, [&](const RunLog& run) { return counts_epochs(run) && has_time(run); });
-    if (bar_of_them && std::ranges::all_of(generic, counts_epochs) &&
-        std::ranges::none_of(generic, has_time)) {
-      return false;
-    }
-    return !generic.empty();
-  }
+  if (!any_training(named)) return !generic.empty() && !times_the_epochs(named, generic);
   // A script that was made of a known one may print a time that the known one does not.
   const bool states_none = std::ranges::any_of(named, [](const RunLog& run) {
     return std::ranges::find(run.notices, NoticeCode::no_rate_in_log, &Notice::code) !=

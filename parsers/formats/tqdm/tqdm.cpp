@@ -762,8 +762,8 @@ bool TqdmParser::parse(const Line& line, RunBuilder& out) {
   known |= !bars_.empty();
   if (!step_first && step_line) known |= steps_.see(line, newest_);
   read_loss_line();
-  // What the Trainer states at its end is of a bar before it: Unsloth draws one as it saves the
-  // model.
+  // The Trainer's closing statement shows what the bars before it were. Unsloth draws another one
+  // after it, as it saves the model.
   const bool of_bar = !any(kClosing) || !tracks_.empty();
   trainer_evidence_ |= any(kTrainer) && of_bar && says_trainer(line);
   known |= any(kLosses) && read_loss(line);
