@@ -52,6 +52,10 @@ class StepCounter {
   [[nodiscard]] bool leaves_unknown_steps(const Printed& printed) const;
   /// The first line of the log showed that it begins at 0.
   [[nodiscard]] bool began_at_zero() const { return shift_ == 1; }
+  /// The steps of the newest epoch, where it has ended, or of all where lines name none. 0 where
+  /// its lines leave too many open.
+  [[nodiscard]] std::int64_t counted() const;
+  [[nodiscard]] bool names_epochs() const { return epoch_ >= 0; }
   /// The last step of a plan of so many epochs, if the length of one is known.
   [[nodiscard]] std::optional<std::int64_t> end_of(std::int64_t epochs) const;
   /// The last step of an epoch, if it is the newest one and its length is printed.
@@ -151,6 +155,8 @@ class PausedClock {
   bool held_ = false;        ///< an evaluation or other work is before the newest line
   bool other_work_ = false;  ///< likewise, by its time alone
   bool may_pause_ = false;   ///< more lines are before it than before others, or an epoch's end
+  bool weighed_ = false;     ///< the newest line is among those of delayed_ or not_delayed_
+  int delayed_ = 0, not_delayed_ = 0;  ///< lines that might come after a pause
   bool ever_held_ = false;
   bool shortened_ = false;
   std::int64_t step_ = -1, line_ = -1;
@@ -167,6 +173,17 @@ std::optional<std::int64_t> StepCounter::epoch_of(const Printed& printed) const 
   if (printed.epoch || !printed.wraps) return printed.epoch;
   const bool over = printed.step < printed_ && printed_ + stride_ >= epoch_steps_;
   return std::max<std::int64_t>(epoch_, 0) + (over ? 1 : 0);
+}
+
+std::int64_t StepCounter::counted() const {
+  constexpr std::int64_t kLeastOfUnseen = 10;  // times as many steps: half of those is 5 %
+  if (epoch_steps_ > 0) return epoch_steps_;
+  const std::int64_t seen = newest_ - base_;
+  const std::int64_t unseen =
+      std::max<std::int64_t>(0, stride_ - 1);  // at most, after the last line
+  // A loop of a round number from 0 on ends as far after its last line. An epoch has any number.
+  if (!names_epochs()) return seen + (shift_ == 1 ? unseen : 0);
+  return seen >= kLeastOfUnseen * unseen ? seen + unseen / 2 : 0;
 }
 
 std::int64_t StepCounter::base_of(const Printed& printed) const {
@@ -286,7 +303,7 @@ void PausedClock::note_evaluation() {
 
 void PausedClock::next(std::int64_t step, std::int64_t line, bool begins_epoch) {
   held_ = std::exchange(evaluated_, false);
-  other_work_ = false;
+  other_work_ = weighed_ = false;
   ever_held_ = ever_held_ || held_;
   iterations_ = step_ < 0 ? 0 : static_cast<double>(step - step_);
   step_ = step;
@@ -298,7 +315,11 @@ void PausedClock::next(std::int64_t step, std::int64_t line, bool begins_epoch) 
 double PausedClock::own_s(const Pace& pace, double took_s, double digit_s) {
   if (!held_ && !may_pause_) return kUnknown;
   const double own = pace.each_s * iterations_;
-  if (!held_ && took_s > kLonger * (own + digit_s)) held_ = other_work_ = true;
+  if (held_ || std::isnan(own)) return own;
+  const bool longer = took_s > kLonger * (own + digit_s);
+  if (!std::exchange(weighed_, true)) ++(longer ? delayed_ : not_delayed_);
+  // Where such lines come in time as often, that one comes late has another reason.
+  if (longer && delayed_ > not_delayed_) held_ = other_work_ = true;
   return own;
 }
 
@@ -374,6 +395,8 @@ class DescribedParser final : public LineParser {
     /// Of a line with Field::rate_so_far: its steps, and those over its rate.
     double steps_of_rate = 0, steps_over_rate = kUnknown;
     std::int64_t last_step = -1;
+    /// Of all lines with Field::counted_seconds.
+    double counted = 0, counted_s = 0;
     PrintedRate rate;                        ///< of the newest record
     RateUnit rate_unit = RateUnit::unknown;  ///< of the rates taken
     bool covers_gap =
@@ -393,6 +416,7 @@ class DescribedParser final : public LineParser {
   void take_outcome(const DescribedRule& rule, const Line& line, RunDraft& draft, RunBuilder& out);
   void take_average(const DescribedRule& rule, const Line& line, RunDraft& draft,
                     const RunBuilder& out);
+  void take_counted(const DescribedRule& rule, const Line& line, RunDraft& draft);
   void take_counters(Track& of, RunDraft& draft);
 
   [[nodiscard]] Sample sample_of(const Line& line) const;
@@ -848,6 +872,7 @@ bool DescribedParser::take_statement(const DescribedRule& rule, const Line& line
     began_s_ = *values_.number(Field::began);
   }
   const bool of_open = values_.has(Field::ended) || values_.has(Field::micro_steps) ||
+                       values_.has(Field::counted_seconds) ||
                        (values_.has(Field::epoch) && !values_.has(Field::step));
   const bool of_run = values_.has(Field::total_seconds) || values_.has(Field::wall_seconds) ||
                       values_.has(Field::average_rate) || values_.has(Field::total_sequences) ||
@@ -869,6 +894,7 @@ bool DescribedParser::take_statement(const DescribedRule& rule, const Line& line
     if (draft.log.planned && draft.reached >= draft.log.planned) draft.ended_well = true;
   }
   take_average(rule, line, draft, out);
+  take_counted(rule, line, draft);
   if (const auto skipped = values_.count(Field::skipped_steps)) {
     log.totals.skipped_steps = log.totals.skipped_steps.value_or(0) + *skipped;
   }
@@ -880,6 +906,22 @@ bool DescribedParser::take_statement(const DescribedRule& rule, const Line& line
   if (values_.has(Field::micro_steps)) take_counters(track(rule.kind), draft);
   if (rule.outcome) take_outcome(rule, line, draft, out);
   return true;
+}
+
+void DescribedParser::take_counted(const DescribedRule& rule, const Line& line, RunDraft& draft) {
+  Track& of = track(rule.kind);
+  const auto seconds = values_.number(Field::counted_seconds);
+  if (!seconds || of.counter.counted() < 1) return;
+  const std::int64_t counted = iterations_of(rule, of.counter.counted());
+  if (!of.counter.names_epochs()) {
+    draft.log.totals.training_s = *seconds;
+    draft.log.totals.iterations = counted;
+    return;
+  }
+  of.counted += static_cast<double>(counted);
+  of.counted_s += *seconds;
+  draft.log.summary =
+      Stated{of.counted / of.counted_s, RateUnit::iterations_per_second, line.number};
 }
 
 // A log may state one rate twice, with all its digits and rounded.

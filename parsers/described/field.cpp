@@ -45,6 +45,10 @@ constexpr auto kInfos = std::to_array<FieldInfo>({
     {"gpus_per_node", count, false, "a fact"},
     {"data_parallel", count, false, "replicas of the model, where one takes several GPUs"},
     {"total_seconds", time, false, "of the whole training"},
+    {"counted_seconds", time, false,
+     "of all iterations that the counter counts since its epoch began, or since it did itself "
+     "where "
+     "lines name no epoch: with their number a closing rate"},
     {"wall_seconds", time, false, "of the whole process"},
     {"total_sequences", count, false, "of the whole training"},
     {"average_rate", positive, false, "the closing rate, in the unit of the key `rate`"},

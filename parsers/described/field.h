@@ -48,6 +48,7 @@ enum class Field {
   data_parallel,
   // statements
   total_seconds,
+  counted_seconds,
   wall_seconds,
   total_sequences,
   average_rate,

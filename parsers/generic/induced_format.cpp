@@ -606,8 +606,8 @@ class Induction {
     for (const Candidate& candidate : candidates) {
       auto format = format_of(candidate);
       if (!format) continue;
-      if (format->timed) return format;
-      if (!untimed) untimed = std::move(format);
+      if (format->timed && !format->timed_at_end) return format;
+      if (!untimed || (format->timed && !untimed->timed)) untimed = std::move(format);
     }
     return untimed;
   }
@@ -998,8 +998,15 @@ class Induction {
     }
     format["lines"].push_back(*rule);
     std::ranges::move(more, std::back_inserter(format["lines"]));
+    const bool timed_lines = timed;
     if (!timed) {
       if (auto closing = closing_time(candidate)) {
+        if (batches > 0) (*closing)["step_iterations"] = batches;
+        if (shape.examples.front().at(meaning.step).value > 1) {
+          format["notes"].push_back(
+              "the log does not begin with the first step: a closing time is taken to be of all "
+              "steps since that");
+        }
         format["lines"].push_back(std::move(*closing));
         timed = true;
       }
@@ -1015,31 +1022,115 @@ class Induction {
     out.line = shape.examples.front().line;
     out.lines = shape.lines;
     out.timed = timed;
+    out.timed_at_end = timed && !timed_lines;
     out.ambiguous = meaning.time_is_ambiguous && !timed;
     out.commas_unclear = shapes_.left_out();
     return out;
   }
 
-  /// "Training complete in 5m 30s" after the last line of a log that begins with the first step:
-  /// the time of all of them. A log that begins later may be of a resumed training.
+  /// What a line with a time closes: a stretch of lines that count.
+  enum class Closes { nothing, run, epoch };
+
+  /// "Training complete in 5m 30s" after the last line of a training, "Finish epoch 0, time elapsed
+  /// 2917.8" after the last one of an epoch: the time of all that was counted.
   [[nodiscard]] std::optional<Json> closing_time(const Candidate& main) const {
-    if (main.shape->examples.front().at(main.meaning.step).value > 1) return std::nullopt;
+    std::optional<Json> out;
     for (const LineShape& shape : shapes_.shapes()) {
-      if (shape.evaluation || shape.counts() || shape.head || shape.lines != 1 ||
-          shape.last_line <= main.shape->last_line) {
-        continue;
-      }
       const auto place = shape.place_of(Meaning::duration);
-      const std::string small = lower(shape.examples.front().text);
-      const auto has = [&](std::string_view word) { return small.find(word) != small.npos; };
-      if (!place || !has("train") ||
-          !(has("complete") || has("finished") || has("total time") || has("training time") ||
-            has("training took"))) {
+      if (!place || &shape == main.shape || shape.evaluation || shape.head) continue;
+      const bool of_training = names_training(shape.examples.front().text);
+      if ((out && !of_training) || !names_end(shape, *place) ||
+          has_time_of_name(*main.shape, shape.examples.front(), *place)) {
         continue;
       }
-      if (auto rule = rule_of(shape, {{*place, "total_seconds", ""}}, std::nullopt)) return rule;
+      const Closes closes = what_closes(shape, main);
+      if (closes == Closes::nothing) continue;
+      // A log that begins later may be of a resumed training, or was cut there.
+      const bool from_first = main.shape->examples.front().at(main.meaning.step).value <= 1;
+      const bool run = closes == Closes::run, in_epochs = main.meaning.epoch.has_value();
+      if (run && !from_first && (in_epochs || !begins_in_training(*main.shape))) continue;
+      const char* field = run && in_epochs ? "total_seconds" : "counted_seconds";
+      auto rule = rule_of(shape, {{*place, field, ""}}, std::nullopt);
+      if (!rule) continue;
+      if (run) (*rule)["outcome"] = "completed";
+      out = std::move(rule);
+      if (of_training) break;
     }
-    return std::nullopt;
+    return out;
+  }
+
+  /// Its time is of something that has ended, and not of a part of the work or of one of several:
+  /// "Average time per epoch: 3.2 s", "data loaded in 3.2 s".
+  [[nodiscard]] static bool names_end(const LineShape& shape, std::size_t place) {
+    constexpr std::string_view kEnds[] = {"train",   "total", "finish", "complet", "exec",
+                                          "elapsed", "took",  "takes",  "time"};
+    constexpr std::string_view kParts[] = {"load",   "prepar", "infer",  "predict", "sampl", "save",
+                                           "saving", "build",  "compil", "init",    "warm"};
+    constexpr std::string_view kOfSeveral[] = {"avg",  "average", "mean", " per ", "/",   "step",
+                                               "iter", "batch",   "each", "left",  "eta", "remain"};
+    const ShapeLine& line = shape.examples.front();
+    const LineNumber& number = line.at(place);
+    // Of "running time from 1 to 0" nothing shows that it is one.
+    if (number.whole && !number.own_unit && number.end == number.value_end) return false;
+    const std::string text = lower(line.text);
+    const std::string label = lower(line.label_of(number));
+    const auto in = [](std::string_view where) {
+      return [where](std::string_view word) { return where.find(word) != where.npos; };
+    };
+    return std::ranges::any_of(kEnds, in(text)) && std::ranges::none_of(kParts, in(text)) &&
+           std::ranges::none_of(kOfSeveral, in(label)) && !names_other_work(line.text) &&
+           (names_training(line.text) || !names_evaluation(line.text, line.text.size()));
+  }
+
+  /// "[DONE] [Time 0.63]" after lines with "[Time 0.71]", of which nothing shows what they time.
+  [[nodiscard]] static bool has_time_of_name(const LineShape& shape, const ShapeLine& line,
+                                             std::size_t place) {
+    const ShapeLine& first = shape.examples.front();
+    const std::string_view name = trim(line.label_of(line.at(place)));
+    return std::ranges::any_of(first.numbers, [&](const LineNumber& number) {
+      return number.meaning == Meaning::duration && trim(first.label_of(number)) == name;
+    });
+  }
+
+  /// After each of its lines the counter begins again, or its epoch is another one, or nothing
+  /// follows.
+  [[nodiscard]] static Closes what_closes(const LineShape& shape, const Candidate& main) {
+    const auto& lines = main.shape->examples;
+    const ShapeMeaning& meaning = main.meaning;
+    const bool all_kept = static_cast<std::int64_t>(lines.size()) == main.shape->lines;
+    if (static_cast<std::int64_t>(shape.examples.size()) != shape.lines) return Closes::nothing;
+    Closes out = Closes::nothing;
+    for (const ShapeLine& closing : shape.examples) {
+      const auto after = std::ranges::find_if(
+          lines, [&](const ShapeLine& line) { return line.line > closing.line; });
+      if (after == lines.begin()) return Closes::nothing;  // before all of them
+      const ShapeLine& last = *std::prev(after);
+      Closes one = Closes::run;
+      if (after != lines.end()) {
+        const auto went_back = [&](std::size_t i) { return after->at(i).value < last.at(i).value; };
+        const bool next =
+            meaning.epoch && after->at(*meaning.epoch).value == last.at(*meaning.epoch).value + 1;
+        if (next || (meaning.wraps && went_back(meaning.step))) {
+          one = Closes::epoch;
+        } else if (!went_back(meaning.epoch ? *meaning.epoch : meaning.step)) {
+          return Closes::nothing;
+        }
+      } else if (!all_kept && closing.line < main.shape->last_line) {
+        return Closes::nothing;
+      } else if (out == Closes::epoch || lower(closing.text).find("epoch") != std::string::npos) {
+        // What was timed at the end of one epoch is timed at the end of the last as well.
+        one = meaning.epoch || meaning.wraps ? Closes::epoch : Closes::run;
+      }
+      if (out != Closes::nothing && one != out) return Closes::nothing;
+      out = one;
+    }
+    return out;
+  }
+
+  /// Nothing stands before its first line, as in a log that was cut there.
+  [[nodiscard]] static bool begins_in_training(const LineShape& shape) {
+    constexpr std::int64_t kFirstLines = 3;
+    return shape.examples.front().line <= kFirstLines;
   }
 
   /// The iterations of an epoch, where lines without a time show them: "epoch 3, iter 440/448" that

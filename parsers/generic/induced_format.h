@@ -42,12 +42,13 @@ struct UnreadTraining {
 };
 
 struct InducedFormat {
-  std::string json;        ///< the format file
-  std::string example;     ///< a line of a record
-  std::int64_t line = 0;   ///< where it stands
-  std::int64_t lines = 0;  ///< of that shape, as far as was looked
-  bool timed = false;      ///< its lines have a clock, a time or a rate
-  bool ambiguous = false;  ///< a time was left out: of one step or of all since the line before
+  std::string json;           ///< the format file
+  std::string example;        ///< a line of a record
+  std::int64_t line = 0;      ///< where it stands
+  std::int64_t lines = 0;     ///< of that shape, as far as was looked
+  bool timed = false;         ///< its lines have a clock, a time or a rate
+  bool timed_at_end = false;  ///< a closing line alone has a time
+  bool ambiguous = false;     ///< a time was left out: of one step or of all since the line before
   bool commas_unclear = false;  ///< a number was left out: its comma may part thousands or not
 };
 

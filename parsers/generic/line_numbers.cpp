@@ -942,6 +942,12 @@ class Reader {
            (begin == 2 || line_[begin - 3] == ' ');
   }
 
+  /// The 10 of "AvgSteps(10)=0.60".
+  [[nodiscard]] bool is_argument(std::string_view label) const {
+    return label.size() > 1 && label.back() == '(' && is_letter(label[label.size() - 2]) &&
+           line_.substr(at_).starts_with(")=");
+  }
+
   void add(LineNumber found) {
     const std::size_t from = std::exchange(from_, at_);
     const bool stamped = !out_.empty() && out_.back().meaning == Meaning::clock;
@@ -949,7 +955,7 @@ class Reader {
     found.end = at_;
     const std::string_view text = line_.substr(found.begin, found.value_begin - found.begin);
     const Label label(text);
-    if (label.has(kOfEvaluation) || is_option(found.begin)) {
+    if (label.has(kOfEvaluation) || is_option(found.begin) || is_argument(text)) {
       unclear_ = false;
       return suffix_.reset();
     }

@@ -552,6 +552,8 @@ class Decision {
         if (between_.empty()) between_ = steps_up(values);
         continue;
       }
+      // "epoch_time: 105.0min" of each 50th step is of all of them, or of those that are left.
+      if (of == Meaning::duration && !out_.step_is_epoch && names(i, "epoch")) continue;
       if (is_minute_of_day(i, values) || is_whole_and_short(i, values) || is_coarse(shape_, i)) {
         continue;
       }
@@ -757,9 +759,11 @@ class Decision {
     return shape_.examples[0].text_of(i).find(':') == std::string_view::npos && is_named_time(i);
   }
 
-  [[nodiscard]] bool is_named_time(std::size_t i) const {
+  [[nodiscard]] bool is_named_time(std::size_t i) const { return names(i, "time"); }
+
+  [[nodiscard]] bool names(std::size_t i, std::string_view word) const {
     const ShapeLine& line = shape_.examples[0];
-    return lower(line.label_of(line.at(i))).find("time") != std::string::npos;
+    return lower(line.label_of(line.at(i))).find(word) != std::string::npos;
   }
 
   /// Rate times time is the iterations of one of the two.

@@ -187,6 +187,10 @@ std::optional<double> sequences_of_run(const RunLog& log,
   return std::nullopt;
 }
 
+namespace {
+bool is_default(const Estimate& estimate) { return chosen_by_default(estimate.name); }
+}  // namespace
+
 std::vector<Estimate> estimate_all(const RunLog& log, const Window& window,
                                    std::optional<std::int64_t> sequences_per_optimizer_step) {
   std::vector<Estimate> out;
@@ -230,8 +234,12 @@ std::vector<Estimate> estimate_all(const RunLog& log, const Window& window,
               .misleads = arrival->in_bursts(),
               .error = arrival->error});
   }
+  const Estimate total = total_time(log, sequences_per_optimizer_step);
   if (log.summary && log.summary->unit != RateUnit::unknown) {
     add(out, {.name = "log_summary", .rate = log.summary->value, .unit = log.summary->unit});
+  } else if (log.totals.training_s && std::ranges::none_of(out, is_default)) {
+    // "Training took 330 s" after steps without a time states a rate as well.
+    add(out, {.name = "log_summary", .rate = total.rate, .unit = total.unit});
   }
   if (rates) {
     add(out, {.name = "printed_mean",
@@ -245,7 +253,7 @@ std::vector<Estimate> estimate_all(const RunLog& log, const Window& window,
               .unit = log.rate_unit,
               .error = printed_error + excess_of_mean(records, &Record::printed_first)});
   }
-  add(out, total_time(log, sequences_per_optimizer_step));
+  add(out, total);
   return out;
 }
 

@@ -24,7 +24,8 @@ namespace bertbench {
 ///                  (logs without redraws)
 ///   arrival        counter difference over the time between the arrivals of its lines, where
 ///                  somebody watched the log grow (stats/arrival_clock.h)
-///   log_summary    the log's own closing statement, of the whole run
+///   log_summary    the log's own closing statement, of the whole run: a rate, or what was counted
+///                  over its time where nothing else has one
 ///   printed_mean   arithmetic mean of the printed rates, of last redraws where a bar is redrawn: a
 ///                  mean of rates is never below work over time; shown because scripts take it
 ///   printed_first  arithmetic mean of the first redraws per step; shown because scripts take it

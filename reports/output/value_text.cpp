@@ -195,7 +195,7 @@ std::string_view estimator_meaning(std::string_view estimator) {
       {"printed", "work over the time that the rates imply which the log prints"},
       {"printed_mean", "arithmetic mean of the printed rates, as scripts take it"},
       {"printed_first", "mean of the rate in the first redraw of each step, as scripts take it"},
-      {"log_summary", "the throughput that the log itself states at its end"},
+      {"log_summary", "the log's own closing throughput, or its work over its closing time"},
       {"total_time", "all sequences over all time, start-up and pauses included"},
   }};
   for (const auto& [known, meaning] : kMeanings)

@@ -590,16 +590,21 @@ TEST(Generic, ACounterMayBeJoinedToItsName) {
 
 // PyTorch's tutorials: the epochs have no time, the end has that of all.
 TEST(Generic, TheTimeOfTheWholeTrainingIsThatOfItsEpochs) {
-  const auto log = [](int first) {
-    std::string text;
+  const auto log = [](int first, std::string text = {}) {
     for (int i = first; i <= 24; ++i)
       text += fmt::format("Epoch {}/24\ntrain Loss: 0.{}\n", i, 90 - i);
     return read_text(text + "Training complete in 5m 36s\n");
   };
   ASSERT_THAT(log(1), SizeIs(1));
   EXPECT_EQ(log(1)[0].totals.training_s, 336);
-  ASSERT_THAT(log(12), SizeIs(1));
-  EXPECT_FALSE(log(12)[0].totals.training_s) << "the first epochs may be of an earlier run";
+  const auto resumed = log(12, "Namespace(lr=0.1)\nloading model\n\nstart\n");
+  ASSERT_THAT(resumed, SizeIs(1));
+  EXPECT_FALSE(resumed[0].totals.training_s) << "the first epochs may be of an earlier run";
+  const auto cut = log(12);
+  ASSERT_THAT(cut, SizeIs(1));
+  EXPECT_EQ(cut[0].totals.training_s, 336) << "nothing stands before its records";
+  EXPECT_EQ(cut[0].totals.iterations, 24);
+  EXPECT_TRUE(has_notice(cut[0], NoticeCode::format_note));
 }
 
 TEST(Generic, WhatIsCountedMayStandAfterTheNumber) {

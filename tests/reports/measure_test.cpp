@@ -339,7 +339,7 @@ TEST(Estimators, ATotalThatNobodyChoseHasNoUnitAndIsNotShown) {
   log.iteration_unit = IterationUnit::micro_step;
   log.records.resize(1);
   log.records[0].step = log.records[0].iterations = 12277;
-  log.totals.training_s = 3322.5;
+  log.totals.wall_s = 3322.5;
   log.totals.iterations = 12277;
   const Trial unknown = measure_trial(log, {}, {});
   EXPECT_TRUE(unknown.estimators.empty()) << "3.7 iterations/s would stand under sequences/s";
@@ -347,6 +347,19 @@ TEST(Estimators, ATotalThatNobodyChoseHasNoUnitAndIsNotShown) {
   EXPECT_NEAR(known.estimators.at("total_time"), 118.24, 0.01);
   EXPECT_FALSE(known.sequences_per_second);
   EXPECT_THAT(notices(known), HasSubstr("which --estimator total_time takes"));
+}
+
+TEST(Estimators, TheClosingTimeOfATrainingIsAStatementWhereNothingElseHasATime) {
+  RunLog log;
+  log.records.resize(1);
+  log.records[0].step = log.records[0].iterations = 100;
+  log.totals.training_s = 50;
+  const Trial untimed = measure_trial(log, {}, {});
+  EXPECT_EQ(untimed.estimator, "log_summary");
+  EXPECT_EQ(untimed.iterations_per_second, 2);
+  EXPECT_THAT(notices(untimed), HasSubstr("not of the window"));
+  log.records[0].seconds = 40;
+  EXPECT_EQ(measure_trial(log, {}, {}).estimator, "step_time");
 }
 
 TEST(Estimators, ARatePrintedOnceIsNoRedrawOfABar) {

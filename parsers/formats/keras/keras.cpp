@@ -3,6 +3,8 @@
 //   Epoch 3/10
 //   1875/1875 [==============================] - 26s 13ms/step - loss: 0.48 - val_loss: 0.52 (2.x)
 //   1875/1875 ━━━━━━━━━━━━━━━━━━━━ 26s 13ms/step - accuracy: 0.83 - loss: 0.48               (3.x)
+//   1875/1875 ==================== 26s 13ms/step - accuracy: 0.83 - loss: 0.48
+//       (3.x, where the output takes no other signs)
 //   1875/1875 - 26s - loss: 0.48 - 26s/epoch - 13ms/step
 //       (verbose=2, 2.7 to 2.15)
 //   1875/1875 - 26s - 13ms/step - loss: 0.48
@@ -46,6 +48,7 @@ struct KerasBar {
   bool loss_known = false;  ///< some loss is printed
   bool loss_read = false;   ///< `loss` was: NaN is a printed NaN
   bool validated = false;
+  bool learns = false;  ///< its learning rate is printed, which evaluate() has not
   double loss = kUnknown;
 };
 
@@ -137,6 +140,8 @@ void read_tail(const Line& line, std::size_t from, KerasBar& bar) {
     break;
   }
   bar.validated = line.text.find(" val_", from) != std::string_view::npos;
+  bar.learns = line.text.find(" learning_rate: ", from) != std::string_view::npos ||
+               line.text.find(" lr: ", from) != std::string_view::npos;
 }
 
 // Nothing where the line holds no such bar, or one that shows no time. A bar without a counter
@@ -144,10 +149,11 @@ void read_tail(const Line& line, std::size_t from, KerasBar& bar) {
 std::optional<KerasBar> read_keras_bar(const Line& line) {
   const std::string_view text = line.text;
   KerasBar bar;
-  constexpr std::string_view kBlock = "━";
-  if (const auto block = text.find(kBlock); block != std::string_view::npos) {
-    std::size_t end = block;
-    while (text.substr(end).starts_with(kBlock)) end += kBlock.size();
+  for (const auto& [sign, whole] :
+       {std::pair("━", "━"), std::pair("=", " ==================== ")}) {
+    const auto block = text.find(whole);
+    if (block == std::string_view::npos) continue;
+    std::size_t end = std::min(text.find_first_not_of(sign, text.find(sign, block)), text.size());
     if (!read_counter(text, block, bar)) return std::nullopt;
     bar.modern = true;
     read_tail(line, end, bar);
@@ -389,9 +395,10 @@ struct Keras {
       copies -= bar->done == bar->total && line.terminator != '\r' ? 1 : 0;
       return true;
     }
-    // A log without its head: only fit() validates
+    // A log without its head: only fit() validates, or has a learning rate
     // (quoted/keras.an_epoch_that_is_not_announced_is_known_by_its_validation).
-    if (bar->validated && bar->loss_known && bar->done == bar->total && line.terminator != '\r') {
+    if ((bar->validated || bar->learns) && bar->loss_known && bar->done == bar->total &&
+        line.terminator != '\r') {
       counters = {};  // of the redraws that might have been evaluate()'s
       return training(*bar, line, emit);
     }
