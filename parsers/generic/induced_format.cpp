@@ -914,7 +914,26 @@ class Induction {
   static bool comes_with(const LineShape& shape, const LineShape& main) {
     constexpr double kLeastShare = 0.6, kMostShare = 1.5;
     const double share = static_cast<double>(shape.lines) / static_cast<double>(main.lines);
-    return share >= kLeastShare && share <= kMostShare;
+    return share >= kLeastShare && share <= kMostShare && comes_between(shape, main);
+  }
+
+  /// Where `main` has several lines, some line of `shape` stands between most of them, as far as
+  /// both are kept: not all after the last one, as those of an evaluation.
+  static bool comes_between(const LineShape& shape, const LineShape& main) {
+    constexpr double kLeastShare = 0.4;  // of the intervals
+    int with = 0, intervals = 0;
+    auto next = shape.examples.begin();
+    const std::int64_t kept = shape.examples.size() < LineShapes::kExamples
+                                  ? std::numeric_limits<std::int64_t>::max()
+                                  : shape.examples.back().line;
+    for (std::size_t i = 1; i < main.examples.size(); ++i) {
+      const std::int64_t begin = main.examples[i - 1].line, end = main.examples[i].line;
+      if (end > kept) break;
+      while (next != shape.examples.end() && next->line < begin) ++next;
+      with += next != shape.examples.end() && next->line < end ? 1 : 0;
+      ++intervals;
+    }
+    return with >= kLeastShare * intervals;
   }
 
   static std::pair<int, std::int64_t> worth(const Candidate& candidate) {

@@ -643,6 +643,11 @@ class Reader {
         end = e;
       }
     }
+    // "6086.5+14.8s": a sum, of which no number is the whole.
+    if (!found.whole && mark_in_number(end, '+')) {
+      at_ = from_ = std::min(line_.find_first_not_of("0123456789.eE+-", end), line_.size());
+      return;
+    }
     std::string digits(line_.substr(at_, end - at_));
     if (comma) std::ranges::replace(digits, ',', '.');
     std::erase(digits, ',');
@@ -921,8 +926,13 @@ class Reader {
     }
     while (i < line_.size() && line_[i] == ' ') ++i;
     std::size_t end = i;
-    while (end < line_.size() && (is_digit(line_[end]) || line_[end] == ',')) ++end;
-    while (end > i && line_[end - 1] == ',') --end;
+    // "2/100,0/151" has two totals.
+    const auto parts_thousands = [&](std::size_t comma) {
+      const std::size_t after =
+          std::min(line_.find_first_not_of("0123456789", comma + 1), line_.size());
+      return line_[comma] == ',' && after - comma - 1 == 3;
+    };
+    while (end < line_.size() && (is_digit(line_[end]) || parts_thousands(end))) ++end;
     if (end == i || (end < line_.size() &&
                      (is_word(line_[end]) || line_[end] == '/' ||
                       (line_[end] == '.' && end + 1 < line_.size() && is_digit(line_[end + 1]))))) {

@@ -36,14 +36,12 @@ bool has_time(const RunLog& run) {
          });
 }
 
-/// A bar of epochs has the time of those that lines without a time count.
-bool times_the_epochs(const std::vector<RunLog>& bars, const std::vector<RunLog>& lines) {
-  const auto counts_epochs = [](const RunLog& run) {
-    return run.iteration_unit == IterationUnit::epoch;
+/// A bar that may be of the training has the time of lines that have none.
+bool bars_alone_have_time(const std::vector<RunLog>& bars, const std::vector<RunLog>& lines) {
+  const auto timed = [](const RunLog& run) {
+    return has_time(run) || run.summary || run.totals.training_s;
   };
-  const auto timed = [&](const RunLog& run) { return counts_epochs(run) && has_time(run); };
-  return std::ranges::any_of(bars, timed) && std::ranges::all_of(lines, counts_epochs) &&
-         std::ranges::none_of(lines, has_time);
+  return std::ranges::any_of(bars, has_time) && std::ranges::none_of(lines, timed);
 }
 
 template <class Take>
@@ -62,7 +60,7 @@ bool all_epochs_in_one(IterationUnit unit, const std::vector<Record>& records) {
 }
 
 bool reads_more(const std::vector<RunLog>& generic, const std::vector<RunLog>& named) {
-  if (!any_training(named)) return !generic.empty() && !times_the_epochs(named, generic);
+  if (!any_training(named)) return !generic.empty() && !bars_alone_have_time(named, generic);
   // A script that was made of a known one may print a time that the known one does not.
   const bool states_none = std::ranges::any_of(named, [](const RunLog& run) {
     return std::ranges::find(run.notices, NoticeCode::no_rate_in_log, &Notice::code) !=

@@ -118,12 +118,11 @@ bool is_shell_message(std::string_view text, std::string_view word) {
   if (static_cast<unsigned char>(word.front()) >= 0x80) return trim(text).ends_with(word);
   const auto at = text.find(word);
   if (at == std::string_view::npos) return false;
-  const std::string_view number = text.substr(at + word.size());  // "Killed: 9" of macOS
-  if (at == 0 && number.size() > 2 && number.starts_with(": ") && to_int(trim(number.substr(2)))) {
-    return true;
-  }
-  if (at + word.size() >= text.size() || text[at + word.size()] != ' ') return false;
-  return text.find(": line ") < at || is_job(text.substr(0, at));
+  Cursor cursor(text.substr(at + word.size()), false);
+  const bool signal = cursor.literal(": ") && cursor.integer();  // "Killed: 9" of macOS
+  const std::string_view rest = cursor.rest();
+  if (at == 0 && signal && trim(rest).empty()) return true;
+  return rest.starts_with(' ') && (text.find(": line ") < at || is_job(text.substr(0, at)));
 }
 
 bool quoted_or_advice(std::string_view text) {

@@ -106,6 +106,7 @@ constexpr OutcomeRule kRules[] = {
     {"backtrace (", " entries)", "", Status::error, kSignal},  // darknet
     {"terminate called after throwing", "", "", Status::error, kSignal},
     {"Fatal Python error", "", "", Status::error, kNamed},
+    {"' panicked at ", "thread '", "", Status::error, kSignal},       // Rust
     {"double free or corruption", "", "", Status::error, kNamed},     // glibc's heap
     {"corrupted size vs. prev_size", "", "", Status::error, kNamed},  // glibc's heap
     {"free(): invalid ", "", "", Status::error, kNamed},              // glibc's heap

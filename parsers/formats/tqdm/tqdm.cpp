@@ -185,7 +185,9 @@ constexpr Literal kLiterals[] = {
     {"images/s", kOtherUnit},
     {"ex/s", kOtherUnit},
     {"epoch/s", kOtherUnit},
-    {"s/epoch", kOtherUnit},
+    {"ep/s", kOtherUnit},
+    {"episodes/s", kOtherUnit},
+    {"s/ep", kOtherUnit},  // also "s/epoch" and "s/episode"
     {"ba/s", kOtherUnit},
     {"s/ba", kOtherUnit},
     {"seq/s", kOtherUnit},
@@ -235,6 +237,8 @@ constexpr Literal kLiterals[] = {
     {"Losses", kEpochLine},
     {"loss:", kLossLine},
     {"Loss:", kLossLine},
+    {"loss : ", kLossLine},
+    {"Loss : ", kLossLine},
     {"loss = ", kLossLine},
     {"Loss = ", kLossLine},
     {"_loss ", kLossLine},
@@ -476,10 +480,11 @@ struct Track {
   double base_s = 0;      ///< their seconds
   std::int64_t done = 0;  ///< of the bar that runs now
   double elapsed_s = 0;
-  double rate = kUnknown;    ///< of its newest redraw
-  double reached_s = 0;      ///< elapsed when it first stood at `done`
-  std::string reached_name;  ///< its description then
-  BarTimes times;            ///< of the bar that runs now
+  double rate = kUnknown;          ///< of its newest redraw
+  double reached_s = 0;            ///< elapsed when it first stood at `done`
+  std::string reached_name;        ///< its description then
+  double reached_loss = kUnknown;  ///< likewise
+  BarTimes times;                  ///< of the bar that runs now
   /// Drawn at 0 with a rate: its counter began at -1, as in Lightning before 1.5, and its rates
   /// count one iteration too many (1.4.9:
   /// quoted/tqdm.takes_the_rates_of_lightnings_first_releases_for_one_batch_less).
@@ -526,19 +531,23 @@ inline void fill_ends(const Track& track, RunDraft& draft) {
 }
 
 /// The bar stands where it stood, under another description: a loop that accumulates gradients sets
-/// it in each micro-step, late into the next step. The clock of the one that was done is that of
-/// the first redraw (quoted/tqdm.a_description_that_changes_within_a_step: llama-cookbook).
+/// it in each micro-step, late into the next step, or one that sets its loss before it goes on by
+/// ten steps. The clock of what was done is that of the first redraw
+/// (quoted/tqdm.a_description_that_changes_within_a_step: llama-cookbook,
+/// quoted/tqdm.a_loss_that_is_set_before_the_bar_goes_on).
 inline bool redescribed(Track& track, const TqdmBar& bar) {
   constexpr double kStepsApart = 0.1;  // share of a step: redraws of several ranks are nearer
   constexpr double kSecondsApart = 2;  // the clock shows whole seconds
   if (track.draft == nullptr || bar.done != track.done) {
     track.reached_s = bar.elapsed_s;
     if (track.reached_name != bar.description) track.reached_name = bar.description;
+    track.reached_loss = bar.loss;
     return false;
   }
   const double late = bar.elapsed_s - track.reached_s;
   return late >= kSecondsApart && late * bar.rate > kStepsApart &&
-         bar.description != track.reached_name;
+         (bar.description != track.reached_name ||
+          (bar.has_loss && bar.loss != track.reached_loss));
 }
 
 /// How long a bar ran that has ended. Its elapsed field is cut to whole seconds; where its last
@@ -732,11 +741,15 @@ bool TqdmParser::parse(const Line& line, RunBuilder& out) {
   if (any(kEpochLine) || (any(kLossLine) && !unnamed_.empty())) {
     if (const auto result = epoch_result(after_bars(line.text))) {
       unnamed_.note_epoch_result(result->loss, result->epochs, line.number);
+      if (result->loss) unnamed_.note_loss();
     }
   }
   const auto read_loss_line = [&] {
     if (!any(kLossLine) || unnamed_.empty()) return;
-    if (const auto loss = loss_line(after_bars(line.text))) unnamed_.note_loss_line(*loss);
+    const auto loss = loss_line(after_bars(line.text));
+    if (!loss) return;
+    unnamed_.note_loss_line(*loss);
+    unnamed_.note_loss();
   };
   if (!any(kOthers)) {
     const bool of_bars = read_bars(line, out);

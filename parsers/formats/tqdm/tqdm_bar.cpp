@@ -269,8 +269,8 @@ struct Unit {
 
 // Nothing of a unit that no bar of a training has.
 std::optional<UnitOf> counted_in(std::string_view word) {
-  constexpr std::string_view kIterations[] = {"batch", "batches", "ba",   "step",
-                                              "steps", "iter",    "iters"};
+  constexpr std::string_view kIterations[] = {"batch", "batches", "ba", "step",    "steps",
+                                              "iter",  "iters",   "ep", "episode", "episodes"};
   constexpr std::string_view kExamples[] = {"example", "examples", "ex",        "sample",
                                             "samples", "img",      "imgs",      "images",
                                             "seq",     "seqs",     "sequences", "sentences"};
@@ -686,13 +686,16 @@ bool BarName::counts_epochs(std::int64_t done, std::int64_t total) const {
 
 namespace {
 
+constexpr std::string_view kOthers[] = {"val", "valid", "validation", "test", "eval", "dev"};
+
 // "train loss: 7.1298", "Training Loss 0.52 | Validation Loss 0.61": which epoch it is of is on
 // another line, if anywhere.
 bool names_loss_of_training(const Words& words) {
   constexpr std::string_view kTraining[] = {"train", "training"};
-  for (std::size_t i = 1; i + 1 < words.size(); ++i) {
-    if (words[i] == "loss" && among(kTraining, words[i - 1]) && is_number(words[i + 1]))
-      return true;
+  bool train = false;  // also "TRAIN-(tfn) [4/12/1] >> loss: 0.53"
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    if (words[i] == "loss" && train && is_number(words[i + 1])) return true;
+    train = among(kTraining, words[i]) || (train && !among(kOthers, words[i]));
   }
   // spaCy's update() fills "Losses {'ner': 0.0466}".
   return words.size() > 2 && words[0] == "losses" && std::ranges::any_of(words, is_number);
@@ -718,7 +721,6 @@ std::optional<EpochResult> epoch_result(std::string_view line) {
   if (is_number(epoch[2]) && line.find('/') != std::string_view::npos) {
     out.epochs = to_int(epoch[2]).value_or(-1);
   }
-  constexpr std::string_view kOthers[] = {"val", "valid", "validation", "test", "eval", "dev"};
   for (auto word = epoch + 2; word + 1 != words.end() && !out.loss; ++word) {
     out.loss = *word == "loss" && is_number(word[1]) && !among(kOthers, word[-1]);
   }
@@ -764,7 +766,12 @@ std::optional<BegunEpoch> epoch_that_begins(std::string_view line) {
   constexpr std::string_view kWords[] = {"epoch", "starting", "start", "training", "begin", "the",
                                          "train", "running",  "of",    "model",    "loop"};
   if (line.size() > kLongest) return std::nullopt;
-  const std::string_view text = without_front(line);
+  std::string_view text = without_front(line);
+  // "[7/7] Starting training..." of a program that counts its parts.
+  if (const auto close = text.find("] "); text.starts_with('[') && close != text.npos &&
+                                          text.find_first_not_of("0123456789/", 1) == close) {
+    text.remove_prefix(close + 2);
+  }
   std::vector<std::int64_t> numbers;
   // "-------第 16 轮训练开始-------"
   bool named = text.find("轮训练开始") != text.npos;

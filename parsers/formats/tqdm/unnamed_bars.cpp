@@ -76,6 +76,9 @@ bool UnnamedBars::update(const RunDraft& draft, const TqdmBar& bar, double elaps
                          std::int64_t line) {
   if (line != bar_line_) ++lines_of_bars_;
   bar_line_ = line;
+  // A bar that has ended shows its mean rate, and so its time below whole seconds.
+  const double by_rate = static_cast<double>(bar.done) / bar.rate;
+  if (bar.done == bar.total && std::floor(by_rate) == elapsed_s) elapsed_s = by_rate;
   for (auto it = bars_.rbegin(); it != bars_.rend(); ++it) {
     if (it->draft != &draft) continue;
     it->elapsed_s = std::max(it->elapsed_s, elapsed_s);
@@ -123,6 +126,14 @@ void UnnamedBars::note_loss_line(const LossLine& line) {
   Bar& bar = bars_[newest_];
   loss_line_.reset();
   if (!take_count(bar, line, bar.done - 1, bar.done + 1)) loss_line_ = line;
+}
+
+void UnnamedBars::note_loss() {
+  if (newest_ >= bars_.size()) return;
+  Bar& bar = bars_[newest_];
+  if (bar.done <= bar.loss_at || bar.done >= bar.total) return;
+  bar.loss_at = bar.done;
+  ++bar.losses;
 }
 
 UnnamedBars::Bar* UnnamedBars::counted_by_lines(const std::vector<Bar*>& left) {
@@ -371,9 +382,15 @@ RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
   const auto announced =
       std::ranges::find(left, true, [](const Bar* bar) { return bar->announced; });
   if (!sure && !named && announced != left.end()) longest = *announced;
+  constexpr std::int64_t kLossesWithin =
+      3;  // places: a bar of data may have one before or after it
+  const auto around = std::ranges::max_element(left, {}, &Bar::losses);
+  const bool with_losses = (*around)->losses >= kLossesWithin;
+  if (!sure && !named && !longest->announced && with_losses) longest = *around;
   const char* const why = out.asked_for        ? "this format was asked for"
                           : longest->announced ? "a line before it announces a training"
                           : longest->values    ? "its name is values that may be losses"
+                          : with_losses        ? "lines with a loss are printed while it runs"
                           : optimizer          ? "the program made an optimizer"
                           : torch7             ? "a bar of torch7's, it comes again each epoch"
                           : inner              ? "it comes again within a bar of epochs"

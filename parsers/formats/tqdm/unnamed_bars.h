@@ -65,6 +65,9 @@ class UnnamedBars {
   /// A line with a loss, which may count the steps of the newest bar
   /// (quoted/tqdm.lines_with_a_loss_count_its_steps).
   void note_loss_line(const LossLine& line);
+  /// A line with a loss of the training, before the newest bar is drawn again: one that goes on
+  /// through several of them is of the training (quoted/tqdm.lines_with_a_loss_while_a_bar_runs).
+  void note_loss();
   /// No bar was drawn that such a line could count.
   [[nodiscard]] bool empty() const { return bars_.empty(); }
   /// An agent has been trained for so many steps.
@@ -106,6 +109,8 @@ class UnnamedBars {
     /// Lines with a loss that counted its steps, the newest such count, and whether of epochs.
     std::int64_t counts = 0, counted = -1;
     bool counts_epochs = false;
+    /// Places at which a loss was printed while it ran, and the newest of them.
+    std::int64_t losses = 0, loss_at = 0;
   };
   /// The longest bar after which a line stated the loss of its epoch, and of an epoch with a bar of
   /// that length before or after it, which may not have ended: of several epochs the one whose time
