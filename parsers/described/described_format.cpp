@@ -886,6 +886,13 @@ bool DescribedParser::take_statement(const DescribedRule& rule, const Line& line
   if (const auto seconds = values_.number(Field::total_seconds)) log.totals.training_s = seconds;
   if (const auto seconds = values_.number(Field::wall_seconds)) log.totals.wall_s = seconds;
   if (const auto n = values_.count(Field::total_sequences)) log.totals.sequences = n;
+  if (const auto n = values_.count(Field::total_iterations)) {
+    log.totals.iterations = n;
+    if (const auto seconds = values_.number(Field::total_seconds)) {
+      log.summary =
+          Stated{static_cast<double>(*n) / *seconds, RateUnit::iterations_per_second, line.number};
+    }
+  }
   if (const auto ended = values_.number(Field::ended); ended && *ended > began_s_) {
     log.totals.training_s = *ended - began_s_;
   }

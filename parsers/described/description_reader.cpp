@@ -143,7 +143,10 @@ class DescriptionReader {
       if (!is_object(lines[i], pointer)) return;
       add_rules(lines[i], pointer);
     }
-    if (std::ranges::none_of(out_->rules, &DescribedRule::gives_step)) {
+    const bool counts = std::ranges::any_of(out_->rules, [](const DescribedRule& rule) {
+      return rule.gives_step || rule.gives(Field::total_iterations);
+    });
+    if (!counts) {
       in_.fail_at("/lines", "no pattern has a group 'step'",
                   "the line of an iteration is known by its counter: (?P<step>\\d+)");
     }

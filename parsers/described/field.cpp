@@ -51,6 +51,8 @@ constexpr auto kInfos = std::to_array<FieldInfo>({
      "lines name no epoch: with their number a closing rate"},
     {"wall_seconds", time, false, "of the whole process"},
     {"total_sequences", count, false, "of the whole training"},
+    {"total_iterations", count, false,
+     "of the whole training: with `total_seconds` on its line a closing rate"},
     {"average_rate", positive, false, "the closing rate, in the unit of the key `rate`"},
     {"skipped_steps", index, false, "skipped since the line before"},
     {"peak_memory", count, false, "bytes of one GPU"},

@@ -51,6 +51,7 @@ enum class Field {
   counted_seconds,
   wall_seconds,
   total_sequences,
+  total_iterations,
   average_rate,
   skipped_steps,
   peak_memory,

@@ -609,7 +609,9 @@ class Induction {
       if (format->timed && !format->timed_at_end) return format;
       if (!untimed || (format->timed && !untimed->timed)) untimed = std::move(format);
     }
-    return untimed;
+    if (untimed && untimed->timed) return untimed;
+    auto whole = of_whole_trainings();
+    return whole ? whole : untimed;
   }
 
   /// Whether a shape with all its examples is one that no other will replace.
@@ -1047,6 +1049,59 @@ class Induction {
     return out;
   }
 
+  /// Some counter is not the same on all lines, as "batch=64" is.
+  [[nodiscard]] static bool grows(const LineShape& shape) {
+    const ShapeLine& first = shape.examples.front();
+    for (std::size_t i = 0; i < first.key.size(); ++i) {
+      if (first.at(i).counts() && std::ranges::any_of(shape.examples, [&](const ShapeLine& line) {
+            return line.at(i).value != first.at(i).value;
+          })) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// "base-0: 33 epochs in 24m 25s. Best val acc 98.6 %", "train: 2000 epochs, lr=0.002,
+  /// time=4.55s": a line is all that a training prints.
+  [[nodiscard]] std::optional<InducedFormat> of_whole_trainings() const {
+    for (const LineShape& shape : shapes_.shapes()) {
+      const ShapeLine& first = shape.examples.front();
+      const auto place = shape.place_of(Meaning::duration);
+      const auto amount = std::ranges::find(first.numbers, Meaning::amount, &LineNumber::meaning);
+      if (!place || amount == first.numbers.end() || shape.evaluation || shape.head) continue;
+      // Not "time budget 470s reached at 130401 steps".
+      if (first.at(*place).begin < amount->begin) continue;
+      const auto at = static_cast<std::size_t>(amount - first.numbers.begin());
+      const bool everywhere = std::ranges::all_of(shape.examples, [&](const ShapeLine& line) {
+        return at < line.numbers.size() && line.numbers[at].meaning == Meaning::amount;
+      });
+      if (!everywhere || grows(shape) || is_of_part(first) ||
+          2 * shape.learning < shape.examples.size()) {
+        continue;
+      }
+      auto rule =
+          rule_of(shape, {{*place, "total_seconds", ""}, {at, "total_iterations", "", true, true}},
+                  std::nullopt);
+      if (!rule) continue;
+      (*rule)["begins_run"] = true;
+      (*rule)["outcome"] = "completed";
+      Json format;
+      format["schema"] = kFormatSchema;
+      format["name"] = name_;
+      format["title"] = "lines of whole trainings";
+      if (first_word(first.text, amount->end).starts_with("epoch")) format["iteration"] = "epoch";
+      format["lines"] = {*rule};
+      return InducedFormat{.json = format.dump(2),
+                           .example = first.text,
+                           .line = first.line,
+                           .lines = shape.lines,
+                           .timed = true,
+                           .timed_at_end = true};
+    }
+    return std::nullopt;
+  }
+
   /// What a line with a time closes: a stretch of lines that count.
   enum class Closes { nothing, run, epoch };
 
@@ -1078,13 +1133,21 @@ class Induction {
     return out;
   }
 
-  /// Its time is of something that has ended, and not of a part of the work or of one of several:
-  /// "Average time per epoch: 3.2 s", "data loaded in 3.2 s".
+  /// "data loaded in 3.2 s", "inference took 3.2 s"
+  [[nodiscard]] static bool is_of_part(const ShapeLine& line) {
+    constexpr std::string_view kParts[] = {"load",   "prepar", "infer",  "predict", "sampl", "save",
+                                           "saving", "build",  "compil", "init",    "warm"};
+    const std::string text = lower(line.text);
+    const bool part = std::ranges::any_of(
+        kParts, [&](std::string_view word) { return text.find(word) != text.npos; });
+    return part || names_other_work(line.text) ||
+           (!names_training(line.text) && names_evaluation(line.text, line.text.size()));
+  }
+
+  /// Its time is of something that has ended, and not of one of several: "Average time per epoch".
   [[nodiscard]] static bool names_end(const LineShape& shape, std::size_t place) {
     constexpr std::string_view kEnds[] = {"train",   "total", "finish", "complet", "exec",
                                           "elapsed", "took",  "takes",  "time"};
-    constexpr std::string_view kParts[] = {"load",   "prepar", "infer",  "predict", "sampl", "save",
-                                           "saving", "build",  "compil", "init",    "warm"};
     constexpr std::string_view kOfSeveral[] = {"avg",  "average", "mean", " per ", "/",   "step",
                                                "iter", "batch",   "each", "left",  "eta", "remain"};
     const ShapeLine& line = shape.examples.front();
@@ -1096,9 +1159,8 @@ class Induction {
     const auto in = [](std::string_view where) {
       return [where](std::string_view word) { return where.find(word) != where.npos; };
     };
-    return std::ranges::any_of(kEnds, in(text)) && std::ranges::none_of(kParts, in(text)) &&
-           std::ranges::none_of(kOfSeveral, in(label)) && !names_other_work(line.text) &&
-           (names_training(line.text) || !names_evaluation(line.text, line.text.size()));
+    return std::ranges::any_of(kEnds, in(text)) && std::ranges::none_of(kOfSeveral, in(label)) &&
+           !is_of_part(line);
   }
 
   /// "[DONE] [Time 0.63]" after lines with "[Time 0.71]", of which nothing shows what they time.

@@ -978,8 +978,10 @@ class Reader {
     }
     const double extent = std::exchange(extent_, 0);
     if (!(extent > 0 && take_time_of(extent, found, label))) judge(found, label, text);
-    if (found.meaning == Meaning::other && found.whole && label.count > 0) {
+    const bool amount = found.meaning == Meaning::amount;
+    if ((amount || found.meaning == Meaning::other) && found.whole && label.count > 0) {
       begin_extent(found, label);
+      if (extent_ > 0) found.meaning = Meaning::other;  // of the time that follows
     }
     suffix_.reset();
     const bool unclear = std::exchange(unclear_, false) && !found.counts();
@@ -1083,7 +1085,7 @@ class Reader {
       return;  // of no iteration
     } else if (after.meaning == Meaning::rate || named.meaning == Meaning::rate) {
       take_rate(found, label, named, after);
-    } else if (const auto counted = counted_after(last); counted && found.whole) {
+    } else if (const auto counted = counted_after(found, last); counted && found.whole) {
       found.meaning = counted->meaning;
       found.end = at_ + counted->length;
     } else if (found.meaning == Meaning::epoch) {
@@ -1146,7 +1148,8 @@ class Reader {
   }
 
   /// "第 3 轮", "第 100/500 步": the word that counts stands after the number.
-  [[nodiscard]] std::optional<Unit> counted_after(std::string_view last) const {
+  [[nodiscard]] std::optional<Unit> counted_after(const LineNumber& found,
+                                                  std::string_view last) const {
     struct Word {
       std::string_view text;
       Meaning meaning;
@@ -1159,8 +1162,10 @@ class Reader {
                                                  {"次迭代", Meaning::counter},
                                                  {"エポック", Meaning::epoch},
                                                  {"ステップ", Meaning::counter}});
-    // "Episode 7 ended after 40 timesteps" counts the episodes.
-    if ((last == "after" || last == "trained") && std::ranges::none_of(out_, &LineNumber::counts)) {
+    // "Episode 7 ended after 40 timesteps" counts the episodes; "eval @ 120000 steps".
+    if ((last == "after" || last == "trained" ||
+         trim(line_.substr(0, found.value_begin)).ends_with('@')) &&
+        std::ranges::none_of(out_, &LineNumber::counts)) {
       return counted_in_words();
     }
     if (!last.ends_with("第")) return std::nullopt;
@@ -1255,12 +1260,17 @@ class Reader {
       return;
     }
     if (found.whole && leads(found)) return;
+    if (found.whole && counts_by_own_word(found, label)) {
+      found.meaning = Meaning::place;
+      return;
+    }
     // "Train 100: loss:0.28", "train 100 2.145923e+00 21.446079"
     if (found.whole && !found.has_total() && named &&
         (line_.substr(at_).starts_with(": ") || (label.count == 1 && fraction_follows()))) {
       found.meaning = Meaning::counter;
       return;
     }
+    if (found.whole && !found.has_total() && is_amount()) found.meaning = Meaning::amount;
     if (!found.whole || label.count > 0 || out_.empty()) return;
     const LineNumber& before = out_.back();
     const std::string_view between = trim(line_.substr(0, found.value_begin).substr(before.end));
@@ -1268,6 +1278,52 @@ class Reader {
     if (before.meaning == Meaning::epoch && !before.has_total() && follows) {
       found.meaning = Meaning::place;
     }
+  }
+
+  /// "33 epochs in 24m 25s"
+  [[nodiscard]] bool is_amount() const {
+    static constexpr Words kAmounts(
+        {"epochs", "steps", "iterations", "iters", "episodes", "batches", "updates"});
+    std::string word;
+    return line_.substr(at_).starts_with(' ') && holds(kAmounts, word_at(line_, at_ + 1, word));
+  }
+
+  /// "chunk  99 | +56,320 samples | val_loss 1.117e-05": a word of the loop's own before a number
+  /// at the front of a line of a training that has no other counter. It must grow, as all do.
+  [[nodiscard]] bool counts_by_own_word(const LineNumber& found, const Label& label) const {
+    // Parts of a model or a job, settings and scores have numbers as well.
+    static constexpr Words kNoCounters(
+        {"seed",    "fold",    "rank",   "gpu",     "worker", "client", "node", "layer", "head",
+         "process", "job",     "device", "version", "model",  "level",  "run",  "trial", "agent",
+         "env",     "part",    "stage",  "phase",   "class",  "task",   "top",  "total", "best",
+         "mean",    "avg",     "count",  "size",    "port",   "pid",    "id",   "line",  "page",
+         "error",   "warning", "cuda",   "num",     "score",  "test",   "val"});
+    constexpr std::string_view kClosing = "|:,-\t;)(";
+    if (label.count != 1 || found.has_total() || found.begin != message_begin() ||
+        std::ranges::any_of(out_, &LineNumber::counts) || label.has(kNoCounters) ||
+        label.has(kOfTraining) || label.has(kTimes)) {
+      return false;
+    }
+    // Not "base-0: 33 epochs", the name of a model.
+    if (std::string_view(" =:[#").find(line_[found.value_begin - 1]) == std::string_view::npos) {
+      return false;
+    }
+    const std::string_view rest = line_.substr(at_);
+    const std::size_t mark = std::min(rest.find_first_not_of(' '), rest.size());
+    const bool bracket = rest.starts_with("] ");  // not "axs[0].set_title(...)"
+    return (bracket || (mark < rest.size() && kClosing.find(rest[mark]) != kClosing.npos)) &&
+           has_value_of_training(rest);
+  }
+
+  /// "val_loss 1.117e-05", "reward: -3", and no "return status;" of a program.
+  static bool has_value_of_training(std::string_view text) {
+    const std::string small = lower(text);
+    return std::ranges::any_of(std::array{"loss", "reward", "acc", "ppl"}, [&](const char* word) {
+      const auto at = small.find(word);
+      if (at == small.npos) return false;
+      const auto value = small.find_first_not_of("abcdefghijklmnopqrstuvwxyz_ :=+-", at);
+      return value != small.npos && is_digit(small[value]);
+    });
   }
 
   /// " 2.145923e+00"

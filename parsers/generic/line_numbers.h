@@ -24,7 +24,8 @@ enum class Meaning {
   duration,       ///< seconds of or since something
   clock,          ///< date and time
   loss,
-  rank,  ///< of the process that prints the line
+  amount,  ///< "33 epochs": as many as were done, no counter
+  rank,    ///< of the process that prints the line
 };
 
 /// One number, and the stretch of the line from its label to its unit.

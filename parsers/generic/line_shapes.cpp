@@ -220,7 +220,7 @@ bool LineShapes::row(std::string_view text, std::string_view whole) {
   for (std::size_t i = 0; i < found.numbers.size(); ++i) {
     const LineNumber& number = found.numbers[i];
     learns = learns || number.meaning == Meaning::loss;
-    if (number.meaning == Meaning::loss) continue;
+    if (number.meaning == Meaning::loss || number.meaning == Meaning::amount) continue;
     found.key.push_back(i);
     key += '\n' + std::to_string(number.column) + key_of(found.text, number);
   }
@@ -284,6 +284,7 @@ void LineShapes::piece(std::string_view text, std::string_view whole) {
     } else if (meaning == Meaning::rate && first_counter == text.size()) {
       after_rate = number.end;  // "fps step and policy inference: 1370 fps total: 960 epoch: 3"
     }
+    if (meaning == Meaning::amount) continue;
     if (meaning != Meaning::clock && meaning != Meaning::rank) {
       of_interest = true;
       if (first_number == text.size()) first_number = number.begin;

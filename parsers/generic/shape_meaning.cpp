@@ -543,8 +543,8 @@ class Decision {
       if (of == Meaning::duration && (of_day || is_elapsed(i, values))) {
         const bool of_hours = is_minute_of_day(i, values) && begins_late(values);
         // The steps of the epochs before "ep 47 it 0/1048 17588s" are not counted.
-        const bool of_earlier_epochs =
-            stride_ > 1 && !epochs_.empty() && epochs_.front() > 1 && begins_late(values);
+        const bool of_earlier_epochs = !out_.step_is_epoch && stride_ > 1 && !epochs_.empty() &&
+                                       epochs_.front() > 1 && begins_late(values);
         if (out_.times.elapsed || of_hours || of_earlier_epochs || is_coarser_than_clock(values))
           continue;
         auto& clock = is_time_of_day(i, values) ? out_.times.clock : out_.times.elapsed;

@@ -83,6 +83,15 @@ bool names_unit(std::string_view name) {
   return false;
 }
 
+/// "287.7676200866699" below "epoch time": a difference of clocks as it was computed, in seconds.
+bool is_computed_time_of_epoch(std::string_view name, std::string_view text) {
+  constexpr std::size_t kDigitsThatShow = 6;  // after the point: nobody prints as many on purpose
+  const std::string small = lower(name);
+  const auto point = text.find('.');
+  return small.find("epoch") != small.npos && small.find("time") != small.npos &&
+         point != text.npos && text.size() - point > kDigitsThatShow;
+}
+
 /// What a cell says under a name, as if the two stood on one line.
 std::optional<LineNumber> number_under(std::string_view name, const Cell& cell, bool same_line) {
   const std::string front = std::string(spelled_out(name)) + ": ";
@@ -92,7 +101,7 @@ std::optional<LineNumber> number_under(std::string_view name, const Cell& cell, 
   out.move(static_cast<std::ptrdiff_t>(cell.begin) - std::ssize(front));
   out.begin = out.value_begin;
   const bool timed = out.meaning == Meaning::duration || out.meaning == Meaning::per_iteration;
-  const bool unit = same_line || names_unit(name) ||
+  const bool unit = same_line || names_unit(name) || is_computed_time_of_epoch(name, cell.text) ||
                     cell.text.find(':') != std::string_view::npos ||
                     std::ranges::any_of(cell.text, is_letter);
   if (timed && !unit) out.meaning = Meaning::other;

@@ -21,7 +21,7 @@ constexpr std::size_t kShownOfALine = 80;  // bytes
 /// Whether a run of training was found that the log shows to be one.
 bool any_training(const std::vector<RunLog>& runs) {
   return std::ranges::any_of(runs, [](const RunLog& run) {
-    return run.kind == WorkKind::training && run.records_seen > 0 &&
+    return run.kind == WorkKind::training && (run.records_seen > 0 || run.summary) &&
            !all_epochs_in_one(run.iteration_unit, run.records) &&
            std::ranges::find(run.notices, NoticeCode::unproven_bar_taken, &Notice::code) ==
                run.notices.end();
