@@ -207,37 +207,6 @@ void TfLosses::put(Step step, Emit emit) {
   emit(std::move(step));
 }
 
-constexpr std::string_view kSaving = "Saving checkpoints for ";
-constexpr std::string_view kLeftOut = "Skipping time record for ";
-// NVIDIA's scripts print their options where Horovod starts them, the head misspelled.
-constexpr std::string_view kOptions = "***** Configuaration *****";
-constexpr std::string_view kPlanned = "  num_train_steps: ";
-constexpr std::string_view kBatch = "  Batch size = ", kMicroSteps = "  num_accumulation_steps: ";
-// One GPU of its node is visible to each of Horovod's processes.
-constexpr std::string_view kHorovod = "'_session_config': gpu_options {";
-constexpr std::string_view kAnchors[] = {"global_step/sec: ",
-                                         "examples/sec: ",
-                                         ", step = ",
-                                         "throughput_train : ",
-                                         "train_throughput : ",
-                                         ") total_ips : ",
-                                         "Throughput Average (sentences/sec)",
-                                         "Total Training Time",
-                                         "Total Inference Time",
-                                         " Performance = ",
-                                         " precision training performance: ",
-                                         "Loss for final step",
-                                         "***** Running ",
-                                         kTfRestoring,
-                                         kSaving,
-                                         kLeftOut,
-                                         kPlanned,
-                                         kBatch,
-                                         kMicroSteps,
-                                         kOptions,
-                                         kHorovod,
-                                         kTfThroughput};
-
 // "0 Total Training Time = 3007.00 ...": the first releases put the rank before it.
 std::string_view without_rank(std::string_view text) {
   const auto end = text.find_first_not_of("-0123456789");
@@ -246,107 +215,73 @@ std::string_view without_rank(std::string_view text) {
 }
 
 struct Tf {
-  bool line(const Line& line, Emit emit) {
-    if (has(line, "throughput_train : ") || has(line, "train_throughput : ") ||
-        has(line, ") total_ips : ")) {
-      return read_dle(line, emit);
-    }
-    if (read_script(line)) return true;
-    std::int64_t left_out = 0;
-    if (Cursor(line).read(kLeftOut, kBlanks, left_out)) {
-      updates.note_left_out(left_out);
-      return false;
-    }
-    if (const auto first = tf_first_dle_line(line)) return put_dle(*first, line, emit);
-    if (has(line, kHorovod)) horovod = true;
-    const auto message = tf_message(line.text);
-    return message && read_message(*message, line, emit);
-  }
-
-  bool read_message(const TfMessage& message, const Line& line, Emit emit) {
+  /// A message without what the logger put before it: `read` gets it where the literal begins it.
+  template <auto read, bool begins = true>
+  bool of_message(const Line& line, Emit emit) {
+    const auto found = tf_message(line.text);
+    if (!found) return false;
+    message = *found;
+    message.text = without_rank(message.text);
     Line said = line;
     said.text = message.text;
     said.literals = {};
-    const auto starts = [&](std::string_view what) { return message.text.starts_with(what); };
-    if (starts("***** Running ")) {
-      evaluating = !starts("***** Running training");
-      // Printed before the first step, and so of the next launch where steps were seen.
-      if (!evaluating && (closing.well || begun())) end_run(emit);
-      if (!evaluating) one_process = !horovod;
-      return true;
+    said.at = line.at - (line.text.size() - message.text.size());
+    said.end = said.at + (line.end - line.at);
+    return (said.at == 0 || !begins) && on<read>({}).handle(this, said, emit);
+  }
+
+  void left_out(const Line& line) {
+    std::int64_t updates_done = 0;
+    if (line.at == 0 && Cursor::after(line).read(kBlanks, updates_done)) {
+      updates.note_left_out(updates_done);
     }
-    if (read_counts(message, said, emit)) return false;
-    if (starts("global_step/sec: ")) {
-      const auto rate = number_after(said, "global_step/sec: ");
-      const bool taken = turns.see(message, line.rank, rate.value_or(kUnknown));
-      if (rate && taken) {
-        step_rate = *rate;
-        rates.read_steps(message, *rate, clock.at({message.time_s, false}), line, emit);
-      }
-      return rate.has_value();
-    }
-    if (starts("examples/sec: ")) {
-      const auto rate = number_after(said, "examples/sec: ");
-      if (rate && turns.see(message, line.rank)) read_examples_rate(*rate, line, emit);
-      return rate.has_value();
-    }
-    if (has(said, ", step = ")) {
-      // Without "step =" a loss is an evaluation's.
-      if (!starts("loss = ")) return false;
-      read_loss_step(message, said, emit);
-      return true;
-    }
-    if (starts("Throughput Average (sentences/sec)")) {
-      return read_average(message.text, said, emit);
-    }
-    const std::string_view words = without_rank(message.text);
-    if (read_performance(words, said, emit)) return true;
-    if (words.starts_with("Total Training Time = ")) return read_total(said);
-    if (starts("Loss for final step")) {
-      read_final_loss(said, emit);
-      return true;
-    }
-    if (starts("Total Training Time W/O")) {
-      const auto steady = number_after(said, "Sentences = ");
-      if (steady && *steady >= 0 && *steady < 1e15) {
-        updates.note_sentences(std::llround(*steady), true);
-      }
-      return true;
-    }
-    return words.starts_with("Total Inference Time");
+  }
+
+  bool running(const Line& said, Emit emit) {
+    evaluating = !Cursor::after(said).literal("training");
+    // Printed before the first step, and so of the next launch where steps were seen.
+    if (!evaluating && (closing.well || begun())) end_run(emit);
+    if (!evaluating) one_process = !horovod;
+    return true;
   }
 
   // Lines that show how many updates were done, and which launch a line is of. None is a record.
-  bool read_counts(const TfMessage& message, const Line& said, Emit emit) {
-    if (message.text.starts_with(kOptions)) {
-      if (closing.well || begun()) end_run(emit);  // before the next launch's first words
-      horovod = true;
-      return true;
+
+  void options(const Line&, Emit emit) {
+    if (closing.well || begun()) end_run(emit);  // before the next launch's first words
+    horovod = true;
+  }
+  void planned(const Line& said) {
+    if (const auto steps = size_here(said)) updates.note_planned(*steps);
+  }
+  void batch(const Line& said) {
+    if (const auto size = size_here(said); size && !evaluating) updates.note_batch(*size);
+  }
+  void micro_steps(const Line& said) {
+    if (const auto size = size_here(said)) updates.note_accumulation(*size);
+  }
+  void restored(const Line& said) {
+    const auto restored = tf_restored(said.text);
+    if (restored && !evaluating && !begun()) updates.note_restored(*restored);
+  }
+  void saved(const Line& said) {
+    std::int64_t saved = 0;
+    if (Cursor::after(said).read(saved) && !evaluating) updates.note_saved(saved);
+  }
+
+  bool steps_rate(const Line& line, Emit emit) {
+    const auto rate = Cursor::after(line).number();
+    const bool taken = turns.see(message, line.rank, rate.value_or(kUnknown));
+    if (rate && taken) {
+      step_rate = *rate;
+      rates.read_steps(message, *rate, clock.at({message.time_s, false}), line, emit);
     }
-    if (message.text.starts_with(kPlanned)) {
-      const auto steps = size_after(said, kPlanned);
-      if (steps) updates.note_planned(*steps);
-      return true;
-    }
-    for (const std::string_view key : {kBatch, kMicroSteps}) {
-      if (!message.text.starts_with(key)) continue;
-      const auto size = size_after(said, key);
-      if (size && key == kMicroSteps) updates.note_accumulation(*size);
-      if (size && key == kBatch && !evaluating) updates.note_batch(*size);
-      return true;
-    }
-    if (const auto restored = tf_restored(message.text)) {
-      if (!evaluating && !begun()) updates.note_restored(*restored);
-      return true;
-    }
-    if (!message.text.starts_with(kSaving)) return false;
-    Cursor cursor(said);
-    cursor.literal(kSaving);
-    const auto saved = cursor.integer();
-    if (!evaluating && saved && *saved >= 0 && *saved < 1'000'000'000'000) {
-      updates.note_saved(*saved);
-    }
-    return true;
+    return rate.has_value();
+  }
+  bool examples_rate(const Line& line, Emit emit) {
+    const auto rate = Cursor::after(line).number();
+    if (rate && turns.see(message, line.rank)) read_examples_rate(*rate, line, emit);
+    return rate.has_value();
   }
 
   static void state_evaluation(double rate, Emit emit) {
@@ -362,21 +297,20 @@ struct Tf {
 
   // "Throughput Average (sentences/sec) with overhead = 50.1" holds start-up: the one without
   // counts.
-  bool read_average(std::string_view text, const Line& said, Emit emit) {
-    const bool overhead = text.find("with overhead") != std::string_view::npos;
+  bool average(const Line& said, Emit emit) {
     const auto value = number_after(said, "= ");
     if (!value) return false;
     if (evaluating) {
       state_evaluation(*value, emit);
-    } else if (!overhead) {
+    } else if (!has(said, "with overhead")) {
       state_rate(*value, said);
     }
     return true;
   }
 
   // "Total Training Time = 123.4 for Sentences = 87599"
-  bool read_total(const Line& said) {
-    const auto seconds = number_after(said, "Total Training Time = ");
+  bool total(const Line& said) {
+    const auto seconds = Cursor::after(said).number();
     const auto sentences = number_after(said, {"Sentences = ", "Sentences processed = "});
     if (seconds && sentences && *sentences >= 0 && *sentences < 1e15) {
       closing.on(said.number).totals = {.training_s = *seconds,
@@ -385,23 +319,30 @@ struct Tf {
     }
     return seconds.has_value();
   }
+  bool steady_total(const Line& said) {
+    const auto sentences = number_after(said, "Sentences = ");
+    if (sentences && *sentences >= 0 && *sentences < 1e15) {
+      updates.note_sentences(std::llround(*sentences), true);
+    }
+    return true;
+  }
 
-  void read_final_loss(const Line& said, Emit emit) {
+  bool final_loss(const Line& said, Emit emit) {
     closing.on(said.number).well = true;
     const auto loss = number_after(said, ": ");
-    if (!loss || std::isfinite(*loss)) return;
+    if (!loss || std::isfinite(*loss)) return true;
     losses.note_nan();
     updates.note_nan();
     for (const Track track : {kLosses, kRates, kDle})
       emit(Statement{.track = track, .loss = *loss});
+    return true;
   }
 
   // "0 Training Performance = 61.3378 sentences/sec" after SQuAD, in the releases before June 2019.
-  bool read_performance(std::string_view text, const Line& said, Emit emit) {
-    const bool training = text.starts_with("Training Performance = ");
-    if (!training && !text.starts_with("Inference Performance = ")) return false;
-    const auto rate = number_after(said, " Performance = ");
-    if (!rate || !text.ends_with(" sentences/sec")) return false;
+  template <bool training>
+  bool performance(const Line& said, Emit emit) {
+    const auto rate = Cursor::after(said).number();
+    if (!rate || !said.text.ends_with(" sentences/sec")) return false;
     if (training) {
       state_rate(*rate, said);
     } else {
@@ -413,8 +354,8 @@ struct Tf {
   // "Single GPU mixed precision training performance: 71.11968 img/s": what the script of SSD makes
   // of the last quarter of global_step/sec, times the batches of all GPUs (the words before it stay
   // as they are where a user changed their number).
-  bool read_script(const Line& line) {
-    const auto rate = number_after(line, " precision training performance: ");
+  bool script(const Line& line) {
+    const auto rate = Cursor::after(line).number();
     if (!rate || !(*rate > 0) || !line.text.ends_with(" img/s")) return false;
     state_rate(*rate, line);
     images = line.number;
@@ -422,9 +363,9 @@ struct Tf {
   }
 
   // "loss = 11.079672, step = 32 (1271.735 sec)": the seconds are those since the loss line before.
-  void read_loss_step(const TfMessage& message, const Line& said, Emit emit) {
+  bool loss_step(const Line& said, Emit emit) {
     const auto read = tf_loss_step(said);
-    if (!read) return;
+    if (!read) return false;
     Step step{.track = kLosses,
               .step = read->step,
               .seconds = read->seconds,
@@ -443,8 +384,8 @@ struct Tf {
     const bool copy = losses.series().count == 1 && losses.newest() == step.step;
     if (first || copy) step.seconds = kUnknown;
     // train_and_evaluate() prints "Loss for final step" of every round; the next one has begun.
-    if (!closing.summary && step.step > loss_step) closing.well = false;
-    if (step.step != loss_step) {
+    if (!closing.summary && step.step > newest_loss) closing.well = false;
+    if (step.step != newest_loss) {
       const bool follows = !first && step.step > losses.newest();
       loss_rate = follows && std::isnan(step_examples)
                       ? static_cast<double>(step.step - losses.newest()) / step.seconds
@@ -457,9 +398,10 @@ struct Tf {
         step.rate_unit = RateUnit::iterations_per_second;
       }
       step_rate = step_examples = kUnknown;
-      loss_step = step.step;
+      newest_loss = step.step;
     }
     losses.put(step, emit);
+    return true;
   }
 
   // On a TPU the loss line stands before the rates of its interval: they are its own where
@@ -474,7 +416,7 @@ struct Tf {
                        std::abs(steps / std::round(steps) - 1) < kRateRatioGap / 10;
     if (!first && !(std::abs(step_rate / loss_rate - 1) < kRateRatioGap)) return;
     losses.put({.track = kLosses,
-                .step = loss_step,
+                .step = newest_loss,
                 .rate = rate,
                 .rate_unit = RateUnit::sequences_per_second,
                 .line = line.number,
@@ -485,8 +427,9 @@ struct Tf {
 
   // The iteration's number stands still while the loss scaler skips updates: such a line is a
   // record all the same, as the step was computed.
-  bool read_dle(const Line& line, Emit emit) {
-    const auto read = tf_dle_line(line);
+  template <std::optional<TfDleLine> (*read_line)(const Line&)>
+  bool dle_line(const Line& line, Emit emit) {
+    const auto read = read_line(line);
     if (!read) return false;
     if (read->iteration) return put_dle(*read, line, emit);
     closing.on(line.number).well = true;
@@ -561,7 +504,7 @@ struct Tf {
     dle = {};
     one_process = horovod = false;
     step_rate = step_examples = loss_rate = kUnknown;
-    loss_step = -1;
+    newest_loss = -1;
   }
 
   void finish(Emit emit) {
@@ -575,6 +518,7 @@ struct Tf {
     }
   }
 
+  TfMessage message;  ///< of the line that a handler has
   TfClosing closing;  ///< of the open run
   TfRates rates;
   TfLosses losses;
@@ -583,10 +527,10 @@ struct Tf {
   bool evaluating = false;
   YearClock clock;
   double step_rate = kUnknown, step_examples = kUnknown;  ///< for the loss line that follows
-  double loss_rate = kUnknown;  ///< steps/s by the newest loss line's seconds, if it has no rate
-  std::int64_t loss_step = -1;
-  double headless_s = kUnknown;  ///< seconds of the first loss line, since one that is not there
-  bool one_process = false;      ///< "Running training" without Horovod's signs before it
+  double loss_rate = kUnknown;    ///< steps/s by the newest loss line's seconds, if it has no rate
+  std::int64_t newest_loss = -1;  ///< step of it
+  double headless_s = kUnknown;   ///< seconds of the first loss line, since one that is not there
+  bool one_process = false;       ///< "Running training" without Horovod's signs before it
   bool horovod = false;
   RankCopies dle_ranks;
   TfTurns turns;
@@ -594,13 +538,36 @@ struct Tf {
   bool samples = false;     ///< ResNet: rates of single iterations, not of all
 };
 
-// One handler, so that a line is taken apart once.
-constexpr auto kRows = []() consteval {
-  std::array<Row, std::size(kAnchors)> out;
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = on<&Tf::line>(kAnchors[i]);
-  return out;
-}
-();
+template <auto read, bool begins = true>
+constexpr auto kMessage = &Tf::of_message<read, begins>;
+
+constexpr Row kRows[] = {
+    on<&Tf::dle_line<tf_dle_line>>("throughput_train : "),
+    on<&Tf::dle_line<tf_dle_line>>("train_throughput : "),
+    on<&Tf::dle_line<tf_dle_line>>(") total_ips : "),
+    on<&Tf::dle_line<tf_first_dle_line>>(kTfThroughput),
+    on<&Tf::script>(" precision training performance: "),
+    on<&Tf::left_out>("Skipping time record for "),
+    // One GPU of its node is visible to each of Horovod's processes.
+    on<&Tf::horovod>("'_session_config': gpu_options {"),
+    on<kMessage<&Tf::running>>("***** Running "),
+    // NVIDIA's scripts print their options where Horovod starts them, the head misspelled.
+    on<kMessage<&Tf::options>>("***** Configuaration *****"),
+    on<kMessage<&Tf::planned>>("  num_train_steps: "),
+    on<kMessage<&Tf::batch>>("  Batch size = "),
+    on<kMessage<&Tf::micro_steps>>("  num_accumulation_steps: "),
+    on<kMessage<&Tf::restored>>(kTfRestoring),
+    on<kMessage<&Tf::saved>>("Saving checkpoints for "),
+    on<kMessage<&Tf::steps_rate>>("global_step/sec: "),
+    on<kMessage<&Tf::examples_rate>>("examples/sec: "),
+    on<kMessage<&Tf::loss_step, false>>(", step = "),
+    on<kMessage<&Tf::average>>("Throughput Average (sentences/sec)"),
+    on<kMessage<&Tf::performance<true>>>("Training Performance = "),
+    on<kMessage<&Tf::performance<false>>>("Inference Performance = "),
+    on<kMessage<&Tf::total>>("Total Training Time = "),
+    on<kMessage<&Tf::steady_total>>("Total Training Time W/O"),
+    on<kMessage<&Tf::final_loss>>("Loss for final step"),
+};
 constexpr Begin kRuns[] = {series(kLosses),
                            series(kRates),
                            series(kDle),
