@@ -15,6 +15,7 @@ namespace bertbench {
 
 struct FactRules::Stated {
   std::array<const Statement*, static_cast<std::size_t>(Key::count_)> of{};
+  std::map<std::string_view, const Statement*> versions, axes;  ///< by name
 
   [[nodiscard]] const Statement* at(Key key) const { return of[static_cast<std::size_t>(key)]; }
   [[nodiscard]] std::optional<std::int64_t> number(Key key) const {
@@ -237,7 +238,10 @@ FactRules::Stated FactRules::stated_of(const RunDraft& run, std::int64_t before_
     const bool of_next =
         !last_run && group != none && in_run[group] && statement.line > run.last_line;
     if (of_before || of_next) continue;
-    auto& slot = stated.of[static_cast<std::size_t>(statement.key)];
+    const Statement*& slot = statement.key == Key::version ? stated.versions[statement.name]
+                             : statement.key == Key::axis
+                                 ? stated.axes[statement.name]
+                                 : stated.of[static_cast<std::size_t>(statement.key)];
     if (slot == nullptr || statement.line <= first_record) slot = &statement;
   }
   return stated;
@@ -264,9 +268,12 @@ void FactRules::apply(RunDraft& run, std::int64_t before_line, std::int64_t end_
   const OptionStatement* options = options_of(run, before_line, end_line);
   if (options != nullptr) facts.axes = options->axes;
   // The command line of our own trainer has every option; lines that repeat some add nothing.
-  const auto axes = facts.axes;
-  environment_.apply(facts, end_line, first_record_line(run, end_line));
-  if (options != nullptr || run.log.format == "native") facts.axes = axes;
+  if (options == nullptr && run.log.format != "native") {
+    for (const auto& [name, statement] : stated.axes) facts.axes.emplace(name, statement->value);
+  }
+  for (const auto& [name, statement] : stated.versions) {
+    facts.versions.emplace(name, statement->value);
+  }
   if (const Statement* cuda = stated.at(Key::cuda)) facts.versions.emplace("cuda", cuda->value);
   const bool trains = run.log.kind == WorkKind::training;
   if (run.log.scores.empty()) run.log.scores = scores_.last(run.log.first_line, end_line);

@@ -1,6 +1,8 @@
 #include "parsers/rules/fact_rules.h"
 
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "parsers/core/text.h"
 #include "parsers/core/topology.h"
@@ -12,53 +14,13 @@
 namespace bertbench {
 namespace {
 
-// Further literals of lines of arguments, of which read_launcher() and read_arguments() read all
-// that they hold.
-constexpr std::string_view kArgumentAnchors[] = {"train_batch_size",
-                                                 "batch_size=",
-                                                 "gradient_accumulation_steps",
-                                                 "max_seq_len",
-                                                 "max_len=",
-                                                 "--seq-length",
-                                                 "--micro-batch-size",
-                                                 "global_batch_size ....",
-                                                 " seq_length ....",
-                                                 "train_micro_batch_size_per_gpu",
-                                                 "bert_model",
-                                                 "bert_path",
-                                                 "name_or_path",
-                                                 "model_name",
-                                                 "16-bits training: False",
-                                                 "fp16=",
-                                                 "bf16=",
-                                                 "use_amp=",
-                                                 "'fp16': ",
-                                                 "fp16_enabled ....",
-                                                 "bfloat16_enabled ....",
-                                                 "  amp: ",
-                                                 "  manual_fp16: ",
-                                                 "  use_fp16: ",
-                                                 "--fp16",
-                                                 "--bf16",
-                                                 "gpus='",
-                                                 "nproc_per_node",
-                                                 "nproc-per-node",
-                                                 "--nnodes",
-                                                 "--ntasks-per-node=",
-                                                 "deepspeed --",
-                                                 "accelerate launch",
-                                                 "mpirun ",
-                                                 "mpiexec ",
-                                                 "mpiexec.hydra ",
-                                                 "horovodrun ",
-                                                 "***** Running"};
-
 constexpr std::size_t kMaxStatements = 4096;  // hostile input
+constexpr std::string_view kRecompute = "activation_checkpointing";
 
 }  // namespace
 
-/// What a literal states: `value` or, without one, the size that stands after it; or `read` finds
-/// out, with Line::end after the literal.
+/// What a literal states: `value` or, without one, what stands after it in this form; or `read`
+/// finds out, with Line::end after the literal.
 struct FactRules::Rule {
   enum When {
     anywhere,
@@ -67,12 +29,22 @@ struct FactRules::Rule {
   };
   std::string_view literal;
   Key key = Key::count_;
+  std::string_view name{};  ///< of a version or an axis
+  Form form = Form::size;
   std::string_view value{};
   void (*read)(FactRules&, const Line&) = nullptr;
   When when = anywhere;
 
   constexpr Rule(std::string_view its_literal, Key its_key, When its_when = anywhere)
       : literal(its_literal), key(its_key), when(its_when) {}
+  constexpr Rule(std::string_view its_literal, std::string_view its_name, Form its_form,
+                 std::string_view its_value = {}, When its_when = anywhere)
+      : literal(its_literal),
+        key(its_form == Form::version ? Key::version : Key::axis),
+        name(its_name),
+        form(its_form),
+        value(its_value),
+        when(its_when) {}
   constexpr Rule(std::string_view its_literal, Key its_key, std::string_view its_value,
                  When its_when = anywhere)
       : literal(its_literal), key(its_key), value(its_value), when(its_when) {}
@@ -80,13 +52,15 @@ struct FactRules::Rule {
                  When its_when = anywhere)
       : literal(its_literal), read(its_read), when(its_when) {}
 
-  static const std::span<const Rule> all;
+  static std::span<const Rule> all();
 };
 
-const std::span<const FactRules::Rule> FactRules::Rule::all = [] {
+std::span<const FactRules::Rule> FactRules::Rule::all() {
   using Of = FactRules&;  // the two arguments of a function that reads a line
   using At = const Line&;
+  using enum Form;
   static constexpr Rule kRules[] = {
+      {"***** Running", [](Of of, At line) { of.evaluating_ = !has(line, "training"); }},
       // bert_train in styles that have no header of their own, and what it adds to NVIDIA's.
       {"bert_train ", [](Of of, At line) { of.read_bert_train(line); }},
       {"World size = ", Key::world},
@@ -135,7 +109,12 @@ const std::span<const FactRules::Rule> FactRules::Rule::all = [] {
        }},
       {" world_size=",  // modded-nanogpt's line of its device, and arguments of scripts
        [](Of of, At line) {
-         if (line.text.starts_with("Running on device_name=")) of.state_size(line, Key::world);
+         Cursor device(line);
+         if (device.literal("Running on device_name=")) {
+           const auto name = device.rest().substr(0, device.rest().find(" with world_size="));
+           of.state_gpu(line, name);
+           of.state_size(line, Key::world);
+         }
          if (has(line, "Namespace(")) of.state_ranks(line);
        }},
       // ResNet for TensorFlow (corpus nvidia-dle-tensorflow/resnet50_v100_amp_gpu8.log).
@@ -250,63 +229,181 @@ const std::span<const FactRules::Rule> FactRules::Rule::all = [] {
        first},
       {"+ bert_model=base", Key::model, "bert-base", first},
       {"+ bert_model=large", Key::model, "bert-large", first},
+
+      // Software: NCCL prints its version (corpus megatron/lockclock_nccl_watchdog_timeout.log),
+      // torch's collect_env those of PyTorch, CUDA and the driver (corpus
+      // nvidia-dle-pytorch/lambda_2xa40_gnmt_fp32_oom.log), ds_report those with dots.
+      {"NCCL version ", "nccl", version},
+      {"PyTorch version: ", "torch", version},
+      {"PyTorch Version ", "torch", version},
+      {"torch version ....", "torch", version},
+      {"TensorFlow Version ", "tensorflow", version},
+      {"TensorFlow version: ", "tensorflow", version},
+      {"deepspeed info ....", "deepspeed", version},
+      {"CUDA runtime version: ", "cuda", version},
+      {"CUDA used to build PyTorch: ", "cuda", version},
+      {"torch cuda version ....", "cuda", version},
+      {"CUDA Version: ", "cuda_driver", version},        // nvidia-smi
+      {"Driver API Version: ", "cuda_driver", version},  // Paddle
+      {"Runtime API Version: ", "cuda", version},        // Paddle
+      {"CUDA Runtime ", "cuda", version},                // mmcv
+      {" cuda/", "cuda", version},                       // environment modules
+      {"Driver Version: ", "driver", version},
+      {"Nvidia driver version: ", "driver", version},
+      {"DeepSpeed info: version=", "deepspeed", version},
+      // mmcv. "CUDA used to build PyTorch: 11.6" of torch's collect_env names another version
+      // (quoted/facts.versions_of_what_a_build_used_are_not_those_of_the_library).
+      {"PyTorch: ", "torch", version, {}, first},
+      {" nccl/", "nccl", version},                  // environment modules
+      {" cudnn/", "cudnn", version},                // environment modules
+      {"cuDNN Version: ", "cudnn", version},        // Paddle
+      {" CuDNN ", "cudnn", version},                // mmcv
+      {"Loaded cuDNN version ", "cudnn", version},  // TensorFlow, JAX
+      {"libcudnn.so.", "cudnn", version},           // TensorFlow, torch's collect_env
+      {"NVIDIA Release ", "container", version},    // NGC
+      {"Transformers version ", "transformers", version},
+
+      // GPUs.
+      {"| 0000", [](Of of, At line) { of.read_gpu_of_nvidia_smi(line); }},
+      {" major: ", [](Of of, At line) { of.read_gpu_of_tensorflow(line); }},
+      {"physical GPU (device: ", [](Of of, At line) { of.read_gpu_of_tensorflow(line); }},
+      {"; name = ", [](Of of, At line) { of.read_gpu_of_fairseq(line); }},
+
+      // A command line, Megatron-LM, an argparse Namespace, NVIDIA's ResNet (corpus
+      // nvidia-dle-pytorch/resnet50_v100_amp_gpu8.log), NVIDIA's BERT for TensorFlow.
+      {"--optimizer", "optimizer", word},
+      {"optimizer ....", "optimizer", word},
+      {", optimizer='", "optimizer", word},
+      {" optimizer : ", "optimizer", word},
+      {"optimizer_type: ", "optimizer", word},
+      {"Initializing LAMB Optimizer", "optimizer", word, "lamb"},  // NVIDIA's, TensorFlow
+      {"Initializing ADAM Weight Decay Optimizer", "optimizer", word, "adam"},
+      // The Hugging Face Trainer and Paddle's scripts, DeepSpeed's configuration and its print,
+      // Megatron-LM.
+      {"max_grad_norm=", "gradient_clipping", number},
+      {"\"gradient_clipping\": ", "gradient_clipping", number},
+      {"gradient_clipping ....", "gradient_clipping", number},
+      {"clip_grad ....", "gradient_clipping", number},
+      {"--clip-grad", "gradient_clipping", number},
+      {"optimizer = dict(type=", "optimizer", word},         // mmcv
+      {"DeepSpeed Basic Optimizer = ", "optimizer", word},   // DeepSpeed
+      {" optim=OptimizerNames.", "optimizer", word},         // the Hugging Face Trainer
+      {" optim=", "optimizer", word},                        // NVIDIA's Transformer-XL and scripts
+      {"bert_lamb_pretraining", "optimizer", word, "lamb"},  // NVIDIA's log names
+      {"pretraining_lamb", "optimizer", word, "lamb"},
+      {"clip_norm=", "gradient_clipping", number},     // fairseq, NVIDIA's Transformer
+      {"'clip_norm': ", "gradient_clipping", number},  // fairseq's Hydra
+      {"'optimizer': {'_name': ", "optimizer", word},  // fairseq's Hydra
+      {"use_xla: ", "xla", word},
+      {"XLA activated", "xla", word, "true"},
+      {"global_jit_level: ON_", "xla", word, "true"},  // TensorFlow's session
+      // That activations are computed again counts where a line states it: the Hugging Face
+      // Trainer's arguments, NVIDIA's, bert_train's header, and command lines
+      // (quoted/facts.recomputed_activations_are_said_where_they_are_on).
+      {"gradient_checkpointing=", kRecompute, on},
+      {"checkpoint_activations=", kRecompute, on},
+      {"\"activation_checkpointing\":true", kRecompute, word, "true"},
+      {"--gradient_checkpointing", kRecompute, option},
+      {"--checkpoint_activations", kRecompute, option},
+      {"--checkpoint-activations", kRecompute, option},
+      {"--activation-checkpointing", kRecompute, option},
   };
-  return std::span<const Rule>(kRules);
-}();
+  static constexpr std::string_view kListedGpus[] = {
+      "GPU 0",   "GPU 1: ", "GPU 2: ",  "GPU 3: ",  "GPU 4: ",  "GPU 5: ",  "GPU 6: ",  "GPU 7: ",
+      "GPU 8: ", "GPU 9: ", "GPU 10: ", "GPU 11: ", "GPU 12: ", "GPU 13: ", "GPU 14: ", "GPU 15: "};
+  static constexpr std::string_view kArguments[] = {"train_batch_size",
+                                                    "batch_size=",
+                                                    "gradient_accumulation_steps",
+                                                    "max_seq_len",
+                                                    "max_len=",
+                                                    "--seq-length",
+                                                    "--micro-batch-size",
+                                                    "global_batch_size ....",
+                                                    " seq_length ....",
+                                                    "train_micro_batch_size_per_gpu",
+                                                    "bert_model",
+                                                    "bert_path",
+                                                    "name_or_path",
+                                                    "model_name",
+                                                    "16-bits training: False",
+                                                    "fp16=",
+                                                    "bf16=",
+                                                    "use_amp=",
+                                                    "'fp16': ",
+                                                    "fp16_enabled ....",
+                                                    "bfloat16_enabled ....",
+                                                    "  amp: ",
+                                                    "  manual_fp16: ",
+                                                    "  use_fp16: ",
+                                                    "--fp16",
+                                                    "--bf16",
+                                                    "gpus='",
+                                                    "nproc_per_node",
+                                                    "nproc-per-node",
+                                                    "--nnodes",
+                                                    "--ntasks-per-node=",
+                                                    "deepspeed --",
+                                                    "accelerate launch",
+                                                    "mpirun ",
+                                                    "mpiexec ",
+                                                    "mpiexec.hydra ",
+                                                    "horovodrun "};
+  static const std::vector<Rule> rules = [] {
+    std::vector<Rule> out(std::begin(kRules), std::end(kRules));
+    const auto add = [&](std::span<const std::string_view> literals, void (*read)(Of, At)) {
+      for (const std::string_view literal : literals) out.emplace_back(literal, read);
+    };
+    add(kListedGpus, [](Of of, At line) { of.read_listed_gpu(line); });
+    add(kArguments, [](Of of, At line) { of.read_arguments(line); });
+    add(MemoryRules::anchors(), [](Of of, At line) { of.memory_.see(line); });
+    add(ScoreRules::anchors(), [](Of of, At line) { of.scores_.see(line); });
+    return out;
+  }();
+  return rules;
+}
 
 std::span<const std::string_view> FactRules::anchors() {
   static const std::vector<std::string_view> list = [] {
     std::vector<std::string_view> out;
-    for (const Rule& rule : Rule::all) out.push_back(rule.literal);
-    out.insert(out.end(), std::begin(kArgumentAnchors), std::end(kArgumentAnchors));
-    for (const auto further :
-         {EnvironmentRules::anchors(), MemoryRules::anchors(), ScoreRules::anchors()}) {
-      out.insert(out.end(), further.begin(), further.end());
-    }
+    for (const Rule& rule : Rule::all()) out.push_back(rule.literal);
     return out;
   }();
   return list;
 }
 
-void FactRules::state(const Line& line, Key key, std::string_view value) {
+void FactRules::state(const Line& line, Key key, std::string_view value, std::string_view name) {
   // Ranks repeat what rank 0 printed.
   for (auto it = statements_.rbegin(); it != statements_.rend(); ++it) {
-    if (it->key != key) continue;
+    if (it->key != key || it->name != name) continue;
     if (it->value != value) break;
     it->newest_line = line.number;
     return;
   }
   if (statements_.size() < kMaxStatements)
-    statements_.push_back({line.number, key, std::string(value), line.number});
+    statements_.push_back({line.number, key, std::string(value), line.number, name});
 }
 
 void FactRules::see(const Line& line) {
-  if (has(line, "***** Running")) {
-    evaluating_ = !has(line, "training");
-    return;
-  }
-  if (memory_.see(line)) return;
-  scores_.see(line);
-  environment_.see(line);
+  void (*newest)(FactRules&, const Line&) = nullptr;
   any_row(line, [&](std::uint32_t row, std::size_t at) {
-    if (row >= Rule::all.size()) return true;
-    const Rule& rule = Rule::all[row];
+    const Rule& rule = Rule::all()[row];
     if (rule.when == Rule::first && at > 0) return false;
     if (rule.when == Rule::in_training && evaluating_) return false;
     Line said = line;
     said.at = at;
     said.end = at + rule.literal.size();
     if (rule.read != nullptr) {
-      rule.read(*this, said);
-    } else if (rule.value.empty()) {
+      // What several literals lead to reads a line once.
+      if (rule.read != std::exchange(newest, rule.read)) rule.read(*this, said);
+    } else if (!rule.value.empty()) {
+      state(said, rule.key, rule.value, rule.name);
+    } else if (rule.form == Form::size) {
       state_size(said, rule.key);
     } else {
-      state(said, rule.key, rule.value);
+      state_value(said, rule.name, rule.form);
     }
     return false;
   });
-  read_launcher(line);
-  if (!evaluating_) read_arguments(line);
 }
 
 void FactRules::state_size(const Line& line, Key key) {
@@ -438,7 +535,10 @@ void FactRules::read_model(const Line& line) {
   }
 }
 
+// What lines of arguments hold, each all of it: many options have no literal of their own.
 void FactRules::read_arguments(const Line& line) {
+  read_launcher(line);
+  if (evaluating_) return;
   read_contexts(line);
   const bool shell = line.text.starts_with("+ ");
   if (!shell) read_model(line);

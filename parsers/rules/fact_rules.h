@@ -20,34 +20,6 @@ namespace bertbench {
 
 class RunDraft;
 
-/// What logs of many trainers state about software and hardware in the same words: versions of
-/// CUDA, cuDNN, NCCL and frameworks, name and number of the GPUs that are listed ("gpu_count": of a
-/// node or of all workers, as the log lists them), the optimizer, clipping.
-class EnvironmentRules {
- public:
-  [[nodiscard]] static std::span<const std::string_view> anchors();
-
-  void see(const Line& line);
-
-  /// Adds what was stated before `end_line` and is not known yet. Up to `first_record` the newest
-  /// statement counts, after it only what is still unknown is taken.
-  void apply(Facts& facts, std::int64_t end_line, std::int64_t first_record) const;
-
- private:
-  struct Statement {
-    std::int64_t line = 0;
-    std::string_view key;  ///< of a rule: versions "nccl", "gpu" ..., axes "optimizer" ...
-    std::string value;
-    bool axis = false;
-  };
-  void state(const Line& line, std::string_view key, std::string value, bool axis);
-  void read_gpu(const Line& line);
-  void read_gpu_index(const Line& line, std::int64_t index);
-
-  std::vector<Statement> statements_;
-  std::int64_t gpus_ = 0, gpu_line_ = 0;  ///< of the list of GPUs that was seen last
-};
-
 /// Device memory that a run used at most, as its log states it.
 ///
 /// Trainers print what PyTorch calls max_memory_allocated. Three sources state it otherwise:
@@ -73,8 +45,7 @@ class MemoryRules {
  public:
   [[nodiscard]] static std::span<const std::string_view> anchors();
 
-  /// True when the line is one of these and holds nothing else.
-  bool see(const Line& line);
+  void see(const Line& line);
 
   /// Sets RunLog::memory to the most that lines [0, end_line) state of a run whose first record is
   /// in line `first_record`; to nothing when they state none.
@@ -87,8 +58,8 @@ class MemoryRules {
     bool moment = false;  ///< nvidia-smi's
   };
   void state(const Statement& statement);
-  bool read_trainer(const Line& line);
-  bool read_nvidia_smi(const Line& line);
+  void read_trainer(const Line& line);
+  void read_nvidia_smi(const Line& line);
 
   /// What the Trainer printed since the last whole statement, in bytes.
   struct Stages {
@@ -154,12 +125,14 @@ class FactRules {
     no_amp,   ///< automatic mixed precision was asked for and left out
     model,
     framework,
-    cuda,
+    cuda,          ///< a library that was opened
     planned,       ///< optimizer steps that the run aims at
     loader_batch,  ///< of a command line next to which DeepSpeed has a configuration of its own
     communicator,  ///< ranks of a communicator of NCCL; 0 = it cannot be of all
     estimator_workers,
     estimator_strategy,  ///< "None": what a worker trains is not distributed over devices
+    version,             ///< of software, or a name of hardware: Statement::name states which
+    axis,                ///< likewise of an option that a comparison holds equal
     count_
   };
   struct Statement {
@@ -167,15 +140,25 @@ class FactRules {
     Key key = Key::count_;
     std::string value;
     std::int64_t newest_line = 0;  ///< where it was stated again
+    std::string_view name{};       ///< "nccl", "gpu", "gpu_count" ..., "optimizer" ...
   };
   /// A command line of bert_train: the part of the identity that lies in its options.
   struct OptionStatement {
     std::int64_t line = 0;
     std::map<std::string, std::string> axes;
   };
+  /// How a value is written.
+  enum class Form {
+    size,     ///< a count of 1 or more, digits grouped or not
+    version,  ///< begins with a digit; '+' and what follows belong to it, but not in NCCL's
+    number,   ///< a plain number; 0 is stated as well
+    word,     ///< letters, digits, '_', in lower case
+    on,       ///< a word that is "true"
+    option,   ///< of a command line: on, unless "False" or "0" stands after it
+  };
   struct Rule;
   struct Stated;  ///< what holds of one run
-  void state(const Line& line, Key key, std::string_view value);
+  void state(const Line& line, Key key, std::string_view value, std::string_view name = {});
   void state_options(const Line& line, std::string_view command);
   [[nodiscard]] const OptionStatement* options_of(const RunDraft& run, std::int64_t before_line,
                                                   std::int64_t end_line) const;
@@ -185,6 +168,7 @@ class FactRules {
                                  std::int64_t end_line) const;
   /// What stands after a rule's literal: a size, a number of ranks, torch's name of a type.
   void state_size(const Line& line, Key key);
+  void state_value(const Line& line, std::string_view name, Form form);
   void state_ranks(const Line& line);
   void state_type(const Line& line, Cursor type);
   /// The half precision that the option's value names, if it does.
@@ -203,15 +187,21 @@ class FactRules {
   void read_communicator(const Line& line);
   void read_paddle_launch(const Line& line);
   void read_process(const Line& line);
+  void read_listed_gpu(const Line& line);
+  void read_gpu_of_nvidia_smi(const Line& line);
+  void read_gpu_of_tensorflow(const Line& line);
+  void read_gpu_of_fairseq(const Line& line);
+  void state_gpu(const Line& line, std::string_view name,
+                 std::optional<std::int64_t> index = std::nullopt);
 
   std::vector<Statement> statements_;
   std::vector<OptionStatement> options_;  ///< of bert_train, in order
-  EnvironmentRules environment_;
   MemoryRules memory_;
   ScoreRules scores_;
   /// Newest lines with an option of torchrun's for the nodes, and with one for ranks only.
   std::int64_t nodes_line_ = -1000, one_node_line_ = -1000;
-  bool evaluating_ = false;  ///< between "Running evaluation" and "Running training"
+  std::int64_t gpus_ = 0, gpu_line_ = 0;  ///< of the list of GPUs that was seen last
+  bool evaluating_ = false;               ///< between "Running evaluation" and "Running training"
 };
 
 }  // namespace bertbench

@@ -61,22 +61,22 @@ std::optional<double> bytes_of(const Line& line, std::string_view key) {
 
 std::span<const std::string_view> MemoryRules::anchors() { return kAnchors; }
 
-bool MemoryRules::see(const Line& line) {
+void MemoryRules::see(const Line& line) {
   for (const Rule& rule : kRules) {
     Cursor cursor(line);
     if (!cursor.skip_past(rule.anchor)) continue;
     const auto used = cursor.number();
-    if (!used || !(*used > 0 && *used * rule.unit < 1e15)) return true;
+    if (!used || !(*used > 0 && *used * rule.unit < 1e15)) return;
     Statement found{line.number, {static_cast<std::int64_t>(*used * rule.unit), 0}};
     if (cursor.literal(" MiB / ")) {
       if (const auto all = cursor.number(); all && *all >= *used && *all < 1e9) {
         found.use.capacity_bytes = static_cast<std::int64_t>(*all * rule.unit);
       }
     }
-    state(found);
-    return true;
+    return state(found);
   }
-  return read_trainer(line) || read_nvidia_smi(line);
+  read_trainer(line);
+  read_nvidia_smi(line);
 }
 
 void MemoryRules::state(const Statement& statement) {
@@ -88,49 +88,42 @@ void MemoryRules::state(const Statement& statement) {
 
 // The Trainer's closing dict states all in one line, which holds the rates as well; its table and
 // files have a line a key, by the alphabet, so that train_..._peaked_delta is the last one of them.
-bool MemoryRules::read_trainer(const Line& line) {
-  if (!has(line, kTrainer)) return false;
+void MemoryRules::read_trainer(const Line& line) {
+  if (!has(line, kTrainer)) return;
   const auto take = [&](std::string_view key, std::optional<double>& to) {
     const auto bytes = bytes_of(line, key);
     if (bytes) to = bytes;
     return bytes.has_value();
   };
-  bool known = take("before_init_mem_gpu", stages_.before);
-  known |= take("init_mem_gpu_alloc_delta", stages_.init_alloc);
-  known |= take("init_mem_gpu_peaked_delta", stages_.init_peaked);
-  known |= take("train_mem_gpu_alloc_delta", stages_.train_alloc);
-  const bool last = take("train_mem_gpu_peaked_delta", stages_.train_peaked);
-  if (last) {
-    const Stages said = std::exchange(stages_, {});
-    // A Trainer that trains again does not print what it began with: that is no peak.
-    if (said.init_alloc && said.train_alloc) {
-      const double begin = said.before.value_or(0);
-      const double init = begin + *said.init_alloc + said.init_peaked.value_or(0);
-      const double train = begin + *said.init_alloc + *said.train_alloc + *said.train_peaked;
-      const double peak = std::max(init, train);
-      if (peak > 0 && peak < kMostBytes) {
-        state({line.number, {static_cast<std::int64_t>(peak), 0}});
-      }
-    }
-  }
-  return (known || last) && !has(line, "_runtime");
+  take("before_init_mem_gpu", stages_.before);
+  take("init_mem_gpu_alloc_delta", stages_.init_alloc);
+  take("init_mem_gpu_peaked_delta", stages_.init_peaked);
+  take("train_mem_gpu_alloc_delta", stages_.train_alloc);
+  if (!take("train_mem_gpu_peaked_delta", stages_.train_peaked)) return;
+  const Stages said = std::exchange(stages_, {});
+  // A Trainer that trains again does not print what it began with: that is no peak.
+  if (!said.init_alloc || !said.train_alloc) return;
+  const double begin = said.before.value_or(0);
+  const double init = begin + *said.init_alloc + said.init_peaked.value_or(0);
+  const double train = begin + *said.init_alloc + *said.train_alloc + *said.train_peaked;
+  const double peak = std::max(init, train);
+  if (peak > 0 && peak < kMostBytes) state({line.number, {static_cast<std::int64_t>(peak), 0}});
 }
 
-bool MemoryRules::read_nvidia_smi(const Line& line) {
+void MemoryRules::read_nvidia_smi(const Line& line) {
   const auto unit = line.text.find(kNvidiaSmi);
-  if (unit == std::string_view::npos || line.text.find('|') > unit) return false;
+  if (unit == std::string_view::npos || line.text.find('|') > unit) return;
   std::size_t begin = unit;
   while (begin > 0 && line.text[begin - 1] >= '0' && line.text[begin - 1] <= '9') --begin;
   Cursor cursor(line);
   cursor.move_to(begin);
   const auto used = cursor.number();
-  if (!used || !cursor.literal(kNvidiaSmi)) return false;
+  if (!used || !cursor.literal(kNvidiaSmi)) return;
   cursor.blanks();
   const auto all = cursor.number();
-  if (!all || !cursor.literal("MiB |") || !(*all >= *used && *all > 0 && *all < 1e9)) return false;
+  if (!all || !cursor.literal("MiB |") || !(*all >= *used && *all > 0 && *all < 1e9)) return;
   const auto bytes = [](double mib) { return static_cast<std::int64_t>(mib * kMiB); };
   state({line.number, {bytes(*used), bytes(*all)}, true});
-  return true;
 }
 
 void MemoryRules::set_memory(RunLog& run, std::int64_t first_record, std::int64_t end_line) const {
