@@ -49,7 +49,6 @@ void GluonClock::evaluated(double seconds, int rank, const GluonStamp& stamp) {
 
 void GluonClock::saved(const Line& line) {
   if (!evaluated_ || rank_ != line.rank) return;
-  if (!has(line, kGluonSaved)) return;
   const GluonStamp stamp = gluon_stamp(line.text);
   if (evaluated_->has_date != stamp.has_date) return;
   const double seconds = stamp.time_s - evaluated_->time_s;

@@ -32,7 +32,7 @@ class GluonClock {
   /// An evaluation of so many seconds ended at `stamp`, as the first rank prints: the stamps that
   /// follow are shortened by it.
   void evaluated(double seconds, int rank, const GluonStamp& stamp);
-  /// Likewise the saving after it, if `line` holds kGluonSaved.
+  /// Likewise the saving after it, that a line which holds kGluonSaved states.
   void saved(const Line& line);
   /// Training goes on: what is saved from here on does not begin with the evaluation's end.
   void trains() { evaluated_.reset(); }

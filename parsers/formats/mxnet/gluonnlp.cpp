@@ -16,7 +16,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -30,19 +29,6 @@
 
 namespace bertbench::format_gluonnlp {
 namespace {
-
-constexpr std::string_view kAllTrained = "Total training time is ";  ///< gluon-cv's depth
-constexpr std::string_view kEvaluates[] = {"Running evaluation ...", "Using evaluation data at "};
-constexpr std::string_view kEvaluated = "Eval cost=", kTrained = "Train cost=";
-/// The line before the first step: `arrival` takes when it came as when that step began, which
-/// else is in no rate by arrivals (+3 % of 800 steps whose first ten took six times as long).
-constexpr std::string_view kStarted = "raining started";  // as in mark_rules.cpp: one literal
-constexpr std::string_view kRate = "samples/s";
-constexpr std::string_view kAnchors[] = {
-    "tks/s",    " wps, wc=",   "Thoughput=",   "[Epoch ",       kRate,         ": training loss ",
-    "kvstore=", "accumulate=", "tart predict", "comm_backend=", "Time cost=",  kAllTrained,
-    kGluonDict, kGluonSaved,   kGluonSaving,   kGluonWorkers,   kEvaluates[0], kEvaluates[1],
-    kEvaluated, kTrained,      kStarted};
 
 enum Track : std::uint8_t { kTraining, kEvaluation, kInference };
 
@@ -66,14 +52,6 @@ std::optional<std::int64_t> headless(const Step& first, const Step& second) {
   const double as_counted = first.seconds / static_cast<double>(first.iterations);
   const double as_seen = second.seconds / static_cast<double>(stride);
   return 2 * as_counted < as_seen ? std::optional(stride) : std::nullopt;
-}
-
-// Loops of all kinds print that rate. What is read here of a line without another literal holds one
-// of three more texts: they are looked for first, so that others' lines cost three searches,
-// not 20.
-bool is_of_others(const Line& line) {
-  return !any_row(line, [](std::uint32_t row, std::size_t) { return kAnchors[row] != kRate; }) &&
-         !has(line, "[step ") && !has(line, "Epoch: ") && !has(line, "Namespace(");
 }
 
 struct Gluonnlp {
@@ -174,16 +152,15 @@ struct Gluonnlp {
   }
 
   // "Running evaluation ... ", its steps, "Eval mlm_loss=6.070 ...", "Eval cost=1.8s".
-  bool read_evaluation(const Line& line, Emit emit) {
-    if (has(line, kEvaluates[0]) || has(line, kEvaluates[1])) {
-      if (evaluating(line.rank) == evaluating_ranks.end()) evaluating_ranks.push_back(line.rank);
-      return run.open;
-    }
-    if (!has(line, kEvaluated)) return false;
+  bool begins_evaluation(const Line& line) {
+    if (evaluating(line.rank) == evaluating_ranks.end()) evaluating_ranks.push_back(line.rank);
+    return run.open;
+  }
+  bool evaluated(const Line& line, Emit emit) {
     if (const auto at = evaluating(line.rank); at != evaluating_ranks.end()) {
       evaluating_ranks.erase(at);
     }
-    const auto seconds = number_after(line, kEvaluated);
+    const auto seconds = Cursor::after(line).number();
     if (!seconds || !(*seconds >= 0 && *seconds < 1e9)) return false;
     if (evaluation_rank.value_or(line.rank) != line.rank) return true;
     if (run.open && !run.ended) run.evaluations_s += *seconds;
@@ -197,19 +174,22 @@ struct Gluonnlp {
 
   // Lines that show how far a training came after its last line, and its whole time with saving and
   // the evaluations within it: "[step 10] Saving model params to ...", "Train cost=47.5s".
-  bool read_trained(const Line& line, Emit emit) {
-    if (!run.open || run.unit != IterationUnit::optimizer_step) return false;
-    if (const auto saved = gluon_saving(line)) {
-      if (*saved < run.step) return false;
-      run.saved = saved;
-      state_updates(emit);
-      return true;
-    }
-    const auto seconds = number_after(line, kTrained);
-    if (!seconds || !(*seconds > 0 && *seconds < 1e9)) return false;
+  bool saving(const Line& line, Emit emit) {
+    const auto saved = gluon_saving(line);
+    if (!saved || !of_updates() || *saved < run.step) return false;
+    run.saved = saved;
+    state_updates(emit);
+    return true;
+  }
+  bool trained(const Line& line, Emit emit) {
+    const auto seconds = Cursor::after(line).number();
+    if (!of_updates() || !seconds || !(*seconds > 0 && *seconds < 1e9)) return false;
     emit(Statement{.totals = {.training_s = *seconds}});
     end_well(emit);
     return true;
+  }
+  [[nodiscard]] bool of_updates() const {
+    return run.open && run.unit == IterationUnit::optimizer_step;
   }
 
   // With Horovod tokens/s are of the worker that prints, to the nearest 100. Synthetic data has no
@@ -281,7 +261,7 @@ struct Gluonnlp {
     run = {};
   }
 
-  bool read_pretraining(const Line& line, Emit emit) {
+  bool pretraining(const Line& line, Emit emit) {
     const auto read = gluon_step(line);
     if (!read) return false;
     if (const auto at = evaluating(line.rank); at != evaluating_ranks.end()) {
@@ -331,7 +311,7 @@ struct Gluonnlp {
   }
 
   // Fine-tuning and translation. A batch is a micro-step; the clock is the stamp.
-  bool read_batch(const Line& line, Emit emit) {
+  bool batch(const Line& line, Emit emit) {
     const auto at = gluon_batch(line);
     if (!at) return false;
     // Without an epoch's name: its batches begin again.
@@ -359,7 +339,7 @@ struct Gluonnlp {
 
   // The scripts of gluon-nlp 1.0: "Step: 50/7387, Loss span..." and "[step 100], Loss mlm/nsp=...",
   // counted from 1. A step is an optimizer step, its time that of the interval.
-  bool read_step_line(const Line& line, Emit emit) {
+  bool step_line(const Line& line, Emit emit) {
     Cursor cursor(line);
     const bool fine_tuning = cursor.skip_past(" Step: ");
     if (!fine_tuning && !cursor.skip_past("[step ")) return false;
@@ -419,8 +399,7 @@ struct Gluonnlp {
     return RateUnit::tokens_per_second;
   }
 
-  bool read_prediction(const Line& line, Emit emit) {
-    if (!has(line, "Time cost=")) return false;
+  bool prediction(const Line& line, Emit emit) {
     const auto rate = number_after(line, {", throughput=", ", Thoughput="});
     if (!rate) return false;
     const Stated summary{*rate, RateUnit::sequences_per_second};
@@ -446,7 +425,7 @@ struct Gluonnlp {
   }
 
   // "Time cost=415.1s" after an epoch whose lines have no time: batches, evaluation and saving.
-  bool read_epoch_cost(const Line& line, Emit emit) {
+  bool epoch_cost(const Line& line, Emit emit) {
     const auto seconds = number_after(line, "Time cost=");
     if (!seconds || !(*seconds > 0 && *seconds < 1e9) || !run.open || total < 1 ||
         has(line, "houghput=")) {
@@ -474,7 +453,7 @@ struct Gluonnlp {
     return true;
   }
 
-  bool read_segmentation(const Line& line, Emit emit) {
+  bool segmentation(const Line& line, Emit emit) {
     const auto at = gluon_segmentation(line);
     if (!at) return false;
     timeless = true;
@@ -488,21 +467,20 @@ struct Gluonnlp {
   }
 
   // What stands after the batches of an epoch, or of all.
-  bool read_end(const Line& line, Emit emit) {
-    if (!run.open) return false;
-    const auto validated = gluon_validated(line);
-    if (validated ? *validated != epoch : !timeless || !has(line, kAllTrained)) {
-      return false;
-    }
-    run.ended = !validated || args.last_epoch(epoch);
+  bool validated(const Line& line, Emit emit) {
+    if (!run.open || gluon_validated(line) != epoch) return false;
+    run.ended = args.last_epoch(epoch);
     emit(End{.well = run.ended});
     return true;
   }
+  bool all_trained(const Line&, Emit emit) {
+    if (!run.open || !timeless) return false;
+    end_well(emit);
+    return true;
+  }
 
-  bool read_arguments(const Line& line, Emit emit) {
-    if (!has(line, "Namespace(") && !has(line, kGluonDict)) {
-      return false;
-    }
+  void arguments(const Line& line, Emit emit) {
+    if (!has(line, "Namespace(") && !has(line, kGluonDict)) return;
     end_training(emit);  // printed by each launch
     emit(kEvaluationRun);
     evaluations = {};
@@ -513,33 +491,25 @@ struct Gluonnlp {
     started_byte = -1;
     intervals = GluonIntervals();
     args = gluon_arguments(line);
-    return true;
   }
 
-  bool line(const Line& line, Emit emit) {
-    if (is_of_others(line)) return false;
-    if (read_arguments(line, emit)) return false;
-    if (const auto workers = gluon_workers(line)) {
-      args.world = *workers * args.devices;
-      facts_due = true;
-      return false;
-    }
-    if (read_evaluation(line, emit)) return true;
-    if (has(line, "tart predict")) {
-      predicting = true;
-      // The first script for SQuAD prints no more of training, and no time of the prediction.
-      if (run.open && closes_epoch && args.last_epoch(epoch)) end_well(emit);
-      return false;
-    }
-    if (has(line, kStarted)) {
-      started_byte = line.end_byte;
-      return false;
-    }
-    clock.saved(line);
-    return read_pretraining(line, emit) || read_trained(line, emit) || read_step_line(line, emit) ||
-           read_batch(line, emit) || read_prediction(line, emit) || read_epoch_cost(line, emit) ||
-           read_end(line, emit) || read_segmentation(line, emit);
+  void workers(const Line& line) {
+    const auto workers = gluon_workers(line);
+    if (!workers) return;
+    args.world = *workers * args.devices;
+    facts_due = true;
   }
+
+  void predicts(const Line&, Emit emit) {
+    predicting = true;
+    // The first script for SQuAD prints no more of training, and no time of the prediction.
+    if (run.open && closes_epoch && args.last_epoch(epoch)) end_well(emit);
+  }
+
+  // The line before the first step: `arrival` takes when it came as when that step began, which
+  // else is in no rate by arrivals (+3 % of 800 steps whose first ten took six times as long).
+  void started(const Line& line) { started_byte = line.end_byte; }
+  void saved(const Line& line) { clock.saved(line); }
 
   void finish(Emit emit) { end_training(emit); }
 
@@ -584,18 +554,37 @@ struct Gluonnlp {
   std::int64_t epochs_ended = 0;       ///< of the newest launch
   std::vector<int> evaluating_ranks;   ///< within an evaluation
   std::optional<int> evaluation_rank;  ///< whose evaluations count
-  std::int64_t started_byte = -1;      ///< after the newest launch's kStarted; -1: not printed
+  std::int64_t started_byte = -1;      ///< after the newest launch's started(); -1: not printed
   bool predicting = false;             ///< "start prediction" stands after the newest training line
   bool closes_epoch = false;  ///< the script that trains closes an epoch in prediction's words
 };
 
-// One handler, so that a line is taken apart once, in the order above.
-constexpr auto kRows = []() consteval {
-  std::array<Row, std::size(kAnchors)> out;
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = on<&Gluonnlp::line>(kAnchors[i]);
-  return out;
-}
-();
+constexpr Row kRows[] = {
+    on<&Gluonnlp::arguments>("kvstore="),
+    on<&Gluonnlp::arguments>("accumulate="),
+    on<&Gluonnlp::arguments>("comm_backend="),
+    on<&Gluonnlp::arguments>(kGluonDict),
+    on<&Gluonnlp::workers>(kGluonWorkers),
+    on<&Gluonnlp::begins_evaluation>("Running evaluation ..."),
+    on<&Gluonnlp::begins_evaluation>("Using evaluation data at "),
+    on<&Gluonnlp::evaluated>("Eval cost="),
+    on<&Gluonnlp::predicts>("tart predict"),
+    on<&Gluonnlp::started>("raining started"),  // as in mark_rules.cpp: one literal
+    on<&Gluonnlp::saved>(kGluonSaved),
+    on<&Gluonnlp::pretraining>("tks/s"),
+    on<&Gluonnlp::saving>(kGluonSaving),
+    on<&Gluonnlp::trained>("Train cost="),
+    on<&Gluonnlp::step_line>("Time cost="),
+    on<&Gluonnlp::batch>("[Epoch "),
+    on<&Gluonnlp::batch>("Time cost="),
+    on<&Gluonnlp::batch>("Thoughput="),
+    on<&Gluonnlp::batch>("samples/s"),
+    on<&Gluonnlp::prediction>("Time cost="),
+    on<&Gluonnlp::epoch_cost>("Time cost="),
+    on<&Gluonnlp::validated>("[Epoch "),
+    on<&Gluonnlp::all_trained>("Total training time is "),  // gluon-cv's depth
+    on<&Gluonnlp::segmentation>(": training loss "),
+};
 constexpr Begin kRuns[] = {
     kTrainingRun, kEvaluationRun, {.track = kInference, .work = WorkKind::inference}};
 
