@@ -17,13 +17,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "parsers/core/text.h"
 #include "parsers/formats/format.h"
-#include "parsers/formats/mxnet/gluon_text.h"
 #include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"
 
@@ -52,6 +54,273 @@ std::optional<std::int64_t> headless(const Step& first, const Step& second) {
   const double as_counted = first.seconds / static_cast<double>(first.iterations);
   const double as_seen = second.seconds / static_cast<double>(stride);
   return 2 * as_counted < as_seen ? std::optional(stride) : std::nullopt;
+}
+
+constexpr std::int64_t kBatchLimit = 1'000'000'000, kEpochLimit = 1'000'000;  // more is damaged
+
+/// A stamp before a message: "INFO:root:04:17:43 ...", "2019-12-19 07:06:00,663 - root - ...".
+struct Stamp {
+  double time_s = kUnknown;
+  double resolution_s = kUnknown;
+  bool has_date = false;
+};
+
+Stamp stamp_of(std::string_view text) {
+  if (const auto time = date_time(text)) return {*time, 1e-3, true};
+  const auto start = text.find(':', text.starts_with("INFO:") ? 5 : std::string_view::npos);
+  if (start == std::string_view::npos) return {};
+  Cursor cursor(text.substr(start + 1), false);
+  const std::string_view digits = cursor.rest().substr(0, 8);
+  if (digits.size() < 8 || digits[2] != ':' || digits[5] != ':') return {};
+  const auto time = cursor.duration();
+  return time ? Stamp{*time, 1, false} : Stamp{};
+}
+
+/// The stamps of a log as seconds: those without a date begin again at midnight.
+class StampClock {
+ public:
+  double at(const Stamp& stamp) {
+    if (std::isnan(stamp.time_s)) return kUnknown;
+    shortened_ = shortened_ || off_s_ > 0;
+    return days_.at({stamp.time_s, stamp.has_date, stamp.has_date}) - off_s_;
+  }
+  /// An evaluation of so many seconds ended at `stamp`, as the first rank prints: the stamps that
+  /// follow are shortened by it.
+  void evaluated(double seconds, int rank, const Stamp& stamp) {
+    if (!take_off(seconds, rank)) return;
+    evaluations_s_ += seconds;
+    evaluated_ = stamp;
+  }
+  /// Likewise the saving after it, at `stamp`.
+  void saved(int rank, const Stamp& stamp) {
+    constexpr double kDay = 86'400;
+    if (!evaluated_ || rank_ != rank || evaluated_->has_date != stamp.has_date) return;
+    const double seconds = stamp.time_s - evaluated_->time_s;
+    const bool next_day = seconds < -kDay / 2 && !stamp.has_date;
+    if (take_off(next_day ? seconds + kDay : seconds, rank)) saving_too_ = true;
+    evaluated_.reset();
+  }
+  /// Training goes on: what is saved from here on does not begin with the evaluation's end.
+  void trains() { evaluated_.reset(); }
+  /// Seconds of the evaluations since the last call; counts anew.
+  double take_evaluations() { return std::exchange(evaluations_s_, 0); }
+  /// A notice of what the stamps are shortened by; null if by nothing.
+  [[nodiscard]] std::optional<NoticeCode> shortened_by() const {
+    if (!shortened_) return std::nullopt;
+    return saving_too_ ? NoticeCode::saving_off_the_clock : NoticeCode::saving_on_the_clock;
+  }
+
+ private:
+  bool take_off(double seconds, int rank) {
+    if (!(seconds > 0 && seconds < 1e9) || rank_.value_or(rank) != rank) return false;
+    rank_ = rank;
+    off_s_ += seconds;
+    return true;
+  }
+
+  YearClock days_;
+  double off_s_ = 0, evaluations_s_ = 0;
+  bool shortened_ = false, saving_too_ = false;
+  std::optional<int> rank_;
+  std::optional<Stamp> evaluated_;
+};
+
+/// The last number of "span/answer/total=0.7/0.1/0.9": the sum of the others.
+std::optional<double> last_of_sum(const Line& line, std::string_view key) {
+  Cursor cursor(line);
+  if (!cursor.skip_past(key)) return std::nullopt;
+  auto value = cursor.number();
+  while (value && cursor.literal("/")) value = cursor.number();
+  return value;
+}
+
+/// The head of a line of fine-tuning or translation:
+///   [Epoch 1 Batch 10/119] ...                     (GLUE, translation)
+///   Epoch: 0, Batch: 299/22161, Loss=5.43 ...      (SQuAD; 1.0: "Loss span/answer/total=")
+///   Batch: 4512/7387, Loss=4.10 ... Thoughput=...  (SQuAD with horovod: no epoch)
+struct BatchHead {
+  std::optional<std::int64_t> epoch;
+  std::int64_t batch = 0, total = 0;
+  double loss = 0;
+  bool squad = false;
+  bool from_one = false;  ///< batches count from 1 (1.0), not from 0
+};
+std::optional<BatchHead> batch_head(const Line& line) {
+  Cursor cursor(line);
+  BatchHead out;
+  if (cursor.skip_past("[Epoch ")) {
+    if (!cursor.read(out.epoch, " Batch ")) return std::nullopt;
+  } else if (cursor.skip_past("Epoch: ")) {
+    if (!cursor.read(out.epoch, ", Batch: ")) return std::nullopt;
+    out.squad = true;
+  } else if (!has(line, "Thoughput=") || !cursor.skip_past(" Batch: ")) {
+    return std::nullopt;
+  } else {
+    out.squad = true;
+  }
+  if (!cursor.read(out.batch, "/", out.total) || out.batch > kBatchLimit || out.total < 1 ||
+      out.total > kBatchLimit || out.epoch.value_or(0) > kEpochLimit) {
+    return std::nullopt;
+  }
+  auto loss = number_after(line, out.squad ? "Loss=" : "loss=");
+  out.from_one = out.squad && !loss;
+  if (out.from_one) loss = last_of_sum(line, "/total=");
+  if (!loss) return std::nullopt;
+  out.loss = *loss;
+  return out;
+}
+
+/// What a line of SQuAD's scripts contains. They start the clock anew with an epoch, but go on to
+/// count the samples: the rate of the first line holds those after the last line of the epoch
+/// before, whose time no line has.
+struct Interval {
+  std::int64_t iterations = 0;  ///< since the line before; 0 = there is none
+  double seconds = kUnknown, rate = kUnknown;
+};
+
+/// Whether a line, `in_epoch` batches into its epoch, is such a first one after `newest`, the
+/// newest that is none: then its iterations and rate become those of its time.
+bool begins_epoch_at(Interval& line, Interval& newest, std::int64_t in_epoch) {
+  if (line.iterations <= newest.iterations || newest.iterations < 2) {
+    newest = line;
+    return false;
+  }
+  // Time and samples are each what is nearer to the line before.
+  const double more = static_cast<double>(line.iterations) / static_cast<double>(newest.iterations);
+  const double middle = (1 + more) / 2;
+  if (!(line.seconds < middle * newest.seconds)) return false;
+  line.iterations = newest.iterations;
+  if (std::abs(in_epoch - newest.iterations) > 1) return true;  // lines were left out
+  if (line.rate * line.seconds > middle * newest.rate * newest.seconds) line.rate /= more;
+  return true;
+}
+
+/// Stands in the arguments that the script of natural language inference prints as a dictionary:
+///   main.py:train_model: {'gpu_id': 0, ..., 'batch_size': 32, 'print_interval': 5000, ...}
+constexpr std::string_view kDict = "'print_interval': ";
+
+/// What "Namespace(...)" or that dictionary contains, the scripts' arguments.
+struct Arguments {
+  std::optional<std::int64_t> world, accumulation, batch, steps, epochs;
+  std::int64_t devices = 1;         ///< of the process that prints
+  std::optional<std::int64_t> all;  ///< "total_batch_size": of an optimizer step of all workers
+  std::optional<std::int64_t> evaluation;  ///< likewise "total_batch_size_eval"
+  std::optional<std::int64_t> interval;    ///< steps from one line to the next
+  std::optional<std::int64_t> start;       ///< updates that an earlier launch did
+  std::string model;                       ///< "bert-base"; empty: unknown
+  bool one_worker = false;                 ///< horovod, BytePS: rates are of the worker that prints
+  std::optional<std::int64_t> synthetic;   ///< tokens of each sequence, where no data is read
+  bool length = false;                     ///< the sequences' length is stated
+  bool divided = false;                    ///< "batch_size" is not the sequences of one GPU
+  /// Whether tokens/s would become a wrong number of sequences/s.
+  [[nodiscard]] bool no_tokens() const { return one_worker || length; }
+  /// Of epochs that count from 0; false where their number is not stated.
+  [[nodiscard]] bool last_epoch(std::int64_t epoch) const { return epochs && epoch + 1 >= *epochs; }
+};
+
+Arguments arguments_of(const Line& line) {
+  Arguments out;
+  out.one_worker = has(line, "comm_backend='horovod'") || has(line, "comm_backend='byteps'");
+  out.length = has(line, "max_seq_length=");
+  Cursor gpus(line);  // with horovod the list is not used: a worker has the GPU of its rank
+  if (!out.one_worker && gpus.skip_past("gpus='")) {
+    if (const auto list = gpus.until("'")) {
+      out.world = static_cast<std::int64_t>(split(*list, ',').size());
+      out.devices = *out.world;
+    }
+  }
+  const auto count = [&](std::string_view key) { return size_after(line, key); };
+  if (has(line, kDict)) {
+    out.epochs = count("'epochs': ");
+    out.batch = count("'batch_size': ");
+    if (has(line, "'gpu_id': ")) out.world = 1;
+    return out;
+  }
+  out.accumulation = has(line, "accumulate=None") ? 1 : count("accumulate=");
+  out.steps = count(" num_steps=");
+  if (!out.steps) out.steps = count("(num_steps=");
+  out.interval = count("log_interval=");
+  out.start = count("start_step=");
+  // The second phase counts from 0 again.
+  if (const auto before = count("phase1_num_steps="); before && has(line, "phase2=True")) {
+    out.start = out.start > *before ? std::optional(*out.start - *before) : std::nullopt;
+  }
+  out.evaluation = count(" total_batch_size_eval=");
+  if (has(line, "synthetic_data=True")) out.synthetic = count(" max_seq_length=");
+  if (has(line, "model='bert_12_768_12'")) out.model = "bert-base";
+  if (has(line, "model='bert_24_1024_16'")) out.model = "bert-large";
+  // Without a list the pre-training script computes on the CPU, in one process.
+  if (has(line, "comm_backend='device'") && (has(line, "gpus=None") || has(line, "gpus=''")))
+    out.world = 1;
+  out.epochs = count(" epochs=");
+  out.all = count(" total_batch_size=");
+  out.batch = count(" batch_size=");
+  if (!out.batch) out.batch = count("(batch_size=");
+  // XLNet's scripts divide their batch among as many GPUs as "gpu=" states; elsewhere that is a
+  // GPU's number.
+  const auto gpus_used = has(line, "='xlnet_") ? count(" gpu=") : std::nullopt;
+  if (gpus_used && out.batch) {
+    out.divided = true;
+    out.world = gpus_used;
+    if (out.accumulation) out.all = *out.batch * *out.accumulation;
+    if (*out.batch % *gpus_used == 0) {
+      out.batch = *out.batch / *gpus_used;
+    } else {
+      out.batch.reset();
+    }
+  }
+  if (!out.one_worker && has(line, " gpu=True,")) out.world = 1;  // the first script: not which one
+  // "batch_size" counts tokens then.
+  if (has(line, "by_token=True") || has(line, "use_avg_len=True")) {
+    out.divided = true;
+    out.batch.reset();
+    out.all.reset();
+  }
+  // gluon-cv's batch is of all its devices.
+  if (has(line, "ngpus=")) {
+    out.world = count("ngpus=");
+    out.batch.reset();
+  }
+  return out;
+}
+
+/// A line of pre-training, or of the evaluation within it, which has the same words:
+///   [step 249]\tmlm_loss=9.2\t...\tthroughput=122.0K tks/s\tlr=0.0000025 time=163.24
+///   [step 10]\tmlm_loss=9.2\t...\tlr=0.0000900 time=7.20, latency=719.9 ms/step
+struct PretrainingStep {
+  std::int64_t step = 0;
+  double tokens_per_second = 0;  ///< without padding; with horovod of one worker
+  double seconds = kUnknown;     ///< of the interval; the finer of the two that the line holds
+  double loss = 0;
+  bool trains = true;        ///< false where the learning rate is 0, as in all of an evaluation
+  bool counts_done = false;  ///< releases with a latency by step count the updates done
+};
+std::optional<PretrainingStep> pretraining_step(const Line& line) {
+  Cursor cursor(line);
+  PretrainingStep out;
+  if (!cursor.skip_past("[step ") || !cursor.read(out.step, "]")) return std::nullopt;
+  const auto rate = number_after(line, "throughput=");
+  const auto loss = number_after(line, "mlm_loss=");
+  if (!rate || !loss) return std::nullopt;
+  out.tokens_per_second = *rate * (has(line, "K tks/s") ? 1000 : 1);
+  out.loss = *loss;
+  const auto learning_rate = number_after(line, "\tlr=");
+  out.trains = !learning_rate || *learning_rate != 0;
+  const auto time = number_after(line, " time=");
+  if (time) out.seconds = *time;
+  // The latency is the time over the interval's steps: 0.1 ms of each, where the time has 10 ms.
+  const auto latency = number_after(line, " latency=");
+  out.counts_done = latency && has(line, " ms/step");
+  if (time && latency && *latency > 0 && *latency < 1e12) {
+    constexpr double kRounding = 0.005, kLatency = 0.05e-3;  // halves of the last digits
+    const double steps = std::round(*time * 1e3 / *latency);
+    const double finer = steps * *latency / 1e3;
+    if (steps >= 1 && steps * kLatency < kRounding &&
+        std::abs(finer - *time) <= kRounding + steps * kLatency) {
+      out.seconds = finer;
+    }
+  }
+  return out;
 }
 
 struct Gluonnlp {
@@ -127,7 +396,7 @@ struct Gluonnlp {
 
   // An evaluation counts its own steps in the words of training; they are neither its records nor
   // the beginning of another launch.
-  void put_evaluation(const GluonStep& read, const Line& line, Emit emit) {
+  void put_evaluation(const PretrainingStep& read, const Line& line, Emit emit) {
     if (evaluation_rank.value_or(line.rank) != line.rank) return;  // every rank evaluates all
     evaluation_rank = line.rank;
     evaluations.open = true;
@@ -175,8 +444,13 @@ struct Gluonnlp {
   // Lines that show how far a training came after its last line, and its whole time with saving and
   // the evaluations within it: "[step 10] Saving model params to ...", "Train cost=47.5s".
   bool saving(const Line& line, Emit emit) {
-    const auto saved = gluon_saving(line);
-    if (!saved || !of_updates() || *saved < run.step) return false;
+    Cursor cursor(line);
+    std::int64_t saved = 0;
+    if (!cursor.skip_past("[step ") || !cursor.read(saved, "] Saving ") ||
+        (!cursor.literal("trainer states to ") && !cursor.literal("model params to ")) ||
+        !of_updates() || saved < run.step) {
+      return false;
+    }
     run.saved = saved;
     state_updates(emit);
     return true;
@@ -194,7 +468,7 @@ struct Gluonnlp {
 
   // With Horovod tokens/s are of the worker that prints, to the nearest 100. Synthetic data has no
   // padding: the batch of all workers bounds how many of them there may be.
-  void read_tokens(const GluonStep& read, std::int64_t iterations) {
+  void read_tokens(const PretrainingStep& read, std::int64_t iterations) {
     constexpr double kRounding = 50;  // tokens/s
     if (!args.one_worker || !args.synthetic || !args.all || args.world || iterations < 1 ||
         !(read.seconds > 0)) {
@@ -262,7 +536,7 @@ struct Gluonnlp {
   }
 
   bool pretraining(const Line& line, Emit emit) {
-    const auto read = gluon_step(line);
+    const auto read = pretraining_step(line);
     if (!read) return false;
     if (const auto at = evaluating(line.rank); at != evaluating_ranks.end()) {
       if (!read->trains) {
@@ -275,7 +549,7 @@ struct Gluonnlp {
     const std::int64_t interval = args.interval.value_or(1);
     const bool before = !read->counts_done || (interval > 1 && (read->step + 1) % interval == 0);
     // Before 0.8 the line has no time: the clock is its stamp.
-    const GluonStamp stamp = gluon_stamp(line.text);
+    const Stamp stamp = stamp_of(line.text);
     Step step{.step = read->step + (before ? 1 : 0),
               .seconds = read->seconds,
               .rate = read->tokens_per_second,
@@ -312,7 +586,7 @@ struct Gluonnlp {
 
   // Fine-tuning and translation. A batch is a micro-step; the clock is the stamp.
   bool batch(const Line& line, Emit emit) {
-    const auto at = gluon_batch(line);
+    const auto at = batch_head(line);
     if (!at) return false;
     // Without an epoch's name: its batches begin again.
     const std::int64_t now =
@@ -323,7 +597,7 @@ struct Gluonnlp {
     predicting = false;
     clock.trains();
     closes_epoch = at->squad && !at->from_one;
-    const GluonStamp stamp = gluon_stamp(line.text);
+    const Stamp stamp = stamp_of(line.text);
     Step step{.step = counter(now, at->batch + (closes_epoch ? 1 : 0), at->total, emit),
               .time_s = clock.at(stamp),
               .loss = at->loss};
@@ -355,7 +629,7 @@ struct Gluonnlp {
     const auto rate = number_after(line, "Throughput=");
     if (!at || *at < 1 || *at > 1'000'000'000'000 || !seconds || !rate) return false;
     const bool of_tokens = has(line, "K tks/s");
-    const GluonStamp stamp = gluon_stamp(line.text);
+    const Stamp stamp = stamp_of(line.text);
     Step step{.step = *at,
               .iterations = *at,
               .seconds = *seconds,
@@ -374,13 +648,13 @@ struct Gluonnlp {
   }
 
   // The rate that a line prints, and with it the time that its batches took.
-  RateUnit read_rate(const Line& line, const GluonBatch& at, bool opens, Step& step) {
+  RateUnit read_rate(const Line& line, const BatchHead& at, bool opens, Step& step) {
     if (at.squad) {
       const auto rate = number_after(line, at.from_one ? "Throughput=" : "Thoughput=");
       step.rate = rate.value_or(kUnknown);
       step.seconds = number_after(line, "Time cost=").value_or(kUnknown);
-      GluonInterval interval{run.open ? step.step - run.step : 0, step.seconds, step.rate};
-      begins_epoch = intervals.begins_epoch(interval, in_epoch);
+      Interval interval{run.open ? step.step - run.step : 0, step.seconds, step.rate};
+      begins_epoch = begins_epoch_at(interval, newest_interval, in_epoch);
       if (begins_epoch) {
         step.iterations = interval.iterations;
         step.rate = interval.rate;
@@ -419,7 +693,7 @@ struct Gluonnlp {
     emit(End{.track = kInference});
     if (run.open) {  // it came as far as this
       end_well(emit);
-      clock.evaluated(seconds.value_or(0), line.rank, gluon_stamp(line.text));
+      clock.evaluated(seconds.value_or(0), line.rank, stamp_of(line.text));
     }
     return true;
   }
@@ -453,22 +727,31 @@ struct Gluonnlp {
     return true;
   }
 
+  // "Epoch 0 iteration 0020/1263: training loss 0.151" of gluon-cv.
   bool segmentation(const Line& line, Emit emit) {
-    const auto at = gluon_segmentation(line);
-    if (!at) return false;
+    std::int64_t of_epoch = 0, batch = 0, all = 0;
+    double loss = 0;
+    if (!Cursor(line).read("Epoch ", of_epoch, " iteration ", batch, "/", all, ": training loss ",
+                           loss) ||
+        all < 1 || all > kBatchLimit || of_epoch > kEpochLimit) {
+      return false;
+    }
     timeless = true;
-    const std::int64_t step = counter(at->epoch, at->iteration, at->total, emit);
-    const std::int64_t stride = at->iteration - std::exchange(iteration, at->iteration);
+    const std::int64_t step = counter(of_epoch, batch, all, emit);
+    const std::int64_t stride = batch - std::exchange(iteration, batch);
     put({.step = step,
-         .loss = at->loss,
-         .last = args.last_epoch(at->epoch) && stride > 0 && at->iteration + stride >= at->total},
+         .loss = loss,
+         .last = args.last_epoch(of_epoch) && stride > 0 && batch + stride >= all},
         IterationUnit::optimizer_step, RateUnit::unknown, emit);
     return true;
   }
 
-  // What stands after the batches of an epoch, or of all.
+  // What stands after the batches of an epoch, or of all: "[Epoch 0] valid loss=0.478, ...".
   bool validated(const Line& line, Emit emit) {
-    if (!run.open || gluon_validated(line) != epoch) return false;
+    std::int64_t of_epoch = 0;
+    if (!run.open || !Cursor::after(line).read(of_epoch, "] valid ") || of_epoch != epoch) {
+      return false;
+    }
     run.ended = args.last_epoch(epoch);
     emit(End{.well = run.ended});
     return true;
@@ -480,7 +763,7 @@ struct Gluonnlp {
   }
 
   void arguments(const Line& line, Emit emit) {
-    if (!has(line, "Namespace(") && !has(line, kGluonDict)) return;
+    if (!has(line, "Namespace(") && !has(line, kDict)) return;
     end_training(emit);  // printed by each launch
     emit(kEvaluationRun);
     evaluations = {};
@@ -489,14 +772,18 @@ struct Gluonnlp {
     clock.take_evaluations();  // those of a launch that ended within an epoch
     evaluating_ranks.clear();
     started_byte = -1;
-    intervals = GluonIntervals();
-    args = gluon_arguments(line);
+    newest_interval = {};
+    args = arguments_of(line);
   }
 
+  // "args.num_buckets: 1, num_workers: 2, rank: 0": the workers among which the data is divided.
   void workers(const Line& line) {
-    const auto workers = gluon_workers(line);
-    if (!workers) return;
-    args.world = *workers * args.devices;
+    std::int64_t buckets = 0, workers = 0;
+    if (!Cursor::after(line).read(buckets, ", num_workers: ", workers) || workers < 1 ||
+        workers > 1'000'000) {
+      return;
+    }
+    args.world = workers * args.devices;
     facts_due = true;
   }
 
@@ -509,7 +796,7 @@ struct Gluonnlp {
   // The line before the first step: `arrival` takes when it came as when that step began, which
   // else is in no rate by arrivals (+3 % of 800 steps whose first ten took six times as long).
   void started(const Line& line) { started_byte = line.end_byte; }
-  void saved(const Line& line) { clock.saved(line); }
+  void saved(const Line& line) { clock.saved(line.rank, stamp_of(line.text)); }
 
   void finish(Emit emit) { end_training(emit); }
 
@@ -543,12 +830,12 @@ struct Gluonnlp {
   };
   Evaluations evaluations;
 
-  GluonArguments args;     ///< of the newest launch
+  Arguments args;          ///< of the newest launch
   bool facts_due = false;  ///< the open training does not have them all
-  GluonClock clock;
+  StampClock clock;
   std::int64_t base = 0, epoch = -1, total = 0;  ///< batches of the epochs before
   std::int64_t in_epoch = 0, iteration = 0;
-  GluonIntervals intervals;   ///< of SQuAD's lines
+  Interval newest_interval;   ///< of SQuAD's lines, that does not begin an epoch
   bool begins_epoch = false;  ///< the iterations of the record are known
   bool tokens = false, timeless = false;
   std::int64_t epochs_ended = 0;       ///< of the newest launch
@@ -563,16 +850,16 @@ constexpr Row kRows[] = {
     on<&Gluonnlp::arguments>("kvstore="),
     on<&Gluonnlp::arguments>("accumulate="),
     on<&Gluonnlp::arguments>("comm_backend="),
-    on<&Gluonnlp::arguments>(kGluonDict),
-    on<&Gluonnlp::workers>(kGluonWorkers),
+    on<&Gluonnlp::arguments>(kDict),
+    on<&Gluonnlp::workers>("args.num_buckets: "),
     on<&Gluonnlp::begins_evaluation>("Running evaluation ..."),
     on<&Gluonnlp::begins_evaluation>("Using evaluation data at "),
     on<&Gluonnlp::evaluated>("Eval cost="),
     on<&Gluonnlp::predicts>("tart predict"),
     on<&Gluonnlp::started>("raining started"),  // as in mark_rules.cpp: one literal
-    on<&Gluonnlp::saved>(kGluonSaved),
+    on<&Gluonnlp::saved>("params saved in: "),
     on<&Gluonnlp::pretraining>("tks/s"),
-    on<&Gluonnlp::saving>(kGluonSaving),
+    on<&Gluonnlp::saving>("] Saving "),
     on<&Gluonnlp::trained>("Train cost="),
     on<&Gluonnlp::step_line>("Time cost="),
     on<&Gluonnlp::batch>("[Epoch "),

@@ -16,16 +16,20 @@
 // is not the job's: a notice. Scripts that hand Speedometer the batch of all workers (NVIDIA's
 // for MLPerf) are printed by their stamps: Speed times the time of a batch is several times
 // batch_size.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "parsers/core/line.h"
+#include "parsers/core/notice.h"
+#include "parsers/core/text.h"
 #include "parsers/formats/format.h"
-#include "parsers/formats/mxnet/gluon_text.h"
 #include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"
 
@@ -122,6 +126,113 @@ void SpeedJumps::add(double speed) {
 }
 
 bool SpeedJumps::steady() const { return lines_ > 0 && jumps_ * 8 <= lines_; }
+
+/// gluon-cv's detection scripts (SSD, YOLO, CenterNet, Faster and Mask R-CNN):
+///   Namespace(batch_size=64, ..., gpus='0,1', num_samples=16551, save_prefix='yolo3_voc', ...)
+struct Detection {
+  std::optional<std::int64_t> batch;    ///< of all devices, with horovod of all workers
+  std::optional<std::int64_t> devices;  ///< unknown with horovod
+  std::optional<std::int64_t> epochs;
+  std::optional<std::int64_t> samples;  ///< of an epoch
+  bool usual = false;                   ///< samples are those the dataset's name stands for
+  /// What a notice adds where the time of whole epochs is taken.
+  [[nodiscard]] std::optional<Notice> notice() const {
+    if (!samples) return std::nullopt;
+    return make_notice(NoticeCode::epoch_of_images, 0, *samples,
+                       usual ? "as the dataset's name suggests" : "as the log states");
+  }
+};
+
+std::optional<Detection> detection_of(const Line& line) {
+  if (!has(line, "Namespace(") || !has(line, "save_prefix='")) return std::nullopt;
+  const auto count = [&](std::string_view key) {
+    const auto value = size_after(line, fmt::format(" {}=", key));
+    return value ? value : size_after(line, fmt::format("({}=", key));
+  };
+  Detection out;
+  out.batch = count("batch_size");
+  if (out.batch > 1'000'000) out.batch.reset();
+  out.epochs = count("epochs");
+  out.samples = count("num_samples");
+  if (!out.samples) {  // trainval of 2007 and 2012; train2017's images that have objects
+    out.usual = true;
+    if (has(line, "dataset='voc'")) out.samples = 16'551;
+    if (has(line, "dataset='coco'")) out.samples = 117'266;
+  }
+  Cursor gpus(line);
+  if (!has(line, "horovod=True") && gpus.skip_past(" gpus='")) {
+    if (const auto list = gpus.until("'")) {
+      out.devices = static_cast<std::int64_t>(split(*list, ',').size());
+    }
+  }
+  return out;
+}
+
+/// "Training cost: 50.8" of epochs whose last batches have no line.
+class EpochCosts {
+ public:
+  /// `batches` were seen of the epoch, the next line would have covered `interval` more.
+  void add(double seconds, std::int64_t batches, std::int64_t interval) {
+    if (!(seconds > 0 && seconds < 1e9)) return;
+    seconds_ += seconds;
+    least_ += static_cast<double>(batches);
+    most_ += static_cast<double>(batches + std::max<std::int64_t>(0, interval - 1));
+  }
+  /// "; the epochs' own times give 1.5 to 1.8 batches/s"; nothing without epochs.
+  [[nodiscard]] std::optional<Notice> notice() const {
+    if (!(seconds_ > 0)) return std::nullopt;
+    return make_notice(NoticeCode::epochs_give_batches, 0, least_ / seconds_, most_ / seconds_);
+  }
+
+ private:
+  double seconds_ = 0, least_ = 0, most_ = 0;
+};
+
+constexpr std::string_view kTotalBatch = "Total batch size is set to ";
+struct TotalBatch {
+  std::optional<std::int64_t> batch, devices;
+};
+/// "Total batch size is set to 200 on 8 GPUs", or the arguments of the scripts for classification
+/// and poses, which name the batch of one GPU.
+std::optional<TotalBatch> total_batch_of(const Line& line) {
+  constexpr std::int64_t kSizeLimit = 1'000'000;
+  Cursor cursor(line);
+  TotalBatch out;
+  if (!cursor.skip_past(kTotalBatch)) {
+    if (!has(line, "Namespace(") || !has(line, " last_gamma=")) {
+      return std::nullopt;
+    }
+    const auto each = number_after(line, {"(batch_size=", " batch_size="});
+    const auto gpus = number_after(line, " num_gpus=");
+    if (!each || !gpus || !(*each >= 1 && *each <= 1e6) || !(*gpus >= 0 && *gpus <= 1e6)) {
+      return std::nullopt;
+    }
+    const auto all = std::max<std::int64_t>(1, static_cast<std::int64_t>(*gpus));
+    out.batch = static_cast<std::int64_t>(*each) * all;
+    if (*out.batch > kSizeLimit) return std::nullopt;
+    if (*gpus >= 1) out.devices = all;
+    return out;
+  }
+  const auto batch = cursor.integer();
+  const auto devices = cursor.literal(" on ") ? cursor.integer() : std::nullopt;
+  if (batch && *batch >= 1 && *batch <= kSizeLimit && devices && *devices <= kSizeLimit) {
+    out.batch = batch;
+    if (*devices >= 1) out.devices = devices;
+  }
+  return out;
+}
+
+/// Of an epoch of gluon-cv's scripts for CIFAR-10, which leave out the batch that is not full; 0 of
+/// other "Namespace(...)".
+double images_of_cifar(const Line& line) {
+  constexpr double kImages = 50'000;
+  if (!has(line, "model='cifar_")) return 0;
+  const auto each = number_after(line, {"(batch_size=", " batch_size="});
+  const auto gpus = number_after(line, " num_gpus=");
+  if (!each || !gpus || !(*each >= 1 && *gpus >= 0)) return 0;
+  const double batch = *each * std::max(1.0, *gpus);
+  return batch <= kImages ? std::floor(kImages / batch) * batch : 0;
+}
 
 constexpr Begin kRuns[] = {{.unit = IterationUnit::optimizer_step,
                             .rate = RateUnit::sequences_per_second,
@@ -304,17 +415,17 @@ struct Speedometer {
   bool time_cost(const Line& line, Emit emit) { return has(line, "Epoch[") && end(line, emit); }
 
   void arguments(const Line& line) {
-    if (const auto total = gluon_total_batch(line)) {
+    if (const auto total = total_batch_of(line)) {
       total_batch = total->batch;
       devices = total->devices;
     }
-    if (const auto found = gluon_detection(line)) {
+    if (const auto found = detection_of(line)) {
       detection = *found;
       total_batch = found->batch;
       devices = found->devices;
       epochs = found->epochs;
     }
-    if (has(line, "Namespace(")) cifar_images = gluon_cifar_images(line);
+    if (has(line, "Namespace(")) cifar_images = images_of_cifar(line);
     if (const auto all = size_after(line, " num_epochs=")) epochs = all;
     if (const auto size = number_after(line, " batch_size=")) batch_size = *size;
     for (const std::string_view key : {"kv_store='", "kvstore='", "kv_store=", "kvstore="}) {
@@ -375,11 +486,11 @@ struct Speedometer {
   std::optional<std::string> store;
   std::optional<std::int64_t> epochs;  ///< planned
   bool last_batch = false;             ///< gluon-cv's detection scripts
-  GluonDetection detection;
+  Detection detection;
   SpeedJumps rcnn;
   bool epochs_only = false, joined = false;
   std::int64_t long_speed = 0;  ///< newest line of six digits without a learning rate
-  GluonEpochCosts costs;
+  EpochCosts costs;
   double cifar_images = 0;                                ///< of an epoch
   double epochs_with_speed = 0, epochs_per_sample_s = 0;  ///< that print their own speed
   std::int64_t newest_epoch = 0;                          ///< that is a record, from 1
@@ -390,7 +501,7 @@ constexpr Row kRows[] = {
     on<&Speedometer::arguments>("kv_store="),
     on<&Speedometer::arguments>("kvstore="),
     on<&Speedometer::arguments>("num_epochs="),
-    on<&Speedometer::arguments>(kGluonTotalBatch),
+    on<&Speedometer::arguments>(kTotalBatch),
     on<&Speedometer::arguments>("save_prefix='"),
     // After the last validation of gluon-cv's R-CNN: "... with validation: 1543.1 secs".
     on<&Speedometer::end>("Total Training with validation: "),
