@@ -13,9 +13,21 @@
 #include "parsers/assemble/assembler.h"
 #include "parsers/core/line.h"
 #include "parsers/core/thinned_series.h"
-#include "parsers/lines/tf_message.h"
 
 namespace bertbench {
+
+/// NVIDIA's "DLL 2023-08-02 10:01:00.756283 - Iteration: 12  throughput_train : 1007.394
+/// sequences/s mlm_loss : ...", ResNet's "(0, 380) total_ips : 11633.7", or the closing line
+/// without an iteration. Rates are of all ranks.
+struct TfDleLine {
+  std::optional<std::int64_t> iteration;
+  double rate = 0;         ///< sequences/s
+  bool sample = false;     ///< of one iteration of those since the line before
+  bool one_ahead = false;  ///< pre-training's number, one above the updates done
+  bool scaled = false;     ///< with the loss scale that half precision has
+  double time_s = kUnknown;
+  std::optional<double> loss;
+};
 
 /// What a log of TensorFlow states of a whole run.
 struct TfClosing {

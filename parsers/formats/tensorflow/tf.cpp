@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "parsers/assemble/rank_copies.h"
 #include "parsers/assemble/tf_updates.h"
@@ -42,6 +44,12 @@ struct Series {
 };
 
 // The global_step/sec and examples/sec lines of TensorFlow's Estimators as a series of records.
+
+/// Steps done in an interval at this rate; 0 when it is not stated.
+std::int64_t steps_in(double rate, double seconds) {
+  const double steps = std::round(rate * seconds);
+  return steps >= 1 && steps < 1e9 ? static_cast<std::int64_t>(steps) : 0;
+}
 
 /// The lines carry no step: how many steps one covers follows from the clock. A line waits for its
 /// examples/sec line, and the first one for the number of steps of the second.
@@ -139,7 +147,7 @@ void TfRates::put(const Waiting& from, std::int64_t steps, bool first, Emit emit
 
 void TfRates::put_waiting(Emit emit) {
   if (!waiting_.set) return;
-  const std::int64_t steps = tf_steps_in(waiting_.rate, waiting_.time_s - time_s_);
+  const std::int64_t steps = steps_in(waiting_.rate, waiting_.time_s - time_s_);
   if (std::isnan(time_s_) && !first_.set && !std::isnan(waiting_.time_s)) {
     first_ = waiting_;  // its own number of steps is that of the next line
   } else {
@@ -207,6 +215,108 @@ void TfLosses::put(Step step, Emit emit) {
   emit(std::move(step));
 }
 
+/// A loss line's seconds have three decimals; global_step/sec of the same interval has six digits.
+double refined(double seconds, std::int64_t steps, double steps_per_second) {
+  if (std::isnan(seconds) || !(steps_per_second > 0) || steps <= 0) return seconds;
+  const double finer = static_cast<double>(steps) / steps_per_second;
+  return std::abs(finer - seconds) <= 0.001 + 1e-4 * finer ? finer : seconds;
+}
+
+/// Whether several processes print a kind of message in turn: another thread alone may be that of
+/// the next launch, one whose turn comes again is not. A launcher's label distinguishes them
+/// better; where all processes have one thread's number, two unlike rates less than a step apart
+/// show them.
+class TfTurns {
+ public:
+  /// Whether the message is of the one process whose messages are taken: of any until several do.
+  bool see(const TfMessage& message, int rank, double steps_per_second = kUnknown);
+  [[nodiscard]] bool several() const { return taken_ != 0 || crowded_; }
+
+ private:
+  void read_rate(const TfMessage& message, double steps_per_second);
+
+  std::vector<std::int64_t> seen_;  ///< threads, and ranks as negative numbers
+  std::int64_t newest_ = 0, taken_ = 0;
+  double time_s_ = kUnknown, rate_ = kUnknown;  ///< of the newest stamped rate
+  bool crowded_ = false;
+};
+
+bool TfTurns::see(const TfMessage& message, int rank, double steps_per_second) {
+  constexpr std::size_t kMessagesHeld = 64;
+  read_rate(message, steps_per_second);
+  const std::int64_t who = rank >= 0 ? -1 - std::int64_t{rank} : message.thread;
+  if (who != 0 && who != newest_) {
+    if (std::ranges::find(seen_, who) != seen_.end()) {
+      if (taken_ == 0) taken_ = who;
+    } else if (seen_.size() < kMessagesHeld) {
+      seen_.push_back(who);
+    }
+    newest_ = who;
+  }
+  return taken_ == 0 || taken_ == who;
+}
+
+void TfTurns::read_rate(const TfMessage& message, double steps_per_second) {
+  if (std::isnan(message.time_s) || std::isnan(steps_per_second)) return;
+  const double steps = (message.time_s - time_s_) * steps_per_second;
+  if (steps >= 0 && steps < 0.25 && steps_per_second != rate_) crowded_ = true;
+  time_s_ = message.time_s;
+  rate_ = steps_per_second;
+}
+
+/// NVIDIA's lines with a stamp.
+std::optional<TfDleLine> dle_line(const Line& line) {
+  Cursor cursor(line);
+  if (!cursor.skip_past("DLL ")) return std::nullopt;
+  TfDleLine out;
+  out.time_s = date_time(cursor.rest()).value_or(kUnknown);
+  // ResNet: "DLL <date> - (0, 380) total_ips : 11633.7", images/s of all ranks.
+  if (cursor.skip_past(" - (") && cursor.integer() && cursor.literal(", ")) {
+    if (!cursor.read(out.iteration, ") total_ips : ", out.rate) || !(out.rate >= 0)) {
+      return std::nullopt;
+    }
+    out.sample = true;
+    return out;
+  }
+  Cursor value = Cursor::after(line);
+  const auto rate = value.number();
+  value.blanks();
+  // ResNet of 2020 and 2021 closes without a unit: "DLL <date> - () train_throughput : 1431.4".
+  const std::string_view unit = value.until(" ").value_or(value.rest());
+  const bool bare = unit.empty() && line.text.find(" - () train_throughput : ") != line.text.npos;
+  if (!rate || !(bare || unit == "seq/s" || unit == "sequences/s" || unit == "images/s")) {
+    return std::nullopt;
+  }
+  out.rate = *rate;
+  Cursor head(line);
+  if (head.skip_past("Iteration: ") && !head.read(out.iteration)) return std::nullopt;
+  out.loss = number_after(line, "total_loss : ");
+  out.one_ahead = has(line, " mlm_loss : ");
+  out.scaled = has(line, " loss_scaler : ");
+  return out;
+}
+
+/// "Step =     10 Throughput =        410.5 MLM Loss = 9.1e+00 NSP Loss = ... Loss =  9.700 ...",
+/// as the releases of 2019 print it, of all ranks: without a stamp.
+std::optional<TfDleLine> first_dle_line(const Line& line) {
+  Cursor cursor(line);
+  std::int64_t rank = 0;
+  double loss = 0;
+  TfDleLine out;
+  cursor.read("Rank = ", kBlanks, rank, " :: ");
+  if (!cursor.read("Step = ", kBlanks, out.iteration, " Throughput = ", kBlanks, out.rate,
+                   " MLM Loss = ") ||
+      !(out.rate >= 0)) {
+    return std::nullopt;
+  }
+  if (cursor.skip_past(" NSP Loss = ")) {
+    cursor.read(kBlanks, loss, " Loss = ", kBlanks, out.loss);
+  }
+  out.one_ahead = true;
+  out.scaled = has(line, " Loss scale = ");
+  return out;
+}
+
 // "0 Total Training Time = 3007.00 ...": the first releases put the rank before it.
 std::string_view without_rank(std::string_view text) {
   const auto end = text.find_first_not_of("-0123456789");
@@ -260,9 +370,14 @@ struct Tf {
   void micro_steps(const Line& said) {
     if (const auto size = size_here(said)) updates.note_accumulation(*size);
   }
+  // The updates of "Restoring parameters from /results/model.ckpt-60".
   void restored(const Line& said) {
-    const auto restored = tf_restored(said.text);
-    if (restored && !evaluating && !begun()) updates.note_restored(*restored);
+    constexpr std::string_view kCheckpoint = ".ckpt-";
+    const auto begin = said.text.rfind(kCheckpoint);
+    if (begin == std::string_view::npos) return;
+    Cursor cursor(said.text.substr(begin + kCheckpoint.size()), false);
+    std::int64_t done = 0;
+    if (cursor.read(done) && !evaluating && !begun()) updates.note_restored(done);
   }
   void saved(const Line& said) {
     std::int64_t saved = 0;
@@ -364,18 +479,13 @@ struct Tf {
 
   // "loss = 11.079672, step = 32 (1271.735 sec)": the seconds are those since the loss line before.
   bool loss_step(const Line& said, Emit emit) {
-    const auto read = tf_loss_step(said);
-    if (!read) return false;
-    Step step{.track = kLosses,
-              .step = read->step,
-              .seconds = read->seconds,
-              .time_s = clock.at({message.time_s, false}),
-              .loss = read->loss,
-              .line = said.number,
-              .end_byte = said.end_byte,
-              .rank = said.rank};
+    Step step{.track = kLosses, .line = said.number, .end_byte = said.end_byte, .rank = said.rank};
+    Cursor cursor(said);
+    if (!cursor.read("loss = ", step.loss, ", step = ", step.step)) return false;
+    cursor.read(kBlanks, "(", step.seconds, " sec)");
+    step.time_s = clock.at({message.time_s, false});
     if (losses.series().count > 0) {
-      step.seconds = tf_refined(step.seconds, step.step - losses.newest(), step_rate);
+      step.seconds = refined(step.seconds, step.step - losses.newest(), step_rate);
     }
     if (losses.goes_back(step.step, step.time_s)) end_run(emit);
     // Without the log's head the seconds, in both copies, are since a line that is not there.
@@ -428,7 +538,7 @@ struct Tf {
   // The iteration's number stands still while the loss scaler skips updates: such a line is a
   // record all the same, as the step was computed.
   template <std::optional<TfDleLine> (*read_line)(const Line&)>
-  bool dle_line(const Line& line, Emit emit) {
+  bool step_line(const Line& line, Emit emit) {
     const auto read = read_line(line);
     if (!read) return false;
     if (read->iteration) return put_dle(*read, line, emit);
@@ -542,10 +652,10 @@ template <auto read, bool begins = true>
 constexpr auto kMessage = &Tf::of_message<read, begins>;
 
 constexpr Row kRows[] = {
-    on<&Tf::dle_line<tf_dle_line>>("throughput_train : "),
-    on<&Tf::dle_line<tf_dle_line>>("train_throughput : "),
-    on<&Tf::dle_line<tf_dle_line>>(") total_ips : "),
-    on<&Tf::dle_line<tf_first_dle_line>>(kTfThroughput),
+    on<&Tf::step_line<dle_line>>("throughput_train : "),
+    on<&Tf::step_line<dle_line>>("train_throughput : "),
+    on<&Tf::step_line<dle_line>>(") total_ips : "),
+    on<&Tf::step_line<first_dle_line>>(" Throughput = "),
     on<&Tf::script>(" precision training performance: "),
     on<&Tf::left_out>("Skipping time record for "),
     // One GPU of its node is visible to each of Horovod's processes.
@@ -556,7 +666,7 @@ constexpr Row kRows[] = {
     on<kMessage<&Tf::planned>>("  num_train_steps: "),
     on<kMessage<&Tf::batch>>("  Batch size = "),
     on<kMessage<&Tf::micro_steps>>("  num_accumulation_steps: "),
-    on<kMessage<&Tf::restored>>(kTfRestoring),
+    on<kMessage<&Tf::restored>>("Restoring parameters from "),
     on<kMessage<&Tf::saved>>("Saving checkpoints for "),
     on<kMessage<&Tf::steps_rate>>("global_step/sec: "),
     on<kMessage<&Tf::examples_rate>>("examples/sec: "),
