@@ -1,6 +1,5 @@
 // native: bert_train's own log, one JSON object per line: a header with every fact of the run, one
 // line per logged optimizer step, a summary. NaN and infinity are the strings "nan", "inf", "-inf".
-#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -18,15 +17,6 @@ namespace bertbench::format_native {
 namespace {
 
 using Json = nlohmann::json;
-
-std::optional<double> number(const Json& line, const char* key) {
-  const auto at = line.find(key);
-  if (at == line.end()) return std::nullopt;
-  if (at->is_number()) return at->get<double>();
-  if (!at->is_string()) return std::nullopt;
-  const auto value = to_double(at->get_ref<const std::string&>());
-  return value && !std::isfinite(*value) ? value : std::nullopt;
-}
 
 std::optional<std::int64_t> integer(const Json& line, const char* key) {
   const auto at = line.find(key);
@@ -162,15 +152,15 @@ struct Native {
   bool step(const Json& json, const Line&, Emit emit) {
     const auto step = integer(json, "step");
     const auto steps = integer(json, "steps");
-    const auto seconds = number(json, "seconds");
+    const auto seconds = number_in(json, "seconds");
     if (!step || !steps || *steps < 1 || !seconds) return false;
     emit(Step{.track = track,
               .step = *step,
               .iterations = *steps,
               .each_s = *seconds,
-              .time_s = number(json, "elapsed").value_or(kUnknown),
-              .rate = job_rate(number(json, "sequences_per_second")),
-              .loss = number(json, "loss")});
+              .time_s = number_in(json, "elapsed").value_or(kUnknown),
+              .rate = job_rate(number_in(json, "sequences_per_second")),
+              .loss = number_in(json, "loss")});
     emit(TimedParts{.times = parts_of(json)});
     return true;
   }
@@ -181,13 +171,13 @@ struct Native {
     if (outcome == json.end() || !outcome->is_string() || !sequences) return false;
     Statement statement{.track = track,
                         .of = Of::begun,
-                        .totals = {.training_s = number(json, "training_s"),
-                                   .wall_s = number(json, "wall_s"),
+                        .totals = {.training_s = number_in(json, "training_s"),
+                                   .wall_s = number_in(json, "wall_s"),
                                    .iterations = steps,
                                    .optimizer_steps = steps,
                                    .sequences = of_job(*sequences)},
                         .nan_step = integer(json, "first_nan_step")};
-    if (const double rate = job_rate(number(json, "sequences_per_second")); rate > 0) {
+    if (const double rate = job_rate(number_in(json, "sequences_per_second")); rate > 0) {
       statement.summary = Stated{rate, RateUnit::sequences_per_second};
     }
     if (const auto bytes = integer(json, "peak_bytes"); bytes && *bytes > 0) {

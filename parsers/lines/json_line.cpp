@@ -75,6 +75,16 @@ nlohmann::json parse_json_before_text(std::string_view text) {
   return parse_json_line(text.substr(0, end + 1));
 }
 
+std::optional<double> number_in(const nlohmann::json& value) {
+  if (value.is_number()) return value.get<double>();
+  return value.is_string() ? to_double(value.get_ref<const std::string&>()) : std::nullopt;
+}
+
+std::optional<double> number_in(const nlohmann::json& object, const char* key) {
+  const auto at = object.find(key);
+  return at != object.end() ? number_in(*at) : std::nullopt;
+}
+
 bool holds_broken_object(std::string_view text) {
   const auto begin = text.find("{\"");
   return begin != text.npos && parse_json_before_text(text.substr(begin)).is_discarded();

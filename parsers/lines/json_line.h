@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string_view>
 
 namespace bertbench {
@@ -15,6 +16,11 @@ namespace bertbench {
 /// The same of a text that may go on after the object: up to its last '}' where the whole is no
 /// JSON.
 [[nodiscard]] nlohmann::json parse_json_before_text(std::string_view text);
+
+/// A number, also one that is written as a text: "12.5", "nan".
+[[nodiscard]] std::optional<double> number_in(const nlohmann::json& value);
+/// That of an object's member; nothing where there is none, or no object.
+[[nodiscard]] std::optional<double> number_in(const nlohmann::json& object, const char* key);
 
 /// The text holds the beginning of an object, `{"`, that is no JSON up to its last '}' either.
 [[nodiscard]] bool holds_broken_object(std::string_view text);

@@ -27,14 +27,6 @@ enum Track : std::uint8_t { kTraining, kEvaluation };
 constexpr std::string_view kBegin = "DLLL ";  ///< then the object
 constexpr std::string_view kTrained = "\"throughput_train\"";
 
-std::optional<double> number(const Json& object, const char* key) {
-  const auto at = object.find(key);
-  if (at == object.end()) return std::nullopt;
-  if (at->is_number()) return at->get<double>();
-  if (at->is_string()) return to_double(at->get_ref<const std::string&>());
-  return std::nullopt;
-}
-
 // "step": [epoch, iteration]
 std::optional<double> epoch_of(const Line& line) {
   Cursor cursor(line);
@@ -93,15 +85,15 @@ struct DlloggerJson {
 
   void read_closing(const Json& data, const Line& line, Emit emit) {
     DllClosing closing;
-    closing.rate = number(data, "training_sequences_per_second");
-    closing.wall_s = number(data, "e2e_train_time");
-    closing.training_s = number(data, "raw_train_time");
+    closing.rate = number_in(data, "training_sequences_per_second");
+    closing.wall_s = number_in(data, "e2e_train_time");
+    closing.training_s = number_in(data, "raw_train_time");
     // ConvNets, NCF, BERT for TensorFlow and nnU-Net, ResNet for TensorFlow
     for (const char* key :
          {"train.total_ips", "mean_train_throughput", "throughput_train", "train_throughput"}) {
-      if (!closing.rate) closing.rate = number(data, key);
+      if (!closing.rate) closing.rate = number_in(data, key);
     }
-    if (const auto rate = number(data, "throughput_val"); rate && tensorflow) {
+    if (const auto rate = number_in(data, "throughput_val"); rate && tensorflow) {
       emit(Statement{.track = kEvaluation,
                      .of = Of::begun,
                      .summary = Stated{*rate, RateUnit::sequences_per_second}});
@@ -117,14 +109,14 @@ struct DlloggerJson {
   // An iteration of BERT for TensorFlow.
   bool read_update(double iteration, const Json& json, const Json& data, const Line& line,
                    Emit emit) {
-    const auto rate = number(data, "throughput_train");
+    const auto rate = number_in(data, "throughput_train");
     if (!rate || !(*rate >= 0) || !data.contains("mlm_loss")) return false;
     if (!(iteration >= 0 && iteration < 1e12)) return true;
     TfDleLine read;
     read.iteration = static_cast<std::int64_t>(iteration);
     read.rate = *rate;
-    read.time_s = number(json, "timestamp").value_or(kUnknown);
-    read.loss = number(data, "total_loss");
+    read.time_s = number_in(json, "timestamp").value_or(kUnknown);
+    read.loss = number_in(data, "total_loss");
     read.one_ahead = true;
     read.scaled = data.contains("loss_scaler");
     const bool again = updates.begins_anew(*read.iteration) ||
@@ -143,7 +135,7 @@ struct DlloggerJson {
   // BERT states the batch of one GPU in a line of its own, ConvNets all arguments in one.
   void read_parameters(const Json& data) {
     const auto size = [&](const char* key) -> std::int64_t {
-      const double value = number(data, key).value_or(0);
+      const double value = number_in(data, key).value_or(0);
       return std::abs(value) < 1e9 ? static_cast<std::int64_t>(value) : 0;  // a NaN is not less
     };
     if (const auto batch = size("batch_size_per_gpu"); batch >= 1) run.note_micro_batch(batch);
@@ -156,13 +148,13 @@ struct DlloggerJson {
   // Three numbers are an evaluation's, but FastPitch's are epoch, iteration and iterations of an
   // epoch: "step": [1, 2, 40], "data": {"train_loss": 31.5, ..., "train_took": 5.5}.
   bool read_speech(const Json& step, const Json& json, const Json& data, Emit emit) {
-    if (!number(data, "train_took") || !step[0].is_number() || !step[1].is_number()) return true;
+    if (!number_in(data, "train_took") || !step[0].is_number() || !step[1].is_number()) return true;
     pairs = true;
     DllStep said;
     said.epoch = step[0].get<double>();
     said.iteration = step[1].get<double>();
-    said.loss = number(data, "train_loss");
-    said.time_s = number(json, "timestamp").value_or(kUnknown);
+    said.loss = number_in(data, "train_loss");
+    said.time_s = number_in(json, "timestamp").value_or(kUnknown);
     if (said.loss) run.read_step(said, emit);
     return true;
   }
@@ -178,14 +170,15 @@ struct DlloggerJson {
     if (read_update(iteration, json, data, line, emit)) return;
     DllStep step;
     step.iteration = iteration;
-    step.skipped = number(data, "skipped_steps");
-    step.time_s = number(data, "timestamp").value_or(number(json, "timestamp").value_or(kUnknown));
+    step.skipped = number_in(data, "skipped_steps");
+    step.time_s =
+        number_in(data, "timestamp").value_or(number_in(json, "timestamp").value_or(kUnknown));
     step.last = data.contains("final_loss");
     for (const char* key :
          {"step_loss", "average_loss", "final_loss", "train.loss", "train_loss"}) {
-      if (!step.loss) step.loss = number(data, key);
+      if (!step.loss) step.loss = number_in(data, key);
     }
-    step.rate = number(data, "train.total_ips").value_or(kUnknown);
+    step.rate = number_in(data, "train.total_ips").value_or(kUnknown);
     if (step.loss) run.read_step(step, emit);
   }
 

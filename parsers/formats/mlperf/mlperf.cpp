@@ -30,7 +30,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -54,50 +53,17 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// A number, also one that is written as a string.
-std::optional<double> number(const Json& value) {
-  if (value.is_number()) return value.get<double>();
-  if (value.is_string()) return to_double(value.get_ref<const std::string&>());
-  return std::nullopt;
-}
-
-std::optional<double> number(const Json& object, const char* key) {
-  if (!object.is_object()) return std::nullopt;
-  const auto at = object.find(key);
-  return at != object.end() ? number(*at) : std::nullopt;
-}
-
 /// When a statement was made; some submitters write "time_s" in place of "time_ms".
 std::optional<double> stamp_ms(const Json& statement) {
-  if (const auto milliseconds = number(statement, "time_ms")) return milliseconds;
-  const auto seconds = number(statement, "time_s");
+  if (const auto milliseconds = number_in(statement, "time_ms")) return milliseconds;
+  const auto seconds = number_in(statement, "time_s");
   return seconds ? std::optional(*seconds * 1000) : std::nullopt;
 }
 
 /// Empty where there is none.
 std::string text(const Json& object, const char* key) {
-  if (!object.is_object()) return {};
   const auto at = object.find(key);
   return at != object.end() && at->is_string() ? at->get<std::string>() : std::string();
-}
-
-/// The key of a statement by its text alone: most lines of such a log state what nothing here
-/// reads, and are not worth a JSON reader. Empty where only that reader can decide.
-std::string_view key_at_sight(std::string_view object) {
-  constexpr std::string_view kKey = "\"key\": \"";
-  const auto at = object.find(kKey);
-  // After a backslash it is text; after a second brace it is a key of an object within.
-  if (at == std::string_view::npos || object.rfind('{', at) != 0 ||
-      object.substr(0, at).find('\\') != std::string_view::npos) {
-    return {};
-  }
-  const auto rest = object.substr(at + kKey.size());
-  const auto end = rest.find_first_of("\"\\");
-  if (end == std::string_view::npos || rest[end] != '"' ||
-      rest.find('}', end) == std::string_view::npos) {
-    return {};
-  }
-  return rest.substr(0, end);
 }
 
 /// A statement of rounds 0.5 and 0.6 as those from 0.7 on write it; not an object if it is none.
@@ -350,16 +316,16 @@ double middle_of(std::vector<double> values) {
 bool is_whole(double number) { return number == std::floor(number); }
 
 void MllogSamples::read_evaluation(const nlohmann::json& metadata, std::int64_t line) {
-  const auto count = number(metadata, "samples_count");
+  const auto count = number_in(metadata, "samples_count");
   counted_ = count.has_value();
-  if (const auto samples = count ? count : number(metadata, "epoch_num")) {
+  if (const auto samples = count ? count : number_in(metadata, "epoch_num")) {
     ++evals_;
     if (!first_eval_) first_eval_ = samples;
     if (!second_eval_ && *samples > *first_eval_) second_eval_ = samples;
     eval_ = samples;
     blocks_.evaluated(*samples);
   }
-  steps_ = number(metadata, "step_num");
+  steps_ = number_in(metadata, "step_num");
   eval_line_ = line;
   composer_ = text(metadata, "file").find("composer") != std::string::npos;
 }
@@ -410,8 +376,8 @@ void MllogSamples::read_epoch(const std::string& key, const nlohmann::json& meta
                               double time_ms) {
   const bool block = key.starts_with("block");
   Epochs& epochs = block ? blocks_ : epochs_;
-  const auto named = number(metadata, block ? "first_epoch_num" : "epoch_num");
-  const auto many = block ? number(metadata, "epoch_count").value_or(1) : 1.0;
+  const auto named = number_in(metadata, block ? "first_epoch_num" : "epoch_num");
+  const auto many = block ? number_in(metadata, "epoch_count").value_or(1) : 1.0;
   constexpr double kEpochLimit = 1e5;  // what counts further are samples
   const auto fits = [](double n) { return n >= 0 && n < kEpochLimit && is_whole(n); };
   if (!named || !fits(*named) || !fits(many) || many < 1) return;
@@ -429,7 +395,7 @@ void MllogSamples::read_end(std::optional<double> samples, std::int64_t line) {
 }
 
 void MllogSamples::read_tracked(const nlohmann::json& value, std::int64_t line) {
-  const auto rate = number(value, "throughput");
+  const auto rate = number_in(value, "throughput");
   if (!rate || !(*rate > 0)) return;
   constexpr std::size_t kThroughputsHeld = 100'000;
   if (throughputs_.size() >= kThroughputsHeld) throughputs_.pop_back();
@@ -693,6 +659,9 @@ void MllogSamples::compare_with_script(Emit emit) const {
 }
 
 bool begins_a_part(std::string_view key) { return key == "epoch_start" || key == "block_start"; }
+bool is_of_a_part(std::string_view key) {
+  return begins_a_part(key) || key == "epoch_stop" || key == "block_stop";
+}
 
 struct Mlperf {
   bool step(const Line& line, Emit emit) {
@@ -740,30 +709,21 @@ struct Mlperf {
     return true;
   }
 
-  /// Whether a statement of this key would be left out at this place, whatever it states.
+  /// Whether a statement of this key is left out at this place, whatever it states.
   [[nodiscard]] bool passes_over(std::string_view key) const {
-    static constexpr std::string_view kSettings[] = {"submission_benchmark", "global_batch_size",
-                                                     "input_batch_size", "train_samples",
-                                                     "num_train_examples"};
-    static constexpr std::string_view kOfARun[] = {"eval_accuracy", "run_stop",    "epoch_start",
-                                                   "epoch_stop",    "block_start", "block_stop"};
     if (key == "run_start") return running;  // another rank's
     if (key == "tracked_stats") {
       // After run_stop SSD states an epoch that it did not finish.
       return !running && (!stopped || goes_on || setting.is_ssd());
     }
-    if (begins_a_part(key) && stopped) return false;
     // Of a log without its head run_stop is the first statement on a run.
-    if (key == "run_stop" && !stopped) return false;
-    if (std::ranges::find(kOfARun, key) != std::end(kOfARun)) return !running;
-    return MllogSetting::number_of(key) == nullptr && !MllogSetting::names_precision(key) &&
-           std::ranges::find(kSettings, key) == std::end(kSettings);
+    if (key == "run_stop") return !running && stopped;
+    if (begins_a_part(key) && stopped) return false;
+    return !running && (key == "eval_accuracy" || is_of_a_part(key));
   }
 
   bool statement(const Line& line, Emit emit) {
-    const auto object = line.text.substr(line.end - 1);
-    const auto key = key_at_sight(object);
-    return (!key.empty() && passes_over(key)) || take(parse_json_before_text(object), line, emit);
+    return take(parse_json_before_text(line.text.substr(line.end - 1)), line, emit);
   }
 
   // Of rounds 0.5 and 0.6.
@@ -785,7 +745,7 @@ struct Mlperf {
     };
     const double time_ms = stamp_ms(json).value_or(kUnknown);
     if (setting.old && setting.benchmark == "ncf")
-      ncf(key, number(of("value")), time_ms, line, emit);
+      ncf(key, number_in(of("value")), time_ms, line, emit);
     if (passes_over(key)) return true;
     if (key == "run_start") {
       start(time_ms, line, emit);
@@ -794,7 +754,7 @@ struct Mlperf {
       stated(line, emit);
     } else if (begins_a_part(key) && !running) {
       goes_on = true;
-    } else if (key.ends_with("_start") || (key.ends_with("_stop") && key != "run_stop")) {
+    } else if (is_of_a_part(key)) {
       samples.read_epoch(key, of("metadata"), time_ms);
     } else if (key == "tracked_stats") {
       samples.read_tracked(of("value"), line.number);
@@ -843,7 +803,7 @@ struct Mlperf {
   }
 
   void set(const std::string& key, const Json& value, const Line& line) {
-    auto size = number(value);
+    auto size = number_in(value);
     if (size && !(*size > 0)) size.reset();  // a damaged line: no batch or data set is of none
     if (const auto member = MllogSetting::number_of(key)) {
       setting.*member = size;
