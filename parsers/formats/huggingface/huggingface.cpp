@@ -43,22 +43,6 @@ namespace {
 // Each states samples/s of the job over its own runtime. Those of one training, epoch by epoch, are
 // records of one run; one that trains nothing in between begins another.
 
-class TrainerEvaluations {
- public:
-  /// On every such line, and on those of the training's own rate.
-  static constexpr std::string_view kAnchor = "_samples_per_second";
-
-  /// True when the line states the rate of an evaluation (`eval_`, with or without the data set's
-  /// name) or of a prediction (`test_`, `predict_`, of kind inference).
-  bool see(const Line& line, RunBuilder& out);
-
- private:
-  std::string key_, text_;  ///< of the newest
-  double rate_ = 0;
-  std::optional<double> epoch_;
-  std::int64_t count_ = 0;  ///< in the open run
-};
-
 // What stands before the anchor: "eval", "eval_mnli-mm", "test", "train".
 std::string_view key_before(std::string_view text, std::size_t end) {
   std::size_t begin = end;
@@ -76,54 +60,68 @@ std::optional<WorkKind> kind_of(std::string_view key) {
 
 enum class Form { dict, json, table };
 
-bool TrainerEvaluations::see(const Line& line, RunBuilder& out) {
-  Cursor cursor(line);
-  if (!cursor.skip_past(kAnchor)) return false;
-  const std::string_view key = key_before(line.text, cursor.at() - kAnchor.size());
-  const auto kind = kind_of(key);
-  if (!kind) return false;
-  Form form = Form::table;
-  if (cursor.literal("':")) {
-    form = Form::dict;
-  } else if (cursor.literal("\":")) {
-    form = Form::json;
+class TrainerEvaluations {
+ public:
+  /// On every such line, and on those of the training's own rate.
+  static constexpr std::string_view kAnchor = "_samples_per_second";
+
+  /// True when the line states the rate of an evaluation (`eval_`, with or without the data set's
+  /// name) or of a prediction (`test_`, `predict_`, of kind inference).
+  bool see(const Line& line, RunBuilder& out) {
+    Cursor cursor(line);
+    if (!cursor.skip_past(kAnchor)) return false;
+    const std::string_view key = key_before(line.text, cursor.at() - kAnchor.size());
+    const auto kind = kind_of(key);
+    if (!kind) return false;
+    Form form = Form::table;
+    if (cursor.literal("':")) {
+      form = Form::dict;
+    } else if (cursor.literal("\":")) {
+      form = Form::json;
+    }
+    cursor.blanks();
+    if (form == Form::table && !cursor.literal("=")) return false;
+    cursor.blanks();
+    cursor.literal("'");  // values are quoted since 5.0
+    const auto rate = cursor.number();
+    if (!rate || !(*rate > 0) || !(*rate < 1e12)) return false;
+
+    const auto epoch = form == Form::dict ? number_after(line, "'epoch':") : std::nullopt;
+    // The table rounds to three digits what the dict holds; each process prints its dict.
+    const bool again =
+        key == key_ && (form == Form::table
+                            ? std::abs(*rate - rate_) <= 6e-4
+                            : line.text == text_ ||
+                                  (epoch && epoch == epoch_ && std::abs(*rate / rate_ - 1) < 0.05));
+    if (again && form != Form::json) return true;
+    const bool goes_on = form == Form::json || (epoch && epoch_ && *epoch >= *epoch_);
+    if (out.open(*kind) != nullptr && form != Form::table && !goes_on) out.close(*kind);
+    if (out.open(*kind) == nullptr) count_ = 0;
+    key_ = key;
+    text_ = line.text;
+    rate_ = *rate;
+    epoch_ = epoch;
+
+    RunDraft& draft = out.run(*kind, line.number);
+    draft.log.rate_unit = RateUnit::sequences_per_second;
+    draft.log.iteration_unit = IterationUnit::unknown;
+    draft.end_well(line.number);
+    Sample sample;
+    sample.step = ++count_;
+    sample.iterations = 1;
+    sample.rate = *rate;
+    sample.line = line.number;
+    sample.end_byte = line.end_byte;
+    out.add(*kind, sample);
+    return true;
   }
-  cursor.blanks();
-  if (form == Form::table && !cursor.literal("=")) return false;
-  cursor.blanks();
-  cursor.literal("'");  // values are quoted since 5.0
-  const auto rate = cursor.number();
-  if (!rate || !(*rate > 0) || !(*rate < 1e12)) return false;
 
-  const auto epoch = form == Form::dict ? number_after(line, "'epoch':") : std::nullopt;
-  // The table rounds to three digits what the dict holds; each process prints its dict.
-  const bool again =
-      key == key_ &&
-      (form == Form::table ? std::abs(*rate - rate_) <= 6e-4
-                           : line.text == text_ ||
-                                 (epoch && epoch == epoch_ && std::abs(*rate / rate_ - 1) < 0.05));
-  if (again && form != Form::json) return true;
-  const bool goes_on = form == Form::json || (epoch && epoch_ && *epoch >= *epoch_);
-  if (out.open(*kind) != nullptr && form != Form::table && !goes_on) out.close(*kind);
-  if (out.open(*kind) == nullptr) count_ = 0;
-  key_ = key;
-  text_ = line.text;
-  rate_ = *rate;
-  epoch_ = epoch;
-
-  RunDraft& draft = out.run(*kind, line.number);
-  draft.log.rate_unit = RateUnit::sequences_per_second;
-  draft.log.iteration_unit = IterationUnit::unknown;
-  draft.end_well(line.number);
-  Sample sample;
-  sample.step = ++count_;
-  sample.iterations = 1;
-  sample.rate = *rate;
-  sample.line = line.number;
-  sample.end_byte = line.end_byte;
-  out.add(*kind, sample);
-  return true;
-}
+ private:
+  std::string key_, text_;  ///< of the newest
+  double rate_ = 0;
+  std::optional<double> epoch_;
+  std::int64_t count_ = 0;  ///< in the open run
+};
 
 // TrainerProgress: the step and the clock that scripts around the Hugging Face Trainer put into
 // what it logs.
@@ -142,25 +140,6 @@ struct TrainerProgress {
   std::optional<double> loss;              ///< none in the last line and in an evaluation's
 
   [[nodiscard]] static std::optional<TrainerProgress> read(const Line& line);
-};
-
-/// The evaluations that stand between two steps which print the clock: it goes on meanwhile.
-class EvaluationsBetween {
- public:
-  /// On a line that may report an evaluation.
-  void see(const Line& line);
-  void step();
-  /// Adds a notice to `run` of what its times hold, and begins anew.
-  void conclude(RunDraft& run);
-
- private:
-  struct Sum {
-    int n = 0;
-    double seconds = 0;
-  };
-  Sum pending_, between_;
-  bool any_step_ = false;
-  std::string last_;  ///< each process prints it
 };
 
 // At the value of `key`, after its quote if it has one.
@@ -225,67 +204,52 @@ std::optional<TrainerProgress> TrainerProgress::read(const Line& line) {
   return out;
 }
 
-void EvaluationsBetween::see(const Line& line) {
-  const auto number_at = [&](std::string_view key) -> std::optional<double> {
-    auto at = value_of(line, key);
-    return at ? at->number() : std::nullopt;
+/// The evaluations that stand between two steps which print the clock: it goes on meanwhile.
+class EvaluationsBetween {
+ public:
+  /// On a line that may report an evaluation.
+  void see(const Line& line) {
+    const auto number_at = [&](std::string_view key) -> std::optional<double> {
+      auto at = value_of(line, key);
+      return at ? at->number() : std::nullopt;
+    };
+    if (!any_step_ || line.text == last_ || !number_at("eval_loss")) return;
+    last_ = std::string(line.text);
+    ++pending_.n;
+    pending_.seconds += std::fmax(number_at("eval_runtime").value_or(0), 0);
+  }
+
+  void step() {
+    if (any_step_) {
+      between_.n += pending_.n;
+      between_.seconds += pending_.seconds;
+    }
+    any_step_ = true;
+    pending_ = {};
+  }
+
+  /// Adds a notice to `run` of what its times hold, and begins anew.
+  void conclude(RunDraft& run) {
+    if (between_.n > 0) {
+      run.log.notices.push_back(
+          make_notice(NoticeCode::evaluations_between_steps, 0, counted(between_.n, "evaluation"),
+                      between_.seconds > 0 ? fmt::format(", of {:.4g} s", between_.seconds) : ""));
+    }
+    *this = {};
+  }
+
+ private:
+  struct Sum {
+    int n = 0;
+    double seconds = 0;
   };
-  if (!any_step_ || line.text == last_ || !number_at("eval_loss")) return;
-  last_ = std::string(line.text);
-  ++pending_.n;
-  pending_.seconds += std::fmax(number_at("eval_runtime").value_or(0), 0);
-}
-
-void EvaluationsBetween::step() {
-  if (any_step_) {
-    between_.n += pending_.n;
-    between_.seconds += pending_.seconds;
-  }
-  any_step_ = true;
-  pending_ = {};
-}
-
-void EvaluationsBetween::conclude(RunDraft& run) {
-  if (between_.n > 0) {
-    run.log.notices.push_back(
-        make_notice(NoticeCode::evaluations_between_steps, 0, counted(between_.n, "evaluation"),
-                    between_.seconds > 0 ? fmt::format(", of {:.4g} s", between_.seconds) : ""));
-  }
-  *this = {};
-}
+  Sum pending_, between_;
+  bool any_step_ = false;
+  std::string last_;  ///< each process prints it
+};
 
 // TrainerFiles: trainer_state.json, train_results.json and all_results.json of Hugging Face's
 // Trainer, and losses that it logs as JSON.
-
-/// Members of such files, one by one: keys stand in the order of the alphabet, a loss before
-/// its step.
-class TrainerFiles {
- public:
-  /// A member on a line of its own: "\"loss\": 0.46,". True when it is one that is known.
-  bool read_member(const Line& line, TrainerEvaluations& evaluations, RunBuilder& out);
-  /// A file, or a dict, without line breaks: member by member, as if each stood on a line.
-  bool read_compact(const Line& line, TrainerEvaluations& evaluations, RunBuilder& out);
-  /// An overlong line comes in parts, of which only the first has the opening brace.
-  [[nodiscard]] bool goes_on(const Line& line) const { return line.number == compact_line_; }
-
-  /// "log_history" was seen, of trainer_state.json.
-  [[nodiscard]] bool history() const { return history_; }
-  /// Gives the run what the files state of the whole, with notices on their rates.
-  void conclude(RunDraft& draft) const;
-
- private:
-  bool read_rate(const Line& line, RunBuilder& out);
-  bool read_entry(const Line& line, RunBuilder& out);
-  void fill_old_rate(RunDraft& draft) const;
-
-  bool history_ = false;
-  std::int64_t compact_line_ = 0, dict_line_ = 0;  ///< of JSON that stands on one line
-  std::optional<double> loss_, global_step_, max_steps_, runtime_, samples_rate_, steps_rate_;
-  TrainerChecks checks_;
-  std::int64_t rate_line_ = 0;
-  double entry_step_ = 0;  ///< of the newest entry of the history
-  double session_ended_ = 0, session_began_ = 0;
-};
 
 constexpr double kMostSteps = 1e15;
 
@@ -296,136 +260,157 @@ RunDraft& run(const Line& line, RunBuilder& out) {
   return draft;
 }
 
-bool TrainerFiles::read_compact(const Line& line, TrainerEvaluations& evaluations,
-                                RunBuilder& out) {
-  const bool state = has(line, "\"log_history\": [");
-  const bool results = has(line, "_runtime\": ");
-  const bool dict = line.number != compact_line_ && loss_of_line(line).has_value();
-  if (!state && !results && !dict && line.number != compact_line_) return false;
-  if (dict) dict_line_ = line.number;
-  compact_line_ = line.number;
-  bool known = false;
-  for (auto colon = line.text.find("\": "); colon != std::string_view::npos;
-       colon = line.text.find("\": ", colon + 3)) {
-    const auto quote = colon == 0 ? std::string_view::npos : line.text.rfind('"', colon - 1);
-    if (quote == std::string_view::npos || colon - quote > 64) continue;
-    const auto comma = line.text.find_first_of(",}]", colon);
-    const std::size_t end = comma == std::string_view::npos ? line.text.size() : comma + 1;
-    Line member = line;
-    member.text = line.text.substr(quote, end - quote);
-    member.terminator = comma == std::string_view::npos ? line.terminator : '\n';
-    known |= read_member(member, evaluations, out);
+/// Members of such files, one by one: keys stand in the order of the alphabet, a loss before
+/// its step.
+class TrainerFiles {
+ public:
+  /// A member on a line of its own: "\"loss\": 0.46,". True when it is one that is known.
+  bool read_member(const Line& line, TrainerEvaluations& evaluations, RunBuilder& out) {
+    const auto is = [&](std::string_view key) { return line.text.starts_with(key); };
+    if (is("\"log_history\": [")) {
+      history_ = true;
+      run(line, out);
+      return true;
+    }
+    if (const bool done = is("\"global_step\": "); done || is("\"max_steps\": ")) {
+      (done ? global_step_ : max_steps_) = number_after(line, "\":");
+      return false;
+    }
+    if (is("\"train_runtime\": ")) {
+      if (runtime_) session_began_ = session_ended_;  // an earlier session's stands in the history
+      checks_.end_session(history_);
+      session_ended_ = entry_step_;
+      runtime_ = number_after(line, "\"train_runtime\":");
+      if (runtime_) run(line, out);
+      return runtime_.has_value();
+    }
+    if (evaluations.see(line, out)) return true;
+    if (checks_.read_member(line)) return history_;  // what is not taken comes again, unindented
+    return read_rate(line, out) || read_entry(line, out);
   }
-  return known;
-}
 
-bool TrainerFiles::read_member(const Line& line, TrainerEvaluations& evaluations, RunBuilder& out) {
-  const auto is = [&](std::string_view key) { return line.text.starts_with(key); };
-  if (is("\"log_history\": [")) {
-    history_ = true;
-    run(line, out);
-    return true;
+  /// A file, or a dict, without line breaks: member by member, as if each stood on a line.
+  bool read_compact(const Line& line, TrainerEvaluations& evaluations, RunBuilder& out) {
+    const bool state = has(line, "\"log_history\": [");
+    const bool results = has(line, "_runtime\": ");
+    const bool dict = line.number != compact_line_ && loss_of_line(line).has_value();
+    if (!state && !results && !dict && line.number != compact_line_) return false;
+    if (dict) dict_line_ = line.number;
+    compact_line_ = line.number;
+    bool known = false;
+    for (auto colon = line.text.find("\": "); colon != std::string_view::npos;
+         colon = line.text.find("\": ", colon + 3)) {
+      const auto quote = colon == 0 ? std::string_view::npos : line.text.rfind('"', colon - 1);
+      if (quote == std::string_view::npos || colon - quote > 64) continue;
+      const auto comma = line.text.find_first_of(",}]", colon);
+      const std::size_t end = comma == std::string_view::npos ? line.text.size() : comma + 1;
+      Line member = line;
+      member.text = line.text.substr(quote, end - quote);
+      member.terminator = comma == std::string_view::npos ? line.terminator : '\n';
+      known |= read_member(member, evaluations, out);
+    }
+    return known;
   }
-  if (const bool done = is("\"global_step\": "); done || is("\"max_steps\": ")) {
-    (done ? global_step_ : max_steps_) = number_after(line, "\":");
-    return false;
-  }
-  if (is("\"train_runtime\": ")) {
-    if (runtime_) session_began_ = session_ended_;  // an earlier session's stands in the history
-    checks_.end_session(history_);
-    session_ended_ = entry_step_;
-    runtime_ = number_after(line, "\"train_runtime\":");
-    if (runtime_) run(line, out);
-    return runtime_.has_value();
-  }
-  if (evaluations.see(line, out)) return true;
-  if (checks_.read_member(line)) return history_;  // what is not taken comes again, unindented
-  return read_rate(line, out) || read_entry(line, out);
-}
 
-bool TrainerFiles::read_rate(const Line& line, RunBuilder& out) {
-  if (line.text.starts_with("\"train_steps_per_second\": ")) {
-    steps_rate_ = number_after(line, "\"train_steps_per_second\":");
-    return steps_rate_.has_value();
-  }
-  if (!line.text.starts_with("\"train_samples_per_second\": ")) return false;
-  samples_rate_ = number_after(line, "\"train_samples_per_second\":");
-  rate_line_ = line.number;
-  if (samples_rate_) run(line, out);
-  return samples_rate_.has_value();
-}
+  /// An overlong line comes in parts, of which only the first has the opening brace.
+  [[nodiscard]] bool goes_on(const Line& line) const { return line.number == compact_line_; }
 
-// The loss of an entry of the history, or its step.
-bool TrainerFiles::read_entry(const Line& line, RunBuilder& out) {
-  if (!history_ && line.number != dict_line_) return false;
-  if (line.text.starts_with("\"loss\": ")) {
-    loss_ = number_after(line, "\"loss\":");
-    // Python writes NaN and Infinity in letters that no number reader of ours takes.
-    if (!loss_ && has(line, "NaN")) loss_ = kUnknown;
-    return loss_.has_value();
+  /// "log_history" was seen, of trainer_state.json.
+  [[nodiscard]] bool history() const { return history_; }
+  /// Gives the run what the files state of the whole, with notices on their rates.
+  void conclude(RunDraft& draft) const {
+    const bool outlasted = runtime_ && checks_.outlast(*runtime_);
+    if (runtime_) {
+      if (!outlasted) draft.log.totals.training_s = runtime_;
+      draft.ended_well = true;
+    }
+    if (max_steps_ && *max_steps_ >= 1 && *max_steps_ < kMostSteps) {
+      draft.log.planned = static_cast<std::int64_t>(*max_steps_);
+      draft.ended_well = draft.ended_well || (global_step_ && *global_step_ >= *max_steps_);
+    }
+    if (!samples_rate_) return;
+    if (!steps_rate_) {
+      fill_old_rate(draft);
+      return;
+    }
+    if (outlasted) {
+      draft.log.notices.push_back(make_notice(NoticeCode::closing_rate_of_all_sessions, rate_line_,
+                                              shortest(*samples_rate_), checks_.evaluated_s(),
+                                              *runtime_));
+      return;
+    }
+    draft.log.summary = Stated{*samples_rate_, RateUnit::sequences_per_second, rate_line_};
+    const auto batch = TrainerChecks::sequences_per_step(*samples_rate_, *steps_rate_);
+    auto& known_batch = draft.log.facts.global_batch_size;
+    if (batch && !known_batch.known()) known_batch.set(*batch, FactSource::log);
+    if (runtime_) checks_.judge(*runtime_, draft);
+    if (global_step_ && max_steps_ && runtime_) {
+      mend_planned_rate(*global_step_ - session_began_, 0, *max_steps_, *runtime_, *steps_rate_,
+                        draft);
+    }
+    if (draft.log.summary && draft.log.summary->value == *samples_rate_) {
+      draft.log.notices.push_back(make_notice(NoticeCode::closing_rate_may_be_resumed, rate_line_));
+    }
   }
-  if (!line.text.starts_with("\"step\": ")) return false;
-  const auto step = number_after(line, "\"step\":");
-  entry_step_ = step.value_or(0);
-  if (step && loss_ && *step >= 0 && *step < kMostSteps) {
-    Sample sample;
-    sample.step = static_cast<std::int64_t>(*step);
-    sample.loss = loss_;
-    sample.line = line.number;
-    sample.end_byte = line.end_byte;
-    run(line, out);
-    out.add(WorkKind::training, sample);
-  }
-  loss_.reset();
-  return step.has_value();
-}
 
-void TrainerFiles::conclude(RunDraft& draft) const {
-  const bool outlasted = runtime_ && checks_.outlast(*runtime_);
-  if (runtime_) {
-    if (!outlasted) draft.log.totals.training_s = runtime_;
-    draft.ended_well = true;
+ private:
+  bool read_rate(const Line& line, RunBuilder& out) {
+    if (line.text.starts_with("\"train_steps_per_second\": ")) {
+      steps_rate_ = number_after(line, "\"train_steps_per_second\":");
+      return steps_rate_.has_value();
+    }
+    if (!line.text.starts_with("\"train_samples_per_second\": ")) return false;
+    samples_rate_ = number_after(line, "\"train_samples_per_second\":");
+    rate_line_ = line.number;
+    if (samples_rate_) run(line, out);
+    return samples_rate_.has_value();
   }
-  if (max_steps_ && *max_steps_ >= 1 && *max_steps_ < kMostSteps) {
-    draft.log.planned = static_cast<std::int64_t>(*max_steps_);
-    draft.ended_well = draft.ended_well || (global_step_ && *global_step_ >= *max_steps_);
-  }
-  if (!samples_rate_) return;
-  if (!steps_rate_) {
-    fill_old_rate(draft);
-    return;
-  }
-  if (outlasted) {
-    draft.log.notices.push_back(make_notice(NoticeCode::closing_rate_of_all_sessions, rate_line_,
-                                            shortest(*samples_rate_), checks_.evaluated_s(),
-                                            *runtime_));
-    return;
-  }
-  draft.log.summary = Stated{*samples_rate_, RateUnit::sequences_per_second, rate_line_};
-  const auto batch = TrainerChecks::sequences_per_step(*samples_rate_, *steps_rate_);
-  auto& known_batch = draft.log.facts.global_batch_size;
-  if (batch && !known_batch.known()) known_batch.set(*batch, FactSource::log);
-  if (runtime_) checks_.judge(*runtime_, draft);
-  if (global_step_ && max_steps_ && runtime_) {
-    mend_planned_rate(*global_step_ - session_began_, 0, *max_steps_, *runtime_, *steps_rate_,
-                      draft);
-  }
-  if (draft.log.summary && draft.log.summary->value == *samples_rate_) {
-    draft.log.notices.push_back(make_notice(NoticeCode::closing_rate_may_be_resumed, rate_line_));
-  }
-}
 
-// Old releases know no train_steps_per_second, and what they call samples are steps.
-void TrainerFiles::fill_old_rate(RunDraft& draft) const {
-  draft.log.summary = Stated{*samples_rate_, RateUnit::iterations_per_second, rate_line_};
-  const bool proved = global_step_ && runtime_ && *runtime_ > 0 &&
-                      std::abs(*global_step_ / *runtime_ / *samples_rate_ - 1) < 1e-3;
-  const std::string how =
-      proved ? fmt::format("{:.0f} steps / {} s", *global_step_, shortest(*runtime_))
-             : std::string("the global step over the runtime");
-  draft.log.notices.push_back(
-      make_notice(NoticeCode::closing_rate_is_of_steps, rate_line_, shortest(*samples_rate_), how));
-}
+  // The loss of an entry of the history, or its step.
+  bool read_entry(const Line& line, RunBuilder& out) {
+    if (!history_ && line.number != dict_line_) return false;
+    if (line.text.starts_with("\"loss\": ")) {
+      loss_ = number_after(line, "\"loss\":");
+      // Python writes NaN and Infinity in letters that no number reader of ours takes.
+      if (!loss_ && has(line, "NaN")) loss_ = kUnknown;
+      return loss_.has_value();
+    }
+    if (!line.text.starts_with("\"step\": ")) return false;
+    const auto step = number_after(line, "\"step\":");
+    entry_step_ = step.value_or(0);
+    if (step && loss_ && *step >= 0 && *step < kMostSteps) {
+      Sample sample;
+      sample.step = static_cast<std::int64_t>(*step);
+      sample.loss = loss_;
+      sample.line = line.number;
+      sample.end_byte = line.end_byte;
+      run(line, out);
+      out.add(WorkKind::training, sample);
+    }
+    loss_.reset();
+    return step.has_value();
+  }
+
+  // Old releases know no train_steps_per_second, and what they call samples are steps.
+  void fill_old_rate(RunDraft& draft) const {
+    draft.log.summary = Stated{*samples_rate_, RateUnit::iterations_per_second, rate_line_};
+    const bool proved = global_step_ && runtime_ && *runtime_ > 0 &&
+                        std::abs(*global_step_ / *runtime_ / *samples_rate_ - 1) < 1e-3;
+    const std::string how =
+        proved ? fmt::format("{:.0f} steps / {} s", *global_step_, shortest(*runtime_))
+               : std::string("the global step over the runtime");
+    draft.log.notices.push_back(make_notice(NoticeCode::closing_rate_is_of_steps, rate_line_,
+                                            shortest(*samples_rate_), how));
+  }
+
+  bool history_ = false;
+  std::int64_t compact_line_ = 0, dict_line_ = 0;  ///< of JSON that stands on one line
+  std::optional<double> loss_, global_step_, max_steps_, runtime_, samples_rate_, steps_rate_;
+  TrainerChecks checks_;
+  std::int64_t rate_line_ = 0;
+  double entry_step_ = 0;  ///< of the newest entry of the history
+  double session_ended_ = 0, session_began_ = 0;
+};
 
 // The bar that the Hugging Face Trainer draws in notebooks, as a saved or copied one shows it.
 
@@ -442,56 +427,53 @@ struct NotebookBar {
   std::int64_t line = 0;
   int rank = -1;
 
-  [[nodiscard]] static std::optional<NotebookBar> read(const Line& line);
+  [[nodiscard]] static std::optional<NotebookBar> read(const Line& line) {
+    const auto epoch = line.text.find(kAnchor);
+    const auto bracket = epoch == std::string_view::npos ? epoch : line.text.rfind('[', epoch);
+    if (bracket == std::string_view::npos) return std::nullopt;
+    NotebookBar out{.line = line.number, .rank = line.rank};
+    Cursor cursor(line);
+    cursor.move_to(bracket + 1);
+    if (!cursor.read(kBlanks, out.shown, "/", out.total, " ") || out.shown < 1 || out.total < 1) {
+      return std::nullopt;
+    }
+    const auto elapsed = cursor.duration();
+    if (!elapsed) return std::nullopt;
+    out.elapsed_s = *elapsed;
+    if (cursor.literal(" < ") && !(cursor.duration() && cursor.read(", ", out.rate, " it/s"))) {
+      return std::nullopt;
+    }
+    double at = 0, epochs = 0;
+    if (!cursor.read(kAnchor, at, "/", epochs, "]")) return std::nullopt;
+    return out;
+  }
+
   /// Drawn later for the same training.
   [[nodiscard]] bool goes_on_from(const NotebookBar& before) const {
     return total == before.total && shown > before.shown;
   }
   /// For a run of which nothing else gives a rate.
-  void give_to(RunDraft& run) const;
+  void give_to(RunDraft& run) const {
+    if (run.log.summary || run.log.totals.training_s || run.count() > 0) return;
+    const bool over = shown == total;
+    Sample sample;
+    sample.step = over ? shown : shown - 1;
+    sample.iterations = sample.step - 1;
+    if (sample.iterations < 1) return;
+    if (elapsed_s > 0) sample.seconds = elapsed_s;
+    // The rate has two decimals: the clock gives a slow one better.
+    constexpr double kLeastRate = 0.25;  // iterations/s
+    if (rate >= kLeastRate) {
+      sample.rate = rate;
+      run.log.rate_unit = RateUnit::iterations_per_second;
+    }
+    sample.line = line;
+    sample.rank = rank;
+    run.add(sample);
+    run.log.planned = total;
+    run.log.notices.push_back(make_notice(NoticeCode::notebook_bar, line));
+  }
 };
-
-std::optional<NotebookBar> NotebookBar::read(const Line& line) {
-  const auto epoch = line.text.find(kAnchor);
-  const auto bracket = epoch == std::string_view::npos ? epoch : line.text.rfind('[', epoch);
-  if (bracket == std::string_view::npos) return std::nullopt;
-  NotebookBar out{.line = line.number, .rank = line.rank};
-  Cursor cursor(line);
-  cursor.move_to(bracket + 1);
-  if (!cursor.read(kBlanks, out.shown, "/", out.total, " ") || out.shown < 1 || out.total < 1) {
-    return std::nullopt;
-  }
-  const auto elapsed = cursor.duration();
-  if (!elapsed) return std::nullopt;
-  out.elapsed_s = *elapsed;
-  if (cursor.literal(" < ") && !(cursor.duration() && cursor.read(", ", out.rate, " it/s"))) {
-    return std::nullopt;
-  }
-  double at = 0, epochs = 0;
-  if (!cursor.read(kAnchor, at, "/", epochs, "]")) return std::nullopt;
-  return out;
-}
-
-void NotebookBar::give_to(RunDraft& run) const {
-  if (run.log.summary || run.log.totals.training_s || run.count() > 0) return;
-  const bool over = shown == total;
-  Sample sample;
-  sample.step = over ? shown : shown - 1;
-  sample.iterations = sample.step - 1;
-  if (sample.iterations < 1) return;
-  if (elapsed_s > 0) sample.seconds = elapsed_s;
-  // The rate has two decimals: the clock gives a slow one better.
-  constexpr double kLeastRate = 0.25;  // iterations/s
-  if (rate >= kLeastRate) {
-    sample.rate = rate;
-    run.log.rate_unit = RateUnit::iterations_per_second;
-  }
-  sample.line = line;
-  sample.rank = rank;
-  run.add(sample);
-  run.log.planned = total;
-  run.log.notices.push_back(make_notice(NoticeCode::notebook_bar, line));
-}
 
 constexpr std::string_view kAnchors[] = {
     "{'loss':",
@@ -520,21 +502,219 @@ constexpr std::string_view kAnchors[] = {
     "\"train_samples\": ",
     "\"train_steps_per_second\": "};
 
+/// "Epoch 9: {'loss': 3.19}": a loop that counts before its dictionary and has none of the
+/// Trainer's other keys.
+bool counts_before_dict(std::string_view text) {
+  const std::string_view before = text.substr(0, text.find("{'loss':"));
+  const auto has = [](std::string_view in, std::string_view word) {
+    return in.find(word) != std::string_view::npos;
+  };
+  return (has(before, "poch ") || has(before, "tep ") || has(before, "teration ")) &&
+         !has(text, "'epoch':") && !has(text, "'learning_rate':");
+}
+
 class HuggingfaceParser final : public LineParser {
  public:
-  bool parse(const Line& line, RunBuilder& out) override;
-  void finish(RunBuilder& out) override;
+  bool parse(const Line& line, RunBuilder& out) override {
+    const std::string_view text = trim(line.text);
+    if (const auto bar = NotebookBar::read(line)) {
+      if (bar_ && !bar->goes_on_from(*bar_)) end_run(out);
+      bar_ = bar;
+      run(line, out);
+      return true;
+    }
+    if (text.starts_with("{\"")) {
+      const auto at = TrainerProgress::read(line);
+      // ms-swift adds its keys to an evaluation and to the closing line as well.
+      if (at && (at->loss || text.starts_with("{\"current_steps")))
+        return read_progress(*at, line, out);
+      between_.see(line);
+    }
+    if (text.starts_with('{') ? text.starts_with("{\"") : files_.goes_on(line)) {
+      return files_.read_compact(line, evaluations_, out);
+    }
+    if (!text.starts_with('"')) return read_console(line, out);
+    Line member = line;
+    member.text = text;
+    member.literals = {};
+    return files_.read_member(member, evaluations_, out);
+  }
+
+  void finish(RunBuilder& out) override {
+    out.facts.framework.set(banner_.of_other() ? "paddle" : "pytorch", FactSource::log);
+    conclude(out);
+    banner_.conclude(out);
+  }
 
  private:
-  bool read_console(const Line& line, RunBuilder& out);
-  bool read_dict(const Line& line, RunBuilder& out);
-  bool read_progress(const TrainerProgress& at, const Line& line, RunBuilder& out);
-  bool read_total(const Line& line);
-  void end_run(RunBuilder& out);
-  [[nodiscard]] double steps_per_epoch() const;
-  void read_end(const Line& line);
-  void conclude(RunBuilder& out);
-  void conclude_console(RunDraft& draft);
+  bool read_console(const Line& line, RunBuilder& out) {
+    if (has(line, "{'loss':")) {
+      if (counts_before_dict(line.text)) return false;
+      // tf-models prints the statistics of its run like that.
+      return !has(line, "'step_timestamp_log'") && !has(line, "steps_per_second: ") &&
+             read_dict(line, out);
+    }
+    if (has(line, "***** Running training")) {
+      epochs_ = steps_ = per_epoch_ = examples_ = batch_ = resumed_at_ = std::nullopt;
+      by_epoch_ = true;
+      dicts_ = 0;
+      return false;  // NVIDIA's scripts print it as well
+    }
+    if (banner_.see(line)) return true;
+    if (read_total(line)) return false;
+    // Trainings without a loss between their statements.
+    if (closing_.unlike(line)) end_run(out);
+    if (has(line, "'train_runtime':")) read_end(line);
+    const bool evaluated = evaluations_.see(line, out);
+    if (evaluated) between_.see(line);
+    if (!closing_.see(line)) return evaluated;
+    run(line, out);
+    return true;
+  }
+
+  // The epoch gives the step, where the log has both totals; else dicts are counted.
+  bool read_dict(const Line& line, RunBuilder& out) {
+    const auto loss = number_after(line, "{'loss':");
+    if (!loss) return false;
+    if (const auto at = TrainerProgress::read(line)) return read_progress(*at, line, out);
+    if (line.text == last_dict_) return true;  // each process prints it
+    last_dict_ = std::string(line.text);
+    const auto epoch = number_after(line, "'epoch':");
+    Sample sample = sample_on(line);
+    sample.loss = *loss;
+    sample.step = ++dicts_;
+    // A stream of data has no end: the Trainer then prints 2^63 - 1 epochs.
+    const bool known = epoch && epochs_ && steps_ && *epochs_ > 0 && *epochs_ < 1e9 &&
+                       *steps_ < 1e12 && *epoch >= 0 && *epoch <= *epochs_;
+    if (known && by_epoch_) {
+      const double at = std::min(*epoch * steps_per_epoch(), *steps_);
+      sample.step = std::max<std::int64_t>(1, std::llround(at));
+    } else {
+      by_epoch_ = false;
+    }
+    RunDraft* open = out.open(WorkKind::training);
+    if (open != nullptr && closing_.said_for(*open)) {
+      end_run(out);
+      if (!by_epoch_) sample.step = dicts_ = 1;
+    }
+    run(line, out);
+    out.add(WorkKind::training, sample);
+    return true;
+  }
+
+  bool read_progress(const TrainerProgress& at, const Line& line, RunBuilder& out) {
+    if (line.text == last_dict_) return true;  // each process prints it
+    last_dict_ = std::string(line.text);
+    RunDraft* open = out.open(WorkKind::training);
+    constexpr double kPrintedApart_s = 5;  // of processes that print the same step
+    const bool after =
+        open != nullptr && open->last() != nullptr &&
+        (at.step < open->last()->step || at.elapsed_s < elapsed_s_ - kPrintedApart_s);
+    if (open != nullptr && (after || closing_.said_for(*open))) end_run(out);
+    RunDraft& draft = run(line, out);
+    draft.log.planned = at.planned;
+    draft.ended_well = at.step == at.planned;
+    if (!at.loss) {
+      between_.see(line);
+      return true;
+    }
+    between_.step();
+    elapsed_s_ = at.elapsed_s;
+    Sample sample = sample_on(line);
+    sample.step = at.step;
+    sample.time_s = at.elapsed_s;
+    sample.loss = at.loss;
+    draft.log.clock_is_wall = true;  // does not stop between the lines
+    draft.log.clock_resolution_s = std::fmax(draft.log.clock_resolution_s, at.resolution_s);
+    out.add(WorkKind::training, sample);
+    return true;
+  }
+
+  // Totals that the Trainer prints when it begins.
+  bool read_total(const Line& line) {
+    const auto take = [&](std::string_view key, std::optional<double>& total) {
+      if (!has(line, key)) return false;
+      if (!total) total = trainer_total(line, key);  // evaluations print their examples as well
+      return true;
+    };
+    if (has(line, "Resuming training from checkpoint with epoch ")) {
+      resumed_at_ = trainer_total(line, " and global step ");
+      return true;
+    }
+    return take("Num Epochs = ", epochs_) || take("Total optimization steps = ", steps_) ||
+           take("Num examples = ", examples_) ||
+           take("Num update steps per epoch = ", per_epoch_) ||
+           take("Total train batch size (w. parallel, distributed & accumulation) = ", batch_) ||
+           take("Continuing training from global step ", resumed_at_);
+  }
+
+  void end_run(RunBuilder& out) {
+    RunDraft* open = out.open(WorkKind::training);
+    if (open == nullptr) return;
+    closing_.give_to(*open);
+    conclude_console(*open);
+    out.close(WorkKind::training);
+  }
+
+  // With --max_steps the last epoch is not a whole one, and the number of epochs is rounded up.
+  [[nodiscard]] double steps_per_epoch() const {
+    if (per_epoch_ && *per_epoch_ >= 1) return *per_epoch_;
+    const double whole = *steps_ / *epochs_;
+    if (!examples_ || !batch_ || !(*batch_ >= 1) || !(*examples_ >= 1)) return whole;
+    const double by_examples = *examples_ / *batch_;
+    return std::abs(whole - by_examples) > 1 ? by_examples : whole;
+  }
+
+  // The next run's totals may follow before this one is concluded.
+  void read_end(const Line& line) {
+    const auto epoch = number_after(line, "'epoch':");
+    const auto runtime = number_after(line, "'train_runtime':");
+    const auto steps_rate = number_after(line, "'train_steps_per_second':");
+    const bool known =
+        epoch && runtime && steps_rate && epochs_ && steps_ && *epochs_ > 0 && *epochs_ < 1e9;
+    if (!known) return;
+    const double per_epoch = steps_per_epoch();
+    session_ = {*epoch * per_epoch - resumed_at_.value_or(0),
+                0.006 * per_epoch,
+                *steps_,
+                *runtime,
+                *steps_rate,
+                resumed_at_.has_value()};
+  }
+
+  void conclude(RunBuilder& out) {
+    RunDraft* draft = out.open(WorkKind::training);
+    if (draft == nullptr) return;
+    closing_.give_to(*draft);
+    conclude_console(*draft);
+    files_.conclude(*draft);
+    // "train_batch_size" of trainer_state.json is of one process and of one micro-step.
+    draft->own_facts = files_.history();
+    const Record* last = draft->last();
+    const bool clock = last != nullptr && !(std::isnan(last->seconds) && std::isnan(last->time_s));
+    if (files_.history() || (last != nullptr && !clock)) {
+      draft->log.notices.push_back(make_notice(NoticeCode::no_step_times, 0));
+    }
+    if (!by_epoch_) {
+      draft->log.iteration_unit = IterationUnit::unknown;
+      draft->log.notices.push_back(make_notice(NoticeCode::steps_counted, 0));
+    }
+  }
+
+  void conclude_console(RunDraft& draft) {
+    if (bar_) bar_->give_to(draft);
+    bar_.reset();
+    between_.conclude(draft);
+    if (!session_) return;
+    mend_planned_rate(session_->done, session_->slack, session_->planned, session_->runtime,
+                      session_->steps_rate, draft);
+    // The runtime is this session's, the steps are counted from the run's beginning.
+    if (session_->resumed && session_->done >= 1 && session_->done <= session_->planned &&
+        session_->slack <= 0.01 * session_->done && session_->done < 1e15) {
+      draft.log.totals.iterations = std::llround(session_->done);
+    }
+    session_.reset();
+  }
 
   ClosingLines closing_;
   std::optional<NotebookBar> bar_;
@@ -553,216 +733,6 @@ class HuggingfaceParser final : public LineParser {
   EvaluationsBetween between_;
   double elapsed_s_ = 0;  ///< of the newest step that states it
 };
-
-bool HuggingfaceParser::parse(const Line& line, RunBuilder& out) {
-  const std::string_view text = trim(line.text);
-  if (const auto bar = NotebookBar::read(line)) {
-    if (bar_ && !bar->goes_on_from(*bar_)) end_run(out);
-    bar_ = bar;
-    run(line, out);
-    return true;
-  }
-  if (text.starts_with("{\"")) {
-    const auto at = TrainerProgress::read(line);
-    // ms-swift adds its keys to an evaluation and to the closing line as well.
-    if (at && (at->loss || text.starts_with("{\"current_steps")))
-      return read_progress(*at, line, out);
-    between_.see(line);
-  }
-  if (text.starts_with('{') ? text.starts_with("{\"") : files_.goes_on(line)) {
-    return files_.read_compact(line, evaluations_, out);
-  }
-  if (!text.starts_with('"')) return read_console(line, out);
-  Line member = line;
-  member.text = text;
-  member.literals = {};
-  return files_.read_member(member, evaluations_, out);
-}
-
-void HuggingfaceParser::end_run(RunBuilder& out) {
-  RunDraft* open = out.open(WorkKind::training);
-  if (open == nullptr) return;
-  closing_.give_to(*open);
-  conclude_console(*open);
-  out.close(WorkKind::training);
-}
-
-// Totals that the Trainer prints when it begins.
-bool HuggingfaceParser::read_total(const Line& line) {
-  const auto take = [&](std::string_view key, std::optional<double>& total) {
-    if (!has(line, key)) return false;
-    if (!total) total = trainer_total(line, key);  // evaluations print their examples as well
-    return true;
-  };
-  if (has(line, "Resuming training from checkpoint with epoch ")) {
-    resumed_at_ = trainer_total(line, " and global step ");
-    return true;
-  }
-  return take("Num Epochs = ", epochs_) || take("Total optimization steps = ", steps_) ||
-         take("Num examples = ", examples_) || take("Num update steps per epoch = ", per_epoch_) ||
-         take("Total train batch size (w. parallel, distributed & accumulation) = ", batch_) ||
-         take("Continuing training from global step ", resumed_at_);
-}
-
-// With --max_steps the last epoch is not a whole one, and the number of epochs is rounded up.
-double HuggingfaceParser::steps_per_epoch() const {
-  if (per_epoch_ && *per_epoch_ >= 1) return *per_epoch_;
-  const double whole = *steps_ / *epochs_;
-  if (!examples_ || !batch_ || !(*batch_ >= 1) || !(*examples_ >= 1)) return whole;
-  const double by_examples = *examples_ / *batch_;
-  return std::abs(whole - by_examples) > 1 ? by_examples : whole;
-}
-
-// The epoch gives the step, where the log has both totals; else dicts are counted.
-bool HuggingfaceParser::read_dict(const Line& line, RunBuilder& out) {
-  const auto loss = number_after(line, "{'loss':");
-  if (!loss) return false;
-  if (const auto at = TrainerProgress::read(line)) return read_progress(*at, line, out);
-  if (line.text == last_dict_) return true;  // each process prints it
-  last_dict_ = std::string(line.text);
-  const auto epoch = number_after(line, "'epoch':");
-  Sample sample = sample_on(line);
-  sample.loss = *loss;
-  sample.step = ++dicts_;
-  // A stream of data has no end: the Trainer then prints 2^63 - 1 epochs.
-  const bool known = epoch && epochs_ && steps_ && *epochs_ > 0 && *epochs_ < 1e9 &&
-                     *steps_ < 1e12 && *epoch >= 0 && *epoch <= *epochs_;
-  if (known && by_epoch_) {
-    const double at = std::min(*epoch * steps_per_epoch(), *steps_);
-    sample.step = std::max<std::int64_t>(1, std::llround(at));
-  } else {
-    by_epoch_ = false;
-  }
-  RunDraft* open = out.open(WorkKind::training);
-  if (open != nullptr && closing_.said_for(*open)) {
-    end_run(out);
-    if (!by_epoch_) sample.step = dicts_ = 1;
-  }
-  run(line, out);
-  out.add(WorkKind::training, sample);
-  return true;
-}
-
-bool HuggingfaceParser::read_progress(const TrainerProgress& at, const Line& line,
-                                      RunBuilder& out) {
-  if (line.text == last_dict_) return true;  // each process prints it
-  last_dict_ = std::string(line.text);
-  RunDraft* open = out.open(WorkKind::training);
-  constexpr double kPrintedApart_s = 5;  // of processes that print the same step
-  const bool after = open != nullptr && open->last() != nullptr &&
-                     (at.step < open->last()->step || at.elapsed_s < elapsed_s_ - kPrintedApart_s);
-  if (open != nullptr && (after || closing_.said_for(*open))) end_run(out);
-  RunDraft& draft = run(line, out);
-  draft.log.planned = at.planned;
-  draft.ended_well = at.step == at.planned;
-  if (!at.loss) {
-    between_.see(line);
-    return true;
-  }
-  between_.step();
-  elapsed_s_ = at.elapsed_s;
-  Sample sample = sample_on(line);
-  sample.step = at.step;
-  sample.time_s = at.elapsed_s;
-  sample.loss = at.loss;
-  draft.log.clock_is_wall = true;  // does not stop between the lines
-  draft.log.clock_resolution_s = std::fmax(draft.log.clock_resolution_s, at.resolution_s);
-  out.add(WorkKind::training, sample);
-  return true;
-}
-
-/// "Epoch 9: {'loss': 3.19}": a loop that counts before its dictionary and has none of the
-/// Trainer's other keys.
-bool counts_before_dict(std::string_view text) {
-  const std::string_view before = text.substr(0, text.find("{'loss':"));
-  const auto has = [](std::string_view in, std::string_view word) {
-    return in.find(word) != std::string_view::npos;
-  };
-  return (has(before, "poch ") || has(before, "tep ") || has(before, "teration ")) &&
-         !has(text, "'epoch':") && !has(text, "'learning_rate':");
-}
-
-bool HuggingfaceParser::read_console(const Line& line, RunBuilder& out) {
-  if (has(line, "{'loss':")) {
-    if (counts_before_dict(line.text)) return false;
-    // tf-models prints the statistics of its run like that.
-    return !has(line, "'step_timestamp_log'") && !has(line, "steps_per_second: ") &&
-           read_dict(line, out);
-  }
-  if (has(line, "***** Running training")) {
-    epochs_ = steps_ = per_epoch_ = examples_ = batch_ = resumed_at_ = std::nullopt;
-    by_epoch_ = true;
-    dicts_ = 0;
-    return false;  // NVIDIA's scripts print it as well
-  }
-  if (banner_.see(line)) return true;
-  if (read_total(line)) return false;
-  // Trainings without a loss between their statements.
-  if (closing_.unlike(line)) end_run(out);
-  if (has(line, "'train_runtime':")) read_end(line);
-  const bool evaluated = evaluations_.see(line, out);
-  if (evaluated) between_.see(line);
-  if (!closing_.see(line)) return evaluated;
-  run(line, out);
-  return true;
-}
-
-// The next run's totals may follow before this one is concluded.
-void HuggingfaceParser::read_end(const Line& line) {
-  const auto epoch = number_after(line, "'epoch':");
-  const auto runtime = number_after(line, "'train_runtime':");
-  const auto steps_rate = number_after(line, "'train_steps_per_second':");
-  const bool known =
-      epoch && runtime && steps_rate && epochs_ && steps_ && *epochs_ > 0 && *epochs_ < 1e9;
-  if (!known) return;
-  const double per_epoch = steps_per_epoch();
-  session_ = {*epoch * per_epoch - resumed_at_.value_or(0),
-              0.006 * per_epoch,
-              *steps_,
-              *runtime,
-              *steps_rate,
-              resumed_at_.has_value()};
-}
-
-void HuggingfaceParser::conclude_console(RunDraft& draft) {
-  if (bar_) bar_->give_to(draft);
-  bar_.reset();
-  between_.conclude(draft);
-  if (!session_) return;
-  mend_planned_rate(session_->done, session_->slack, session_->planned, session_->runtime,
-                    session_->steps_rate, draft);
-  // The runtime is this session's, the steps are counted from the run's beginning.
-  if (session_->resumed && session_->done >= 1 && session_->done <= session_->planned &&
-      session_->slack <= 0.01 * session_->done && session_->done < 1e15) {
-    draft.log.totals.iterations = std::llround(session_->done);
-  }
-  session_.reset();
-}
-
-void HuggingfaceParser::finish(RunBuilder& out) {
-  out.facts.framework.set(banner_.of_other() ? "paddle" : "pytorch", FactSource::log);
-  conclude(out);
-  banner_.conclude(out);
-}
-
-void HuggingfaceParser::conclude(RunBuilder& out) {
-  RunDraft* draft = out.open(WorkKind::training);
-  if (draft == nullptr) return;
-  closing_.give_to(*draft);
-  conclude_console(*draft);
-  files_.conclude(*draft);
-  // "train_batch_size" of trainer_state.json is of one process and of one micro-step.
-  draft->own_facts = files_.history();
-  const Record* last = draft->last();
-  const bool clock = last != nullptr && !(std::isnan(last->seconds) && std::isnan(last->time_s));
-  if (files_.history() || (last != nullptr && !clock)) {
-    draft->log.notices.push_back(make_notice(NoticeCode::no_step_times, 0));
-  }
-  if (!by_epoch_) {
-    draft->log.iteration_unit = IterationUnit::unknown;
-    draft->log.notices.push_back(make_notice(NoticeCode::steps_counted, 0));
-  }
-}
 
 std::unique_ptr<LineParser> make() { return std::make_unique<HuggingfaceParser>(); }
 

@@ -119,181 +119,89 @@ struct MllogSetting {
     const bool few = global_batch && *global_batch < kLongest * sequence_length.value_or(0);
     return benchmark == "transformer" && !few;
   }
+
   /// Where the value of this key goes that is a number and no more; or null.
-  [[nodiscard]] static std::optional<double> MllogSetting::*number_of(std::string_view key);
+  [[nodiscard]] static std::optional<double> MllogSetting::*number_of(std::string_view key) {
+    using Setting = MllogSetting;
+    static constexpr std::pair<std::string_view, std::optional<double> Setting::*> kNumbers[] = {
+        {"gradient_accumulation_steps", &Setting::accumulation},
+        {"opt_gradient_accumulation_steps", &Setting::accumulation},
+        {"gradient_accumulation_frequency", &Setting::accumulation},
+        {"max_sequence_length", &Setting::sequence_length},
+        {"samples_per_epoch", &Setting::epoch_samples},
+        {"number_of_ranks", &Setting::ranks},
+        {"number_of_nodes", &Setting::nodes},
+        {"accelerators_per_node", &Setting::accelerators},
+        {"local_batch_size", &Setting::local_batch},
+        {"micro_batch_size", &Setting::micro_batch},
+        {"tensor_parallelism", &Setting::tensor},
+        {"pipeline_parallelism", &Setting::pipeline},
+        {"context_parallelism", &Setting::context}};
+    for (const auto& [name, setting] : kNumbers) {
+      if (key == name) return setting;
+    }
+    return nullptr;
+  }
+
   /// The batch of one GPU, where none shares it with others.
-  [[nodiscard]] std::optional<double> batch_of_one() const;
+  /// Each process of SSD has a GPU. A micro batch is that of a replica of the model, which takes
+  /// one where nothing splits it.
+  [[nodiscard]] std::optional<double> batch_of_one() const {
+    if (is_ssd()) return local_batch;
+    const bool whole = tensor == 1 && pipeline == 1 && context == 1;
+    return whole ? micro_batch : std::nullopt;
+  }
+
   /// GPUs that share the batch evenly.
-  [[nodiscard]] std::optional<double> processes() const;
-  [[nodiscard]] static bool names_precision(std::string_view key);
-  void read_precision(std::string_view name);
-  [[nodiscard]] Facts facts() const;
+  [[nodiscard]] std::optional<double> processes() const {
+    const auto one = batch_of_one();
+    if (!global_batch || !one) return std::nullopt;
+    const double many = *global_batch / (*one * accumulation.value_or(1));
+    return many >= 1 && many == std::floor(many) ? std::optional(many) : std::nullopt;
+  }
+
+  [[nodiscard]] static bool names_precision(std::string_view key) {
+    return key == "lowest_numerical_precision_linear" ||
+           key == "lowest_numerical_precision_in_linear";
+  }
+  void read_precision(std::string_view name) {
+    static constexpr std::string_view kNames[] = {"fp32", "tf32", "bf16", "fp16", "fp8"};
+    const bool known = std::ranges::find(kNames, name) != std::end(kNames);
+    precision = known ? name : std::string_view();
+  }
+
+  [[nodiscard]] Facts facts() const {
+    Facts facts;
+    const auto set = [](Fact<std::int64_t>& fact, const std::optional<double>& value) {
+      if (value && *value >= 1 && *value < 1e12) {
+        fact.set(static_cast<std::int64_t>(*value), FactSource::log);
+      }
+    };
+    if (!in_tokens()) set(facts.global_batch_size, global_batch);
+    set(facts.gradient_accumulation_steps, accumulation);
+    set(facts.sequence_length, sequence_length);
+    if (accelerators) {  // else the ranks may be of CPUs
+      const double all = nodes.value_or(kUnknown) * *accelerators;
+      set(facts.world_size, ranks ? ranks : all);
+      if (all == ranks.value_or(all)) {
+        set(facts.nodes, nodes);
+        set(facts.gpus_per_node, accelerators);
+      }
+    } else if (processes()) {
+      set(facts.world_size, processes());
+      set(facts.micro_batch_size, batch_of_one());
+    }
+    if (benchmark == "bert") facts.model.set("bert-large", FactSource::log);
+    if (!benchmark.empty()) facts.axes["benchmark"] = benchmark;
+    if (!precision.empty()) facts.precision.set(precision, FactSource::log);
+    return facts;
+  }
+
   [[nodiscard]] bool is_ssd() const { return benchmark == "ssd" || benchmark == "retinanet"; }
 };
 
-std::optional<double> MllogSetting::*MllogSetting::number_of(std::string_view key) {
-  using Setting = MllogSetting;
-  static constexpr std::pair<std::string_view, std::optional<double> Setting::*> kNumbers[] = {
-      {"gradient_accumulation_steps", &Setting::accumulation},
-      {"opt_gradient_accumulation_steps", &Setting::accumulation},
-      {"gradient_accumulation_frequency", &Setting::accumulation},
-      {"max_sequence_length", &Setting::sequence_length},
-      {"samples_per_epoch", &Setting::epoch_samples},
-      {"number_of_ranks", &Setting::ranks},
-      {"number_of_nodes", &Setting::nodes},
-      {"accelerators_per_node", &Setting::accelerators},
-      {"local_batch_size", &Setting::local_batch},
-      {"micro_batch_size", &Setting::micro_batch},
-      {"tensor_parallelism", &Setting::tensor},
-      {"pipeline_parallelism", &Setting::pipeline},
-      {"context_parallelism", &Setting::context}};
-  for (const auto& [name, setting] : kNumbers) {
-    if (key == name) return setting;
-  }
-  return nullptr;
-}
-
-bool MllogSetting::names_precision(std::string_view key) {
-  return key == "lowest_numerical_precision_linear" ||
-         key == "lowest_numerical_precision_in_linear";
-}
-
-void MllogSetting::read_precision(std::string_view name) {
-  static constexpr std::string_view kNames[] = {"fp32", "tf32", "bf16", "fp16", "fp8"};
-  const bool known = std::ranges::find(kNames, name) != std::end(kNames);
-  precision = known ? name : std::string_view();
-}
-
-// Each process of SSD has a GPU. A micro batch is that of a replica of the model, which takes one
-// where nothing splits it.
-std::optional<double> MllogSetting::batch_of_one() const {
-  if (is_ssd()) return local_batch;
-  const bool whole = tensor == 1 && pipeline == 1 && context == 1;
-  return whole ? micro_batch : std::nullopt;
-}
-
-std::optional<double> MllogSetting::processes() const {
-  const auto one = batch_of_one();
-  if (!global_batch || !one) return std::nullopt;
-  const double many = *global_batch / (*one * accumulation.value_or(1));
-  return many >= 1 && many == std::floor(many) ? std::optional(many) : std::nullopt;
-}
-
-Facts MllogSetting::facts() const {
-  Facts facts;
-  const auto set = [](Fact<std::int64_t>& fact, const std::optional<double>& value) {
-    if (value && *value >= 1 && *value < 1e12) {
-      fact.set(static_cast<std::int64_t>(*value), FactSource::log);
-    }
-  };
-  if (!in_tokens()) set(facts.global_batch_size, global_batch);
-  set(facts.gradient_accumulation_steps, accumulation);
-  set(facts.sequence_length, sequence_length);
-  if (accelerators) {  // else the ranks may be of CPUs
-    const double all = nodes.value_or(kUnknown) * *accelerators;
-    set(facts.world_size, ranks ? ranks : all);
-    if (all == ranks.value_or(all)) {
-      set(facts.nodes, nodes);
-      set(facts.gpus_per_node, accelerators);
-    }
-  } else if (processes()) {
-    set(facts.world_size, processes());
-    set(facts.micro_batch_size, batch_of_one());
-  }
-  if (benchmark == "bert") facts.model.set("bert-large", FactSource::log);
-  if (!benchmark.empty()) facts.axes["benchmark"] = benchmark;
-  if (!precision.empty()) facts.precision.set(precision, FactSource::log);
-  return facts;
-}
-
 // MllogSamples: what is known from the statements of one MLPerf run about the samples that it
 // trained.
-
-/// Samples of a run come from its evaluations (epoch_num or samples_count; a step_num times the
-/// batch), from the train_samples stated at its end, from its share of the data set or from its
-/// whole epochs; its tracked throughput is what is left where none of them counts samples.
-class MllogSamples {
- public:
-  void read_evaluation(const nlohmann::json& metadata, std::int64_t line);
-  /// epoch_start, epoch_stop, block_start, block_stop, between run_start and run_stop.
-  void read_epoch(const std::string& key, const nlohmann::json& metadata, double time_ms);
-  /// train_samples, stated while the run goes on.
-  void read_end(std::optional<double> samples, std::int64_t line);
-  /// The value of tracked_stats; only a throughput is kept of it.
-  void read_tracked(const nlohmann::json& value, std::int64_t line);
-  /// The rate that BERT's script closes with.
-  void read_script_rate(std::optional<double> rate, std::int64_t line);
-
-  /// Reports the samples of the open run and its rate, with notices that state where they are from.
-  /// `seconds`: its official time, run_stop minus run_start; `stop_line`: where run_stop stands;
-  /// `rated`: its records have rates.
-  void conclude(const MllogSetting& setting, double seconds, std::int64_t stop_line, bool rated,
-                Emit emit);
-
- private:
-  enum class Source { none, evaluation, end, steps, share, epochs };
-  /// Epochs, or blocks of them, that were begun and ended.
-  class Epochs {
-   public:
-    /// `number`: as it is named, from 0 or 1; `many`: epochs that a block holds.
-    void begin(double number, double many, double time_ms);
-    void stop(double number, double many, double time_ms);
-    /// After as many epochs: a block that they end with is over, though it stops after the run.
-    void evaluated(double number);
-    [[nodiscard]] bool any() const { return !spent_ms_.empty(); }
-    /// Whole ones; unknown if there are none, or if they are named by what was trained.
-    [[nodiscard]] double whole() const;
-    /// The last one took much less time than the others: it is not counted.
-    [[nodiscard]] bool ended_early() const;
-    [[nodiscard]] double in_one() const { return many_; }
-    [[nodiscard]] double first() const { return first_; }
-
-   private:
-    double first_ = kUnknown, end_ = kUnknown;  ///< end: one past the last
-    double begun_ = kUnknown, many_ = 1, begun_ms_ = kUnknown;
-    bool follows_ = false;       ///< one begins where another ends
-    bool named_by_end_ = false;  ///< the first block already: Google's of rounds 0.6 and 0.7
-    std::vector<double> spent_ms_;
-  };
-  [[nodiscard]] Source source(const MllogSetting& setting, double seconds) const;
-  /// What a fraction of an epoch is counted from: 0 or 1, unknown if that cannot be decided.
-  [[nodiscard]] double share_origin() const;
-  [[nodiscard]] double share(const MllogSetting& setting) const;
-  /// The epochs are named by the samples trained, as OpenFold's are.
-  [[nodiscard]] bool named_by_samples(const MllogSetting& setting) const;
-  [[nodiscard]] const Epochs& epochs() const;
-  /// Samples of an epoch; unknown if train_samples does not give them.
-  [[nodiscard]] static double data_set(const MllogSetting& setting);
-  [[nodiscard]] double whole_epochs(const MllogSetting& setting) const;
-  /// Batches, by the last evaluation's step_num or by the blocks of Google's BERT.
-  [[nodiscard]] std::optional<double> steps(const MllogSetting& setting) const;
-  /// train_samples at the end is not what the run trained on.
-  [[nodiscard]] bool odd_end(double many, bool bert) const;
-  /// The counts are tokens, not sequences.
-  [[nodiscard]] bool in_tokens(const MllogSetting& setting) const;
-  /// Of the throughputs tracked: the last, the middle one where that is far off.
-  [[nodiscard]] double tracked() const;
-  /// The tracked throughputs are of the same order as this rate or of one process's share of it,
-  /// or there are none.
-  [[nodiscard]] bool agrees(double rate) const;
-  void conclude_tracked(const MllogSetting& setting, std::int64_t stop_line, bool rated, Emit emit);
-  /// `tokens`: in a sequence, where the log counts those; else 1.
-  void conclude_samples(double samples, double tokens, Source from, double seconds,
-                        std::int64_t stop_line, double processes, Emit emit);
-  void state(double rate, std::int64_t line, std::optional<double> samples, Emit emit);
-  [[nodiscard]] std::string origin(Source from) const;
-  void compare_with_tracked(double rate, double processes, Emit emit) const;
-  void compare_with_script(Emit emit) const;
-
-  std::optional<double> eval_, first_eval_, second_eval_, end_, script_rate_, steps_;
-  std::optional<double> rate_;  ///< that was reported
-  std::vector<double> throughputs_;
-  Epochs epochs_, blocks_;
-  std::int64_t eval_line_ = 0, end_line_ = 0, throughput_line_ = 0, script_line_ = 0;
-  std::int64_t evals_ = 0;
-  bool counted_ = false;   ///< the evaluation prints samples_count, which needs no guess
-  bool composer_ = false;  ///< the evaluation is Composer's, whose epoch_num counts epochs
-};
 
 /// Beyond this a notice names a stated rate next to the one taken.
 constexpr double kStatedRateGap = 0.02;
@@ -315,348 +223,393 @@ double middle_of(std::vector<double> values) {
 
 bool is_whole(double number) { return number == std::floor(number); }
 
-void MllogSamples::read_evaluation(const nlohmann::json& metadata, std::int64_t line) {
-  const auto count = number_in(metadata, "samples_count");
-  counted_ = count.has_value();
-  if (const auto samples = count ? count : number_in(metadata, "epoch_num")) {
-    ++evals_;
-    if (!first_eval_) first_eval_ = samples;
-    if (!second_eval_ && *samples > *first_eval_) second_eval_ = samples;
-    eval_ = samples;
-    blocks_.evaluated(*samples);
+/// Epochs, or blocks of them, that were begun and ended.
+class Epochs {
+ public:
+  /// `number`: as it is named, from 0 or 1; `many`: epochs that a block holds.
+  void begin(double number, double many, double time_ms) {
+    if (std::isnan(first_)) {
+      first_ = number;
+      named_by_end_ = many > 1 && number == many;
+    }
+    // "1, 20, 40": only the first block is named by its first epoch, the others by those done.
+    if (spent_ms_.size() == 1 && many > 1 && first_ == 1 && number == many && end_ == number + 1) {
+      first_ = 0;
+      end_ = number;
+    }
+    follows_ = follows_ || number == end_;
+    begun_ = number;
+    many_ = many;
+    begun_ms_ = time_ms;
   }
-  steps_ = number_in(metadata, "step_num");
-  eval_line_ = line;
-  composer_ = text(metadata, "file").find("composer") != std::string::npos;
-}
 
-void MllogSamples::Epochs::begin(double number, double many, double time_ms) {
-  if (std::isnan(first_)) {
-    first_ = number;
-    named_by_end_ = many > 1 && number == many;
+  // Ranks repeat a statement; a block is named where it stops as where it began, or by its end.
+  void stop(double number, double many, double time_ms) {
+    if (std::isnan(first_)) return;
+    const bool newest = number >= begun_ && number <= begun_ + many_;
+    const double end = newest ? begun_ + many_ : number + many;
+    if (end <= end_) return;
+    end_ = end;
+    spent_ms_.push_back((time_ms - begun_ms_) / (newest ? many_ : many));
   }
-  // "1, 20, 40": only the first block is named by its first epoch, the others by those done.
-  if (spent_ms_.size() == 1 && many > 1 && first_ == 1 && number == many && end_ == number + 1) {
-    first_ = 0;
-    end_ = number;
+
+  /// After as many epochs: a block that they end with is over, though it stops after the run.
+  void evaluated(double number) {
+    if (many_ > 1 && number == begun_ + many_ && number > end_) end_ = number;
   }
-  follows_ = follows_ || number == end_;
-  begun_ = number;
-  many_ = many;
-  begun_ms_ = time_ms;
-}
-
-// Ranks repeat a statement; a block is named where it stops as where it began, or by its end.
-void MllogSamples::Epochs::stop(double number, double many, double time_ms) {
-  if (std::isnan(first_)) return;
-  const bool newest = number >= begun_ && number <= begun_ + many_;
-  const double end = newest ? begun_ + many_ : number + many;
-  if (end <= end_) return;
-  end_ = end;
-  spent_ms_.push_back((time_ms - begun_ms_) / (newest ? many_ : many));
-}
-
-bool MllogSamples::Epochs::ended_early() const {
-  constexpr double kWhole = 0.8;  // of the others' time
-  if (many_ > 1 || spent_ms_.size() < 3) return false;
-  std::vector<double> others(spent_ms_.begin(), spent_ms_.end() - 1);
-  return spent_ms_.back() < kWhole * middle_of(std::move(others));
-}
-
-void MllogSamples::Epochs::evaluated(double number) {
-  if (many_ > 1 && number == begun_ + many_ && number > end_) end_ = number;
-}
-
-double MllogSamples::Epochs::whole() const {
-  if ((first_ > 1 && !named_by_end_) || (spent_ms_.size() > 1 && !follows_)) return kUnknown;
-  return end_ - first_ - static_cast<double>(ended_early());
-}
-
-void MllogSamples::read_epoch(const std::string& key, const nlohmann::json& metadata,
-                              double time_ms) {
-  const bool block = key.starts_with("block");
-  Epochs& epochs = block ? blocks_ : epochs_;
-  const auto named = number_in(metadata, block ? "first_epoch_num" : "epoch_num");
-  const auto many = block ? number_in(metadata, "epoch_count").value_or(1) : 1.0;
-  constexpr double kEpochLimit = 1e5;  // what counts further are samples
-  const auto fits = [](double n) { return n >= 0 && n < kEpochLimit && is_whole(n); };
-  if (!named || !fits(*named) || !fits(many) || many < 1) return;
-  if (!std::isfinite(time_ms)) return;  // nor could times be put in order
-  if (key.ends_with("start")) {
-    epochs.begin(*named, many, time_ms);
-  } else {
-    epochs.stop(*named, many, time_ms);
+  [[nodiscard]] bool any() const { return !spent_ms_.empty(); }
+  /// Whole ones; unknown if there are none, or if they are named by what was trained.
+  [[nodiscard]] double whole() const {
+    if ((first_ > 1 && !named_by_end_) || (spent_ms_.size() > 1 && !follows_)) return kUnknown;
+    return end_ - first_ - static_cast<double>(ended_early());
   }
-}
-
-void MllogSamples::read_end(std::optional<double> samples, std::int64_t line) {
-  end_ = samples;
-  end_line_ = line;
-}
-
-void MllogSamples::read_tracked(const nlohmann::json& value, std::int64_t line) {
-  const auto rate = number_in(value, "throughput");
-  if (!rate || !(*rate > 0)) return;
-  constexpr std::size_t kThroughputsHeld = 100'000;
-  if (throughputs_.size() >= kThroughputsHeld) throughputs_.pop_back();
-  throughputs_.push_back(*rate);
-  throughput_line_ = line;
-}
-
-void MllogSamples::read_script_rate(std::optional<double> rate, std::int64_t line) {
-  script_rate_ = rate;
-  script_line_ = line;
-}
-
-bool MllogSamples::in_tokens(const MllogSetting& setting) const {
-  if (setting.benchmark.empty() || setting.benchmark == "bert" || counted_) return false;
-  if (!setting.global_batch || !setting.sequence_length || !(*setting.sequence_length > 1)) {
-    return false;
+  /// The last one took much less time than the others: it is not counted.
+  [[nodiscard]] bool ended_early() const {
+    constexpr double kWhole = 0.8;  // of the others' time
+    if (many_ > 1 || spent_ms_.size() < 3) return false;
+    std::vector<double> others(spent_ms_.begin(), spent_ms_.end() - 1);
+    return spent_ms_.back() < kWhole * middle_of(std::move(others));
   }
-  const double first = first_eval_ ? *first_eval_ : end_.value_or(0);
-  return first >= *setting.global_batch * *setting.sequence_length &&
-         is_whole(first / *setting.sequence_length);
-}
 
-// DLRM's first evaluation at 0.05 of an epoch is called 1.05 by some: an even step back from the
-// first of them is where they count from.
-double MllogSamples::share_origin() const {
-  if (!first_eval_ || *first_eval_ < 1) return 0;
-  if (!second_eval_) return kUnknown;
-  const double step = *second_eval_ - *first_eval_;
-  const double back = *first_eval_ - step;
-  for (const double origin : {0.0, 1.0}) {
-    if (std::abs(back - origin) < 0.1 * step) return origin;
+  [[nodiscard]] double in_one() const { return many_; }
+  [[nodiscard]] double first() const { return first_; }
+
+ private:
+  double first_ = kUnknown, end_ = kUnknown;  ///< end: one past the last
+  double begun_ = kUnknown, many_ = 1, begun_ms_ = kUnknown;
+  bool follows_ = false;       ///< one begins where another ends
+  bool named_by_end_ = false;  ///< the first block already: Google's of rounds 0.6 and 0.7
+  std::vector<double> spent_ms_;
+};
+
+/// Samples of a run come from its evaluations (epoch_num or samples_count; a step_num times the
+/// batch), from the train_samples stated at its end, from its share of the data set or from its
+/// whole epochs; its tracked throughput is what is left where none of them counts samples.
+class MllogSamples {
+ public:
+  void read_evaluation(const nlohmann::json& metadata, std::int64_t line) {
+    const auto count = number_in(metadata, "samples_count");
+    counted_ = count.has_value();
+    if (const auto samples = count ? count : number_in(metadata, "epoch_num")) {
+      ++evals_;
+      if (!first_eval_) first_eval_ = samples;
+      if (!second_eval_ && *samples > *first_eval_) second_eval_ = samples;
+      eval_ = samples;
+      blocks_.evaluated(*samples);
+    }
+    steps_ = number_in(metadata, "step_num");
+    eval_line_ = line;
+    composer_ = text(metadata, "file").find("composer") != std::string::npos;
   }
-  return kUnknown;
-}
 
-double MllogSamples::share(const MllogSetting& setting) const {
-  return (eval_.value_or(0) - share_origin()) * setting.data_set.value_or(0);
-}
-
-// UNet3D of round 4.0 states how many samples it calls an epoch, and counts them.
-bool MllogSamples::named_by_samples(const MllogSetting& setting) const {
-  if (!setting.global_batch || !eval_ || eval_ < epochs_.first()) return false;
-  if (const double in_one = setting.epoch_samples.value_or(0); in_one > 1) {
-    constexpr double kFirstEvaluationEpochs = 10;  // epochs
-    const double first = first_eval_.value_or(0);
-    if (first >= kFirstEvaluationEpochs * in_one && is_whole(first / in_one) &&
-        is_whole(*eval_ / in_one))
-      return true;
+  /// epoch_start, epoch_stop, block_start, block_stop, between run_start and run_stop.
+  void read_epoch(const std::string& key, const nlohmann::json& metadata, double time_ms) {
+    const bool block = key.starts_with("block");
+    Epochs& epochs = block ? blocks_ : epochs_;
+    const auto named = number_in(metadata, block ? "first_epoch_num" : "epoch_num");
+    const auto many = block ? number_in(metadata, "epoch_count").value_or(1) : 1.0;
+    constexpr double kEpochLimit = 1e5;  // what counts further are samples
+    const auto fits = [](double n) { return n >= 0 && n < kEpochLimit && is_whole(n); };
+    if (!named || !fits(*named) || !fits(many) || many < 1) return;
+    if (!std::isfinite(time_ms)) return;  // nor could times be put in order
+    if (key.ends_with("start")) {
+      epochs.begin(*named, many, time_ms);
+    } else {
+      epochs.stop(*named, many, time_ms);
+    }
   }
-  const auto batches = [&](double samples) { return samples / *setting.global_batch; };
-  return batches(epochs_.first()) > 10 && is_whole(batches(epochs_.first())) &&
-         is_whole(batches(*eval_));
-}
 
-// SSD's train_samples counts batches with some: those that hold the images of OpenImages' subset.
-double MllogSamples::data_set(const MllogSetting& setting) {
-  constexpr double kImages = 1'170'301;
-  const double stated = setting.data_set.value_or(kUnknown);
-  const double batch = setting.global_batch.value_or(kUnknown);
-  const bool batches = setting.is_ssd() && batch > 1 && std::abs(stated * batch - kImages) <= batch;
-  return batches ? kImages : stated;
-}
-
-const MllogSamples::Epochs& MllogSamples::epochs() const {
-  return epochs_.any() ? epochs_ : blocks_;
-}
-
-// BERT's train_samples is a plan, its only epoch none of it.
-double MllogSamples::whole_epochs(const MllogSetting& setting) const {
-  const double whole = epochs().whole();
-  const bool may_be_bert = setting.benchmark == "bert" || (setting.benchmark.empty() && whole < 2);
-  const bool self_play = setting.benchmark == "minigo";
-  if (may_be_bert || self_play || setting.varied || !(whole >= 1)) return kUnknown;
-  return whole * data_set(setting);
-}
-
-// What round 0.7's BERT of Google calls an epoch is a step: what they make is near the plan.
-std::optional<double> MllogSamples::steps(const MllogSetting& setting) const {
-  if (setting.in_tokens()) return std::nullopt;
-  if (steps_ && *steps_ >= 1) return steps_;
-  const double whole = blocks_.whole();
-  const double plan = setting.data_set.value_or(kUnknown);
-  const double part = whole * setting.global_batch.value_or(kUnknown) / plan;
-  const bool steps = setting.benchmark == "bert" && !composer_ && blocks_.in_one() > 1 &&
-                     part > 0.3 && part < 1.05;
-  return steps ? std::optional(whole) : std::nullopt;
-}
-
-// After whole epochs it is the data set all the same; far beyond the count of the evaluations it
-// is of another unit.
-bool MllogSamples::odd_end(double many, bool bert) const {
-  const bool beyond = eval_ && *eval_ > many && *end_ > 10 * *eval_;
-  return beyond || (!bert && epochs().any() && !(epochs().whole() < 2));
-}
-
-// The rule that distinguishes samples from epochs, tokens, batches and plans: an evaluation's
-// epoch_num counts samples when it is beyond some batches, and tokens where the first is beyond as
-// many batches as a sequence is long; its samples_count does so where it grows; its step_num counts
-// batches; train_samples counts the run's when it is stated after the last evaluation (before
-// it, it is the plan or the data set). A fraction counts epochs, of the data set; what is left are
-// whole epochs.
-MllogSamples::Source MllogSamples::source(const MllogSetting& setting, double seconds) const {
-  const bool bert = setting.benchmark.empty() || setting.benchmark == "bert";
-  const double untold = bert ? 1e5 : kUnknown;  // a log without its head
-  const double many = setting.global_batch ? 10 * *setting.global_batch : untold;
-  if (eval_ && *eval_ < kAbsurd) {
-    const bool grows = *eval_ >= 1 && (evals_ < 2 || *eval_ > *first_eval_);
-    const bool beyond = *eval_ > many && !composer_ && !setting.old &&
-                        (bert || in_tokens(setting) || named_by_samples(setting));
-    if (counted_ ? grows : beyond) return Source::evaluation;
+  /// train_samples, stated while the run goes on.
+  void read_end(std::optional<double> samples, std::int64_t line) {
+    end_ = samples;
+    end_line_ = line;
   }
-  if (end_ && end_line_ > eval_line_ && *end_ > many && *end_ < kAbsurd && !odd_end(many, bert)) {
-    return Source::end;
+  /// The value of tracked_stats; only a throughput is kept of it.
+  void read_tracked(const nlohmann::json& value, std::int64_t line) {
+    const auto rate = number_in(value, "throughput");
+    if (!rate || !(*rate > 0)) return;
+    constexpr std::size_t kThroughputsHeld = 100'000;
+    if (throughputs_.size() >= kThroughputsHeld) throughputs_.pop_back();
+    throughputs_.push_back(*rate);
+    throughput_line_ = line;
   }
-  const double by_steps =
-      steps(setting).value_or(kUnknown) * setting.global_batch.value_or(kUnknown);
-  if (by_steps > 0 && by_steps < kAbsurd) return Source::steps;
-  const auto sound = [&](double samples) { return samples > many && samples < kAbsurd; };
-  if (eval_ && *eval_ < 100 && !(is_whole(*eval_) && is_whole(*first_eval_))) {
-    return end_line_ < eval_line_ && sound(share(setting)) ? Source::share : Source::none;
+
+  /// The rate that BERT's script closes with.
+  void read_script_rate(std::optional<double> rate, std::int64_t line) {
+    script_rate_ = rate;
+    script_line_ = line;
   }
-  const double whole = whole_epochs(setting);
-  const bool known = setting.global_batch ? sound(whole) : whole < kAbsurd;
-  return known && agrees(whole / seconds) ? Source::epochs : Source::none;
-}
 
-void MllogSamples::conclude(const MllogSetting& setting, double seconds, std::int64_t stop_line,
-                            bool rated, Emit emit) {
-  const auto processes = static_cast<double>(setting.facts().world().value_or(1));
-  const auto take = [&](double samples, double of_each, Source from) {
-    conclude_samples(samples, of_each, from, seconds, stop_line, processes, emit);
-  };
-  const double tokens = in_tokens(setting) ? setting.sequence_length.value_or(1) : 1;
-  switch (const Source from = source(setting, seconds)) {
-    case Source::none:
-      conclude_tracked(setting, stop_line, rated, emit);
-      break;
-    case Source::evaluation:
-      take(*eval_ / tokens, tokens, from);
-      break;
-    case Source::end:
-      take(*end_ / tokens, tokens, from);
-      break;
-    case Source::steps:
-      take(*steps(setting) * *setting.global_batch, 1, from);
-      break;
-    case Source::share:
-      take(share(setting), 1, from);
-      break;
-    case Source::epochs:
-      take(whole_epochs(setting), 1, from);
-      break;
+  /// Reports the samples of the open run and its rate, with notices that state where they are from.
+  /// `seconds`: its official time, run_stop minus run_start; `stop_line`: where run_stop stands;
+  /// `rated`: its records have rates.
+  void conclude(const MllogSetting& setting, double seconds, std::int64_t stop_line, bool rated,
+                Emit emit) {
+    const auto processes = static_cast<double>(setting.facts().world().value_or(1));
+    const auto take = [&](double samples, double of_each, Source from) {
+      conclude_samples(samples, of_each, from, seconds, stop_line, processes, emit);
+    };
+    const double tokens = in_tokens(setting) ? setting.sequence_length.value_or(1) : 1;
+    switch (const Source from = source(setting, seconds)) {
+      case Source::none:
+        conclude_tracked(setting, stop_line, rated, emit);
+        break;
+      case Source::evaluation:
+        take(*eval_ / tokens, tokens, from);
+        break;
+      case Source::end:
+        take(*end_ / tokens, tokens, from);
+        break;
+      case Source::steps:
+        take(*steps(setting) * *setting.global_batch, 1, from);
+        break;
+      case Source::share:
+        take(share(setting), 1, from);
+        break;
+      case Source::epochs:
+        take(whole_epochs(setting), 1, from);
+        break;
+    }
+    if (tokens > 1) {
+      emit(Note{make_notice(NoticeCode::counts_tokens, stop_line, "the evaluations' sample count",
+                            "tokens", "they are divided by the sequence length")});
+    }
+    compare_with_script(emit);
   }
-  if (tokens > 1) {
-    emit(Note{make_notice(NoticeCode::counts_tokens, stop_line, "the evaluations' sample count",
-                          "tokens", "they are divided by the sequence length")});
+
+ private:
+  enum class Source { none, evaluation, end, steps, share, epochs };
+  // The rule that distinguishes samples from epochs, tokens, batches and plans: an evaluation's
+  // epoch_num counts samples when it is beyond some batches, and tokens where the first is beyond
+  // as many batches as a sequence is long; its samples_count does so where it grows; its step_num
+  // counts batches; train_samples counts the run's when it is stated after the last evaluation
+  // (before it, it is the plan or the data set). A fraction counts epochs, of the data set; what is
+  // left are whole epochs.
+  [[nodiscard]] Source source(const MllogSetting& setting, double seconds) const {
+    const bool bert = setting.benchmark.empty() || setting.benchmark == "bert";
+    const double untold = bert ? 1e5 : kUnknown;  // a log without its head
+    const double many = setting.global_batch ? 10 * *setting.global_batch : untold;
+    if (eval_ && *eval_ < kAbsurd) {
+      const bool grows = *eval_ >= 1 && (evals_ < 2 || *eval_ > *first_eval_);
+      const bool beyond = *eval_ > many && !composer_ && !setting.old &&
+                          (bert || in_tokens(setting) || named_by_samples(setting));
+      if (counted_ ? grows : beyond) return Source::evaluation;
+    }
+    if (end_ && end_line_ > eval_line_ && *end_ > many && *end_ < kAbsurd && !odd_end(many, bert)) {
+      return Source::end;
+    }
+    const double by_steps =
+        steps(setting).value_or(kUnknown) * setting.global_batch.value_or(kUnknown);
+    if (by_steps > 0 && by_steps < kAbsurd) return Source::steps;
+    const auto sound = [&](double samples) { return samples > many && samples < kAbsurd; };
+    if (eval_ && *eval_ < 100 && !(is_whole(*eval_) && is_whole(*first_eval_))) {
+      return end_line_ < eval_line_ && sound(share(setting)) ? Source::share : Source::none;
+    }
+    const double whole = whole_epochs(setting);
+    const bool known = setting.global_batch ? sound(whole) : whole < kAbsurd;
+    return known && agrees(whole / seconds) ? Source::epochs : Source::none;
   }
-  compare_with_script(emit);
-}
 
-double MllogSamples::tracked() const {
-  const double middle = middle_of(throughputs_);
-  const double last = throughputs_.back();
-  return std::abs(last / middle - 1) > kTrackedRateGap ? middle : last;
-}
-
-bool MllogSamples::agrees(double rate) const {
-  return throughputs_.empty() || tracked() / rate - 1 < kTrackedEpochGap;
-}
-
-// A tracked throughput before run_stop is that of some interval; the one after it is the
-// run's.
-void MllogSamples::conclude_tracked(const MllogSetting& setting, std::int64_t stop_line, bool rated,
-                                    Emit emit) {
-  const bool self_play = setting.benchmark == "minigo";  // it tracks generations
-  if (throughputs_.empty() || self_play) {
-    if (rated) return;
-    emit(Note{make_notice(NoticeCode::samples_unknown, eval_line_)});
-    return;
+  /// What a fraction of an epoch is counted from: 0 or 1, unknown if that cannot be decided.
+  /// DLRM's first evaluation at 0.05 of an epoch is called 1.05 by some: an even step back from the
+  /// first of them is where they count from.
+  [[nodiscard]] double share_origin() const {
+    if (!first_eval_ || *first_eval_ < 1) return 0;
+    if (!second_eval_) return kUnknown;
+    const double step = *second_eval_ - *first_eval_;
+    const double back = *first_eval_ - step;
+    for (const double origin : {0.0, 1.0}) {
+      if (std::abs(back - origin) < 0.1 * step) return origin;
+    }
+    return kUnknown;
   }
-  const bool closing = throughput_line_ >= stop_line;
-  const double rate = closing ? throughputs_.back() : tracked();
-  state(rate, throughput_line_, std::nullopt, emit);
-  if (setting.is_ssd()) {
-    emit(Note{make_notice(NoticeCode::rate_of_one_process, throughput_line_,
-                          "the throughput that SSD's script tracks")});
+
+  [[nodiscard]] double share(const MllogSetting& setting) const {
+    return (eval_.value_or(0) - share_origin()) * setting.data_set.value_or(0);
   }
-  if (closing) return;
-  const bool last = rate == throughputs_.back();
-  emit(Note{make_notice(last ? NoticeCode::tracked_rate_of_interval : NoticeCode::tracked_rate_odd,
-                        throughput_line_)});
-}
+  /// The epochs are named by the samples trained, as OpenFold's are.
+  /// UNet3D of round 4.0 states how many samples it calls an epoch, and counts them.
+  [[nodiscard]] bool named_by_samples(const MllogSetting& setting) const {
+    if (!setting.global_batch || !eval_ || eval_ < epochs_.first()) return false;
+    if (const double in_one = setting.epoch_samples.value_or(0); in_one > 1) {
+      constexpr double kFirstEvaluationEpochs = 10;  // epochs
+      const double first = first_eval_.value_or(0);
+      if (first >= kFirstEvaluationEpochs * in_one && is_whole(first / in_one) &&
+          is_whole(*eval_ / in_one))
+        return true;
+    }
+    const auto batches = [&](double samples) { return samples / *setting.global_batch; };
+    return batches(epochs_.first()) > 10 && is_whole(batches(epochs_.first())) &&
+           is_whole(batches(*eval_));
+  }
 
-void MllogSamples::state(double rate, std::int64_t line, std::optional<double> samples, Emit emit) {
-  Statement said{.summary = Stated{rate, RateUnit::sequences_per_second, line}};
-  if (samples) said.totals.sequences = static_cast<std::int64_t>(*samples);
-  emit(said);
-  rate_ = rate;
-}
+  [[nodiscard]] const Epochs& epochs() const { return epochs_.any() ? epochs_ : blocks_; }
+  /// Samples of an epoch; unknown if train_samples does not give them.
+  /// SSD's train_samples counts batches with some: those that hold the images of OpenImages'
+  /// subset.
+  [[nodiscard]] static double data_set(const MllogSetting& setting) {
+    constexpr double kImages = 1'170'301;
+    const double stated = setting.data_set.value_or(kUnknown);
+    const double batch = setting.global_batch.value_or(kUnknown);
+    const bool batches =
+        setting.is_ssd() && batch > 1 && std::abs(stated * batch - kImages) <= batch;
+    return batches ? kImages : stated;
+  }
 
-void MllogSamples::conclude_samples(double samples, double tokens, Source from, double seconds,
-                                    std::int64_t stop_line, double processes, Emit emit) {
-  const double rate = samples / seconds;
-  const double tracked = throughputs_.empty() ? kUnknown : throughputs_.back();
-  const double closing = tracked / rate > 0.5 * tokens ? tracked / tokens : tracked;
-  const double gap = closing / rate - 1;  // far below: it is one process's
-  if (throughput_line_ > stop_line && gap > -kTrackedEpochGap) {
-    state(closing, throughput_line_, samples, emit);
-    if (std::abs(gap) <= kStatedRateGap) return;
+  // BERT's train_samples is a plan, its only epoch none of it.
+  [[nodiscard]] double whole_epochs(const MllogSetting& setting) const {
+    const double whole = epochs().whole();
+    const bool may_be_bert =
+        setting.benchmark == "bert" || (setting.benchmark.empty() && whole < 2);
+    const bool self_play = setting.benchmark == "minigo";
+    if (may_be_bert || self_play || setting.varied || !(whole >= 1)) return kUnknown;
+    return whole * data_set(setting);
+  }
+
+  /// Batches, by the last evaluation's step_num or by the blocks of Google's BERT.
+  /// What round 0.7's BERT of Google calls an epoch is a step: what they make is near the plan.
+  [[nodiscard]] std::optional<double> steps(const MllogSetting& setting) const {
+    if (setting.in_tokens()) return std::nullopt;
+    if (steps_ && *steps_ >= 1) return steps_;
+    const double whole = blocks_.whole();
+    const double plan = setting.data_set.value_or(kUnknown);
+    const double part = whole * setting.global_batch.value_or(kUnknown) / plan;
+    const bool steps = setting.benchmark == "bert" && !composer_ && blocks_.in_one() > 1 &&
+                       part > 0.3 && part < 1.05;
+    return steps ? std::optional(whole) : std::nullopt;
+  }
+
+  /// train_samples at the end is not what the run trained on.
+  /// After whole epochs it is the data set all the same; far beyond the count of the evaluations it
+  /// is of another unit.
+  [[nodiscard]] bool odd_end(double many, bool bert) const {
+    const bool beyond = eval_ && *eval_ > many && *end_ > 10 * *eval_;
+    return beyond || (!bert && epochs().any() && !(epochs().whole() < 2));
+  }
+  /// The counts are tokens, not sequences.
+  [[nodiscard]] bool in_tokens(const MllogSetting& setting) const {
+    if (setting.benchmark.empty() || setting.benchmark == "bert" || counted_) return false;
+    if (!setting.global_batch || !setting.sequence_length || !(*setting.sequence_length > 1)) {
+      return false;
+    }
+    const double first = first_eval_ ? *first_eval_ : end_.value_or(0);
+    return first >= *setting.global_batch * *setting.sequence_length &&
+           is_whole(first / *setting.sequence_length);
+  }
+
+  /// Of the throughputs tracked: the last, the middle one where that is far off.
+  [[nodiscard]] double tracked() const {
+    const double middle = middle_of(throughputs_);
+    const double last = throughputs_.back();
+    return std::abs(last / middle - 1) > kTrackedRateGap ? middle : last;
+  }
+
+  /// The tracked throughputs are of the same order as this rate or of one process's share of it,
+  /// or there are none.
+  [[nodiscard]] bool agrees(double rate) const {
+    return throughputs_.empty() || tracked() / rate - 1 < kTrackedEpochGap;
+  }
+  // A tracked throughput before run_stop is that of some interval; the one after it is the
+  // run's.
+  void conclude_tracked(const MllogSetting& setting, std::int64_t stop_line, bool rated,
+                        Emit emit) {
+    const bool self_play = setting.benchmark == "minigo";  // it tracks generations
+    if (throughputs_.empty() || self_play) {
+      if (rated) return;
+      emit(Note{make_notice(NoticeCode::samples_unknown, eval_line_)});
+      return;
+    }
+    const bool closing = throughput_line_ >= stop_line;
+    const double rate = closing ? throughputs_.back() : tracked();
+    state(rate, throughput_line_, std::nullopt, emit);
+    if (setting.is_ssd()) {
+      emit(Note{make_notice(NoticeCode::rate_of_one_process, throughput_line_,
+                            "the throughput that SSD's script tracks")});
+    }
+    if (closing) return;
+    const bool last = rate == throughputs_.back();
+    emit(
+        Note{make_notice(last ? NoticeCode::tracked_rate_of_interval : NoticeCode::tracked_rate_odd,
+                         throughput_line_)});
+  }
+  /// `tokens`: in a sequence, where the log counts those; else 1.
+  void conclude_samples(double samples, double tokens, Source from, double seconds,
+                        std::int64_t stop_line, double processes, Emit emit) {
+    const double rate = samples / seconds;
+    const double tracked = throughputs_.empty() ? kUnknown : throughputs_.back();
+    const double closing = tracked / rate > 0.5 * tokens ? tracked / tokens : tracked;
+    const double gap = closing / rate - 1;  // far below: it is one process's
+    if (throughput_line_ > stop_line && gap > -kTrackedEpochGap) {
+      state(closing, throughput_line_, samples, emit);
+      if (std::abs(gap) <= kStatedRateGap) return;
+      emit(Note{make_notice(NoticeCode::closing_rate_off_official, throughput_line_,
+                            "the log's closing throughput", closing, 100 * std::abs(gap),
+                            gap > 0 ? "above" : "below",
+                            fmt::format("its samples over its official time ({:.6g}/s)", rate))});
+      return;
+    }
+    state(rate, stop_line, samples, emit);
+    emit(Note{make_notice(NoticeCode::rate_over_official_time, stop_line, origin(from))});
+    const bool closes = throughput_line_ > stop_line;
+    if (closes || from == Source::epochs || from == Source::steps)
+      compare_with_tracked(rate, processes, emit);
+  }
+  void state(double rate, std::int64_t line, std::optional<double> samples, Emit emit) {
+    Statement said{.summary = Stated{rate, RateUnit::sequences_per_second, line}};
+    if (samples) said.totals.sequences = static_cast<std::int64_t>(*samples);
+    emit(said);
+    rate_ = rate;
+  }
+
+  [[nodiscard]] std::string origin(Source from) const {
+    switch (from) {
+      case Source::end:
+        return "stated at the end";
+      case Source::steps:
+        return "of the steps that are printed, times the batch,";
+      case Source::share:
+        return "at the last evaluation (its share of train_samples)";
+      case Source::epochs:
+        return fmt::format(
+            "of {:.0f} epochs of train_samples{}", epochs().whole(),
+            epochs().ended_early() ? " (the last one ended early and is left out)" : "");
+      case Source::none:
+      case Source::evaluation:
+        break;
+    }
+    return "at the last evaluation";
+  }
+
+  // The throughput of an interval, or of the run so far.
+  void compare_with_tracked(double rate, double processes, Emit emit) const {
+    if (throughputs_.empty()) return;
+    const double gap = tracked() / rate - 1;
+    const bool of_one = std::abs(processes * tracked() / rate - 1) <= kTrackedRateGap;
+    if (of_one || std::abs(gap) <= kTrackedRateGap) return;
     emit(Note{make_notice(NoticeCode::closing_rate_off_official, throughput_line_,
-                          "the log's closing throughput", closing, 100 * std::abs(gap),
+                          "the throughput tracked", tracked(), 100 * std::abs(gap),
+                          gap > 0 ? "above" : "below", "the rate taken")});
+  }
+
+  void compare_with_script(Emit emit) const {
+    if (!rate_ || !script_rate_ || !(*script_rate_ > 0)) return;
+    const double gap = *script_rate_ / *rate_ - 1;
+    if (std::abs(gap) <= kStatedRateGap) return;
+    emit(Note{make_notice(NoticeCode::closing_rate_off_official, script_line_,
+                          "the script's own closing rate", *script_rate_, 100 * std::abs(gap),
                           gap > 0 ? "above" : "below",
-                          fmt::format("its samples over its official time ({:.6g}/s)", rate))});
-    return;
+                          "the rate taken: it counts planned steps or leaves out evaluations")});
   }
-  state(rate, stop_line, samples, emit);
-  emit(Note{make_notice(NoticeCode::rate_over_official_time, stop_line, origin(from))});
-  const bool closes = throughput_line_ > stop_line;
-  if (closes || from == Source::epochs || from == Source::steps)
-    compare_with_tracked(rate, processes, emit);
-}
 
-std::string MllogSamples::origin(Source from) const {
-  switch (from) {
-    case Source::end:
-      return "stated at the end";
-    case Source::steps:
-      return "of the steps that are printed, times the batch,";
-    case Source::share:
-      return "at the last evaluation (its share of train_samples)";
-    case Source::epochs:
-      return fmt::format(
-          "of {:.0f} epochs of train_samples{}", epochs().whole(),
-          epochs().ended_early() ? " (the last one ended early and is left out)" : "");
-    case Source::none:
-    case Source::evaluation:
-      break;
-  }
-  return "at the last evaluation";
-}
-
-// The throughput of an interval, or of the run so far.
-void MllogSamples::compare_with_tracked(double rate, double processes, Emit emit) const {
-  if (throughputs_.empty()) return;
-  const double gap = tracked() / rate - 1;
-  const bool of_one = std::abs(processes * tracked() / rate - 1) <= kTrackedRateGap;
-  if (of_one || std::abs(gap) <= kTrackedRateGap) return;
-  emit(Note{make_notice(NoticeCode::closing_rate_off_official, throughput_line_,
-                        "the throughput tracked", tracked(), 100 * std::abs(gap),
-                        gap > 0 ? "above" : "below", "the rate taken")});
-}
-
-void MllogSamples::compare_with_script(Emit emit) const {
-  if (!rate_ || !script_rate_ || !(*script_rate_ > 0)) return;
-  const double gap = *script_rate_ / *rate_ - 1;
-  if (std::abs(gap) <= kStatedRateGap) return;
-  emit(Note{make_notice(NoticeCode::closing_rate_off_official, script_line_,
-                        "the script's own closing rate", *script_rate_, 100 * std::abs(gap),
-                        gap > 0 ? "above" : "below",
-                        "the rate taken: it counts planned steps or leaves out evaluations")});
-}
+  std::optional<double> eval_, first_eval_, second_eval_, end_, script_rate_, steps_;
+  std::optional<double> rate_;  ///< that was reported
+  std::vector<double> throughputs_;
+  Epochs epochs_, blocks_;
+  std::int64_t eval_line_ = 0, end_line_ = 0, throughput_line_ = 0, script_line_ = 0;
+  std::int64_t evals_ = 0;
+  bool counted_ = false;   ///< the evaluation prints samples_count, which needs no guess
+  bool composer_ = false;  ///< the evaluation is Composer's, whose epoch_num counts epochs
+};
 
 bool begins_a_part(std::string_view key) { return key == "epoch_start" || key == "block_start"; }
 bool is_of_a_part(std::string_view key) {

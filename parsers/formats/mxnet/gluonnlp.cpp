@@ -84,6 +84,7 @@ class StampClock {
     shortened_ = shortened_ || off_s_ > 0;
     return days_.at({stamp.time_s, stamp.has_date, stamp.has_date}) - off_s_;
   }
+
   /// An evaluation of so many seconds ended at `stamp`, as the first rank prints: the stamps that
   /// follow are shortened by it.
   void evaluated(double seconds, int rank, const Stamp& stamp) {
@@ -91,6 +92,7 @@ class StampClock {
     evaluations_s_ += seconds;
     evaluated_ = stamp;
   }
+
   /// Likewise the saving after it, at `stamp`.
   void saved(int rank, const Stamp& stamp) {
     constexpr double kDay = 86'400;
@@ -100,6 +102,7 @@ class StampClock {
     if (take_off(next_day ? seconds + kDay : seconds, rank)) saving_too_ = true;
     evaluated_.reset();
   }
+
   /// Training goes on: what is saved from here on does not begin with the evaluation's end.
   void trains() { evaluated_.reset(); }
   /// Seconds of the evaluations since the last call; counts anew.
@@ -236,6 +239,7 @@ Arguments arguments_of(const Line& line) {
     if (has(line, "'gpu_id': ")) out.world = 1;
     return out;
   }
+
   out.accumulation = has(line, "accumulate=None") ? 1 : count("accumulate=");
   out.steps = count(" num_steps=");
   if (!out.steps) out.steps = count("(num_steps=");
@@ -276,6 +280,7 @@ Arguments arguments_of(const Line& line) {
     out.batch.reset();
     out.all.reset();
   }
+
   // gluon-cv's batch is of all its devices.
   if (has(line, "ngpus=")) {
     out.world = count("ngpus=");
@@ -455,6 +460,7 @@ struct Gluonnlp {
     state_updates(emit);
     return true;
   }
+
   bool trained(const Line& line, Emit emit) {
     const auto seconds = Cursor::after(line).number();
     if (!of_updates() || !seconds || !(*seconds > 0 && *seconds < 1e9)) return false;
@@ -462,6 +468,7 @@ struct Gluonnlp {
     end_well(emit);
     return true;
   }
+
   [[nodiscard]] bool of_updates() const {
     return run.open && run.unit == IterationUnit::optimizer_step;
   }
@@ -756,6 +763,7 @@ struct Gluonnlp {
     emit(End{.well = run.ended});
     return true;
   }
+
   bool all_trained(const Line&, Emit emit) {
     if (!run.open || !timeless) return false;
     end_well(emit);

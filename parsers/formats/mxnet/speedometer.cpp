@@ -44,31 +44,6 @@ struct SpeedometerPlace {
   std::int64_t per_epoch = 0;        ///< batches; 0: not stated
 };
 
-/// Speed against the stamps of the lines.
-class SpeedTimes {
- public:
-  /// A line after `batches` that took `seconds`.
-  void add(double speed, std::int64_t batches, double seconds);
-  /// How many workers' batches Speed counts; 0 if the stamps do not show several.
-  [[nodiscard]] double workers(double batch_size) const;
-
- private:
-  double samples_ = 0, batches_ = 0;
-  std::int64_t lines_ = 0;
-};
-
-/// Whether the Speed of lines is that of many batches: that of one jumps from line to line.
-class SpeedJumps {
- public:
-  void add(double speed);
-  [[nodiscard]] bool any() const { return newest_ > 0; }
-  [[nodiscard]] bool steady() const;
-
- private:
-  double newest_ = 0;
-  std::int64_t lines_ = 0, jumps_ = 0;
-};
-
 // "Epoch[3] Batch [20]", "Epoch[3] Batch [0-20]", "Iter[3] Batch[20]", "[Epoch 3][Batch 99]",
 // "Epoch[015] Batch [0019]/[0056]"; R names no epoch: "Batch [20] Speed: ", and counts on from the
 // `epoch` and `batch` of the line before.
@@ -98,34 +73,53 @@ std::optional<SpeedometerPlace> speedometer_place(const Line& line, std::int64_t
   return out;
 }
 
-void SpeedTimes::add(double speed, std::int64_t batches, double seconds) {
-  if (batches < 1 || !(seconds > 0)) return;
-  samples_ += speed * seconds;
-  batches_ += static_cast<double>(batches);
-  ++lines_;
-}
-
-double SpeedTimes::workers(double batch_size) const {
-  constexpr std::int64_t kLinesForAVerdict = 4;
-  constexpr double kWholeRatioGap = 0.03;
-  if (lines_ < kLinesForAVerdict) return 0;
-  const double ratio = samples_ / batches_ / batch_size;
-  if (!(ratio > 1.5 && ratio < 1e6)) return 0;
-  const double whole = std::round(ratio);
-  return std::abs(ratio / whole - 1) < kWholeRatioGap ? whole : 0;
-}
-
-void SpeedJumps::add(double speed) {
-  constexpr double kJump = 1.3;
-  if (!(speed > 0)) return;
-  if (newest_ > 0) {
+/// Speed against the stamps of the lines.
+class SpeedTimes {
+ public:
+  /// A line after `batches` that took `seconds`.
+  void add(double speed, std::int64_t batches, double seconds) {
+    if (batches < 1 || !(seconds > 0)) return;
+    samples_ += speed * seconds;
+    batches_ += static_cast<double>(batches);
     ++lines_;
-    if (std::max(speed, newest_) > kJump * std::min(speed, newest_)) ++jumps_;
   }
-  newest_ = speed;
-}
 
-bool SpeedJumps::steady() const { return lines_ > 0 && jumps_ * 8 <= lines_; }
+  /// How many workers' batches Speed counts; 0 if the stamps do not show several.
+  [[nodiscard]] double workers(double batch_size) const {
+    constexpr std::int64_t kLinesForAVerdict = 4;
+    constexpr double kWholeRatioGap = 0.03;
+    if (lines_ < kLinesForAVerdict) return 0;
+    const double ratio = samples_ / batches_ / batch_size;
+    if (!(ratio > 1.5 && ratio < 1e6)) return 0;
+    const double whole = std::round(ratio);
+    return std::abs(ratio / whole - 1) < kWholeRatioGap ? whole : 0;
+  }
+
+ private:
+  double samples_ = 0, batches_ = 0;
+  std::int64_t lines_ = 0;
+};
+
+/// Whether the Speed of lines is that of many batches: that of one jumps from line to line.
+class SpeedJumps {
+ public:
+  void add(double speed) {
+    constexpr double kJump = 1.3;
+    if (!(speed > 0)) return;
+    if (newest_ > 0) {
+      ++lines_;
+      if (std::max(speed, newest_) > kJump * std::min(speed, newest_)) ++jumps_;
+    }
+    newest_ = speed;
+  }
+
+  [[nodiscard]] bool any() const { return newest_ > 0; }
+  [[nodiscard]] bool steady() const { return lines_ > 0 && jumps_ * 8 <= lines_; }
+
+ private:
+  double newest_ = 0;
+  std::int64_t lines_ = 0, jumps_ = 0;
+};
 
 /// gluon-cv's detection scripts (SSD, YOLO, CenterNet, Faster and Mask R-CNN):
 ///   Namespace(batch_size=64, ..., gpus='0,1', num_samples=16551, save_prefix='yolo3_voc', ...)
@@ -159,6 +153,7 @@ std::optional<Detection> detection_of(const Line& line) {
     if (has(line, "dataset='voc'")) out.samples = 16'551;
     if (has(line, "dataset='coco'")) out.samples = 117'266;
   }
+
   Cursor gpus(line);
   if (!has(line, "horovod=True") && gpus.skip_past(" gpus='")) {
     if (const auto list = gpus.until("'")) {
@@ -178,6 +173,7 @@ class EpochCosts {
     least_ += static_cast<double>(batches);
     most_ += static_cast<double>(batches + std::max<std::int64_t>(0, interval - 1));
   }
+
   /// "; the epochs' own times give 1.5 to 1.8 batches/s"; nothing without epochs.
   [[nodiscard]] std::optional<Notice> notice() const {
     if (!(seconds_ > 0)) return std::nullopt;

@@ -146,32 +146,6 @@ constexpr std::string_view kAccumulatedBatch = " => gradient accumulation steps:
 
 constexpr std::int64_t kSizeLimit = 1'000'000'000;  ///< of sequences, tokens of one, ranks
 
-struct TokenBatch {
-  std::optional<std::int64_t> tokens;  ///< of one step of the job
-  std::optional<std::int64_t> length, micro, world;
-  /// nanoGPT divides its gradient_accumulation_steps by the processes, where older ones of it do
-  /// not: the accumulation that the log states is not that of one GPU.
-  bool of_all_processes = false;
-  std::int64_t source_line = 0;  ///< of the printed source that states the batch; 0 = none
-
-  /// "batch_size B=4 * seq_len T=1024 * num_processes=1 and total_batch_size=4096"       (llm.c)
-  void read_product(const Line& line);
-  /// "train_batch_tokens:524288 train_seq_len:1024 ..."                          (parameter-golf)
-  void read_setting(const Line& line);
-  /// "Tokens / micro-batch / rank: 32 x 2048 = 65,536",
-  /// "Total batch size 524,288 => gradient accumulation steps: 1"                     (nanochat)
-  void read_nanochat(const Line& line);
-  /// "batch_size : int = 8*64 # batch size, in sequences, across all devices"   (the source that
-  /// modded-nanogpt prints before its lines)
-  void read_source(const Line& line);
-  void add_to(Facts& facts) const;
-
- private:
-  std::optional<std::int64_t> sequences_;      ///< of one step of the job, as the source states
-  std::optional<std::int64_t> loader_length_;  ///< of a loader whose batch is stated in tokens
-  std::optional<std::int64_t> process_length_, processes_;  ///< of a sequence for each process
-};
-
 // "8*64", "8 * 64 * 1024"
 std::optional<std::int64_t> product(Cursor& cursor) {
   std::int64_t value = 1, factor = 0;
@@ -195,101 +169,123 @@ std::optional<std::int64_t> setting_of_source(const Line& line, std::string_view
   return cursor.literal("#") ? value : std::nullopt;
 }
 
-void TokenBatch::read_product(const Line& line) {
-  std::int64_t sequences = 0, each = 0, processes = 0, total = 0;
-  if (!Cursor(line).read("batch_size B=", sequences, " * seq_len T=", each,
-                         " * num_processes=", processes, " and total_batch_size=", total)) {
-    return;
-  }
-  const auto [least, most] = std::minmax({sequences, each, processes, total});
-  if (least < 1 || most >= kSizeLimit) return;
-  micro = sequences;
-  length = each;
-  world = processes;
-  tokens = total;
-}
+struct TokenBatch {
+  std::optional<std::int64_t> tokens;  ///< of one step of the job
+  std::optional<std::int64_t> length, micro, world;
+  /// nanoGPT divides its gradient_accumulation_steps by the processes, where older ones of it do
+  /// not: the accumulation that the log states is not that of one GPU.
+  bool of_all_processes = false;
+  std::int64_t source_line = 0;  ///< of the printed source that states the batch; 0 = none
 
-void TokenBatch::read_setting(const Line& line) {
-  if (line.at > 0 && !line.text.starts_with("iterations:")) return;
-  tokens = size_after(line, "train_batch_tokens:");
-  length = size_after(line, "train_seq_len:");
-  // parameter-golf's trainer for MLX, which has one process, prints the length on another line.
-  const auto microbatch = size_after(line, "microbatch_tokens:");
-  const auto sequences = size_after(line, "microbatch_batch_size:");
-  if (length || !microbatch || !sequences || *microbatch % *sequences != 0) return;
-  length = *microbatch / *sequences;
-  micro = sequences;
-  world = 1;
-}
-
-// The processes are what the batch holds of them, each with as many backward passes a step.
-void TokenBatch::read_nanochat(const Line& line) {
-  Cursor cursor(line);
-  std::int64_t sequences = 0, each = 0, passes = 0;
-  if (cursor.read(kTokensOfRank, sequences, " x ", each)) {
-    if (std::min(sequences, each) < 1 || std::max(sequences, each) >= kSizeLimit) return;
+  /// "batch_size B=4 * seq_len T=1024 * num_processes=1 and total_batch_size=4096"       (llm.c)
+  void read_product(const Line& line) {
+    std::int64_t sequences = 0, each = 0, processes = 0, total = 0;
+    if (!Cursor(line).read("batch_size B=", sequences, " * seq_len T=", each,
+                           " * num_processes=", processes, " and total_batch_size=", total)) {
+      return;
+    }
+    const auto [least, most] = std::minmax({sequences, each, processes, total});
+    if (least < 1 || most >= kSizeLimit) return;
     micro = sequences;
     length = each;
-    tokens = world = std::nullopt;
-    return;
+    world = processes;
+    tokens = total;
   }
-  if (!micro || !length || !cursor.literal("Total batch size ")) return;
-  const auto total = cursor.grouped_integer();
-  if (!total || *total < 1 || !cursor.read(kAccumulatedBatch, passes) || passes < 1) return;
-  const std::int64_t pass = *total / passes;
-  if (*total % passes != 0 || pass % (*micro * *length) != 0) return;
-  tokens = total;
-  world = pass / (*micro * *length);
-}
 
-// modded-nanogpt's source: settings whose comments state what they count, the loader of its track
-// 3, whose batch is one of tokens, and that of 2025, which gives each process one long sequence:
-//   train_seq_len = 48*1024 # FlexAttention sequence length
-//   assert world_size == 8 # this code is designed for 8xH100
-//   train_loader = distributed_data_generator(args.train_files, world_size * args.train_seq_len,...
-void TokenBatch::read_source(const Line& line) {
-  if (const auto all = setting_of_source(line, "batch_size", kBatchOfAll)) {
-    sequences_ = all;
-    source_line = line.number;
+  /// "train_batch_tokens:524288 train_seq_len:1024 ..."                          (parameter-golf)
+  void read_setting(const Line& line) {
+    if (line.at > 0 && !line.text.starts_with("iterations:")) return;
+    tokens = size_after(line, "train_batch_tokens:");
+    length = size_after(line, "train_seq_len:");
+    // parameter-golf's trainer for MLX, which has one process, prints the length on another line.
+    const auto microbatch = size_after(line, "microbatch_tokens:");
+    const auto sequences = size_after(line, "microbatch_batch_size:");
+    if (length || !microbatch || !sequences || *microbatch % *sequences != 0) return;
+    length = *microbatch / *sequences;
+    micro = sequences;
+    world = 1;
   }
-  if (const auto each = setting_of_source(line, "sequence_length", kLengthInTokens)) {
-    length = each;
+
+  /// "Tokens / micro-batch / rank: 32 x 2048 = 65,536",
+  /// "Total batch size 524,288 => gradient accumulation steps: 1"                     (nanochat)
+  /// The processes are what the batch holds of them, each with as many backward passes a step.
+  void read_nanochat(const Line& line) {
+    Cursor cursor(line);
+    std::int64_t sequences = 0, each = 0, passes = 0;
+    if (cursor.read(kTokensOfRank, sequences, " x ", each)) {
+      if (std::min(sequences, each) < 1 || std::max(sequences, each) >= kSizeLimit) return;
+      micro = sequences;
+      length = each;
+      tokens = world = std::nullopt;
+      return;
+    }
+    if (!micro || !length || !cursor.literal("Total batch size ")) return;
+    const auto total = cursor.grouped_integer();
+    if (!total || *total < 1 || !cursor.read(kAccumulatedBatch, passes) || passes < 1) return;
+    const std::int64_t pass = *total / passes;
+    if (*total % passes != 0 || pass % (*micro * *length) != 0) return;
+    tokens = total;
+    world = pass / (*micro * *length);
   }
-  Cursor cursor(line);
-  if (cursor.literal("def distributed_data_generator(") && cursor.skip_past(kLoaderOfTokens)) {
-    std::int64_t each = 0;
-    if (cursor.read(each, "):") && each >= 1 && each < kSizeLimit) length = loader_length_ = each;
-  } else if (loader_length_ && cursor.literal("batch_size = ")) {
-    const auto all = product(cursor);
-    if (all && cursor.rest().empty()) {
-      tokens = all;
+
+  /// "batch_size : int = 8*64 # batch size, in sequences, across all devices"   (the source that
+  /// modded-nanogpt prints before its lines)
+  /// modded-nanogpt's source: settings whose comments state what they count, the loader of its
+  /// track 3, whose batch is one of tokens, and that of 2025, which gives each process one long
+  /// sequence:
+  ///   train_seq_len = 48*1024 # FlexAttention sequence length
+  ///   assert world_size == 8 # this code is designed for 8xH100
+  ///   train_loader = distributed_data_generator(args.train_files, world_size *
+  ///   args.train_seq_len,...
+  void read_source(const Line& line) {
+    if (const auto all = setting_of_source(line, "batch_size", kBatchOfAll)) {
+      sequences_ = all;
+      source_line = line.number;
+    }
+    if (const auto each = setting_of_source(line, "sequence_length", kLengthInTokens)) {
+      length = each;
+    }
+    Cursor cursor(line);
+    if (cursor.literal("def distributed_data_generator(") && cursor.skip_past(kLoaderOfTokens)) {
+      std::int64_t each = 0;
+      if (cursor.read(each, "):") && each >= 1 && each < kSizeLimit) length = loader_length_ = each;
+    } else if (loader_length_ && cursor.literal("batch_size = ")) {
+      const auto all = product(cursor);
+      if (all && cursor.rest().empty()) {
+        tokens = all;
+        source_line = line.number;
+      }
+    }
+    if (sequences_ && length) tokens = *sequences_ * *length;
+    if (const auto each = setting_of_source(line, "train_seq_len", kFlexLength)) {
+      process_length_ = each;
+    }
+    Cursor check(line);
+    if (check.literal(kOneWorld)) processes_ = check.integer();
+    if (line.text.starts_with("train_loader = ") && process_length_ && processes_ &&
+        *processes_ >= 1 && *processes_ <= 1'000'000 && has(line, kEachItsLength)) {
+      length = process_length_;
+      world = processes_;
+      micro = 1;
+      tokens = *length * *world;
       source_line = line.number;
     }
   }
-  if (sequences_ && length) tokens = *sequences_ * *length;
-  if (const auto each = setting_of_source(line, "train_seq_len", kFlexLength)) {
-    process_length_ = each;
-  }
-  Cursor check(line);
-  if (check.literal(kOneWorld)) processes_ = check.integer();
-  if (line.text.starts_with("train_loader = ") && process_length_ && processes_ &&
-      *processes_ >= 1 && *processes_ <= 1'000'000 && has(line, kEachItsLength)) {
-    length = process_length_;
-    world = processes_;
-    micro = 1;
-    tokens = *length * *world;
-    source_line = line.number;
-  }
-}
 
-void TokenBatch::add_to(Facts& facts) const {
-  if (length) facts.sequence_length.set(*length, FactSource::log);
-  if (micro) facts.micro_batch_size.set(*micro, FactSource::log);
-  if (world) facts.world_size.set(*world, FactSource::log);
-  if (tokens && length && *tokens % *length == 0) {
-    facts.global_batch_size.set(*tokens / *length, FactSource::log);
+  void add_to(Facts& facts) const {
+    if (length) facts.sequence_length.set(*length, FactSource::log);
+    if (micro) facts.micro_batch_size.set(*micro, FactSource::log);
+    if (world) facts.world_size.set(*world, FactSource::log);
+    if (tokens && length && *tokens % *length == 0) {
+      facts.global_batch_size.set(*tokens / *length, FactSource::log);
+    }
   }
-}
+
+ private:
+  std::optional<std::int64_t> sequences_;      ///< of one step of the job, as the source states
+  std::optional<std::int64_t> loader_length_;  ///< of a loader whose batch is stated in tokens
+  std::optional<std::int64_t> process_length_, processes_;  ///< of a sequence for each process
+};
 
 /// "step:1000/9536 train_loss:4.1 train_time:282155ms step_avg:285.01ms", what it states.
 struct TimedStep {

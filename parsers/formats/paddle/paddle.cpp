@@ -134,9 +134,40 @@ std::optional<PaddleSpeedLine> read_paddle_speed_line(const Line& line) {
 /// The command line stands before the log or, with `set -x` after `tee`, after it.
 class PaddleLaunch {
  public:
-  void see(const Line& line);
+  void see(const Line& line) {
+    if (has(line, "] Local processes completed.")) {
+      ended_well_ = true;
+      return;
+    }
+    if (const auto merge = size_after(line, "gradient_merge_steps=")) merge_ = merge;
+    if (const auto trainers = size_after(line, "] trainers: ")) trainers_ = trainers;
+    if (const auto steps = argument(line.text, "max_steps")) max_steps_ = count(*steps);
+    const auto script = line.text.find("run_pretrain.py");
+    if (script == std::string_view::npos) return;
+    if (!has(line, "paddle.distributed.")) {
+      if (line.text.find("python") < script) cards_ = 1;
+      return;
+    }
+    Cursor gpus(line);
+    if (!gpus.skip_past("--gpus=") && !gpus.skip_past("--gpus ")) return;
+    const auto list = gpus.until(" \t\"'");
+    if (list) cards_ = static_cast<std::int64_t>(split(*list, ',').size());
+    nodes_ = 1;
+    for (const std::string_view several : {"--ips", "--cluster_node_ips", "--nnodes", "--master"}) {
+      if (has(line, several)) nodes_.reset();
+    }
+  }
+
   /// Cards, nodes and merged gradients, as far as they are stated.
-  void give_to(Facts& facts) const;
+  void give_to(Facts& facts) const {
+    if (merge_) facts.gradient_accumulation_steps.set(*merge_, FactSource::log);
+    if (cards_ == 1) {
+      facts.world_size.set(1, FactSource::log);
+    } else if (cards_) {
+      facts.gpus_per_node.set(*cards_, FactSource::log);
+      if (nodes_) facts.nodes.set(*nodes_, FactSource::log);
+    }
+  }
 
   /// Trainers of parameter servers.
   [[nodiscard]] std::optional<std::int64_t> trainers() const { return trainers_; }
@@ -149,40 +180,6 @@ class PaddleLaunch {
   std::optional<std::int64_t> cards_, nodes_, merge_, max_steps_, trainers_;
   bool ended_well_ = false;
 };
-
-void PaddleLaunch::see(const Line& line) {
-  if (has(line, "] Local processes completed.")) {
-    ended_well_ = true;
-    return;
-  }
-  if (const auto merge = size_after(line, "gradient_merge_steps=")) merge_ = merge;
-  if (const auto trainers = size_after(line, "] trainers: ")) trainers_ = trainers;
-  if (const auto steps = argument(line.text, "max_steps")) max_steps_ = count(*steps);
-  const auto script = line.text.find("run_pretrain.py");
-  if (script == std::string_view::npos) return;
-  if (!has(line, "paddle.distributed.")) {
-    if (line.text.find("python") < script) cards_ = 1;
-    return;
-  }
-  Cursor gpus(line);
-  if (!gpus.skip_past("--gpus=") && !gpus.skip_past("--gpus ")) return;
-  const auto list = gpus.until(" \t\"'");
-  if (list) cards_ = static_cast<std::int64_t>(split(*list, ',').size());
-  nodes_ = 1;
-  for (const std::string_view several : {"--ips", "--cluster_node_ips", "--nnodes", "--master"}) {
-    if (has(line, several)) nodes_.reset();
-  }
-}
-
-void PaddleLaunch::give_to(Facts& facts) const {
-  if (merge_) facts.gradient_accumulation_steps.set(*merge_, FactSource::log);
-  if (cards_ == 1) {
-    facts.world_size.set(1, FactSource::log);
-  } else if (cards_) {
-    facts.gpus_per_node.set(*cards_, FactSource::log);
-    if (nodes_) facts.nodes.set(*nodes_, FactSource::log);
-  }
-}
 
 // The first line of a log may stand for many steps or, after a resume, for few.
 constexpr Begin kRuns[] = {{.first = FirstInterval::as_next, .restart = Restart::back}};

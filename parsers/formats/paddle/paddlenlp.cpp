@@ -34,26 +34,6 @@ constexpr std::string_view kAnchors[] = {
     "interval_steps_per_second: ", "train_samples_per_second: ", "eval_samples_per_second: ",
     "distributed & accumulation) = ", TrainerBanner::kAnchor};
 
-class PaddlenlpParser final : public LineParser {
- public:
-  bool parse(const Line& line, RunBuilder& out) override;
-  void finish(RunBuilder& out) override;
-
- private:
-  bool read_interval(const Line& line, RunBuilder& out);
-  void read_rate(const Line& line, double steps_rate, RunLog& log, Sample& sample);
-  bool read_end(const Line& line, RunBuilder& out);
-  void without_evaluation(Sample& sample);
-
-  TrainerBanner banner_{TrainerBanner::Of::paddlenlp};
-  std::optional<double> batch_;  ///< of all cards and one optimizer step
-  std::int64_t step_ = 0;
-  bool too_low_ = false, undecided_ = false;
-  std::int64_t odd_line_ = 0;
-  double evaluated_s_ = 0;                                 ///< since the newest interval line
-  std::int64_t clean_ = 0, left_out_ = 0, shortened_ = 0;  ///< intervals, by evaluations in them
-};
-
 // Keys that releases up to 2.4 do not know.
 bool is_new(const Line& line) {
   return has(line, "interval_tokens_per_second_per_device: ") || has(line, "progress_or_epoch: ");
@@ -69,145 +49,158 @@ std::optional<double> batch_of(double samples_per_s, double steps_per_s) {
   return fits ? std::optional(whole) : std::nullopt;
 }
 
-// Where intervals without one are the most, they give the rate; where each has one, as lines and
-// evaluations come at the same steps, the evaluation's own time is taken off.
-void PaddlenlpParser::without_evaluation(Sample& sample) {
-  const double evaluated = std::exchange(evaluated_s_, 0);
-  if (!(evaluated > 0)) {
-    ++clean_;
-  } else if (clean_ > left_out_ + shortened_ + 1 || !(evaluated < sample.seconds)) {
-    ++left_out_;
-    sample.seconds = sample.rate = kUnknown;
-  } else {
-    ++shortened_;
-    const double rest = sample.seconds - evaluated;
-    sample.rate *= sample.seconds / rest;
-    sample.seconds = rest;
-  }
-}
-
-bool PaddlenlpParser::read_interval(const Line& line, RunBuilder& out) {
-  const auto step = number_after(line, "global_step:");
-  const auto seconds = number_after(line, "interval_runtime:");
-  const auto steps_rate = number_after(line, "interval_steps_per_second:");
-  if (!step || !seconds || !steps_rate || !(*step >= 1 && *step < 1e12) ||
-      !(*seconds > 0 && *seconds < 1e12)) {
-    return false;
-  }
-  const auto at = static_cast<std::int64_t>(*step);
-  if (out.open(WorkKind::training) != nullptr && at < step_) out.close(WorkKind::training);
-  if (out.open(WorkKind::training) == nullptr) {
-    step_ = 0;
-    evaluated_s_ = 0;
-  }
-  // A resumed run does not begin at 0: the rate shows how many steps the interval has.
-  constexpr double kThinned = 1.5;
-  const double steps = std::fmin(std::fmax(1, std::round(*steps_rate * *seconds)), 1e12);
-  Sample sample = sample_on(line);
-  sample.step = at;
-  sample.iterations = step_ > 0 && at > step_ ? at - step_ : static_cast<std::int64_t>(steps);
-  // Of a log whose lines were thinned out the time is that of its own interval only.
-  if (static_cast<double>(sample.iterations) > kThinned * steps) {
-    sample.iterations = static_cast<std::int64_t>(steps);
-  }
-  step_ = at;
-  sample.seconds = *seconds;
-  sample.loss = number_after(line, "loss:");
-  const auto year = line.text.find("[20");
-  if (year != std::string_view::npos && year < 24) {
-    if (const auto stamp = date_time(line.text.substr(year + 1))) sample.time_s = *stamp;
-  }
-  RunDraft& draft = out.run(WorkKind::training, line.number);
-  draft.log.iteration_unit = IterationUnit::optimizer_step;
-  draft.log.clock_is_wall = true;
-  draft.log.clock_resolution_s = 1e-3;
-  read_rate(line, *steps_rate, draft.log, sample);
-  without_evaluation(sample);
-  draft.add(sample);
-  return true;
-}
-
-// The printed rate of samples is of all cards in new releases, of one in old ones; the batch that
-// follows from it decides once for the whole log.
-void PaddlenlpParser::read_rate(const Line& line, double steps_rate, RunLog& log, Sample& sample) {
-  const auto samples = number_after(line, "interval_samples_per_second:");
-  const double per_second = static_cast<double>(sample.iterations) / sample.seconds;
-  const bool of_all = samples && is_new(line);
-  if (!batch_ && of_all) batch_ = batch_of(*samples, steps_rate);
-  log.rate_unit =
-      batch_ || of_all ? RateUnit::sequences_per_second : RateUnit::iterations_per_second;
-  if (batch_) {
-    log.facts.global_batch_size.set(static_cast<std::int64_t>(*batch_), FactSource::log);
-    sample.rate = *batch_ * per_second;
-    constexpr double kDigits = 0.02;
-    if (samples && std::abs(*samples / sample.rate - 1) > kDigits) {
-      too_low_ = true;
-      odd_line_ = line.number;
+class PaddlenlpParser final : public LineParser {
+ public:
+  bool parse(const Line& line, RunBuilder& out) override {
+    Cursor batch(line);
+    if (batch.skip_past("distributed & accumulation) = ")) {
+      const auto value = batch.grouped_integer();  // "1,024" in some releases
+      if (value && *value >= 1 && *value < 1'000'000'000'000) batch_ = static_cast<double>(*value);
+      return false;
     }
-  } else if (of_all) {
-    sample.rate = *samples;
-  } else {
-    sample.rate = per_second;
-    undecided_ = true;
+    return banner_.see(line) || read_interval(line, out) || read_end(line, out);
   }
-}
 
-bool PaddlenlpParser::read_end(const Line& line, RunBuilder& out) {
-  if (const auto seconds = number_after(line, "eval_runtime:")) {
-    const auto samples = number_after(line, "eval_samples_per_second:");
-    if (!samples) return false;
-    if (*seconds > 0 && *seconds < 1e12) evaluated_s_ += *seconds;
-    RunDraft& draft = out.run(WorkKind::evaluation, line.number);
-    draft.log.summary = Stated{*samples, RateUnit::sequences_per_second, line.number};
-    draft.log.totals.training_s = *seconds;
-    draft.end_well(line.number);
-    out.close(WorkKind::evaluation);
+  void finish(RunBuilder& out) override {
+    out.facts.framework.set("paddle", FactSource::log);
+    banner_.conclude(out);
+    for (const auto& draft : out.drafts()) {
+      if (draft->log.kind != WorkKind::training || draft->count() == 0) continue;
+      if (const auto held = left_out_ + shortened_; held > 0) {
+        const char* what =
+            held == 1 ? "it is left out of the rate" : "they are left out of the rate";
+        if (shortened_ > 0) {
+          what =
+              "its eval_runtime is taken off, a checkpoint after it is not: the training is no "
+              "slower than the rate";
+        }
+        draft->log.notices.push_back(
+            make_notice(NoticeCode::intervals_hold_evaluations, 0, held, clean_ + held, what));
+      }
+      if (too_low_) {
+        draft->log.notices.push_back(make_notice(NoticeCode::old_interval_rate, odd_line_));
+      } else if (undecided_) {
+        draft->log.notices.push_back(make_notice(NoticeCode::interval_rate_unclear, 0));
+      }
+    }
+  }
+
+ private:
+  bool read_interval(const Line& line, RunBuilder& out) {
+    const auto step = number_after(line, "global_step:");
+    const auto seconds = number_after(line, "interval_runtime:");
+    const auto steps_rate = number_after(line, "interval_steps_per_second:");
+    if (!step || !seconds || !steps_rate || !(*step >= 1 && *step < 1e12) ||
+        !(*seconds > 0 && *seconds < 1e12)) {
+      return false;
+    }
+    const auto at = static_cast<std::int64_t>(*step);
+    if (out.open(WorkKind::training) != nullptr && at < step_) out.close(WorkKind::training);
+    if (out.open(WorkKind::training) == nullptr) {
+      step_ = 0;
+      evaluated_s_ = 0;
+    }
+    // A resumed run does not begin at 0: the rate shows how many steps the interval has.
+    constexpr double kThinned = 1.5;
+    const double steps = std::fmin(std::fmax(1, std::round(*steps_rate * *seconds)), 1e12);
+    Sample sample = sample_on(line);
+    sample.step = at;
+    sample.iterations = step_ > 0 && at > step_ ? at - step_ : static_cast<std::int64_t>(steps);
+    // Of a log whose lines were thinned out the time is that of its own interval only.
+    if (static_cast<double>(sample.iterations) > kThinned * steps) {
+      sample.iterations = static_cast<std::int64_t>(steps);
+    }
+    step_ = at;
+    sample.seconds = *seconds;
+    sample.loss = number_after(line, "loss:");
+    const auto year = line.text.find("[20");
+    if (year != std::string_view::npos && year < 24) {
+      if (const auto stamp = date_time(line.text.substr(year + 1))) sample.time_s = *stamp;
+    }
+    RunDraft& draft = out.run(WorkKind::training, line.number);
+    draft.log.iteration_unit = IterationUnit::optimizer_step;
+    draft.log.clock_is_wall = true;
+    draft.log.clock_resolution_s = 1e-3;
+    read_rate(line, *steps_rate, draft.log, sample);
+    without_evaluation(sample);
+    draft.add(sample);
     return true;
   }
-  // The Hugging Face Trainer writes these keys in quotes or in a table.
-  const auto seconds = number_after(line, "train_runtime:");
-  const auto samples = number_after(line, "train_samples_per_second:");
-  RunDraft* run = out.open(WorkKind::training);
-  if (!seconds || !samples || (run == nullptr && !banner_.stands())) return false;
-  if (run == nullptr) run = &out.run(WorkKind::training, line.number);
-  run->log.summary = Stated{*samples, RateUnit::sequences_per_second, line.number};
-  run->log.totals.training_s = *seconds;
-  run->end_well(line.number);
-  return true;
-}
 
-bool PaddlenlpParser::parse(const Line& line, RunBuilder& out) {
-  Cursor batch(line);
-  if (batch.skip_past("distributed & accumulation) = ")) {
-    const auto value = batch.grouped_integer();  // "1,024" in some releases
-    if (value && *value >= 1 && *value < 1'000'000'000'000) batch_ = static_cast<double>(*value);
-    return false;
-  }
-  return banner_.see(line) || read_interval(line, out) || read_end(line, out);
-}
-
-void PaddlenlpParser::finish(RunBuilder& out) {
-  out.facts.framework.set("paddle", FactSource::log);
-  banner_.conclude(out);
-  for (const auto& draft : out.drafts()) {
-    if (draft->log.kind != WorkKind::training || draft->count() == 0) continue;
-    if (const auto held = left_out_ + shortened_; held > 0) {
-      const char* what = held == 1 ? "it is left out of the rate" : "they are left out of the rate";
-      if (shortened_ > 0) {
-        what =
-            "its eval_runtime is taken off, a checkpoint after it is not: the training is no "
-            "slower than the rate";
+  // The printed rate of samples is of all cards in new releases, of one in old ones; the batch that
+  // follows from it decides once for the whole log.
+  void read_rate(const Line& line, double steps_rate, RunLog& log, Sample& sample) {
+    const auto samples = number_after(line, "interval_samples_per_second:");
+    const double per_second = static_cast<double>(sample.iterations) / sample.seconds;
+    const bool of_all = samples && is_new(line);
+    if (!batch_ && of_all) batch_ = batch_of(*samples, steps_rate);
+    log.rate_unit =
+        batch_ || of_all ? RateUnit::sequences_per_second : RateUnit::iterations_per_second;
+    if (batch_) {
+      log.facts.global_batch_size.set(static_cast<std::int64_t>(*batch_), FactSource::log);
+      sample.rate = *batch_ * per_second;
+      constexpr double kDigits = 0.02;
+      if (samples && std::abs(*samples / sample.rate - 1) > kDigits) {
+        too_low_ = true;
+        odd_line_ = line.number;
       }
-      draft->log.notices.push_back(
-          make_notice(NoticeCode::intervals_hold_evaluations, 0, held, clean_ + held, what));
-    }
-    if (too_low_) {
-      draft->log.notices.push_back(make_notice(NoticeCode::old_interval_rate, odd_line_));
-    } else if (undecided_) {
-      draft->log.notices.push_back(make_notice(NoticeCode::interval_rate_unclear, 0));
+    } else if (of_all) {
+      sample.rate = *samples;
+    } else {
+      sample.rate = per_second;
+      undecided_ = true;
     }
   }
-}
+
+  bool read_end(const Line& line, RunBuilder& out) {
+    if (const auto seconds = number_after(line, "eval_runtime:")) {
+      const auto samples = number_after(line, "eval_samples_per_second:");
+      if (!samples) return false;
+      if (*seconds > 0 && *seconds < 1e12) evaluated_s_ += *seconds;
+      RunDraft& draft = out.run(WorkKind::evaluation, line.number);
+      draft.log.summary = Stated{*samples, RateUnit::sequences_per_second, line.number};
+      draft.log.totals.training_s = *seconds;
+      draft.end_well(line.number);
+      out.close(WorkKind::evaluation);
+      return true;
+    }
+    // The Hugging Face Trainer writes these keys in quotes or in a table.
+    const auto seconds = number_after(line, "train_runtime:");
+    const auto samples = number_after(line, "train_samples_per_second:");
+    RunDraft* run = out.open(WorkKind::training);
+    if (!seconds || !samples || (run == nullptr && !banner_.stands())) return false;
+    if (run == nullptr) run = &out.run(WorkKind::training, line.number);
+    run->log.summary = Stated{*samples, RateUnit::sequences_per_second, line.number};
+    run->log.totals.training_s = *seconds;
+    run->end_well(line.number);
+    return true;
+  }
+
+  // Where intervals without one are the most, they give the rate; where each has one, as lines and
+  // evaluations come at the same steps, the evaluation's own time is taken off.
+  void without_evaluation(Sample& sample) {
+    const double evaluated = std::exchange(evaluated_s_, 0);
+    if (!(evaluated > 0)) {
+      ++clean_;
+    } else if (clean_ > left_out_ + shortened_ + 1 || !(evaluated < sample.seconds)) {
+      ++left_out_;
+      sample.seconds = sample.rate = kUnknown;
+    } else {
+      ++shortened_;
+      const double rest = sample.seconds - evaluated;
+      sample.rate *= sample.seconds / rest;
+      sample.seconds = rest;
+    }
+  }
+
+  TrainerBanner banner_{TrainerBanner::Of::paddlenlp};
+  std::optional<double> batch_;  ///< of all cards and one optimizer step
+  std::int64_t step_ = 0;
+  bool too_low_ = false, undecided_ = false;
+  std::int64_t odd_line_ = 0;
+  double evaluated_s_ = 0;                                 ///< since the newest interval line
+  std::int64_t clean_ = 0, left_out_ = 0, shortened_ = 0;  ///< intervals, by evaluations in them
+};
 
 std::unique_ptr<LineParser> make() { return std::make_unique<PaddlenlpParser>(); }
 

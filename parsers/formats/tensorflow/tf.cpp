@@ -56,14 +56,55 @@ std::int64_t steps_in(double rate, double seconds) {
 class TfRates {
  public:
   void read_steps(const TfMessage& message, double rate, double time_s, const Line& line,
-                  Emit emit);
-  void read_examples(double rate);
+                  Emit emit) {
+    if (waiting_.set && waiting_.text == message.text && !waiting_.twice &&
+        waiting_.absl != message.absl) {
+      waiting_.twice = true;  // the same message from the other logger
+      if (message.absl) waiting_.time_s = time_s;
+      return;
+    }
+    put_waiting(emit);
+    waiting_ = {.set = true,
+                .rate = rate,
+                .time_s = time_s,
+                .text = std::string(message.text),
+                .absl = message.absl,
+                .line = line.number,
+                .end_byte = line.end_byte};
+  }
+  void read_examples(double rate) {
+    if (!waiting_.set) return;
+    waiting_.examples = rate;
+    if (!(waiting_.rate > 0) || !(rate > 0)) return;
+    constexpr double kDigits = 1e-5;  // six digits of each
+    const double least = rate / waiting_.rate * (1 - kDigits);
+    const double most = rate / waiting_.rate * (1 + kDigits);
+    least_batch_ = rated_ ? std::max(least_batch_, least) : least;
+    most_batch_ = rated_ ? std::min(most_batch_, most) : most;
+    rated_ = true;
+  }
+
   /// The run has ended: what waits is put, and the next line begins anew.
-  void end(Emit emit);
+  void end(Emit emit) {
+    put_waiting(emit);
+    if (first_.set) {
+      waiting_ = std::exchange(first_, {});  // a single line: how many steps it covers is not known
+      waiting_.time_s = time_s_ = kUnknown;
+      put_waiting(emit);
+    }
+  }
+
   [[nodiscard]] const Series& series() const { return series_; }
   /// examples/sec over global_step/sec: TPUEstimator prints the product of its batch, the global
   /// one, and the other. Nothing where the lines do not agree on one whole number.
-  [[nodiscard]] std::optional<std::int64_t> batch() const;
+  [[nodiscard]] std::optional<std::int64_t> batch() const {
+    const double whole = std::ceil(least_batch_);
+    if (!rated_ || !(whole >= 1 && whole < 1e9) || whole > most_batch_ ||
+        whole + 1 <= most_batch_) {
+      return std::nullopt;
+    }
+    return static_cast<std::int64_t>(whole);
+  }
 
  private:
   struct Waiting {
@@ -73,8 +114,42 @@ class TfRates {
     bool absl = false, twice = false;
     std::int64_t line = 0, end_byte = -1;
   };
-  void put(const Waiting& from, std::int64_t steps, bool first, Emit emit);
-  void put_waiting(Emit emit);
+  void put(const Waiting& from, std::int64_t steps, bool first, Emit emit) {
+    Step step{.track = kRates,
+              .iterations = std::max<std::int64_t>(1, steps),
+              .time_s = from.time_s,
+              .line = from.line,
+              .end_byte = from.end_byte};
+    step.step = series_.iterations += step.iterations;
+    ++series_.count;
+    series_.line = from.line;
+    // The first interval holds the building of the graph: no step time.
+    if (steps > 0 && from.rate > 0 && !first) {
+      step.seconds = static_cast<double>(steps) / from.rate;
+    }
+    if (!std::isnan(from.examples)) {
+      examples_ = true;
+      step.rate = from.examples;
+    } else if (!examples_) {
+      step.rate = from.rate;
+    }
+    step.rate_unit = examples_ ? RateUnit::sequences_per_second : RateUnit::iterations_per_second;
+    emit(std::move(step));
+  }
+
+  void put_waiting(Emit emit) {
+    if (!waiting_.set) return;
+    const std::int64_t steps = steps_in(waiting_.rate, waiting_.time_s - time_s_);
+    if (std::isnan(time_s_) && !first_.set && !std::isnan(waiting_.time_s)) {
+      first_ = waiting_;  // its own number of steps is that of the next line
+    } else {
+      if (first_.set) put(first_, steps, true, emit);
+      first_.set = false;
+      put(waiting_, steps, false, emit);
+    }
+    time_s_ = waiting_.time_s;
+    waiting_ = {};
+  }
 
   Waiting waiting_, first_;
   Series series_;
@@ -84,98 +159,35 @@ class TfRates {
   bool rated_ = false;
 };
 
-void TfRates::read_steps(const TfMessage& message, double rate, double time_s, const Line& line,
-                         Emit emit) {
-  if (waiting_.set && waiting_.text == message.text && !waiting_.twice &&
-      waiting_.absl != message.absl) {
-    waiting_.twice = true;  // the same message from the other logger
-    if (message.absl) waiting_.time_s = time_s;
-    return;
-  }
-  put_waiting(emit);
-  waiting_ = {.set = true,
-              .rate = rate,
-              .time_s = time_s,
-              .text = std::string(message.text),
-              .absl = message.absl,
-              .line = line.number,
-              .end_byte = line.end_byte};
-}
-
-void TfRates::read_examples(double rate) {
-  if (!waiting_.set) return;
-  waiting_.examples = rate;
-  if (!(waiting_.rate > 0) || !(rate > 0)) return;
-  constexpr double kDigits = 1e-5;  // six digits of each
-  const double least = rate / waiting_.rate * (1 - kDigits);
-  const double most = rate / waiting_.rate * (1 + kDigits);
-  least_batch_ = rated_ ? std::max(least_batch_, least) : least;
-  most_batch_ = rated_ ? std::min(most_batch_, most) : most;
-  rated_ = true;
-}
-
-std::optional<std::int64_t> TfRates::batch() const {
-  const double whole = std::ceil(least_batch_);
-  if (!rated_ || !(whole >= 1 && whole < 1e9) || whole > most_batch_ || whole + 1 <= most_batch_) {
-    return std::nullopt;
-  }
-  return static_cast<std::int64_t>(whole);
-}
-
-void TfRates::put(const Waiting& from, std::int64_t steps, bool first, Emit emit) {
-  Step step{.track = kRates,
-            .iterations = std::max<std::int64_t>(1, steps),
-            .time_s = from.time_s,
-            .line = from.line,
-            .end_byte = from.end_byte};
-  step.step = series_.iterations += step.iterations;
-  ++series_.count;
-  series_.line = from.line;
-  // The first interval holds the building of the graph: no step time.
-  if (steps > 0 && from.rate > 0 && !first) {
-    step.seconds = static_cast<double>(steps) / from.rate;
-  }
-  if (!std::isnan(from.examples)) {
-    examples_ = true;
-    step.rate = from.examples;
-  } else if (!examples_) {
-    step.rate = from.rate;
-  }
-  step.rate_unit = examples_ ? RateUnit::sequences_per_second : RateUnit::iterations_per_second;
-  emit(std::move(step));
-}
-
-void TfRates::put_waiting(Emit emit) {
-  if (!waiting_.set) return;
-  const std::int64_t steps = steps_in(waiting_.rate, waiting_.time_s - time_s_);
-  if (std::isnan(time_s_) && !first_.set && !std::isnan(waiting_.time_s)) {
-    first_ = waiting_;  // its own number of steps is that of the next line
-  } else {
-    if (first_.set) put(first_, steps, true, emit);
-    first_.set = false;
-    put(waiting_, steps, false, emit);
-  }
-  time_s_ = waiting_.time_s;
-  waiting_ = {};
-}
-
-void TfRates::end(Emit emit) {
-  put_waiting(emit);
-  if (first_.set) {
-    waiting_ = std::exchange(first_, {});  // a single line: how many steps it covers is not known
-    waiting_.time_s = time_s_ = kUnknown;
-    put_waiting(emit);
-  }
-}
-
 // "loss = 11.079672, step = 32 (1271.735 sec)" and what stands next to it.
 
 /// The records of these lines, of a run that goes on until a step goes back.
 class TfLosses {
  public:
   /// A step so much lower than the newest that no other process of the run prints it.
-  [[nodiscard]] bool goes_back(std::int64_t step, double time_s) const;
-  void put(Step step, Emit emit);
+  [[nodiscard]] bool goes_back(std::int64_t step, double time_s) const {
+    if (series_.count == 0 || step >= newest_) return false;
+    if (step != before_[0] && step != before_[1]) return true;
+    return time_s < origin_s_ || step == first_;
+  }
+
+  void put(Step step, Emit emit) {
+    if (std::isnan(origin_s_)) origin_s_ = step.time_s;
+    if (series_.count == 0 || step.step > newest_) {
+      if (series_.count == 0) first_ = step.step;
+      if (series_.count > 0) before_[1] = std::exchange(before_[0], newest_);
+      series_.iterations += std::max<std::int64_t>(1, step.step - newest_);
+      newest_ = step.step;
+      rate_ = kUnknown;
+      ++series_.count;
+    }
+    if (!std::isnan(step.rate)) rate_ = step.rate;
+    if (step.rate_unit) rate_unit_ = *step.rate_unit;
+    if (step.loss && !std::isfinite(*step.loss) && !series_.nan_step) series_.nan_step = step.step;
+    series_.line = std::max(series_.line, step.line);
+    emit(std::move(step));
+  }
+
   void note_nan() {
     if (series_.count > 0 && !series_.nan_step) series_.nan_step = newest_;
   }
@@ -192,29 +204,6 @@ class TfLosses {
   RateUnit rate_unit_ = RateUnit::unknown;
 };
 
-bool TfLosses::goes_back(std::int64_t step, double time_s) const {
-  if (series_.count == 0 || step >= newest_) return false;
-  if (step != before_[0] && step != before_[1]) return true;
-  return time_s < origin_s_ || step == first_;
-}
-
-void TfLosses::put(Step step, Emit emit) {
-  if (std::isnan(origin_s_)) origin_s_ = step.time_s;
-  if (series_.count == 0 || step.step > newest_) {
-    if (series_.count == 0) first_ = step.step;
-    if (series_.count > 0) before_[1] = std::exchange(before_[0], newest_);
-    series_.iterations += std::max<std::int64_t>(1, step.step - newest_);
-    newest_ = step.step;
-    rate_ = kUnknown;
-    ++series_.count;
-  }
-  if (!std::isnan(step.rate)) rate_ = step.rate;
-  if (step.rate_unit) rate_unit_ = *step.rate_unit;
-  if (step.loss && !std::isfinite(*step.loss) && !series_.nan_step) series_.nan_step = step.step;
-  series_.line = std::max(series_.line, step.line);
-  emit(std::move(step));
-}
-
 /// A loss line's seconds have three decimals; global_step/sec of the same interval has six digits.
 double refined(double seconds, std::int64_t steps, double steps_per_second) {
   if (std::isnan(seconds) || !(steps_per_second > 0) || steps <= 0) return seconds;
@@ -229,40 +218,37 @@ double refined(double seconds, std::int64_t steps, double steps_per_second) {
 class TfTurns {
  public:
   /// Whether the message is of the one process whose messages are taken: of any until several do.
-  bool see(const TfMessage& message, int rank, double steps_per_second = kUnknown);
+  bool see(const TfMessage& message, int rank, double steps_per_second = kUnknown) {
+    constexpr std::size_t kMessagesHeld = 64;
+    read_rate(message, steps_per_second);
+    const std::int64_t who = rank >= 0 ? -1 - std::int64_t{rank} : message.thread;
+    if (who != 0 && who != newest_) {
+      if (std::ranges::find(seen_, who) != seen_.end()) {
+        if (taken_ == 0) taken_ = who;
+      } else if (seen_.size() < kMessagesHeld) {
+        seen_.push_back(who);
+      }
+      newest_ = who;
+    }
+    return taken_ == 0 || taken_ == who;
+  }
+
   [[nodiscard]] bool several() const { return taken_ != 0 || crowded_; }
 
  private:
-  void read_rate(const TfMessage& message, double steps_per_second);
+  void read_rate(const TfMessage& message, double steps_per_second) {
+    if (std::isnan(message.time_s) || std::isnan(steps_per_second)) return;
+    const double steps = (message.time_s - time_s_) * steps_per_second;
+    if (steps >= 0 && steps < 0.25 && steps_per_second != rate_) crowded_ = true;
+    time_s_ = message.time_s;
+    rate_ = steps_per_second;
+  }
 
   std::vector<std::int64_t> seen_;  ///< threads, and ranks as negative numbers
   std::int64_t newest_ = 0, taken_ = 0;
   double time_s_ = kUnknown, rate_ = kUnknown;  ///< of the newest stamped rate
   bool crowded_ = false;
 };
-
-bool TfTurns::see(const TfMessage& message, int rank, double steps_per_second) {
-  constexpr std::size_t kMessagesHeld = 64;
-  read_rate(message, steps_per_second);
-  const std::int64_t who = rank >= 0 ? -1 - std::int64_t{rank} : message.thread;
-  if (who != 0 && who != newest_) {
-    if (std::ranges::find(seen_, who) != seen_.end()) {
-      if (taken_ == 0) taken_ = who;
-    } else if (seen_.size() < kMessagesHeld) {
-      seen_.push_back(who);
-    }
-    newest_ = who;
-  }
-  return taken_ == 0 || taken_ == who;
-}
-
-void TfTurns::read_rate(const TfMessage& message, double steps_per_second) {
-  if (std::isnan(message.time_s) || std::isnan(steps_per_second)) return;
-  const double steps = (message.time_s - time_s_) * steps_per_second;
-  if (steps >= 0 && steps < 0.25 && steps_per_second != rate_) crowded_ = true;
-  time_s_ = message.time_s;
-  rate_ = steps_per_second;
-}
 
 /// NVIDIA's lines with a stamp.
 std::optional<TfDleLine> dle_line(const Line& line) {
@@ -278,6 +264,7 @@ std::optional<TfDleLine> dle_line(const Line& line) {
     out.sample = true;
     return out;
   }
+
   Cursor value = Cursor::after(line);
   const auto rate = value.number();
   value.blanks();
@@ -379,6 +366,7 @@ struct Tf {
     std::int64_t done = 0;
     if (cursor.read(done) && !evaluating && !begun()) updates.note_restored(done);
   }
+
   void saved(const Line& said) {
     std::int64_t saved = 0;
     if (Cursor::after(said).read(saved) && !evaluating) updates.note_saved(saved);
@@ -393,6 +381,7 @@ struct Tf {
     }
     return rate.has_value();
   }
+
   bool examples_rate(const Line& line, Emit emit) {
     const auto rate = Cursor::after(line).number();
     if (rate && turns.see(message, line.rank)) read_examples_rate(*rate, line, emit);
@@ -405,6 +394,7 @@ struct Tf {
                    .summary = Stated{rate, RateUnit::sequences_per_second}});
     emit(End{.track = kEvaluation});
   }
+
   void state_rate(double rate, const Line& line) {
     closing.on(line.number).summary = Stated{rate, RateUnit::sequences_per_second, line.number};
     closing.well = true;
@@ -434,6 +424,7 @@ struct Tf {
     }
     return seconds.has_value();
   }
+
   bool steady_total(const Line& said) {
     const auto sentences = number_after(said, "Sentences = ");
     if (sentences && *sentences >= 0 && *sentences < 1e15) {

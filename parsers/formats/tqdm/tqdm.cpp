@@ -43,11 +43,72 @@ class BarLeaps {
   };
   /// A line that states at which step the run goes on: the Trainer's "Continuing training from
   /// global step 50".
-  void read_resumed(std::string_view text);
+  void read_resumed(std::string_view text) {
+    Cursor cursor(text, false);
+    if (cursor.skip_past("global step ")) resumed_at_ = cursor.grouped_integer().value_or(0);
+  }
   /// A redraw beyond 0; `fresh` if it is the first one of a bar that was drawn at 0 before.
-  void see(bool fresh, const TqdmBar& bar, RunDraft* draft, std::int64_t line, First& first);
+  void see(bool fresh, const TqdmBar& bar, RunDraft* draft, std::int64_t line, First& first) {
+    // Steps of a leap: fewer may be the first updates of a fast loop; the rate of the first second
+    // needs more, as 52 of transformers 4.12 resumed at 50
+    // (quoted/tqdm.sees_a_short_leap_by_the_rate_of_the_first_second).
+    constexpr std::int64_t kFirstUpdates = 10, kLaterUpdates = 20;
+    if (resumed_at_ > 0 && draft != nullptr && draft->count() == 0 && bar.done >= resumed_at_ &&
+        bar.total > resumed_at_) {
+      add({draft, resumed_at_, line, false});
+      resumed_at_ = 0;
+    }
+    // "600/1000 [00:00<?, ?it/s]": tqdm(initial=600), whose rates are right
+    // (quoted/tqdm.counts_the_total_of_a_resumed_bar_from_where_it_begins.2).
+    if (!fresh && bar.elapsed_s == 0 && std::isnan(bar.rate) && draft != nullptr &&
+        draft->count() == 0) {
+      add({draft, bar.done, line, true});
+      return;
+    }
+    if (fresh) {
+      if (bar.done >= kFirstUpdates) first = {bar.done, bar.elapsed_s, bar.rate};
+      return;
+    }
+    if (first.done == 0 || bar.done <= first.done) return;
+    const auto before = static_cast<double>(first.done);
+    const auto steps = static_cast<double>(bar.done - first.done);
+    const double seconds = bar.elapsed_s - first.elapsed_s;
+    // In the first second the elapsed time shows nothing, but the printed rate is finer. Five times
+    // the pace after it is a leap.
+    const double sure_rate = before / std::max(first.elapsed_s, 1.0);
+    const double printed_rate =
+        first.elapsed_s <= 1 && first.done >= kLaterUpdates ? first.rate : 0;
+    const double after = 5 * steps / seconds;
+    const bool fast = seconds >= 1 && (sure_rate > after || printed_rate > after);
+    // Where many batches were skipped one by one, the run goes on somewhere before this redraw
+    // (1440 batches/s and then 1.2 of quoted/tqdm.leaves_out_the_batches_that_a_resumed_run_skips).
+    if (fast) add({draft, first.goes_on ? bar.done : first.done, line, false});
+    first.goes_on = first.goes_on || (2 * steps >= before && bar.rate > 0.8 * first.rate);
+    if (seconds >= 1) first = {};
+  }
+
   /// Takes what holds a leap out of the runs, with a notice; a total counts from where they begin.
-  void conclude();
+  void conclude() {
+    for (const Leap& leap : leaps_) {
+      RunLog& log = leap.draft->log;
+      const Record* last = leap.draft->last();
+      if (last != nullptr && last->step > leap.to) {
+        Totals& totals = log.totals;
+        totals.iterations = last->step - leap.to;
+        const auto& records = leap.draft->records();
+        const auto landed = std::ranges::find(records, leap.to, &Record::step);
+        const double since = landed != records.end() ? landed->time_s : 0;
+        if (!totals.training_s && !totals.wall_s && last->time_s > since) {
+          totals.training_s = last->time_s - since;
+        }
+      }
+      leap.draft->begin_at(leap.to);
+      if (leap.drawn) continue;
+      log.rate_unit = RateUnit::unknown;
+      log.summary.reset();
+      log.notices.push_back(make_notice(NoticeCode::bar_leaps, leap.line, leap.to));
+    }
+  }
 
  private:
   struct Leap {
@@ -55,84 +116,16 @@ class BarLeaps {
     std::int64_t to = 0, line = 0;
     bool drawn = false;  ///< the bar was first drawn there
   };
-  void add(const Leap& leap);
+  void add(const Leap& leap) {
+    constexpr std::size_t kMostLeaps = 64;  // hostile input
+    const bool known =
+        std::ranges::any_of(leaps_, [&](const Leap& other) { return other.draft == leap.draft; });
+    if (leap.draft != nullptr && !known && leaps_.size() < kMostLeaps) leaps_.push_back(leap);
+  }
 
   std::vector<Leap> leaps_;
   std::int64_t resumed_at_ = 0;  ///< of the run whose bar did not come yet
 };
-
-void BarLeaps::read_resumed(std::string_view text) {
-  Cursor cursor(text, false);
-  if (cursor.skip_past("global step ")) resumed_at_ = cursor.grouped_integer().value_or(0);
-}
-
-void BarLeaps::add(const Leap& leap) {
-  constexpr std::size_t kMostLeaps = 64;  // hostile input
-  const bool known =
-      std::ranges::any_of(leaps_, [&](const Leap& other) { return other.draft == leap.draft; });
-  if (leap.draft != nullptr && !known && leaps_.size() < kMostLeaps) leaps_.push_back(leap);
-}
-
-void BarLeaps::see(bool fresh, const TqdmBar& bar, RunDraft* draft, std::int64_t line,
-                   First& first) {
-  // Steps of a leap: fewer may be the first updates of a fast loop; the rate of the first second
-  // needs more, as 52 of transformers 4.12 resumed at 50
-  // (quoted/tqdm.sees_a_short_leap_by_the_rate_of_the_first_second).
-  constexpr std::int64_t kFirstUpdates = 10, kLaterUpdates = 20;
-  if (resumed_at_ > 0 && draft != nullptr && draft->count() == 0 && bar.done >= resumed_at_ &&
-      bar.total > resumed_at_) {
-    add({draft, resumed_at_, line, false});
-    resumed_at_ = 0;
-  }
-  // "600/1000 [00:00<?, ?it/s]": tqdm(initial=600), whose rates are right
-  // (quoted/tqdm.counts_the_total_of_a_resumed_bar_from_where_it_begins.2).
-  if (!fresh && bar.elapsed_s == 0 && std::isnan(bar.rate) && draft != nullptr &&
-      draft->count() == 0) {
-    add({draft, bar.done, line, true});
-    return;
-  }
-  if (fresh) {
-    if (bar.done >= kFirstUpdates) first = {bar.done, bar.elapsed_s, bar.rate};
-    return;
-  }
-  if (first.done == 0 || bar.done <= first.done) return;
-  const auto before = static_cast<double>(first.done);
-  const auto steps = static_cast<double>(bar.done - first.done);
-  const double seconds = bar.elapsed_s - first.elapsed_s;
-  // In the first second the elapsed time shows nothing, but the printed rate is finer. Five times
-  // the pace after it is a leap.
-  const double sure_rate = before / std::max(first.elapsed_s, 1.0);
-  const double printed_rate = first.elapsed_s <= 1 && first.done >= kLaterUpdates ? first.rate : 0;
-  const double after = 5 * steps / seconds;
-  const bool fast = seconds >= 1 && (sure_rate > after || printed_rate > after);
-  // Where many batches were skipped one by one, the run goes on somewhere before this redraw (1440
-  // batches/s and then 1.2 of quoted/tqdm.leaves_out_the_batches_that_a_resumed_run_skips).
-  if (fast) add({draft, first.goes_on ? bar.done : first.done, line, false});
-  first.goes_on = first.goes_on || (2 * steps >= before && bar.rate > 0.8 * first.rate);
-  if (seconds >= 1) first = {};
-}
-
-void BarLeaps::conclude() {
-  for (const Leap& leap : leaps_) {
-    RunLog& log = leap.draft->log;
-    const Record* last = leap.draft->last();
-    if (last != nullptr && last->step > leap.to) {
-      Totals& totals = log.totals;
-      totals.iterations = last->step - leap.to;
-      const auto& records = leap.draft->records();
-      const auto landed = std::ranges::find(records, leap.to, &Record::step);
-      const double since = landed != records.end() ? landed->time_s : 0;
-      if (!totals.training_s && !totals.wall_s && last->time_s > since) {
-        totals.training_s = last->time_s - since;
-      }
-    }
-    leap.draft->begin_at(leap.to);
-    if (leap.drawn) continue;
-    log.rate_unit = RateUnit::unknown;
-    log.summary.reset();
-    log.notices.push_back(make_notice(NoticeCode::bar_leaps, leap.line, leap.to));
-  }
-}
 
 // The literals of tqdm's lines, and what each means for a line.
 
@@ -281,19 +274,124 @@ inline std::uint32_t kinds_of(const Line& line) {
 class StepLines {
  public:
   /// True when the line is one; `run` is the one whose bar moved last, if any.
-  bool see(const Line& line, RunDraft* run);
+  bool see(const Line& line, RunDraft* run) {
+    const auto said = read(line);
+    if (!said) return false;
+    if (!said->loss) return true;
+    const std::int64_t step = said->step;
+    const double loss = *said->loss;
+    if (first_step_ == 0) first_step_ = step;
+    if (run == nullptr || run->last() == nullptr) {
+      early_nan_ |= !std::isfinite(loss);
+      return true;
+    }
+    run->log.iteration_unit = IterationUnit::micro_step;
+    const std::int64_t counter = run->last()->step;
+    if (step == last_step_) return true;  // another rank's copy
+    // The counter of another bar shows nothing of this one's records: in a damaged log
+    // (mutation_test) a redraw that lost its head took 17 of 29 records out of a run.
+    if (joined_ == nullptr || joined_ == run) run->join_records_after(joined_up_to_);
+    joined_ = run;
+    if (last_step_ > 0) last_interval_ = step - last_step_;
+    if (joined_up_to_ == 0) {
+      first_marked_step_ = step;
+      first_marked_counter_ = counter;
+    }
+    joined_up_to_ = counter;
+    last_marked_step_ = step;
+    last_step_ = step;
+    run->set_loss(loss, line.number);
+    return true;
+  }
+
   /// The end of the run: its optimizer steps, and the accumulation where the counters show it.
-  void conclude(RunDraft& run, Facts& facts) const;
-  void start_over();
+  void conclude(RunDraft& run, Facts& facts) const {
+    if (joined_ == &run) run.join_records_after(joined_up_to_);
+    if (last_step_ > 0 && last_step_ >= first_step_) {
+      Totals& totals = run.log.totals;
+      totals.optimizer_steps = last_step_ - first_step_ + std::max<std::int64_t>(1, last_interval_);
+      totals.last_optimizer_step = last_step_;
+      totals.first_optimizer_step = last_step_ - *totals.optimizer_steps;
+    }
+    if (batch_ > 0) facts.global_batch_size.set(batch_, FactSource::log);
+    const auto each = per_step();
+    if (each) facts.gradient_accumulation_steps.set(*each, FactSource::log);
+    // The steps that the bar is short of, where both count from the same one on.
+    const std::int64_t micro = last_step_ * each.value_or(1);
+    const std::int64_t printed = std::max<std::int64_t>(1, last_interval_) * each.value_or(1);
+    if (run.last() != nullptr && joined_ == &run && micro > run.last()->step &&
+        micro - run.last()->step <= printed) {
+      run.reached = micro;
+    }
+    if (early_nan_ && !run.log.first_nan_step) run.log.first_nan_step = 1;
+  }
+
+  void start_over() {
+    first_marked_step_ = first_marked_counter_ = last_marked_step_ = 0;
+    samples_ = batch_ = 0;
+    joined_up_to_ = last_step_ = first_step_ = 0;
+    joined_ = nullptr;
+  }
 
  private:
   struct Said {
     std::int64_t step = 0;
     std::optional<double> loss;  ///< absent where the line was cut by the end of input
   };
-  std::optional<Said> read(const Line& line);
-  void read_samples(std::int64_t step, std::int64_t samples);
-  [[nodiscard]] std::optional<std::int64_t> per_step() const;
+  std::optional<Said> read(const Line& line) {
+    Cursor cursor(line);
+    if (cursor.skip_past("bing_bert_progress: step=")) {
+      const auto step = cursor.integer();
+      if (!step || *step < 1 || !cursor.literal(", loss=")) return std::nullopt;
+      const auto loss = cursor.number();
+      if (cursor.skip_past(", sample_count=")) {
+        if (const auto samples = cursor.integer()) read_samples(*step, *samples);
+      }
+      return Said{*step, loss};
+    }
+    Cursor total(line);
+    if (total.skip_past("Total Steps:")) {  // "Total Steps:300.0 Final Loss = 7.53"
+      const auto steps = total.number();
+      if (!steps || !(*steps >= 1 && *steps < 1e12) || !total.skip_past(" Final Loss =")) {
+        return std::nullopt;
+      }
+      last_step_ = std::max(last_step_, static_cast<std::int64_t>(*steps));
+      return Said{last_step_, {}};
+    }
+    if (!cursor.skip_past("Step:")) return std::nullopt;
+    cursor.blanks();
+    const auto step = cursor.integer();
+    cursor.blanks();
+    if (!step || !cursor.literal("Average Loss = ")) return std::nullopt;
+    auto loss = cursor.number();
+    if (loss && cursor.skip_past("Step Loss = ")) loss = cursor.number().value_or(*loss);
+    return Said{*step, loss};
+  }
+
+  // bing_bert counts the sequences of all ranks.
+  void read_samples(std::int64_t step, std::int64_t samples) {
+    constexpr std::int64_t kSampleLimit = 1'000'000'000'000;  // more is a damaged number
+    if (step <= last_step_ || samples < 1 || samples > kSampleLimit || batch_ < 0) return;
+    const std::int64_t more = samples - samples_, steps = step - last_step_;
+    const bool known = last_step_ > 0 || more % steps == 0;
+    samples_ = samples;
+    if (!known) return;
+    const bool whole = more > 0 && more % steps == 0;
+    const std::int64_t each = whole ? more / steps : -1;
+    batch_ = batch_ == 0 || batch_ == each ? each : -1;
+  }
+
+  // Micro-steps per optimizer step, where the log does not state them: the bar may lag by a redraw,
+  // so only a ratio that is whole within 1 % over five steps or more counts.
+  [[nodiscard]] std::optional<std::int64_t> per_step() const {
+    const std::int64_t steps = last_marked_step_ - first_marked_step_;
+    if (first_marked_step_ <= 0 || steps < 5) return std::nullopt;
+    const double ratio =
+        static_cast<double>(joined_up_to_ - first_marked_counter_) / static_cast<double>(steps);
+    const double whole = std::round(ratio);
+    if (whole < 1 || std::abs(ratio - whole) > 0.01 * whole) return std::nullopt;
+    return std::llround(whole);
+  }
 
   std::int64_t joined_up_to_ = 0;     ///< counter at the last such line
   const RunDraft* joined_ = nullptr;  ///< whose counter that is
@@ -305,119 +403,6 @@ class StepLines {
   bool early_nan_ = false;  ///< a loss was not finite before any redraw printed the counter
 };
 
-// bing_bert counts the sequences of all ranks.
-void StepLines::read_samples(std::int64_t step, std::int64_t samples) {
-  constexpr std::int64_t kSampleLimit = 1'000'000'000'000;  // more is a damaged number
-  if (step <= last_step_ || samples < 1 || samples > kSampleLimit || batch_ < 0) return;
-  const std::int64_t more = samples - samples_, steps = step - last_step_;
-  const bool known = last_step_ > 0 || more % steps == 0;
-  samples_ = samples;
-  if (!known) return;
-  const bool whole = more > 0 && more % steps == 0;
-  const std::int64_t each = whole ? more / steps : -1;
-  batch_ = batch_ == 0 || batch_ == each ? each : -1;
-}
-
-std::optional<StepLines::Said> StepLines::read(const Line& line) {
-  Cursor cursor(line);
-  if (cursor.skip_past("bing_bert_progress: step=")) {
-    const auto step = cursor.integer();
-    if (!step || *step < 1 || !cursor.literal(", loss=")) return std::nullopt;
-    const auto loss = cursor.number();
-    if (cursor.skip_past(", sample_count=")) {
-      if (const auto samples = cursor.integer()) read_samples(*step, *samples);
-    }
-    return Said{*step, loss};
-  }
-  Cursor total(line);
-  if (total.skip_past("Total Steps:")) {  // "Total Steps:300.0 Final Loss = 7.53"
-    const auto steps = total.number();
-    if (!steps || !(*steps >= 1 && *steps < 1e12) || !total.skip_past(" Final Loss =")) {
-      return std::nullopt;
-    }
-    last_step_ = std::max(last_step_, static_cast<std::int64_t>(*steps));
-    return Said{last_step_, {}};
-  }
-  if (!cursor.skip_past("Step:")) return std::nullopt;
-  cursor.blanks();
-  const auto step = cursor.integer();
-  cursor.blanks();
-  if (!step || !cursor.literal("Average Loss = ")) return std::nullopt;
-  auto loss = cursor.number();
-  if (loss && cursor.skip_past("Step Loss = ")) loss = cursor.number().value_or(*loss);
-  return Said{*step, loss};
-}
-
-bool StepLines::see(const Line& line, RunDraft* run) {
-  const auto said = read(line);
-  if (!said) return false;
-  if (!said->loss) return true;
-  const std::int64_t step = said->step;
-  const double loss = *said->loss;
-  if (first_step_ == 0) first_step_ = step;
-  if (run == nullptr || run->last() == nullptr) {
-    early_nan_ |= !std::isfinite(loss);
-    return true;
-  }
-  run->log.iteration_unit = IterationUnit::micro_step;
-  const std::int64_t counter = run->last()->step;
-  if (step == last_step_) return true;  // another rank's copy
-  // The counter of another bar shows nothing of this one's records: in a damaged log
-  // (mutation_test) a redraw that lost its head took 17 of 29 records out of a run.
-  if (joined_ == nullptr || joined_ == run) run->join_records_after(joined_up_to_);
-  joined_ = run;
-  if (last_step_ > 0) last_interval_ = step - last_step_;
-  if (joined_up_to_ == 0) {
-    first_marked_step_ = step;
-    first_marked_counter_ = counter;
-  }
-  joined_up_to_ = counter;
-  last_marked_step_ = step;
-  last_step_ = step;
-  run->set_loss(loss, line.number);
-  return true;
-}
-
-void StepLines::start_over() {
-  first_marked_step_ = first_marked_counter_ = last_marked_step_ = 0;
-  samples_ = batch_ = 0;
-  joined_up_to_ = last_step_ = first_step_ = 0;
-  joined_ = nullptr;
-}
-
-// Micro-steps per optimizer step, where the log does not state them: the bar may lag by a redraw,
-// so only a ratio that is whole within 1 % over five steps or more counts.
-std::optional<std::int64_t> StepLines::per_step() const {
-  const std::int64_t steps = last_marked_step_ - first_marked_step_;
-  if (first_marked_step_ <= 0 || steps < 5) return std::nullopt;
-  const double ratio =
-      static_cast<double>(joined_up_to_ - first_marked_counter_) / static_cast<double>(steps);
-  const double whole = std::round(ratio);
-  if (whole < 1 || std::abs(ratio - whole) > 0.01 * whole) return std::nullopt;
-  return std::llround(whole);
-}
-
-void StepLines::conclude(RunDraft& run, Facts& facts) const {
-  if (joined_ == &run) run.join_records_after(joined_up_to_);
-  if (last_step_ > 0 && last_step_ >= first_step_) {
-    Totals& totals = run.log.totals;
-    totals.optimizer_steps = last_step_ - first_step_ + std::max<std::int64_t>(1, last_interval_);
-    totals.last_optimizer_step = last_step_;
-    totals.first_optimizer_step = last_step_ - *totals.optimizer_steps;
-  }
-  if (batch_ > 0) facts.global_batch_size.set(batch_, FactSource::log);
-  const auto each = per_step();
-  if (each) facts.gradient_accumulation_steps.set(*each, FactSource::log);
-  // The steps that the bar is short of, where both count from the same one on.
-  const std::int64_t micro = last_step_ * each.value_or(1);
-  const std::int64_t printed = std::max<std::int64_t>(1, last_interval_) * each.value_or(1);
-  if (run.last() != nullptr && joined_ == &run && micro > run.last()->step &&
-      micro - run.last()->step <= printed) {
-    run.reached = micro;
-  }
-  if (early_nan_ && !run.log.first_nan_step) run.log.first_nan_step = 1;
-}
-
 // BarUnits: what follows for a run whose bar counts something else than plain iterations.
 
 /// A bar of examples ("128.00 examples/s") gives sequences/s, of the process that draws it
@@ -425,8 +410,39 @@ void StepLines::conclude(RunDraft& run, Facts& facts) const {
 /// unit_scale rounds its counter ("3.20k/100k").
 class BarUnits {
  public:
-  void see(const TqdmBar& bar, int rank, RunDraft& draft);
-  void conclude();
+  void see(const TqdmBar& bar, int rank, RunDraft& draft) {
+    constexpr std::size_t kUnitsHeld = 64;  // hostile input
+    if (!bar.counts_examples && !bar.rounded && seen_.empty()) return;
+    Seen* found = nullptr;
+    for (Seen& seen : seen_) {
+      if (seen.draft == &draft) found = &seen;
+    }
+    if (found == nullptr) {
+      if ((!bar.counts_examples && !bar.rounded) || seen_.size() == kUnitsHeld) return;
+      found = &seen_.emplace_back(Seen{&draft, rank});
+    }
+    found->several_ranks |= rank != found->rank;
+    found->examples |= bar.counts_examples;
+    found->rounded |= bar.rounded;
+    if (!bar.counts_examples) return;
+    draft.log.rate_unit = RateUnit::sequences_per_second;
+    draft.own_facts = true;  // no batch: an example is one sequence
+  }
+
+  void conclude() {
+    for (const Seen& seen : seen_) {
+      RunLog& log = seen.draft->log;
+      if (seen.examples) {
+        if (seen.several_ranks) log.rate_unit = RateUnit::unknown;
+        log.notices.push_back(make_notice(
+            seen.several_ranks ? NoticeCode::bar_of_several_ranks : NoticeCode::bar_of_one_process,
+            0));
+      }
+      if (seen.rounded) {
+        log.notices.push_back(make_notice(NoticeCode::counter_rounded, 0));
+      }
+    }
+  }
 
  private:
   struct Seen {
@@ -436,40 +452,6 @@ class BarUnits {
   };
   std::vector<Seen> seen_;  ///< drafts of such bars only
 };
-
-void BarUnits::see(const TqdmBar& bar, int rank, RunDraft& draft) {
-  constexpr std::size_t kUnitsHeld = 64;  // hostile input
-  if (!bar.counts_examples && !bar.rounded && seen_.empty()) return;
-  Seen* found = nullptr;
-  for (Seen& seen : seen_) {
-    if (seen.draft == &draft) found = &seen;
-  }
-  if (found == nullptr) {
-    if ((!bar.counts_examples && !bar.rounded) || seen_.size() == kUnitsHeld) return;
-    found = &seen_.emplace_back(Seen{&draft, rank});
-  }
-  found->several_ranks |= rank != found->rank;
-  found->examples |= bar.counts_examples;
-  found->rounded |= bar.rounded;
-  if (!bar.counts_examples) return;
-  draft.log.rate_unit = RateUnit::sequences_per_second;
-  draft.own_facts = true;  // no batch: an example is one sequence
-}
-
-void BarUnits::conclude() {
-  for (const Seen& seen : seen_) {
-    RunLog& log = seen.draft->log;
-    if (seen.examples) {
-      if (seen.several_ranks) log.rate_unit = RateUnit::unknown;
-      log.notices.push_back(make_notice(
-          seen.several_ranks ? NoticeCode::bar_of_several_ranks : NoticeCode::bar_of_one_process,
-          0));
-    }
-    if (seen.rounded) {
-      log.notices.push_back(make_notice(NoticeCode::counter_rounded, 0));
-    }
-  }
-}
 
 // Track: a progress bar over all its restarts.
 
@@ -544,6 +526,7 @@ inline bool redescribed(Track& track, const TqdmBar& bar) {
     track.reached_loss = bar.loss;
     return false;
   }
+
   const double late = bar.elapsed_s - track.reached_s;
   return late >= kSecondsApart && late * bar.rate > kStepsApart &&
          (bar.description != track.reached_name ||
@@ -574,57 +557,54 @@ inline Ended seconds_of(const Track& track) {
 /// 3/20" of scvi-tools: quoted/tqdm.epochs_alone).
 class EpochBars {
  public:
-  void see(const TqdmBar& bar, const Line& line, RunBuilder& out);
+  void see(const TqdmBar& bar, const Line& line, RunBuilder& out) {
+    constexpr int kMostStarts = 64;  // hostile input
+    if (bar.done < 1) return;
+    const Record* last = run_ != nullptr ? run_->last() : nullptr;
+    if (last == nullptr || 2 * bar.done < last->step) {
+      if (starts_ == kMostStarts) return;
+      ++starts_;
+      run_ = &out.extra(WorkKind::training, line.number);
+      run_->discard = true;
+      run_->set_origin(0);
+      run_->log.rate_unit = RateUnit::iterations_per_second;
+      run_->log.iteration_unit = IterationUnit::epoch;
+      run_->log.clock_resolution_s = 1;
+      line_ = line.number;
+    }
+    Sample sample = sample_on(line);
+    sample.step = bar.done;
+    sample.time_s = bar.elapsed_s;
+    sample.rate = bar.rate;
+    if (bar.has_loss) sample.loss = bar.loss;
+    run_->add(sample);
+    if (bar.total > 0) run_->log.planned = bar.total;
+  }
+
   /// Hands the newest bar's run on, where no other training was found.
-  void conclude(RunBuilder& out);
+  void conclude(RunBuilder& out) {
+    const auto is_training = [](const auto& draft) {
+      return !draft->discard && draft->log.kind == WorkKind::training;
+    };
+    if (run_ == nullptr || std::ranges::any_of(out.drafts(), [&](const auto& draft) {
+          return is_training(draft) && (draft->count() > 0 || draft->log.summary);
+        })) {
+      return;
+    }
+    // What an empty run states, that no bar was taken, is no longer so.
+    for (const auto& draft : out.drafts()) draft->discard = draft->discard || is_training(draft);
+    run_->discard = false;
+    run_->unproven = true;
+    run_->log.notices.push_back(make_notice(NoticeCode::iterations_are_epochs, 0));
+    run_->log.notices.push_back(make_notice(NoticeCode::unproven_bar_taken, line_, starts_,
+                                            "it counts epochs, and nothing finer is counted"));
+  }
 
  private:
   RunDraft* run_ = nullptr;  ///< discarded until then
   std::int64_t line_ = 0;    ///< of its first redraw
   int starts_ = 0;
 };
-
-void EpochBars::see(const TqdmBar& bar, const Line& line, RunBuilder& out) {
-  constexpr int kMostStarts = 64;  // hostile input
-  if (bar.done < 1) return;
-  const Record* last = run_ != nullptr ? run_->last() : nullptr;
-  if (last == nullptr || 2 * bar.done < last->step) {
-    if (starts_ == kMostStarts) return;
-    ++starts_;
-    run_ = &out.extra(WorkKind::training, line.number);
-    run_->discard = true;
-    run_->set_origin(0);
-    run_->log.rate_unit = RateUnit::iterations_per_second;
-    run_->log.iteration_unit = IterationUnit::epoch;
-    run_->log.clock_resolution_s = 1;
-    line_ = line.number;
-  }
-  Sample sample = sample_on(line);
-  sample.step = bar.done;
-  sample.time_s = bar.elapsed_s;
-  sample.rate = bar.rate;
-  if (bar.has_loss) sample.loss = bar.loss;
-  run_->add(sample);
-  if (bar.total > 0) run_->log.planned = bar.total;
-}
-
-void EpochBars::conclude(RunBuilder& out) {
-  const auto is_training = [](const auto& draft) {
-    return !draft->discard && draft->log.kind == WorkKind::training;
-  };
-  if (run_ == nullptr || std::ranges::any_of(out.drafts(), [&](const auto& draft) {
-        return is_training(draft) && (draft->count() > 0 || draft->log.summary);
-      })) {
-    return;
-  }
-  // What an empty run states, that no bar was taken, is no longer so.
-  for (const auto& draft : out.drafts()) draft->discard = draft->discard || is_training(draft);
-  run_->discard = false;
-  run_->unproven = true;
-  run_->log.notices.push_back(make_notice(NoticeCode::iterations_are_epochs, 0));
-  run_->log.notices.push_back(make_notice(NoticeCode::unproven_bar_taken, line_, starts_,
-                                          "it counts epochs, and nothing finer is counted"));
-}
 
 // "Eval num_timesteps=20000, episode_reward=-85.00 +/- 3.05" of stable-baselines3 and the like,
 // "[eval @ 100,000] reward= +147.00", "|    total_timesteps | 20000    |": the step of the
@@ -756,6 +736,7 @@ bool TqdmParser::parse(const Line& line, RunBuilder& out) {
     read_loss_line();
     return of_bars;
   }
+
   settled_ = false;
   if (any(kFailures)) failed_at_ = line.number;
   if (any(kOptimizer)) unnamed_.note_optimizer();
@@ -851,6 +832,7 @@ RunDraft& TqdmParser::draft_for(Track& track, BarRole role, const TqdmBar& bar, 
       track.draft->log.iteration_unit = IterationUnit::optimizer_step;
     }
   }
+
   track.draft->set_origin(0);
   track.draft->log.rate_unit = RateUnit::iterations_per_second;
   track.draft->log.clock_resolution_s = bar.drawn_once ? 1e-3 : 1;
@@ -918,6 +900,7 @@ bool TqdmParser::start_over(const Known& known, const TqdmBar& bar, RunBuilder& 
     }
     return true;
   }
+
   // Where few redraws are kept, the next epoch's first one may be as far on as the last one's
   // (quoted/tqdm.counts_every_epoch_where_only_its_last_redraw_is_kept: Lightning).
   if (track.epoch >= 0 && known.name.epoch > track.epoch && bar.done <= track.done) {
@@ -930,6 +913,7 @@ bool TqdmParser::start_over(const Known& known, const TqdmBar& bar, RunBuilder& 
     next_generation(track, role, out);
     return false;
   }
+
   // "437it [09:29,  1.30s/it]" of each epoch, whose total is not known.
   if (role == BarRole::unnamed && bar.total == 0 && bar.done == track.done &&
       unnamed_.epoch_ended()) {
@@ -971,6 +955,7 @@ const TqdmParser::Known& TqdmParser::known_for(const TqdmBar& bar, int rank) {
     if (role == BarRole::unnamed) key += '|' + std::to_string(bar.total);
     if (tracks_.contains(key) || tracks_.size() < kMaxTracks) found.track = &tracks_[key];
   }
+
   known_ = std::move(found);
   return *known_;
 }
@@ -1146,6 +1131,7 @@ void TqdmParser::finish(RunBuilder& out) {
                                               std::llround(last->time_s / steps)));
     }
   }
+
   draft.log.clock_resolution_s += clock_error_;
   if (outer_.seen && outer_.total > 0) {
     draft.ended_well = outer_.done == outer_.total;
