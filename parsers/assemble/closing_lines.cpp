@@ -22,7 +22,7 @@ std::optional<double> shell_time(const Line& line) {
 // (quoted/huggingface.reads_the_runtime_of_a_table_that_took_days).
 std::optional<double> runtime_of_table(const Line& line) {
   Cursor cursor(line);
-  if (!cursor.skip_past("train_runtime ") || !cursor.read(kBlanks, "=", kBlanks)) {
+  if (!cursor.read(Past{"train_runtime "}, kBlanks, "=", kBlanks)) {
     return std::nullopt;
   }
   return cursor.duration();

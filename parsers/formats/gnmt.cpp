@@ -120,14 +120,13 @@ struct Gnmt {
 
   // Word language models print batches of an epoch.
   bool transformer_xl(const Line& line, Emit emit) {
-    Cursor cursor(line);
     Step at{.rate = number_after(line, "| tok/s").value_or(kUnknown),
             .loss = number_after(line, "| loss"),
             .rate_unit = kTokens};
     std::int64_t of_epoch = 0;
-    if (!cursor.skip_past("| epoch ") ||
-        !cursor.read(kBlanks, of_epoch, kBlanks, "step ", kBlanks, at.step) || at.step < 1 ||
-        !Cursor::after(line).read(kBlanks, at.each_s) || !(at.each_s > 0)) {
+    if (!Cursor(line).read(Past{"| epoch "}, kBlanks, of_epoch, kBlanks, "step ", kBlanks,
+                           at.step) ||
+        at.step < 1 || !Cursor::after(line).read(kBlanks, at.each_s) || !(at.each_s > 0)) {
       return false;
     }
     at.each_s /= 1000;

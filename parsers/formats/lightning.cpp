@@ -179,7 +179,7 @@ struct Lightning {
     const auto slash = line.text.rfind('/', line.at), unit = line.text.find("it/s", line.at);
     Cursor cursor(line);
     std::int64_t epoch = 0, done = 0, total = 0;
-    if (!cursor.skip_past("Epoch ") || !cursor.read(epoch, "/")) return false;
+    if (!cursor.read(Past{"Epoch "}, epoch, "/")) return false;
     const auto last = cursor.integer();  // -2 where no end is set
     if (!last || slash == std::string_view::npos || slash < cursor.at()) return false;
     cursor.move_to(begin_of_number(line.text, slash));
@@ -214,8 +214,8 @@ struct Lightning {
     Cursor time = Cursor::after(line), cursor(line);
     std::int64_t epoch = 0, last = -1;
     Step at{.track = kNemo, .iterations = 1};
-    if (!time.read(at.seconds) || !(at.seconds > 0) || !cursor.skip_past("Training epoch ") ||
-        !cursor.read(epoch, ", iteration ", at.step)) {
+    if (!time.read(at.seconds) || !(at.seconds > 0) ||
+        !cursor.read(Past{"Training epoch "}, epoch, ", iteration ", at.step)) {
       return false;
     }
     cursor.read("/", last);
@@ -235,8 +235,7 @@ struct Lightning {
     std::int64_t done = 0, total = 0;
     if (!Cursor::after(line).read(at.seconds) || !(at.seconds > 0) || !step ||
         !(*step >= 0 && *step < static_cast<double>(Cursor::kMostCount)) ||
-        !cursor.skip_past("%|") || !cursor.skip_past("| ") ||
-        !cursor.read(done, "/", total, " [")) {
+        !cursor.read(Past{"%|"}, Past{"| "}, done, "/", total, " [")) {
       return false;
     }
     const auto elapsed = cursor.duration();

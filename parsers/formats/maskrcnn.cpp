@@ -85,12 +85,11 @@ struct Maskrcnn {
   // "Overall training speed: 89997 iterations in 8:18:19 (0.3322 s / it)": the loop without its
   // hooks.
   bool overall(const Line& line, Emit emit) {
-    Cursor cursor(line);
     std::int64_t iterations = 0;
     double each_s = 0;
-    if (!cursor.skip_past("Overall training speed: ") ||
-        !cursor.read(iterations, " iterations in ") || !cursor.skip_past("(") ||
-        !cursor.read(each_s, " s / it)") || iterations < 1 || !(each_s > 0) || !mean) {
+    if (!Cursor(line).read(Past{"Overall training speed: "}, iterations, " iterations in ",
+                           Past{"("}, each_s, " s / it)") ||
+        iterations < 1 || !(each_s > 0) || !mean) {
       return false;
     }
     Statement loop{.summary = Stated{1 / each_s, RateUnit::iterations_per_second}};

@@ -77,8 +77,8 @@ struct Megatron {
     const bool ms = equals || time.literal("ms):");
     Step at;
     if ((!ms && !time.literal("s):")) || !time.read(kBlanks, at.each_s) || !(at.each_s > 0) ||
-        !count.skip_past(equals ? "iteration=" : "iteration ") ||
-        !count.read(kBlanks, at.step, kBlanks, "/", kBlanks, at.planned)) {
+        !count.read(Past{equals ? "iteration=" : "iteration "}, kBlanks, at.step, kBlanks, "/",
+                    kBlanks, at.planned)) {
       return false;
     }
     if (ms) at.each_s /= 1000;
@@ -170,11 +170,10 @@ struct Megatron {
     timer_line = line.number;
   }
   void rank_of_timer(const Line& line) {
-    Cursor at = Cursor::after(line);
     std::int64_t rank = 0;
     double ms = 0;
     if (!rank_part || line.number != timer_line + 1) return;
-    if (!at.read(kBlanks, rank, ": ", ms) || !(ms > 0)) return;
+    if (!Cursor::after(line).read(kBlanks, rank, ": ", ms) || !(ms > 0)) return;
     timer_line = line.number;
     slowest_ms = std::max(slowest_ms, ms);
     if (of_ranks.ranks.size() < RankTimes::kMostRanks) {

@@ -225,8 +225,7 @@ struct Pytorch {
     const bool named =
         std::ranges::any_of(kHeads, [&](std::string_view head) { return cursor.skip_past(head); });
     if (!started || !named || !cursor.read(n) || n != epoch ||
-        !cursor.skip_past("] Total time: ") || !cursor.skip_past("(") ||
-        !cursor.read(each, " s / it)") || !(each > 0)) {
+        !cursor.read(Past{"] Total time: "}, Past{"("}, each, " s / it)") || !(each > 0)) {
       return false;
     }
     whole_s += each * static_cast<double>(total);

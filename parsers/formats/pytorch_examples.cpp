@@ -46,12 +46,11 @@ struct PytorchExamples {
   }
 
   bool batches_line(const Line& line, Emit emit) {
-    Cursor cursor(line);
     std::int64_t n = 0, batch = 0, all = 0;
     const auto each = number_after(line, "| ms/batch");
-    if (!cursor.skip_past("| epoch ") ||
-        !cursor.read(kBlanks, n, " |", kBlanks, batch, kBlanks, "/", kBlanks, all,
-                     " batches | lr ") ||
+    if (!Cursor(line).read(Past{"| epoch "}, kBlanks, n, " |", kBlanks, batch, kBlanks, "/",
+                           kBlanks, all,
+                           " batches | lr ") ||
         n > kMaxEpochs || batch < 1 || all < 1 || all > kMaxBatches ||
         batch > all + 1 ||  // the last batch may be one that the total does not count
         !each || !(*each >= 0)) {

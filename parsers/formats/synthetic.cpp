@@ -47,7 +47,7 @@ struct Synthetic {
         !Cursor::after(line).read(rate) || !(rate >= 0)) {
       return false;
     }
-    if (loss.skip_past("(jitter = ") && loss.skip_past(")")) loss.read(kBlanks, at.loss);
+    if (loss.read(Past{"(jitter = "}, Past{")"})) loss.read(kBlanks, at.loss);
     if (at.step < newest) {
       stand_in(emit);
       several = false;
@@ -60,9 +60,8 @@ struct Synthetic {
 
   // "Iter #3: 108.7 img/sec per GPU"
   bool round(const Line& line, Emit emit) {
-    Cursor cursor(line);
     Step at{.iterations = 1, .rate_unit = kSequences};
-    if (!cursor.skip_past("Iter #") || !cursor.read(at.step, ": ", at.rate, " img/sec per ") ||
+    if (!Cursor(line).read(Past{"Iter #"}, at.step, ": ", at.rate, " img/sec per ") ||
         !(at.rate > 0)) {
       return false;
     }
@@ -79,7 +78,7 @@ struct Synthetic {
     std::int64_t ranks = 0;
     double rate = 0;
     Cursor cursor = Cursor::after(line), of_ranks = cursor;
-    if (of_ranks.read(ranks, " ") && of_ranks.skip_past("(s): ")) {
+    if (of_ranks.read(ranks, " ", Past{"(s): "})) {
       cursor = of_ranks;
       if (ranks > 0) world = ranks;
     }

@@ -26,9 +26,13 @@ class Cursor {
   }
 
   struct Blanks {};
+  struct Past {
+    std::string_view literal;
+  };
   /// Reads one part after the other: texts as they stand, counts (0 to kMostCount) and numbers into
-  /// their variables, kBlanks for any number of blanks. False leaves the cursor where it was; the
-  /// variables of parts before the one that failed are changed.
+  /// their variables, kBlanks for any number of blanks, Past for all up to the end of a text's next
+  /// occurrence. False leaves the cursor where it was; the variables of parts before the one that
+  /// failed are changed.
   template <class... Parts>
   bool read(Parts&&... parts) {
     const std::size_t begin = at_;
@@ -64,6 +68,7 @@ class Cursor {
     blanks();
     return true;
   }
+  bool part(Past past) { return skip_past(past.literal); }
   bool part(std::int64_t& count) {
     const auto value = integer();
     if (!value || *value < 0 || *value > kMostCount) return false;
@@ -89,6 +94,7 @@ class Cursor {
 };
 
 inline constexpr Cursor::Blanks kBlanks{};
+using Past = Cursor::Past;
 
 /// Whether `what` stands in the line.
 [[nodiscard]] bool has(const Line& line, std::string_view what);

@@ -73,7 +73,7 @@ void FactRules::read_command(const Line& line) {
     put(Key::gpus_per_node, count_of(line, {"--num_gpus"}));
     put(Key::nodes, count_of(line, {"--num_nodes"}));
     Cursor include(line);
-    if (include.skip_past("--include") && include.skip_past("localhost:")) {
+    if (include.read(Past{"--include"}, Past{"localhost:"})) {
       const auto gpus = count_of_list(include.until(" '\"").value_or(include.rest()));
       put(Key::gpus_per_node, gpus);
       if (gpus) put(Key::nodes, 1);

@@ -95,7 +95,7 @@ void NonFiniteRules::add_notices(RunLog& run, std::int64_t begin_line,
 void OverflowRules::see(const Line& line) {
   if (said_.size() > kOverflowsHeld) return;
   Cursor cursor(line);
-  if (!cursor.skip_past(kAnchor) || !cursor.skip_past(" reducing loss scale to ")) return;
+  if (!cursor.read(Past{kAnchor}, Past{" reducing loss scale to "})) return;
   const auto scale = cursor.number();
   if (scale) said_.push_back({line.number, *scale, line.rank});
 }

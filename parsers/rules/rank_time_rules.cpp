@@ -15,7 +15,7 @@ void RankTimeRules::see(const Line& line) {
   std::int64_t rank = 0, first = 0, last = 0;
   double seconds = 0;
   std::string_view node;
-  if (!cursor.skip_past(kAnchor) || !cursor.read(rank)) return;
+  if (!cursor.read(Past{kAnchor}, rank)) return;
   if (cursor.literal(" node=")) node = cursor.until(" \t").value_or("").substr(0, kMostOfAName);
   if (!cursor.read(" steps=", first, ":", last, " own_s=", seconds)) return;
   if (last < first || !(seconds == 0 || (seconds >= kShortest_s && seconds <= kLongest_s))) return;

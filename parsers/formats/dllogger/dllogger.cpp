@@ -221,10 +221,9 @@ struct Dllogger {
   // ConvNets where only epochs are shown, as they are without --verbose: "Epoch: 0  train.loss :
   // 6.06 None train.compute_ips : 5816.83 images/s train.total_ips : 5793.51 images/s".
   bool read_image_epoch(const Line& said, Emit emit) {
-    Cursor cursor(said);
     const auto rate = image_rate(said);
     std::int64_t epoch = 0;
-    if (!cursor.read("Epoch: ", epoch) || !rate || has(said, "Iteration:")) return false;
+    if (!Cursor(said).read("Epoch: ", epoch) || !rate || has(said, "Iteration:")) return false;
     put_epoch(epoch, *rate, number_after(said, "train.loss :"), emit);
     return true;
   }

@@ -79,10 +79,9 @@ std::optional<MindsporeDuration> mindspore_duration(Cursor& cursor) {
 // "epoch 2: ", "epoch[2/200], ", "epoch: [2/90] " before the times.
 std::optional<std::int64_t> mindspore_epoch(const Line& line) {
   for (const std::string_view key : {"epoch: [", "epoch[", "epoch "}) {
-    Cursor cursor(line);
     std::int64_t epoch = 0;
     const std::string_view next = key.back() == '[' ? "/" : ": epoch time: ";
-    if (cursor.skip_past(key) && cursor.read(kBlanks, epoch, next) && epoch > 0 &&
+    if (Cursor(line).read(Past{key}, kBlanks, epoch, next) && epoch > 0 &&
         epoch <= kMostMindspore) {
       return epoch;
     }
@@ -121,9 +120,8 @@ std::optional<MindformersLine> mindformers_line(const Line& line) {
   if (!time || !(*time >= 0 && *time < 1e12)) return std::nullopt;
   out.ms = *time;
   const auto pair = [&](std::string_view key, std::int64_t& at, std::int64_t& all) {
-    Cursor cursor(line);
-    return cursor.skip_past(key) && cursor.read(kBlanks, at, "/", kBlanks, all) && at >= 1 &&
-           all >= at && all <= kMostMindspore;
+    return Cursor(line).read(Past{key}, kBlanks, at, "/", kBlanks, all) && at >= 1 && all >= at &&
+           all <= kMostMindspore;
   };
   if (has(line, "Epoch:[") && !pair("Epoch:[", out.epoch, out.epochs)) {
     return std::nullopt;
@@ -152,10 +150,9 @@ struct Mindspore {
 
   // "Epoch: [  3/ 10], Average Train Loss: [0.511], ...": the steps are those of the line after it.
   bool tutorial(const Line& line) {
-    Cursor cursor(line);
     Place at{.loss = number_after(line, "verage Train Loss: [")};
     std::int64_t all = 0;
-    if (!cursor.skip_past("Epoch: [") || !cursor.read(kBlanks, at.epoch, "/", kBlanks, all) ||
+    if (!Cursor(line).read(Past{"Epoch: ["}, kBlanks, at.epoch, "/", kBlanks, all) ||
         at.epoch < 1 || all < at.epoch || all > kMostMindspore) {
       return false;
     }
@@ -169,14 +166,14 @@ struct Mindspore {
     Cursor cursor(line);
     Place at;
     double epoch = 0;
-    if (!cursor.skip_past("epoch: ") || !cursor.read(epoch) || !(epoch >= 0 && epoch < 1e9)) {
+    if (!cursor.read(Past{"epoch: "}, epoch) || !(epoch >= 0 && epoch < 1e9)) {
       return false;
     }
     at.epoch = static_cast<std::int64_t>(epoch);
     if (cursor.literal(" step: ") || cursor.literal(" step ")) {
       if (!cursor.read(at.step, ", loss is ")) return false;
       at.loss = cursor.number();
-    } else if (cursor.literal(",") && cursor.skip_past("step: ") && cursor.read(at.step) &&
+    } else if (cursor.literal(",") && cursor.read(Past{"step: "}, at.step) &&
                has(line, ", outputs are ")) {
       at.whole_run = true;
       at.loss = number_after(line, {"value=", "outputs are ("});
@@ -286,7 +283,7 @@ struct Mindspore {
   bool rate(const Line& line, Emit emit) {
     std::int64_t epoch = 0, iteration = 0;
     Cursor cursor(line), value = Cursor::after(line);
-    if (!cursor.skip_past("epoch[") || !cursor.read(epoch, "], iter[", iteration, "]")) {
+    if (!cursor.read(Past{"epoch["}, epoch, "], iter[", iteration, "]")) {
       return false;
     }
     if (line.text[line.end - 1] == ':') {  // "12.63 imgs/sec, lr:0.01", else "ms, fps: 8.37"

@@ -72,7 +72,7 @@ Json old_statement(const Line& line) {
   const bool first_round = !cursor.skip_past(":::MLL ");
   Json said;
   if (first_round) {
-    if (!cursor.skip_past(":::MLPv0.") || !cursor.skip_past(" ")) return said;
+    if (!cursor.read(Past{":::MLPv0."}, Past{" "})) return said;
     const auto benchmark = cursor.until(" ");
     if (!benchmark || !cursor.literal(" ")) return said;
     said["benchmark"] = *benchmark;

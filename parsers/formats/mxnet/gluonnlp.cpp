@@ -301,9 +301,8 @@ struct PretrainingStep {
   bool counts_done = false;  ///< releases with a latency by step count the updates done
 };
 std::optional<PretrainingStep> pretraining_step(const Line& line) {
-  Cursor cursor(line);
   PretrainingStep out;
-  if (!cursor.skip_past("[step ") || !cursor.read(out.step, "]")) return std::nullopt;
+  if (!Cursor(line).read(Past{"[step "}, out.step, "]")) return std::nullopt;
   const auto rate = number_after(line, "throughput=");
   const auto loss = number_after(line, "mlm_loss=");
   if (!rate || !loss) return std::nullopt;
@@ -451,7 +450,7 @@ struct Gluonnlp {
   bool saving(const Line& line, Emit emit) {
     Cursor cursor(line);
     std::int64_t saved = 0;
-    if (!cursor.skip_past("[step ") || !cursor.read(saved, "] Saving ") ||
+    if (!cursor.read(Past{"[step "}, saved, "] Saving ") ||
         (!cursor.literal("trainer states to ") && !cursor.literal("model params to ")) ||
         !of_updates() || saved < run.step) {
       return false;

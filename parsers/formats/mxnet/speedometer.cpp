@@ -314,10 +314,9 @@ struct Speedometer {
 
   // A whole epoch, its validation included; how many batches it has is not printed.
   bool cifar_epoch(const Line& line, Emit emit) {
-    Cursor cursor(line);
     Step at{.loss = number_after(line, " loss="), .rate_unit = RateUnit::unknown};
     const auto seconds = number_after(line, " time:");
-    if (!cursor.skip_past("[Epoch ") || !cursor.read(at.step, "] train=") || !seconds ||
+    if (!Cursor(line).read(Past{"[Epoch "}, at.step, "] train=") || !seconds ||
         !(*seconds > 0 && *seconds < 1e9)) {
       return false;
     }
@@ -355,10 +354,9 @@ struct Speedometer {
 
   // "[Epoch 0] Training cost: 50.8, ..."
   bool epoch_cost(const Line& line, Emit emit) {
-    Cursor cursor(line);
     std::int64_t ended = 0;
     double seconds = 0;
-    if (!cursor.skip_past("[Epoch ") || !cursor.read(ended, "] Training cost: ", seconds) ||
+    if (!Cursor(line).read(Past{"[Epoch "}, ended, "] Training cost: ", seconds) ||
         !(seconds > 0) || ended != epoch) {
       return false;
     }
@@ -379,8 +377,8 @@ struct Speedometer {
     Cursor cursor(line);
     std::int64_t ended = 0;
     double speed = 0;
-    if (!(cursor.skip_past("[Epoch ") && cursor.read(ended, "] speed: ")) &&
-        !(cursor.skip_past("Epoch[") && cursor.read(ended, "]\t\tSpeed: "))) {
+    if (!cursor.read(Past{"[Epoch "}, ended, "] speed: ") &&
+        !cursor.read(Past{"Epoch["}, ended, "]\t\tSpeed: ")) {
       return false;
     }
     if (cursor.read(speed, " samples/sec") && speed > 0 && speed < 1e12) {

@@ -300,7 +300,7 @@ std::optional<TimedStep> timed_step(const Line& line) {
   TimedStep out;
   Cursor cursor(line), clock(line);
   if (!cursor.read("step:", kBlanks, out.step, "/", kBlanks, out.planned) ||
-      !clock.skip_past("train_time:") || !clock.read(out.clock_s) || !(out.clock_s >= 0)) {
+      !clock.read(Past{"train_time:"}, out.clock_s) || !(out.clock_s >= 0)) {
     return std::nullopt;
   }
   if (clock.literal("ms")) {
@@ -474,8 +474,7 @@ struct Nanogpt {
     if (!cursor.read("step ", kBlanks, at.step)) return false;
     cursor.read("/", kBlanks, at.planned);
     if (cursor.literal(" (") && !cursor.skip_past("%)")) return false;
-    if (!cursor.read(kBlanks, "| loss: ", at.loss) || !cursor.skip_past("| dt: ") ||
-        !cursor.read(time) || !(time > 0)) {
+    if (!cursor.read(kBlanks, "| loss: ", at.loss, Past{"| dt: "}, time) || !(time > 0)) {
       return false;
     }
     const bool ms = cursor.literal("ms");

@@ -89,12 +89,11 @@ std::optional<PaddleSpeedLine> read_transformer(const Line& line) {
 // The speed is that of the steps since the line before. Knover's time is that of these steps; its
 // losses stand on a line of their own.
 std::optional<PaddleSpeedLine> read_ernie(const Line& line) {
-  Cursor cursor(line);
   const bool knover = line.text.starts_with("[train][");
   const auto speed = paddle_speed_after(line, ", speed:");
   PaddleSpeedLine out{.speed = speed.value_or(PaddleSpeed{}), .ernie = !knover};
-  if (!cursor.skip_past("progress: ") || !cursor.skip_past(knover ? " step: " : ", step: ") ||
-      !cursor.read(out.step) || !speed || !has(line, " steps/s")) {
+  if (!Cursor(line).read(Past{"progress: "}, Past{knover ? " step: " : ", step: "}, out.step) ||
+      !speed || !has(line, " steps/s")) {
     return std::nullopt;
   }
   if (knover && speed->value > 0) out.seconds = 1 / speed->value;
@@ -314,7 +313,7 @@ struct Paddle {
   bool epoch_ips(const Line& line, Emit emit) {
     Cursor cursor(line);
     Step at{.iterations = 1, .rate_unit = RateUnit::sequences_per_second};
-    if (!cursor.skip_past("Epoch: ") || !cursor.read(at.step, ", using time ")) return false;
+    if (!cursor.read(Past{"Epoch: "}, at.step, ", using time ")) return false;
     const auto seconds = cursor.number(), ips = number_after(line, " second, ips ");
     if (has(line, "word/sec")) {
       take_words(line, ips, seconds.value_or(kUnknown));

@@ -75,114 +75,90 @@ struct Count {
 };
 
 // "[Train][Epoch 1/120][Iter: 10/5005]"
-std::optional<Count> clas_count(Cursor cursor) {
-  Count out{.mean_of_epoch = true};
-  if (!cursor.skip_past("[Train][Epoch ") || !cursor.read(kBlanks, out.epoch) ||
-      !cursor.skip_past("][Iter: ") ||
-      !cursor.read(kBlanks, out.step, "/", kBlanks, out.per_epoch, "]") ||
-      out.step >= out.per_epoch) {
-    return std::nullopt;
+bool clas_count(Cursor cursor, Count& out) {
+  out.mean_of_epoch = true;
+  if (!cursor.read(Past{"[Train][Epoch "}, kBlanks, out.epoch, Past{"][Iter: "}, kBlanks, out.step,
+                   "/", kBlanks, out.per_epoch, "]")) {
+    return false;
   }
-  ++out.step;
   out.all_cards = cursor.literal(" ");  // PLSC
-  return out;
+  return out.step++ < out.per_epoch;
 }
 
 // "epoch:0  , train step:50", "epoch:[  1/50 ] train step:10", "[Pass 0, train batch 10]"
-std::optional<Count> train_step_count(Cursor cursor) {
+bool train_step_count(Cursor cursor, Count& out) {
   const bool pass = cursor.skip_past("[Pass ");
-  Count out{.mean_of_epoch = !pass};
-  if (!pass && !cursor.skip_past("epoch:")) return std::nullopt;
-  if (!pass) cursor.literal("[");
-  if (!cursor.read(kBlanks, out.epoch) ||
-      !cursor.skip_past(pass ? ", train batch " : " train step:") ||
-      !cursor.read(kBlanks, out.step)) {
-    return std::nullopt;
-  }
+  out.mean_of_epoch = !pass;
+  if (!pass && !cursor.read(Past{"epoch:["}) && !cursor.read(Past{"epoch:"})) return false;
+  const bool read = cursor.read(kBlanks, out.epoch, Past{pass ? ", train batch " : " train step:"},
+                                kBlanks, out.step);
   ++out.step;
-  return out;
+  return read;
 }
 
 // "epoch: [1/2], global_step: 100", "epoch: [1/500], iter: 20", "[TRAIN] epoch: 1, iter: 20/500",
 // to 2021 "[TRAIN] epoch=1, iter=20/500"
-std::optional<Count> run_count(Cursor cursor) {
-  Count out{.of_run = true};
-  const bool old = cursor.skip_past("[TRAIN] epoch=");
-  const bool seg = old || cursor.skip_past("[TRAIN] epoch: ");
-  if ((!seg && !cursor.skip_past("epoch: [")) || !cursor.read(kBlanks, out.epoch) ||
-      !cursor.skip_past(old   ? ", iter="
-                        : seg ? ", iter: "
-                              : "], ") ||
-      (!seg && !cursor.literal("global_step: ") && !cursor.literal("iter: ")) ||
-      !cursor.read(kBlanks, out.step)) {
-    return std::nullopt;
+bool run_count(Cursor cursor, Count& out) {
+  out.of_run = true;
+  if (cursor.read(Past{"[TRAIN] epoch="}, kBlanks, out.epoch, Past{", iter="}, kBlanks, out.step) ||
+      cursor.read(Past{"[TRAIN] epoch: "}, kBlanks, out.epoch, Past{", iter: "}, kBlanks,
+                  out.step)) {
+    cursor.read("/", kBlanks, out.planned);
+    return true;
   }
-  if (seg) cursor.read("/", kBlanks, out.planned);
-  return out;
+  if (!cursor.read(Past{"epoch: ["}, kBlanks, out.epoch, Past{"], "})) return false;
+  return cursor.read("global_step: ", kBlanks, out.step) ||
+         cursor.read("iter: ", kBlanks, out.step);
 }
 
 // "Epoch: [0] [ 20/200]", "Epoch: 1/200, iter: 100/3334"
-std::optional<Count> det_count(Cursor cursor) {
-  Count out;
-  if (!cursor.skip_past("Epoch: ")) return std::nullopt;
-  const bool det = cursor.literal("[");
-  if (!cursor.read(kBlanks, out.epoch) || !cursor.skip_past(det ? "] [" : ", iter: ") ||
-      !cursor.read(kBlanks, out.step, "/", kBlanks, out.per_epoch) || out.step > out.per_epoch) {
-    return std::nullopt;
+bool det_count(Cursor cursor, Count& out) {
+  const bool det = cursor.skip_past("Epoch: [");
+  if (!det && !cursor.skip_past("Epoch: ")) return false;
+  if (!cursor.read(kBlanks, out.epoch, Past{det ? "] [" : ", iter: "}, kBlanks, out.step, "/",
+                   kBlanks, out.per_epoch) ||
+      out.step > out.per_epoch) {
+    return false;
   }
   if (det) ++out.step;
-  return out;
+  return true;
 }
 
 // "[Epoch 59, iter: 900] ", "[epoch 0, iter 0][TRAIN]"
-std::optional<Count> template_count(Cursor cursor) {
-  Count out;
-  const bool guide = cursor.skip_past("[epoch ");
-  if ((!guide && !cursor.skip_past("[Epoch ")) ||
-      !cursor.read(kBlanks, out.epoch, guide ? ", iter " : ", iter: ", kBlanks, out.step,
-                   guide ? "][TRAIN]" : "] ")) {
-    return std::nullopt;
-  }
-  return out;
+bool template_count(Cursor cursor, Count& out) {
+  return cursor.read(Past{"[epoch "}, kBlanks, out.epoch, ", iter ", kBlanks, out.step,
+                     "][TRAIN]") ||
+         cursor.read(Past{"[Epoch "}, kBlanks, out.epoch, ", iter: ", kBlanks, out.step, "] ");
 }
 
 // "epoch: 0, batch_id: 100, " of PaddleRec, "[TRAIN] epoch=1, batch_id=100, "; number 0 is one
 // batch, which the line divides by the usual number.
-std::optional<Count> batch_id_count(Cursor cursor) {
-  Count out;
-  const bool old = cursor.skip_past("[TRAIN] epoch=");
-  if ((!old && !cursor.skip_past("epoch: ")) ||
-      !cursor.read(kBlanks, out.epoch, old ? ", batch_id=" : ", batch_id: ", kBlanks, out.step) ||
-      out.step < 1) {
-    return std::nullopt;
-  }
-  return out;
+bool batch_id_count(Cursor cursor, Count& out) {
+  const bool read =
+      cursor.read(Past{"[TRAIN] epoch="}, kBlanks, out.epoch, ", batch_id=", kBlanks, out.step) ||
+      cursor.read(Past{"epoch: "}, kBlanks, out.epoch, ", batch_id: ", kBlanks, out.step);
+  return read && out.step >= 1;
 }
 
 // "2020-09-25 15:11:54,840-INFO: iter: 2, lr: 0.000035, " of PaddleDetection in 2020; nothing lies
 // before number 0
-std::optional<Count> iter_count(Cursor cursor) {
-  Count out{.of_run = true};
-  if (!cursor.skip_past("INFO: iter: ") || !cursor.read(kBlanks, out.step, ", lr: ") ||
-      out.step < 1) {
-    return std::nullopt;
-  }
-  return out;
+bool iter_count(Cursor cursor, Count& out) {
+  out.of_run = true;
+  return cursor.read(Past{"INFO: iter: "}, kBlanks, out.step, ", lr: ") && out.step >= 1;
 }
 
 // "Epoch [1/2], Iter [01/14], "
-std::optional<Count> mean_count(Cursor cursor) {
-  Count out{.of_epoch = true};
+bool mean_count(Cursor cursor, Count& out) {
+  out.of_epoch = true;
   std::int64_t epochs = 0;
-  if (!cursor.skip_past("Epoch [") ||
-      !cursor.read(kBlanks, out.epoch, "/", kBlanks, epochs, "], Iter [", kBlanks, out.step, "/",
-                   kBlanks, out.per_epoch, "]") ||
+  if (!cursor.read(Past{"Epoch ["}, kBlanks, out.epoch, "/", kBlanks, epochs, "], Iter [", kBlanks,
+                   out.step, "/", kBlanks, out.per_epoch, "]") ||
       out.epoch < 1 || epochs < out.epoch || out.step < 1 || out.step > out.per_epoch) {
-    return std::nullopt;
+    return false;
   }
   constexpr std::int64_t kFactorLimit = 1'000'000;
   if (epochs < kFactorLimit && out.per_epoch < kFactorLimit) out.planned = epochs * out.per_epoch;
-  return out;
+  return true;
 }
 
 // Of a training line of PaddleClas, PaddleOCR, PaddleDetection, PaddleSeg, PLSC, the models of
@@ -194,10 +170,10 @@ std::optional<Count> paddle_count(const Line& line) {
   }
   for (const auto read : {clas_count, train_step_count, run_count, det_count, template_count,
                           mean_count, batch_id_count, iter_count}) {
-    const auto count = read(Cursor(line));
-    if (!count) continue;
-    const bool fits = count->epoch <= kFactorLimit && count->per_epoch <= kFactorLimit;
-    return fits ? count : std::nullopt;
+    Count count;
+    if (!read(Cursor(line), count)) continue;
+    const bool fits = count.epoch <= kFactorLimit && count.per_epoch <= kFactorLimit;
+    return fits ? std::optional(count) : std::nullopt;
   }
   return std::nullopt;
 }
@@ -348,8 +324,8 @@ struct PaddleVision {
   // record.
   bool epoch_end(const Line& line, Emit emit) {
     std::int64_t ended = 0;
-    Cursor cursor = Cursor::after(line);
-    if (!open || !batch || !cursor.read(ended, kBlanks, "train ") || ended != epoch) return false;
+    if (!open || !batch || !Cursor::after(line).read(ended, kBlanks, "train ") || ended != epoch)
+      return false;
     const auto seconds = number_after(line, "batch_cost_sum:");
     const auto ips = number_after(line, " avg_ips:");
     if (!seconds || !ips || !(*seconds > 0 && *seconds < kMostPaddle) || !(*ips > 0)) return false;
@@ -374,9 +350,8 @@ struct PaddleVision {
 
   // The last epoch's mean, and the launcher's last word.
   bool last_mean(const Line& line, Emit emit) {
-    Cursor cursor(line);
     std::int64_t ended = 0, epochs = 0;
-    if (!open || !cursor.skip_past("[Train][Epoch ") || !cursor.read(ended, "/", epochs) ||
+    if (!open || !Cursor(line).read(Past{"[Train][Epoch "}, ended, "/", epochs) ||
         ended != epochs) {
       return false;
     }
