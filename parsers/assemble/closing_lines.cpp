@@ -186,15 +186,6 @@ void ClosingLines::give_to(RunDraft& run) {
   *this = ClosingLines{};
 }
 
-bool says_trainer(const Line& line) {
-  for (const std::string_view sign :
-       {"TrainingArguments", "train/global_step", "***** Running training",
-        "{'loss':", ", in _inner_training_loop"}) {
-    if (line.text.find(sign) != std::string_view::npos) return true;
-  }
-  return has(line, "_runtime':") && has(line, "'epoch':");  // an evaluation within a training
-}
-
 namespace {
 
 // {"learning_rate": 4.8e-05, "loss": NaN, "step": 100}, as the Hugging Face scripts and Trainer of

@@ -49,8 +49,6 @@ class ClosingLines {
   TrainerChecks checks_;
 };
 
-/// The line is one that the Hugging Face Trainer prints while it runs.
-[[nodiscard]] bool says_trainer(const Line& line);
 /// The loss on a line of its own: of NVIDIA's run_squad.py, DLLogger and the Hugging Face Trainer.
 [[nodiscard]] std::optional<double> loss_of_line(const Line& line);
 

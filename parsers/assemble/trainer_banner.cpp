@@ -1,7 +1,5 @@
 #include "parsers/assemble/trainer_banner.h"
 
-#include <optional>
-
 #include "parsers/assemble/run_builder.h"
 #include "parsers/lines/cursor.h"
 
@@ -29,13 +27,6 @@ void TrainerBanner::conclude(RunBuilder& out) const {
   draft.log.iteration_unit = IterationUnit::optimizer_step;
   draft.stated_outcome = Outcome{
       Status::truncated, std::nullopt, line_, {make_notice(NoticeCode::cut_after_banner, 0)}};
-}
-
-std::optional<double> trainer_total(const Line& line, std::string_view key) {
-  Cursor cursor(line);
-  if (!cursor.skip_past(key)) return std::nullopt;
-  const auto total = cursor.grouped_integer();
-  return total ? std::optional(static_cast<double>(*total)) : std::nullopt;
 }
 
 }  // namespace bertbench

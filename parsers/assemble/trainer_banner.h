@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string_view>
 
 #include "parsers/core/line.h"
@@ -37,8 +36,5 @@ class TrainerBanner {
   Of of_;
   bool other_ = false;  ///< the other Trainer prints the same in its banner
 };
-
-/// A total of the banner after `key`. Newer Trainers group the digits.
-[[nodiscard]] std::optional<double> trainer_total(const Line& line, std::string_view key);
 
 }  // namespace bertbench

@@ -89,23 +89,4 @@ std::optional<std::int64_t> TrainerChecks::sequences_per_step(double samples, do
   return std::llround(whole);
 }
 
-void mend_planned_rate(double done, double slack, double planned, double runtime, double steps_rate,
-                       RunDraft& draft) {
-  if (!draft.log.summary || !(runtime > 0) || !(steps_rate > 0) || !(planned >= 1)) return;
-  const double counted = steps_rate * runtime;
-  const double rounding = std::max(5e-4 / steps_rate, 6e-4);  // 3 decimals, or 4 digits since 5.0
-  const bool all = std::abs(counted / planned - 1) <= 2 * rounding + 1e-3;
-  if (!all || done + slack >= 0.98 * planned) return;
-  const double printed = draft.log.summary->value;
-  const bool sure = done > 0 && slack <= 0.01 * done;
-  draft.log.notices.push_back(make_notice(
-      NoticeCode::closing_rate_of_planned_steps, draft.log.summary->line, shortest(printed),
-      planned, std::max(done, 0.0), sure ? "their share is taken" : "it is not taken"));
-  if (sure) {
-    draft.log.summary->value = printed * done / planned;
-  } else {
-    draft.log.summary.reset();
-  }
-}
-
 }  // namespace bertbench

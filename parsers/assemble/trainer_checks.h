@@ -44,12 +44,4 @@ class TrainerChecks {
   std::string last_;  ///< each process prints its dict
 };
 
-/// transformers 4 and 5.0 divide all planned samples and steps by the runtime, also where the
-/// session began at a checkpoint or stopped early: the rates are then those of work that was not
-/// done
-/// (quoted/huggingface.takes_the_share_of_a_session_that_began_at_a_checkpoint_or_stopped_early).
-/// `slack` is what rounding leaves open in `done`.
-void mend_planned_rate(double done, double slack, double planned, double runtime, double steps_rate,
-                       RunDraft& draft);
-
 }  // namespace bertbench

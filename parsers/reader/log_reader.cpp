@@ -51,11 +51,54 @@ struct FormatState {
   std::int64_t first_unreadable = 0;  ///< number of the first of them
 
   [[nodiscard]] bool made() const { return builder != nullptr; }
-  void make(const Format& its_format, std::unique_ptr<RunBuilder> its_builder);
+  void make(const Format& its_format, std::unique_ptr<RunBuilder> its_builder) {
+    if (its_format.make != nullptr) {
+      return make(its_format.name, its_format.make(), std::move(its_builder));
+    }
+    name = its_format.name;
+    builder = std::move(its_builder);
+    format_ = &its_format;
+    state_ = {its_format.table.state.make(), its_format.table.state.destroy};
+    assembler_.emplace(
+        *builder, its_format.table.runs,
+        [state = state_.get(), facts_of = its_format.table.state.facts](Facts& facts) {
+          if (facts_of != nullptr) facts_of(state, facts);
+        });
+  }
+
   void make(std::string_view its_name, std::unique_ptr<LineParser> its_parser,
-            std::unique_ptr<RunBuilder> its_builder);
+            std::unique_ptr<RunBuilder> its_builder) {
+    name = its_name;
+    builder = std::move(its_builder);
+    parser_ = std::move(its_parser);
+  }
   /// Shows the format a line, also without the label of a host or the front of a logger around it.
-  bool parse(const Line& line);
+  bool parse(const Line& line) {
+    if (parse_as_is(line)) return true;
+    Line undecorated = line;
+    undecorated.text = after_host_label(line.text);
+    if (!undecorated.text.empty() && parse_as_is(undecorated)) return true;
+    // In a log without a logger around it, only its front distinguishes an evaluation from
+    // training.
+    constexpr std::int64_t kUndecoratedLines = 2, kRefusalLimit = 300;
+    if (matched - decorated_ > kUndecoratedLines + decorated_) return false;
+    if (decorated_ == 0 && refused_++ > kRefusalLimit) return false;
+    const auto parse_text = [&](std::string_view text) {
+      undecorated.text = text;
+      if (!parse_as_is(undecorated)) return false;
+      ++decorated_;
+      return true;
+    };
+    if (std::ranges::any_of(Layers(line.text), parse_text)) return true;
+    // A page or a notebook indents the whole log; else so many blanks are no decoration.
+    constexpr std::size_t kCode = 4;
+    const auto indent = line.text.find_first_not_of(" \t");
+    if (indent == std::string_view::npos || indent == 0) return false;
+    if (indent < kCode && line.text[0] != '\t') return false;
+    const std::string_view text = line.text.substr(indent);
+    return parse_text(text) || std::ranges::any_of(Layers(text), parse_text);
+  }
+
   /// A copy of the line parsed last would change nothing and match again.
   [[nodiscard]] bool settled() const { return parser_ && parser_->settled(); }
   /// The format's lines may hold no literal.
@@ -67,11 +110,38 @@ struct FormatState {
     if (parser_) return parser_->wants_every_line();
     return is_table() && format_->table.state.wants_every_line(state_.get());
   }
-  void finish();
-  [[nodiscard]] bool has_training_records() const;
+  void finish() {
+    if (parser_) return parser_->finish(*builder);
+    if (format_->table.state.finish != nullptr)
+      format_->table.state.finish(state_.get(), {*assembler_, 0, -1, -1});
+    assembler_->finish(format_->framework);
+  }
+
+  [[nodiscard]] bool has_training_records() const {
+    return matched > 0 && std::ranges::any_of(builder->drafts(), [](const auto& draft) {
+             return !draft->discard && draft->log.kind == WorkKind::training && draft->count() > 0;
+           });
+  }
 
  private:
-  bool parse_as_is(const Line& line);
+  bool parse_as_is(const Line& line) {
+    if (parser_) return parser_->parse(line, *builder);
+    constexpr std::size_t kHandlers = 16;  // a line with literals of more shows some of them twice
+    std::array<bool (*)(void*, const Line&, Emit), kHandlers> seen{};
+    std::size_t count = 0;
+    const Emit emit(*assembler_, line.number, line.end_byte, line.rank);
+    const bool taken = any_row(line, [&](std::uint32_t row, std::size_t at) {
+      const Row& rule = format_->table.rows[row];
+      const auto end = seen.begin() + static_cast<std::ptrdiff_t>(count);
+      if (std::find(seen.begin(), end, rule.handle) != end) return false;
+      if (count < kHandlers) seen[count++] = rule.handle;
+      Line here = line;
+      here.at = at;
+      here.end = at + rule.literal.size();
+      return rule.handle(state_.get(), here, emit);
+    });
+    return taken || (wants_every_line() && format_->table.state.row(state_.get(), line, emit));
+  }
 
   const Format* format_ = nullptr;  ///< one that is a table
   std::unique_ptr<void, void (*)(void*)> state_{nullptr, nullptr};
@@ -79,84 +149,6 @@ struct FormatState {
   std::unique_ptr<LineParser> parser_;
   std::int64_t decorated_ = 0, refused_ = 0;  ///< matched after a logger's front, not at all
 };
-
-void FormatState::make(const Format& its_format, std::unique_ptr<RunBuilder> its_builder) {
-  if (its_format.make != nullptr) {
-    return make(its_format.name, its_format.make(), std::move(its_builder));
-  }
-  name = its_format.name;
-  builder = std::move(its_builder);
-  format_ = &its_format;
-  state_ = {its_format.table.state.make(), its_format.table.state.destroy};
-  assembler_.emplace(*builder, its_format.table.runs,
-                     [state = state_.get(), facts_of = its_format.table.state.facts](Facts& facts) {
-                       if (facts_of != nullptr) facts_of(state, facts);
-                     });
-}
-
-void FormatState::make(std::string_view its_name, std::unique_ptr<LineParser> its_parser,
-                       std::unique_ptr<RunBuilder> its_builder) {
-  name = its_name;
-  builder = std::move(its_builder);
-  parser_ = std::move(its_parser);
-}
-
-void FormatState::finish() {
-  if (parser_) return parser_->finish(*builder);
-  if (format_->table.state.finish != nullptr)
-    format_->table.state.finish(state_.get(), {*assembler_, 0, -1, -1});
-  assembler_->finish(format_->framework);
-}
-
-bool FormatState::parse_as_is(const Line& line) {
-  if (parser_) return parser_->parse(line, *builder);
-  constexpr std::size_t kHandlers = 16;  // a line with literals of more shows some of them twice
-  std::array<bool (*)(void*, const Line&, Emit), kHandlers> seen{};
-  std::size_t count = 0;
-  const Emit emit(*assembler_, line.number, line.end_byte, line.rank);
-  const bool taken = any_row(line, [&](std::uint32_t row, std::size_t at) {
-    const Row& rule = format_->table.rows[row];
-    const auto end = seen.begin() + static_cast<std::ptrdiff_t>(count);
-    if (std::find(seen.begin(), end, rule.handle) != end) return false;
-    if (count < kHandlers) seen[count++] = rule.handle;
-    Line here = line;
-    here.at = at;
-    here.end = at + rule.literal.size();
-    return rule.handle(state_.get(), here, emit);
-  });
-  return taken || (wants_every_line() && format_->table.state.row(state_.get(), line, emit));
-}
-
-bool FormatState::parse(const Line& line) {
-  if (parse_as_is(line)) return true;
-  Line undecorated = line;
-  undecorated.text = after_host_label(line.text);
-  if (!undecorated.text.empty() && parse_as_is(undecorated)) return true;
-  // In a log without a logger around it, only its front distinguishes an evaluation from training.
-  constexpr std::int64_t kUndecoratedLines = 2, kRefusalLimit = 300;
-  if (matched - decorated_ > kUndecoratedLines + decorated_) return false;
-  if (decorated_ == 0 && refused_++ > kRefusalLimit) return false;
-  const auto parse_text = [&](std::string_view text) {
-    undecorated.text = text;
-    if (!parse_as_is(undecorated)) return false;
-    ++decorated_;
-    return true;
-  };
-  if (std::ranges::any_of(Layers(line.text), parse_text)) return true;
-  // A page or a notebook indents the whole log; else so many blanks are no decoration.
-  constexpr std::size_t kCode = 4;
-  const auto indent = line.text.find_first_not_of(" \t");
-  if (indent == std::string_view::npos || indent == 0) return false;
-  if (indent < kCode && line.text[0] != '\t') return false;
-  const std::string_view text = line.text.substr(indent);
-  return parse_text(text) || std::ranges::any_of(Layers(text), parse_text);
-}
-
-bool FormatState::has_training_records() const {
-  return matched > 0 && std::ranges::any_of(builder->drafts(), [](const auto& draft) {
-           return !draft->discard && draft->log.kind == WorkKind::training && draft->count() > 0;
-         });
-}
 
 // The state of one run of a log that is still growing.
 
@@ -192,6 +184,7 @@ LiveView view_of(const RunDraft& draft) {
       ++rated;
     }
   }
+
   const double clock = records.back().time_s - records[first].time_s;
   const auto steps = static_cast<double>(records.back().step - records[first].step);
   if (seconds > 0) {
@@ -617,6 +610,7 @@ LiveView LogReader::live() const {
       survived_line = OutcomeRules::survived_line(*draft);
     }
   }
+
   // A format may keep losses apart from rates until it knows how they belong together.
   if (best != nullptr) {
     for (const auto& draft : best->builder->drafts()) {
@@ -642,6 +636,7 @@ std::vector<RunLog> LogReader::finish() {
       out = state_->unread(*training);
     }
   }
+
   state_ = std::make_unique<State>(state_->tables, state_->options, state_->path);
   return out;
 }
@@ -737,6 +732,7 @@ Result<Explanation> explain_log(const std::string& path) {
     finding.timed = evidence_of(*format.builder, format.matched).kind > Evidence::losses;
     out.formats.push_back(std::move(finding));
   }
+
   std::ranges::stable_sort(out.formats, std::greater<>(), [](const FormatFinding& finding) {
     return std::pair(finding.speaks, finding.lines);
   });
@@ -768,6 +764,7 @@ Result<std::vector<RunLog>> read_log(const std::string& path, const ReadOptions&
     kept_source = kept.get();
     *source = std::move(kept);
   }
+
   LogReader reader(options, path);
   LogReader::State& state = *reader.state_;
   Result<std::string> problem;

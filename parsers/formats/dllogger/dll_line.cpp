@@ -80,6 +80,7 @@ const char* number_end(const char* p, const char* end) {
     stop = digits_end(fraction, end);
     plain = plain && stop != fraction;
   }
+
   const bool exponent = stop != end && (*stop == 'e' || *stop == 'E');
   return plain && !exponent && stop - p <= kLongest ? stop : read_decimal(p, end).stop;
 }
@@ -142,6 +143,7 @@ class DllWalk {
     ++p_;
     return true;
   }
+
   BB_INLINE void blanks() {
     while (p_ != end_ && *p_ == ' ') ++p_;
   }
@@ -152,6 +154,7 @@ class DllWalk {
     blanks();
     return true;
   }
+
   [[nodiscard]] bool at(char c) const { return p_ != end_ && *p_ == c; }
   [[nodiscard]] bool done() {
     blanks();
@@ -187,8 +190,37 @@ class DllWalk {
 
 class DllLine {
  public:
-  bool read(std::string_view text);
-  void put_into(DllStep& out) const;
+  bool read(std::string_view text) {
+    DllWalk walk(text);
+    bool has_data = false;
+    if (!walk.next('{')) return false;
+    while (true) {
+      std::string_view key;
+      if (!walk.string(key) || !walk.next(':')) return false;
+      if (key == "step") {
+        if (!read_step(walk)) return false;
+      } else if (key == "data") {
+        if (has_data || !read_data(walk)) return false;
+        has_data = true;
+      } else if (!read_value(walk, key == "timestamp" ? timestamp : nothing)) {
+        return false;
+      }
+      if (walk.next(',')) continue;
+      return walk.take('}') && walk.done() && has_data && has(step);
+    }
+  }
+
+  void put_into(DllStep& out) const {
+    // Field by field: a copy of what was just written in parts would have to wait for it.
+    double value = 0;
+    get(step, out.iteration);
+    if (get(skipped, value)) out.skipped = value;
+    if (get({timestamp, own_timestamp}, value)) out.time_s = value;
+    out.last = has(final_loss);
+    if (get({step_loss, average_loss, final_loss, dotted_loss, train_loss}, value))
+      out.loss = value;
+    if (get(rate, value)) out.rate = value;
+  }
 
  private:
   /// What counts of a line.
@@ -213,124 +245,85 @@ class DllLine {
     bool is_string;
   };
 
-  static Slot slot_of(std::string_view key);
-  BB_INLINE bool read_value(DllWalk& walk, Slot slot);
-  BB_INLINE void put(Slot slot, std::string_view text, bool is_string);
-  BB_INLINE bool read_step(DllWalk& walk);
-  BB_INLINE bool read_data(DllWalk& walk);
+  // The slot of a key of "data".
+  static Slot slot_of(std::string_view key) {
+    switch (key.size()) {
+      case 9:
+        return key == "step_loss" ? step_loss : key == "timestamp" ? own_timestamp : nothing;
+      case 10:
+        if (key == "train_loss") return train_loss;
+        return key == "final_loss" ? final_loss : key == "train.loss" ? dotted_loss : nothing;
+      case 12:
+        return key == "average_loss" ? average_loss : nothing;
+      case 13:
+        return key == "skipped_steps" ? skipped : nothing;
+      case 15:
+        return key == "train.total_ips" ? rate : nothing;
+      default:
+        return nothing;
+    }
+  }
+
+  bool read_value(DllWalk& walk, Slot slot) {
+    if (has(slot)) return false;  // of a key that stands twice the library takes the last
+    std::string_view text;
+    const bool is_string = walk.at('"');
+    if (!(is_string ? walk.string(text) : walk.number(text))) return false;
+    put(slot, text, is_string);
+    return true;
+  }
+
+  void put(Slot slot, std::string_view text, bool is_string) {
+    if (slot == nothing) return;
+    found_ |= 1u << slot;
+    Value& value = values_[slot];
+    value.begin = text.data();
+    value.end = text.data() + text.size();
+    value.is_string = is_string;
+  }
+
+  // One number, or two of which the last one counts. Strings are left to the library.
+  bool read_step(DllWalk& walk) {
+    std::string_view number;
+    if (has(step) || !walk.next('[') || !walk.number(number)) return false;
+    if (walk.next(',') && !walk.number(number)) return false;
+    put(step, number, false);
+    return walk.next(']');
+  }
+
+  bool read_data(DllWalk& walk) {
+    if (!walk.take('{')) return false;
+    walk.blanks();
+    if (walk.take('}')) return true;
+    while (true) {
+      std::string_view key;
+      if (!walk.string(key) || !walk.next(':') || !read_value(walk, slot_of(key))) return false;
+      if (walk.next(',')) continue;
+      return walk.take('}');
+    }
+  }
+
   [[nodiscard]] bool has(Slot slot) const { return (found_ >> slot & 1u) != 0; }
   /// False where the slot holds no number.
-  bool get(Slot slot, double& out) const;
+  bool get(Slot slot, double& out) const {
+    if (!has(slot)) return false;
+    const Value& value = values_[slot];
+    const Decimal plain = read_decimal(value.begin, value.end);
+    out = plain.value;
+    if (!value.is_string || plain.stop == value.end) return true;
+    const auto read = to_double({value.begin, static_cast<std::size_t>(value.end - value.begin)});
+    if (read) out = *read;
+    return read.has_value();
+  }
+
   /// The first slot's that holds one.
-  BB_INLINE bool get(std::initializer_list<Slot> candidates, double& out) const;
+  bool get(std::initializer_list<Slot> candidates, double& out) const {
+    return std::ranges::any_of(candidates, [&](Slot slot) { return get(slot, out); });
+  }
 
   std::array<Value, slots> values_;  ///< of a slot that was not found nothing, not even zeros
   std::uint32_t found_ = 0;          ///< a bit for each slot that stands on the line
 };
-
-// The slot of a key of "data".
-DllLine::Slot DllLine::slot_of(std::string_view key) {
-  switch (key.size()) {
-    case 9:
-      return key == "step_loss" ? step_loss : key == "timestamp" ? own_timestamp : nothing;
-    case 10:
-      if (key == "train_loss") return train_loss;
-      return key == "final_loss" ? final_loss : key == "train.loss" ? dotted_loss : nothing;
-    case 12:
-      return key == "average_loss" ? average_loss : nothing;
-    case 13:
-      return key == "skipped_steps" ? skipped : nothing;
-    case 15:
-      return key == "train.total_ips" ? rate : nothing;
-    default:
-      return nothing;
-  }
-}
-
-void DllLine::put(Slot slot, std::string_view text, bool is_string) {
-  if (slot == nothing) return;
-  found_ |= 1u << slot;
-  Value& value = values_[slot];
-  value.begin = text.data();
-  value.end = text.data() + text.size();
-  value.is_string = is_string;
-}
-
-bool DllLine::read_value(DllWalk& walk, Slot slot) {
-  if (has(slot)) return false;  // of a key that stands twice the library takes the last
-  std::string_view text;
-  const bool is_string = walk.at('"');
-  if (!(is_string ? walk.string(text) : walk.number(text))) return false;
-  put(slot, text, is_string);
-  return true;
-}
-
-bool DllLine::read_data(DllWalk& walk) {
-  if (!walk.take('{')) return false;
-  walk.blanks();
-  if (walk.take('}')) return true;
-  while (true) {
-    std::string_view key;
-    if (!walk.string(key) || !walk.next(':') || !read_value(walk, slot_of(key))) return false;
-    if (walk.next(',')) continue;
-    return walk.take('}');
-  }
-}
-
-// One number, or two of which the last one counts. Strings are left to the library.
-bool DllLine::read_step(DllWalk& walk) {
-  std::string_view number;
-  if (has(step) || !walk.next('[') || !walk.number(number)) return false;
-  if (walk.next(',') && !walk.number(number)) return false;
-  put(step, number, false);
-  return walk.next(']');
-}
-
-bool DllLine::read(std::string_view text) {
-  DllWalk walk(text);
-  bool has_data = false;
-  if (!walk.next('{')) return false;
-  while (true) {
-    std::string_view key;
-    if (!walk.string(key) || !walk.next(':')) return false;
-    if (key == "step") {
-      if (!read_step(walk)) return false;
-    } else if (key == "data") {
-      if (has_data || !read_data(walk)) return false;
-      has_data = true;
-    } else if (!read_value(walk, key == "timestamp" ? timestamp : nothing)) {
-      return false;
-    }
-    if (walk.next(',')) continue;
-    return walk.take('}') && walk.done() && has_data && has(step);
-  }
-}
-
-bool DllLine::get(Slot slot, double& out) const {
-  if (!has(slot)) return false;
-  const Value& value = values_[slot];
-  const Decimal plain = read_decimal(value.begin, value.end);
-  out = plain.value;
-  if (!value.is_string || plain.stop == value.end) return true;
-  const auto read = to_double({value.begin, static_cast<std::size_t>(value.end - value.begin)});
-  if (read) out = *read;
-  return read.has_value();
-}
-
-bool DllLine::get(std::initializer_list<Slot> candidates, double& out) const {
-  return std::ranges::any_of(candidates, [&](Slot slot) { return get(slot, out); });
-}
-
-void DllLine::put_into(DllStep& out) const {
-  // Field by field: a copy of what was just written in parts would have to wait for it.
-  double value = 0;
-  get(step, out.iteration);
-  if (get(skipped, value)) out.skipped = value;
-  if (get({timestamp, own_timestamp}, value)) out.time_s = value;
-  out.last = has(final_loss);
-  if (get({step_loss, average_loss, final_loss, dotted_loss, train_loss}, value)) out.loss = value;
-  if (get(rate, value)) out.rate = value;
-}
 
 }  // namespace
 

@@ -248,6 +248,30 @@ class EvaluationsBetween {
   std::string last_;  ///< each process prints it
 };
 
+/// transformers 4 and 5.0 divide all planned samples and steps by the runtime, also where the
+/// session began at a checkpoint or stopped early: the rates are then those of work that was not
+/// done
+/// (quoted/huggingface.takes_the_share_of_a_session_that_began_at_a_checkpoint_or_stopped_early).
+/// `slack` is what rounding leaves open in `done`.
+void mend_planned_rate(double done, double slack, double planned, double runtime, double steps_rate,
+                       RunDraft& draft) {
+  if (!draft.log.summary || !(runtime > 0) || !(steps_rate > 0) || !(planned >= 1)) return;
+  const double counted = steps_rate * runtime;
+  const double rounding = std::max(5e-4 / steps_rate, 6e-4);  // 3 decimals, or 4 digits since 5.0
+  const bool all = std::abs(counted / planned - 1) <= 2 * rounding + 1e-3;
+  if (!all || done + slack >= 0.98 * planned) return;
+  const double printed = draft.log.summary->value;
+  const bool sure = done > 0 && slack <= 0.01 * done;
+  draft.log.notices.push_back(make_notice(
+      NoticeCode::closing_rate_of_planned_steps, draft.log.summary->line, shortest(printed),
+      planned, std::max(done, 0.0), sure ? "their share is taken" : "it is not taken"));
+  if (sure) {
+    draft.log.summary->value = printed * done / planned;
+  } else {
+    draft.log.summary.reset();
+  }
+}
+
 // TrainerFiles: trainer_state.json, train_results.json and all_results.json of Hugging Face's
 // Trainer, and losses that it logs as JSON.
 
@@ -630,15 +654,19 @@ class HuggingfaceParser final : public LineParser {
     return true;
   }
 
-  // Totals that the Trainer prints when it begins.
+  // Totals that the Trainer prints when it begins. Newer ones group the digits.
   bool read_total(const Line& line) {
+    const auto total_after = [&](std::string_view key) -> std::optional<double> {
+      Cursor cursor(line);
+      return cursor.skip_past(key) ? cursor.grouped_integer() : std::nullopt;
+    };
     const auto take = [&](std::string_view key, std::optional<double>& total) {
       if (!has(line, key)) return false;
-      if (!total) total = trainer_total(line, key);  // evaluations print their examples as well
+      if (!total) total = total_after(key);  // evaluations print their examples as well
       return true;
     };
     if (has(line, "Resuming training from checkpoint with epoch ")) {
-      resumed_at_ = trainer_total(line, " and global step ");
+      resumed_at_ = total_after(" and global step ");
       return true;
     }
     return take("Num Epochs = ", epochs_) || take("Total optimization steps = ", steps_) ||

@@ -606,6 +606,16 @@ class EpochBars {
   int starts_ = 0;
 };
 
+/// The line is one that the Hugging Face Trainer prints while it runs.
+bool says_trainer(const Line& line) {
+  for (const std::string_view sign :
+       {"TrainingArguments", "train/global_step", "***** Running training",
+        "{'loss':", ", in _inner_training_loop"}) {
+    if (line.text.find(sign) != std::string_view::npos) return true;
+  }
+  return has(line, "_runtime':") && has(line, "'epoch':");  // an evaluation within a training
+}
+
 // "Eval num_timesteps=20000, episode_reward=-85.00 +/- 3.05" of stable-baselines3 and the like,
 // "[eval @ 100,000] reward= +147.00", "|    total_timesteps | 20000    |": the step of the
 // training.
