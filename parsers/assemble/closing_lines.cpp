@@ -61,32 +61,22 @@ bool ClosingLines::read_trainer(const Line& line) {
     }
     return true;
   }
-  if (has(line, "train_runtime ")) {
-    const auto runtime = runtime_of_table(line);
-    if (!runtime) return false;
+  if (const auto runtime = runtime_of_table(line)) {
     trainer_ = ended_ = true;
     if (!training_s_) training_s_ = *runtime;
     return true;
   }
-  Cursor cursor(line);
-  if (cursor.skip_past("train_samples_per_second ")) {
-    cursor.blanks();
-    if (!cursor.literal("=")) return false;
-    cursor.blanks();
-    const auto samples = cursor.number();
-    if (samples && !summary_) {
-      summary_ = Stated{*samples, RateUnit::sequences_per_second, line.number};
+  double samples = 0;
+  if (Cursor(line).read(Past{"train_samples_per_second "}, kBlanks, "=", kBlanks, samples)) {
+    if (!summary_) {
+      summary_ = Stated{samples, RateUnit::sequences_per_second, line.number};
       table_ = true;
     }
-    return samples.has_value();
-  }
-  if (cursor.skip_past("train_steps_per_second ")) {
-    cursor.blanks();
-    if (!cursor.literal("=")) return false;
-    table_ = false;  // a release that has both rates: the one before is of samples
     return true;
   }
-  return false;
+  if (!Cursor(line).read(Past{"train_steps_per_second "}, kBlanks, "=")) return false;
+  table_ = false;  // a release that has both rates: the one before is of samples
+  return true;
 }
 
 void ClosingLines::call_steps(std::int64_t line) {
@@ -121,45 +111,28 @@ bool ClosingLines::unlike(const Line& line) const {
 }
 
 bool ClosingLines::see(const Line& line) {
-  bool known = false;
   if (!training_s_ && checks_.read_dict(line)) return false;
-  if (has(line, "training throughput")) {
-    Cursor cursor(line);
-    cursor.skip_past("training throughput");
-    // " phase1: 2723.84 sequences/second" of NVIDIA's pretraining or ": 28" of its SQuAD script
-    // (corpus nvidia-dle-pytorch/lambda_1080ti_squad_base_fp32.log); a crash leaves the number out.
-    if (cursor.until(":") || cursor.rest().starts_with(':')) {
-      cursor.literal(":");
-      cursor.blanks();
-      if (const auto value = cursor.number()) {
-        summary_ = Stated{*value, RateUnit::sequences_per_second, line.number};
-        known = ended_ = true;
-      }
+  double rate = 0;
+  // " phase1: 2723.84 sequences/second" of NVIDIA's pretraining or ": 28" of its SQuAD script
+  // (corpus nvidia-dle-pytorch/lambda_1080ti_squad_base_fp32.log); a crash leaves the number out.
+  if (Cursor(line).read(Past{"training throughput"}, Past{":"}, kBlanks, rate) ||
+      Cursor(line).read(Past{"training_sequences_per_second :"}, kBlanks, rate)) {
+    summary_ = Stated{rate, RateUnit::sequences_per_second, line.number};
+    ended_ = true;
+    if (const auto raw = number_after(line, "raw_train_time :")) training_s_ = *raw;
+    if (const auto whole = number_after(line, "e2e_train_time :")) wall_s_ = *whole;
+  } else if (const auto whole = number_after(line, "Total time taken")) {
+    wall_s_ = *whole;
+    ended_ = true;
+  } else if (!read_trainer(line) && !read_evaluator(line)) {
+    if (const auto command = shell_time(line)) {  // any command may be timed
+      shell_s_ = *command;
+      line_ = line.number;
     }
-  } else if (has(line, "training_sequences_per_second")) {
-    if (const auto value = number_after(line, "training_sequences_per_second :")) {
-      summary_ = Stated{*value, RateUnit::sequences_per_second, line.number};
-      known = ended_ = true;
-      if (const auto raw = number_after(line, "raw_train_time :")) training_s_ = *raw;
-      if (const auto whole = number_after(line, "e2e_train_time :")) wall_s_ = *whole;
-    }
-  } else if (has(line, "Total time taken")) {
-    if (const auto value = number_after(line, "Total time taken")) {
-      wall_s_ = *value;
-      known = ended_ = true;
-    }
-  } else if (has(line, "train_runtime") || has(line, "train_samples_per_second") ||
-             has(line, "train_steps_per_second ")) {
-    known = read_trainer(line);
-  } else if (has(line, "avg_throughput: ") || has(line, " samples/sec, TFLOPS per GPU")) {
-    known = read_evaluator(line);
-  } else if (const auto value = shell_time(line)) {
-    shell_s_ = *value;
-    line_ = line.number;
-    return false;  // any command may be timed
+    return false;
   }
-  if (known) line_ = line.number;
-  return known;
+  line_ = line.number;
+  return true;
 }
 
 bool ClosingLines::said_for(const RunDraft& run) const {

@@ -100,14 +100,12 @@ void FactRules::read_listed_gpu(const Line& line) {
 
 // "|   0  Tesla V100-SXM2...  On   | 0000...": with its persistence mode.
 void FactRules::read_gpu_of_nvidia_smi(const Line& line) {
-  const std::string_view text = trim(line.text);
-  if (!text.starts_with("| ")) return;
-  Cursor cursor(text.substr(1), false);
-  cursor.blanks();
-  const auto index = cursor.integer();
+  Cursor cursor(line);
+  std::int64_t index = 0;
+  if (!cursor.read(kBlanks, "| ", kBlanks, index)) return;
   const auto rest = cursor.rest();
   const auto end = std::min(rest.find(" Off "), rest.find(" On "));
-  if (!index || end == std::string_view::npos) return;
+  if (end == std::string_view::npos) return;
   std::string_view name = trim(rest.substr(0, end));
   while (name.ends_with('.')) name.remove_suffix(1);
   state_gpu(line, name, index);
@@ -124,11 +122,8 @@ void FactRules::read_gpu_of_tensorflow(const Line& line) {
 
 // "rank   0: capabilities =  7.0  ; total memory = 31.749 GB ; name = Tesla V100-SXM2-32GB".
 void FactRules::read_gpu_of_fairseq(const Line& line) {
-  Cursor worker(line);
-  if (!worker.skip_past(" rank ")) return;
-  worker.blanks();
-  const auto rank = worker.integer();
-  if (worker.literal(": capabilities =")) {
+  std::int64_t rank = 0;
+  if (Cursor(line).read(Past{" rank "}, kBlanks, rank, ": capabilities =")) {
     state_gpu(line, trim(line.text.substr(line.end)), rank);
   }
 }

@@ -45,6 +45,7 @@ class MemoryRules {
  public:
   [[nodiscard]] static std::span<const std::string_view> anchors();
 
+  /// The line holds one of the literals, see Line::at.
   void see(const Line& line);
 
   /// Sets RunLog::memory to the most that lines [0, end_line) state of a run whose first record is

@@ -18,12 +18,8 @@ namespace {
 // bf16: it has since the end of 2021, and its example scripts print fp16 alone as "16-bits
 // training" (quoted/facts.sixteen_bits_that_are_off_say_fp32_only_before_the_trainers_bf16).
 bool dated_since_bf16(const Line& line) {
-  Cursor cursor(line);
-  cursor.blanks();
-  if (!cursor.integer() || !cursor.literal("/")) return false;
-  if (!cursor.integer() || !cursor.literal("/")) return false;
-  const auto year = cursor.integer();
-  return year && *year >= 2022 && *year < 10'000;
+  std::int64_t month = 0, day = 0, year = 0;
+  return Cursor(line).read(kBlanks, month, "/", day, "/", year) && year >= 2022 && year < 10'000;
 }
 
 // The value of torchrun's --nnodes (argparse takes --nnode too), no number where that is a variable

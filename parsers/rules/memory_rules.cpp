@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "parsers/lines/cursor.h"
+#include "parsers/lines/decimal.h"
 #include "parsers/rules/fact_rules.h"
 
 namespace bertbench {
@@ -62,21 +63,18 @@ std::optional<double> bytes_of(const Line& line, std::string_view key) {
 std::span<const std::string_view> MemoryRules::anchors() { return kAnchors; }
 
 void MemoryRules::see(const Line& line) {
-  for (const Rule& rule : kRules) {
-    Cursor cursor(line);
-    if (!cursor.skip_past(rule.anchor)) continue;
-    const auto used = cursor.number();
-    if (!used || !(*used > 0 && *used * rule.unit < 1e15)) return;
-    Statement found{line.number, {static_cast<std::int64_t>(*used * rule.unit), 0}};
-    if (cursor.literal(" MiB / ")) {
-      if (const auto all = cursor.number(); all && *all >= *used && *all < 1e9) {
-        found.use.capacity_bytes = static_cast<std::int64_t>(*all * rule.unit);
-      }
-    }
-    return state(found);
+  const std::string_view literal = line.text.substr(line.at, line.end - line.at);
+  if (literal == kTrainer) return read_trainer(line);
+  if (literal == kNvidiaSmi) return read_nvidia_smi(line);
+  const double unit = std::ranges::find(kRules, literal, &Rule::anchor)->unit;
+  Cursor cursor = Cursor::after(line);
+  double used = 0, all = 0;
+  if (!cursor.read(used) || !(used > 0 && used * unit < kMostBytes)) return;
+  Statement found{line.number, {static_cast<std::int64_t>(used * unit), 0}};
+  if (cursor.read(" MiB / ", all) && all >= used && all < 1e9) {
+    found.use.capacity_bytes = static_cast<std::int64_t>(all * unit);
   }
-  read_trainer(line);
-  read_nvidia_smi(line);
+  state(found);
 }
 
 void MemoryRules::state(const Statement& statement) {
@@ -89,7 +87,6 @@ void MemoryRules::state(const Statement& statement) {
 // The Trainer's closing dict states all in one line, which holds the rates as well; its table and
 // files have a line a key, by the alphabet, so that train_..._peaked_delta is the last one of them.
 void MemoryRules::read_trainer(const Line& line) {
-  if (!has(line, kTrainer)) return;
   const auto take = [&](std::string_view key, std::optional<double>& to) {
     const auto bytes = bytes_of(line, key);
     if (bytes) to = bytes;
@@ -111,19 +108,16 @@ void MemoryRules::read_trainer(const Line& line) {
 }
 
 void MemoryRules::read_nvidia_smi(const Line& line) {
-  const auto unit = line.text.find(kNvidiaSmi);
-  if (unit == std::string_view::npos || line.text.find('|') > unit) return;
-  std::size_t begin = unit;
-  while (begin > 0 && line.text[begin - 1] >= '0' && line.text[begin - 1] <= '9') --begin;
+  if (line.text.find('|') > line.at) return;
   Cursor cursor(line);
-  cursor.move_to(begin);
-  const auto used = cursor.number();
-  if (!used || !cursor.literal(kNvidiaSmi)) return;
-  cursor.blanks();
-  const auto all = cursor.number();
-  if (!all || !cursor.literal("MiB |") || !(*all >= *used && *all > 0 && *all < 1e9)) return;
+  cursor.move_to(digits_before(line.text, line.at));
+  double used = 0, all = 0;
+  if (!cursor.read(used, kNvidiaSmi, kBlanks, all, "MiB |") || !(all > 0 && all < 1e9) ||
+      all < used) {
+    return;
+  }
   const auto bytes = [](double mib) { return static_cast<std::int64_t>(mib * kMiB); };
-  state({line.number, {bytes(*used), bytes(*all)}, true});
+  state({line.number, {bytes(used), bytes(all)}, true});
 }
 
 void MemoryRules::set_memory(RunLog& run, std::int64_t first_record, std::int64_t end_line) const {

@@ -29,12 +29,9 @@ constexpr std::string_view kTrained = "\"throughput_train\"";
 
 // "step": [epoch, iteration]
 std::optional<double> epoch_of(const Line& line) {
-  Cursor cursor(line);
-  if (!cursor.skip_past("\"step\":")) return std::nullopt;
-  cursor.blanks();
-  if (!cursor.literal("[")) return std::nullopt;
-  const auto epoch = cursor.number();
-  return epoch && cursor.literal(",") ? epoch : std::nullopt;
+  double epoch = 0;
+  const bool two = Cursor(line).read(Past{"\"step\":"}, kBlanks, "[", epoch, ",");
+  return two ? std::optional(epoch) : std::nullopt;
 }
 
 struct DlloggerJson {

@@ -73,14 +73,10 @@ class TrainerEvaluations {
     const std::string_view key = key_before(line.text, cursor.at() - kAnchor.size());
     const auto kind = kind_of(key);
     if (!kind) return false;
-    Form form = Form::table;
-    if (cursor.literal("':")) {
-      form = Form::dict;
-    } else if (cursor.literal("\":")) {
-      form = Form::json;
-    }
-    cursor.blanks();
-    if (form == Form::table && !cursor.literal("=")) return false;
+    const Form form = cursor.literal("':")    ? Form::dict
+                      : cursor.literal("\":") ? Form::json
+                                              : Form::table;
+    if (form == Form::table && !cursor.read(kBlanks, "=")) return false;
     cursor.blanks();
     cursor.literal("'");  // values are quoted since 5.0
     const auto rate = cursor.number();

@@ -340,32 +340,27 @@ class StepLines {
   };
   std::optional<Said> read(const Line& line) {
     Cursor cursor(line);
-    if (cursor.skip_past("bing_bert_progress: step=")) {
-      const auto step = cursor.integer();
-      if (!step || *step < 1 || !cursor.literal(", loss=")) return std::nullopt;
-      const auto loss = cursor.number();
-      if (cursor.skip_past(", sample_count=")) {
-        if (const auto samples = cursor.integer()) read_samples(*step, *samples);
-      }
-      return Said{*step, loss};
+    Said said;
+    std::int64_t samples = 0;
+    if (cursor.read(Past{"bing_bert_progress: step="}, said.step, ", loss=")) {
+      if (said.step < 1) return std::nullopt;
+      said.loss = cursor.number();
+      if (cursor.read(Past{", sample_count="}, samples)) read_samples(said.step, samples);
+      return said;
     }
-    Cursor total(line);
-    if (total.skip_past("Total Steps:")) {  // "Total Steps:300.0 Final Loss = 7.53"
-      const auto steps = total.number();
-      if (!steps || !(*steps >= 1 && *steps < 1e12) || !total.skip_past(" Final Loss =")) {
-        return std::nullopt;
-      }
-      last_step_ = std::max(last_step_, static_cast<std::int64_t>(*steps));
-      return Said{last_step_, {}};
+    double all = 0;  // "Total Steps:300.0 Final Loss = 7.53"
+    if (cursor.read(Past{"Total Steps:"}, all, Past{" Final Loss ="}) && all >= 1 && all < 1e12) {
+      said.step = last_step_ = std::max(last_step_, static_cast<std::int64_t>(all));
+      return said;
     }
-    if (!cursor.skip_past("Step:")) return std::nullopt;
-    cursor.blanks();
-    const auto step = cursor.integer();
-    cursor.blanks();
-    if (!step || !cursor.literal("Average Loss = ")) return std::nullopt;
-    auto loss = cursor.number();
-    if (loss && cursor.skip_past("Step Loss = ")) loss = cursor.number().value_or(*loss);
-    return Said{*step, loss};
+    if (!cursor.read(Past{"Step:"}, kBlanks, said.step, kBlanks, "Average Loss = ")) {
+      return std::nullopt;
+    }
+    said.loss = cursor.number();
+    if (said.loss && cursor.skip_past("Step Loss = ")) {
+      said.loss = cursor.number().value_or(*said.loss);
+    }
+    return said;
   }
 
   // bing_bert counts the sequences of all ranks.

@@ -410,11 +410,7 @@ std::optional<TqdmBar> find_torch7_bar(std::string_view text) {
   const auto back = text.rfind('\b');
   if (drawn && back == text.npos) return std::nullopt;
   cursor.move_to(drawn ? back + 1 : close);
-  cursor.blanks();
-  if (!cursor.read(bar.done) || !cursor.literal("/") || !cursor.read(bar.total)) {
-    return std::nullopt;
-  }
-  cursor.blanks();
+  if (!cursor.read(kBlanks, bar.done, "/", bar.total, kBlanks)) return std::nullopt;
   if (!drawn) close = std::min(text.find_first_not_of(kDrawn, cursor.at()), text.size());
   const bool closed = drawn ? cursor.rest().empty() : text.substr(close).starts_with(']');
   if (!closed || bar.done < 1 || bar.done > bar.total || bar.total > kMostSteps) {
