@@ -23,17 +23,10 @@
 namespace bertbench::format_mmcv {
 namespace {
 
-// " time: 0.3", ", loss: 2.7": a key after a blank, not the end of "data_time" or "loss_bbox".
+// " time: 0.3", ", loss: 2.7": not the end of "data_time" or "loss_bbox".
 std::optional<double> text_field(const Line& line, std::string_view key) {
-  for (auto at = line.text.find(key); at != std::string_view::npos;
-       at = line.text.find(key, at + 1)) {
-    if (at == 0 || (line.text[at - 1] != ' ' && line.text[at - 1] != '\t')) continue;
-    Cursor cursor(line);
-    cursor.move_to(at + key.size());
-    cursor.blanks();
-    return cursor.number();
-  }
-  return std::nullopt;
+  double value = 0;
+  return Cursor(line).read(Word{key}, ":", kBlanks, value) ? std::optional(value) : std::nullopt;
 }
 
 struct Mmcv {
@@ -44,13 +37,13 @@ struct Mmcv {
     const bool engine = cursor.literal("(train)");
     std::int64_t epoch = 0, iteration = 0, total = 0;
     if (by_epoch && (!cursor.read(kBlanks, "[", kBlanks, epoch, "]") || epoch < 1)) return false;
-    const auto time = text_field(line, "time:");
+    const auto time = text_field(line, "time");
     if (!cursor.read(kBlanks, "[", kBlanks, iteration, "/", kBlanks, total, "]") || !time ||
         iteration > total || epoch > kMostEpochs) {
       return false;
     }
     Step at{.step = by_epoch ? (epoch - 1) * total + iteration : iteration,
-            .loss = text_field(line, "loss:")};
+            .loss = text_field(line, "loss")};
     at.iterations = since(at.step, iteration);
     if (!by_epoch && total > 0) at.planned = total;
     // The last line of an epoch may stand up to an interval before its end.

@@ -29,28 +29,18 @@ namespace {
 constexpr std::int64_t kMaxEpochs = 1'000'000, kMaxBatches = 1'000'000'000;
 constexpr double kRounding_s = 0.0005;  ///< of a printed mean
 
-// " time: 0.6102", "\tTime  0.435": a word of its own. Moves the cursor after it.
-bool find_word(std::string_view text, std::string_view word, Cursor& cursor) {
-  for (auto at = text.find(word, cursor.at()); at != std::string_view::npos;
-       at = text.find(word, at + 1)) {
-    const char before = at > 0 ? text[at - 1] : ' ';
-    const std::size_t end = at + word.size();
-    const char after = end < text.size() ? text[end] : 0;
-    if ((before != ' ' && before != '\t') || (after != ' ' && after != ':' && after != '\t')) {
-      continue;
-    }
-    cursor.move_to(end);
-    cursor.literal(":");
-    cursor.blanks();
-    return true;
-  }
-  return false;
+// " time: 0.6102", "\tTime  0.435"
+bool find_word(std::string_view word, Cursor& cursor) {
+  if (!cursor.read(Word{word})) return false;
+  cursor.literal(":");
+  cursor.blanks();
+  return true;
 }
 
 std::optional<double> loss_of(const Line& line) {
   for (const std::string_view word : {"Loss", "loss", "train_loss"}) {
     Cursor cursor(line);
-    if (find_word(line.text, word, cursor)) return cursor.number();
+    if (find_word(word, cursor)) return cursor.number();
   }
   return std::nullopt;
 }
@@ -155,13 +145,13 @@ struct Pytorch {
     if (cursor.literal("/")) of = cursor.integer();
     if (!cursor.read("]", kBlanks) || !read_batches(cursor, batch, batches)) return false;
     double last_s = 0, mean = kUnknown;
-    const bool elapsed = find_word(line.text, "Elapsed", cursor);
+    const bool elapsed = find_word("Elapsed", cursor);
     if (elapsed) {
       if (!cursor.read(minutes, "m ", seconds, "s") || minutes > kMaxBatches || seconds > 60) {
         return false;
       }
     } else {
-      if (!find_word(line.text, "Time", cursor) && !find_word(line.text, "time", cursor)) {
+      if (!find_word("Time", cursor) && !find_word("time", cursor)) {
         return false;
       }
       if (!cursor.read(last_s) || !(last_s >= 0)) return false;
@@ -194,7 +184,7 @@ struct Pytorch {
     std::int64_t n = 0, batch = 0, batches = 0;
     double last_s = 0, rate = 0, mean = 0;
     if (!cursor.read(n, " ") || n > kMaxEpochs || !read_batches(cursor, batch, batches) ||
-        !find_word(line.text, "Time", cursor) ||
+        !find_word("Time", cursor) ||
         !cursor.read(last_s, "s,", kBlanks, rate, "/s", kBlanks, "(", mean)) {
       return false;
     }

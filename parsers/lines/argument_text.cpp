@@ -3,24 +3,20 @@
 #include <algorithm>
 
 #include "parsers/core/text.h"
+#include "parsers/lines/cursor.h"
 
 namespace bertbench {
 
 std::optional<std::string_view> argument(std::string_view text, std::string_view name) {
-  for (auto at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
-    if (at > 0 && is_name_char(text[at - 1])) continue;
-    std::size_t i = at + name.size();
-    if (i < text.size() && is_name_char(text[i])) continue;
+  for (Cursor cursor(text, false); cursor.read(Word{name});) {
+    std::string_view rest = cursor.rest();
     // An argument vector as Python prints it: ['--micro-batch-size', '4'].
-    if (text.substr(i).starts_with("', '")) i += 4;
-    while (i < text.size() && (text[i] == ' ' || text[i] == '=' || text[i] == ':' ||
-                               text[i] == '.' || text[i] == '"' || text[i] == '\'')) {
-      ++i;
-    }
-    std::size_t end = i;
-    while (end < text.size() && (is_name_char(text[end]) || text[end] == '.' || text[end] == '-'))
+    if (rest.starts_with("', '")) rest.remove_prefix(4);
+    rest.remove_prefix(std::min(rest.find_first_not_of(" =:.\"'"), rest.size()));
+    std::size_t end = 0;
+    while (end < rest.size() && (is_name_char(rest[end]) || rest[end] == '.' || rest[end] == '-'))
       ++end;
-    if (end > i) return text.substr(i, end - i);
+    if (end > 0) return rest.substr(0, end);
   }
   return std::nullopt;
 }

@@ -22,6 +22,18 @@ bool Cursor::literal(std::string_view literal) {
   return true;
 }
 
+bool Cursor::part(Word word) {
+  for (auto at = text_.find(word.text, at_); at != std::string_view::npos;
+       at = text_.find(word.text, at + 1)) {
+    const std::size_t end = at + word.text.size();
+    if (at > 0 && is_name_char(text_[at - 1])) continue;
+    if (end < text_.size() && is_name_char(text_[end])) continue;
+    at_ = end;
+    return true;
+  }
+  return false;
+}
+
 void Cursor::blanks() {
   while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t')) ++at_;
 }

@@ -29,10 +29,14 @@ class Cursor {
   struct Past {
     std::string_view literal;
   };
+  struct Word {
+    std::string_view text;
+  };
   /// Reads one part after the other: texts as they stand, counts (0 to kMostCount) and numbers into
   /// their variables, kBlanks for any number of blanks, Past for all up to the end of a text's next
-  /// occurrence. False leaves the cursor where it was; the variables of parts before the one that
-  /// failed are changed.
+  /// occurrence, Word for the same of a text that is a name of its own ("loss", not "nll_loss").
+  /// False leaves the cursor where it was; the variables of parts before the one that failed are
+  /// changed.
   template <class... Parts>
   bool read(Parts&&... parts) {
     const std::size_t begin = at_;
@@ -69,6 +73,7 @@ class Cursor {
     return true;
   }
   bool part(Past past) { return skip_past(past.literal); }
+  bool part(Word word);
   bool part(std::int64_t& count) {
     const auto value = integer();
     if (!value || *value < 0 || *value > kMostCount) return false;
@@ -95,6 +100,7 @@ class Cursor {
 
 inline constexpr Cursor::Blanks kBlanks{};
 using Past = Cursor::Past;
+using Word = Cursor::Word;
 
 /// Whether `what` stands in the line.
 [[nodiscard]] bool has(const Line& line, std::string_view what);

@@ -94,10 +94,10 @@ void NonFiniteRules::add_notices(RunLog& run, std::int64_t begin_line,
 
 void OverflowRules::see(const Line& line) {
   if (said_.size() > kOverflowsHeld) return;
-  Cursor cursor(line);
-  if (!cursor.read(Past{kAnchor}, Past{" reducing loss scale to "})) return;
-  const auto scale = cursor.number();
-  if (scale) said_.push_back({line.number, *scale, line.rank});
+  double scale = 0;
+  if (Cursor(line).read(Past{kAnchor}, Past{" reducing loss scale to "}, scale)) {
+    said_.push_back({line.number, scale, line.rank});
+  }
 }
 
 std::optional<std::int64_t> OverflowRules::steps(std::int64_t begin_line, std::int64_t end_line,

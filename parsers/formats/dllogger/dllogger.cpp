@@ -210,11 +210,11 @@ struct Dllogger {
   bool read_benchmark(const Line& said, Emit emit) {
     Cursor cursor(said);
     if (!cursor.literal("() throughput_")) return false;
-    const bool trains = cursor.literal("train : ");
-    if (!trains && !cursor.literal("predict : ")) return false;
-    const auto rate = cursor.number();
-    if (!rate || !(*rate > 0) || !has(said, " latency_")) return false;
-    state_rate(trains ? kTraining : kInference, *rate, std::nullopt, emit);
+    double rate = 0;
+    const bool trains = cursor.read("train : ", rate);
+    if (!trains && !cursor.read("predict : ", rate)) return false;
+    if (!(rate > 0) || !has(said, " latency_")) return false;
+    state_rate(trains ? kTraining : kInference, rate, std::nullopt, emit);
     return true;
   }
 

@@ -46,20 +46,13 @@ struct FairseqFields {
   std::string subset;  ///< that an evaluation is of; may be empty
 };
 
-// "key=1", "key 1", "\"key\": \"1\"": a key stands after no letter, so that "loss" is not found in
-// "nll_loss".
+// "key=1", "key 1", "\"key\": \"1\"".
 std::optional<double> field(const Line& line, std::string_view key) {
-  for (auto at = line.text.find(key); at != std::string_view::npos;
-       at = line.text.find(key, at + 1)) {
-    const char before = at > 0 ? line.text[at - 1] : ' ';
-    if (before != ' ' && before != '"' && before != '|') continue;
-    Cursor cursor(line);
-    cursor.move_to(at + key.size());
+  for (Cursor cursor(line); cursor.read(Word{key});) {
     if (!cursor.literal("=") && !cursor.literal("\": ") && !cursor.literal(" ")) continue;
     cursor.literal("\"");
     if (const auto value = cursor.number()) return value;
-    if (cursor.literal("NaN")) return kUnknown;  // JSON as Python writes it
-    return std::nullopt;
+    return cursor.literal("NaN") ? std::optional(kUnknown) : std::nullopt;  // as Python writes it
   }
   return std::nullopt;
 }

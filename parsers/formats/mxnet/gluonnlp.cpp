@@ -620,24 +620,19 @@ struct Gluonnlp {
   // The scripts of gluon-nlp 1.0: "Step: 50/7387, Loss span..." and "[step 100], Loss mlm/nsp=...",
   // counted from 1. A step is an optimizer step, its time that of the interval.
   bool step_line(const Line& line, Emit emit) {
-    Cursor cursor(line);
-    const bool fine_tuning = cursor.skip_past(" Step: ");
-    if (!fine_tuning && !cursor.skip_past("[step ")) return false;
-    const auto at = cursor.integer();
+    std::int64_t at = 0;
     std::optional<std::int64_t> planned;
-    if (fine_tuning) {
-      planned = cursor.literal("/") ? cursor.integer() : std::nullopt;
-      if (!planned || !cursor.literal(", Loss span")) return false;
-    } else if (!cursor.literal("], Loss mlm/")) {
+    if (!Cursor(line).read(Past{" Step: "}, at, "/", planned, ", Loss span") &&
+        !Cursor(line).read(Past{"[step "}, at, "], Loss mlm/")) {
       return false;
     }
     const auto seconds = number_after(line, "Time cost=");
     const auto rate = number_after(line, "Throughput=");
-    if (!at || *at < 1 || *at > 1'000'000'000'000 || !seconds || !rate) return false;
+    if (at < 1 || !seconds || !rate) return false;
     const bool of_tokens = has(line, "K tks/s");
     const Stamp stamp = stamp_of(line.text);
-    Step step{.step = *at,
-              .iterations = *at,
+    Step step{.step = at,
+              .iterations = at,
               .seconds = *seconds,
               .time_s = clock.at(stamp),
               .rate = *rate * (of_tokens ? 1000 : 1),
