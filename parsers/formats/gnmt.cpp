@@ -164,8 +164,7 @@ struct Gnmt {
   void arguments(const Line& line) {
     if (!lm_tfm || script != Script::none) return;
     const auto take = [&](std::string_view key, std::optional<std::int64_t>& value) {
-      const auto printed = argument(line.text, key);
-      if (printed && count(*printed)) value = count(*printed);
+      if (const auto printed = count_of(line.text, {key})) value = printed;
     };
     take("batch_size", global_batch);
     take("batch_chunk", accumulation);

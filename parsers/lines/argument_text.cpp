@@ -27,6 +27,15 @@ std::optional<std::int64_t> count(std::string_view text) {
   return value && *value >= 1 && *value <= 1'000'000'000 ? value : std::nullopt;
 }
 
+std::optional<std::int64_t> count_of(std::string_view text,
+                                     std::initializer_list<std::string_view> names) {
+  for (const std::string_view name : names) {
+    const auto value = argument(text, name);
+    if (value && count(*value)) return count(*value);
+  }
+  return std::nullopt;
+}
+
 std::optional<std::int64_t> count_of_list(std::string_view text) {
   const auto parts = split(text, ',');
   const bool numbers =

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string_view>
 
@@ -14,6 +15,10 @@ namespace bertbench {
 
 /// A count of 1 or more, also "4.0".
 [[nodiscard]] std::optional<std::int64_t> count(std::string_view text);
+
+/// The count that the first of these names has as an argument.
+[[nodiscard]] std::optional<std::int64_t> count_of(std::string_view text,
+                                                   std::initializer_list<std::string_view> names);
 
 /// How many numbers a list as "0,1,2,3" has; nothing where a part of it is none.
 [[nodiscard]] std::optional<std::int64_t> count_of_list(std::string_view text);

@@ -11,19 +11,6 @@
 namespace bertbench {
 namespace {
 
-constexpr std::int64_t kMostRanks = 1'000'000;  ///< more is a damaged number
-
-/// The count after the first of `names` that stands on the line.
-std::optional<std::int64_t> count_of(const Line& line,
-                                     std::initializer_list<std::string_view> names) {
-  for (const std::string_view name : names) {
-    const auto value = argument(line.text, name);
-    if (!value || !count(*value) || *count(*value) > kMostRanks) continue;
-    return count(*value);
-  }
-  return std::nullopt;
-}
-
 /// Whether a sentence leads up to an option, as in fairseq's "your device may support faster
 /// training with --fp16 or --amp" (quoted/facts.an_option_that_is_advised_is_not_given).
 bool is_advice(std::string_view before) {
@@ -54,34 +41,25 @@ bool has_switch(const Line& line, std::string_view name) {
 }  // namespace
 
 void FactRules::read_command(const Line& line) {
-  const auto put = [&](Key key, std::optional<std::int64_t> value) {
-    if (value) state(line, key, std::to_string(*value));
-  };
   // The ranks of a node and of the job; one rank alone may be a wrapper that starts the others
   // ("mpirun -np 1 ./start_all.sh",
   // quoted/facts.command_lines_of_launchers_tell_world_and_precision.7).
   const auto ranks = [&](std::optional<std::int64_t> all, std::optional<std::int64_t> each) {
-    if (!all || *all < 2) return;
-    if (each && *each > 1 && *all % *each == 0) {
-      put(Key::gpus_per_node, each);
-      put(Key::nodes, *all / *each);
-    } else {
-      put(Key::world, all);
-    }
+    if (all && *all >= 2) state_job(line, *all, each > 1 ? each : std::nullopt);
   };
   if (has(line, "deepspeed ") && (has(line, "--num_gpus") || has(line, "--include"))) {
-    put(Key::gpus_per_node, count_of(line, {"--num_gpus"}));
-    put(Key::nodes, count_of(line, {"--num_nodes"}));
+    state_count(line, Key::gpus_per_node, count_of(line.text, {"--num_gpus"}));
+    state_count(line, Key::nodes, count_of(line.text, {"--num_nodes"}));
     Cursor include(line);
     if (include.read(Past{"--include"}, Past{"localhost:"})) {
       const auto gpus = count_of_list(include.until(" '\"").value_or(include.rest()));
-      put(Key::gpus_per_node, gpus);
-      if (gpus) put(Key::nodes, 1);
+      state_count(line, Key::gpus_per_node, gpus);
+      if (gpus) state_count(line, Key::nodes, 1);
     }
   }
   if (has(line, "accelerate launch")) {
-    const auto machines = count_of(line, {"--num_machines"});
-    const auto all = count_of(line, {"--num_processes"});
+    const auto machines = count_of(line.text, {"--num_machines"});
+    const auto all = count_of(line.text, {"--num_processes"});
     // "--num_machines $N" has no number (the same, .30); without the option there is one.
     const bool stated = machines || !has(line, "--num_machines");
     const std::int64_t nodes = machines.value_or(1);
@@ -91,15 +69,15 @@ void FactRules::read_command(const Line& line) {
   // Open MPI, MPICH, Intel MPI, Horovod.
   if (has(line, "mpirun ") || has(line, "mpiexec ") || has(line, "mpiexec.hydra ") ||
       has(line, "horovodrun ")) {
-    ranks(count_of(line, {"-np", "--np", "-n"}),
-          count_of(line, {"-npernode", "--npernode", "-ppn", "--ntasks-per-node"}));
+    ranks(count_of(line.text, {"-np", "--np", "-n"}),
+          count_of(line.text, {"-npernode", "--npernode", "-ppn", "--ntasks-per-node"}));
   }
   if (has(line, "srun ")) {
-    const auto nodes = count_of(line, {"--nodes", "-N"});
-    const auto each = count_of(line, {"--ntasks-per-node"});
+    const auto nodes = count_of(line.text, {"--nodes", "-N"});
+    const auto each = count_of(line.text, {"--ntasks-per-node"});
     if (nodes && each && *each > 1) {
-      put(Key::nodes, nodes);
-      put(Key::gpus_per_node, each);
+      state_count(line, Key::nodes, nodes);
+      state_count(line, Key::gpus_per_node, each);
     }
   }
   state_half(line, "--mixed_precision");

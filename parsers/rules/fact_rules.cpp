@@ -81,8 +81,7 @@ std::span<const FactRules::Rule> FactRules::Rule::all() {
       // quoted/facts.takes_the_arguments_of_dllogger).
       {" - PARAMETER ",
        [](Of of, At line) {
-         const auto batch = size_after(line, "PARAMETER batch_size_per_gpu :");
-         if (batch) of.state(line, Key::micro_batch, std::to_string(*batch));
+         of.state_count(line, Key::micro_batch, size_after(line, "PARAMETER batch_size_per_gpu :"));
          if (has(line, " amp : True")) of.state(line, Key::precision, "fp16");
        }},
 
@@ -94,8 +93,8 @@ std::span<const FactRules::Rule> FactRules::Rule::all() {
          std::int64_t nodes = 0, ranks = 0;
          if (!Cursor::after(line).read(nodes, ", num_local_procs=", ranks)) return;
          if (nodes < 1 || ranks < 1) return;
-         of.state(line, Key::nodes, std::to_string(nodes));
-         of.state(line, Key::gpus_per_node, std::to_string(ranks));
+         of.state_count(line, Key::nodes, nodes);
+         of.state_count(line, Key::gpus_per_node, ranks);
        }},
       {"using world size: ", Key::world},    // Megatron-LM
       {"dist_world_size=", Key::world},      // DeepSpeed's launcher
@@ -204,8 +203,8 @@ std::span<const FactRules::Rule> FactRules::Rule::all() {
        [](Of of, At line) {
          std::int64_t batch = 0, length = 0;
          if (!Cursor::after(line).read(batch, ", ", length) || batch < 1 || length < 1) return;
-         of.state(line, Key::micro_batch, std::to_string(batch));
-         of.state(line, Key::sequence_length, std::to_string(length));
+         of.state_count(line, Key::micro_batch, batch);
+         of.state_count(line, Key::sequence_length, length);
        },
        in_training},
       // The trace (bash -x) of NVIDIA's scripts for BERT (corpus
@@ -383,6 +382,18 @@ void FactRules::state(const Line& line, Key key, std::string_view value, std::st
     statements_.push_back({line.number, key, std::string(value), line.number, name});
 }
 
+void FactRules::state_count(const Line& line, Key key, std::optional<std::int64_t> count) {
+  if (count) state(line, key, std::to_string(*count));
+}
+
+void FactRules::state_job(const Line& line, std::int64_t all, std::optional<std::int64_t> each) {
+  constexpr std::int64_t kMostRanks = 1'000'000;  // more is a damaged number
+  if (all > kMostRanks) return;
+  if (!each || all % *each != 0) return state_count(line, Key::world, all);
+  state_count(line, Key::gpus_per_node, each);
+  state_count(line, Key::nodes, all / *each);
+}
+
 void FactRules::see(const Line& line) {
   void (*newest)(FactRules&, const Line&) = nullptr;
   any_row(line, [&](std::uint32_t row, std::size_t at) {
@@ -411,13 +422,13 @@ void FactRules::state_size(const Line& line, Key key) {
   cursor.move_to(line.text.find_first_not_of(" .:='\"\t", line.end));
   // Newer Hugging Face Trainers group the digits of their totals.
   const auto value = cursor.grouped_integer();
-  if (value && count(std::to_string(*value))) state(line, key, std::to_string(*value));
+  if (value && count(std::to_string(*value))) state_count(line, key, value);
 }
 
 // 1 may be a default of the program, next to which a launcher started other ranks.
 void FactRules::state_ranks(const Line& line) {
   const auto ranks = Cursor::after(line).integer();
-  if (ranks && *ranks > 1) state(line, Key::world, std::to_string(*ranks));
+  if (ranks && *ranks > 1) state_count(line, Key::world, ranks);
 }
 
 void FactRules::state_type(const Line& line, Cursor type) {
@@ -432,25 +443,19 @@ void FactRules::read_bert_train(const Line& line) {
   if (!line.text.starts_with("+ ") && line.text.find("command = ") > line.at) return;
   const std::string_view command = line.text.substr(line.at);
   state(line, Key::framework, "bert_train");
-  const auto option = [&](Key key, std::string_view name) {
-    const auto value = argument(command, name);
-    if (value && (key == Key::model || key == Key::precision || count(*value))) {
-      state(line, key, *value);
-    }
-  };
-  option(Key::model, "--model");
-  option(Key::precision, "--precision");
-  option(Key::micro_batch, "--micro-batch-size");
-  option(Key::accumulation, "--gradient-accumulation-steps");
-  option(Key::sequence_length, "--sequence-length");
+  if (const auto model = argument(command, "--model")) state(line, Key::model, *model);
+  if (const auto type = argument(command, "--precision")) state(line, Key::precision, *type);
+  state_count(line, Key::micro_batch, count_of(command, {"--micro-batch-size"}));
+  state_count(line, Key::accumulation, count_of(command, {"--gradient-accumulation-steps"}));
+  state_count(line, Key::sequence_length, count_of(command, {"--sequence-length"}));
   state_options(line, command);
 }
 
 void FactRules::read_simulated_cluster(const Line& line) {
   const auto topology = parse_topology(line.text.substr(line.end));
   if (!topology) return;
-  state(line, Key::nodes, std::to_string(topology->nodes));
-  state(line, Key::gpus_per_node, std::to_string(topology->gpus_per_node));
+  state_count(line, Key::nodes, topology->nodes);
+  state_count(line, Key::gpus_per_node, topology->gpus_per_node);
   if (options_.empty()) options_.push_back({line.number, {}});
   options_.back().axes.emplace(kSimulatedAxis, "true");
 }
@@ -477,16 +482,15 @@ void FactRules::state_options(const Line& line, std::string_view command) {
 void FactRules::read_contexts(const Line& line) {
   Cursor cursor(line);
   if (!cursor.skip_past("ctx=[gpu(")) return;
-  const auto batch = argument(line.text, "batch_size");
-  if (!batch || !count(*batch)) return;
+  const auto batch = count_of(line.text, {"batch_size"});
+  if (!batch) return;
   std::int64_t gpus = 1;
   while (cursor.integer() && cursor.literal("), gpu(")) ++gpus;
-  const bool even = *count(*batch) % gpus == 0;
+  const bool even = *batch % gpus == 0;
   state(line, Key::framework, "mxnet");
-  state(line, Key::world, std::to_string(gpus));
-  state(line, even ? Key::micro_batch : Key::global_batch,
-        std::to_string(even ? *count(*batch) / gpus : *count(*batch)));
-  state(line, Key::accumulation, "1");
+  state_count(line, Key::world, gpus);
+  state_count(line, even ? Key::micro_batch : Key::global_batch, even ? *batch / gpus : *batch);
+  state_count(line, Key::accumulation, 1);
 }
 
 // "--model_name_or_path google/bert_uncased_L-2_H-128_A-2", "bert_path='./chinese_roberta'": the
@@ -543,9 +547,7 @@ void FactRules::read_arguments(const Line& line) {
   const bool shell = line.text.starts_with("+ ");
   if (!shell) read_model(line);
   const auto take = [&](Key key, std::string_view name) {
-    if (const auto value = argument(line.text, name); value && count(*value)) {
-      state(line, key, std::to_string(*count(*value)));
-    }
+    state_count(line, key, count_of(line.text, {name}));
   };
   // DeepSpeed's configuration calls the global batch train_batch_size (corpus
   // deepspeed/dschat_step2_dpo_opt350m.log).
@@ -563,29 +565,18 @@ void FactRules::read_arguments(const Line& line) {
   take(Key::sequence_length, "max_seq_length");
   take(Key::sequence_length, "max_seq_len");
   take(Key::sequence_length, "max_len");  // gluon-nlp's fine-tuning
-  read_megatron_command(line);
+  // Options of Megatron-LM's (quoted/facts.an_argument_vector_tells_the_options_of_megatron). Where
+  // one replica of the model takes several GPUs, the micro batch is not that of one of them.
+  take(Key::sequence_length, "--seq-length");
+  take(Key::global_batch, "--global-batch-size");
+  const bool split = count_of(line.text, {"--tensor-model-parallel-size"}).value_or(1) > 1 ||
+                     count_of(line.text, {"--pipeline-model-parallel-size"}).value_or(1) > 1;
+  if (!split) take(Key::micro_batch, "--micro-batch-size");
   if (has(line, " ....")) {  // Megatron's list of arguments
     take(Key::sequence_length, "seq_length");
     take(Key::global_batch, "global_batch_size");
   }
   read_precision(line);
-}
-
-// Options of Megatron-LM's (quoted/facts.an_argument_vector_tells_the_options_of_megatron). Where
-// one replica of the model takes several GPUs, the micro batch is not that of one of them.
-void FactRules::read_megatron_command(const Line& line) {
-  const auto option = [&](std::string_view name) -> std::optional<std::int64_t> {
-    const auto value = argument(line.text, name);
-    return value ? count(*value) : std::nullopt;
-  };
-  const auto take = [&](Key key, std::string_view name) {
-    if (const auto value = option(name)) state(line, key, std::to_string(*value));
-  };
-  take(Key::sequence_length, "--seq-length");
-  const bool split = option("--tensor-model-parallel-size").value_or(1) > 1 ||
-                     option("--pipeline-model-parallel-size").value_or(1) > 1;
-  if (!split) take(Key::micro_batch, "--micro-batch-size");
-  take(Key::global_batch, "--global-batch-size");
 }
 
 }  // namespace bertbench

@@ -160,6 +160,10 @@ class FactRules {
   struct Rule;
   struct Stated;  ///< what holds of one run
   void state(const Line& line, Key key, std::string_view value, std::string_view name = {});
+  /// Nothing where there is no count.
+  void state_count(const Line& line, Key key, std::optional<std::int64_t> count);
+  /// Ranks of the job, and of a node where they are known and divide them.
+  void state_job(const Line& line, std::int64_t all, std::optional<std::int64_t> each);
   void state_options(const Line& line, std::string_view command);
   [[nodiscard]] const OptionStatement* options_of(const RunDraft& run, std::int64_t before_line,
                                                   std::int64_t end_line) const;
@@ -177,7 +181,6 @@ class FactRules {
   void read_arguments(const Line& line);
   void read_contexts(const Line& line);
   void read_model(const Line& line);
-  void read_megatron_command(const Line& line);
   void read_precision(const Line& line);
   void read_launcher(const Line& line);
   void read_torch_launch(const Line& line);

@@ -83,8 +83,7 @@ void FactRules::read_paddle_launch(const Line& line) {
     state(line, Key::nodes, *nodes);
   }
   if (const auto devices = value(" devices: ")) {
-    const auto cards = count_of_list(*devices);
-    if (cards) state(line, Key::gpus_per_node, std::to_string(*cards));
+    state_count(line, Key::gpus_per_node, count_of_list(*devices));
   }
 }
 
@@ -92,14 +91,11 @@ void FactRules::read_paddle_launch(const Line& line) {
 // megatron/bigscience_megds3d_old_nccl_info.log). A communicator with a device of its node beyond
 // its ranks is of some ranks only (quoted/facts.communicators_of_one_size_tell_the_world.3).
 void FactRules::read_communicator(const Line& line) {
-  Cursor cursor = Cursor::after(line);
-  const auto ranks = cursor.integer();
-  if (!has(line, "NCCL INFO comm ") || !ranks || *ranks < 1 || !cursor.skip_past(" cudaDev ")) {
-    return;
+  std::int64_t ranks = 0, device = 0;
+  if (has(line, "NCCL INFO comm ") && Cursor::after(line).read(ranks, Past{" cudaDev "}, device) &&
+      ranks >= 1) {
+    state_count(line, Key::communicator, device < ranks ? ranks : 0);
   }
-  const auto device = cursor.integer();
-  if (!device) return;
-  state(line, Key::communicator, *device < *ranks ? std::to_string(*ranks) : std::string("0"));
 }
 
 // The ranks of all communicators, when all have as many.
@@ -121,13 +117,8 @@ void FactRules::read_torch_launch(const Line& line) {
   constexpr std::int64_t kCommand = 8;  // lines that a command may take
   const auto nodes = node_argument(line.text);
   const bool number = nodes && count(*nodes);
-  bool ranks = false;
-  for (const std::string_view name : {"nproc_per_node", "nproc-per-node"}) {
-    const auto each = argument(line.text, name);
-    if (!each || !count(*each)) continue;
-    ranks = true;
-    state(line, Key::gpus_per_node, *each);
-  }
+  const auto ranks = count_of(line.text, {"nproc_per_node", "nproc-per-node"});
+  state_count(line, Key::gpus_per_node, ranks);
   if (ranks && !nodes && line.number - nodes_line_ > kCommand) {
     state(line, Key::nodes, "1");
     one_node_line_ = line.number;
@@ -155,32 +146,20 @@ void FactRules::read_environment(const Line& line) {
   const auto all = first({"OMPI_COMM_WORLD_SIZE", "HOROVOD_SIZE", "PMI_SIZE", "WORLD_SIZE"});
   const auto each = first(
       {"OMPI_COMM_WORLD_LOCAL_SIZE", "HOROVOD_LOCAL_SIZE", "MPI_LOCALNRANKS", "LOCAL_WORLD_SIZE"});
-  if (!all) return;
-  if (each && *all % *each == 0) {
-    state(line, Key::gpus_per_node, std::to_string(*each));
-    state(line, Key::nodes, std::to_string(*all / *each));
-  } else {
-    state(line, Key::world, std::to_string(*all));
-  }
+  if (all) state_job(line, *all, each);
 }
 
 void FactRules::read_launcher(const Line& line) {
   // DeepSpeed's launcher: "cmd = ... train.py --batchsize 128".
   if (has(line, "deepspeed.launcher")) {
-    for (const std::string_view name : {"--batch_size", "--batch-size", "--batchsize"}) {
-      const auto value = argument(line.text, name);
-      if (value && count(*value)) state(line, Key::loader_batch, *value);
-    }
+    state_count(line, Key::loader_batch,
+                count_of(line.text, {"--batch_size", "--batch-size", "--batchsize"}));
   }
   // Slurm's srun; tasks of one a node do other work, such as clearing caches (MLPerf logs of
   // NVIDIA, corpus mlperf/v0.7_nvidia_dgx2h_n32_result1.log).
-  const auto tasks = argument(line.text, "--ntasks");
-  const auto per_node = argument(line.text, "--ntasks-per-node");
-  if (tasks && per_node && count(*tasks) && count(*per_node) && *count(*per_node) > 1 &&
-      *count(*tasks) % *count(*per_node) == 0) {
-    state(line, Key::gpus_per_node, std::to_string(*count(*per_node)));
-    state(line, Key::nodes, std::to_string(*count(*tasks) / *count(*per_node)));
-  }
+  const auto tasks = count_of(line.text, {"--ntasks"});
+  const auto per_node = count_of(line.text, {"--ntasks-per-node"});
+  if (tasks && per_node > 1 && *tasks % *per_node == 0) state_job(line, *tasks, per_node);
   // MXNet's scripts print gpus='0,1,2,3', of one worker where there are several
   // (quoted/gluonnlp.takes_no_world_from_the_list_of_gpus_that_horovod_does_not_use). The SQuAD
   // script of gluon-nlp calls it gpu (quoted/facts.the_squad_script_of_gluon_tells_its_gpus).
@@ -189,8 +168,8 @@ void FactRules::read_launcher(const Line& line) {
   const auto list = line.text.find(key);
   if (list != std::string_view::npos && !has(line, "='horovod'") && !has(line, "='dist")) {
     const auto begin = list + key.size();
-    const auto gpus = count_of_list(line.text.substr(begin, line.text.find('\'', begin) - begin));
-    if (gpus) state(line, Key::world, std::to_string(*gpus));
+    state_count(line, Key::world,
+                count_of_list(line.text.substr(begin, line.text.find('\'', begin) - begin)));
   }
   // Without quotes it is the number of the one GPU that gluon-nlp's fine-tuning scripts take (.3).
   Cursor which(line);
@@ -208,10 +187,9 @@ void FactRules::read_process(const Line& line) {
   if (!has(line, "distributed training: False") && !has(line, "distributed training False")) return;
   const auto gpus = Cursor::after(line).integer();
   if (!gpus || *gpus < 1 || *gpus > 1024) return;
-  const std::string count = std::to_string(*gpus);
-  state(line, Key::gpus_per_node, count);
-  state(line, Key::nodes, "1");
-  state(line, Key::process_gpus, count);
+  state_count(line, Key::gpus_per_node, gpus);
+  state_count(line, Key::nodes, 1);
+  state_count(line, Key::process_gpus, gpus);
 }
 
 }  // namespace bertbench

@@ -140,7 +140,7 @@ class PaddleLaunch {
     }
     if (const auto merge = size_after(line, "gradient_merge_steps=")) merge_ = merge;
     if (const auto trainers = size_after(line, "] trainers: ")) trainers_ = trainers;
-    if (const auto steps = argument(line.text, "max_steps")) max_steps_ = count(*steps);
+    if (const auto steps = count_of(line.text, {"max_steps"})) max_steps_ = steps;
     const auto script = line.text.find("run_pretrain.py");
     if (script == std::string_view::npos) return;
     if (!has(line, "paddle.distributed.")) {
