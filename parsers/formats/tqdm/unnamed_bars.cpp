@@ -6,6 +6,27 @@
 #include <utility>
 
 namespace bertbench {
+namespace {
+
+// Moves to the first bar what was stated about its copy.
+void inherit(RunDraft& first, const RunDraft& copy) {
+  Totals& totals = first.log.totals;
+  const Totals& stated = copy.log.totals;
+  if (!stated.training_s && !stated.wall_s && !copy.log.summary) return;
+  if (!first.log.summary) first.log.summary = copy.log.summary;
+  if (!totals.training_s) totals.training_s = stated.training_s;
+  if (!totals.wall_s) totals.wall_s = stated.wall_s;
+  first.ended_well = first.ended_well || copy.ended_well;
+  const auto& notices = copy.log.notices;
+  first.log.notices.insert(first.log.notices.end(), notices.begin(), notices.end());
+}
+
+void count_epochs(RunDraft& draft) {
+  draft.log.iteration_unit = IterationUnit::epoch;
+  draft.log.notices.push_back(make_notice(NoticeCode::iterations_are_epochs, 0));
+}
+
+}  // namespace
 
 void RepeatedRedraws::see(const TqdmBar& bar) {
   if (!undecided()) return;
@@ -136,17 +157,20 @@ void UnnamedBars::note_loss() {
   ++bar.losses;
 }
 
-UnnamedBars::Bar* UnnamedBars::counted_by_lines(const std::vector<Bar*>& left) {
-  constexpr std::int64_t kCounts = 3;  // lines: two numbers may agree by chance
+template <class Is>
+UnnamedBars::Bar* UnnamedBars::longest_of(const std::vector<Bar*>& left, Is is) {
   Bar* longest = nullptr;
   for (Bar* bar : left) {
-    if (bar->counts < kCounts) continue;
+    if (!is(*bar)) continue;
     if (longest == nullptr || bar->elapsed_s > longest->elapsed_s) longest = bar;
   }
-  if (longest == nullptr || !longest->counts_epochs) return longest;
-  RunLog& log = longest->draft->log;
-  log.iteration_unit = IterationUnit::epoch;
-  log.notices.push_back(make_notice(NoticeCode::iterations_are_epochs, 0));
+  return longest;
+}
+
+UnnamedBars::Bar* UnnamedBars::counted_by_lines(const std::vector<Bar*>& left) {
+  constexpr std::int64_t kCounts = 3;  // lines: two numbers may agree by chance
+  Bar* longest = longest_of(left, [](const Bar& bar) { return bar.counts >= kCounts; });
+  if (longest != nullptr && longest->counts_epochs) count_epochs(*longest->draft);
   return longest;
 }
 
@@ -171,23 +195,6 @@ RunDraft* UnnamedBars::longest_since(std::int64_t line) const {
   }
   return longest != nullptr ? longest->draft : nullptr;
 }
-
-namespace {
-
-// Moves to the first bar what was stated about its copy.
-void inherit(RunDraft& first, const RunDraft& copy) {
-  Totals& totals = first.log.totals;
-  const Totals& stated = copy.log.totals;
-  if (!stated.training_s && !stated.wall_s && !copy.log.summary) return;
-  if (!first.log.summary) first.log.summary = copy.log.summary;
-  if (!totals.training_s) totals.training_s = stated.training_s;
-  if (!totals.wall_s) totals.wall_s = stated.wall_s;
-  first.ended_well = first.ended_well || copy.ended_well;
-  const auto& notices = copy.log.notices;
-  first.log.notices.insert(first.log.notices.end(), notices.begin(), notices.end());
-}
-
-}  // namespace
 
 // Ranks without labels, whose output was written one after the other (corpus
 // huggingface/bigscience_hf_ds_base_n16.log): the same counters at the same seconds. Only the first
@@ -232,12 +239,8 @@ void UnnamedBars::report_other(RunBuilder& out) const {
 // A bar without a name is any loop (tokenizing, downloading) until some line shows a training
 // (quoted/tqdm.takes_a_loop_without_a_name_for_training_only_on_evidence).
 UnnamedBars::Bar* UnnamedBars::written_over(const std::vector<Bar*>& left) {
-  const auto longer = [](const Bar* a, const Bar* b) {
-    return std::pair(a->written.every() > 0, a->elapsed_s) <
-           std::pair(b->written.every() > 0, b->elapsed_s);
-  };
-  Bar* written = *std::ranges::max_element(left, longer);
-  if (written->written.every() <= 0) return nullptr;
+  Bar* written = longest_of(left, [](const Bar& bar) { return bar.written.every() > 0; });
+  if (written == nullptr) return nullptr;
   written->draft->log.notices.push_back(
       make_notice(NoticeCode::unnamed_bar_written_over, written->line, written->written.every()));
   return written;
@@ -246,18 +249,17 @@ UnnamedBars::Bar* UnnamedBars::written_over(const std::vector<Bar*>& left) {
 // Before the first such line a bar of the data may be the longest, 5000 steps before 60 a time
 // (quoted/tqdm.a_bar_before_the_loss_of_its_epoch); of a training there are more.
 UnnamedBars::Bar* UnnamedBars::of_epochs(const std::vector<Bar*>& left) const {
-  Bar *longest = nullptr, *newest = nullptr;
-  for (Bar* bar : left) {
-    if (!bar->of_epoch) continue;
+  Bar* longest = longest_of(left, [&](const Bar& bar) {
+    if (!bar.of_epoch) return false;
     std::size_t like = 0;
     for (std::size_t i = 0; i < bars_.size(); ++i) {
       const bool of_epoch = bars_[i].of_epoch || i >= before_result_;
-      like += of_epoch && bars_[i].total == bar->total ? 1 : 0;
+      like += of_epoch && bars_[i].total == bar.total ? 1 : 0;
     }
-    if (like < 2 && left.size() > 1) continue;
-    if (longest == nullptr || bar->elapsed_s > longest->elapsed_s) longest = bar;
-  }
+    return like >= 2 || left.size() == 1;
+  });
   if (longest == nullptr) return nullptr;
+  const Bar* newest = nullptr;
   std::vector<Bar*> epochs;  // the longest of them is the slowest
   for (Bar* bar : left) {
     if (bar->total != longest->total) continue;
@@ -278,9 +280,7 @@ UnnamedBars::Bar* UnnamedBars::counts_epochs(const std::vector<Bar*>& left) cons
   const auto bar = std::ranges::find_if(
       left, [&](const Bar* one) { return epochs_ > 1 && one->total == epochs_; });
   if (bar == left.end()) return nullptr;
-  RunLog& log = (*bar)->draft->log;
-  log.iteration_unit = IterationUnit::epoch;
-  log.notices.push_back(make_notice(NoticeCode::iterations_are_epochs, 0));
+  count_epochs(*(*bar)->draft);
   return *bar;
 }
 
@@ -288,10 +288,7 @@ UnnamedBars::Bar* UnnamedBars::counts_epochs(const std::vector<Bar*>& left) cons
 // the logs in the header). A longer bar without it is another training, or, where the one with it
 // never ended, an evaluation in which the log was cut (.7).
 UnnamedBars::Bar* UnnamedBars::by_first_step(const std::vector<Bar*>& left, const Bar& longest) {
-  Bar* found = nullptr;
-  for (Bar* bar : left) {
-    if (bar->first_step && (found == nullptr || bar->elapsed_s > found->elapsed_s)) found = bar;
-  }
+  Bar* found = longest_of(left, [](const Bar& bar) { return bar.first_step; });
   if (found == nullptr || found == &longest) return found;
   const Record* last = found->draft->last();
   const bool ended = last == nullptr || last->step >= found->total;
@@ -331,42 +328,30 @@ RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
     report_other(out);
     return nullptr;
   }
-  Bar* longest = left.front();
-  for (Bar* bar : left) {
-    if (std::pair(bar->elapsed_s, bar->draft->count()) >
-        std::pair(longest->elapsed_s, longest->draft->count())) {
-      longest = bar;
-    }
-  }
-  bool sure = !named && (trainer || longest->has_loss);
-  bool reported = false;
+  for (const Bar* bar : left) bar->draft->discard = true;  // whichever is none of training
+  if (named) return nullptr;
+  Bar* longest = *std::ranges::max_element(
+      left, {}, [](const Bar* bar) { return std::pair(bar->elapsed_s, bar->draft->count()); });
+  bool sure = trainer || longest->has_loss, reported = false;
+  const auto take = [&](Bar* bar) {
+    if (bar == nullptr) return;
+    longest = bar;
+    sure = true;
+  };
   const Bar* of_one_epoch = nullptr;  // its end may not be that of the training
-  if (Bar* first = named ? nullptr : by_first_step(left, *longest)) {
+  if (Bar* first = by_first_step(left, *longest)) {
     const bool other = first != longest;
     reported = other || !sure;
     if (reported) report_first_step(*first, other);
-    longest = first;
-    sure = true;
+    take(first);
   }
-  if (!sure && !named) {
+  if (!sure) {
     Bar* bar = of_epochs(left);
     of_one_epoch = bar;
-    if (bar == nullptr || bar->total == epochs_) bar = counts_epochs(left);
-    if (bar != nullptr) longest = bar;
-    sure = bar != nullptr;
+    take(bar == nullptr || bar->total == epochs_ ? counts_epochs(left) : bar);
   }
-  if (!sure && !named) {
-    if (Bar* counted = counted_by_lines(left)) {
-      longest = counted;
-      sure = true;
-    }
-  }
-  if (!sure && !named) {
-    if (Bar* written = written_over(left)) {
-      longest = written;
-      sure = true;
-    }
-  }
+  if (!sure) take(counted_by_lines(left));
+  if (!sure) take(written_over(left));
   // A sweep measures a training, and who makes an optimizer trains: a log with one loop of bars has
   // no other.
   const bool one_loop =
@@ -381,12 +366,11 @@ RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
   const bool inner = within_epochs_ && repeats;
   const auto announced =
       std::ranges::find(left, true, [](const Bar* bar) { return bar->announced; });
-  if (!sure && !named && announced != left.end()) longest = *announced;
-  constexpr std::int64_t kLossesWithin =
-      3;  // places: a bar of data may have one before or after it
+  if (!sure && announced != left.end()) longest = *announced;
+  constexpr std::int64_t kLosses = 3;  // places: a bar of data may have one before or after it
   const auto around = std::ranges::max_element(left, {}, &Bar::losses);
-  const bool with_losses = (*around)->losses >= kLossesWithin;
-  if (!sure && !named && !longest->announced && with_losses) longest = *around;
+  const bool with_losses = (*around)->losses >= kLosses;
+  if (!sure && !longest->announced && with_losses) longest = *around;
   const char* const why = out.asked_for        ? "this format was asked for"
                           : longest->announced ? "a line before it announces a training"
                           : longest->values    ? "its name is values that may be losses"
@@ -397,11 +381,17 @@ RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
                           : agent              ? "lines about an agent count its steps"
                           : measured           ? "a sweep measures this program"
                                                : nullptr;
-  if (!sure && !named && why != nullptr) {
+  if (!sure && why == nullptr) {
+    report_none(*left.front(), *left.back(), out);
+    return nullptr;
+  }
+  if (!sure) {
     longest->draft->unproven = !out.asked_for && !longest->values && !longest->announced;
     longest->draft->log.notices.push_back(
         make_notice(NoticeCode::unproven_bar_taken, longest->line, left.size(), why));
-    sure = reported = true;
+  } else if (left.size() > 1 && !reported) {
+    longest->draft->log.notices.push_back(
+        make_notice(NoticeCode::longest_unnamed_bar_taken, longest->line, left.size()));
   }
   RunDraft* chosen = nullptr;
   for (Bar* bar : left) {
@@ -410,21 +400,13 @@ RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
     // states the runtime of each
     // (quoted/tqdm.gives_each_training_of_one_log_its_own_closing_statement).
     const bool again = bar->total == longest->total || draft.log.summary.has_value();
-    draft.discard = !sure || (bar != longest && !(trainer && again));
-    if (draft.discard) continue;
+    if (bar != longest && !(trainer && again)) continue;
+    draft.discard = false;
     if (trainer) draft.log.iteration_unit = IterationUnit::optimizer_step;
     const bool goes_on = bar == of_one_epoch && !draft.ended_well;
     const bool several_epochs = draft.last() != nullptr && draft.last()->step > bar->total;
     if (bar->total > 0 && !goes_on && !several_epochs) draft.log.planned = bar->total;
     chosen = &draft;
-  }
-  if (!sure && !named) {
-    report_none(*left.front(), *left.back(), out);
-    return nullptr;
-  }
-  if (left.size() > 1 && sure && !reported) {
-    longest->draft->log.notices.push_back(
-        make_notice(NoticeCode::longest_unnamed_bar_taken, longest->line, left.size()));
   }
   return chosen;
 }

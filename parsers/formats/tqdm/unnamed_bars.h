@@ -112,6 +112,9 @@ class UnnamedBars {
     /// Places at which a loss was printed while it ran, and the newest of them.
     std::int64_t losses = 0, loss_at = 0;
   };
+  /// The longest bar for which `is` holds; null if there is none.
+  template <class Is>
+  static Bar* longest_of(const std::vector<Bar*>& left, Is is);
   /// The longest bar after which a line stated the loss of its epoch, and of an epoch with a bar of
   /// that length before or after it, which may not have ended: of several epochs the one whose time
   /// is in the middle. Null if there is none. It ends as the newest of them.
