@@ -35,6 +35,23 @@ bool hits_take_sides(std::size_t base, std::size_t now) {
   return 2 * boost::math::cdf(by_chance, static_cast<double>(std::min(base, now))) <= kOneSidedHits;
 }
 
+/// paired_power(), or some lower value as soon as it is certain to be below `least`.
+double power_above(const PairModel& model, double loss, int draws, double least) {
+  const double level = model.alpha / static_cast<double>(std::max<std::size_t>(1, model.cells));
+  if (model.pairs == 0 || smallest_paired_p(model.pairs) > level) return 0;
+  Normals normal(20260103);
+  std::vector<double> ratios(model.pairs);
+  const double misses_left = (1 - least) * draws + 1;  // one more than may be, as that is rounded
+  int found = 0;
+  for (int draw = 0; draw < draws && draw - found <= misses_left; ++draw) {
+    for (double& x : ratios) x = std::log1p(-loss) + std::numbers::sqrt2 * model.noise * normal();
+    const PairTest test = test_pairs(ratios, model.floor);
+    const bool significant = test.p_slower <= level * share_of_alpha(test);
+    found += significant && test.change.change < -model.floor ? 1 : 0;
+  }
+  return static_cast<double>(found) / static_cast<double>(draws);
+}
+
 }  // namespace
 
 std::vector<bool> hit_pairs(const LogPairs& pairs, std::span<const double> shared) {
@@ -80,18 +97,7 @@ PairTest test_pairs(std::span<const double> log_ratios, double floor) {
 }
 
 double paired_power(const PairModel& model, double loss, int draws) {
-  const double level = model.alpha / static_cast<double>(std::max<std::size_t>(1, model.cells));
-  if (model.pairs == 0 || smallest_paired_p(model.pairs) > level) return 0;
-  Normals normal(20260103);
-  std::vector<double> ratios(model.pairs);
-  int found = 0;
-  for (int draw = 0; draw < draws; ++draw) {
-    for (double& x : ratios) x = std::log1p(-loss) + std::numbers::sqrt2 * model.noise * normal();
-    const PairTest test = test_pairs(ratios, model.floor);
-    const bool significant = test.p_slower <= level * share_of_alpha(test);
-    found += significant && test.change.change < -model.floor ? 1 : 0;
-  }
-  return static_cast<double>(found) / static_cast<double>(draws);
+  return power_above(model, loss, draws, 0);
 }
 
 std::optional<std::size_t> pairs_for_loss(PairModel model, double loss, double power,
@@ -99,7 +105,7 @@ std::optional<std::size_t> pairs_for_loss(PairModel model, double loss, double p
   // As trials_for_loss: the fewest from below, large counts in larger strides.
   for (std::size_t n = 5; n <= most; n += 1 + n / 20) {
     model.pairs = n;
-    if (paired_power(model, loss, draws) >= power) return n;
+    if (power_above(model, loss, draws, power) >= power) return n;
   }
   return std::nullopt;
 }
