@@ -13,11 +13,9 @@ std::vector<Record> records(const std::vector<double>& values, double Record::*v
                             std::int64_t iterations = 1) {
   std::vector<Record> out;
   for (const double each : values) {
-    Record record;
-    record.iterations = iterations;
-    record.step = (static_cast<std::int64_t>(out.size()) + 1) * iterations;
-    record.*value = each;
-    out.push_back(record);
+    out.push_back({.step = (static_cast<std::int64_t>(out.size()) + 1) * iterations,
+                   .iterations = iterations});
+    out.back().*value = each;
   }
   return out;
 }

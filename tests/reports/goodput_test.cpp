@@ -26,11 +26,10 @@ JobLog job_of(double wall_s, std::int64_t first, std::int64_t last) {
   log.iteration_unit = IterationUnit::optimizer_step;
   log.clock_is_wall = true;
   for (std::int64_t step = first + 1; step <= last; ++step) {
-    Record record;
-    record.step = record.line = step;
-    record.time_s = 10.0 + static_cast<double>(step - first);
-    record.seconds = 1;
-    log.records.push_back(record);
+    log.records.push_back({.step = step,
+                           .seconds = 1,
+                           .time_s = 10.0 + static_cast<double>(step - first),
+                           .line = step});
   }
   job.wall = {wall_s, wall_s + 10 + static_cast<double>(last - first), wall_s + 11};
   return job;
@@ -98,13 +97,9 @@ TEST(GoodputTest, AnOlderCheckpointTakesTheStepsOfEveryJobSince) {
 
 TEST(GoodputTest, ARecordOfSeveralStepsIsLostInPart) {
   auto first = job_of(0, 0, 0);
-  for (std::int64_t step = 10; step <= 50; step += 10) {
-    Record record;
-    record.step = record.line = step;
-    record.iterations = 10;
-    record.time_s = static_cast<double>(step);
-    record.seconds = 10;
-    first.log.records.push_back(record);
+  for (int step = 10; step <= 50; step += 10) {
+    first.log.records.push_back(
+        {.step = step, .iterations = 10, .seconds = 10, .time_s = 1.0 * step, .line = step});
   }
   first.wall = {};
   auto second = job_of(0, 44, 60);

@@ -20,12 +20,9 @@ TEST(MeasureTrial, RatesAboveWhatTheClockGivesAreTold) {
   log.clock_resolution_s = 1e-6;
   log.rate_unit = RateUnit::iterations_per_second;
   for (int i = 1; i <= 8; ++i) {
-    Record record;
-    record.step = 10 * i;
-    record.iterations = 10;
-    record.time_s = 10 * i + (i > 4 ? 20 : 0);
-    record.printed_rate = 1;
-    log.records.push_back(record);
+    const double validation_s = i > 4 ? 20 : 0;
+    log.records.push_back(
+        {.step = 10 * i, .iterations = 10, .time_s = 10 * i + validation_s, .printed_rate = 1});
   }
   const Trial trial = measure_trial(log, {}, with_window("all"));
   EXPECT_EQ(trial.estimator, "counter_clock");
@@ -83,12 +80,12 @@ TEST(MeasureTrial, ACoarseClockIsTakenWhereItRulesOutThePrintedRates) {
   log.clock_resolution_s = 1;
   log.rate_unit = RateUnit::iterations_per_second;
   for (int i = 1; i <= 6; ++i) {
-    Record record;
-    record.step = 50 * i;
-    record.iterations = 50;
-    record.time_s = 5 * i;
-    record.printed_rate = record.printed_first = i < 4 ? 16.5 : 12;
-    log.records.push_back(record);
+    const double rate = i < 4 ? 16.5 : 12;
+    log.records.push_back({.step = 50 * i,
+                           .iterations = 50,
+                           .time_s = 5.0 * i,
+                           .printed_rate = rate,
+                           .printed_first = rate});
   }
   const Trial trial = measure_trial(log, {}, with_window("all"));
   EXPECT_EQ(trial.estimator, "counter_clock");

@@ -22,13 +22,12 @@ RunLog part(const char* path, std::int64_t first, std::int64_t last, std::int64_
   log.iteration_unit = IterationUnit::optimizer_step;
   log.outcome.status = Status::killed;
   for (std::int64_t step = first + every; step <= last; step += every) {
-    Record record;
-    record.step = step;
-    record.iterations = log.records.empty() ? step : every;  // a parser knows no other
-    record.seconds = 2.0 * static_cast<double>(every);
-    record.time_s = 2.0 * static_cast<double>(step - first);
-    record.line = step;
-    log.records.push_back(record);
+    log.records.push_back(
+        {.step = step,
+         .iterations = log.records.empty() ? step : every,  // a parser knows no other
+         .seconds = 2.0 * static_cast<double>(every),
+         .time_s = 2.0 * static_cast<double>(step - first),
+         .line = step});
   }
   log.records_seen = static_cast<std::int64_t>(log.records.size());
   return log;
@@ -172,11 +171,7 @@ TEST(Restarts, MicroStepsGoOnWhereTheCheckpointWas) {
     logs[i].totals.first_optimizer_step = 20 * i;
     logs[i].totals.last_optimizer_step = 25 + 25 * i;
     for (int step = 1; step <= (i == 0 ? 25 : 30); ++step) {
-      Record record;
-      record.step = 4 * step;
-      record.iterations = 4;
-      record.time_s = step;
-      logs[i].records.push_back(record);
+      logs[i].records.push_back({.step = 4 * step, .iterations = 4, .time_s = 1.0 * step});
     }
     logs[i].totals.iterations = logs[i].records.back().step;
   }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "parsers/core/run_log.h"
@@ -12,42 +13,63 @@
 
 namespace bertbench::samples {
 
-/// One record an iteration, steps 1..seconds.size(), with the seconds given.
-inline RunLog log_of_seconds(const std::vector<double>& seconds) {
+/// A completed run whose log has these records.
+inline RunLog log_of(const std::string& format, IterationUnit unit, std::vector<Record> records) {
   RunLog log;
   log.path = "run.log";
-  log.format = "native";
-  log.iteration_unit = IterationUnit::optimizer_step;
+  log.format = format;
+  log.iteration_unit = unit;
   log.outcome.status = Status::completed;
-  for (std::size_t i = 0; i < seconds.size(); ++i) {
-    Record record;
-    record.step = static_cast<std::int64_t>(i) + 1;
-    record.seconds = seconds[i];
-    record.loss = 7.0;
-    record.line = record.step;
-    log.records.push_back(record);
-  }
-  log.records_seen = static_cast<std::int64_t>(seconds.size());
+  log.records_seen = static_cast<std::int64_t>(records.size());
+  log.records = std::move(records);
   return log;
+}
+
+/// One record an iteration, steps 1..seconds.size(), with the seconds given.
+inline RunLog log_of_seconds(const std::vector<double>& seconds) {
+  std::vector<Record> records;
+  for (const double one : seconds) {
+    const auto step = static_cast<std::int64_t>(records.size()) + 1;
+    records.push_back({.step = step, .seconds = one, .loss = 7.0, .line = step});
+  }
+  return log_of("native", IterationUnit::optimizer_step, std::move(records));
 }
 
 /// Counters printed every `every` steps, up to `last`, at 0.1 s a step.
 inline RunLog log_of_counters(std::int64_t every, std::int64_t last) {
-  RunLog log;
-  log.path = "run.log";
-  log.format = "native";
-  log.iteration_unit = IterationUnit::optimizer_step;
-  log.outcome.status = Status::completed;
+  std::vector<Record> records;
   for (std::int64_t step = every; step <= last; step += every) {
-    Record record;
-    record.step = step;
-    record.iterations = every;
-    record.seconds = 0.1 * static_cast<double>(every);
-    record.line = step / every;
-    log.records.push_back(record);
+    records.push_back({.step = step,
+                       .iterations = every,
+                       .seconds = 0.1 * static_cast<double>(every),
+                       .line = step / every});
   }
-  log.records_seen = static_cast<std::int64_t>(log.records.size());
+  return log_of("native", IterationUnit::optimizer_step, std::move(records));
+}
+
+/// A bar of micro-steps, whose rates are iterations and whose clock shows whole seconds.
+inline RunLog bar_of(std::vector<Record> records) {
+  RunLog log = log_of("tqdm", IterationUnit::micro_step, std::move(records));
+  log.rate_unit = RateUnit::iterations_per_second;
+  log.clock_resolution_s = 1;
   return log;
+}
+
+/// The published bar, of which the log has seven redraws, 64 micro-steps apart.
+inline RunLog published_bar() {
+  const double seconds[] = {217, 237, 258, 279, 300, 321, 342};
+  const double first_seconds[] = {196, 217, 238, 259, 280, 301, 321};
+  const double first_rates[] = {2.81, 2.71, 2.66, 2.74, 2.83, 2.70, 2.66};
+  std::vector<Record> records;
+  for (int i = 0; i < 7; ++i) {
+    records.push_back({.step = 661 + 64 * i,
+                       .iterations = 64,
+                       .time_s = seconds[i],
+                       .first_time_s = first_seconds[i],
+                       .printed_rate = 3.09,
+                       .printed_first = first_rates[i]});
+  }
+  return bar_of(std::move(records));
 }
 
 inline WindowRule window(const std::string& text) { return parse_window(text).value(); }

@@ -11,12 +11,9 @@ RunLog log_of(std::vector<double> seconds, double batch) {
   RunLog log;
   log.rate_unit = RateUnit::sequences_per_second;
   for (const double one : seconds) {
-    Record record;
-    record.step = static_cast<std::int64_t>(log.records.size()) + 1;
-    record.iterations = 1;
-    record.seconds = one;
-    record.printed_rate = batch / one;
-    log.records.push_back(record);
+    log.records.push_back({.step = static_cast<std::int64_t>(log.records.size()) + 1,
+                           .seconds = one,
+                           .printed_rate = batch / one});
   }
   return log;
 }
@@ -50,14 +47,8 @@ TEST(StatedRate, NeedsRecordsThatTellBoth) {
 
 // 9 steps at 100/s and 40 at 500/s: 49 / (9 / 100 + 40 / 500) = 288.2; the plain mean is 420.
 TEST(MeanOfRates, IsToldWhereAWarmUpLiftsItAboveWorkOverTime) {
-  std::vector<Record> records;
-  for (const auto& [iterations, rate] : std::vector<std::pair<std::int64_t, double>>{
-           {9, 100}, {10, 500}, {10, 500}, {10, 500}, {10, 500}}) {
-    Record record;
-    record.iterations = iterations;
-    record.printed_rate = rate;
-    records.push_back(record);
-  }
+  std::vector<Record> records(5, {.iterations = 10, .printed_rate = 500});
+  records.front() = {.iterations = 9, .printed_rate = 100};
   const auto unit = RateUnit::tokens_per_second;
   EXPECT_EQ(text_of(mean_of_rates_misleads(records, unit).value_or(none)),
             "the printed rates differ: their mean, 420 tokens/s, is 46 % above all work over the "

@@ -13,10 +13,7 @@ namespace {
 std::vector<Record> steps(std::int64_t n) {
   std::vector<Record> out;
   for (std::int64_t i = 1; i <= n; ++i) {
-    Record record;
-    record.step = i;
-    record.seconds = i == 1 ? 10 : static_cast<double>(i) / 1000;
-    out.push_back(record);
+    out.push_back({.step = i, .seconds = i == 1 ? 10 : static_cast<double>(i) / 1000});
   }
   return out;
 }

@@ -37,11 +37,8 @@ RunLog watched(const std::vector<double>& written, double gap, bool file_times) 
                   grew && file_times ? now - written[there - 1] : kUnknown);
   }
   for (std::size_t i = 0; i < written.size(); ++i) {
-    Record record;
-    record.step = static_cast<std::int64_t>(i) + 1;
-    record.end_byte = kLineBytes * record.step - 1;
-    record.line = record.step;
-    log.records.push_back(record);
+    const auto step = static_cast<std::int64_t>(i) + 1;
+    log.records.push_back({.step = step, .line = step, .end_byte = kLineBytes * step - 1});
   }
   log.arrivals = std::make_shared<const std::vector<Arrival>>(recorder.all());
   return log;

@@ -15,27 +15,20 @@ namespace {
 // A bar of steps of these seconds whose moments are read as `way`, the others' running away from
 // its clock; `shift`: of the moments, as where a log has lost its head.
 RunLog bar(const std::vector<double>& steps, BarReading way, double shift = 0) {
-  RunLog log;
-  log.format = "tqdm";
-  log.iteration_unit = IterationUnit::micro_step;
-  log.rate_unit = RateUnit::iterations_per_second;
-  log.clock_resolution_s = 1;
-  log.outcome.status = Status::completed;
+  std::vector<Record> records;
   double now = 0;
   for (const double step : steps) {
     now += step;
-    Record record;
-    record.step = static_cast<std::int64_t>(log.records.size()) + 1;
+    Record& record = records.emplace_back();
+    record.step = static_cast<std::int64_t>(records.size());
     record.time_s = record.first_time_s = std::floor(now);
     record.printed_rate = record.printed_first = 1 / step;
     for (std::size_t i = 0; i < kBarReadings; ++i) {
       const double pace = i == way ? 1 : 1.3 + 0.2 * static_cast<double>(i);
       record.bar_s[i] = static_cast<float>(pace * now + shift);
     }
-    log.records.push_back(record);
   }
-  log.records_seen = static_cast<std::int64_t>(log.records.size());
-  return log;
+  return samples::bar_of(std::move(records));
 }
 
 // The pace changes within the run: slow, then quick at the end, as with two ranks on a busy

@@ -11,18 +11,12 @@ namespace {
 
 // A bar of `n` iterations at `seconds` each that shows whole elapsed seconds.
 RunLog bar(std::int64_t n, double seconds, double start = 0.37) {
-  RunLog log;
-  log.format = "tqdm";
-  log.iteration_unit = IterationUnit::micro_step;
-  log.clock_resolution_s = 1;
-  log.outcome.status = Status::completed;
+  std::vector<Record> records;
   for (std::int64_t step = 1; step <= n; ++step) {
-    Record record;
-    record.step = step;
-    record.time_s = record.first_time_s = std::floor(start + seconds * static_cast<double>(step));
-    log.records.push_back(record);
+    const double shown = std::floor(start + seconds * static_cast<double>(step));
+    records.push_back({.step = step, .time_s = shown, .first_time_s = shown});
   }
-  return log;
+  return samples::bar_of(std::move(records));
 }
 
 std::optional<ClockRate> rate(const RunLog& log, const std::string& rule) {
@@ -31,16 +25,8 @@ std::optional<ClockRate> rate(const RunLog& log, const std::string& rule) {
 
 // The published bar: counters 661 to 1045 at 3:37 to 5:42, 64 micro-steps a line.
 TEST(CounterClock, SevenRedrawsOfThePublishedBarGive384IterationsIn125Seconds) {
-  RunLog log;
-  log.clock_resolution_s = 1;
-  const double seconds[] = {217, 238, 259, 280, 300, 321, 342};
-  for (int i = 0; i < 7; ++i) {
-    Record record;
-    record.step = 661 + 64 * i;
-    record.iterations = 64;
-    record.time_s = seconds[i];
-    log.records.push_back(record);
-  }
+  RunLog log = samples::published_bar();
+  for (Record& record : log.records) record.first_time_s = kUnknown;
   const auto all = rate(log, "all");
   ASSERT_TRUE(all);
   EXPECT_DOUBLE_EQ(all->iterations, 384);
@@ -57,12 +43,9 @@ TEST(CounterClock, LeavesOutTheOneGapThatOutweighsAllOthers) {
     log.clock_resolution_s = resolution;
     log.clock_is_wall = true;
     for (int step = 1; step <= 100; ++step) {
-      Record record;
-      record.step = step;
-      record.line = step;
       const double clock = 0.5 * step + (step >= 70 ? 3600 : 0);
-      record.time_s = resolution * std::floor(clock / resolution);
-      log.records.push_back(record);
+      const double shown = resolution * std::floor(clock / resolution);
+      log.records.push_back({.step = step, .time_s = shown, .line = step});
     }
     const auto measured = rate(log, "all");
     ASSERT_TRUE(measured);
@@ -76,10 +59,8 @@ TEST(CounterClock, LeavesOutTheOneGapThatOutweighsAllOthers) {
   RunLog often;
   double clock = 0;
   for (int step = 1; step <= 100; ++step) {
-    Record record;
-    record.step = step;
-    record.time_s = clock += step % 25 == 0 ? 3600 : 0.5;
-    often.records.push_back(record);
+    clock += step % 25 == 0 ? 3600 : 0.5;
+    often.records.push_back({.step = step, .time_s = clock});
   }
   EXPECT_FALSE(clock_jump(often, apply_window(often, samples::window("all"))));
 }
@@ -141,12 +122,9 @@ TEST(CounterClock, ARecordOfSeveralIterationsIsClockedAtItsLastRedraw) {
   RunLog log;
   log.clock_resolution_s = 1e-3;
   for (int i = 1; i <= 10; ++i) {  // lines of growing length, one iteration a second
-    Record record;
-    record.iterations = i;
-    record.step = i * (i + 1) / 2;
-    record.time_s = static_cast<double>(record.step);
-    record.first_time_s = static_cast<double>(record.step - i + 1);
-    log.records.push_back(record);
+    const int step = i * (i + 1) / 2;
+    log.records.push_back(
+        {.step = step, .iterations = i, .time_s = 1.0 * step, .first_time_s = step - i + 1.0});
   }
   const auto measured = rate(log, "all");
   ASSERT_TRUE(measured);
