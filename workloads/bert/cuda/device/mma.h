@@ -164,22 +164,28 @@ void multiply_add(float* c, const FragmentA& a, const FragmentB& b) {
   float own[12];
   for (int i = 0; i < 12; ++i) own[i] = to_float(parts[i]);
   const unsigned char* all = emulated::gather(own, sizeof own, kAllLanes);
-  const auto value = [all](int source, int i) {
-    float x;
-    std::memcpy(&x, all + 64 * source + 4 * i, sizeof x);
-    return x;
-  };
+  // Of this lane's two rows of a and two columns of b, number k: each four lanes hold one.
+  float rows[16][2];
+  float columns[16][2];
   const int lane = emulated::lane();
-  for (int i = 0; i < 4; ++i) {
-    const int row = lane / 4 + 8 * (i / 2);
-    const int column = 2 * (lane % 4) + i % 2;
-    float sum = c[i];
-    for (int k = 0; k < 16; ++k) {
-      const int pair = k % 8 / 2;
-      sum += value(row % 8 * 4 + pair, 2 * (row / 8 + 2 * (k / 8)) + k % 2) *
-             value(column * 4 + pair, 8 + 2 * (k / 8) + k % 2);
+  for (int pair = 0; pair < 4; ++pair) {
+    float of_a[8];
+    std::memcpy(of_a, all + 64 * (lane / 4 * 4 + pair), sizeof of_a);
+    float of_b[2][4];
+    for (int column = 0; column < 2; ++column) {
+      const int source = (2 * (lane % 4) + column) * 4 + pair;
+      std::memcpy(of_b[column], all + 64 * source + sizeof of_a, sizeof of_b[column]);
     }
-    c[i] = sum;
+    for (int i = 0; i < 4; ++i) {
+      const int k = 2 * pair + 8 * (i / 2) + i % 2;
+      for (int j = 0; j < 2; ++j) {
+        rows[k][j] = of_a[4 * (i / 2) + 2 * j + i % 2];
+        columns[k][j] = of_b[j][i];
+      }
+    }
+  }
+  for (int k = 0; k < 16; ++k) {
+    for (int i = 0; i < 4; ++i) c[i] += rows[k][i / 2] * columns[k][i % 2];
   }
 }
 

@@ -43,9 +43,17 @@ struct Fiber {
   Context context;
   std::unique_ptr<unsigned char[]> stack;
   dim3 index;
+};
+
+/// What decides whether a fiber can run, apart from the fiber: who is next looks at many of these.
+struct Turn {
   bool done = true;
-  const unsigned* counter = nullptr;  ///< waits while *counter == awaited; null: runnable
   unsigned awaited = 0;
+  const unsigned* counter = nullptr;  ///< waits while *counter == awaited; null: runnable
+
+  [[nodiscard]] bool can_run() const {
+    return !done && (counter == nullptr || *counter != awaited);
+  }
 };
 
 struct Warp {
@@ -57,6 +65,7 @@ struct Warp {
 
 struct Block {
   std::vector<std::unique_ptr<Fiber>> fibers;  // contexts point into themselves: they cannot move
+  std::vector<Turn> turns;                     // one a fiber
   std::vector<Warp> warps;
   std::vector<unsigned char> shared;
   Context main;
@@ -78,28 +87,45 @@ thread_local Block block_state;
   std::abort();
 }
 
+void give_turn(std::size_t next) {
+  block_state.current = next;
+  current_lane = static_cast<int>(next % 32);
+  threadIdx = block_state.fibers[next]->index;
+}
+
 /// Gives the turn to the next fiber that can run; to the main context when all are done.
-void switch_away(Fiber& from) {
+void switch_away() {
   Block& b = block_state;
+  Context& from = b.fibers[b.current]->context;
   if (b.live == 0) {
-    switch_context(from.context, b.main);
+    switch_context(from, b.main);
     return;
   }
   const bool up = b.order == Order::ascending || b.order == Order::lowest_first;
   const bool fair = b.order == Order::ascending || b.order == Order::descending;
   std::size_t next = fair ? b.current : up ? b.threads - 1 : 0;
   for (std::size_t tried = 0; tried < b.threads; ++tried) {
-    next = up ? (next + 1) % b.threads : (next + b.threads - 1) % b.threads;
-    Fiber& fiber = *b.fibers[next];
-    if (fiber.done || (fiber.counter != nullptr && *fiber.counter == fiber.awaited)) continue;
-    fiber.counter = nullptr;
+    if (up) {
+      next = next + 1 == b.threads ? 0 : next + 1;
+    } else {
+      next = (next == 0 ? b.threads : next) - 1;
+    }
+    if (!b.turns[next].can_run()) continue;
+    b.turns[next].counter = nullptr;
     if (next == b.current) return;
-    b.current = next;
-    threadIdx = fiber.index;
-    switch_context(from.context, fiber.context);
+    give_turn(next);
+    switch_context(from, b.fibers[next]->context);
     return;
   }
   fail("every thread waits: a barrier or warp collective is not reached by all");
+}
+
+/// Waits until `counter`, another fiber's to change, has another value than now.
+void wait_for(const unsigned& counter) {
+  Block& b = block_state;
+  b.turns[b.current].counter = &counter;
+  b.turns[b.current].awaited = counter;
+  switch_away();
 }
 
 void release_block_barrier() {
@@ -113,14 +139,13 @@ void fiber_main() {
   while (true) {
     (*block_state.body)();
     Block& b = block_state;
-    Fiber& self = *b.fibers[b.current];
     Warp& warp = b.warps[b.current / 32];
     if (warp.arrived != 0) fail("a thread ended while its warp waits in a collective");
     --warp.lanes;
-    self.done = true;
+    b.turns[b.current].done = true;
     --b.live;
     if (b.live > 0 && b.arrived == b.live) release_block_barrier();
-    switch_away(self);
+    switch_away();
   }
 }
 
@@ -137,6 +162,7 @@ void ensure_fibers(std::size_t threads) {
     makecontext(&full, fiber_main, 0);
     fiber->context.begun = false;
     b.fibers.push_back(std::move(fiber));
+    b.turns.emplace_back();
   }
 }
 
@@ -147,16 +173,11 @@ void run_block(std::size_t shared_bytes) {
   b.shared.assign(shared_bytes + 16, 0xff);  // NaN where a kernel reads what it never wrote
   b.warps.assign((b.threads + 31) / 32, Warp{});
   for (std::size_t i = 0; i < b.threads; ++i) {
-    Fiber& fiber = *b.fibers[i];
-    const auto x = static_cast<unsigned>(i);
-    fiber.index = dim3(x % blockDim.x, x / blockDim.x % blockDim.y, x / blockDim.x / blockDim.y);
-    fiber.done = false;
-    fiber.counter = nullptr;
+    b.turns[i] = {.done = false};
     ++b.warps[i / 32].lanes;
   }
   const bool up = b.order == Order::ascending || b.order == Order::lowest_first;
-  b.current = up ? 0 : b.threads - 1;
-  threadIdx = b.fibers[b.current]->index;
+  give_turn(up ? 0 : b.threads - 1);
   switch_context(b.main, b.fibers[b.current]->context);
 }
 
@@ -164,7 +185,6 @@ void run_block(std::size_t shared_bytes) {
 
 void set_order(Order order) { block_state.order = order; }
 std::int64_t launches() { return block_state.launches; }
-int lane() { return static_cast<int>(block_state.current % 32); }
 
 void* dynamic_shared() {
   const auto address = reinterpret_cast<std::uintptr_t>(block_state.shared.data());
@@ -184,6 +204,9 @@ void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::functi
   ++b.launches;
   gridDim = grid;
   blockDim = block;
+  for (unsigned i = 0; i < b.threads; ++i) {
+    b.fibers[i]->index = dim3(i % block.x, i / block.x % block.y, i / block.x / block.y);
+  }
   for (unsigned z = 0; z < grid.z; ++z) {
     for (unsigned y = 0; y < grid.y; ++y) {
       for (unsigned x = 0; x < grid.x; ++x) {
@@ -196,14 +219,11 @@ void run_grid(dim3 grid, dim3 block, std::size_t shared_bytes, const std::functi
 
 void sync_block() {
   Block& b = block_state;
-  Fiber& self = *b.fibers[b.current];
   if (++b.arrived == b.live) {
     release_block_barrier();
-    return;
+  } else {
+    wait_for(b.generation);
   }
-  self.counter = &b.generation;
-  self.awaited = b.generation;
-  switch_away(self);
 }
 
 const unsigned char* gather(const void* value, std::size_t size, unsigned mask) {
@@ -216,12 +236,9 @@ const unsigned char* gather(const void* value, std::size_t size, unsigned mask) 
   if (++warp.arrived == 32) {
     warp.arrived = 0;
     ++warp.generation;
-    return slots;
+  } else {
+    wait_for(warp.generation);
   }
-  Fiber& self = *b.fibers[b.current];
-  self.counter = &warp.generation;
-  self.awaited = warp.generation;
-  switch_away(self);
   return slots;
 }
 

@@ -59,7 +59,8 @@ HostCalls& host_calls();
 
 void sync_block();
 [[nodiscard]] void* dynamic_shared();
-[[nodiscard]] int lane();
+inline thread_local int current_lane = 0;  ///< of the thread that has its turn
+[[nodiscard]] inline int lane() { return current_lane; }
 
 /// Every lane of the warp gives `size` (at most 64) bytes; the result is [32][64] bytes and stays
 /// as it is until the next but one collective of the warp.
