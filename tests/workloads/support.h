@@ -9,6 +9,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "workloads/bert/core/backend.h"
@@ -249,6 +250,16 @@ inline std::vector<float> gradients_of(Backend& backend, const Batch& batch,
   const Loss answer = backend.forward_backward(batch, 1.0, true, 3, {});
   if (loss != nullptr) *loss = loss_of(backend, answer).total();
   return final_gradients(backend);
+}
+
+/// The gradients of one training step with dropout, and the weights after LAMB took them.
+inline std::vector<std::vector<float>> one_step(Backend& backend, const Batch& batch) {
+  std::vector<float> gradients = gradients_of(backend, batch);
+  UpdateRequest request;
+  request.optimizer.kind = OptimizerOptions::Kind::lamb;
+  request.learning_rate = 1e-3;
+  backend.update(request);
+  return {std::move(gradients), state_of(backend, StateArray::weights)};
 }
 
 /// Of a training step with dropout, in double.

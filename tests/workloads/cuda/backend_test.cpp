@@ -29,7 +29,6 @@ using testing::reference_gradients;
 using testing::skip_without_device;
 using testing::state_of;
 using testing::TwinCommunicator;
-using testing::weights_after_one_step;
 using testing::within;
 
 /// Every test needs a device: the emulated one, or (bert_cuda_gpu_test) a real one.
@@ -127,15 +126,6 @@ TEST_F(CudaBackend, five_steps_of_adamw_and_lamb_follow_the_cpu_backend) {
     const auto weights = state_of(*device, StateArray::weights);
     EXPECT_TRUE(within(1e-4, cpu->parameters(), weights, cpu->weights()));
   }
-}
-
-TEST_F(CudaBackend, the_same_bits_come_twice) {
-  const ModelConfig model = even_model();
-  for (const char* precision : {"fp32", "bf16", "fp8"}) {
-    EXPECT_EQ(weights_after_one_step(model, precision), weights_after_one_step(model, precision));
-  }
-  EXPECT_EQ(weights_after_one_step(even_gpt2(), "bf16"),
-            weights_after_one_step(even_gpt2(), "bf16"));
 }
 
 TEST_F(CudaBackend, a_batch_without_masked_positions_has_the_gradients_of_the_cpu_backend) {

@@ -73,6 +73,11 @@ TEST_F(LibraryAttentionTest, gradients_without_dropout_follow_the_reference) {
         for (const bool shorter : {false, true}) {
           for (const bool unpadded : {false, true}) {
             if (unpadded && model.objective == Objective::next_word) continue;
+#ifndef BERT_REAL_DEVICE
+            // What stands in for the library is the same code for every type and length.
+            const bool again = one.precision != std::string("bf16") || length == 128;
+            if (again && !shorter) continue;
+#endif
             BackendOptions options = options_for(model, 3, length);
             options.attention = AttentionBy::cudnn;
             options.unpadded = unpadded;

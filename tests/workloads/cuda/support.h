@@ -47,19 +47,6 @@ inline std::unique_ptr<Backend> cpu_backend(const BackendOptions& options) {
   }
 }
 
-/// One LAMB step with dropout.
-inline std::vector<float> weights_after_one_step(const ModelConfig& model,
-                                                 const std::string& precision) {
-  const auto backend = cuda_backend(options_for(model, 2, 70), precision);
-  backend->zero_gradients();
-  backend->forward_backward(make_batch(model, 2, 70, 4), 1.0, true, 3, {});
-  UpdateRequest request;
-  request.optimizer.kind = OptimizerOptions::Kind::lamb;
-  request.learning_rate = 1e-3;
-  backend->update(request);
-  return state_of(*backend, StateArray::weights);
-}
-
 /// On a machine without a GPU the tests of a real device are skipped, with the reason.
 inline void skip_without_device() {
 #ifdef BERT_REAL_DEVICE

@@ -74,12 +74,13 @@ UpdateRequest request_of(OptimizerOptions::Kind kind, double clipping) {
 
 constexpr std::int64_t kBucket = 40000;  ///< bytes
 
-/// Three steps of two micro-steps, and a forward pass that reads the working copy.
+/// Two steps, the second from moments, of two micro-steps, and a forward pass that reads the
+/// working copy.
 Ending train(Backend& backend, ThreadRank* ranks, UpdateRequest request) {
   const int world = ranks != nullptr ? ranks->world_size() : 1;
   const std::int64_t batch = 4 / world;
   Ending end;
-  for (std::int64_t step = 1; step <= 3; ++step) {
+  for (std::int64_t step = 1; step <= 2; ++step) {
     request.update = step;
     backend.zero_gradients();
     for (std::int64_t micro = 0; micro < 2; ++micro) {
