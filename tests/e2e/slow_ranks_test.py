@@ -35,7 +35,7 @@ class Ranks(unittest.TestCase):
 
     def sweep(self, *options, nodes=4):
         return self.bertbench("sweep", "--out", "run", "--grid", f"topology={nodes}n1g",
-                              "--grid", "micro_batch_size=1", "--trials", "1", "--set", "steps=40", "--no-probe",
+                              "--grid", "micro_batch_size=1", "--trials", "1", "--set", "steps=20", "--no-probe",
                               "--", BERT_TRAIN, "--model", "bert-tiny", "--micro-batch-size", "{micro_batch_size}",
                               "--sequence-length", "32", "--threads", "1", "--steps", "{steps}", *options)
 
