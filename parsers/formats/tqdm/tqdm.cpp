@@ -625,14 +625,146 @@ std::optional<std::int64_t> agent_trained_to(std::string_view text) {
   return Cursor(text.substr(digit), false).grouped_integer();
 }
 
+constexpr std::size_t kMaxTracks = 4096;  // hostile input: a new description on every line
+
 class TqdmParser final : public LineParser {
  public:
-  bool parse(const Line& line, RunBuilder& out) override;
+  bool parse(const Line& line, RunBuilder& out) override {
+    asked_for_ = out.asked_for;
+    const std::uint32_t kinds = kinds_of(line);
+    const auto any = [&](std::uint32_t of) { return (kinds & of) != 0; };
+    constexpr std::uint32_t kOthers = ~kPlain;
+    if (kinds == kLossLine && unnamed_.empty()) return false;
+    find_bars(line.text, {any(kPerSecond), any(kPerIteration), any(kOthers)}, bars_);
+    if (any(kTorch7) && bars_.empty()) {
+      if (const auto bar = find_torch7_bar(line.text)) bars_.push_back(*bar);
+    }
+    if (any(kEpochLine) && bars_.empty()) read_epoch(line.text);
+    if (any(kEpochLine) || (any(kLossLine) && !unnamed_.empty())) {
+      if (const auto result = epoch_result(after_bars(line.text))) {
+        unnamed_.note_epoch_result(result->loss, result->epochs, line.number);
+        if (result->loss) unnamed_.note_loss();
+      }
+    }
+    const auto read_loss_line = [&] {
+      if (!any(kLossLine) || unnamed_.empty()) return;
+      const auto loss = loss_line(after_bars(line.text));
+      if (!loss) return;
+      unnamed_.note_loss_line(*loss);
+      unnamed_.note_loss();
+    };
+    if (!any(kOthers)) {
+      const bool of_bars = read_bars(line, out);
+      read_loss_line();
+      return of_bars;
+    }
+
+    settled_ = false;
+    if (any(kFailures)) failed_at_ = line.number;
+    if (any(kOptimizer)) unnamed_.note_optimizer();
+    if (any(kRewards)) {
+      if (const auto step = agent_trained_to(line.text)) unnamed_.note_agent(*step);
+    }
+    progress_lines_ |= any(kProgress);
+    if (any(kTimer)) ++timer_lines_;
+    if (any(kResumed)) leaps_.read_resumed(line.text);
+    if (any(kPlan)) planned_steps_ = size_after(line, "Total optimization steps =");
+    const bool step_line = any(kStepLine);
+    const auto step = step_line ? line.text.find("Step:") : std::string_view::npos;
+    const bool step_first =
+        step != std::string_view::npos && !bars_.empty() && step < bars_[0].begin;
+    bool known = false;
+    if (step_first) known = steps_.see(line, newest_);
+    for (const TqdmBar& bar : bars_) read_bar(bar, line, out);
+    known |= !bars_.empty();
+    if (!step_first && step_line) known |= steps_.see(line, newest_);
+    read_loss_line();
+    // The Trainer's closing statement shows what the bars before it were. Unsloth draws another one
+    // after it, as it saves the model.
+    const bool of_bar = !any(kClosing) || !tracks_.empty();
+    trainer_evidence_ |= any(kTrainer) && of_bar && says_trainer(line);
+    known |= any(kLosses) && read_loss(line);
+    if (any(kStopped) && newest_ != nullptr) newest_->ended_well = true;
+    if (any(kClosing) && closing_.unlike(line)) end_session(line.number);
+    if (any(kClosing) && closing_.see(line)) {
+      known = true;
+      if (closing_.of_trainer() && of_bar) trainer_evidence_ = true;
+      if (newest_ != nullptr) newest_->last_line = line.number;
+    }
+    return known;
+  }
   [[nodiscard]] bool settled() const override { return settled_; }
-  void finish(RunBuilder& out) override;
+  void finish(RunBuilder& out) override {
+    discard_epochs();
+    settle_closing(std::numeric_limits<std::int64_t>::max());
+    constexpr std::int64_t kTimersForAClock = 2;  // DeepSpeed's lines: a clock needs two
+    const bool progress = progress_lines_ && timer_lines_ < kTimersForAClock;
+    if (epoch_.run != nullptr && timer_lines_ >= kTimersForAClock) {
+      epoch_.run->discard = true;
+      named_training_ = false;
+    }
+    RunDraft* chosen = unnamed_.choose(trainer_evidence_ || progress, named_training_, out);
+    if (chosen != nullptr && progress) {  // bing_bert's counts what its data loader gives
+      chosen->log.iteration_unit = IterationUnit::micro_step;
+      chosen->log.planned.reset();  // which is more than the steps that are asked for
+    }
+    if (chosen != nullptr) newest_ = chosen;
+    // A bar that was no training may have been drawn last: the statements are of the one that was.
+    if (newest_ != nullptr && newest_->discard) newest_ = out.open(WorkKind::training);
+    if (newest_ != nullptr && newest_->discard) newest_ = nullptr;
+    if (newest_ == nullptr) return epochs_.conclude(out);
+    RunDraft& draft = *newest_;
+    steps_.conclude(draft, out.facts);
+    for (const auto& [key, track] : tracks_) {
+      if (track.draft == &draft) fill_ends(track, draft);
+    }
+    if (lightning1_ && out.open(WorkKind::evaluation) != nullptr) {
+      draft.log.notices.push_back(make_notice(NoticeCode::time_includes, 0,
+                                              "the bar of Lightning before 2.0",
+                                              "the batches of the validation"));
+    }
+    if (const Record* last = draft.last(); last != nullptr && !std::isnan(last->time_s)) {
+      // Seconds from which a step may be an epoch, steps up to which: "Training: 10/10
+      // [12:30, 75.00s/it]" may count epochs
+      // (quoted/tqdm.does_not_take_the_epochs_around_a_bar_without_a_name_for_its_iterations.3).
+      constexpr double kEpochSeconds = 20, kMostEpochs = 100;
+      const auto steps = static_cast<double>(last->step);
+      draft.log.totals.iterations = last->step;
+      if (!trainer_evidence_ && steps <= kMostEpochs && last->time_s >= kEpochSeconds * steps) {
+        draft.log.notices.push_back(make_notice(NoticeCode::bar_may_count_epochs, last->line,
+                                                std::llround(last->time_s / steps)));
+      }
+    }
+
+    draft.log.clock_resolution_s += clock_error_;
+    if (outer_.seen && outer_.total > 0) {
+      draft.ended_well = outer_.done == outer_.total;
+      const double seconds = static_cast<double>(outer_.done) * outer_.seconds_per_iteration;
+      // tqdm's last redraw shows the mean, others a smoothed rate: only the mean fits the elapsed
+      // time. Of bars without a name one epoch's was taken
+      // (quoted/tqdm.does_not_take_the_time_of_all_epochs_for_a_bar_without_a_name_of_one).
+      if (draft.ended_well && chosen == nullptr && std::floor(seconds) == outer_.elapsed_s)
+        draft.log.totals.training_s = seconds;
+    }
+    if (&draft != given_) closing_.give_to(draft);
+    leaps_.conclude();
+    join_tail(draft);
+    units_.conclude();
+  }
 
  private:
-  static void join_tail(RunDraft& draft);
+  // The log has the tail of a bar alone, whose rates are far from the mean that the bar states at
+  // its end, as where much of its time is in its last steps: the mean is of all of it.
+  static void join_tail(RunDraft& draft) {
+    constexpr double kMeanRateFactor = 2;  // times; less is how rates scatter
+    const auto& records = draft.records();
+    const bool leapt = draft.log.rate_unit == RateUnit::unknown;  // where the run was resumed
+    if (records.size() < 2 || leapt) return;
+    const Record& last = records.back();
+    const double before = records[records.size() - 2].printed_rate / last.printed_rate;
+    const bool is_tail = 2 * records.front().step > last.step && draft.log.planned == last.step;
+    if (is_tail && std::max(before, 1 / before) >= kMeanRateFactor) draft.join_records_after(0);
+  }
   /// What a description, rank and total lead to: redraws come one after the other.
   struct Known {
     std::string description;
@@ -643,27 +775,316 @@ class TqdmParser final : public LineParser {
     Track* track = nullptr;
   };
 
-  bool read_bars(const Line& line, RunBuilder& out);
-  const Known& known_for(const TqdmBar& bar, int rank);
+  // A redraw and nothing else is nearly every line.
+  bool read_bars(const Line& line, RunBuilder& out) {
+    decided_ = true;
+    for (const TqdmBar& bar : bars_) read_bar(bar, line, out);
+    settled_ = bars_.size() == 1 && bars_[0].done > 0 && decided_;  // bars drawn at 0 are counted
+    if (bars_.empty()) return false;
+    // Bars of fairseq: its format reads the sentences of an update from them.
+    return !bars_[0].has_loss || line.text.find(", wpb=") == std::string_view::npos;
+  }
+  const Known& known_for(const TqdmBar& bar, int rank) {
+    // A bar of another name ("Reformer") that shows a loss may be of training; without one it is
+    // any loop (quoted/tqdm.takes_a_bar_of_another_name_for_training_when_it_shows_a_loss).
+    if (known_ && known_->rank == rank && known_->total == bar.total &&
+        known_->description == bar.description && known_->has_loss == bar.has_loss) {
+      return *known_;
+    }
+    Known found{std::string(bar.description), rank,   bar.total, bar.has_loss,
+                name_of(bar.description),     nullptr};
+    name_by_epoch(found.name, bar);
+    BarRole& role = found.name.role;
+    if (role == BarRole::other &&
+        (bar.has_loss || found.name.values || (asked_for_ && !found.name.of_data))) {
+      role = BarRole::unnamed;
+    }
+    if (role != BarRole::outer && role != BarRole::other) {
+      std::string key = std::to_string(rank) + '|' + found.name.key;
+      if (role == BarRole::unnamed) key += '|' + std::to_string(bar.total);
+      if (tracks_.contains(key) || tracks_.size() < kMaxTracks) found.track = &tracks_[key];
+    }
+
+    known_ = std::move(found);
+    return *known_;
+  }
   struct Outer {
     std::int64_t done = 0, total = 0;
     double elapsed_s = kUnknown, seconds_per_iteration = kUnknown;
     bool seen = false;
   };
 
-  void read_bar(const TqdmBar& bar, const Line& line, RunBuilder& out);
-  bool start_over(const Known& known, const TqdmBar& bar, RunBuilder& out);
-  void settle_closing(std::int64_t line);
-  void end_session(std::int64_t line);
-  void discard_epochs();
-  bool of_last_epoch(const BarName& name);
-  void next_generation(Track& track, BarRole role, RunBuilder& out);
+  void read_bar(const TqdmBar& bar, const Line& line, RunBuilder& out) {
+    const Known& known = known_for(bar, line.rank);
+    const BarRole role = known.name.role;
+    // Examples without a name are those that a data set is made of (Hugging Face's datasets),
+    // unless they have a loss.
+    if (role == BarRole::unnamed && bar.counts_examples && !bar.has_loss) return;
+    if (role == BarRole::outer || bar.counts_epochs ||
+        known.name.counts_epochs(bar.done, bar.total)) {
+      epochs_.see(bar, line, out);
+      unnamed_.note_epochs();
+      outer_ = {bar.done, bar.total, bar.elapsed_s, bar.seconds_per_iteration, true};
+      return;
+    }
+    if (role == BarRole::other || known.track == nullptr)
+      return unnamed_.note_other(bar, line.number);
+    Track& track = *known.track;
+    track.first_step |= takes_first_step(bar, line.text);
+    if (start_over(known, bar, out)) return;
+    if (role == BarRole::unnamed && track.draft == nullptr) {
+      if (unnamed_.full()) return;
+      settle_closing(line.number);
+    }
+    const bool fresh = !track.progressed && track.created > 0;
+    track.progressed = true;
+    track.epoch = known.name.epoch;
+    track.of_epochs &= track.epoch >= 0 && std::abs(bar.done - track.epoch) <= 1;
+    if (bar.done > track.done) track.moved_at = line.number;
+    track.only_ends &= bar.done == bar.total;
+    track.outer_at_end = outer_.done;
+    const bool is_redescribed = redescribed(track, bar);
+    track.done = bar.done;
+    track.elapsed_s = std::max(track.elapsed_s, bar.elapsed_s);
+    track.rate = bar.rate;
+    track.total = bar.total;
+    RunDraft& draft = draft_for(track, role, bar, line, out);
+    leaps_.see(fresh, bar, &draft, line.number, track.first);
+    Sample sample = sample_on(line);
+    sample.step = track.base + bar.done;
+    // A batch must not multiply a counter of examples: such a bar has no clock.
+    if (!bar.counts_examples && !is_redescribed) sample.time_s = track.base_s + bar.elapsed_s;
+    if (bar.has_loss && !track.showed_loss) {  // Lightning's first redraws have no postfix
+      track.showed_loss = true;
+      const bool lightning = role == BarRole::training && of_lightning_1(bar, line);
+      lightning1_ |= lightning;
+      // The redraw at 0 may be lost: then the elapsed time fits one more only (.2 of the log at
+      // Track::one_ahead).
+      const auto fits = [&](double done) { return std::floor(done / bar.rate) == bar.elapsed_s; };
+      const auto done = static_cast<double>(bar.done);
+      track.one_ahead |= lightning && fits(done + 1) && !fits(done);
+    }
+    sample.rate = bar.rate;
+    if (track.one_ahead) {
+      const auto done = static_cast<double>(bar.done);
+      sample.rate *= done / (done + 1);
+    }
+    if (!bar.counts_examples && !bar.rounded) {
+      sample.bar_s = track.times.see(bar.done, sample.rate, bar.elapsed_s);
+      for (float& s : sample.bar_s) s += static_cast<float>(track.base_s);
+    }
+    if (bar.has_loss) sample.loss = bar.loss;
+    units_.see(bar, line.rank, draft);
+    draft.add(sample);
+    if (role == BarRole::unnamed) {
+      decided_ = unnamed_.update(draft, bar, track.base_s + track.elapsed_s, line.number);
+    }
+    draft.ended_well = bar.total > 0 && bar.done == bar.total &&
+                       (draft.log.kind != WorkKind::training || of_last_epoch(known.name));
+    if (draft.log.kind == WorkKind::training) newest_ = &draft;
+  }
+  // True when the redraw shows no progress: a new bar, or a rank that lags.
+  bool start_over(const Known& known, const TqdmBar& bar, RunBuilder& out) {
+    Track& track = *known.track;
+    const BarRole role = known.name.role;
+    if (bar.done == 0) {
+      ++track.created;
+      track.one_ahead |= bar.rate > 0;
+      if (!track.progressed) {
+        // Ranks step together: before the first step of any, each has drawn its bar
+        // (quoted/tqdm.takes_the_bars_of_several_unlabelled_ranks_as_one_run).
+        track.per_start = track.created;
+        track.times.begin(0);
+      } else if (track.created >= track.per_start * (track.starts + 1)) {
+        next_generation(track, role, out);
+        track.times.begin(0);
+      }
+      return true;
+    }
+
+    // Where few redraws are kept, the next epoch's first one may be as far on as the last one's
+    // (quoted/tqdm.counts_every_epoch_where_only_its_last_redraw_is_kept: Lightning).
+    if (track.epoch >= 0 && known.name.epoch > track.epoch && bar.done <= track.done) {
+      next_generation(track, role, out);
+      return false;
+    }
+    const bool named = role == BarRole::training;
+    if ((named || role == BarRole::unnamed) && is_next_end(track, bar, named, outer_.done)) {
+      if (named) ++track.ends;
+      next_generation(track, role, out);
+      return false;
+    }
+
+    // "437it [09:29,  1.30s/it]" of each epoch, whose total is not known.
+    if (role == BarRole::unnamed && bar.total == 0 && bar.done == track.done &&
+        unnamed_.epoch_ended()) {
+      next_generation(track, role, out);
+      return false;
+    }
+    if (bar.done >= track.done) return false;
+    if (track.draft != nullptr && closing_.said_for(*track.draft)) {
+      next_generation(track, role, out);
+      return false;
+    }
+    // A new bar is at less than half of the old one's counter and at an earlier second; another
+    // redraw is of a rank that lags (quoted/tqdm.lets_a_rank_that_lags_behind_not_start_a_run).
+    const bool earlier = bar.elapsed_s + 1 < track.elapsed_s || track.elapsed_s <= 1;
+    if (bar.done * 2 < track.done && earlier) {
+      next_generation(track, role, out);
+      return false;
+    }
+    return true;
+  }
+  // What was stated before a new bar is about the run that was drawn since the statement before
+  // (quoted/tqdm.gives_each_training_of_one_log_its_own_closing_statement).
+  void settle_closing(std::int64_t line) {
+    RunDraft* run = named_training_ ? nullptr : unnamed_.longest_since(settled_at_);
+    if (run == nullptr || !closing_.said_for(*run)) return;
+    closing_.give_to(*run);
+    settled_at_ = line - 1;
+  }
+  // The Hugging Face Trainer states a second runtime, and of the first run's bars, or of the next
+  // one's, only ends are kept: what was stated is about the longest bar so far, and redraws are of
+  // other bars now (quoted/tqdm.tells_trainings_of_which_only_the_end_was_drawn).
+  void end_session(std::int64_t line) {
+    RunDraft* run = named_training_ ? nullptr : unnamed_.longest_since(settled_at_);
+    if (run == nullptr) return;
+    closing_.give_to(*run);
+    settled_at_ = line - 1;
+    given_ = run;
+    for (auto& [key, track] : tracks_) {
+      if (track.draft != nullptr && unnamed_.holds(*track.draft)) track = Track{};
+    }
+  }
+  // "Epoch 0: 1/3", "Epoch 1: 2/3": the bar around loops whose bars have no name, or one that does
+  // not mean training
+  // (quoted/tqdm.does_not_take_the_epochs_around_a_bar_without_a_name_for_its_iterations).
+  void discard_epochs() {
+    RunDraft* epochs = nullptr;
+    for (const auto& [key, track] : tracks_) {
+      if (track.draft == nullptr || track.draft->log.kind != WorkKind::training) continue;
+      if (unnamed_.holds(*track.draft)) continue;
+      if (!track.of_epochs || track.done < 2) return;
+      epochs = track.draft;
+    }
+    if (epochs == nullptr) return;
+    epochs->discard = true;
+    named_training_ = false;
+  }
+  // "Epoch 2/3" is the last one where they are counted from 0: where the log shows no first one, it
+  // may be (quoted/tqdm.the_bar_of_an_epoch_that_is_not_the_last_ends_no_run).
+  bool of_last_epoch(const BarName& name) {
+    if (name.epochs <= 0) return true;
+    if (first_epoch_ < 0 || name.epoch < first_epoch_) first_epoch_ = name.epoch;
+    return name.epoch >= name.epochs - (first_epoch_ == 1 ? 0 : 1);
+  }
+  void next_generation(Track& track, BarRole role, RunBuilder& out) {
+    const bool failed =
+        track.draft != nullptr && track.done < track.total && failed_at_ > track.moved_at;
+    const Ended ended = seconds_of(track);
+    const bool of_losses = track.showed_loss || (known_ && known_->name.values);
+    const bool ended_or_begins = track.done == track.total || track.done == 0;
+    const bool other_loop =
+        role == BarRole::unnamed && !(of_losses && track.total > 1 && ended_or_begins);
+    track.base += track.done;
+    track.base_s += ended.seconds;
+    track.done = 0;
+    track.elapsed_s = 0;
+    track.rate = kUnknown;
+    track.times = BarTimes{};
+    ++track.starts;
+    if (role == BarRole::training || (role == BarRole::unnamed && !other_loop)) {
+      clock_error_ += ended.error;
+    }
+    // An unnamed bar that starts over is another loop, unless it came to its end and shows losses:
+    // then another epoch begins (SpeechBrain 1.1,
+    // quoted/tqdm.a_bar_of_losses_starts_over_with_each_epoch). So continues a named one, one per
+    // data file or epoch (NVIDIA's BERT,
+    // quoted/tqdm.continues_the_counter_when_the_bar_starts_over_for_each_data_file), unless the
+    // run has stated its end (quoted/tqdm.begins_another_run_after_a_closing_statement) or has
+    // failed and was started again
+    // (quoted/tqdm.begins_another_run_where_a_bar_starts_over_after_a_failure).
+    const bool over = track.draft != nullptr && (failed || closing_.said_for(*track.draft));
+    if (other_loop || over) {
+      if (over && role != BarRole::unnamed) {
+        closing_.give_to(*track.draft);
+        out.close(track.draft->log.kind);
+        for (auto& [key, other] : tracks_) {
+          if (&other != &track && other.draft == track.draft) other = Track{};
+        }
+        newest_ = nullptr;
+        clock_error_ = 0;
+        steps_.start_over();
+      }
+      track.draft = nullptr;
+      track.base = 0;
+      track.base_s = 0;
+    }
+  }
   RunDraft& draft_for(Track& track, BarRole role, const TqdmBar& bar, const Line& line,
-                      RunBuilder& out);
-  bool read_loss(const Line& line);
-  void read_epoch(std::string_view text);
-  [[nodiscard]] std::string_view after_bars(std::string_view text) const;
-  void name_by_epoch(BarName& name, const TqdmBar& bar);
+                      RunBuilder& out) {
+    if (track.draft != nullptr) return *track.draft;
+    const WorkKind kind = role == BarRole::evaluation  ? WorkKind::evaluation
+                          : role == BarRole::inference ? WorkKind::inference
+                                                       : WorkKind::training;
+    if (role == BarRole::unnamed) {
+      track.draft = &out.extra(kind, line.number);
+      unnamed_.add(*track.draft, bar, line.number, std::exchange(track.first_step, false),
+                   known_ && known_->name.values);
+    } else {
+      track.draft = &out.run(kind, line.number);
+      named_training_ |= kind == WorkKind::training;
+      if (bar.description.empty()) epoch_.run = track.draft;
+      if (bar.description == "Iteration")
+        track.draft->log.iteration_unit = IterationUnit::micro_step;
+      // "Steps" is the bar of diffusers and accelerate's examples
+      // (quoted/tqdm.counts_optimizer_steps_where_the_bar_ends_with_the_planned_ones); a bar of
+      // another name may be of one epoch.
+      if (bar.description == "Steps" && planned_steps_ && bar.total == *planned_steps_) {
+        track.draft->log.iteration_unit = IterationUnit::optimizer_step;
+      }
+    }
+
+    track.draft->set_origin(0);
+    track.draft->log.rate_unit = RateUnit::iterations_per_second;
+    track.draft->log.clock_resolution_s = bar.drawn_once ? 1e-3 : 1;
+    return *track.draft;
+  }
+  bool read_loss(const Line& line) {
+    const auto loss = loss_of_line(line);
+    if (!loss) return false;
+    if (newest_ != nullptr) newest_->set_loss(*loss, line.number);
+    return true;
+  }
+  void read_epoch(std::string_view text) {
+    const auto begins = epoch_that_begins(text);
+    if (!begins) return;
+    if (begins->epoch < 0) return unnamed_.announce();
+    epoch_.of = begins;
+    epoch_.begins = true;
+    known_.reset();
+  }
+  /// What the program printed where its bar stood, or the line itself.
+  [[nodiscard]] std::string_view after_bars(std::string_view text) const {
+    return bars_.empty() ? text : text.substr(std::min(bars_.back().end, text.size()));
+  }
+  // A bar without a name that is the first after "Epoch 3/20" is of that epoch's training; one of
+  // another length after it is of an evaluation (4 steps and then 25 of
+  // quoted/tqdm.the_first_bar_after_an_epoch_begins_is_its_training).
+  void name_by_epoch(BarName& name, const TqdmBar& bar) {
+    if (name.role == BarRole::evaluation || name.role == BarRole::training) epoch_.begins = false;
+    if (name.role == BarRole::training && name.epochs <= 0 && epoch_.of) {
+      name.epoch = epoch_.of->epoch;
+      name.epochs = epoch_.of->epochs;
+    }
+    if (name.role != BarRole::unnamed || !bar.description.empty() || !epoch_.of) return;
+    if (std::exchange(epoch_.begins, false)) epoch_.total = bar.total;
+    if (bar.total <= 1 || bar.total != epoch_.total) return;
+    name.role = BarRole::training;
+    name.key = "epoch";
+    name.epoch = epoch_.of->epoch;
+    name.epochs = epoch_.of->epochs;
+  }
 
   std::map<std::string, Track> tracks_;
   BarLeaps leaps_;
@@ -699,459 +1120,6 @@ class TqdmParser final : public LineParser {
   double clock_error_ = 0;  ///< seconds that the ended bars of the training run leave open
   StepLines steps_;
 };
-
-constexpr std::size_t kMaxTracks = 4096;  // hostile input: a new description on every line
-
-// A redraw and nothing else is nearly every line.
-bool TqdmParser::read_bars(const Line& line, RunBuilder& out) {
-  decided_ = true;
-  for (const TqdmBar& bar : bars_) read_bar(bar, line, out);
-  settled_ = bars_.size() == 1 && bars_[0].done > 0 && decided_;  // bars drawn at 0 are counted
-  if (bars_.empty()) return false;
-  // Bars of fairseq: its format reads the sentences of an update from them.
-  return !bars_[0].has_loss || line.text.find(", wpb=") == std::string_view::npos;
-}
-
-bool TqdmParser::parse(const Line& line, RunBuilder& out) {
-  asked_for_ = out.asked_for;
-  const std::uint32_t kinds = kinds_of(line);
-  const auto any = [&](std::uint32_t of) { return (kinds & of) != 0; };
-  constexpr std::uint32_t kOthers = ~kPlain;
-  if (kinds == kLossLine && unnamed_.empty()) return false;
-  find_bars(line.text, {any(kPerSecond), any(kPerIteration), any(kOthers)}, bars_);
-  if (any(kTorch7) && bars_.empty()) {
-    if (const auto bar = find_torch7_bar(line.text)) bars_.push_back(*bar);
-  }
-  if (any(kEpochLine) && bars_.empty()) read_epoch(line.text);
-  if (any(kEpochLine) || (any(kLossLine) && !unnamed_.empty())) {
-    if (const auto result = epoch_result(after_bars(line.text))) {
-      unnamed_.note_epoch_result(result->loss, result->epochs, line.number);
-      if (result->loss) unnamed_.note_loss();
-    }
-  }
-  const auto read_loss_line = [&] {
-    if (!any(kLossLine) || unnamed_.empty()) return;
-    const auto loss = loss_line(after_bars(line.text));
-    if (!loss) return;
-    unnamed_.note_loss_line(*loss);
-    unnamed_.note_loss();
-  };
-  if (!any(kOthers)) {
-    const bool of_bars = read_bars(line, out);
-    read_loss_line();
-    return of_bars;
-  }
-
-  settled_ = false;
-  if (any(kFailures)) failed_at_ = line.number;
-  if (any(kOptimizer)) unnamed_.note_optimizer();
-  if (any(kRewards)) {
-    if (const auto step = agent_trained_to(line.text)) unnamed_.note_agent(*step);
-  }
-  progress_lines_ |= any(kProgress);
-  if (any(kTimer)) ++timer_lines_;
-  if (any(kResumed)) leaps_.read_resumed(line.text);
-  if (any(kPlan)) planned_steps_ = size_after(line, "Total optimization steps =");
-  const bool step_line = any(kStepLine);
-  const auto step = step_line ? line.text.find("Step:") : std::string_view::npos;
-  const bool step_first = step != std::string_view::npos && !bars_.empty() && step < bars_[0].begin;
-  bool known = false;
-  if (step_first) known = steps_.see(line, newest_);
-  for (const TqdmBar& bar : bars_) read_bar(bar, line, out);
-  known |= !bars_.empty();
-  if (!step_first && step_line) known |= steps_.see(line, newest_);
-  read_loss_line();
-  // The Trainer's closing statement shows what the bars before it were. Unsloth draws another one
-  // after it, as it saves the model.
-  const bool of_bar = !any(kClosing) || !tracks_.empty();
-  trainer_evidence_ |= any(kTrainer) && of_bar && says_trainer(line);
-  known |= any(kLosses) && read_loss(line);
-  if (any(kStopped) && newest_ != nullptr) newest_->ended_well = true;
-  if (any(kClosing) && closing_.unlike(line)) end_session(line.number);
-  if (any(kClosing) && closing_.see(line)) {
-    known = true;
-    if (closing_.of_trainer() && of_bar) trainer_evidence_ = true;
-    if (newest_ != nullptr) newest_->last_line = line.number;
-  }
-  return known;
-}
-
-/// What the program printed where its bar stood, or the line itself.
-std::string_view TqdmParser::after_bars(std::string_view text) const {
-  return bars_.empty() ? text : text.substr(std::min(bars_.back().end, text.size()));
-}
-
-void TqdmParser::read_epoch(std::string_view text) {
-  const auto begins = epoch_that_begins(text);
-  if (!begins) return;
-  if (begins->epoch < 0) return unnamed_.announce();
-  epoch_.of = begins;
-  epoch_.begins = true;
-  known_.reset();
-}
-
-// A bar without a name that is the first after "Epoch 3/20" is of that epoch's training; one of
-// another length after it is of an evaluation (4 steps and then 25 of
-// quoted/tqdm.the_first_bar_after_an_epoch_begins_is_its_training).
-void TqdmParser::name_by_epoch(BarName& name, const TqdmBar& bar) {
-  if (name.role == BarRole::evaluation || name.role == BarRole::training) epoch_.begins = false;
-  if (name.role == BarRole::training && name.epochs <= 0 && epoch_.of) {
-    name.epoch = epoch_.of->epoch;
-    name.epochs = epoch_.of->epochs;
-  }
-  if (name.role != BarRole::unnamed || !bar.description.empty() || !epoch_.of) return;
-  if (std::exchange(epoch_.begins, false)) epoch_.total = bar.total;
-  if (bar.total <= 1 || bar.total != epoch_.total) return;
-  name.role = BarRole::training;
-  name.key = "epoch";
-  name.epoch = epoch_.of->epoch;
-  name.epochs = epoch_.of->epochs;
-}
-
-bool TqdmParser::read_loss(const Line& line) {
-  const auto loss = loss_of_line(line);
-  if (!loss) return false;
-  if (newest_ != nullptr) newest_->set_loss(*loss, line.number);
-  return true;
-}
-
-RunDraft& TqdmParser::draft_for(Track& track, BarRole role, const TqdmBar& bar, const Line& line,
-                                RunBuilder& out) {
-  if (track.draft != nullptr) return *track.draft;
-  const WorkKind kind = role == BarRole::evaluation  ? WorkKind::evaluation
-                        : role == BarRole::inference ? WorkKind::inference
-                                                     : WorkKind::training;
-  if (role == BarRole::unnamed) {
-    track.draft = &out.extra(kind, line.number);
-    unnamed_.add(*track.draft, bar, line.number, std::exchange(track.first_step, false),
-                 known_ && known_->name.values);
-  } else {
-    track.draft = &out.run(kind, line.number);
-    named_training_ |= kind == WorkKind::training;
-    if (bar.description.empty()) epoch_.run = track.draft;
-    if (bar.description == "Iteration") track.draft->log.iteration_unit = IterationUnit::micro_step;
-    // "Steps" is the bar of diffusers and accelerate's examples
-    // (quoted/tqdm.counts_optimizer_steps_where_the_bar_ends_with_the_planned_ones); a bar of
-    // another name may be of one epoch.
-    if (bar.description == "Steps" && planned_steps_ && bar.total == *planned_steps_) {
-      track.draft->log.iteration_unit = IterationUnit::optimizer_step;
-    }
-  }
-
-  track.draft->set_origin(0);
-  track.draft->log.rate_unit = RateUnit::iterations_per_second;
-  track.draft->log.clock_resolution_s = bar.drawn_once ? 1e-3 : 1;
-  return *track.draft;
-}
-
-void TqdmParser::next_generation(Track& track, BarRole role, RunBuilder& out) {
-  const bool failed =
-      track.draft != nullptr && track.done < track.total && failed_at_ > track.moved_at;
-  const Ended ended = seconds_of(track);
-  const bool of_losses = track.showed_loss || (known_ && known_->name.values);
-  const bool ended_or_begins = track.done == track.total || track.done == 0;
-  const bool other_loop =
-      role == BarRole::unnamed && !(of_losses && track.total > 1 && ended_or_begins);
-  track.base += track.done;
-  track.base_s += ended.seconds;
-  track.done = 0;
-  track.elapsed_s = 0;
-  track.rate = kUnknown;
-  track.times = BarTimes{};
-  ++track.starts;
-  if (role == BarRole::training || (role == BarRole::unnamed && !other_loop)) {
-    clock_error_ += ended.error;
-  }
-  // An unnamed bar that starts over is another loop, unless it came to its end and shows losses:
-  // then another epoch begins (SpeechBrain 1.1,
-  // quoted/tqdm.a_bar_of_losses_starts_over_with_each_epoch). So continues a named one, one per
-  // data file or epoch (NVIDIA's BERT,
-  // quoted/tqdm.continues_the_counter_when_the_bar_starts_over_for_each_data_file), unless the run
-  // has stated its end (quoted/tqdm.begins_another_run_after_a_closing_statement) or has failed and
-  // was started again (quoted/tqdm.begins_another_run_where_a_bar_starts_over_after_a_failure).
-  const bool over = track.draft != nullptr && (failed || closing_.said_for(*track.draft));
-  if (other_loop || over) {
-    if (over && role != BarRole::unnamed) {
-      closing_.give_to(*track.draft);
-      out.close(track.draft->log.kind);
-      for (auto& [key, other] : tracks_) {
-        if (&other != &track && other.draft == track.draft) other = Track{};
-      }
-      newest_ = nullptr;
-      clock_error_ = 0;
-      steps_.start_over();
-    }
-    track.draft = nullptr;
-    track.base = 0;
-    track.base_s = 0;
-  }
-}
-
-// True when the redraw shows no progress: a new bar, or a rank that lags.
-bool TqdmParser::start_over(const Known& known, const TqdmBar& bar, RunBuilder& out) {
-  Track& track = *known.track;
-  const BarRole role = known.name.role;
-  if (bar.done == 0) {
-    ++track.created;
-    track.one_ahead |= bar.rate > 0;
-    if (!track.progressed) {
-      // Ranks step together: before the first step of any, each has drawn its bar
-      // (quoted/tqdm.takes_the_bars_of_several_unlabelled_ranks_as_one_run).
-      track.per_start = track.created;
-      track.times.begin(0);
-    } else if (track.created >= track.per_start * (track.starts + 1)) {
-      next_generation(track, role, out);
-      track.times.begin(0);
-    }
-    return true;
-  }
-
-  // Where few redraws are kept, the next epoch's first one may be as far on as the last one's
-  // (quoted/tqdm.counts_every_epoch_where_only_its_last_redraw_is_kept: Lightning).
-  if (track.epoch >= 0 && known.name.epoch > track.epoch && bar.done <= track.done) {
-    next_generation(track, role, out);
-    return false;
-  }
-  const bool named = role == BarRole::training;
-  if ((named || role == BarRole::unnamed) && is_next_end(track, bar, named, outer_.done)) {
-    if (named) ++track.ends;
-    next_generation(track, role, out);
-    return false;
-  }
-
-  // "437it [09:29,  1.30s/it]" of each epoch, whose total is not known.
-  if (role == BarRole::unnamed && bar.total == 0 && bar.done == track.done &&
-      unnamed_.epoch_ended()) {
-    next_generation(track, role, out);
-    return false;
-  }
-  if (bar.done >= track.done) return false;
-  if (track.draft != nullptr && closing_.said_for(*track.draft)) {
-    next_generation(track, role, out);
-    return false;
-  }
-  // A new bar is at less than half of the old one's counter and at an earlier second; another
-  // redraw is of a rank that lags (quoted/tqdm.lets_a_rank_that_lags_behind_not_start_a_run).
-  const bool earlier = bar.elapsed_s + 1 < track.elapsed_s || track.elapsed_s <= 1;
-  if (bar.done * 2 < track.done && earlier) {
-    next_generation(track, role, out);
-    return false;
-  }
-  return true;
-}
-
-const TqdmParser::Known& TqdmParser::known_for(const TqdmBar& bar, int rank) {
-  // A bar of another name ("Reformer") that shows a loss may be of training; without one it is any
-  // loop (quoted/tqdm.takes_a_bar_of_another_name_for_training_when_it_shows_a_loss).
-  if (known_ && known_->rank == rank && known_->total == bar.total &&
-      known_->description == bar.description && known_->has_loss == bar.has_loss) {
-    return *known_;
-  }
-  Known found{std::string(bar.description), rank,   bar.total, bar.has_loss,
-              name_of(bar.description),     nullptr};
-  name_by_epoch(found.name, bar);
-  BarRole& role = found.name.role;
-  if (role == BarRole::other &&
-      (bar.has_loss || found.name.values || (asked_for_ && !found.name.of_data))) {
-    role = BarRole::unnamed;
-  }
-  if (role != BarRole::outer && role != BarRole::other) {
-    std::string key = std::to_string(rank) + '|' + found.name.key;
-    if (role == BarRole::unnamed) key += '|' + std::to_string(bar.total);
-    if (tracks_.contains(key) || tracks_.size() < kMaxTracks) found.track = &tracks_[key];
-  }
-
-  known_ = std::move(found);
-  return *known_;
-}
-
-// "Epoch 2/3" is the last one where they are counted from 0: where the log shows no first one, it
-// may be (quoted/tqdm.the_bar_of_an_epoch_that_is_not_the_last_ends_no_run).
-bool TqdmParser::of_last_epoch(const BarName& name) {
-  if (name.epochs <= 0) return true;
-  if (first_epoch_ < 0 || name.epoch < first_epoch_) first_epoch_ = name.epoch;
-  return name.epoch >= name.epochs - (first_epoch_ == 1 ? 0 : 1);
-}
-
-void TqdmParser::read_bar(const TqdmBar& bar, const Line& line, RunBuilder& out) {
-  const Known& known = known_for(bar, line.rank);
-  const BarRole role = known.name.role;
-  // Examples without a name are those that a data set is made of (Hugging Face's datasets), unless
-  // they have a loss.
-  if (role == BarRole::unnamed && bar.counts_examples && !bar.has_loss) return;
-  if (role == BarRole::outer || bar.counts_epochs ||
-      known.name.counts_epochs(bar.done, bar.total)) {
-    epochs_.see(bar, line, out);
-    unnamed_.note_epochs();
-    outer_ = {bar.done, bar.total, bar.elapsed_s, bar.seconds_per_iteration, true};
-    return;
-  }
-  if (role == BarRole::other || known.track == nullptr)
-    return unnamed_.note_other(bar, line.number);
-  Track& track = *known.track;
-  track.first_step |= takes_first_step(bar, line.text);
-  if (start_over(known, bar, out)) return;
-  if (role == BarRole::unnamed && track.draft == nullptr) {
-    if (unnamed_.full()) return;
-    settle_closing(line.number);
-  }
-  const bool fresh = !track.progressed && track.created > 0;
-  track.progressed = true;
-  track.epoch = known.name.epoch;
-  track.of_epochs &= track.epoch >= 0 && std::abs(bar.done - track.epoch) <= 1;
-  if (bar.done > track.done) track.moved_at = line.number;
-  track.only_ends &= bar.done == bar.total;
-  track.outer_at_end = outer_.done;
-  const bool is_redescribed = redescribed(track, bar);
-  track.done = bar.done;
-  track.elapsed_s = std::max(track.elapsed_s, bar.elapsed_s);
-  track.rate = bar.rate;
-  track.total = bar.total;
-  RunDraft& draft = draft_for(track, role, bar, line, out);
-  leaps_.see(fresh, bar, &draft, line.number, track.first);
-  Sample sample = sample_on(line);
-  sample.step = track.base + bar.done;
-  // A batch must not multiply a counter of examples: such a bar has no clock.
-  if (!bar.counts_examples && !is_redescribed) sample.time_s = track.base_s + bar.elapsed_s;
-  if (bar.has_loss && !track.showed_loss) {  // Lightning's first redraws have no postfix
-    track.showed_loss = true;
-    const bool lightning = role == BarRole::training && of_lightning_1(bar, line);
-    lightning1_ |= lightning;
-    // The redraw at 0 may be lost: then the elapsed time fits one more only (.2 of the log at
-    // Track::one_ahead).
-    const auto fits = [&](double done) { return std::floor(done / bar.rate) == bar.elapsed_s; };
-    const auto done = static_cast<double>(bar.done);
-    track.one_ahead |= lightning && fits(done + 1) && !fits(done);
-  }
-  sample.rate = bar.rate;
-  if (track.one_ahead) {
-    const auto done = static_cast<double>(bar.done);
-    sample.rate *= done / (done + 1);
-  }
-  if (!bar.counts_examples && !bar.rounded) {
-    sample.bar_s = track.times.see(bar.done, sample.rate, bar.elapsed_s);
-    for (float& s : sample.bar_s) s += static_cast<float>(track.base_s);
-  }
-  if (bar.has_loss) sample.loss = bar.loss;
-  units_.see(bar, line.rank, draft);
-  draft.add(sample);
-  if (role == BarRole::unnamed) {
-    decided_ = unnamed_.update(draft, bar, track.base_s + track.elapsed_s, line.number);
-  }
-  draft.ended_well = bar.total > 0 && bar.done == bar.total &&
-                     (draft.log.kind != WorkKind::training || of_last_epoch(known.name));
-  if (draft.log.kind == WorkKind::training) newest_ = &draft;
-}
-
-// What was stated before a new bar is about the run that was drawn since the statement before
-// (quoted/tqdm.gives_each_training_of_one_log_its_own_closing_statement).
-void TqdmParser::settle_closing(std::int64_t line) {
-  RunDraft* run = named_training_ ? nullptr : unnamed_.longest_since(settled_at_);
-  if (run == nullptr || !closing_.said_for(*run)) return;
-  closing_.give_to(*run);
-  settled_at_ = line - 1;
-}
-
-// The Hugging Face Trainer states a second runtime, and of the first run's bars, or of the next
-// one's, only ends are kept: what was stated is about the longest bar so far, and redraws are of
-// other bars now (quoted/tqdm.tells_trainings_of_which_only_the_end_was_drawn).
-void TqdmParser::end_session(std::int64_t line) {
-  RunDraft* run = named_training_ ? nullptr : unnamed_.longest_since(settled_at_);
-  if (run == nullptr) return;
-  closing_.give_to(*run);
-  settled_at_ = line - 1;
-  given_ = run;
-  for (auto& [key, track] : tracks_) {
-    if (track.draft != nullptr && unnamed_.holds(*track.draft)) track = Track{};
-  }
-}
-
-// "Epoch 0: 1/3", "Epoch 1: 2/3": the bar around loops whose bars have no name, or one that does
-// not mean training
-// (quoted/tqdm.does_not_take_the_epochs_around_a_bar_without_a_name_for_its_iterations).
-void TqdmParser::discard_epochs() {
-  RunDraft* epochs = nullptr;
-  for (const auto& [key, track] : tracks_) {
-    if (track.draft == nullptr || track.draft->log.kind != WorkKind::training) continue;
-    if (unnamed_.holds(*track.draft)) continue;
-    if (!track.of_epochs || track.done < 2) return;
-    epochs = track.draft;
-  }
-  if (epochs == nullptr) return;
-  epochs->discard = true;
-  named_training_ = false;
-}
-
-// The log has the tail of a bar alone, whose rates are far from the mean that the bar states at its
-// end, as where much of its time is in its last steps: the mean is of all of it.
-void TqdmParser::join_tail(RunDraft& draft) {
-  constexpr double kMeanRateFactor = 2;  // times; less is how rates scatter
-  const auto& records = draft.records();
-  const bool leapt = draft.log.rate_unit == RateUnit::unknown;  // where the run was resumed
-  if (records.size() < 2 || leapt) return;
-  const Record& last = records.back();
-  const double before = records[records.size() - 2].printed_rate / last.printed_rate;
-  const bool is_tail = 2 * records.front().step > last.step && draft.log.planned == last.step;
-  if (is_tail && std::max(before, 1 / before) >= kMeanRateFactor) draft.join_records_after(0);
-}
-
-void TqdmParser::finish(RunBuilder& out) {
-  discard_epochs();
-  settle_closing(std::numeric_limits<std::int64_t>::max());
-  constexpr std::int64_t kTimersForAClock = 2;  // DeepSpeed's lines: a clock needs two
-  const bool progress = progress_lines_ && timer_lines_ < kTimersForAClock;
-  if (epoch_.run != nullptr && timer_lines_ >= kTimersForAClock) {
-    epoch_.run->discard = true;
-    named_training_ = false;
-  }
-  RunDraft* chosen = unnamed_.choose(trainer_evidence_ || progress, named_training_, out);
-  if (chosen != nullptr && progress) {  // bing_bert's counts what its data loader gives
-    chosen->log.iteration_unit = IterationUnit::micro_step;
-    chosen->log.planned.reset();  // which is more than the steps that are asked for
-  }
-  if (chosen != nullptr) newest_ = chosen;
-  // A bar that was no training may have been drawn last: the statements are of the one that was.
-  if (newest_ != nullptr && newest_->discard) newest_ = out.open(WorkKind::training);
-  if (newest_ != nullptr && newest_->discard) newest_ = nullptr;
-  if (newest_ == nullptr) return epochs_.conclude(out);
-  RunDraft& draft = *newest_;
-  steps_.conclude(draft, out.facts);
-  for (const auto& [key, track] : tracks_) {
-    if (track.draft == &draft) fill_ends(track, draft);
-  }
-  if (lightning1_ && out.open(WorkKind::evaluation) != nullptr) {
-    draft.log.notices.push_back(make_notice(NoticeCode::time_includes, 0,
-                                            "the bar of Lightning before 2.0",
-                                            "the batches of the validation"));
-  }
-  if (const Record* last = draft.last(); last != nullptr && !std::isnan(last->time_s)) {
-    // Seconds from which a step may be an epoch, steps up to which: "Training: 10/10
-    // [12:30, 75.00s/it]" may count epochs
-    // (quoted/tqdm.does_not_take_the_epochs_around_a_bar_without_a_name_for_its_iterations.3).
-    constexpr double kEpochSeconds = 20, kMostEpochs = 100;
-    const auto steps = static_cast<double>(last->step);
-    draft.log.totals.iterations = last->step;
-    if (!trainer_evidence_ && steps <= kMostEpochs && last->time_s >= kEpochSeconds * steps) {
-      draft.log.notices.push_back(make_notice(NoticeCode::bar_may_count_epochs, last->line,
-                                              std::llround(last->time_s / steps)));
-    }
-  }
-
-  draft.log.clock_resolution_s += clock_error_;
-  if (outer_.seen && outer_.total > 0) {
-    draft.ended_well = outer_.done == outer_.total;
-    const double seconds = static_cast<double>(outer_.done) * outer_.seconds_per_iteration;
-    // tqdm's last redraw shows the mean, others a smoothed rate: only the mean fits the elapsed
-    // time. Of bars without a name one epoch's was taken
-    // (quoted/tqdm.does_not_take_the_time_of_all_epochs_for_a_bar_without_a_name_of_one).
-    if (draft.ended_well && chosen == nullptr && std::floor(seconds) == outer_.elapsed_s)
-      draft.log.totals.training_s = seconds;
-  }
-  if (&draft != given_) closing_.give_to(draft);
-  leaps_.conclude();
-  join_tail(draft);
-  units_.conclude();
-}
 
 std::unique_ptr<LineParser> make() { return std::make_unique<TqdmParser>(); }
 
