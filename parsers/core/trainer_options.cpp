@@ -60,8 +60,7 @@ constexpr auto kOptions = [] {
 /// One spelling for equal numbers: "1e-4" and "0.0001" are one value. Whole numbers stay digit by
 /// digit, as a double does not hold every seed.
 std::string one_spelling(const std::string& value) {
-  const bool digits = !value.empty() && std::all_of(value.begin(), value.end(),
-                                                    [](char c) { return c >= '0' && c <= '9'; });
+  const bool digits = !value.empty() && std::ranges::all_of(value, is_digit);
   if (digits) {
     const auto first = value.find_first_not_of('0');
     return first == std::string::npos ? "0" : value.substr(first);
@@ -72,8 +71,7 @@ std::string one_spelling(const std::string& value) {
 
 /// The words that CLI11 takes for a flag's value; a number above 0 is yes.
 std::string flag_value(std::string value) {
-  std::transform(value.begin(), value.end(), value.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  value = lower(value);
   for (const char* no : {"false", "off", "no", "disable", "0", "f", "n", "-"}) {
     if (value == no) return "false";
   }

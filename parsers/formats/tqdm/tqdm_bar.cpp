@@ -18,19 +18,13 @@
 namespace bertbench {
 namespace {
 
-// The factor of the prefix that unit_scale puts after a number; 1: there is none.
-double scale_of(char c) {
-  switch (c) {
-    case 'k':
-      return 1e3;
-    case 'M':
-      return 1e6;
-    case 'G':
-      return 1e9;
-    default:
-      return 1;
-  }
+template <typename List>
+bool among(const List& list, std::string_view word) {
+  return std::ranges::find(list, word) != std::end(list);
 }
+
+// The factor of the prefix that unit_scale puts after a number; 1: there is none.
+double scale_of(char c) { return c == 'k' ? 1e3 : c == 'M' ? 1e6 : c == 'G' ? 1e9 : 1; }
 
 // Where the digits before `end` begin, with the groups of "500,000" that rich prints.
 std::size_t grouped_digits_before(std::string_view text, std::size_t end) {
@@ -274,9 +268,9 @@ std::optional<UnitOf> counted_in(std::string_view word) {
   constexpr std::string_view kExamples[] = {"example", "examples", "ex",        "sample",
                                             "samples", "img",      "imgs",      "images",
                                             "seq",     "seqs",     "sequences", "sentences"};
-  if (std::ranges::find(kIterations, word) != std::end(kIterations)) return UnitOf::iterations;
+  if (among(kIterations, word)) return UnitOf::iterations;
   if (word == "epoch" || word == "epochs") return UnitOf::epochs;
-  if (std::ranges::find(kExamples, word) == std::end(kExamples)) return std::nullopt;
+  if (!among(kExamples, word)) return std::nullopt;
   return UnitOf::examples;
 }
 
@@ -385,12 +379,9 @@ std::optional<double> printed_duration(std::string_view text) {
   Cursor cursor(text, false);
   const auto value = cursor.number();
   if (!value) return std::nullopt;
-  std::string unit;
-  for (const char c : cursor.rest().substr(0, 3)) {
-    if (!is_letter(c)) break;
-    unit += lower(c);
-  }
-  const auto seconds = seconds_of_unit(unit);
+  const std::string unit = lower(cursor.rest().substr(0, 3));
+  const auto letters = std::ranges::find_if_not(unit, is_letter) - unit.begin();
+  const auto seconds = seconds_of_unit(unit.substr(0, static_cast<std::size_t>(letters)));
   return seconds ? std::optional(*value * *seconds) : std::nullopt;
 }
 
@@ -452,9 +443,8 @@ Words words_of(std::string_view text) {
   constexpr std::size_t kWordsOfAName = 16;  // a bound for hostile input
   Words words(1);
   for (const char c : text) {
-    const char low = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    if ((low >= 'a' && low <= 'z') || is_digit(low)) {
-      words.back().push_back(low);
+    if (is_letter(c) || is_digit(c)) {
+      words.back().push_back(lower(c));
     } else if (!words.back().empty()) {
       if (words.size() == kWordsOfAName) break;
       words.emplace_back();
@@ -462,11 +452,6 @@ Words words_of(std::string_view text) {
   }
   if (words.back().empty()) words.pop_back();
   return words;
-}
-
-template <typename List>
-bool among(const List& list, std::string_view word) {
-  return std::ranges::find(list, word) != std::end(list);
 }
 
 bool is_number(std::string_view word) {
@@ -591,10 +576,7 @@ void read_epoch(std::string_view description, const Words& words, BarName& name)
 
 BarRole role_of(std::string_view description, const Words& words) {
   if (description.empty()) return BarRole::unnamed;
-  std::string word;
-  for (const char c : description) {
-    word.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c);
-  }
+  const std::string word = lower(description);
   if (prepares_data(words)) return BarRole::other;
   const bool train = says(words, {"train", "training", "pretraining", "pretrain", "finetuning"});
   const auto has = [&](std::string_view what) { return word.find(what) != std::string::npos; };
@@ -622,16 +604,14 @@ BarRole role_of(std::string_view description, const Words& words) {
   if (word == "epoch" || word == "epochs" || word.starts_with("epoch ...")) return BarRole::outer;
   // "Iteration" of NVIDIA's BERT and the first Hugging Face scripts, "Training" and "Steps" of
   // accelerate's examples, "Epoch 3" of Lightning.
-  if (word.starts_with("epoch") || word == "iteration" || word == "iterations" || word == "step" ||
-      word == "steps" || word == "iter" || word == "iters" || word == "train" ||
-      word.starts_with("training") || word == "fine-tuning") {
+  constexpr std::string_view kLoops[] = {"iteration", "iterations", "step",  "steps",
+                                         "iter",      "iters",      "train", "fine-tuning"};
+  if (word.starts_with("epoch") || word.starts_with("training") || among(kLoops, word)) {
     return BarRole::training;
   }
   const bool epoch = std::ranges::any_of(words, is_epoch);
   const bool numbered = !epoch || std::ranges::any_of(words, is_number);
-  if ((train || epoch) && numbered && only_of_training(words)) {
-    return BarRole::training;
-  }
+  if ((train || epoch) && numbered && only_of_training(words)) return BarRole::training;
   // "Total epochs", but "Train Epoch" may be of the steps of one.
   if (epoch && !train && only_of_training(words)) return BarRole::outer;
   if (epoch && numbered && !values_only(description).empty()) return BarRole::training;
@@ -705,9 +685,7 @@ std::optional<EpochResult> epoch_result(std::string_view line) {
   if (line.size() > kLongest || line.find("][") != std::string_view::npos) return std::nullopt;
   const Words words = words_of(without_front(line));
   constexpr std::string_view kFiner[] = {"step", "iter", "iteration", "batch", "it"};
-  if (std::ranges::any_of(words, [&](const std::string& word) { return among(kFiner, word); })) {
-    return std::nullopt;
-  }
+  if (std::ranges::find_first_of(words, kFiner) != words.end()) return std::nullopt;
   const auto epoch = std::ranges::find_if(words, is_epoch);
   if (words.end() - epoch < 3 || !is_number(epoch[1])) {
     if (!names_loss_of_training(words)) return std::nullopt;
@@ -777,19 +755,16 @@ std::optional<BegunEpoch> epoch_that_begins(std::string_view line) {
       ++at;
       continue;
     }
-    std::size_t end = at;
-    std::string word;
-    while (end < text.size() && (digit ? is_digit(text[end]) : is_letter(text[end]))) {
-      word += lower(text[end++]);
-    }
-    at = end;
+    const std::size_t begin = at;
+    while (at < text.size() && (digit ? is_digit(text[at]) : is_letter(text[at]))) ++at;
+    const std::string word = lower(text.substr(begin, at - begin));
     if (!digit) {
       named = named || word == "epoch";
-      if (std::ranges::find(kWords, word) == std::end(kWords)) return std::nullopt;
+      if (!among(kWords, word)) return std::nullopt;
       continue;
     }
     const auto number = to_int(word);
-    const bool fraction = end + 1 < text.size() && text[end] == '.' && is_digit(text[end + 1]);
+    const bool fraction = at + 1 < text.size() && text[at] == '.' && is_digit(text[at + 1]);
     if (!named || !number || fraction || numbers.size() == 2) return std::nullopt;
     numbers.push_back(*number);
   }
