@@ -99,8 +99,7 @@ void Assembler::set_batch(const Step& step, bool first, RunDraft& run) {
   if (!batch.known() && first) {
     batch.set(step.global_batch, FactSource::log);
   } else if (batch.known()) {
-    run.log.notices.push_back(
-        make_notice(NoticeCode::global_batch_changes, step.line, *batch.value, step.global_batch));
+    run.log.note(NoticeCode::global_batch_changes, step.line, *batch.value, step.global_batch);
     batch = {};
   }
 }
@@ -283,9 +282,7 @@ void Assembler::finish(std::string_view framework) {
   }
   for (const Track& of : tracks_) {
     if (!(of.clock.off_s() > 0)) continue;
-    for (RunDraft* draft : of.runs) {
-      draft->log.notices.push_back(make_notice(NoticeCode::evaluations_off_the_clock, 0));
-    }
+    for (RunDraft* draft : of.runs) draft->log.note(NoticeCode::evaluations_off_the_clock, 0);
   }
 }
 

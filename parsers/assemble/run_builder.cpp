@@ -162,16 +162,13 @@ void RunDraft::set_loss(double loss, std::int64_t line) {
 
 RunLog RunDraft::take() {
   log.records_seen = store_.seen();
-  if (store_.window_merged()) {
-    log.notices.push_back(make_notice(NoticeCode::window_of_records_merged, 0));
-  }
+  if (store_.window_merged()) log.note(NoticeCode::window_of_records_merged, 0);
   log.records = store_.take();
   // A long run is merged for its own length, which its many records do not show.
   const auto merged = std::ranges::max_element(log.records, {}, &Record::merged);
   if (log.records_seen < static_cast<std::int64_t>(RecordStore::kCapacity) &&
       merged != log.records.end() && merged->merged > 1) {
-    log.notices.push_back(
-        make_notice(NoticeCode::records_merged, 0, log.records_seen, log.records.size()));
+    log.note(NoticeCode::records_merged, 0, log.records_seen, log.records.size());
   }
   weigh_headless();
   if (begins_at_ > 0) {
@@ -196,8 +193,7 @@ RunDraft& RunBuilder::begin(WorkKind kind, std::int64_t line) {
     if (!overflow_) {
       overflow_ = std::make_unique<RunDraft>(path_, format_, kind, window_, line, budget_);
       overflow_->discard = true;
-      drafts_.back()->log.notices.push_back(
-          make_notice(NoticeCode::too_many_runs, line, kMaxRuns + 1));
+      drafts_.back()->log.note(NoticeCode::too_many_runs, line, kMaxRuns + 1);
     }
     return *overflow_;
   }

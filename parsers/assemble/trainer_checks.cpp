@@ -64,16 +64,16 @@ void TrainerChecks::judge(double runtime, RunDraft& run) const {
   constexpr double kLeastNoticeShare = 0.02;
   const double share = evaluated_s_ / runtime;
   if (share >= kLeastNoticeShare && share <= 1) {
-    run.log.notices.push_back(make_notice(NoticeCode::closing_rate_holds_evaluations, stated.line,
-                                          evaluated_s_, runtime, 100 * share));
+    run.log.note(NoticeCode::closing_rate_holds_evaluations, stated.line, evaluated_s_, runtime,
+                 100 * share);
   }
   if (!epochs_ || !samples_ || !(*epochs_ > 0) || !(*samples_ > 0)) return;
   const double done = *samples_ * *epochs_ / runtime;
   const double rounding = epoch_error_ / *epochs_ + 5e-4 / stated.value;
   const double above = stated.value / done - 1;
   if (!(above > kLeastNoticeShare + rounding) || !std::isfinite(above)) return;
-  run.log.notices.push_back(make_notice(NoticeCode::closing_rate_above_samples, stated.line,
-                                        shortest(stated.value), 100 * above, done));
+  run.log.note(NoticeCode::closing_rate_above_samples, stated.line, shortest(stated.value),
+               100 * above, done);
 }
 
 std::optional<std::int64_t> TrainerChecks::sequences_per_step(double samples, double steps) {

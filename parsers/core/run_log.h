@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "parsers/core/arrivals.h"
@@ -96,6 +97,12 @@ struct RunLog {
   std::int64_t first_line = 1;  ///< several runs in one file: where this one begins
   /// When the bytes of the log came; null where nobody watched. Shared by the runs of the log.
   std::shared_ptr<const std::vector<Arrival>> arrivals;
+
+  /// Adds a notice, see make_notice().
+  template <class... Values>
+  void note(NoticeCode code, std::int64_t line, Values&&... values) {
+    notices.push_back(make_notice(code, line, std::forward<Values>(values)...));
+  }
 };
 
 }  // namespace bertbench

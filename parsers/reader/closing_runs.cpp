@@ -175,9 +175,8 @@ void compare_summary(RunLog& run) {
   const double rate = iterations * static_cast<double>(*sequences) / seconds;
   const double gap = run.summary->value / rate - 1;
   if (!(std::abs(gap) > kTolerance + resolution / seconds)) return;
-  run.notices.push_back(make_notice(NoticeCode::closing_rate_contradicted, run.summary->line,
-                                    run.summary->value, std::abs(gap) * 100,
-                                    gap > 0 ? "above" : "below", what, rate));
+  run.note(NoticeCode::closing_rate_contradicted, run.summary->line, run.summary->value,
+           std::abs(gap) * 100, gap > 0 ? "above" : "below", what, rate);
 }
 
 // NVIDIA's BERT for PyTorch does not print how many GPUs it ran on, but a closing rate of all
@@ -211,8 +210,7 @@ void fill_world(RunLog& run) {
     if (known && *known != static_cast<std::int64_t>(whole)) continue;
     if (!known) run.facts.world_size.set(static_cast<std::int64_t>(whole), FactSource::log);
     if (left_out > 0) {
-      run.notices.push_back(
-          make_notice(NoticeCode::closing_rate_without_warmup, run.summary->line, left_out));
+      run.note(NoticeCode::closing_rate_without_warmup, run.summary->line, left_out);
     }
     return;
   }
@@ -236,9 +234,8 @@ void leave_out_memory(RunLog& run) {
   if (!run.memory || run.memory->capacity_bytes <= 0) return;
   const auto [peak, capacity] = *run.memory;
   if (peak <= capacity) return;
-  run.notices.push_back(make_notice(NoticeCode::memory_above_capacity, 0,
-                                    static_cast<double>(peak) / kGiB,
-                                    static_cast<double>(capacity) / kGiB));
+  run.note(NoticeCode::memory_above_capacity, 0, static_cast<double>(peak) / kGiB,
+           static_cast<double>(capacity) / kGiB);
   run.memory.reset();
 }
 
@@ -303,9 +300,7 @@ std::vector<RunLog> close_runs(RunBuilder& builder, const LineRules& rules,
       draft.log.totals.skipped_steps =
           rules.marks.overflows().steps(first ? 0 : begin, end, draft.log.facts.world());
     }
-    if (!others.empty()) {
-      draft.log.notices.push_back(make_notice(NoticeCode::other_formats_records, 0, others));
-    }
+    if (!others.empty()) draft.log.note(NoticeCode::other_formats_records, 0, others);
     out.push_back(draft.take());
     fill_world(out.back());
     leave_out_memory(out.back());

@@ -496,8 +496,8 @@ struct LogReader::State final : CandidateSink {
     }
     auto runs = close_runs(*best->builder, {facts, outcomes, marks, newest_line}, others);
     if (best->unreadable > 0 && !runs.empty()) {
-      runs.front().notices.push_back(make_notice(
-          NoticeCode::lines_unreadable, best->first_unreadable, counted(best->unreadable, "line")));
+      runs.front().note(NoticeCode::lines_unreadable, best->first_unreadable,
+                        counted(best->unreadable, "line"));
     }
     return runs;
   }
@@ -822,8 +822,7 @@ Result<std::vector<RunLog>> read_log(const std::string& path, const ReadOptions&
                 "see the formats with `bertbench list formats`");
   }
   if (!problem->empty()) {
-    for (RunLog& run : runs)
-      run.notices.push_back(make_notice(NoticeCode::input_damaged, 0, *problem));
+    for (RunLog& run : runs) run.note(NoticeCode::input_damaged, 0, *problem);
   }
   return runs;
 }

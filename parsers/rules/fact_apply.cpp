@@ -68,14 +68,12 @@ void FactRules::Stated::fill_ranks(RunDraft& run,
   const auto ranks = communicator ? count(communicator->value) : std::nullopt;
   if (ranks && !facts.world()) {
     facts.world_size.set(*ranks, FactSource::log);
-    run.log.notices.push_back(make_notice(NoticeCode::world_size_of_communicators,
-                                          communicator->line, communicator->value));
+    run.log.note(NoticeCode::world_size_of_communicators, communicator->line, communicator->value);
   }
   const auto world = number(Key::world);
   if (!run.own_facts && each && nodes && world && *world != *each * *nodes) {
-    run.log.notices.push_back(make_notice(NoticeCode::world_size_of_launcher, at(Key::world)->line,
-                                          at(Key::world)->value, at(Key::gpus_per_node)->value,
-                                          at(Key::nodes)->value));
+    run.log.note(NoticeCode::world_size_of_launcher, at(Key::world)->line, at(Key::world)->value,
+                 at(Key::gpus_per_node)->value, at(Key::nodes)->value);
   }
 }
 
@@ -98,8 +96,7 @@ void FactRules::Stated::fill_implied(RunDraft& run) const {
   Facts& facts = run.log.facts;
   const bool alone = facts.world_size.known() && facts.world_size.source == FactSource::unknown;
   if (alone && run.log.kind == WorkKind::training) {
-    run.log.notices.push_back(
-        make_notice(NoticeCode::world_size_without_horovod, run.log.first_line));
+    run.log.note(NoticeCode::world_size_without_horovod, run.log.first_line);
   }
   for (auto* fact : {&facts.world_size, &facts.nodes, &facts.gpus_per_node}) {
     if (fact->known() && fact->source == FactSource::unknown) fact->source = FactSource::log;
@@ -108,7 +105,7 @@ void FactRules::Stated::fill_implied(RunDraft& run) const {
   const Statement* left_out = at(Key::no_amp);
   if (left_out == nullptr || facts.precision.value != "fp16") return;
   facts.precision.set("fp32", FactSource::log);
-  run.log.notices.push_back(make_notice(NoticeCode::precision_left_out, left_out->line));
+  run.log.note(NoticeCode::precision_left_out, left_out->line);
 }
 
 // A script's batch, of which each GPU of its process has a part (torch's DataParallel,
@@ -130,8 +127,8 @@ void FactRules::Stated::fill_batch_argument(RunLog& log) const {
     return;
   }
   if (*micro.value == *argument || *micro.value * accumulation == *argument) return;
-  log.notices.push_back(make_notice(NoticeCode::batch_of_device_line, at(Key::batch_argument)->line,
-                                    at(Key::batch_argument)->value, *micro.value));
+  log.note(NoticeCode::batch_of_device_line, at(Key::batch_argument)->line,
+           at(Key::batch_argument)->value, *micro.value);
 }
 
 // The batch of a command line next to which DeepSpeed counts by a configuration of its own
@@ -148,8 +145,7 @@ void FactRules::Stated::fill_loader_batch(RunLog& log) const {
       loader == facts.sequences_per_optimizer_step()) {
     return;
   }
-  log.notices.push_back(make_notice(NoticeCode::batch_of_loader_differs,
-                                    at(Key::loader_batch)->line, *loader, micro));
+  log.note(NoticeCode::batch_of_loader_differs, at(Key::loader_batch)->line, *loader, micro);
 }
 
 // An Estimator of TensorFlow whose configuration has one worker without a strategy, and whose lines
@@ -167,8 +163,7 @@ void FactRules::Stated::fill_estimator(RunDraft& run) const {
   }
   facts.world_size.set(1, FactSource::log);
   facts.global_batch_size.set(*batch, FactSource::log);
-  run.log.notices.push_back(
-      make_notice(NoticeCode::world_size_of_estimator, at(Key::estimator_workers)->line));
+  run.log.note(NoticeCode::world_size_of_estimator, at(Key::estimator_workers)->line);
 }
 
 void FactRules::Stated::fill_batches(RunDraft& run) const {

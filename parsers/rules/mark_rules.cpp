@@ -85,8 +85,7 @@ void NonFiniteRules::add_notices(RunLog& run, std::int64_t begin_line,
     // The newest record up to the line.
     const auto after = std::ranges::upper_bound(run.records, *begin, {}, &Record::line);
     const Record& at = after == run.records.begin() ? *after : *std::prev(after);
-    run.notices.push_back(
-        make_notice(code, *begin, static_cast<std::int64_t>(end - begin), at.step));
+    run.note(code, *begin, static_cast<std::int64_t>(end - begin), at.step);
   };
   add(gradients_, NoticeCode::gradient_not_finite);
   add(evaluations_, NoticeCode::evaluation_not_finite);

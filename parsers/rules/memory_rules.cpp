@@ -136,7 +136,7 @@ void MemoryRules::set_memory(RunLog& run, std::int64_t first_record, std::int64_
   }
   if (!own && seen) {
     own = seen->use;
-    run.notices.push_back(make_notice(NoticeCode::memory_of_nvidia_smi, seen->line));
+    run.note(NoticeCode::memory_of_nvidia_smi, seen->line);
   }
   if (own && own->capacity_bytes == 0) own->capacity_bytes = capacity;
   run.memory = own;

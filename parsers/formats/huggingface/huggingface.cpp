@@ -227,9 +227,8 @@ class EvaluationsBetween {
   /// Adds a notice to `run` of what its times hold, and begins anew.
   void conclude(RunDraft& run) {
     if (between_.n > 0) {
-      run.log.notices.push_back(
-          make_notice(NoticeCode::evaluations_between_steps, 0, counted(between_.n, "evaluation"),
-                      between_.seconds > 0 ? fmt::format(", of {:.4g} s", between_.seconds) : ""));
+      run.log.note(NoticeCode::evaluations_between_steps, 0, counted(between_.n, "evaluation"),
+                   between_.seconds > 0 ? fmt::format(", of {:.4g} s", between_.seconds) : "");
     }
     *this = {};
   }
@@ -258,9 +257,9 @@ void mend_planned_rate(double done, double slack, double planned, double runtime
   if (!all || done + slack >= 0.98 * planned) return;
   const double printed = draft.log.summary->value;
   const bool sure = done > 0 && slack <= 0.01 * done;
-  draft.log.notices.push_back(make_notice(
-      NoticeCode::closing_rate_of_planned_steps, draft.log.summary->line, shortest(printed),
-      planned, std::max(done, 0.0), sure ? "their share is taken" : "it is not taken"));
+  draft.log.note(NoticeCode::closing_rate_of_planned_steps, draft.log.summary->line,
+                 shortest(printed), planned, std::max(done, 0.0),
+                 sure ? "their share is taken" : "it is not taken");
   if (sure) {
     draft.log.summary->value = printed * done / planned;
   } else {
@@ -354,9 +353,8 @@ class TrainerFiles {
       return;
     }
     if (outlasted) {
-      draft.log.notices.push_back(make_notice(NoticeCode::closing_rate_of_all_sessions, rate_line_,
-                                              shortest(*samples_rate_), checks_.evaluated_s(),
-                                              *runtime_));
+      draft.log.note(NoticeCode::closing_rate_of_all_sessions, rate_line_, shortest(*samples_rate_),
+                     checks_.evaluated_s(), *runtime_);
       return;
     }
     draft.log.summary = Stated{*samples_rate_, RateUnit::sequences_per_second, rate_line_};
@@ -369,7 +367,7 @@ class TrainerFiles {
                         draft);
     }
     if (draft.log.summary && draft.log.summary->value == *samples_rate_) {
-      draft.log.notices.push_back(make_notice(NoticeCode::closing_rate_may_be_resumed, rate_line_));
+      draft.log.note(NoticeCode::closing_rate_may_be_resumed, rate_line_);
     }
   }
 
@@ -419,8 +417,7 @@ class TrainerFiles {
     const std::string how =
         proved ? fmt::format("{:.0f} steps / {} s", *global_step_, shortest(*runtime_))
                : std::string("the global step over the runtime");
-    draft.log.notices.push_back(make_notice(NoticeCode::closing_rate_is_of_steps, rate_line_,
-                                            shortest(*samples_rate_), how));
+    draft.log.note(NoticeCode::closing_rate_is_of_steps, rate_line_, shortest(*samples_rate_), how);
   }
 
   bool history_ = false;
@@ -491,7 +488,7 @@ struct NotebookBar {
     sample.rank = rank;
     run.add(sample);
     run.log.planned = total;
-    run.log.notices.push_back(make_notice(NoticeCode::notebook_bar, line));
+    run.log.note(NoticeCode::notebook_bar, line);
   }
 };
 
@@ -717,11 +714,11 @@ class HuggingfaceParser final : public LineParser {
     const Record* last = draft->last();
     const bool clock = last != nullptr && !(std::isnan(last->seconds) && std::isnan(last->time_s));
     if (files_.history() || (last != nullptr && !clock)) {
-      draft->log.notices.push_back(make_notice(NoticeCode::no_step_times, 0));
+      draft->log.note(NoticeCode::no_step_times, 0);
     }
     if (!by_epoch_) {
       draft->log.iteration_unit = IterationUnit::unknown;
-      draft->log.notices.push_back(make_notice(NoticeCode::steps_counted, 0));
+      draft->log.note(NoticeCode::steps_counted, 0);
     }
   }
 

@@ -74,13 +74,12 @@ class PaddlenlpParser final : public LineParser {
               "its eval_runtime is taken off, a checkpoint after it is not: the training is no "
               "slower than the rate";
         }
-        draft->log.notices.push_back(
-            make_notice(NoticeCode::intervals_hold_evaluations, 0, held, clean_ + held, what));
+        draft->log.note(NoticeCode::intervals_hold_evaluations, 0, held, clean_ + held, what);
       }
       if (too_low_) {
-        draft->log.notices.push_back(make_notice(NoticeCode::old_interval_rate, odd_line_));
+        draft->log.note(NoticeCode::old_interval_rate, odd_line_);
       } else if (undecided_) {
-        draft->log.notices.push_back(make_notice(NoticeCode::interval_rate_unclear, 0));
+        draft->log.note(NoticeCode::interval_rate_unclear, 0);
       }
     }
   }

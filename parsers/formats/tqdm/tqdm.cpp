@@ -106,7 +106,7 @@ class BarLeaps {
       if (leap.drawn) continue;
       log.rate_unit = RateUnit::unknown;
       log.summary.reset();
-      log.notices.push_back(make_notice(NoticeCode::bar_leaps, leap.line, leap.to));
+      log.note(NoticeCode::bar_leaps, leap.line, leap.to);
     }
   }
 
@@ -429,13 +429,11 @@ class BarUnits {
       RunLog& log = seen.draft->log;
       if (seen.examples) {
         if (seen.several_ranks) log.rate_unit = RateUnit::unknown;
-        log.notices.push_back(make_notice(
+        log.note(
             seen.several_ranks ? NoticeCode::bar_of_several_ranks : NoticeCode::bar_of_one_process,
-            0));
+            0);
       }
-      if (seen.rounded) {
-        log.notices.push_back(make_notice(NoticeCode::counter_rounded, 0));
-      }
+      if (seen.rounded) log.note(NoticeCode::counter_rounded, 0);
     }
   }
 
@@ -504,7 +502,7 @@ inline bool is_next_end(const Track& track, const TqdmBar& bar, bool named,
 
 inline void fill_ends(const Track& track, RunDraft& draft) {
   if (track.ends < 2) return;
-  draft.log.notices.push_back(make_notice(NoticeCode::bars_one_after_other, 0, track.ends));
+  draft.log.note(NoticeCode::bars_one_after_other, 0, track.ends);
 }
 
 /// The bar stands where it stood, under another description: a loop that accumulates gradients sets
@@ -590,9 +588,9 @@ class EpochBars {
     for (const auto& draft : out.drafts()) draft->discard = draft->discard || is_training(draft);
     run_->discard = false;
     run_->unproven = true;
-    run_->log.notices.push_back(make_notice(NoticeCode::iterations_are_epochs, 0));
-    run_->log.notices.push_back(make_notice(NoticeCode::unproven_bar_taken, line_, starts_,
-                                            "it counts epochs, and nothing finer is counted"));
+    run_->log.note(NoticeCode::iterations_are_epochs, 0);
+    run_->log.note(NoticeCode::unproven_bar_taken, line_, starts_,
+                   "it counts epochs, and nothing finer is counted");
   }
 
  private:
@@ -719,9 +717,8 @@ class TqdmParser final : public LineParser {
       if (track.draft == &draft) fill_ends(track, draft);
     }
     if (lightning1_ && out.open(WorkKind::evaluation) != nullptr) {
-      draft.log.notices.push_back(make_notice(NoticeCode::time_includes, 0,
-                                              "the bar of Lightning before 2.0",
-                                              "the batches of the validation"));
+      draft.log.note(NoticeCode::time_includes, 0, "the bar of Lightning before 2.0",
+                     "the batches of the validation");
     }
     if (const Record* last = draft.last(); last != nullptr && !std::isnan(last->time_s)) {
       // Seconds from which a step may be an epoch, steps up to which: "Training: 10/10
@@ -731,8 +728,8 @@ class TqdmParser final : public LineParser {
       const auto steps = static_cast<double>(last->step);
       draft.log.totals.iterations = last->step;
       if (!trainer_evidence_ && steps <= kMostEpochs && last->time_s >= kEpochSeconds * steps) {
-        draft.log.notices.push_back(make_notice(NoticeCode::bar_may_count_epochs, last->line,
-                                                std::llround(last->time_s / steps)));
+        draft.log.note(NoticeCode::bar_may_count_epochs, last->line,
+                       std::llround(last->time_s / steps));
       }
     }
 

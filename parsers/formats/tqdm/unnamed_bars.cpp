@@ -23,7 +23,7 @@ void inherit(RunDraft& first, const RunDraft& copy) {
 
 void count_epochs(RunDraft& draft) {
   draft.log.iteration_unit = IterationUnit::epoch;
-  draft.log.notices.push_back(make_notice(NoticeCode::iterations_are_epochs, 0));
+  draft.log.note(NoticeCode::iterations_are_epochs, 0);
 }
 
 }  // namespace
@@ -218,9 +218,7 @@ void UnnamedBars::discard_copies() {
       ++copies;
       first.last_line = std::max(first.last_line, other.last_line);
     }
-    if (copies > 0) {
-      first.log.notices.push_back(make_notice(NoticeCode::bars_of_ranks, 0, copies + 1));
-    }
+    if (copies > 0) first.log.note(NoticeCode::bars_of_ranks, 0, copies + 1);
   }
 }
 
@@ -232,8 +230,7 @@ void UnnamedBars::report_other(RunBuilder& out) const {
   if (longest_other_.elapsed_s < kEvidenceSeconds || !out.drafts().empty()) return;
   const std::int64_t line = longest_other_.line;
   out.extra(WorkKind::training, line)
-      .log.notices.push_back(make_notice(NoticeCode::no_bar_of_training, line,
-                                         longest_other_.name.substr(0, kShownBytes)));
+      .log.note(NoticeCode::no_bar_of_training, line, longest_other_.name.substr(0, kShownBytes));
 }
 
 // A bar without a name is any loop (tokenizing, downloading) until some line shows a training
@@ -241,8 +238,8 @@ void UnnamedBars::report_other(RunBuilder& out) const {
 UnnamedBars::Bar* UnnamedBars::written_over(const std::vector<Bar*>& left) {
   Bar* written = longest_of(left, [](const Bar& bar) { return bar.written.every() > 0; });
   if (written == nullptr) return nullptr;
-  written->draft->log.notices.push_back(
-      make_notice(NoticeCode::unnamed_bar_written_over, written->line, written->written.every()));
+  written->draft->log.note(NoticeCode::unnamed_bar_written_over, written->line,
+                           written->written.every());
   return written;
 }
 
@@ -296,9 +293,8 @@ UnnamedBars::Bar* UnnamedBars::by_first_step(const std::vector<Bar*>& left, cons
 }
 
 void UnnamedBars::report_first_step(const Bar& first, bool other) {
-  first.draft->log.notices.push_back(
-      make_notice(NoticeCode::unnamed_bar_before_first_step, first.line,
-                  other ? "; a longer one began before it ended, as an evaluation does" : ""));
+  first.draft->log.note(NoticeCode::unnamed_bar_before_first_step, first.line,
+                        other ? "; a longer one began before it ended, as an evaluation does" : "");
 }
 
 void UnnamedBars::report_none(const Bar& first, const Bar& newest, RunBuilder& out) {
@@ -306,7 +302,7 @@ void UnnamedBars::report_none(const Bar& first, const Bar& newest, RunBuilder& o
     if (!draft->discard) return;
   }
   RunDraft& run = out.extra(WorkKind::training, first.line);
-  run.log.notices.push_back(make_notice(NoticeCode::no_unnamed_bar_taken, first.line));
+  run.log.note(NoticeCode::no_unnamed_bar_taken, first.line);
   // Whatever loop the newest bar is of, it was not done: the tail of a fine-tuning's standard error
   // at 58190/125000.
   const Record* last = newest.draft->last();
@@ -387,11 +383,9 @@ RunDraft* UnnamedBars::choose(bool trainer, bool named, RunBuilder& out) {
   }
   if (!sure) {
     longest->draft->unproven = !out.asked_for && !longest->values && !longest->announced;
-    longest->draft->log.notices.push_back(
-        make_notice(NoticeCode::unproven_bar_taken, longest->line, left.size(), why));
+    longest->draft->log.note(NoticeCode::unproven_bar_taken, longest->line, left.size(), why);
   } else if (left.size() > 1 && !reported) {
-    longest->draft->log.notices.push_back(
-        make_notice(NoticeCode::longest_unnamed_bar_taken, longest->line, left.size()));
+    longest->draft->log.note(NoticeCode::longest_unnamed_bar_taken, longest->line, left.size());
   }
   RunDraft* chosen = nullptr;
   for (Bar* bar : left) {
