@@ -107,6 +107,15 @@ bool among(const Words& list, std::string_view word) {
   return list.may_have(word) && std::ranges::find(list, word) != list.end();
 }
 
+/// "trainbatch", "globalstep"
+bool joins_counter(std::string_view word) {
+  return std::ranges::any_of(
+      std::array<std::string_view, 5>{"train", "training", "global", "current", "cur"},
+      [&](std::string_view front) {
+        return word.starts_with(front) && among(kIterations, word.substr(front.size()));
+      });
+}
+
 bool has_in_any_case(const Words& list, std::string_view word) {
   return list.may_have(word) && among(list, lower(word));
 }
@@ -1073,7 +1082,8 @@ class Reader {
     const Unit named = unit_of(label), after = bare ? Unit{} : own_unit(label);
     const std::string_view last = label.last();
     // "Up. 4000" is short for updates, "scale up 2" is not.
-    const bool counts = among(kIterations, last) || (last == "i" && found.has_total()) ||
+    const bool counts = among(kIterations, last) || joins_counter(last) ||
+                        (last == "i" && found.has_total()) ||
                         ((last == "i" || last == "t") && leads_values(found, label)) ||
                         (last == "up" && trim(text).ends_with('.'));
     const bool of_epochs = among(kEpochs, last) || (label.count == 1 && last == "e" &&

@@ -81,6 +81,9 @@ constexpr ClosingRule kRules[] = {
     {"done", Reading::phrase},
     {"DONE", Reading::phrase},
     {" ended", Reading::phrase},
+    {"nd train", Reading::phrase},
+    {"rain end", Reading::phrase},
+    {"raining end", Reading::phrase},
     {"nd of train", Reading::phrase},
     {"nd of Train", Reading::phrase},
     {"nd of the train", Reading::phrase},
@@ -416,7 +419,8 @@ std::optional<Kind> read_phrase(const Sentence& line) {
     if (all_epochs_done(clause)) return Kind::implied;
     for (std::size_t i = 0; i < clause.size(); ++i) {
       const bool end_of = clause[i] == "end" && i + 1 < clause.size() && clause[i + 1] == "of";
-      if (!end_of && !is_in(kEnding, clause[i])) continue;
+      const bool alone = clause[i] == "end" && clause.size() == 2;  // "end training"
+      if (!end_of && !alone && !is_in(kEnding, clause[i])) continue;
       const bool holds =
           training_after_ending(clause, i) || (!end_of && ending_after_training(clause, i));
       if (!holds) continue;

@@ -582,6 +582,8 @@ TEST(Generic, ACounterMayBeJoinedToItsName) {
     return std::ranges::any_of(numbers_of(line), &LineNumber::counts);
   };
   EXPECT_TRUE(counts("epoch_001: loss 2.28"));
+  EXPECT_TRUE(counts("Pass 0, trainbatch 230, loss 2.24"));
+  EXPECT_FALSE(counts("restbatch 230, loss"));
   EXPECT_TRUE(counts("[step_500] loss 2.28"));
   EXPECT_FALSE(counts("saved out/epoch_12.pt"));
   EXPECT_FALSE(counts("model_epoch_12: saved"));
