@@ -424,6 +424,7 @@ class DescribedParser final : public LineParser {
   void take_rate(const DescribedRule& rule, Track& of, Sample& sample, RunDraft& draft,
                  const RunBuilder& out);
   [[nodiscard]] std::optional<double> rate_since(Track& of) const;
+  [[nodiscard]] std::optional<double> seconds_of_one(const StepCounter::Printed& printed) const;
   void take_own_step(const DescribedRule& rule, Track& of, Sample& sample, const RunDraft& draft);
   [[nodiscard]] std::optional<std::int64_t> world(const RunBuilder& out) const;
   [[nodiscard]] const DescribedRate& rate_of(const DescribedRule& rule) const;
@@ -719,6 +720,17 @@ std::optional<double> DescribedParser::rate_since(Track& of) const {
   return begins ? std::nullopt : std::optional(done / more);
 }
 
+/// As printed, or by the time that is left, as long as its last digit is small next to it.
+std::optional<double> DescribedParser::seconds_of_one(const StepCounter::Printed& printed) const {
+  constexpr double kDigitsThatShow = 20;  // half of one is then 2.5 %
+  if (const auto one = values_.number(Field::seconds_per_iteration)) return one;
+  const auto time = values_.number(Field::time_left);
+  const auto total = printed.epoch_steps ? printed.epoch_steps : values_.count(Field::planned);
+  if (!time || !total || printed.step >= *total) return std::nullopt;
+  if (*time < kDigitsThatShow * values_.digit(Field::time_left)) return std::nullopt;
+  return *time / static_cast<double>(*total - printed.step);
+}
+
 bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, RunBuilder& out) {
   constexpr std::size_t kMostRanks = 256;  // whose lines of a first step are kept
   const RunDraft* open = out.open(rule.kind);
@@ -783,7 +795,7 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
   take_time(of, sample, draft);
   if (rule.own_step) take_own_step(rule, of, sample, draft);
   const bool first = of.last_step < 0;
-  const auto mean = values_.number(Field::seconds_per_iteration);
+  const auto mean = seconds_of_one(printed);
   if (sample.step > of.last_step && !values_.has(Field::rate)) of.rate = {};
   const std::int64_t before = std::exchange(of.last_step, std::max(of.last_step, sample.step));
   take_counters(of, draft);

@@ -18,6 +18,8 @@ constexpr auto kInfos = std::to_array<FieldInfo>({
     {"mean_so_far", time, true,
      "the mean of all iterations since the counter, or its epoch, began"},
     {"elapsed", duration, true, "since the run began: seconds or `[[h:]mm:]ss`"},
+    {"time_left", duration, true,
+     "until the line's `epoch_steps` or `planned`: over the steps until then the time of one"},
     {"clock", clock, true, "date and time, or seconds since 1970"},
     {"rate", positive, true, "in the unit of the key `rate`"},
     {"rate_so_far", positive, true,
@@ -46,9 +48,8 @@ constexpr auto kInfos = std::to_array<FieldInfo>({
     {"data_parallel", count, false, "replicas of the model, where one takes several GPUs"},
     {"total_seconds", time, false, "of the whole training"},
     {"counted_seconds", time, false,
-     "of all iterations that the counter counts since its epoch began, or since it did itself "
-     "where "
-     "lines name no epoch: with their number a closing rate"},
+     "of all iterations since the epoch began, or of all where lines name no epoch: with their "
+     "number a closing rate"},
     {"wall_seconds", time, false, "of the whole process"},
     {"total_sequences", count, false, "of the whole training"},
     {"total_iterations", count, false,

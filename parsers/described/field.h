@@ -20,6 +20,7 @@ enum class Field {
   seconds_per_iteration,
   mean_so_far,
   elapsed,
+  time_left,
   clock,
   rate,
   rate_so_far,

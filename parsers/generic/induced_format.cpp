@@ -121,11 +121,11 @@ std::string value_pattern(std::string_view text, bool counter, const LineNumber&
 
 /// A number that the pattern takes, by the names of its groups.
 struct Taken {
-  std::size_t place = 0;  ///< in ShapeLine::key; of a loss in ShapeLine::numbers
+  std::size_t place = 0;  ///< in ShapeLine::key, or in ShapeLine::numbers
   std::string name, total_name;
-  bool counter = false, loss = false;
+  bool counter = false, of_all_numbers = false;
   [[nodiscard]] const LineNumber& in(const ShapeLine& line) const {
-    return loss ? line.numbers[place] : line.at(place);
+    return of_all_numbers ? line.numbers[place] : line.at(place);
   }
 };
 
@@ -952,10 +952,12 @@ class Induction {
     const LineShape& shape = *candidate.shape;
     const ShapeMeaning& meaning = candidate.meaning;
     const auto loss = loss_of(shape);
-    auto rule = rule_of(shape, taken_of(shape, meaning), loss);
-    if (rule && takes_no_time_for_one(*rule)) {
-      rule = rule_of(shape, taken_of(shape, meaning), loss, true);
-    }
+    std::vector<Taken> taken = taken_of(shape, meaning);
+    const bool untimed = !meaning.times.any() && !has_time_on_other_lines(shape, meaning);
+    const auto left = untimed ? time_left(shape, meaning) : std::nullopt;
+    if (left) taken.push_back(*left);
+    auto rule = rule_of(shape, taken, loss);
+    if (rule && takes_no_time_for_one(*rule)) rule = rule_of(shape, taken, loss, true);
     if (!rule) return std::nullopt;
     if (meaning.wraps) (*rule)["wraps"] = true;
     // Of samples each counts its own.
@@ -966,7 +968,7 @@ class Induction {
     // "Starting epoch 0/6", "starting step 0": none is done.
     if (!shape.examples[0].at(meaning.step).begins) (*rule)["counts_from"] = "first";
     const std::int64_t batches = meaning.step_is_epoch ? iterations_of_epoch() : 0;
-    bool timed = meaning.times.any();
+    bool timed = meaning.times.any() || left;
     std::vector<Json> more = companions(candidate, !loss, timed);
     // "0.43 s/batch" on the lines of epochs.
     const auto& each = meaning.times.seconds_per_iteration;
@@ -983,6 +985,12 @@ class Induction {
     const bool counts_epochs = meaning.step_is_epoch && batches == 0;
     if (counts_epochs && !of_batch) format["iteration"] = "epoch";
     Json notes = notes_of(meaning);
+    if (left) {
+      notes.push_back(
+          "no time is printed but that which is left: over the steps that are left it is the time "
+          "of "
+          "one, as the program reckons it");
+    }
     if (counts_epochs && of_batch) {
       notes.push_back(
           "the lines count epochs, and their time is of one of the iterations of an "
@@ -1100,6 +1108,52 @@ class Induction {
                            .timed_at_end = true};
     }
     return std::nullopt;
+  }
+
+  /// "step 100/1072 loss: 0.3 eta: 10.3 min": of the total that the line names, where one epoch has
+  /// it. "epoch_time: 105.0min" of an epoch's steps is that as well where it falls as they go on.
+  [[nodiscard]] static std::optional<Taken> time_left(const LineShape& shape,
+                                                      const ShapeMeaning& meaning) {
+    const ShapeLine& first = shape.examples.front();
+    const bool of_epoch = meaning.epoch_time && meaning.total_is_of_epoch;
+    const bool one_epoch = std::ranges::all_of(shape.examples, [&](const ShapeLine& line) {
+      return !meaning.epoch || line.at(*meaning.epoch).total == 1;
+    });
+    if (!first.at(meaning.step).has_total() || (!of_epoch && !one_epoch)) return std::nullopt;
+    const auto found = std::ranges::find(first.numbers, Meaning::left, &LineNumber::meaning);
+    if (!of_epoch && found == first.numbers.end()) return std::nullopt;
+    Taken out{.name = "time_left"};
+    out.of_all_numbers = !of_epoch;
+    out.place =
+        of_epoch ? *meaning.epoch_time : static_cast<std::size_t>(found - first.numbers.begin());
+    const auto seconds = [&](const ShapeLine& line) {
+      const LineNumber& number = out.in(line);
+      return number.value * number.scale;
+    };
+    const auto steps = [&](const ShapeLine& line) {
+      const LineNumber& step = line.at(meaning.step);
+      return step.total - step.value;
+    };
+    int falls = 0, rises = 0;
+    for (std::size_t i = 0; i < shape.examples.size(); ++i) {
+      const ShapeLine& line = shape.examples[i];
+      if (out.of_all_numbers &&
+          (out.place >= line.numbers.size() || line.numbers[out.place].meaning != Meaning::left)) {
+        return std::nullopt;
+      }
+      if (i == 0) continue;
+      const double before = seconds(shape.examples[i - 1]), now = seconds(line);
+      falls += now < before ? 1 : 0;
+      rises += now > before ? 1 : 0;
+    }
+    // In the second half, as the first line may hold a start.
+    const ShapeLine& middle = shape.examples[shape.examples.size() / 2];
+    const ShapeLine& last = shape.examples.back();
+    const double fell = std::log(seconds(last) / seconds(middle));
+    const double expected = std::log(steps(last) / steps(middle));
+    constexpr double kApart = 0.5;  // of what is expected: nearer to that than to a time that stays
+    const bool as_steps = std::abs(fell - expected) < kApart * std::abs(expected);
+    return falls > rises && as_steps ? std::optional(out) : std::nullopt;
   }
 
   /// What a line with a time closes: a stretch of lines that count.
@@ -1421,7 +1475,8 @@ class Induction {
             if (group == names.end()) return false;
             const char* const taken = groups[static_cast<std::size_t>(group->second)].data();
             return std::ranges::none_of(line.numbers, [&](const LineNumber& number) {
-              return taken == line.text.data() + number.value_begin;
+              return number.meaning != Meaning::left &&
+                     taken == line.text.data() + number.value_begin;
             });
           });
     });

@@ -81,6 +81,9 @@ constexpr Words kOtherTimes({"eta",     "remaining", "remain",     "left", "data
                              "finish",  "forward",   "backward",   "fwd",  "bwd",  "sampling",
                              "reset",   "io",        "collection", "剩余", "预计", "残り",
                              "남은",    "restante"});
+// Of those the words of the time until the end.
+constexpr Words kLeft({"eta", "remaining", "remain", "left", "剩余", "预计", "残り", "남은",
+                       "restante"});
 // Words for parts of a step. They count only in the name of the time itself: in "optimizer AdamW
 // time 0.5s" the time is of the step.
 constexpr Words kPartWords({"compute", "comm", "optimizer", "optim", "sync"});
@@ -1215,10 +1218,9 @@ class Reader {
       return;
     }
     const std::string_view then = line_.substr(std::min(line_.size(), at_ + after.length));
-    if (label.has(kOtherTimes) || names_part(text) || then.starts_with(" left") ||
-        then.starts_with(" remaining") || std::isnan(found.value)) {
-      return;
-    }
+    const bool left =
+        label.has(kLeft) || then.starts_with(" left") || then.starts_with(" remaining");
+    if ((label.has(kOtherTimes) && !left) || names_part(text) || std::isnan(found.value)) return;
     if (is_unix_time(found.value)) {
       found.meaning = Meaning::clock;
       return;
@@ -1244,6 +1246,7 @@ class Reader {
     }
     std::string following;  // "12 s elapsed"
     const std::size_t blank = then.starts_with(' ') ? 1 : 0;
+    if (left) found.meaning = Meaning::left;
     found.since_start =
         label.has(kSinceStart) || among(kSinceStart, word_at(then, blank, following));
   }

@@ -25,6 +25,7 @@ enum class Meaning {
   clock,          ///< date and time
   loss,
   amount,  ///< "33 epochs": as many as were done, no counter
+  left,    ///< "ETA 0:12:31": seconds until the total is reached, as the loop reckons
   rank,    ///< of the process that prints the line
 };
 

@@ -65,6 +65,11 @@ bool any_counts(const std::vector<LineNumber>& numbers) {
   return std::ranges::any_of(numbers, &LineNumber::counts);
 }
 
+/// Lines with and without it are of one shape.
+bool is_no_part_of_shape(Meaning meaning) {
+  return meaning == Meaning::loss || meaning == Meaning::amount || meaning == Meaning::left;
+}
+
 bool any_is(const std::vector<LineNumber>& numbers, Meaning meaning) {
   return std::ranges::find(numbers, meaning, &LineNumber::meaning) != numbers.end();
 }
@@ -220,7 +225,7 @@ bool LineShapes::row(std::string_view text, std::string_view whole) {
   for (std::size_t i = 0; i < found.numbers.size(); ++i) {
     const LineNumber& number = found.numbers[i];
     learns = learns || number.meaning == Meaning::loss;
-    if (number.meaning == Meaning::loss || number.meaning == Meaning::amount) continue;
+    if (is_no_part_of_shape(number.meaning)) continue;
     found.key.push_back(i);
     key += '\n' + std::to_string(number.column) + key_of(found.text, number);
   }
@@ -284,7 +289,7 @@ void LineShapes::piece(std::string_view text, std::string_view whole) {
     } else if (meaning == Meaning::rate && first_counter == text.size()) {
       after_rate = number.end;  // "fps step and policy inference: 1370 fps total: 960 epoch: 3"
     }
-    if (meaning == Meaning::amount) continue;
+    if (meaning == Meaning::amount || meaning == Meaning::left) continue;
     if (meaning != Meaning::clock && meaning != Meaning::rank) {
       of_interest = true;
       if (first_number == text.size()) first_number = number.begin;

@@ -130,9 +130,10 @@ struct ShapeMeaning {
   bool of_one_line = false;   ///< no process prints another line like it
   bool of_processes = false;  ///< several that do not name themselves print the lines of each step
   ShapeTimes times;
-  bool day_first = false;          ///< in dates with slashes
-  bool time_is_ambiguous = false;  ///< a time of one step or of all since the line before
-  double stride = 0;               ///< iterations from line to line; nan where they are not known
+  bool day_first = false;                 ///< in dates with slashes
+  bool time_is_ambiguous = false;         ///< a time of one step or of all since the line before
+  std::optional<std::size_t> epoch_time;  ///< named of an epoch, on lines of its steps
+  double stride = 0;            ///< iterations from line to line; nan where they are not known
   double clock_interval_s = 0;  ///< by the clock, from line to line; 0 or nan where none shows it
   double outlasts_clock = 0;    ///< times the clock's time, of one that was left out
 };

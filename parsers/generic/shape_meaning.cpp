@@ -553,7 +553,10 @@ class Decision {
         continue;
       }
       // "epoch_time: 105.0min" of each 50th step is of all of them, or of those that are left.
-      if (of == Meaning::duration && !out_.step_is_epoch && names(i, "epoch")) continue;
+      if (of == Meaning::duration && !out_.step_is_epoch && names(i, "epoch")) {
+        out_.epoch_time = i;
+        continue;
+      }
       if (is_minute_of_day(i, values) || is_whole_and_short(i, values) || is_coarse(shape_, i)) {
         continue;
       }
