@@ -43,6 +43,8 @@ function(bb_test_program name)
   endif()
   target_precompile_headers(${name} REUSE_FROM bb_test_headers)
   bb_unity(${name})
+  # Most of a test's compile time are templates of GoogleTest: without optimisation there is memory for more of them at once.
+  set_target_properties(${name} PROPERTIES UNITY_BUILD_BATCH_SIZE 16)
   target_compile_definitions(${name} PRIVATE
     BB_SOURCE_DIR="${PROJECT_SOURCE_DIR}" BB_TEST_DATA_DIR="${CMAKE_CURRENT_SOURCE_DIR}")
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)

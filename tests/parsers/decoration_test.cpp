@@ -74,12 +74,12 @@ TEST(Front, IsStampsAndLevelsOnly) {
   EXPECT_EQ(without_front("Epoch 1"), "Epoch 1");
 }
 
-struct Log {
+struct PlainLog {
   const char* name;
   std::string text;
 };
 
-std::vector<Log> plain_logs() {
+std::vector<PlainLog> plain_logs() {
   std::string iters, dicts, bars;
   for (int i = 1; i <= 12; ++i) {
     const std::string n = std::to_string(i);
@@ -111,7 +111,7 @@ TEST(Decorations, ChangeNeitherRecordsNorOutcome) {
                                            "[1,mpirank:0,algo-1]<stdout>:",
                                            "[trainer0]:",
                                            "[rank0] "};
-  for (const Log& log : plain_logs()) {
+  for (const PlainLog& log : plain_logs()) {
     const std::string whole = log.text + failure;
     const RunLog plain = read_text(whole).at(0);
     ASSERT_EQ(plain.format, log.name);

@@ -10,13 +10,12 @@
 
 #include "parsers/core/text.h"
 #include "parsers/lines/decimal.h"
+#include "tests/parsers/run_log_text.h"
 
 namespace bertbench {
 namespace {
 
-using nlohmann::json;
-
-std::optional<double> number(const json& object, const char* key) {
+std::optional<double> number(const nlohmann::json& object, const char* key) {
   const auto at = object.find(key);
   if (at == object.end()) return std::nullopt;
   if (at->is_number()) return at->get<double>();
@@ -26,11 +25,11 @@ std::optional<double> number(const json& object, const char* key) {
 
 // As the format reads such a line by the library alone.
 std::optional<DllStep> by_library(std::string_view text) {
-  const json object = json::parse(text, nullptr, false);
+  const nlohmann::json object = nlohmann::json::parse(text, nullptr, false);
   if (!object.is_object() || !object.contains("step") || !object.contains("data"))
     return std::nullopt;
-  const json& step = object["step"];
-  const json& data = object["data"];
+  const nlohmann::json& step = object["step"];
+  const nlohmann::json& data = object["data"];
   if (!step.is_array() || step.empty() || step.size() > 2 || !step.back().is_number() ||
       !data.is_object()) {
     return std::nullopt;
@@ -47,8 +46,6 @@ std::optional<DllStep> by_library(std::string_view text) {
   out.rate = number(data, "train.total_ips").value_or(kUnknown);
   return out;
 }
-
-bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
 void expect_same(const DllStep& got, const DllStep& expected, const std::string& text) {
   EXPECT_TRUE(same(got.iteration, expected.iteration)) << text;
@@ -144,7 +141,7 @@ TEST(DllLine, LeavesToTheLibraryWhatIsNoNumber) {
   }
   for (const char* rate : {"1e999", "1e", "1e+", "1.e5", "1e-5x", "01"}) {
     EXPECT_FALSE(read_dll_line(line(rate), step)) << rate;
-    EXPECT_TRUE(json::parse(line(rate), nullptr, false).is_discarded()) << rate;
+    EXPECT_TRUE(nlohmann::json::parse(line(rate), nullptr, false).is_discarded()) << rate;
   }
 }
 

@@ -85,8 +85,6 @@ std::int64_t line_at(const std::string& text, std::size_t at) {
   return 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
 }
 
-bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
-
 /// The records of lines before `line` are the same. The newest of them are still open to what
 /// follows: the lines of the other ranks, a loss on a line of its own. Nothing is checked of a run
 /// that the damaged log does not show: which of several bars is training is known at the end only,

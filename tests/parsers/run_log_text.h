@@ -11,6 +11,8 @@
 
 namespace bertbench {
 
+/// Equal, or both unknown.
+[[nodiscard]] bool same(double a, double b);
 [[nodiscard]] nlohmann::ordered_json to_test_json(const RunLog& run);
 /// All runs, one JSON object a line.
 [[nodiscard]] std::string to_test_text(const std::vector<RunLog>& runs);

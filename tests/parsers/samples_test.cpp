@@ -170,7 +170,7 @@ TEST(Dllogger, LeavesTensorFlowsLinesToTheFormatTf) {
 }
 
 // All formats and rules have lines there: what they give is in tests/golden/runs/quoted.
-const std::map<std::string, std::string>& quoted() {
+const std::map<std::string, std::string>& quoted_logs() {
   static const auto logs = [] {
     std::map<std::string, std::string> out;
     for (const auto& entry :
@@ -189,7 +189,7 @@ std::mt19937 random_of(const std::string& name) {
 }
 
 TEST(QuotedLogs, GiveTheSameRunsWhereverTheyAreCutInTwo) {
-  for (const auto& [name, text] : quoted()) {
+  for (const auto& [name, text] : quoted_logs()) {
     std::mt19937 random = random_of(name);
     const std::string whole = to_test_text(read_text(text));
     for (int round = 0; round < 3; ++round) {
@@ -200,7 +200,7 @@ TEST(QuotedLogs, GiveTheSameRunsWhereverTheyAreCutInTwo) {
 }
 
 TEST(QuotedLogs, DamagedAtRandomNeverCrashAndNeverGiveARecordThatIsNone) {
-  for (const auto& [name, text] : quoted()) {
+  for (const auto& [name, text] : quoted_logs()) {
     std::mt19937 random = random_of(name);
     for (int round = 0; round < 6; ++round) {
       std::string damaged = text;

@@ -16,7 +16,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 // The published run: 7038 applied steps of 65536 sequences, of which the log's tail shows seven.
-RunLog published() {
+RunLog published_run() {
   RunLog log = samples::published_bar();
   log.path = "bert_16gpu_phase1_pyt.log";
   log.records[0].iterations = 661;  // the parser cannot know where the tail was cut
@@ -49,7 +49,7 @@ const ReconciledEstimate& estimate(const ReconciledRun& run, const std::string& 
 TEST(Reconcile, GivesThePublishedRunsGapsAndTheReadingItsScriptTook) {
   ReconcileOptions options = given(facts(64, 64, 1, 16));
   options.optimizer_steps = 7038;
-  const ReconciledRun run = reconciled({published()}, options);
+  const ReconciledRun run = reconciled({published_run()}, options);
   EXPECT_EQ(run.work, 461242368);
   EXPECT_NEAR(*run.rate, 3077.85, 0.005);
   EXPECT_NEAR(estimate(run, "printed_last").rate, 3164.16, 0.005);
@@ -66,11 +66,11 @@ TEST(Reconcile, GivesThePublishedRunsGapsAndTheReadingItsScriptTook) {
 TEST(Reconcile, WithTheAttemptedStepsGivesTheOtherPublishedTotal) {
   ReconcileOptions options = given(facts(64, 64, 1, 16));
   options.optimizer_steps = 7048;
-  EXPECT_NEAR(*reconciled({published()}, options).rate, 3082.22, 0.005);
+  EXPECT_NEAR(*reconciled({published_run()}, options).rate, 3082.22, 0.005);
 }
 
 TEST(Reconcile, NamesNoTotalForATailWhoseTimeIsThatOfTheWholeRun) {
-  const ReconciledRun run = reconciled({published()}, given(facts(64, 64, 1, 16)));
+  const ReconciledRun run = reconciled({published_run()}, given(facts(64, 64, 1, 16)));
   EXPECT_FALSE(run.rate);
   EXPECT_FALSE(estimate(run, "printed_last").gap);
   EXPECT_THAT(notices(run), HasSubstr("begins after step 7031"));
@@ -81,7 +81,7 @@ TEST(Reconcile, NamesNoTotalForATailWhoseTimeIsThatOfTheWholeRun) {
 TEST(Reconcile, TellsAScriptThatMultipliesOrForgetsTheAccumulation) {
   ReconcileOptions options = given(facts(64, 64, 1, 16));
   options.optimizer_steps = 7038;
-  RunLog log = published();
+  RunLog log = published_run();
   log.summary->value = 3.09 * 1024 / 64;
   EXPECT_THAT(reconciled({log}, options).scripts[0].taken,
               HasSubstr("last redraw of the last step: 3.09 iterations/s x 1024 sequences, without "
@@ -95,7 +95,7 @@ TEST(Reconcile, TellsAScriptThatMultipliesOrForgetsTheAccumulation) {
 }
 
 TEST(Reconcile, WithoutABatchStaysInIterationsPerSecond) {
-  RunLog log = published();
+  RunLog log = published_run();
   log.totals = {};
   log.totals.wall_s = 400;
   log.totals.iterations = 1045;

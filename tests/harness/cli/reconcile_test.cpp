@@ -13,7 +13,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 /// The tail of a phase-1 log of 16 GPUs (BERT-large), as a notebook published it.
-const char* const kPublished = BB_SOURCE_DIR
+const char* const kPublishedLog = BB_SOURCE_DIR
     "/tests/golden/quoted/"
     "tqdm.keeps_first_and_last_redraw_of_each_optimizer_step_of_the_notebook.log";
 
@@ -21,7 +21,7 @@ class ReconcileTest : public CliTest {
  protected:
   Ran reconcile(const std::vector<std::string>& more) const {
     std::vector<std::string> args{
-        "reconcile", kPublished,           "--nodes", "1", "--gpus-per-node",
+        "reconcile", kPublishedLog,        "--nodes", "1", "--gpus-per-node",
         "16",        "--micro-batch-size", "64"};
     args.insert(args.end(), more.begin(), more.end());
     return run(args);

@@ -42,7 +42,7 @@ std::string why_not(const std::string& more, const std::string& grid = "") {
   return config ? "" : config.error().message();
 }
 
-std::string words_of(const Plan& plan, std::size_t trial) {
+std::string command_of(const Plan& plan, std::size_t trial) {
   const auto words =
       trainer_words(plan, plan.trials[trial], {"/out/cell/trial_1/attempt_2", 1, ""}, 1);
   std::string text;
@@ -63,14 +63,15 @@ TEST(Phases, AreCellsOfTheirOwnInTheirOrder) {
 
 TEST(Phases, TheSecondResumesTheFirstAndCountsItsStepsOn) {
   const auto plan = plan_of(config_of(kTwo));
-  EXPECT_THAT(words_of(plan, 0),
+  EXPECT_THAT(command_of(plan, 0),
               AllOf(HasSubstr("--steps 20 "),
                     HasSubstr("--checkpoint /out/" + plan.cells[0].folder + "/trial_1/checkpoint "),
                     Not(HasSubstr("--resume"))));
-  EXPECT_THAT(words_of(plan, 1), AllOf(HasSubstr("--steps 30 "), HasSubstr("--learning-rate 4e-3 "),
-                                       HasSubstr("--resume /out/" + plan.cells[0].folder +
-                                                 "/trial_1/checkpoint --new-phase "),
-                                       Not(HasSubstr("--checkpoint "))));
+  EXPECT_THAT(
+      command_of(plan, 1),
+      AllOf(HasSubstr("--steps 30 "), HasSubstr("--learning-rate 4e-3 "),
+            HasSubstr("--resume /out/" + plan.cells[0].folder + "/trial_1/checkpoint --new-phase "),
+            Not(HasSubstr("--checkpoint "))));
 }
 
 TEST(Phases, AreReadAndWrittenBack) {

@@ -77,12 +77,12 @@ TEST(CudaOrder, warps_that_share_a_row_in_every_order_give_the_same_bits) {
   for (const auto& ending : endings) EXPECT_TRUE(ending == endings.front());
 }
 
-struct Job {
+struct Neighbours {
   float* out;
   bool barrier;
 };
 /// Each thread publishes a number and reads its neighbour's.
-void neighbour_kernel(Job job) {
+void neighbour_kernel(Neighbours job) {
   __shared__ float shared[64];
   const unsigned i = threadIdx.x;
   shared[i] = 0;
@@ -97,7 +97,7 @@ TEST(CudaOrder, a_missing_barrier_is_seen) {
   const auto run = [](bool barrier) {
     return in_all_orders([&] {
       std::vector<float> out(64);
-      const Job job{out.data(), barrier};
+      const Neighbours job{out.data(), barrier};
       emulated::run_grid(dim3(1), dim3(64), 0, [&] { neighbour_kernel(job); });
       return out;
     });

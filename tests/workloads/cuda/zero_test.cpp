@@ -57,11 +57,11 @@ TEST(ShardPlan, has_the_buckets_in_which_gradients_arrive) {
   EXPECT_EQ(arrived, plan.buckets());
 }
 
-struct Ending {
+struct RankEnding {
   std::vector<float> weights, first, second;
   double loss = 0, norm = 0;
   std::int64_t planned = 0;
-  friend bool operator==(const Ending&, const Ending&) = default;
+  friend bool operator==(const RankEnding&, const RankEnding&) = default;
 };
 
 UpdateRequest request_of(OptimizerOptions::Kind kind, double clipping) {
@@ -76,10 +76,10 @@ constexpr std::int64_t kBucket = 40000;  ///< bytes
 
 /// Two steps, the second from moments, of two micro-steps, and a forward pass that reads the
 /// working copy.
-Ending train(Backend& backend, ThreadRank* ranks, UpdateRequest request) {
+RankEnding train(Backend& backend, ThreadRank* ranks, UpdateRequest request) {
   const int world = ranks != nullptr ? ranks->world_size() : 1;
   const std::int64_t batch = 4 / world;
-  Ending end;
+  RankEnding end;
   for (std::int64_t step = 1; step <= 2; ++step) {
     request.update = step;
     backend.zero_gradients();
@@ -105,9 +105,9 @@ Ending train(Backend& backend, ThreadRank* ranks, UpdateRequest request) {
   return end;
 }
 
-std::vector<Ending> train_ranks(int world, int zero, const char* precision,
-                                const UpdateRequest& request) {
-  std::vector<Ending> ends(static_cast<std::size_t>(world));
+std::vector<RankEnding> train_ranks(int world, int zero, const char* precision,
+                                    const UpdateRequest& request) {
+  std::vector<RankEnding> ends(static_cast<std::size_t>(world));
   on_ranks(world, [&](ThreadRank& ranks) {
     BackendOptions options = options_for(even_model(), 4 / world, 16);
     options.rank = ranks.rank();
@@ -141,10 +141,10 @@ TEST(CudaZero, lamb_and_clipping_follow_one_rank_with_the_whole_batch) {
   for (const auto kind : {OptimizerOptions::Kind::lamb, OptimizerOptions::Kind::adamw}) {
     const UpdateRequest request = request_of(kind, 0.5);
     const auto alone = cuda_backend(options_for(even_model(), 4, 16), "fp32");
-    const Ending wanted = train(*alone, nullptr, request);
+    const RankEnding wanted = train(*alone, nullptr, request);
     for (const int world : {2, 4}) {
       const auto ends = train_ranks(world, 1, "fp32", request);
-      for (const Ending& end : ends) {
+      for (const RankEnding& end : ends) {
         EXPECT_EQ(end.weights, ends[0].weights) << "ranks must not drift apart";
         EXPECT_EQ(end.first, ends[0].first);
         EXPECT_NEAR(end.norm, wanted.norm, 1e-5 * wanted.norm);
