@@ -74,6 +74,11 @@ std::string readable(std::string_view text) {
   return out;
 }
 
+std::string replaced(std::string text, std::string_view what, std::string_view by) {
+  const auto at = text.find(what);
+  return at == std::string::npos ? text : text.replace(at, what.size(), by);
+}
+
 /// From `at` on: letters of any alphabet; empty where there is none.
 std::string_view first_word(std::string_view text, std::size_t at) {
   const auto letter = [](char c) { return is_letter(c) || static_cast<unsigned char>(c) >= 0x80; };
@@ -1027,6 +1032,7 @@ class Induction {
     }
     format["lines"].push_back(*rule);
     std::ranges::move(more, std::back_inserter(format["lines"]));
+    if (auto plan = plan_of_epochs(candidate)) format["lines"].push_back(std::move(*plan));
     const bool timed_lines = timed;
     if (!timed) {
       if (auto closing = closing_time(candidate)) {
@@ -1055,6 +1061,35 @@ class Induction {
     out.ambiguous = meaning.time_is_ambiguous && !timed;
     out.commas_unclear = shapes_.left_out();
     return out;
+  }
+
+  /// "Epoch 2/10 | Val: 62.36%" next to "Epoch 2 | 7500/7561 batches": of how many epochs it is
+  /// one.
+  [[nodiscard]] std::optional<Json> plan_of_epochs(const Candidate& main) const {
+    const ShapeMeaning& meaning = main.meaning;
+    const auto& lines = main.shape->examples;
+    const auto own = meaning.step_is_epoch ? std::optional(meaning.step) : meaning.epoch;
+    if ((!own && !meaning.wraps) || (own && lines.front().at(*own).has_total()))
+      return std::nullopt;
+    const LineShape* found = nullptr;
+    double total = own ? lines.back().at(*own).value : 1;  // it is no smaller
+    for (const LineShape& shape : shapes_.shapes()) {
+      const auto epoch = shape.place_of(Meaning::epoch);
+      if (&shape == main.shape || shape.head || !epoch) continue;
+      for (const ShapeLine& line : shape.examples) {
+        const LineNumber& number = line.at(*epoch);
+        if (!number.has_total()) continue;
+        if (found != nullptr ? number.total != total : number.total < total) return std::nullopt;
+        total = number.total;
+        found = &shape;
+      }
+    }
+    if (found == nullptr) return std::nullopt;
+    const char* name = meaning.step_is_epoch ? "planned" : "epochs";
+    auto rule = rule_of(*found, {{*found->place_of(Meaning::epoch), "epoch", name, true}}, {});
+    // Whether that epoch begins there or ends is not known.
+    if (rule) (*rule)["pattern"] = replaced((*rule)["pattern"], "(?P<epoch>", "(?:");
+    return rule;
   }
 
   /// Some counter is not the same on all lines, as "batch=64" is.
