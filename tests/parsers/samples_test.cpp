@@ -189,10 +189,11 @@ std::mt19937 random_of(const std::string& name) {
 }
 
 TEST(QuotedLogs, GiveTheSameRunsWhereverTheyAreCutInTwo) {
+  constexpr int kCuts = BB_CUT_STRIDE == 1 ? 3 : 1;
   for (const auto& [name, text] : quoted_logs()) {
     std::mt19937 random = random_of(name);
     const std::string whole = to_test_text(read_text(text));
-    for (int round = 0; round < 3; ++round) {
+    for (int round = 0; round < kCuts; ++round) {
       const std::size_t cut = random() % (text.size() + 1);
       EXPECT_EQ(to_test_text(read_text_cut(text, cut)), whole) << name << " cut at " << cut;
     }
