@@ -452,6 +452,17 @@ std::optional<std::size_t> loss_of(const LineShape& shape) {
   return found;
 }
 
+/// The first number of that meaning, where every line has one at the same place among its numbers.
+std::optional<std::size_t> number_on_all(const LineShape& shape, Meaning meaning) {
+  const auto& numbers = shape.examples.front().numbers;
+  const auto found = std::ranges::find(numbers, meaning, &LineNumber::meaning);
+  const auto at = static_cast<std::size_t>(found - numbers.begin());
+  const bool everywhere = std::ranges::all_of(shape.examples, [&](const ShapeLine& line) {
+    return at < line.numbers.size() && line.numbers[at].meaning == meaning;
+  });
+  return everywhere ? std::optional(at) : std::nullopt;
+}
+
 /// Whether the rule reads its own lines to the numbers that it was made of.
 bool reads(const Json& rule, const LineShape& shape, const std::vector<Taken>& taken) {
   const re2::RE2 re2(rule["pattern"].get<std::string>(), re2::RE2::Latin1);
@@ -1111,21 +1122,17 @@ class Induction {
     for (const LineShape& shape : shapes_.shapes()) {
       const ShapeLine& first = shape.examples.front();
       const auto place = shape.place_of(Meaning::duration);
-      const auto amount = std::ranges::find(first.numbers, Meaning::amount, &LineNumber::meaning);
-      if (!place || amount == first.numbers.end() || shape.evaluation || shape.head) continue;
+      const auto amount = number_on_all(shape, Meaning::amount);
+      if (!place || !amount || shape.evaluation || shape.head || grows(shape)) continue;
+      const LineNumber &done = first.numbers[*amount], &time = first.at(*place);
       // Not "time budget 470s reached at 130401 steps".
-      if (first.at(*place).begin < amount->begin) continue;
-      const auto at = static_cast<std::size_t>(amount - first.numbers.begin());
-      const bool everywhere = std::ranges::all_of(shape.examples, [&](const ShapeLine& line) {
-        return at < line.numbers.size() && line.numbers[at].meaning == Meaning::amount;
-      });
-      if (!everywhere || grows(shape) || is_of_part(first) ||
+      if (time.begin < done.begin || is_of_part(first, time) ||
           2 * shape.learning < shape.examples.size()) {
         continue;
       }
-      auto rule =
-          rule_of(shape, {{*place, "total_seconds", ""}, {at, "total_iterations", "", true, true}},
-                  std::nullopt);
+      auto rule = rule_of(
+          shape, {{*place, "total_seconds", ""}, {*amount, "total_iterations", "", true, true}},
+          {});
       if (!rule) continue;
       (*rule)["begins_run"] = true;
       (*rule)["outcome"] = "completed";
@@ -1133,7 +1140,7 @@ class Induction {
       format["schema"] = kFormatSchema;
       format["name"] = name_;
       format["title"] = "lines of whole trainings";
-      if (first_word(first.text, amount->end).starts_with("epoch")) format["iteration"] = "epoch";
+      if (first_word(first.text, done.end).starts_with("epoch")) format["iteration"] = "epoch";
       format["lines"] = {*rule};
       return InducedFormat{.json = format.dump(2),
                            .example = first.text,
@@ -1155,12 +1162,10 @@ class Induction {
       return !meaning.epoch || line.at(*meaning.epoch).total == 1;
     });
     if (!first.at(meaning.step).has_total() || (!of_epoch && !one_epoch)) return std::nullopt;
-    const auto found = std::ranges::find(first.numbers, Meaning::left, &LineNumber::meaning);
-    if (!of_epoch && found == first.numbers.end()) return std::nullopt;
-    Taken out{.name = "time_left"};
+    const auto place = of_epoch ? meaning.epoch_time : number_on_all(shape, Meaning::left);
+    if (!place) return std::nullopt;
+    Taken out{.place = *place, .name = "time_left"};
     out.of_all_numbers = !of_epoch;
-    out.place =
-        of_epoch ? *meaning.epoch_time : static_cast<std::size_t>(found - first.numbers.begin());
     const auto seconds = [&](const ShapeLine& line) {
       const LineNumber& number = out.in(line);
       return number.value * number.scale;
@@ -1170,14 +1175,8 @@ class Induction {
       return step.total - step.value;
     };
     int falls = 0, rises = 0;
-    for (std::size_t i = 0; i < shape.examples.size(); ++i) {
-      const ShapeLine& line = shape.examples[i];
-      if (out.of_all_numbers &&
-          (out.place >= line.numbers.size() || line.numbers[out.place].meaning != Meaning::left)) {
-        return std::nullopt;
-      }
-      if (i == 0) continue;
-      const double before = seconds(shape.examples[i - 1]), now = seconds(line);
+    for (std::size_t i = 1; i < shape.examples.size(); ++i) {
+      const double before = seconds(shape.examples[i - 1]), now = seconds(shape.examples[i]);
       falls += now < before ? 1 : 0;
       rises += now > before ? 1 : 0;
     }
@@ -1212,6 +1211,7 @@ class Induction {
       const bool from_first = main.shape->examples.front().at(main.meaning.step).value <= 1;
       const bool run = closes == Closes::run, in_epochs = main.meaning.epoch.has_value();
       if (run && !from_first && (in_epochs || !begins_in_training(*main.shape))) continue;
+      // Of a training in epochs all steps count, not those of the newest one.
       const char* field = run && in_epochs ? "total_seconds" : "counted_seconds";
       auto rule = rule_of(shape, {{*place, field, ""}}, std::nullopt);
       if (!rule) continue;
@@ -1222,15 +1222,17 @@ class Induction {
     return out;
   }
 
-  /// "data loaded in 3.2 s", "inference took 3.2 s"
-  [[nodiscard]] static bool is_of_part(const ShapeLine& line) {
-    constexpr std::string_view kParts[] = {"load",   "prepar", "infer",  "predict", "sampl", "save",
-                                           "saving", "build",  "compil", "init",    "warm"};
-    const std::string text = lower(line.text);
+  /// "data loaded in 3.2 s", "inference took 3.2 s": by what stands before the time.
+  [[nodiscard]] static bool is_of_part(const ShapeLine& line, const LineNumber& time) {
+    constexpr std::string_view kParts[] = {"load",     "prepar",  "infer",  "predict",
+                                           "sampling", "save",    "saving", "build",
+                                           "compil",   "initial", "warm"};
+    const std::string_view before = std::string_view(line.text).substr(0, time.value_begin);
+    const std::string small = lower(before);
     const bool part = std::ranges::any_of(
-        kParts, [&](std::string_view word) { return text.find(word) != text.npos; });
-    return part || names_other_work(line.text) ||
-           (!names_training(line.text) && names_evaluation(line.text, line.text.size()));
+        kParts, [&](std::string_view word) { return small.find(word) != small.npos; });
+    return part || names_other_work(before) ||
+           (!names_training(line.text) && names_evaluation(before, before.size()));
   }
 
   /// Its time is of something that has ended, and not of one of several: "Average time per epoch".
@@ -1249,7 +1251,7 @@ class Induction {
       return [where](std::string_view word) { return where.find(word) != where.npos; };
     };
     return std::ranges::any_of(kEnds, in(text)) && std::ranges::none_of(kOfSeveral, in(label)) &&
-           !is_of_part(line);
+           !is_of_part(line, number);
   }
 
   /// "[DONE] [Time 0.63]" after lines with "[Time 0.71]", of which nothing shows what they time.
