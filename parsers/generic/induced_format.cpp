@@ -1003,9 +1003,9 @@ class Induction {
     Json notes = notes_of(meaning);
     if (left) {
       notes.push_back(
-          "no time is printed but that which is left: over the steps that are left it is the time "
-          "of "
-          "one, as the program reckons it");
+          "only the time that is left is printed: divided by the steps that are left it is taken "
+          "as "
+          "the time of a step, as the program estimates it");
     }
     if (counts_epochs && of_batch) {
       notes.push_back(
@@ -1044,17 +1044,18 @@ class Induction {
     format["lines"].push_back(*rule);
     std::ranges::move(more, std::back_inserter(format["lines"]));
     if (auto plan = plan_of_epochs(candidate)) format["lines"].push_back(std::move(*plan));
-    const bool timed_lines = timed;
+    bool timed_at_end = false;
     if (!timed) {
       if (auto closing = closing_time(candidate)) {
         if (batches > 0) (*closing)["step_iterations"] = batches;
         if (shape.examples.front().at(meaning.step).value > 1) {
           format["notes"].push_back(
-              "the log does not begin with the first step: a closing time is taken to be of all "
-              "steps since that");
+              "the log does not begin with the first step: its closing time is taken as that of "
+              "all "
+              "steps, also of those before");
         }
         format["lines"].push_back(std::move(*closing));
-        timed = true;
+        timed = timed_at_end = true;
       }
     }
     // The time of an epoch is with its evaluation.
@@ -1068,7 +1069,7 @@ class Induction {
     out.line = shape.examples.front().line;
     out.lines = shape.lines;
     out.timed = timed;
-    out.timed_at_end = timed && !timed_lines;
+    out.timed_at_end = timed_at_end;
     out.ambiguous = meaning.time_is_ambiguous && !timed;
     out.commas_unclear = shapes_.left_out();
     return out;
@@ -1131,7 +1132,9 @@ class Induction {
         continue;
       }
       auto rule = rule_of(
-          shape, {{*place, "total_seconds", ""}, {*amount, "total_iterations", "", true, true}},
+          shape,
+          {{*place, "total_seconds", ""},
+           {.place = *amount, .name = "total_iterations", .counter = true, .of_all_numbers = true}},
           {});
       if (!rule) continue;
       (*rule)["begins_run"] = true;
@@ -1164,8 +1167,7 @@ class Induction {
     if (!first.at(meaning.step).has_total() || (!of_epoch && !one_epoch)) return std::nullopt;
     const auto place = of_epoch ? meaning.epoch_time : number_on_all(shape, Meaning::left);
     if (!place) return std::nullopt;
-    Taken out{.place = *place, .name = "time_left"};
-    out.of_all_numbers = !of_epoch;
+    const Taken out{.place = *place, .name = "time_left", .of_all_numbers = !of_epoch};
     const auto seconds = [&](const ShapeLine& line) {
       const LineNumber& number = out.in(line);
       return number.value * number.scale;

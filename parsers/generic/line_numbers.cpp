@@ -1311,7 +1311,7 @@ class Reader {
          "env",     "part",    "stage",  "phase",   "class",  "task",   "top",  "total", "best",
          "mean",    "avg",     "count",  "size",    "port",   "pid",    "id",   "line",  "page",
          "error",   "warning", "cuda",   "num",     "score",  "test",   "val"});
-    constexpr std::string_view kClosing = "|:,-\t;)(";
+    constexpr std::string_view kMarksAfterCounters = "|:,-\t;)(";
     if (label.count != 1 || found.has_total() || found.begin != message_begin() ||
         std::ranges::any_of(out_, &LineNumber::counts) || label.has(kNoCounters) ||
         label.has(kOfTraining) || label.has(kTimes)) {
@@ -1324,7 +1324,7 @@ class Reader {
     const std::string_view rest = line_.substr(at_);
     const std::size_t mark = std::min(rest.find_first_not_of(' '), rest.size());
     const bool bracket = rest.starts_with("] ");  // not "axs[0].set_title(...)"
-    return (bracket || (mark < rest.size() && kClosing.find(rest[mark]) != kClosing.npos)) &&
+    return (bracket || (mark < rest.size() && kMarksAfterCounters.find(rest[mark]) != rest.npos)) &&
            has_value_of_training(rest);
   }
 

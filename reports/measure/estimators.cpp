@@ -187,10 +187,6 @@ std::optional<double> sequences_of_run(const RunLog& log,
   return std::nullopt;
 }
 
-namespace {
-bool is_default(const Estimate& estimate) { return chosen_by_default(estimate.name); }
-}  // namespace
-
 std::vector<Estimate> estimate_all(const RunLog& log, const Window& window,
                                    std::optional<std::int64_t> sequences_per_optimizer_step) {
   std::vector<Estimate> out;
@@ -237,7 +233,8 @@ std::vector<Estimate> estimate_all(const RunLog& log, const Window& window,
   const Estimate total = total_time(log, sequences_per_optimizer_step);
   if (log.summary && log.summary->unit != RateUnit::unknown) {
     add(out, {.name = "log_summary", .rate = log.summary->value, .unit = log.summary->unit});
-  } else if (log.totals.training_s && std::ranges::none_of(out, is_default)) {
+  } else if (log.totals.training_s &&
+             std::ranges::none_of(out, chosen_by_default, &Estimate::name)) {
     // "Training took 330 s" after steps without a time states a rate as well.
     add(out, {.name = "log_summary", .rate = total.rate, .unit = total.unit});
   }

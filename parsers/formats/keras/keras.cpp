@@ -149,6 +149,8 @@ void read_tail(const Line& line, std::size_t from, KerasBar& bar) {
 std::optional<KerasBar> read_keras_bar(const Line& line) {
   const std::string_view text = line.text;
   KerasBar bar;
+  // Keras 3: a sign and what the bar is found by; "=" stands where the output takes ASCII alone
+  // (io_utils.py, _replace_special_unicode_character).
   for (const auto& [sign, whole] :
        {std::pair("━", "━"), std::pair("=", " ==================== ")}) {
     const auto block = text.find(whole);
