@@ -42,8 +42,9 @@ done
 trap '' HUP INT TERM
 end "$job"
 kill "$watch" 2>/dev/null
-# The sampler (see launcher slurm) writes what it measured before the task is over.
-if [ -n "${sampler-}" ]; then kill "$sampler" 2>/dev/null; wait "$sampler"; fi
+# The sampler (see launcher slurm) writes what it measured before the task is over. dash reports one
+# that the signal killed before it could handle it: that line would be one of the trainer's log.
+if [ -n "${sampler-}" ]; then { kill "$sampler"; wait "$sampler"; } 2>/dev/null; fi
 exit "$status"
 )sh";
 

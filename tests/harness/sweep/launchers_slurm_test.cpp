@@ -297,7 +297,7 @@ TEST_F(SlurmLauncher, AutoTrialsSkipWhatAJobHasNotBegun) {
                                    "trials_interval=0.5", "env.FAKE_NOTE=" + temp_.path("note")},
                                   "1n1g"));
   ASSERT_TRUE(outcome);
-  std::string outcomes;  // two runs had a sixth trial that was killed, for a reason not known
+  std::string outcomes;
   for (const Trial& trial : outcome->result.cells.at(0).trials) {
     outcomes += fmt::format("{} {} ({}): {}\n", trial.trial, name(trial.outcome.status),
                             detail_text(trial.outcome), trial.log);

@@ -9,6 +9,7 @@
 #include <csignal>
 
 #include "harness/sweep/process/proc_fs.h"
+#include "harness/sweep/process/rank_supervisor.h"
 #include "tests/harness/sweep/support.h"
 
 namespace bertbench {
@@ -185,6 +186,16 @@ TEST_F(Processes, DieWithTheHarness) {
   close(ends[1]);
   while (waitpid(-1, nullptr, WNOHANG) > 0) {
   }
+}
+
+TEST_F(Processes, ASamplerThatItsSupervisorKillsLeavesNoLineInTheLog) {
+  // A trial that ends before its sampler handles SIGTERM: a shell's "Terminated" in the log would
+  // make it a killed one.
+  ProcessSpec rank = sh("sleep 300 & sampler=$!\n" + std::string(rank_supervisor()));
+  rank.argv.insert(rank.argv.end(), {"bertbench", "", "0", "echo", "trained"});
+  rank.hold_stdin = true;
+  EXPECT_TRUE(run(rank).success());
+  EXPECT_EQ(log(), "trained\n");
 }
 
 TEST_F(Processes, FindsSurvivorsByTheirMarker) {
