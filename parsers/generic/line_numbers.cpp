@@ -76,11 +76,11 @@ constexpr Words kSinceStart({"elapsed", "total", "since", "wall", "总", "累计
 // Words of a number that is not of the training so far.
 constexpr Words kPlans({"best", "size", "per", "max", "every", "last", "warmup", "early", "min",
                         "patience"});
-constexpr Words kOtherTimes({"eta",     "remaining", "remain",     "left", "data", "load",
-                             "loading", "estimated", "expected",   "est",  "save", "saving",
-                             "finish",  "forward",   "backward",   "fwd",  "bwd",  "sampling",
-                             "reset",   "io",        "collection", "剩余", "预计", "残り",
-                             "남은",    "restante"});
+constexpr Words kOtherTimes({"eta",     "remaining", "remain",     "left",   "data", "load",
+                             "loading", "estimated", "expected",   "est",    "save", "saving",
+                             "finish",  "forward",   "backward",   "fwd",    "bwd",  "sampling",
+                             "reset",   "io",        "collection", "reader", "剩余", "预计",
+                             "残り",    "남은",      "restante"});
 // Of those the words of the time until the end.
 constexpr Words kLeft({"eta", "remaining", "remain", "left", "剩余", "预计", "残り", "남은",
                        "restante"});
@@ -1110,6 +1110,8 @@ class Reader {
       found.meaning = own.has(kPlans) ? Meaning::other : counter;
       found.names_total = own.words[0] == "global" || own.words[0] == "total";
       found.begins = label.has(kBeginnings);
+    } else if (last.starts_with("loss") && !time && after.meaning == Meaning::other) {
+      if (names_loss(label)) found.meaning = Meaning::loss;  // also "Time Loss: 0.22"
     } else if (time || after.meaning != Meaning::other || named.meaning != Meaning::other) {
       take_time(found, label, text, named, after, time);
     } else if (label.count == 0 && is_time_of_counter(found)) {
@@ -1221,8 +1223,9 @@ class Reader {
     const bool left =
         label.has(kLeft) || then.starts_with(" left") || then.starts_with(" remaining");
     if ((label.has(kOtherTimes) && !left) || names_part(text) || std::isnan(found.value)) return;
-    if (is_unix_time(found.value)) {
+    if (const auto seconds = seconds_since_1970(found.value)) {
       found.meaning = Meaning::clock;
+      found.value = *seconds;
       return;
     }
     const bool has_unit = after.meaning != Meaning::other;
@@ -1251,15 +1254,23 @@ class Reader {
         label.has(kSinceStart) || among(kSinceStart, word_at(then, blank, following));
   }
 
-  /// Seconds since 1970, of a time between 2001 and 2286.
-  static bool is_unix_time(double value) { return value > 1e9 && value < 1e10; }
+  /// Of a time between 2001 and 2286, in seconds or milliseconds.
+  static std::optional<double> seconds_since_1970(double value) {
+    constexpr double kEarliest_s = 1e9, kLatest_s = 1e10, kMillisecond_s = 1e-3;
+    for (const double seconds : {value, value * kMillisecond_s}) {
+      if (seconds > kEarliest_s && seconds < kLatest_s) return seconds;
+    }
+    return std::nullopt;
+  }
 
   /// "[50/391]", "(50/391)", "50/391", and the 50 of "Epoch: [44][50]", "Epoch 44 [50]" and
   /// "[Epoch 44; 50]".
   void take_place(LineNumber& found, const Label& label, std::string_view text) const {
     if (counts_data()) return;
-    if (out_.empty() && label.count == 0 && found.begin <= 1 && is_unix_time(found.value)) {
+    if (const auto seconds = seconds_since_1970(found.value);
+        seconds && out_.empty() && label.count == 0 && found.begin <= 1) {
       found.meaning = Meaning::clock;
+      found.value = *seconds;
       return;
     }
     const auto open = text.find_last_of("[(");

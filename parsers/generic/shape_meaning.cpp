@@ -307,7 +307,9 @@ class Decision {
     for (std::size_t i = 0; i < fields() && !out_.times.clock; ++i) {
       if (meaning(i) != Meaning::clock) continue;
       const Values stamps = stamps_of(i);
-      if (growth(stamps, {}).down > static_cast<int>(n_) / 4) continue;
+      const Growth change = growth(stamps, {});
+      // All lines may have the second in which the log was written out.
+      if (change.up == 0 || change.down > static_cast<int>(n_) / 4) continue;
       out_.times.clock = i;
       between_ = steps_up(stamps);
       out_.clock_interval_s = known_median(between_);
@@ -395,12 +397,17 @@ class Decision {
     return rises >= kRisesThatShow;
   }
 
+  /// "[10:00:19]", and no "elapsed: 10:00:19".
+  [[nodiscard]] bool has_layout_of_day(std::size_t i) const {
+    const std::string_view text = shape_.examples[0].text_of(i);
+    return !shape_.examples[0].at(i).since_start && text.size() >= 8 && text[2] == ':' &&
+           text[5] == ':';
+  }
+
   /// "[10:00:19]" at the 20th step of a second each: a clock without a word, with much more on it
   /// than those steps.
   [[nodiscard]] bool is_time_of_day(std::size_t i, const Values& values) const {
-    const std::string_view text = shape_.examples[0].text_of(i);
-    return !shape_.examples[0].at(i).since_start && text.size() >= 8 && text[2] == ':' &&
-           text[5] == ':' && begins_late(values);
+    return has_layout_of_day(i) && begins_late(values);
   }
 
   /// "t=1 min" next to the stamps of a logger.
@@ -562,6 +569,8 @@ class Decision {
       }
       constexpr int kFallsThatShow = 4;
       const Growth change = growth(values, {});
+      // "May 01 10:00:00" on each line of a log that was written out at once.
+      if (change.same == change.all() && has_layout_of_day(i)) continue;
       const bool falls = change.down >= kFallsThatShow && change.up == 0;
       // A time left falls as well, and as a mean does where it is reckoned from one: those that are
       // named so were left out before.

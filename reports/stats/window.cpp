@@ -56,15 +56,14 @@ struct SlowFirst {
 // than five others no quartile can be estimated: the first must be far above each, by more than
 // they differ. A first step that only sends its work to a device takes far less than each.
 bool holds_start(std::span<const double> times) {
-  constexpr std::size_t kForQuartiles = 5, kFewestSlow = 3, kFewestFast = 2;  // records
+  constexpr std::size_t kForQuartiles = 5, kFewest = 2;  // records
   constexpr double kAlike = 1.5, kSpreads = 2;  // times the most over the least of the others
-  if (times.size() < kFewestFast + 1) return false;
+  if (times.size() < kFewest + 1) return false;
   const std::vector<double> others(times.begin() + 1, times.end());
   const auto [least, most] = std::ranges::minmax(others);
   if (times.front() * kTimesTheOthers <= least) return most <= kAlike * least;
   if (others.size() < kForQuartiles) {
-    return others.size() >= kFewestSlow &&
-           times.front() >= std::max(kTimesTheOthers, kSpreads * most / least) * most;
+    return times.front() >= std::max(kTimesTheOthers, kSpreads * most / least) * most;
   }
   const double lower = quantile(others, 0.25), upper = quantile(others, 0.75);
   const double above = times.front() - upper;

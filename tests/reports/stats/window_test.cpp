@@ -121,13 +121,15 @@ TEST(Window, AutoLeavesOutAFirstRecordThatHoldsTheStartOfTheRun) {
   // Others as slow are no start.
   seconds[3] = 2.5;
   EXPECT_EQ(apply(log_of_seconds(seconds), "auto").first, 0U);
-  // Three or four others must be far below, by more than they differ; of two nothing can be
+  // Two to four others must be far below, by more than they differ; of one nothing can be
   // concluded.
   EXPECT_EQ(apply(log_of_seconds({2.7, 0.09, 0.07, 0.08}), "auto").first, 1U);
   EXPECT_EQ(apply(log_of_seconds({0.25, 0.09, 0.07, 0.08}), "auto").first, 0U);
   EXPECT_EQ(apply(log_of_seconds({0.32, 0.09, 0.05, 0.08}), "auto").first, 0U);
   EXPECT_EQ(apply(log_of_seconds({2.7, 0.09, 0.05, 0.08}), "auto").first, 1U);
-  EXPECT_EQ(apply(log_of_seconds({2.7, 0.09, 0.08}), "auto").first, 0U);
+  EXPECT_EQ(apply(log_of_seconds({2.7, 0.09, 0.08}), "auto").first, 1U);
+  EXPECT_EQ(apply(log_of_seconds({0.3, 0.09, 0.05}), "auto").first, 0U);
+  EXPECT_EQ(apply(log_of_seconds({2.7, 0.09}), "auto").first, 0U);
   // The start of one that takes a thousandth of the time is no matter.
   EXPECT_EQ(apply(log_of_seconds({0.1002, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1}), "auto").first, 0U);
 }
