@@ -63,6 +63,7 @@ constexpr ClosingRule kRules[] = {
     {"Process finished with exit code 0", Reading::whole},  // PyCharm
     {"BUILD SUCCESS", Reading::whole},                      // Maven, Gradle
     {" passed in ", Reading::whole},                        // pytest
+    {"-Finish: step: ", Reading::whole},                    // FastEstimator
     {"ngine run finished. Time taken", Reading::whole},     // Ignite
     {"ngine run complete. Time taken", Reading::whole},     // Ignite, older releases
     // Scripts: "Training finished.", "Finished Training", "training Res18 done in 31.79 seconds"
@@ -104,8 +105,10 @@ constexpr ClosingRule kRules[] = {
     {"Stop training", Reading::phrase},  // Ignite
     {"eached max", Reading::phrase},     // "Reached max steps (2000). Stopping training."
     {"eached the max", Reading::phrase},
-    {"tarting testing", Reading::phrase},        // the template lightning-hydra-template
-    {"arly stop", Reading::phrase},              // Keras' callback and scripts
+    {"tarting testing", Reading::phrase},  // the template lightning-hydra-template
+    {"arly stop", Reading::phrase},        // Keras' callback and scripts
+    {"topping early", Reading::phrase},    // "Stopping early after 10 epochs (no improvement)"
+    {"topped early", Reading::phrase},
     {"arlyStop", Reading::phrase},               // "[EarlyStop] No improvement for 7 epochs."
     {"ross Validation Result", Reading::whole},  // of all folds
     // What scripts print at their end without such a word
@@ -129,6 +132,9 @@ constexpr ClosingRule kRules[] = {
     {"best acc", Reading::report},
     {"best test", Reading::report},
     {"Test ", Reading::report},
+    {"best_", Reading::report},
+    {"test: ", Reading::report},
+    {"Test: ", Reading::report},
     {"test acc", Reading::report},
     {"test loss", Reading::report},
     {"test f1", Reading::report},
@@ -343,7 +349,8 @@ bool stops_early(const Sentence& line) {
   for (std::size_t c = 0; c + 1 < line.clauses.size(); ++c) {
     const Words clause = line.clause(c);
     for (std::size_t i = 0; i + 1 < clause.size(); ++i) {
-      if (clause[i] != "early" || !clause[i + 1].starts_with("stop")) continue;
+      const bool reversed = clause[i + 1] == "early" && clause[i].starts_with("stopp");
+      if (!reversed && (clause[i] != "early" || !clause[i + 1].starts_with("stop"))) continue;
       const Words after = Words(line.words).subspan(line.clauses[c + 1]);
       // "Early stopping triggered. patience=20": it has happened, whatever follows
       // (quoted/closing_words.early_stop_that_was_triggered).
@@ -356,10 +363,11 @@ bool stops_early(const Sentence& line) {
                                line.text.data() + bracket > clause.back().data();
       if (any_in(in_brackets ? clause : Words(line.words), kWaits)) return false;
       if (any_in(after, kSettings)) return false;
-      if (i + 2 == clause.size() && clause[i + 1] != "stopped") {
+      const bool stopped = clause[i] == "stopped" || clause[i + 1] == "stopped";
+      if (i + 2 == clause.size() && !stopped) {
         return after.empty() || says_why_it_stopped(after);
       }
-      return clause[i + 1] == "stopped" || is_in(kHappens, clause[i + 2]);
+      return stopped || is_in(kHappens, clause[i + 2]);
     }
   }
   return false;
@@ -596,8 +604,9 @@ std::optional<Kind> read(Reading reading, const Sentence& line, std::string_view
     case Reading::score:
       return implied(read_score(line));
     case Reading::report:
-      return implied(read_report(line, "best") || read_report(line, "final") ||
-                     read_report(line, "test"));
+      if (read_report(line, "test"))
+        return names_a_part(line.words) ? std::nullopt : std::optional(Kind::tested);
+      return implied(read_report(line, "best") || read_report(line, "final"));
     case Reading::time:
       return implied(read_time(line));
     case Reading::cell:
@@ -668,15 +677,15 @@ bool ClosingWords::see(const Line& line, std::size_t row) {
 }
 
 std::optional<std::int64_t> ClosingWords::after(std::int64_t first, std::int64_t last_record,
-                                                std::int64_t end, bool implied) const {
+                                                std::int64_t end, Kind weakest) const {
   const auto closes = [&](const Closing& closing, Kind kind) {
     if (closing.kind != kind || closing.line <= last_record || closing.line >= end) return false;
     return std::ranges::none_of(closings_, [&](const Closing& other) {
       return other.words == closing.words && other.line >= first && other.line < last_record;
     });
   };
-  for (const Kind kind : {Kind::stated, Kind::implied}) {
-    if (kind == Kind::implied && !implied) break;
+  for (const Kind kind : {Kind::stated, Kind::tested, Kind::implied}) {
+    if (kind > weakest) break;
     const auto at =
         std::ranges::find_if(closings_, [&](const Closing& it) { return closes(it, kind); });
     if (at != closings_.end()) return at->line;

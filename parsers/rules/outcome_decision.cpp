@@ -103,7 +103,8 @@ bool OutcomeRules::names_an_end() const {
 }
 
 std::optional<std::int64_t> OutcomeRules::end_after(std::int64_t last_record) const {
-  return closing_.after(0, last_record, std::numeric_limits<std::int64_t>::max(), true);
+  return closing_.after(0, last_record, std::numeric_limits<std::int64_t>::max(),
+                        ClosingWords::Kind::implied);
 }
 
 // Of a log without a step: where it states that all is over, in a launch after the one that
@@ -293,15 +294,24 @@ Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
   if (done) {
     return {Status::completed, step, run.last_line, {}};
   }
-  const std::int64_t first = run.records().empty() ? 0 : run.records().front().line;
+  // Before the first record there may be the end of an earlier run, or, of a log that is cut at its
+  // front, that of an epoch.
+  const bool only = begin_line <= 1;
+  const std::int64_t first = only || run.records().empty() ? 0 : run.records().front().line;
   // A line that only implies an end counts for nothing where the plan was not reached. A loop that
   // prints each tenth iteration may not print its last one: "iter 490/495", "Done". Its epochs
   // before the last ended there too, as after "iter 280/300" of a counter from 0
   // (quoted/closing_words.an_implied_end_stands_where_the_plan_is_nearly_reached).
   const bool nearly =
       run.ends_epoch || (run.log.planned && last->step + last->iterations > *run.log.planned);
-  const bool implied = !run.log.planned || nearly;
-  if (const auto closed = closing_.after(first, last->line, end, implied);
+  // A test that stands after all records, and between none of them, is of a loop that stopped
+  // early.
+  constexpr std::size_t kRecordsThatShow = 3;
+  using Kind = ClosingWords::Kind;
+  const Kind weakest = !run.log.planned || nearly                ? Kind::implied
+                       : run.records().size() < kRecordsThatShow ? Kind::stated
+                                                                 : Kind::tested;
+  if (const auto closed = closing_.after(first, last->line, end, weakest);
       closed && run.log.kind == WorkKind::training) {
     return {Status::completed, step, *closed, {}};
   }

@@ -21,21 +21,22 @@ class RunDraft;
 /// "quoted/NAME" is a log in tests/golden/quoted.
 class ClosingWords {
  public:
-  /// stated: the line states that a training or its program is over. implied: it is what a program
-  /// prints at its end (a final evaluation, a saved model, a total time, "Done").
-  enum class Kind : std::uint8_t { stated, implied };
+  /// stated: the line states that a training or its program is over. tested: it has the score of a
+  /// test, which a loop that stops before its plan prints as well. implied: it is what a program
+  /// prints at its end (the best score, a saved model, a total time, "Done").
+  enum class Kind : std::uint8_t { stated, tested, implied };
 
   /// Lines without any of these are never looked at.
   [[nodiscard]] static std::span<const std::string_view> anchors();
 
   /// The line holds the literal of `row`: true when it states or implies that a training is over.
   bool see(const Line& line, std::size_t row);
-  /// The first line in (last_record, end) that states that a training is over, or else, where
-  /// `implied` counts too, one that implies it; nothing if there is none. A line whose words stand
-  /// between the run's records as well, from `first` on, is printed after each epoch or step
+  /// The first line in (last_record, end) that states that a training is over, or else one of a
+  /// weaker kind, down to `weakest`; nothing if there is none. A line whose words stand between the
+  /// run's records as well, from `first` on, is printed after each epoch or step
   /// (quoted/closing_words.count_once_after_the_last_record).
   [[nodiscard]] std::optional<std::int64_t> after(std::int64_t first, std::int64_t last_record,
-                                                  std::int64_t end, bool implied) const;
+                                                  std::int64_t end, Kind weakest) const;
   /// The last line in [begin, end) that states it, or else, of a log without a record, where a
   /// model is saved or a training's time is given once
   /// (quoted/closing_words.a_model_saved_once_ends_a_log_without_steps: XGBoost, Semantic

@@ -106,12 +106,14 @@ constexpr OutcomeRule kRules[] = {
     {"backtrace (", " entries)", "", Status::error, kSignal},  // darknet
     {"terminate called after throwing", "", "", Status::error, kSignal},
     {"Fatal Python error", "", "", Status::error, kNamed},
-    {"' panicked at ", "thread '", "", Status::error, kSignal},       // Rust
-    {"double free or corruption", "", "", Status::error, kNamed},     // glibc's heap
-    {"corrupted size vs. prev_size", "", "", Status::error, kNamed},  // glibc's heap
-    {"free(): invalid ", "", "", Status::error, kNamed},              // glibc's heap
-    {"Bus error", "", "", Status::error, kNamed},                     // the shell
-    {"CUDA error: ", "", "", Status::error, kNamed},                  // PyTorch
+    {" panicked at ", "thread '", "", Status::error, kSignal},  // Rust
+    {"] Check failed: ", "", "", Status::error, kNamed},        // glog: Caffe, TensorFlow
+    {"returned non-zero exit status ", "Command '", "", Status::error, kSignal},  // subprocess
+    {"double free or corruption", "", "", Status::error, kNamed},                 // glibc's heap
+    {"corrupted size vs. prev_size", "", "", Status::error, kNamed},              // glibc's heap
+    {"free(): invalid ", "", "", Status::error, kNamed},                          // glibc's heap
+    {"Bus error", "", "", Status::error, kNamed},                                 // the shell
+    {"CUDA error: ", "", "", Status::error, kNamed},                              // PyTorch
     {" ERROR] at file ", "", "", Status::error, kNamed},  // llm.c: CUDA, CUDNN, NCCL, MPI
     {"[cuBLAS ERROR]: ", "", "", Status::error, kNamed},  // llm.c
     {"illegal memory access was encountered", "", "", Status::error, kNamed},  // CUDA
