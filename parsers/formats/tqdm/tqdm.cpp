@@ -1057,6 +1057,9 @@ class TqdmParser final : public LineParser {
     const auto begins = epoch_that_begins(text);
     if (!begins) return;
     if (begins->epoch < 0) return unnamed_.announce();
+    // "Epoch 3" that stands after the bars is of the one that ended.
+    if (newest_ == nullptr) epoch_.before_bars = true;
+    if (newest_ != nullptr && epoch_.before_bars) newest_->ended_well = false;
     epoch_.of = begins;
     epoch_.begins = true;
     known_.reset();
@@ -1093,9 +1096,10 @@ class TqdmParser final : public LineParser {
   /// Of the newest line that states that an epoch begins.
   struct {
     std::optional<BegunEpoch> of;
-    bool begins = false;      ///< no bar was drawn since
-    std::int64_t total = 0;   ///< of its first bar
-    RunDraft* run = nullptr;  ///< of bars that are training by such lines alone
+    bool begins = false;       ///< no bar was drawn since
+    bool before_bars = false;  ///< the first such line stood before the first bar
+    std::int64_t total = 0;    ///< of its first bar
+    RunDraft* run = nullptr;   ///< of bars that are training by such lines alone
   } epoch_;
   Outer outer_;
   EpochBars epochs_;

@@ -505,24 +505,29 @@ std::vector<NamedValue> values_only(std::string_view description) {
     if (mark == part.npos) return {};
     const NamedValue one{trim(part.substr(0, mark)), trim(part.substr(mark + 1))};
     const bool number = !one.value.empty() && (is_digit(one.value[0]) || one.value[0] == '-');
-    if (!number || one.name.find(' ') != part.npos) return {};
+    if (!number || std::ranges::count(one.name, ' ') > 1) return {};
     out.push_back(one);
   }
   return out.size() > 1 ? out : std::vector<NamedValue>{};
 }
 
 // Whole numbers count files or errors, and scores are of evaluations as well: neither shows that
-// the bar is of training.
+// the bar is of training, but for "train acc: 0.98".
 bool may_be_losses(const std::vector<NamedValue>& values) {
   constexpr std::string_view kScores[] = {
       "acc",  "accuracy", "f1", "auc",  "score", "iou", "miou", "precision", "recall", "map",
       "psnr", "ssim",     "em", "bleu", "wer",   "cer", "mrr",  "ndcg",      "hits",   "top"};
+  const auto has = [](const NamedValue& one, const auto& list) {
+    return std::ranges::any_of(words_of(one.name),
+                               [&](const auto& word) { return among(list, letters_of(word)); });
+  };
+  const bool trains = std::ranges::any_of(values, [&](const NamedValue& one) {
+    return has(one, std::to_array<std::string_view>({"train", "training"}));
+  });
   return !values.empty() && std::ranges::all_of(values, [&](const NamedValue& one) {
-    const auto words = words_of(one.name);
-    return !words.empty() && one.value.find('.') != one.value.npos &&
+    return !words_of(one.name).empty() && one.value.find('.') != one.value.npos &&
            one.value.find_first_not_of("-.0123456789e") == one.value.npos &&
-           std::ranges::none_of(
-               words, [&](const std::string& word) { return among(kScores, letters_of(word)); });
+           (trains || !has(one, kScores));
   });
 }
 
