@@ -391,6 +391,7 @@ class DescribedParser final : public LineParser {
     double earlier_s = 0;         ///< of the epochs before, where elapsed begins again with each
     double open_s = 0;            ///< what their last seconds leave open, together
     double digit_s = kUnknown;    ///< finest last digit of the clock
+    double left_s = kUnknown;     ///< on the newest line
     double steps_of_mean = 0;     ///< of the newest line: those of a mean of all so far
     /// Of a line with Field::rate_so_far: its steps, and those over its rate.
     double steps_of_rate = 0, steps_over_rate = kUnknown;
@@ -425,6 +426,7 @@ class DescribedParser final : public LineParser {
                  const RunBuilder& out);
   [[nodiscard]] std::optional<double> rate_since(Track& of) const;
   [[nodiscard]] std::optional<double> seconds_of_one(const StepCounter::Printed& printed) const;
+  [[nodiscard]] bool nothing_left(Track& of) const;
   void take_own_step(const DescribedRule& rule, Track& of, Sample& sample, const RunDraft& draft);
   [[nodiscard]] std::optional<std::int64_t> world(const RunBuilder& out) const;
   [[nodiscard]] const DescribedRate& rate_of(const DescribedRule& rule) const;
@@ -731,6 +733,13 @@ std::optional<double> DescribedParser::seconds_of_one(const StepCounter::Printed
   return *time / static_cast<double>(*total - printed.step);
 }
 
+/// "remaining: 0us" after lines on which time was left.
+bool DescribedParser::nothing_left(Track& of) const {
+  const double before =
+      std::exchange(of.left_s, values_.number(Field::time_left).value_or(kUnknown));
+  return before > 0 && of.left_s == 0;
+}
+
 bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, RunBuilder& out) {
   constexpr std::size_t kMostRanks = 256;  // whose lines of a first step are kept
   const RunDraft* open = out.open(rule.kind);
@@ -777,7 +786,9 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
   draft.ends_silently = rule.counts_from == CountsFrom::first;
   const Plan& plan = plans_[static_cast<std::size_t>(rule.kind)];
   draft.log.planned = plan.steps || !plan.epochs ? plan.steps : of.counter.end_of(*plan.epochs);
-  draft.ends_epoch = of.counter.ends_epoch(draft.log.planned, plan.epochs);
+  const bool over = nothing_left(of);
+  draft.ends_epoch =
+      of.counter.ends_epoch(draft.log.planned, plan.epochs) || (over && !draft.log.planned);
   if (draft.log.planned) draft.log.planned = iterations_of(rule, *draft.log.planned);
   draft.last_line = std::max(draft.last_line, line.number);
   if (!rule.own_step && !std::isnan(sample.seconds) && sample.iterations == 0) {

@@ -366,7 +366,9 @@ class RuleWriter {
     if (begins_word) out += "\\b";
     if (!label.empty()) out += quoted_before_number(label);
     offer(label);
-    out += "(?P<" + one.name + ">" + value_pattern(value, one.counter, number) + ")";
+    const bool of_bar = number.meaning == Meaning::place && first_.has_time_of_bar();
+    out += "(?P<" + one.name + ">" +
+           (of_bar ? "[1-9]\\d*" : value_pattern(value, one.counter, number)) + ")";
     if (one.counter && ends_word(one)) out += "\\b";  // not the 1 of "1K"
     if (number.has_total()) {
       const std::string_view slash = part(first_, number.value_end, number.total_begin);
@@ -798,6 +800,8 @@ class Induction {
     const bool goes_on = meaning.step_is_epoch || counter.find("episode") != std::string::npos;
     if (goes_on && times.any() && n > least && names_score(first.text)) return true;
     if (has_loss_on_other_lines(shape)) return true;
+    // "round 3: best so far 0.3 (49.2s)" may be of any search.
+    if (!times.clock && !times.elapsed && counter.find("round") != std::string::npos) return false;
     return shapes_.of_training() &&
            (meaning.times.any() || meaning.step_is_epoch || meaning.epoch || boxed ||
             has_time_on_other_lines(shape, meaning));
@@ -849,7 +853,13 @@ class Induction {
     for (const ShapeLine& line : shape.examples) {
       steps = std::max(steps, line.at(meaning.step).value);
     }
-    if (!meaning.total_is_of_epoch || !(steps > 1) || !(meaning.stride > 0) || !place) return;
+    const bool begins_again =
+        std::ranges::adjacent_find(
+            shape.examples, [&](const ShapeLine& before, const ShapeLine& now) {
+              return now.at(meaning.step).value < before.at(meaning.step).value;
+            }) != shape.examples.end();
+    const bool within_epochs = meaning.total_is_of_epoch || begins_again;
+    if (!within_epochs || !(steps > 1) || !(meaning.stride > 0) || !place) return;
     for (const LineShape& other : shapes_.shapes()) {
       const auto epoch = other.evaluation ? std::nullopt : time_of_epoch(other);
       if (!epoch) continue;
@@ -972,6 +982,10 @@ class Induction {
     const bool untimed = !meaning.times.any() && !has_time_on_other_lines(shape, meaning);
     const auto left = untimed ? time_left(shape, meaning) : std::nullopt;
     if (left) taken.push_back(*left);
+    if (const auto place = number_on_all(shape, Meaning::left);
+        place && !shape.examples.front().at(meaning.step).has_total()) {
+      taken.push_back({.place = *place, .name = "time_left", .of_all_numbers = true});
+    }
     auto rule = rule_of(shape, taken, loss);
     if (rule && takes_no_time_for_one(*rule)) rule = rule_of(shape, taken, loss, true);
     if (!rule) return std::nullopt;
@@ -1021,8 +1035,8 @@ class Induction {
     if (counts_sequences(shape, meaning)) {
       const bool of_one = meaning.times.seconds_per_iteration || meaning.times.mean_so_far;
       if (!of_one) format["iteration"] = "sequence";
-      notes.push_back(of_one ? "[n/N (p%)] counts sequences, and the time is of one batch of them"
-                             : "[n/N (p%)] counts the sequences of one process");
+      notes.push_back(of_one ? "the lines count sequences, and their time is of one batch of them"
+                             : "the lines count the sequences of one process");
     }
     if (shape.evaluation) {
       notes.push_back(

@@ -98,10 +98,11 @@ constexpr Words kOfTraining({"loss",     "losses",  "lr",      "train",   "train
                              "kl",       "nll",     "损失",    "训练",    "損失",       "学習",
                              "손실",     "학습",    "err",     "elbo",    "bpd",        "perda",
                              "perte",    "verlust", "strata",  "потери",  "обучение"});
-constexpr Words kSequences({"sample",    "samples",  "example",   "examples", "ex",     "seq",
-                            "seqs",      "sequence", "sequences", "sent",     "sents",  "sentence",
-                            "sentences", "img",      "imgs",      "image",    "images", "pairs",
-                            "items",     "records",  "frames",    "videos"});
+constexpr Words kSequences({"sample", "samples",  "example",   "examples",  "ex",
+                            "seq",    "seqs",     "sequence",  "sequences", "sent",
+                            "sents",  "sentence", "sentences", "img",       "imgs",
+                            "image",  "images",   "pairs",     "items",     "records",
+                            "frames", "videos",   "instance",  "instances"});
 constexpr Words kTokens({"tok", "toks", "token", "tokens", "word", "words", "tks"});
 constexpr Words kOfEvaluation(kEvaluationWords);
 constexpr Words kSeconds({"s", "sec", "secs", "second", "seconds"});
@@ -425,6 +426,14 @@ bool ends_with_per(std::string_view line, std::size_t end) {
          is_letter(line[end - kPer.size() - 1]);
 }
 
+/// The last word of `text` counts: "Epoch".
+bool ends_with_counter(std::string_view text) {
+  std::size_t begin = text.size();
+  while (begin > 0 && is_any_letter(text[begin - 1])) --begin;
+  return has_in_any_case(kEpochs, text.substr(begin)) ||
+         has_in_any_case(kIterations, text.substr(begin));
+}
+
 /// Where the label of the number at `at` begins, after `from`: its words, with what parts them from
 /// the number.
 std::size_t label_begin(std::string_view line, std::size_t from, std::size_t at,
@@ -436,6 +445,10 @@ std::size_t label_begin(std::string_view line, std::size_t from, std::size_t at,
   const auto back_over = [&](auto&& fits) {
     while (i > from && fits(line[i - 1])) --i;
   };
+  // "EPOCH - 3 : loss 0.2"
+  if (i > from + 3 && line.substr(i - 3, 3) == " - " &&
+      ends_with_counter(line.substr(from, i - 3 - from)))
+    i -= 2;
   // "('epoch', 3, 'loss', 2.31)", as Python 2 prints several values.
   if (i > from + 2 && line[i - 1] == ' ' && line[i - 2] == ',' && line[i - 3] == '\'') i -= 2;
   // "iteration,1,train_loss,2.309": names and values in turn.
@@ -1283,9 +1296,13 @@ class Reader {
       found.of_sequences = bracket && percent_closes();
       return;
     }
-    if (found.whole && leads(found)) return;
+    if (found.whole && (leads(found) || has_hash_of_counter(found, label))) {
+      if (found.meaning == Meaning::other) found.meaning = Meaning::counter;
+      return;
+    }
     if (found.whole && counts_by_own_word(found, label)) {
       found.meaning = Meaning::place;
+      found.of_sequences = work_unit(label.last()) == RateUnit::sequences_per_second;
       return;
     }
     // "Train 100: loss:0.28", "train 100 2.145923e+00 21.446079"
@@ -1302,6 +1319,17 @@ class Reader {
     if (before.meaning == Meaning::epoch && !before.has_total() && follows) {
       found.meaning = Meaning::place;
     }
+  }
+
+  /// "==> #600     Episodes Collected: 497", and not "line #12" or "file#12".
+  [[nodiscard]] bool has_hash_of_counter(const LineNumber& found, const Label& label) const {
+    std::string_view before = line_.substr(0, found.value_begin);
+    if (label.count > 0 || !before.ends_with('#') ||
+        std::ranges::any_of(out_, &LineNumber::counts)) {
+      return false;
+    }
+    before = trim(before.substr(0, before.size() - 1));
+    return before.empty() || !is_word(before.back());
   }
 
   /// "33 epochs in 24m 25s"

@@ -104,6 +104,14 @@ bool is_bar(std::string_view line) {
   return line.find("/s", at) != line.npos || line.find("s/", at) != line.npos;
 }
 
+/// "[0/166] 0%|   [00:00<?]": no step is done.
+bool is_bar_at_0(const std::vector<LineNumber>& numbers) {
+  return std::ranges::any_of(numbers, &LineNumber::of_bar) &&
+         std::ranges::any_of(numbers, [](const LineNumber& number) {
+           return number.meaning == Meaning::place && number.value == 0;
+         });
+}
+
 }  // namespace
 
 std::optional<std::size_t> LineShape::place_of(Meaning meaning) const {
@@ -299,7 +307,7 @@ void LineShapes::piece(std::string_view text, std::string_view whole) {
     key += key_of(text, number);
     plain_key += key_of(text, number, false);
   }
-  if (!of_interest) return;
+  if (!of_interest || is_bar_at_0(numbers)) return;
   // Only a training counts iterations of an epoch.
   of_training_ = of_training_ || (of_epoch && of_iteration);
   if (key.empty()) {  // losses alone
