@@ -292,16 +292,19 @@ struct Keras {
     end_epoch(bar, time.error);
   }
 
-  // A line without a counter: the record is an epoch, whose samples "Train on" may have given.
+  // A line without a counter: the record is an epoch, whose samples "Train on" may have given, else
+  // an iteration is an epoch.
   void record_epoch(const KerasBar& bar, Emit emit) {
     Step at{.step = epoch, .iterations = 1, .last = epoch == epochs};
     if (bar.loss_read) at.loss = bar.loss;
-    uncounted = !samples;
-    double error = kUnknown;
+    const double error = 0.5 / bar.elapsed_s;
     if (samples && bar.elapsed_s > 0) {
       at.rate = static_cast<double>(*samples) / bar.elapsed_s;
       at.rate_unit = RateUnit::sequences_per_second;
-      error = 0.5 / bar.elapsed_s;
+    } else if (!samples) {
+      counts_epochs = true;
+      at.unit = IterationUnit::epoch;
+      if (bar.elapsed_s > 0) at.seconds = bar.elapsed_s;
     }
     trained = recorded = true;
     emit(at);
@@ -419,7 +422,7 @@ struct Keras {
     if (validated) note(NoticeCode::time_includes, "the time of an epoch", "its validation");
     if (from_left) note(NoticeCode::epoch_not_ended);
     if (counts_samples) note(NoticeCode::bar_counts_samples);
-    if (uncounted) note(NoticeCode::no_rate_in_log, "the time of an epoch and not its steps");
+    if (counts_epochs) note(NoticeCode::iterations_are_epochs);
     if (unsure) note(NoticeCode::counter_unit_unknown);
   }
 
@@ -446,7 +449,7 @@ struct Keras {
   bool old_keras = false;  ///< before 2.4, where a bar may count samples and call them steps
   double worst = 0;        ///< largest relative rounding of an epoch's time
   bool trained = false, recorded = false;
-  bool validated = false, counts_samples = false, unsure = false, uncounted = false;
+  bool validated = false, counts_samples = false, unsure = false, counts_epochs = false;
   bool from_left = false;  ///< the only record is of record_first()
 };
 
