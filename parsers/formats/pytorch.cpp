@@ -20,6 +20,7 @@
 
 #include "parsers/core/text.h"
 #include "parsers/formats/format.h"
+#include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"
 #include "parsers/lines/evaluation_words.h"
 
@@ -70,7 +71,7 @@ struct Pytorch {
     if (back || !started) {
       if (back) emit(Begin{kRun});
       base_s = elapsed_s = whole_s = 0;
-      mean_s = kUnknown;
+      mean_s = stamp_s = kUnknown;
       index = offset = whole = 0;
       last_step = -1;
       first_epoch = n;
@@ -104,6 +105,20 @@ struct Pytorch {
     offset = batch == 0 ? 1 : 0;
     mean_s = kUnknown;
     elapsed_s = 0;
+  }
+
+  /// A meter that is never reset counts more than went by on the stamps of a logger before the
+  /// lines (YOLOP's, whose mean of a batch is that of the job so far).
+  void check_by_stamps(double time_s, const Line& line) {
+    constexpr std::size_t kReach = 40;                     // bytes before the stamp's year
+    constexpr double kMostOfStamps = 2, kOfAnyRun_s = 60;  // times what went by, and more
+    const auto stamp = date_time_within(line.whole.empty() ? line.text : line.whole, kReach);
+    if (!stamp) return;
+    if (std::isnan(stamp_s)) {
+      stamp_s = *stamp;
+      time_at_stamp_s = time_s;
+    }
+    outlasts_stamps |= time_s - time_at_stamp_s > kMostOfStamps * (*stamp - stamp_s) + kOfAnyRun_s;
   }
 
   void take_mean(Step& at, double last_s, double mean) {
@@ -174,6 +189,7 @@ struct Pytorch {
       take_rate(*at, last_s);
     } else {
       take_mean(*at, last_s, mean);
+      check_by_stamps(at->time_s, line);
     }
     emit(*at);
     return true;
@@ -236,6 +252,7 @@ struct Pytorch {
   }
 
   void finish(Emit emit) {
+    if (outlasts_stamps) return emit(Withdraw{});  // the lines have a clock that is right
     if (window) {
       emit.note(NoticeCode::rate_is_mean_of_window, "the time of a line",
                 "the last 20 iterations, the summary over whole epochs");
@@ -262,16 +279,17 @@ struct Pytorch {
   std::int64_t offset = 0;                       ///< 1 where the first batch of an epoch is batch 0
   std::int64_t done = 0;                         ///< batches of the epoch
   std::int64_t first_epoch = 0, last_step = 0;
-  std::optional<std::int64_t> epochs;  ///< as the newest line prints them: "[0/300]"
-  double base_s = 0;                   ///< epochs that ended
-  double mean_s = kUnknown;            ///< newest mean of the epoch
-  std::int64_t mean_of = 0;            ///< batches
-  double elapsed_s = 0;                ///< newest clock of the epoch
-  bool cumulative = true;              ///< the means are of the epoch
-  double rounding = 0;                 ///< of the newest mean, relative
-  double whole_s = 0;                  ///< of the epochs that MetricLogger summed up
-  std::int64_t whole = 0;              ///< their iterations
-  bool speed = false, window = false;
+  std::optional<std::int64_t> epochs;              ///< as the newest line prints them: "[0/300]"
+  double base_s = 0;                               ///< epochs that ended
+  double mean_s = kUnknown;                        ///< newest mean of the epoch
+  std::int64_t mean_of = 0;                        ///< batches
+  double elapsed_s = 0;                            ///< newest clock of the epoch
+  bool cumulative = true;                          ///< the means are of the epoch
+  double rounding = 0;                             ///< of the newest mean, relative
+  double whole_s = 0;                              ///< of the epochs that MetricLogger summed up
+  std::int64_t whole = 0;                          ///< their iterations
+  double stamp_s = kUnknown, time_at_stamp_s = 0;  ///< of the run's first line with a stamp
+  bool speed = false, window = false, outlasts_stamps = false;
 };
 
 constexpr Row kRows[] = {

@@ -356,7 +356,10 @@ class RuleWriter {
 
   std::string stretch(const Taken& one) {
     const LineNumber& number = one.in(first_);
-    const std::string_view label = part(first_, number.begin, number.value_begin);
+    const bool of_meter = number.meaning == Meaning::mean;
+    const std::size_t label_end =
+        of_meter ? first_.numbers[one.place - 1].value_begin : number.value_begin;
+    const std::string_view label = part(first_, number.begin, label_end);
     const std::string_view value = part(first_, number.value_begin, number.value_end);
     std::string out;
     const char before = number.begin > 0 ? first_.text[number.begin - 1] : ' ';
@@ -366,6 +369,7 @@ class RuleWriter {
     if (begins_word) out += "\\b";
     if (!label.empty()) out += quoted_before_number(label);
     offer(label);
+    if (of_meter) out += std::string(kReal) + "[^(]*\\( *";
     const bool of_bar = number.meaning == Meaning::place && first_.has_time_of_bar();
     out += "(?P<" + one.name + ">" +
            (of_bar ? "[1-9]\\d*" : value_pattern(value, one.counter, number)) + ")";
@@ -515,6 +519,15 @@ std::vector<Taken> taken_of(const LineShape& shape, const ShapeMeaning& meaning)
   }
   if (meaning.rank) out.push_back({*meaning.rank, "rank", ""});
   take_times(meaning.times, out);
+  // "Batch Time 1.203 (3.831)" on the line of an epoch: the newest batch is one of many.
+  for (Taken& one : out) {
+    if (!meaning.step_is_epoch || one.name != "seconds_per_iteration") continue;
+    const std::size_t next = first.key[one.place] + 1;
+    const bool has_mean = std::ranges::all_of(shape.examples, [&](const ShapeLine& line) {
+      return next < line.numbers.size() && line.numbers[next].meaning == Meaning::mean;
+    });
+    if (has_mean) one = {.place = next, .name = one.name, .of_all_numbers = true};
+  }
   return out;
 }
 
@@ -1225,7 +1238,8 @@ class Induction {
       if (closes == Closes::nothing) continue;
       // A log that begins later may be of a resumed training, or was cut there.
       const bool from_first = main.shape->examples.front().at(main.meaning.step).value <= 1;
-      const bool run = closes == Closes::run, in_epochs = main.meaning.epoch.has_value();
+      const bool run = closes == Closes::run;
+      const bool in_epochs = main.meaning.epoch.has_value() || main.meaning.wraps;
       if (run && !from_first && (in_epochs || !begins_in_training(*main.shape))) continue;
       // Of a training in epochs all steps count, not those of the newest one.
       const char* field = run && in_epochs ? "total_seconds" : "counted_seconds";
@@ -1604,6 +1618,14 @@ class Induction {
                                seconds <= kMostShare * (interval + kCoarse_s));
   }
 
+  /// "Training time: 00:03:19" once with each thousandth iteration: no loop prints a line an hour
+  /// and more after the one before, so that it is not of one iteration.
+  [[nodiscard]] static bool is_of_interval(const LineShape& shape, const Candidate& main) {
+    constexpr double kLongestInterval_s = 3600;
+    const auto place = shape.place_of(Meaning::duration);
+    return place && median_of(shape, *place) * main.meaning.stride > kLongestInterval_s;
+  }
+
   /// Lines that come once with each record and have what that lacks.
   std::vector<Json> companions(const Candidate& main, bool wants_loss, bool& timed) const {
     const ShapeTimes& own = main.meaning.times;
@@ -1615,12 +1637,21 @@ class Induction {
     const bool of_each = counts_by_one(*main.shape, main.meaning);
     std::vector<Json> out;
     const TimesOfCompanions others = times_of_companions(main, of_each);
-    for (const LineShape& shape : shapes_.shapes()) {
+    // Of several times that of the training is nearest to what is asked for.
+    std::vector<const LineShape*> shapes;
+    for (const LineShape& shape : shapes_.shapes()) shapes.push_back(&shape);
+    std::ranges::stable_partition(shapes, [](const LineShape* shape) {
+      return shape->has(Meaning::duration) && names_training(shape->examples.front().text);
+    });
+    for (const LineShape* const one : shapes) {
+      const LineShape& shape = *one;
       if (shape.evaluation || counts_on(shape) || !comes_with(shape, *main.shape)) continue;
       if (main.meaning.of_one_line) break;  // any other line comes as often
       const auto loss = wants_loss ? loss_of(shape) : std::nullopt;
       ShapeTimes times;
-      if (wants_time || wants_rate) times = companion_times(shape, of_each);
+      if (wants_time || wants_rate) {
+        times = companion_times(shape, of_each || is_of_interval(shape, main));
+      }
       if (times.rate && is_of_simulation(shape, *times.rate, others)) times.rate.reset();
       // "Learning time: 0.06s" next to "Iteration time: 0.16s" is of a part.
       if (!others.iterations.empty() && !main.meaning.step_is_epoch) times.seconds.reset();

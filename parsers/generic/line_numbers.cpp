@@ -1021,6 +1021,24 @@ class Reader {
     from_ = std::max(from_, found.end);
     at_ = std::max(at_, found.end);
     out_.push_back(found);
+    const bool timed =
+        found.meaning == Meaning::duration || found.meaning == Meaning::per_iteration;
+    if (timed && found.mean_follows) add_mean(found, open + 1);
+  }
+
+  /// The number at `begin`, in the brackets after a time.
+  void add_mean(const LineNumber& newest, std::size_t begin) {
+    const std::size_t end = std::min(line_.find_first_not_of("0123456789.", begin), line_.size());
+    LineNumber mean;
+    mean.meaning = Meaning::mean;
+    mean.begin = newest.begin;
+    mean.value_begin = begin;
+    mean.end = mean.value_end = end;
+    mean.value = to_double(line_.substr(begin, end - begin)).value_or(0);
+    mean.scale = newest.scale;
+    if (!(mean.value > 0)) return;
+    at_ = from_ = end;
+    out_.push_back(mean);
   }
 
   void begin_extent(const LineNumber& found, const Label& label) {
@@ -1208,7 +1226,7 @@ class Reader {
 
   void take_rate(LineNumber& found, const Label& label, const Unit& named,
                  const Unit& after) const {
-    if (!(found.value > 0)) return;
+    if (!(found.value >= 0)) return;
     static constexpr Words kParts({"device", "gpu", "rank", "chip"});
     found.of_one_gpu = label.has(kParts);
     found.meaning = Meaning::rate;
@@ -1389,7 +1407,7 @@ class Reader {
   /// " (11%)]": what PyTorch's examples print after the samples done of all.
   [[nodiscard]] bool percent_closes() const {
     Cursor cursor(line_.substr(at_), false);
-    return cursor.literal(" (") && cursor.number() && cursor.literal("%)]");
+    return cursor.literal(" (") && cursor.read(kBlanks) && cursor.number() && cursor.literal("%)]");
   }
 
   /// "[50]\tl2: 0.04", "00000017) perceptual - 53.96", "(12) loss 3.2104", "40: 111.17, ",

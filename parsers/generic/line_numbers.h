@@ -26,6 +26,7 @@ enum class Meaning {
   loss,
   amount,  ///< "33 epochs": as many as were done, no counter
   left,    ///< "ETA 0:12:31": seconds until the total is reached, as the loop reckons
+  mean,    ///< "0.310 (0.325)": of a meter of single iterations, after its newest value
   rank,    ///< of the process that prints the line
 };
 

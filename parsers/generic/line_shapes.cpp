@@ -67,7 +67,8 @@ bool any_counts(const std::vector<LineNumber>& numbers) {
 
 /// Lines with and without it are of one shape.
 bool is_no_part_of_shape(Meaning meaning) {
-  return meaning == Meaning::loss || meaning == Meaning::amount || meaning == Meaning::left;
+  return meaning == Meaning::loss || meaning == Meaning::amount || meaning == Meaning::left ||
+         meaning == Meaning::mean;
 }
 
 bool any_is(const std::vector<LineNumber>& numbers, Meaning meaning) {
@@ -297,7 +298,8 @@ void LineShapes::piece(std::string_view text, std::string_view whole) {
     } else if (meaning == Meaning::rate && first_counter == text.size()) {
       after_rate = number.end;  // "fps step and policy inference: 1370 fps total: 960 epoch: 3"
     }
-    if (meaning == Meaning::amount || meaning == Meaning::left) continue;
+    if (meaning == Meaning::amount || meaning == Meaning::left || meaning == Meaning::mean)
+      continue;
     if (meaning != Meaning::clock && meaning != Meaning::rank) {
       of_interest = true;
       if (first_number == text.size()) first_number = number.begin;

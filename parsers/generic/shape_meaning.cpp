@@ -799,6 +799,10 @@ class Decision {
   void find_rate() {
     for (std::size_t i = 0; i < fields(); ++i) {
       if (meaning(i) != Meaning::rate || is_coarse(shape_, i)) continue;
+      // "Speed 0.0 samples/s" where the counter goes on: a first line alone may have none yet.
+      constexpr std::ptrdiff_t kShare = 4;  // of the lines, one in so many
+      if (std::ranges::count(values_of(shape_, i), 0.0) * kShare > static_cast<std::ptrdiff_t>(n_))
+        continue;
       if (out_.times.rate && !is_total_of(*out_.times.rate, i)) continue;
       const bool of_iterations = shape_.examples[0].at(i).unit == RateUnit::iterations_per_second;
       // A mean of all so far does not show what steps take now, but by what each line adds to it.

@@ -119,6 +119,7 @@ constexpr ClosingRule kRules[] = {
     {" saving ", Reading::saved},
     {"aved: ", Reading::saved},
     {"xported ", Reading::saved},
+    {"xporting ", Reading::saved},
     {"ritten to ", Reading::saved},
     {"rote ", Reading::saved},
     {"rote: ", Reading::saved},
@@ -495,7 +496,8 @@ bool read_kept(std::string_view line) {
 // "Saved best model (loss 8.4)" or "Saving model checkpoint to out/checkpoint-20" of the Hugging
 // Face Trainer.
 bool read_saved(const Sentence& line) {
-  constexpr std::string_view kVerbs[] = {"saved", "saving", "exported", "written", "wrote"};
+  constexpr std::string_view kVerbs[] = {"saved",     "saving",  "exported",
+                                         "exporting", "written", "wrote"};
   constexpr std::string_view kModels[] = {"model", "weights", "network",    "pipeline",
                                           "pt",    "pth",     "safetensors"};  // of a file's name
   constexpr std::string_view kOfTheWhole[] = {"curve",   "curves",      "history", "plot",
