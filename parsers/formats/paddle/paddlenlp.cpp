@@ -21,7 +21,6 @@
 #include <optional>
 #include <utility>
 
-#include "parsers/assemble/run_builder.h"
 #include "parsers/assemble/trainer_banner.h"
 #include "parsers/formats/format.h"
 #include "parsers/lines/clock.h"
@@ -30,9 +29,8 @@
 namespace bertbench::format_paddlenlp {
 namespace {
 
-constexpr std::string_view kAnchors[] = {
-    "interval_steps_per_second: ", "train_samples_per_second: ", "eval_samples_per_second: ",
-    "distributed & accumulation) = ", TrainerBanner::kAnchor};
+constexpr double kNumberLimit = 1e12;    // steps, seconds or samples: more is a damaged number
+constexpr std::size_t kStampReach = 25;  // bytes before the stamp
 
 // Keys that releases up to 2.4 do not know.
 bool is_new(const Line& line) {
@@ -45,168 +43,169 @@ std::optional<double> batch_of(double samples_per_s, double steps_per_s) {
   if (!(samples_per_s > 0) || !(steps_per_s > 0)) return std::nullopt;
   const double batch = samples_per_s / steps_per_s, whole = std::round(batch);
   const double doubt = batch * kHalfDigit * (1 / samples_per_s + 1 / steps_per_s);
-  const bool fits = whole >= 1 && whole < 1e12 && doubt < kSure && std::abs(batch - whole) <= doubt;
+  const bool fits =
+      whole >= 1 && whole < kNumberLimit && doubt < kSure && std::abs(batch - whole) <= doubt;
   return fits ? std::optional(whole) : std::nullopt;
 }
 
-class PaddlenlpParser final : public LineParser {
- public:
-  bool parse(const Line& line, RunBuilder& out) override {
-    Cursor batch(line);
-    if (batch.skip_past("distributed & accumulation) = ")) {
-      const auto value = batch.grouped_integer();  // "1,024" in some releases
-      if (value && *value >= 1 && *value < 1'000'000'000'000) batch_ = static_cast<double>(*value);
-      return false;
-    }
-    return banner_.see(line) || read_interval(line, out) || read_end(line, out);
+enum Track { kTraining, kEvaluation, kCut };
+
+constexpr Begin kRuns[] = {{.track = kTraining, .restart = Restart::back},
+                           {.track = kEvaluation, .work = WorkKind::evaluation},
+                           {.track = kCut, .unit = IterationUnit::optimizer_step}};
+
+struct Paddlenlp {
+  bool begins(const Line& line) { return banner.see(line); }
+
+  void batch_size(const Line& line) {
+    const auto value = Cursor::after(line).grouped_integer();  // "1,024" in some releases
+    if (value && *value >= 1 && *value < kNumberLimit) batch = static_cast<double>(*value);
   }
 
-  void finish(RunBuilder& out) override {
-    out.facts.framework.set("paddle", FactSource::log);
-    banner_.conclude(out);
-    for (const auto& draft : out.drafts()) {
-      if (draft->log.kind != WorkKind::training || draft->count() == 0) continue;
-      if (const auto held = left_out_ + shortened_; held > 0) {
-        const char* what =
-            held == 1 ? "it is left out of the rate" : "they are left out of the rate";
-        if (shortened_ > 0) {
-          what =
-              "its eval_runtime is taken off, a checkpoint after it is not: the training is no "
-              "slower than the rate";
-        }
-        draft->log.note(NoticeCode::intervals_hold_evaluations, 0, held, clean_ + held, what);
-      }
-      if (too_low_) {
-        draft->log.note(NoticeCode::old_interval_rate, odd_line_);
-      } else if (undecided_) {
-        draft->log.note(NoticeCode::interval_rate_unclear, 0);
-      }
-    }
-  }
-
- private:
-  bool read_interval(const Line& line, RunBuilder& out) {
+  bool interval(const Line& line, Emit emit) {
     const auto step = number_after(line, "global_step:");
     const auto seconds = number_after(line, "interval_runtime:");
-    const auto steps_rate = number_after(line, "interval_steps_per_second:");
-    if (!step || !seconds || !steps_rate || !(*step >= 1 && *step < 1e12) ||
-        !(*seconds > 0 && *seconds < 1e12)) {
+    const auto steps_rate = Cursor::after(line).number();
+    if (!step || !seconds || !steps_rate || !(*step >= 1 && *step < kNumberLimit) ||
+        !(*seconds > 0 && *seconds < kNumberLimit)) {
       return false;
     }
-    const auto at = static_cast<std::int64_t>(*step);
-    if (out.open(WorkKind::training) != nullptr && at < step_) out.close(WorkKind::training);
-    if (out.open(WorkKind::training) == nullptr) {
-      step_ = 0;
-      evaluated_s_ = 0;
+    Step at{.step = static_cast<std::int64_t>(*step),
+            .seconds = *seconds,
+            .time_s = date_time_within(line.text, kStampReach).value_or(kUnknown),
+            .loss = number_after(line, "loss:"),
+            .unit = IterationUnit::optimizer_step,
+            .clock = Clock{1e-3, true}};
+    if (newest == 0 || at.step < newest_step) {
+      newest_step = 0;
+      evaluated_s = 0;
     }
     // A resumed run does not begin at 0: the rate shows how many steps the interval has.
     constexpr double kThinned = 1.5;
-    const double steps = std::fmin(std::fmax(1, std::round(*steps_rate * *seconds)), 1e12);
-    Sample sample = sample_on(line);
-    sample.step = at;
-    sample.iterations = step_ > 0 && at > step_ ? at - step_ : static_cast<std::int64_t>(steps);
+    const double steps = std::fmin(std::fmax(1, std::round(*steps_rate * *seconds)), kNumberLimit);
+    at.iterations = newest_step > 0 && at.step > newest_step ? at.step - newest_step
+                                                             : static_cast<std::int64_t>(steps);
     // Of a log whose lines were thinned out the time is that of its own interval only.
-    if (static_cast<double>(sample.iterations) > kThinned * steps) {
-      sample.iterations = static_cast<std::int64_t>(steps);
+    if (static_cast<double>(at.iterations) > kThinned * steps) {
+      at.iterations = static_cast<std::int64_t>(steps);
     }
-    step_ = at;
-    sample.seconds = *seconds;
-    sample.loss = number_after(line, "loss:");
-    const auto year = line.text.find("[20");
-    if (year != std::string_view::npos && year < 24) {
-      if (const auto stamp = date_time(line.text.substr(year + 1))) sample.time_s = *stamp;
-    }
-    RunDraft& draft = out.run(WorkKind::training, line.number);
-    draft.log.iteration_unit = IterationUnit::optimizer_step;
-    draft.log.clock_is_wall = true;
-    draft.log.clock_resolution_s = 1e-3;
-    read_rate(line, *steps_rate, draft.log, sample);
-    without_evaluation(sample);
-    draft.add(sample);
+    newest_step = at.step;
+    newest = line.number;
+    take_rate(line, *steps_rate, at);
+    without_evaluation(at);
+    emit(at);
+    if (batch) emit.fact(&Facts::global_batch_size, static_cast<std::int64_t>(*batch));
     return true;
   }
 
   // The printed rate of samples is of all cards in new releases, of one in old ones; the batch that
   // follows from it decides once for the whole log.
-  void read_rate(const Line& line, double steps_rate, RunLog& log, Sample& sample) {
+  void take_rate(const Line& line, double steps_rate, Step& at) {
     const auto samples = number_after(line, "interval_samples_per_second:");
-    const double per_second = static_cast<double>(sample.iterations) / sample.seconds;
+    const double per_second = static_cast<double>(at.iterations) / at.seconds;
     const bool of_all = samples && is_new(line);
-    if (!batch_ && of_all) batch_ = batch_of(*samples, steps_rate);
-    log.rate_unit =
-        batch_ || of_all ? RateUnit::sequences_per_second : RateUnit::iterations_per_second;
-    if (batch_) {
-      log.facts.global_batch_size.set(static_cast<std::int64_t>(*batch_), FactSource::log);
-      sample.rate = *batch_ * per_second;
+    if (!batch && of_all) batch = batch_of(*samples, steps_rate);
+    at.rate_unit =
+        batch || of_all ? RateUnit::sequences_per_second : RateUnit::iterations_per_second;
+    if (batch) {
+      at.rate = *batch * per_second;
       constexpr double kDigits = 0.02;
-      if (samples && std::abs(*samples / sample.rate - 1) > kDigits) {
-        too_low_ = true;
-        odd_line_ = line.number;
-      }
+      if (samples && std::abs(*samples / at.rate - 1) > kDigits) odd_line = line.number;
     } else if (of_all) {
-      sample.rate = *samples;
+      at.rate = *samples;
     } else {
-      sample.rate = per_second;
-      undecided_ = true;
+      at.rate = per_second;
+      undecided = true;
     }
   }
 
-  bool read_end(const Line& line, RunBuilder& out) {
-    if (const auto seconds = number_after(line, "eval_runtime:")) {
-      const auto samples = number_after(line, "eval_samples_per_second:");
-      if (!samples) return false;
-      if (*seconds > 0 && *seconds < 1e12) evaluated_s_ += *seconds;
-      RunDraft& draft = out.run(WorkKind::evaluation, line.number);
-      draft.log.summary = Stated{*samples, RateUnit::sequences_per_second, line.number};
-      draft.log.totals.training_s = *seconds;
-      draft.end_well(line.number);
-      out.close(WorkKind::evaluation);
-      return true;
-    }
-    // The Hugging Face Trainer writes these keys in quotes or in a table.
-    const auto seconds = number_after(line, "train_runtime:");
-    const auto samples = number_after(line, "train_samples_per_second:");
-    RunDraft* run = out.open(WorkKind::training);
-    if (!seconds || !samples || (run == nullptr && !banner_.stands())) return false;
-    if (run == nullptr) run = &out.run(WorkKind::training, line.number);
-    run->log.summary = Stated{*samples, RateUnit::sequences_per_second, line.number};
-    run->log.totals.training_s = *seconds;
-    run->end_well(line.number);
+  bool evaluation(const Line& line, Emit emit) {
+    const auto seconds = number_after(line, "eval_runtime:"),
+               samples = Cursor::after(line).number();
+    if (!seconds || !samples) return false;
+    if (*seconds > 0 && *seconds < kNumberLimit) evaluated_s += *seconds;
+    state(kEvaluation, *samples, *seconds, emit);
+    emit(kRuns[kEvaluation]);
     return true;
+  }
+
+  bool end(const Line& line, Emit emit) {
+    // The Hugging Face Trainer writes these keys in quotes or in a table.
+    const auto seconds = number_after(line, "train_runtime:"),
+               samples = Cursor::after(line).number();
+    if (!seconds || !samples || (newest == 0 && !banner.stands())) return false;
+    state(kTraining, *samples, *seconds, emit);
+    newest = line.number;
+    return true;
+  }
+
+  static void state(int track, double samples_rate, double seconds, Emit emit) {
+    emit(Statement{.track = track,
+                   .of = Of::begun,
+                   .summary = Stated{samples_rate, RateUnit::sequences_per_second},
+                   .totals = {.training_s = seconds}});
+    emit(End{.track = track});
   }
 
   // Where intervals without one are the most, they give the rate; where each has one, as lines and
   // evaluations come at the same steps, the evaluation's own time is taken off.
-  void without_evaluation(Sample& sample) {
-    const double evaluated = std::exchange(evaluated_s_, 0);
+  void without_evaluation(Step& at) {
+    const double evaluated = std::exchange(evaluated_s, 0);
     if (!(evaluated > 0)) {
-      ++clean_;
-    } else if (clean_ > left_out_ + shortened_ + 1 || !(evaluated < sample.seconds)) {
-      ++left_out_;
-      sample.seconds = sample.rate = kUnknown;
+      ++clean;
+    } else if (clean > left_out + shortened + 1 || !(evaluated < at.seconds)) {
+      ++left_out;
+      at.seconds = at.rate = kUnknown;
     } else {
-      ++shortened_;
-      const double rest = sample.seconds - evaluated;
-      sample.rate *= sample.seconds / rest;
-      sample.seconds = rest;
+      ++shortened;
+      const double rest = at.seconds - evaluated;
+      at.rate *= at.seconds / rest;
+      at.seconds = rest;
     }
   }
 
-  TrainerBanner banner_{TrainerBanner::Of::paddlenlp};
-  std::optional<double> batch_;  ///< of all cards and one optimizer step
-  std::int64_t step_ = 0;
-  bool too_low_ = false, undecided_ = false;
-  std::int64_t odd_line_ = 0;
-  double evaluated_s_ = 0;                                 ///< since the newest interval line
-  std::int64_t clean_ = 0, left_out_ = 0, shortened_ = 0;  ///< intervals, by evaluations in them
+  void finish(Emit emit) {
+    banner.conclude(newest, kRuns[kCut], emit);
+    const auto note = [&](const Notice& notice) { emit(Note{.notice = notice, .of = Of::all}); };
+    if (const auto held = left_out + shortened; held > 0) {
+      const char* what = held == 1 ? "it is left out of the rate" : "they are left out of the rate";
+      if (shortened > 0) {
+        what =
+            "its eval_runtime is taken off, a checkpoint after it is not: the training is no "
+            "slower than the rate";
+      }
+      note(make_notice(NoticeCode::intervals_hold_evaluations, 0, held, clean + held, what));
+    }
+    if (odd_line > 0) {
+      note(make_notice(NoticeCode::old_interval_rate, odd_line));
+    } else if (undecided) {
+      note(make_notice(NoticeCode::interval_rate_unclear, 0));
+    }
+  }
+
+  TrainerBanner banner{TrainerBanner::By::paddlenlp};
+  std::optional<double> batch;                          ///< of all cards and one optimizer step
+  std::int64_t newest_step = 0;                         ///< of the training run
+  std::int64_t newest = 0;                              ///< line of one, 0: there is none
+  bool undecided = false;                               ///< whether a rate is of all cards
+  std::int64_t odd_line = 0;                            ///< newest whose rate is too low
+  double evaluated_s = 0;                               ///< since the newest interval line
+  std::int64_t clean = 0, left_out = 0, shortened = 0;  ///< intervals, by evaluations in them
 };
 
-std::unique_ptr<LineParser> make() { return std::make_unique<PaddlenlpParser>(); }
+constexpr Row kRows[] = {on<&Paddlenlp::batch_size>("distributed & accumulation) = "),
+                         on<&Paddlenlp::begins>(TrainerBanner::kAnchor),
+                         on<&Paddlenlp::interval>("interval_steps_per_second: "),
+                         on<&Paddlenlp::evaluation>("eval_samples_per_second: "),
+                         on<&Paddlenlp::end>("train_samples_per_second: ")};
 
 }  // namespace
 
-extern const Format entry{"paddlenlp", "PaddleNLP Trainer: interval_samples_per_second",
-                          "https://github.com/PaddlePaddle/PaddleNLP paddlenlp/trainer/trainer.py",
-                          kAnchors, make};
+extern const Format entry{
+    .name = "paddlenlp",
+    .title = "PaddleNLP Trainer: interval_samples_per_second",
+    .reference = "https://github.com/PaddlePaddle/PaddleNLP paddlenlp/trainer/trainer.py",
+    .framework = "paddle",
+    .table = table_of<Paddlenlp>(kRows, kRuns)};
 
 }  // namespace bertbench::format_paddlenlp
