@@ -239,7 +239,10 @@ void Assembler::take(const Statement& said, std::int64_t line) {
 void Assembler::take(const Known& known, std::int64_t line) {
   const auto overlay = [&](Facts& facts) { facts = merge_facts(known.facts, facts); };
   if (known.of == Of::all) return overlay(out_.facts);
-  each(known.track, known.of, line, [&](RunDraft& draft) { overlay(draft.log.facts); });
+  each(known.track, known.of, line, [&](RunDraft& draft) {
+    overlay(draft.log.facts);
+    draft.own_facts = draft.own_facts || known.own_facts;
+  });
 }
 
 void Assembler::take(Note note, std::int64_t line) {

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <utility>
 
-#include "parsers/assemble/run_builder.h"
 #include "parsers/lines/cursor.h"
 
 namespace bertbench {
@@ -37,39 +38,39 @@ bool ClosingLines::read_trainer(const Line& line) {
     const auto runtime = number_after(line, "'train_runtime':");
     const auto samples = number_after(line, "'train_samples_per_second':");
     if (!runtime) return false;
-    trainer_ = ended_ = true;
-    if (training_s_ && summary_) {
+    trainer_ = stated_.ended = true;
+    if (stated_.totals.training_s && stated_.summary) {
       // Another process prints the same, or this one what train() returned
       // (quoted/huggingface.the_printed_return_of_train_is_no_other_process).
       if (!has(line, "TrainOutput(")) ++alike_;
       return true;
     }
-    training_s_ = *runtime;
+    stated_.totals.training_s = *runtime;
     checks_.end_session(true);
     const auto steps = number_after(line, "'train_steps_per_second':");
-    if (samples && steps) batch_ = TrainerChecks::sequences_per_step(*samples, *steps);
+    if (samples && steps) stated_.batch = TrainerChecks::sequences_per_step(*samples, *steps);
     // transformers from 5.0 on, which quotes its values, counts samples wherever it prints them
     // (quoted/huggingface.counts_samples_in_releases_that_quote_their_values).
     if (samples &&
         (has(line, "'train_steps_per_second':") || has(line, "'train_samples_per_second': '"))) {
-      summary_ = Stated{*samples, RateUnit::sequences_per_second, line.number};
+      stated_.summary = Stated{*samples, RateUnit::sequences_per_second, line.number};
     } else if (samples) {
       // Releases before train_steps_per_second (before about May 2021) divided the steps by the
       // runtime (corpus huggingface/tunbert_train_results.json).
-      summary_ = Stated{*samples, RateUnit::unknown, line.number};
+      stated_.summary = Stated{*samples, RateUnit::unknown, line.number};
       call_steps(line.number);
     }
     return true;
   }
   if (const auto runtime = runtime_of_table(line)) {
-    trainer_ = ended_ = true;
-    if (!training_s_) training_s_ = *runtime;
+    trainer_ = stated_.ended = true;
+    if (!stated_.totals.training_s) stated_.totals.training_s = *runtime;
     return true;
   }
   double samples = 0;
   if (Cursor(line).read(Past{"train_samples_per_second "}, kBlanks, "=", kBlanks, samples)) {
-    if (!summary_) {
-      summary_ = Stated{samples, RateUnit::sequences_per_second, line.number};
+    if (!stated_.summary) {
+      stated_.summary = Stated{samples, RateUnit::sequences_per_second, line.number};
       table_ = true;
     }
     return true;
@@ -80,8 +81,8 @@ bool ClosingLines::read_trainer(const Line& line) {
 }
 
 void ClosingLines::call_steps(std::int64_t line) {
-  summary_->unit = RateUnit::iterations_per_second;
-  notices_.push_back(make_notice(NoticeCode::old_release_counts_steps, line));
+  stated_.summary->unit = RateUnit::iterations_per_second;
+  stated_.notices.push_back(make_notice(NoticeCode::old_release_counts_steps, line));
 }
 
 // "num_samples: 24, ..., avg_duration: 12.5, avg_throughput: 15.363", then with fewer digits
@@ -92,71 +93,63 @@ bool ClosingLines::read_evaluator(const Line& line) {
   if (!exact && !has(line, " samples/sec, TFLOPS per GPU")) return false;
   const auto rate = number_after(line, exact ? "avg_throughput: " : "Throughput: ");
   if (!rate || !(*rate > 0)) return false;
-  ended_ = true;
-  if (summary_) return true;
-  summary_ = Stated{*rate, RateUnit::sequences_per_second, line.number};
-  notices_.push_back(make_notice(NoticeCode::warmup_left_out_by_evaluator, line.number));
+  stated_.ended = true;
+  if (stated_.summary) return true;
+  stated_.summary = Stated{*rate, RateUnit::sequences_per_second, line.number};
+  stated_.notices.push_back(make_notice(NoticeCode::warmup_left_out_by_evaluator, line.number));
   return true;
 }
 
 bool ClosingLines::unlike(const Line& line) const {
-  if (!training_s_ || !summary_) return false;
+  if (!stated_.totals.training_s || !stated_.summary) return false;
   const auto runtime = has(line, "'train_runtime':") ? number_after(line, "'train_runtime':")
                                                      : runtime_of_table(line);
   // Processes of one run end within a second or 2 % of each other: 12.51 and 12.53 s, not 12.5
   // and 9.2 s (quoted/huggingface.tells_trainings_that_state_their_runtimes_one_after_the_other).
   constexpr double kClosingTimeGap = 0.02;
-  return runtime &&
-         std::abs(*runtime - *training_s_) > std::max(1.0, kClosingTimeGap * *training_s_);
+  return runtime && std::abs(*runtime - *stated_.totals.training_s) >
+                        std::max(1.0, kClosingTimeGap * *stated_.totals.training_s);
 }
 
 bool ClosingLines::see(const Line& line) {
-  if (!training_s_ && checks_.read_dict(line)) return false;
+  if (!stated_.totals.training_s && checks_.read_dict(line)) return false;
   double rate = 0;
   // " phase1: 2723.84 sequences/second" of NVIDIA's pretraining or ": 28" of its SQuAD script
   // (corpus nvidia-dle-pytorch/lambda_1080ti_squad_base_fp32.log); a crash leaves the number out.
   if (Cursor(line).read(Past{"training throughput"}, Past{":"}, kBlanks, rate) ||
       Cursor(line).read(Past{"training_sequences_per_second :"}, kBlanks, rate)) {
-    summary_ = Stated{rate, RateUnit::sequences_per_second, line.number};
-    ended_ = true;
-    if (const auto raw = number_after(line, "raw_train_time :")) training_s_ = *raw;
-    if (const auto whole = number_after(line, "e2e_train_time :")) wall_s_ = *whole;
+    stated_.summary = Stated{rate, RateUnit::sequences_per_second, line.number};
+    stated_.ended = true;
+    if (const auto raw = number_after(line, "raw_train_time :")) stated_.totals.training_s = *raw;
+    if (const auto whole = number_after(line, "e2e_train_time :")) stated_.totals.wall_s = *whole;
   } else if (const auto whole = number_after(line, "Total time taken")) {
-    wall_s_ = *whole;
-    ended_ = true;
+    stated_.totals.wall_s = *whole;
+    stated_.ended = true;
   } else if (!read_trainer(line) && !read_evaluator(line)) {
     if (const auto command = shell_time(line)) {  // any command may be timed
       shell_s_ = *command;
-      line_ = line.number;
+      stated_.line = line.number;
     }
     return false;
   }
-  line_ = line.number;
+  stated_.line = line.number;
   return true;
 }
 
-bool ClosingLines::said_for(const RunDraft& run) const {
-  return ended_ && run.last() != nullptr && line_ > run.last()->line;
-}
-
-void ClosingLines::give_to(RunDraft& run) {
-  if (table_ && summary_) call_steps(summary_->line);
-  if (summary_) run.log.summary = summary_;
-  auto& batch = run.log.facts.global_batch_size;
-  if (batch_ && !batch.known()) batch.set(*batch_, FactSource::log);
-  if (training_s_) {
-    run.log.totals.training_s = training_s_;
-    checks_.judge(*training_s_, run);
-  }
+Closing ClosingLines::take() {
+  if (table_ && stated_.summary) call_steps(stated_.summary->line);
+  Closing out = std::move(stated_);
+  std::vector<Notice> others = std::exchange(out.notices, {});
+  Totals& totals = out.totals;
+  if (totals.training_s) checks_.judge(*totals.training_s, out.summary, out.notices);
+  std::ranges::move(others, std::back_inserter(out.notices));
   if (alike_ > 0) {
-    notices_.push_back(make_notice(NoticeCode::summaries_of_other_processes, line_, alike_ + 1));
+    out.notices.push_back(
+        make_notice(NoticeCode::summaries_of_other_processes, out.line, alike_ + 1));
   }
-  if (wall_s_) run.log.totals.wall_s = wall_s_;
-  if (!run.log.totals.wall_s && shell_s_) run.log.totals.wall_s = shell_s_;
-  run.ended_well = run.ended_well || ended_;
-  run.last_line = std::max(run.last_line, line_);
-  for (Notice& notice : notices_) run.log.notices.push_back(std::move(notice));
+  if (!totals.wall_s) totals.wall_s = shell_s_;
   *this = ClosingLines{};
+  return out;
 }
 
 namespace {

@@ -130,6 +130,7 @@ struct Known {
   int track = 0;
   Of of = Of::open;  ///< Of::all: of all runs of the log, where nothing else is known
   Facts facts{};
+  bool own_facts = false;  ///< as in Begin, from here on
 };
 
 /// With Of::all, of the runs to come as well.

@@ -1,6 +1,5 @@
 #include "parsers/assemble/trainer_banner.h"
 
-#include "parsers/assemble/run_builder.h"
 #include "parsers/lines/cursor.h"
 
 namespace bertbench {
@@ -16,17 +15,6 @@ bool TrainerBanner::see(const Line& line) {
   other_ = other_ || has(line, "INFO] - ") != (by_ == By::paddlenlp);
   if (!other_) line_ = line.number;
   return !other_;
-}
-
-void TrainerBanner::conclude(RunBuilder& out) const {
-  if (line_ == 0) return;
-  const RunDraft* open = out.open(WorkKind::training);
-  if (open != nullptr && open->last_line >= line_) return;
-  out.close(WorkKind::training);
-  RunDraft& draft = out.run(WorkKind::training, line_);
-  draft.log.iteration_unit = IterationUnit::optimizer_step;
-  draft.stated_outcome = Outcome{
-      Status::truncated, std::nullopt, line_, {make_notice(NoticeCode::cut_after_banner, 0)}};
 }
 
 void TrainerBanner::conclude(std::int64_t newest, const Begin& how, Emit emit) const {

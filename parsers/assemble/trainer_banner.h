@@ -10,8 +10,6 @@
 
 namespace bertbench {
 
-class RunBuilder;
-
 class TrainerBanner {
  public:
   /// One line of the banner that no other trainer but PaddleNLP's prints.
@@ -26,9 +24,8 @@ class TrainerBanner {
   /// True when the line is one of these, and of this Trainer.
   bool see(const Line& line);
   /// A banner after all that the training runs printed begins one of its own, which was cut.
-  void conclude(RunBuilder& out) const;
-  /// Likewise; `newest`: the last line of a training run, 0: there is none. `how`: of a track that
-  /// has no other run.
+  /// `newest`: the last line of a training run, 0: there is none. `how`: of a track that has no
+  /// other run.
   void conclude(std::int64_t newest, const Begin& how, Emit emit) const;
   /// A training was begun, and no line has stated yet that it is over.
   [[nodiscard]] bool stands() const { return line_ > 0; }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "parsers/assemble/run_builder.h"
 #include "parsers/core/text.h"
 #include "parsers/lines/cursor.h"
 
@@ -55,25 +54,26 @@ bool TrainerChecks::outlast(double runtime) const {
   return runtime > 0 && evaluated_s_ > kRuntimeExcess * runtime;
 }
 
-void TrainerChecks::judge(double runtime, RunDraft& run) const {
-  if (!run.log.summary || !(runtime > 0)) return;
-  const Stated& stated = *run.log.summary;
+void TrainerChecks::judge(double runtime, const std::optional<Stated>& rate,
+                          std::vector<Notice>& notices) const {
+  if (!rate || !(runtime > 0)) return;
+  const Stated& stated = *rate;
   // Share: evaluations that took less, and last batches that were less full, get no notice
   // (quoted/trainer_evaluations.tells_what_evaluations_took_of_the_runtime and
   // quoted/huggingface.tells_where_batches_that_were_not_full_are_counted_as_full).
   constexpr double kLeastNoticeShare = 0.02;
   const double share = evaluated_s_ / runtime;
   if (share >= kLeastNoticeShare && share <= 1) {
-    run.log.note(NoticeCode::closing_rate_holds_evaluations, stated.line, evaluated_s_, runtime,
-                 100 * share);
+    notices.push_back(make_notice(NoticeCode::closing_rate_holds_evaluations, stated.line,
+                                  evaluated_s_, runtime, 100 * share));
   }
   if (!epochs_ || !samples_ || !(*epochs_ > 0) || !(*samples_ > 0)) return;
   const double done = *samples_ * *epochs_ / runtime;
   const double rounding = epoch_error_ / *epochs_ + 5e-4 / stated.value;
   const double above = stated.value / done - 1;
   if (!(above > kLeastNoticeShare + rounding) || !std::isfinite(above)) return;
-  run.log.note(NoticeCode::closing_rate_above_samples, stated.line, shortest(stated.value),
-               100 * above, done);
+  notices.push_back(make_notice(NoticeCode::closing_rate_above_samples, stated.line,
+                                shortest(stated.value), 100 * above, done));
 }
 
 std::optional<std::int64_t> TrainerChecks::sequences_per_step(double samples, double steps) {

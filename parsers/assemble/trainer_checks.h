@@ -5,12 +5,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "parsers/core/line.h"
+#include "parsers/core/notice.h"
+#include "parsers/core/run_log.h"
 
 namespace bertbench {
-
-class RunDraft;
 
 /// {'eval_loss': 0.7, 'eval_runtime': 29.78, ..., 'epoch': 3.0} on the console, and the members of
 /// trainer_state.json and all_results.json one by one. train_runtime holds the evaluations between
@@ -34,8 +35,8 @@ class TrainerChecks {
   /// rounded too much, show none.
   [[nodiscard]] static std::optional<std::int64_t> sequences_per_step(double samples_rate,
                                                                       double steps_rate);
-  /// Adds notices to `run`, whose closing rate is known, of what contradicts it.
-  void judge(double runtime, RunDraft& run) const;
+  /// Adds notices of what contradicts the closing rate.
+  void judge(double runtime, const std::optional<Stated>& rate, std::vector<Notice>& notices) const;
 
  private:
   double evaluating_s_ = 0, evaluated_s_ = 0;  ///< since the session began; within the runtime

@@ -16,12 +16,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "parsers/assemble/closing_lines.h"
-#include "parsers/assemble/run_builder.h"
 #include "parsers/assemble/trainer_banner.h"
 #include "parsers/assemble/trainer_checks.h"
 #include "parsers/core/line.h"
@@ -33,6 +34,14 @@
 
 namespace bertbench::format_huggingface {
 namespace {
+
+enum Track { kTraining, kEvaluation, kInference, kCut };
+
+constexpr Begin kRuns[] = {
+    {.track = kTraining, .unit = IterationUnit::optimizer_step},
+    {.track = kEvaluation, .work = WorkKind::evaluation, .rate = RateUnit::sequences_per_second},
+    {.track = kInference, .work = WorkKind::inference, .rate = RateUnit::sequences_per_second},
+    {.track = kCut, .unit = IterationUnit::optimizer_step}};
 
 // TrainerEvaluations: the rates of evaluation and prediction that the Hugging Face Trainer states.
 //
@@ -52,9 +61,9 @@ std::string_view key_before(std::string_view text, std::size_t end) {
   return text.substr(begin, end - begin);
 }
 
-std::optional<WorkKind> kind_of(std::string_view key) {
-  if (key.starts_with("eval")) return WorkKind::evaluation;
-  if (key.starts_with("test") || key.starts_with("predict")) return WorkKind::inference;
+std::optional<Track> track_of(std::string_view key) {
+  if (key.starts_with("eval")) return kEvaluation;
+  if (key.starts_with("test") || key.starts_with("predict")) return kInference;
   return std::nullopt;
 }
 
@@ -62,17 +71,15 @@ enum class Form { dict, json, table };
 
 class TrainerEvaluations {
  public:
-  /// On every such line, and on those of the training's own rate.
-  static constexpr std::string_view kAnchor = "_samples_per_second";
-
   /// True when the line states the rate of an evaluation (`eval_`, with or without the data set's
   /// name) or of a prediction (`test_`, `predict_`, of kind inference).
-  bool see(const Line& line, RunBuilder& out) {
+  bool see(const Line& line, Emit emit) {
+    constexpr std::string_view kKey = "_samples_per_second";
     Cursor cursor(line);
-    if (!cursor.skip_past(kAnchor)) return false;
-    const std::string_view key = key_before(line.text, cursor.at() - kAnchor.size());
-    const auto kind = kind_of(key);
-    if (!kind) return false;
+    if (!cursor.skip_past(kKey)) return false;
+    const std::string_view key = key_before(line.text, cursor.at() - kKey.size());
+    const auto track = track_of(key);
+    if (!track) return false;
     const Form form = cursor.literal("':")    ? Form::dict
                       : cursor.literal("\":") ? Form::json
                                               : Form::table;
@@ -91,24 +98,16 @@ class TrainerEvaluations {
                                   (epoch && epoch == epoch_ && std::abs(*rate / rate_ - 1) < 0.05));
     if (again && form != Form::json) return true;
     const bool goes_on = form == Form::json || (epoch && epoch_ && *epoch >= *epoch_);
-    if (out.open(*kind) != nullptr && form != Form::table && !goes_on) out.close(*kind);
-    if (out.open(*kind) == nullptr) count_ = 0;
+    std::int64_t& count = counts_[*track];
+    if (form != Form::table && !goes_on) {
+      emit(kRuns[*track]);
+      count = 0;
+    }
     key_ = key;
     text_ = line.text;
     rate_ = *rate;
     epoch_ = epoch;
-
-    RunDraft& draft = out.run(*kind, line.number);
-    draft.log.rate_unit = RateUnit::sequences_per_second;
-    draft.log.iteration_unit = IterationUnit::unknown;
-    draft.end_well(line.number);
-    Sample sample;
-    sample.step = ++count_;
-    sample.iterations = 1;
-    sample.rate = *rate;
-    sample.line = line.number;
-    sample.end_byte = line.end_byte;
-    out.add(*kind, sample);
+    emit(Step{.track = *track, .step = ++count, .iterations = 1, .rate = *rate, .last = true});
     return true;
   }
 
@@ -116,7 +115,7 @@ class TrainerEvaluations {
   std::string key_, text_;  ///< of the newest
   double rate_ = 0;
   std::optional<double> epoch_;
-  std::int64_t count_ = 0;  ///< in the open run
+  std::int64_t counts_[std::size(kRuns)] = {};  ///< in the open run of each track
 };
 
 // TrainerProgress: the step and the clock that scripts around the Hugging Face Trainer put into
@@ -224,11 +223,12 @@ class EvaluationsBetween {
     pending_ = {};
   }
 
-  /// Adds a notice to `run` of what its times hold, and begins anew.
-  void conclude(RunDraft& run) {
+  /// Adds a notice of what the run's times hold, and begins anew.
+  void conclude(std::vector<Notice>& notices) {
     if (between_.n > 0) {
-      run.log.note(NoticeCode::evaluations_between_steps, 0, counted(between_.n, "evaluation"),
-                   between_.seconds > 0 ? fmt::format(", of {:.4g} s", between_.seconds) : "");
+      notices.push_back(
+          make_notice(NoticeCode::evaluations_between_steps, 0, counted(between_.n, "evaluation"),
+                      between_.seconds > 0 ? fmt::format(", of {:.4g} s", between_.seconds) : ""));
     }
     *this = {};
   }
@@ -249,21 +249,21 @@ class EvaluationsBetween {
 /// (quoted/huggingface.takes_the_share_of_a_session_that_began_at_a_checkpoint_or_stopped_early).
 /// `slack` is what rounding leaves open in `done`.
 void mend_planned_rate(double done, double slack, double planned, double runtime, double steps_rate,
-                       RunDraft& draft) {
-  if (!draft.log.summary || !(runtime > 0) || !(steps_rate > 0) || !(planned >= 1)) return;
+                       Closing& closing) {
+  auto& rate = closing.summary;
+  if (!rate || !(runtime > 0) || !(steps_rate > 0) || !(planned >= 1)) return;
   const double counted = steps_rate * runtime;
   const double rounding = std::max(5e-4 / steps_rate, 6e-4);  // 3 decimals, or 4 digits since 5.0
   const bool all = std::abs(counted / planned - 1) <= 2 * rounding + 1e-3;
   if (!all || done + slack >= 0.98 * planned) return;
-  const double printed = draft.log.summary->value;
   const bool sure = done > 0 && slack <= 0.01 * done;
-  draft.log.note(NoticeCode::closing_rate_of_planned_steps, draft.log.summary->line,
-                 shortest(printed), planned, std::max(done, 0.0),
-                 sure ? "their share is taken" : "it is not taken");
+  closing.notices.push_back(make_notice(NoticeCode::closing_rate_of_planned_steps, rate->line,
+                                        shortest(rate->value), planned, std::max(done, 0.0),
+                                        sure ? "their share is taken" : "it is not taken"));
   if (sure) {
-    draft.log.summary->value = printed * done / planned;
+    rate->value *= done / planned;
   } else {
-    draft.log.summary.reset();
+    rate.reset();
   }
 }
 
@@ -272,23 +272,39 @@ void mend_planned_rate(double done, double slack, double planned, double runtime
 
 constexpr double kMostSteps = 1e15;
 
-RunDraft& run(const Line& line, RunBuilder& out) {
-  RunDraft& draft = out.run(WorkKind::training, line.number);
-  draft.last_line = line.number;
-  draft.log.iteration_unit = IterationUnit::optimizer_step;
-  return draft;
-}
+/// The open run of training, as far as the format knows it.
+struct Training {
+  bool open = false;
+  std::int64_t line = 0;         ///< newest that is of it
+  std::int64_t record_line = 0;  ///< of the newest record, 0: it has none
+  std::int64_t step = 0;         ///< of that
+  bool timed = false;            ///< that has a time
+
+  /// The line is of the run, which it begins where none is open.
+  void take(const Line& of, Emit emit) {
+    emit(Statement{.of = Of::begun});
+    open = true;
+    line = of.number;
+  }
+  void take(const Line& of, Step at, Emit emit) {
+    emit(at);
+    open = true;
+    timed = !std::isnan(at.time_s);
+    step = at.step;
+    line = record_line = of.number;
+  }
+};
 
 /// Members of such files, one by one: keys stand in the order of the alphabet, a loss before
 /// its step.
 class TrainerFiles {
  public:
   /// A member on a line of its own: "\"loss\": 0.46,". True when it is one that is known.
-  bool read_member(const Line& line, TrainerEvaluations& evaluations, RunBuilder& out) {
+  bool read_member(const Line& line, TrainerEvaluations& evaluations, Training& run, Emit emit) {
     const auto is = [&](std::string_view key) { return line.text.starts_with(key); };
     if (is("\"log_history\": [")) {
       history_ = true;
-      run(line, out);
+      run.take(line, emit);
       return true;
     }
     if (const bool done = is("\"global_step\": "); done || is("\"max_steps\": ")) {
@@ -300,16 +316,16 @@ class TrainerFiles {
       checks_.end_session(history_);
       session_ended_ = entry_step_;
       runtime_ = number_after(line, "\"train_runtime\":");
-      if (runtime_) run(line, out);
+      if (runtime_) run.take(line, emit);
       return runtime_.has_value();
     }
-    if (evaluations.see(line, out)) return true;
+    if (evaluations.see(line, emit)) return true;
     if (checks_.read_member(line)) return history_;  // what is not taken comes again, unindented
-    return read_rate(line, out) || read_entry(line, out);
+    return read_rate(line, run, emit) || read_entry(line, run, emit);
   }
 
   /// A file, or a dict, without line breaks: member by member, as if each stood on a line.
-  bool read_compact(const Line& line, TrainerEvaluations& evaluations, RunBuilder& out) {
+  bool read_compact(const Line& line, TrainerEvaluations& evaluations, Training& run, Emit emit) {
     const bool state = has(line, "\"log_history\": [");
     const bool results = has(line, "_runtime\": ");
     const bool dict = line.number != compact_line_ && loss_of_line(line).has_value();
@@ -326,7 +342,7 @@ class TrainerFiles {
       Line member = line;
       member.text = line.text.substr(quote, end - quote);
       member.terminator = comma == std::string_view::npos ? line.terminator : '\n';
-      known |= read_member(member, evaluations, out);
+      known |= read_member(member, evaluations, run, emit);
     }
     return known;
   }
@@ -336,43 +352,45 @@ class TrainerFiles {
 
   /// "log_history" was seen, of trainer_state.json.
   [[nodiscard]] bool history() const { return history_; }
-  /// Gives the run what the files state of the whole, with notices on their rates.
-  void conclude(RunDraft& draft) const {
+  /// What the files state of the whole run, with notices on their rates.
+  void conclude(Closing& closing) const {
+    const auto note = [&](auto... of) { closing.notices.push_back(make_notice(of...)); };
     const bool outlasted = runtime_ && checks_.outlast(*runtime_);
     if (runtime_) {
-      if (!outlasted) draft.log.totals.training_s = runtime_;
-      draft.ended_well = true;
+      if (!outlasted) closing.totals.training_s = runtime_;
+      closing.ended = true;
     }
-    if (max_steps_ && *max_steps_ >= 1 && *max_steps_ < kMostSteps) {
-      draft.log.planned = static_cast<std::int64_t>(*max_steps_);
-      draft.ended_well = draft.ended_well || (global_step_ && *global_step_ >= *max_steps_);
-    }
+    if (planned()) closing.ended = closing.ended || (global_step_ && *global_step_ >= *max_steps_);
     if (!samples_rate_) return;
     if (!steps_rate_) {
-      fill_old_rate(draft);
+      fill_old_rate(closing);
       return;
     }
     if (outlasted) {
-      draft.log.note(NoticeCode::closing_rate_of_all_sessions, rate_line_, shortest(*samples_rate_),
-                     checks_.evaluated_s(), *runtime_);
+      note(NoticeCode::closing_rate_of_all_sessions, rate_line_, shortest(*samples_rate_),
+           checks_.evaluated_s(), *runtime_);
       return;
     }
-    draft.log.summary = Stated{*samples_rate_, RateUnit::sequences_per_second, rate_line_};
-    const auto batch = TrainerChecks::sequences_per_step(*samples_rate_, *steps_rate_);
-    auto& known_batch = draft.log.facts.global_batch_size;
-    if (batch && !known_batch.known()) known_batch.set(*batch, FactSource::log);
-    if (runtime_) checks_.judge(*runtime_, draft);
+    closing.summary = Stated{*samples_rate_, RateUnit::sequences_per_second, rate_line_};
+    if (!closing.batch) {
+      closing.batch = TrainerChecks::sequences_per_step(*samples_rate_, *steps_rate_);
+    }
+    if (runtime_) checks_.judge(*runtime_, closing.summary, closing.notices);
     if (global_step_ && max_steps_ && runtime_) {
       mend_planned_rate(*global_step_ - session_began_, 0, *max_steps_, *runtime_, *steps_rate_,
-                        draft);
+                        closing);
     }
-    if (draft.log.summary && draft.log.summary->value == *samples_rate_) {
-      draft.log.note(NoticeCode::closing_rate_may_be_resumed, rate_line_);
+    if (closing.summary && closing.summary->value == *samples_rate_) {
+      note(NoticeCode::closing_rate_may_be_resumed, rate_line_);
     }
+  }
+  [[nodiscard]] std::optional<std::int64_t> planned() const {
+    if (!max_steps_ || !(*max_steps_ >= 1 && *max_steps_ < kMostSteps)) return std::nullopt;
+    return static_cast<std::int64_t>(*max_steps_);
   }
 
  private:
-  bool read_rate(const Line& line, RunBuilder& out) {
+  bool read_rate(const Line& line, Training& run, Emit emit) {
     if (line.text.starts_with("\"train_steps_per_second\": ")) {
       steps_rate_ = number_after(line, "\"train_steps_per_second\":");
       return steps_rate_.has_value();
@@ -380,12 +398,12 @@ class TrainerFiles {
     if (!line.text.starts_with("\"train_samples_per_second\": ")) return false;
     samples_rate_ = number_after(line, "\"train_samples_per_second\":");
     rate_line_ = line.number;
-    if (samples_rate_) run(line, out);
+    if (samples_rate_) run.take(line, emit);
     return samples_rate_.has_value();
   }
 
   // The loss of an entry of the history, or its step.
-  bool read_entry(const Line& line, RunBuilder& out) {
+  bool read_entry(const Line& line, Training& run, Emit emit) {
     if (!history_ && line.number != dict_line_) return false;
     if (line.text.starts_with("\"loss\": ")) {
       loss_ = number_after(line, "\"loss\":");
@@ -397,27 +415,22 @@ class TrainerFiles {
     const auto step = number_after(line, "\"step\":");
     entry_step_ = step.value_or(0);
     if (step && loss_ && *step >= 0 && *step < kMostSteps) {
-      Sample sample;
-      sample.step = static_cast<std::int64_t>(*step);
-      sample.loss = loss_;
-      sample.line = line.number;
-      sample.end_byte = line.end_byte;
-      run(line, out);
-      out.add(WorkKind::training, sample);
+      run.take(line, Step{.step = static_cast<std::int64_t>(*step), .loss = loss_}, emit);
     }
     loss_.reset();
     return step.has_value();
   }
 
   // Old releases know no train_steps_per_second, and what they call samples are steps.
-  void fill_old_rate(RunDraft& draft) const {
-    draft.log.summary = Stated{*samples_rate_, RateUnit::iterations_per_second, rate_line_};
+  void fill_old_rate(Closing& closing) const {
+    closing.summary = Stated{*samples_rate_, RateUnit::iterations_per_second, rate_line_};
     const bool proved = global_step_ && runtime_ && *runtime_ > 0 &&
                         std::abs(*global_step_ / *runtime_ / *samples_rate_ - 1) < 1e-3;
     const std::string how =
         proved ? fmt::format("{:.0f} steps / {} s", *global_step_, shortest(*runtime_))
                : std::string("the global step over the runtime");
-    draft.log.note(NoticeCode::closing_rate_is_of_steps, rate_line_, shortest(*samples_rate_), how);
+    closing.notices.push_back(make_notice(NoticeCode::closing_rate_is_of_steps, rate_line_,
+                                          shortest(*samples_rate_), how));
   }
 
   bool history_ = false;
@@ -469,55 +482,22 @@ struct NotebookBar {
   [[nodiscard]] bool goes_on_from(const NotebookBar& before) const {
     return total == before.total && shown > before.shown;
   }
-  /// For a run of which nothing else gives a rate.
-  void give_to(RunDraft& run) const {
-    if (run.log.summary || run.log.totals.training_s || run.count() > 0) return;
-    const bool over = shown == total;
-    Sample sample;
-    sample.step = over ? shown : shown - 1;
-    sample.iterations = sample.step - 1;
-    if (sample.iterations < 1) return;
-    if (elapsed_s > 0) sample.seconds = elapsed_s;
+  /// The steps between the first redraw and this one; none: it shows no more than one.
+  [[nodiscard]] std::optional<Step> steps() const {
+    Step at{
+        .step = shown == total ? shown : shown - 1, .planned = total, .line = line, .rank = rank};
+    at.iterations = at.step - 1;
+    if (at.iterations < 1) return std::nullopt;
+    if (elapsed_s > 0) at.seconds = elapsed_s;
     // The rate has two decimals: the clock gives a slow one better.
     constexpr double kLeastRate = 0.25;  // iterations/s
     if (rate >= kLeastRate) {
-      sample.rate = rate;
-      run.log.rate_unit = RateUnit::iterations_per_second;
+      at.rate = rate;
+      at.rate_unit = RateUnit::iterations_per_second;
     }
-    sample.line = line;
-    sample.rank = rank;
-    run.add(sample);
-    run.log.planned = total;
-    run.log.note(NoticeCode::notebook_bar, line);
+    return at;
   }
 };
-
-constexpr std::string_view kAnchors[] = {
-    "{'loss':",
-    "_runtime':",
-    "train_runtime ",
-    TrainerEvaluations::kAnchor,
-    "train_steps_per_second ",
-    "Total optimization steps = ",
-    "Num Epochs = ",
-    "Num examples = ",
-    "Num update steps per epoch = ",
-    "Total train batch size (w. parallel, distributed & accumulation) = ",
-    "Continuing training from global step ",
-    "Resuming training from checkpoint with epoch ",
-    "***** Running training",
-    TrainerBanner::kAnchor,
-    TrainerBanner::kDone,
-    NotebookBar::kAnchor,
-    "\"log_history\": [",
-    "\"loss\": ",
-    "  \"step\": ",  // indented: not within a line of DLLogger or MLPerf
-    "\"global_step\": ",
-    "\"max_steps\": ",
-    "_runtime\": ",
-    "\"epoch\": ",
-    "\"train_samples\": ",
-    "\"train_steps_per_second\": "};
 
 /// "Epoch 9: {'loss': 3.19}": a loop that counts before its dictionary and has none of the
 /// Trainer's other keys.
@@ -530,159 +510,133 @@ bool counts_before_dict(std::string_view text) {
          !has(text, "'epoch':") && !has(text, "'learning_rate':");
 }
 
-class HuggingfaceParser final : public LineParser {
- public:
-  bool parse(const Line& line, RunBuilder& out) override {
-    const std::string_view text = trim(line.text);
-    if (const auto bar = NotebookBar::read(line)) {
-      if (bar_ && !bar->goes_on_from(*bar_)) end_run(out);
-      bar_ = bar;
-      run(line, out);
-      return true;
-    }
-    if (text.starts_with("{\"")) {
+struct Huggingface {
+  bool notebook(const Line& line, Emit emit) {
+    const auto redraw = NotebookBar::read(line);
+    if (!redraw) return false;
+    if (bar && !redraw->goes_on_from(*bar)) end_run(emit);
+    bar = redraw;
+    run.take(line, emit);
+    return true;
+  }
+
+  bool json(const Line& line, Emit emit) {
+    Line member = line;
+    member.text = trim(line.text);
+    if (member.text.starts_with('"')) return files.read_member(member, evaluations, run, emit);
+    if (member.text.starts_with("{\"")) {
       const auto at = TrainerProgress::read(line);
       // ms-swift adds its keys to an evaluation and to the closing line as well.
-      if (at && (at->loss || text.starts_with("{\"current_steps")))
-        return read_progress(*at, line, out);
-      between_.see(line);
+      if (at && (at->loss || member.text.starts_with("{\"current_steps")))
+        return progress(*at, line, emit);
+      between.see(line);
+    } else if (member.text.starts_with('{') || !files.goes_on(line)) {
+      return false;
     }
-    if (text.starts_with('{') ? text.starts_with("{\"") : files_.goes_on(line)) {
-      return files_.read_compact(line, evaluations_, out);
-    }
-    if (!text.starts_with('"')) return read_console(line, out);
-    Line member = line;
-    member.text = text;
-    member.literals = {};
-    return files_.read_member(member, evaluations_, out);
-  }
-
-  void finish(RunBuilder& out) override {
-    out.facts.framework.set(banner_.of_other() ? "paddle" : "pytorch", FactSource::log);
-    conclude(out);
-    banner_.conclude(out);
-  }
-
- private:
-  bool read_console(const Line& line, RunBuilder& out) {
-    if (has(line, "{'loss':")) {
-      if (counts_before_dict(line.text)) return false;
-      // tf-models prints the statistics of its run like that.
-      return !has(line, "'step_timestamp_log'") && !has(line, "steps_per_second: ") &&
-             read_dict(line, out);
-    }
-    if (has(line, "***** Running training")) {
-      epochs_ = steps_ = per_epoch_ = examples_ = batch_ = resumed_at_ = std::nullopt;
-      by_epoch_ = true;
-      dicts_ = 0;
-      return false;  // NVIDIA's scripts print it as well
-    }
-    if (banner_.see(line)) return true;
-    if (read_total(line)) return false;
-    // Trainings without a loss between their statements.
-    if (closing_.unlike(line)) end_run(out);
-    if (has(line, "'train_runtime':")) read_end(line);
-    const bool evaluated = evaluations_.see(line, out);
-    if (evaluated) between_.see(line);
-    if (!closing_.see(line)) return evaluated;
-    run(line, out);
-    return true;
+    return files.read_compact(line, evaluations, run, emit);
   }
 
   // The epoch gives the step, where the log has both totals; else dicts are counted.
-  bool read_dict(const Line& line, RunBuilder& out) {
+  bool dict(const Line& line, Emit emit) {
+    // tf-models prints the statistics of its run like that.
+    if (counts_before_dict(line.text) || has(line, "'step_timestamp_log'") ||
+        has(line, "steps_per_second: ")) {
+      return false;
+    }
     const auto loss = number_after(line, "{'loss':");
     if (!loss) return false;
-    if (const auto at = TrainerProgress::read(line)) return read_progress(*at, line, out);
-    if (line.text == last_dict_) return true;  // each process prints it
-    last_dict_ = std::string(line.text);
+    if (const auto at = TrainerProgress::read(line)) return progress(*at, line, emit);
+    if (line.text == last_dict) return true;  // each process prints it
+    last_dict = std::string(line.text);
     const auto epoch = number_after(line, "'epoch':");
-    Sample sample = sample_on(line);
-    sample.loss = *loss;
-    sample.step = ++dicts_;
+    Step at{.step = ++dicts, .loss = loss};
     // A stream of data has no end: the Trainer then prints 2^63 - 1 epochs.
-    const bool known = epoch && epochs_ && steps_ && *epochs_ > 0 && *epochs_ < 1e9 &&
-                       *steps_ < 1e12 && *epoch >= 0 && *epoch <= *epochs_;
-    if (known && by_epoch_) {
-      const double at = std::min(*epoch * steps_per_epoch(), *steps_);
-      sample.step = std::max<std::int64_t>(1, std::llround(at));
+    const bool known = epoch && epochs && steps && *epochs > 0 && *epochs < 1e9 && *steps < 1e12 &&
+                       *epoch >= 0 && *epoch <= *epochs;
+    if (known && by_epoch) {
+      at.step =
+          std::max<std::int64_t>(1, std::llround(std::min(*epoch * steps_per_epoch(), *steps)));
     } else {
-      by_epoch_ = false;
+      by_epoch = false;
     }
-    RunDraft* open = out.open(WorkKind::training);
-    if (open != nullptr && closing_.said_for(*open)) {
-      end_run(out);
-      if (!by_epoch_) sample.step = dicts_ = 1;
+    if (stated_for_run()) {
+      end_run(emit);
+      if (!by_epoch) at.step = dicts = 1;
     }
-    run(line, out);
-    out.add(WorkKind::training, sample);
+    run.take(line, at, emit);
     return true;
   }
 
-  bool read_progress(const TrainerProgress& at, const Line& line, RunBuilder& out) {
-    if (line.text == last_dict_) return true;  // each process prints it
-    last_dict_ = std::string(line.text);
-    RunDraft* open = out.open(WorkKind::training);
+  bool progress(const TrainerProgress& at, const Line& line, Emit emit) {
+    if (line.text == last_dict) return true;  // each process prints it
+    last_dict = std::string(line.text);
     constexpr double kPrintedApart_s = 5;  // of processes that print the same step
     const bool after =
-        open != nullptr && open->last() != nullptr &&
-        (at.step < open->last()->step || at.elapsed_s < elapsed_s_ - kPrintedApart_s);
-    if (open != nullptr && (after || closing_.said_for(*open))) end_run(out);
-    RunDraft& draft = run(line, out);
-    draft.log.planned = at.planned;
-    draft.ended_well = at.step == at.planned;
+        run.record_line > 0 && (at.step < run.step || at.elapsed_s < elapsed_s - kPrintedApart_s);
+    if (after || stated_for_run()) end_run(emit);
+    const bool last = at.step == at.planned;
     if (!at.loss) {
-      between_.see(line);
+      run.take(line, emit);
+      emit(Statement{.planned = at.planned});
+      if (last) emit(End{});
+      between.see(line);
       return true;
     }
-    between_.step();
-    elapsed_s_ = at.elapsed_s;
-    Sample sample = sample_on(line);
-    sample.step = at.step;
-    sample.time_s = at.elapsed_s;
-    sample.loss = at.loss;
-    draft.log.clock_is_wall = true;  // does not stop between the lines
-    draft.log.clock_resolution_s = std::fmax(draft.log.clock_resolution_s, at.resolution_s);
-    out.add(WorkKind::training, sample);
+    between.step();
+    elapsed_s = at.elapsed_s;
+    resolution_s = std::fmax(resolution_s, at.resolution_s);
+    run.take(line,
+             Step{.step = at.step,
+                  .time_s = at.elapsed_s,
+                  .loss = at.loss,
+                  .clock = Clock{resolution_s, true},  // does not stop between the lines
+                  .planned = at.planned,
+                  .last = last},
+             emit);
     return true;
   }
 
-  // Totals that the Trainer prints when it begins. Newer ones group the digits.
-  bool read_total(const Line& line) {
-    const auto total_after = [&](std::string_view key) -> std::optional<double> {
-      Cursor cursor(line);
-      return cursor.skip_past(key) ? cursor.grouped_integer() : std::nullopt;
-    };
-    const auto take = [&](std::string_view key, std::optional<double>& total) {
-      if (!has(line, key)) return false;
-      if (!total) total = total_after(key);  // evaluations print their examples as well
-      return true;
-    };
-    if (has(line, "Resuming training from checkpoint with epoch ")) {
-      resumed_at_ = total_after(" and global step ");
-      return true;
-    }
-    return take("Num Epochs = ", epochs_) || take("Total optimization steps = ", steps_) ||
-           take("Num examples = ", examples_) ||
-           take("Num update steps per epoch = ", per_epoch_) ||
-           take("Total train batch size (w. parallel, distributed & accumulation) = ", batch_) ||
-           take("Continuing training from global step ", resumed_at_);
+  void begins(const Line&) {  // NVIDIA's scripts print it as well
+    epochs = steps = per_epoch = examples = batch = resumed_at = std::nullopt;
+    by_epoch = true;
+    dicts = 0;
   }
 
-  void end_run(RunBuilder& out) {
-    RunDraft* open = out.open(WorkKind::training);
-    if (open == nullptr) return;
-    closing_.give_to(*open);
-    conclude_console(*open);
-    out.close(WorkKind::training);
+  bool banner_line(const Line& line) { return banner.see(line); }
+
+  // Totals that the Trainer prints when it begins. Newer ones group the digits.
+  template <std::optional<double> Huggingface::*total>
+  void take_total(const Line& line) {
+    // Evaluations print their examples as well.
+    if (!(this->*total)) this->*total = Cursor::after(line).grouped_integer();
+  }
+  void resumed(const Line& line) {
+    Cursor cursor(line);
+    resumed_at = cursor.skip_past(" and global step ") ? cursor.grouped_integer() : std::nullopt;
+  }
+
+  bool closing_line(const Line& line, Emit emit) {
+    // Trainings without a loss between their statements.
+    if (closing.unlike(line)) end_run(emit);
+    if (has(line, "'train_runtime':")) read_end(line);
+    const bool evaluated = evaluations.see(line, emit);
+    if (evaluated) between.see(line);
+    if (!closing.see(line)) return evaluated;
+    run.take(line, emit);
+    return true;
+  }
+
+  /// What is stated of a whole run was seen after the records of this one.
+  [[nodiscard]] bool stated_for_run() const {
+    return run.record_line > 0 && closing.after(run.record_line);
   }
 
   // With --max_steps the last epoch is not a whole one, and the number of epochs is rounded up.
   [[nodiscard]] double steps_per_epoch() const {
-    if (per_epoch_ && *per_epoch_ >= 1) return *per_epoch_;
-    const double whole = *steps_ / *epochs_;
-    if (!examples_ || !batch_ || !(*batch_ >= 1) || !(*examples_ >= 1)) return whole;
-    const double by_examples = *examples_ / *batch_;
+    if (per_epoch && *per_epoch >= 1) return *per_epoch;
+    const double whole = *steps / *epochs;
+    if (!examples || !batch || !(*batch >= 1) || !(*examples >= 1)) return whole;
+    const double by_examples = *examples / *batch;
     return std::abs(whole - by_examples) > 1 ? by_examples : whole;
   }
 
@@ -692,78 +646,143 @@ class HuggingfaceParser final : public LineParser {
     const auto runtime = number_after(line, "'train_runtime':");
     const auto steps_rate = number_after(line, "'train_steps_per_second':");
     const bool known =
-        epoch && runtime && steps_rate && epochs_ && steps_ && *epochs_ > 0 && *epochs_ < 1e9;
+        epoch && runtime && steps_rate && epochs && steps && *epochs > 0 && *epochs < 1e9;
     if (!known) return;
-    const double per_epoch = steps_per_epoch();
-    session_ = {*epoch * per_epoch - resumed_at_.value_or(0),
-                0.006 * per_epoch,
-                *steps_,
-                *runtime,
-                *steps_rate,
-                resumed_at_.has_value()};
+    const double each = steps_per_epoch();
+    session = {*epoch * each - resumed_at.value_or(0),
+               0.006 * each,
+               *steps,
+               *runtime,
+               *steps_rate,
+               resumed_at.has_value()};
   }
 
-  void conclude(RunBuilder& out) {
-    RunDraft* draft = out.open(WorkKind::training);
-    if (draft == nullptr) return;
-    closing_.give_to(*draft);
-    conclude_console(*draft);
-    files_.conclude(*draft);
-    // "train_batch_size" of trainer_state.json is of one process and of one micro-step.
-    draft->own_facts = files_.history();
-    const Record* last = draft->last();
-    const bool clock = last != nullptr && !(std::isnan(last->seconds) && std::isnan(last->time_s));
-    if (files_.history() || (last != nullptr && !clock)) {
-      draft->log.note(NoticeCode::no_step_times, 0);
-    }
-    if (!by_epoch_) {
-      draft->log.iteration_unit = IterationUnit::unknown;
-      draft->log.note(NoticeCode::steps_counted, 0);
-    }
+  void end_run(Emit emit) {
+    if (!run.open) return;
+    conclude(close_console(emit), emit);
+    emit(kRuns[kTraining]);
+    run = {};
+    resolution_s = kUnknown;
   }
 
-  void conclude_console(RunDraft& draft) {
-    if (bar_) bar_->give_to(draft);
-    bar_.reset();
-    between_.conclude(draft);
-    if (!session_) return;
-    mend_planned_rate(session_->done, session_->slack, session_->planned, session_->runtime,
-                      session_->steps_rate, draft);
+  Closing close_console(Emit emit) {
+    Closing of = closing.take();
+    if (bar && !of.summary && !of.totals.training_s && run.record_line == 0) {
+      if (const auto at = bar->steps()) {
+        emit(*at);
+        run.record_line = at->line;
+        run.timed = !std::isnan(at->seconds);
+        of.notices.push_back(make_notice(NoticeCode::notebook_bar, at->line));
+      }
+    }
+    bar.reset();
+    between.conclude(of.notices);
+    if (!session) return of;
+    mend_planned_rate(session->done, session->slack, session->planned, session->runtime,
+                      session->steps_rate, of);
     // The runtime is this session's, the steps are counted from the run's beginning.
-    if (session_->resumed && session_->done >= 1 && session_->done <= session_->planned &&
-        session_->slack <= 0.01 * session_->done && session_->done < 1e15) {
-      draft.log.totals.iterations = std::llround(session_->done);
+    if (session->resumed && session->done >= 1 && session->done <= session->planned &&
+        session->slack <= 0.01 * session->done && session->done < 1e15) {
+      of.totals.iterations = std::llround(session->done);
     }
-    session_.reset();
+    session.reset();
+    return of;
   }
 
-  ClosingLines closing_;
-  std::optional<NotebookBar> bar_;
-  TrainerBanner banner_;
-  std::optional<double> epochs_, steps_, per_epoch_, examples_, batch_, resumed_at_;
+  void conclude(const Closing& of, Emit emit) const {
+    emit(Statement{.planned = files.planned(),
+                   .summary = of.summary,
+                   .totals = of.totals,
+                   .line = std::max(run.line, of.line)});
+    if (of.ended) emit(End{.here = false});
+    if (of.batch) emit.fact(&Facts::global_batch_size, *of.batch);
+    for (const Notice& notice : of.notices) emit(Note{.notice = notice});
+  }
+
+  void finish(Emit emit) {
+    emit.log_fact<std::string>(&Facts::framework, banner.of_other() ? "paddle" : "pytorch");
+    if (run.open) {
+      Closing of = close_console(emit);
+      files.conclude(of);
+      // "train_batch_size" of trainer_state.json is of one process and of one micro-step.
+      emit(Known{.own_facts = files.history()});
+      const auto note = [&](auto... what) { of.notices.push_back(make_notice(what...)); };
+      if (files.history() || (run.record_line > 0 && !run.timed)) {
+        note(NoticeCode::no_step_times, 0);
+      }
+      if (!by_epoch) {
+        emit(Statement{.unit = IterationUnit::unknown, .line = run.line});
+        note(NoticeCode::steps_counted, 0);
+      }
+      conclude(of, emit);
+    }
+    banner.conclude(run.line, kRuns[kCut], emit);
+  }
+
+  Training run;
+  ClosingLines closing;
+  std::optional<NotebookBar> bar;
+  TrainerBanner banner;
+  std::optional<double> epochs, steps, per_epoch, examples, batch, resumed_at;
   struct Session {
     double done = 0, slack = 0, planned = 0, runtime = 0, steps_rate = 0;
     bool resumed = false;
   };
-  std::optional<Session> session_;  ///< of the closing dict
-  std::string last_dict_;
-  std::int64_t dicts_ = 0;
-  bool by_epoch_ = true;  ///< every dict's step followed from its epoch
-  TrainerFiles files_;
-  TrainerEvaluations evaluations_;
-  EvaluationsBetween between_;
-  double elapsed_s_ = 0;  ///< of the newest step that states it
+  std::optional<Session> session;  ///< of the closing dict
+  std::string last_dict;
+  std::int64_t dicts = 0;
+  bool by_epoch = true;  ///< every dict's step followed from its epoch
+  TrainerFiles files;
+  TrainerEvaluations evaluations;
+  EvaluationsBetween between;
+  double elapsed_s = 0;            ///< of the newest step that states it
+  double resolution_s = kUnknown;  ///< of these, in the run
 };
 
-std::unique_ptr<LineParser> make() { return std::make_unique<HuggingfaceParser>(); }
+template <std::optional<double> Huggingface::*total>
+consteval Row on_total(std::string_view literal) {
+  return on<&Huggingface::take_total<total>>(literal);
+}
+
+constexpr Row kRows[] = {
+    on<&Huggingface::notebook>(NotebookBar::kAnchor),
+    on<&Huggingface::json>("\"log_history\": ["),
+    on<&Huggingface::json>("\"loss\": "),
+    on<&Huggingface::json>("  \"step\": "),  // indented: not within a line of DLLogger or MLPerf
+    on<&Huggingface::json>("\"global_step\": "),
+    on<&Huggingface::json>("\"max_steps\": "),
+    on<&Huggingface::json>("_runtime\": "),
+    on<&Huggingface::json>("\"epoch\": "),
+    on<&Huggingface::json>("\"train_samples\": "),
+    on<&Huggingface::json>("\"train_steps_per_second\": "),
+    on<&Huggingface::json>("_samples_per_second\": "),
+    on<&Huggingface::dict>("{'loss':"),
+    on<&Huggingface::begins>("***** Running training"),
+    on<&Huggingface::banner_line>(TrainerBanner::kAnchor),
+    on<&Huggingface::banner_line>(TrainerBanner::kDone),
+    on_total<&Huggingface::steps>("Total optimization steps = "),
+    on_total<&Huggingface::epochs>("Num Epochs = "),
+    on_total<&Huggingface::examples>("Num examples = "),
+    on_total<&Huggingface::per_epoch>("Num update steps per epoch = "),
+    on_total<&Huggingface::batch>(
+        "Total train batch size (w. parallel, distributed & accumulation) = "),
+    on_total<&Huggingface::resumed_at>("Continuing training from global step "),
+    on<&Huggingface::resumed>("Resuming training from checkpoint with epoch "),
+    on<&Huggingface::closing_line>("_runtime':"),
+    on<&Huggingface::closing_line>("train_runtime "),
+    on<&Huggingface::closing_line>("_samples_per_second':"),
+    on<&Huggingface::closing_line>("_samples_per_second "),
+    on<&Huggingface::closing_line>("train_steps_per_second ")};
 
 }  // namespace
 
 extern const Format entry{
-    "huggingface",
-    "Hugging Face Trainer: console dicts and table, trainer_state.json, train_results.json",
-    "https://github.com/huggingface/transformers src/transformers/trainer_callback.py, "
-    "trainer_utils.py (speed_metrics)",
-    kAnchors, make};
+    .name = "huggingface",
+    .title =
+        "Hugging Face Trainer: console dicts and table, trainer_state.json, train_results.json",
+    .reference =
+        "https://github.com/huggingface/transformers src/transformers/trainer_callback.py, "
+        "trainer_utils.py (speed_metrics)",
+    .table = table_of<Huggingface>(kRows, kRuns)};
 
 }  // namespace bertbench::format_huggingface

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <optional>
@@ -599,6 +600,19 @@ class EpochBars {
   int starts_ = 0;
 };
 
+/// The run gets what was stated of it.
+void give(Closing&& closing, RunDraft& run) {
+  RunLog& log = run.log;
+  if (closing.summary) log.summary = closing.summary;
+  auto& batch = log.facts.global_batch_size;
+  if (closing.batch && !batch.known()) batch.set(*closing.batch, FactSource::log);
+  if (closing.totals.training_s) log.totals.training_s = closing.totals.training_s;
+  if (closing.totals.wall_s) log.totals.wall_s = closing.totals.wall_s;
+  run.ended_well = run.ended_well || closing.ended;
+  run.last_line = std::max(run.last_line, closing.line);
+  std::ranges::move(closing.notices, std::back_inserter(log.notices));
+}
+
 /// The line is one that the Hugging Face Trainer prints while it runs.
 bool says_trainer(const Line& line) {
   for (const std::string_view sign :
@@ -743,7 +757,7 @@ class TqdmParser final : public LineParser {
       if (draft.ended_well && chosen == nullptr && std::floor(seconds) == outer_.elapsed_s)
         draft.log.totals.training_s = seconds;
     }
-    if (&draft != given_) closing_.give_to(draft);
+    if (&draft != given_) give(closing_.take(), draft);
     leaps_.conclude();
     join_tail(draft);
     units_.conclude();
@@ -919,7 +933,7 @@ class TqdmParser final : public LineParser {
       return false;
     }
     if (bar.done >= track.done) return false;
-    if (track.draft != nullptr && closing_.said_for(*track.draft)) {
+    if (track.draft != nullptr && stated_for(*track.draft)) {
       next_generation(track, role, out);
       return false;
     }
@@ -936,8 +950,8 @@ class TqdmParser final : public LineParser {
   // (quoted/tqdm.gives_each_training_of_one_log_its_own_closing_statement).
   void settle_closing(std::int64_t line) {
     RunDraft* run = named_training_ ? nullptr : unnamed_.longest_since(settled_at_);
-    if (run == nullptr || !closing_.said_for(*run)) return;
-    closing_.give_to(*run);
+    if (run == nullptr || !stated_for(*run)) return;
+    give(closing_.take(), *run);
     settled_at_ = line - 1;
   }
   // The Hugging Face Trainer states a second runtime, and of the first run's bars, or of the next
@@ -946,7 +960,7 @@ class TqdmParser final : public LineParser {
   void end_session(std::int64_t line) {
     RunDraft* run = named_training_ ? nullptr : unnamed_.longest_since(settled_at_);
     if (run == nullptr) return;
-    closing_.give_to(*run);
+    give(closing_.take(), *run);
     settled_at_ = line - 1;
     given_ = run;
     for (auto& [key, track] : tracks_) {
@@ -1001,10 +1015,10 @@ class TqdmParser final : public LineParser {
     // run has stated its end (quoted/tqdm.begins_another_run_after_a_closing_statement) or has
     // failed and was started again
     // (quoted/tqdm.begins_another_run_where_a_bar_starts_over_after_a_failure).
-    const bool over = track.draft != nullptr && (failed || closing_.said_for(*track.draft));
+    const bool over = track.draft != nullptr && (failed || stated_for(*track.draft));
     if (other_loop || over) {
       if (over && role != BarRole::unnamed) {
-        closing_.give_to(*track.draft);
+        give(closing_.take(), *track.draft);
         out.close(track.draft->log.kind);
         for (auto& [key, other] : tracks_) {
           if (&other != &track && other.draft == track.draft) other = Track{};
@@ -1046,6 +1060,10 @@ class TqdmParser final : public LineParser {
     track.draft->log.rate_unit = RateUnit::iterations_per_second;
     track.draft->log.clock_resolution_s = bar.drawn_once ? 1e-3 : 1;
     return *track.draft;
+  }
+  /// What is stated of a whole run was seen after the records of this one.
+  [[nodiscard]] bool stated_for(const RunDraft& run) const {
+    return run.last() != nullptr && closing_.after(run.last()->line);
   }
   bool read_loss(const Line& line) {
     const auto loss = loss_of_line(line);
