@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,7 +22,6 @@
 #include "parsers/core/text.h"
 #include "parsers/formats/format.h"
 #include "parsers/formats/tqdm/tqdm_bar.h"
-#include "parsers/formats/tqdm/unnamed_bars.h"
 #include "parsers/lines/cursor.h"
 
 namespace bertbench::format_tqdm {
@@ -452,9 +452,10 @@ class BarUnits {
 /// The bar of one description (of one total, if unnamed) and rank, over all its restarts.
 struct Track {
   RunDraft* draft = nullptr;
-  std::int64_t base = 0;  ///< iterations of the bars that ended
-  double base_s = 0;      ///< their seconds
-  std::int64_t done = 0;  ///< of the bar that runs now
+  std::optional<std::size_t> unnamed{};  ///< its bar's number in UnnamedBars
+  std::int64_t base = 0;                 ///< iterations of the bars that ended
+  double base_s = 0;                     ///< their seconds
+  std::int64_t done = 0;                 ///< of the bar that runs now
   double elapsed_s = 0;
   double rate = kUnknown;          ///< of its newest redraw
   double reached_s = 0;            ///< elapsed when it first stood at `done`
@@ -598,6 +599,492 @@ class EpochBars {
   RunDraft* run_ = nullptr;  ///< discarded until then
   std::int64_t line_ = 0;    ///< of its first redraw
   int starts_ = 0;
+};
+
+// UnnamedBars: progress bars without a description may be training, evaluation or a mere loop
+// (tokenizing, downloading). Which one is training is known only at the end of the log.
+
+// Moves to the first bar what was stated about its copy.
+void inherit(RunDraft& first, const RunDraft& copy) {
+  Totals& totals = first.log.totals;
+  const Totals& stated = copy.log.totals;
+  if (!stated.training_s && !stated.wall_s && !copy.log.summary) return;
+  if (!first.log.summary) first.log.summary = copy.log.summary;
+  if (!totals.training_s) totals.training_s = stated.training_s;
+  if (!totals.wall_s) totals.wall_s = stated.wall_s;
+  first.ended_well = first.ended_well || copy.ended_well;
+  const auto& notices = copy.log.notices;
+  first.log.notices.insert(first.log.notices.end(), notices.begin(), notices.end());
+}
+
+void count_epochs(RunDraft& draft) {
+  draft.log.iteration_unit = IterationUnit::epoch;
+  draft.log.note(NoticeCode::iterations_are_epochs, 0);
+}
+
+/// A bar that something is written over at regular steps: tqdm.write() clears the bar, writes, and
+/// draws it again unchanged. The Hugging Face Trainer does so every logging_steps, and the redraws
+/// show it where what it wrote went to another file
+/// (quoted/tqdm.knows_the_trainers_bar_by_what_is_written_over_it).
+class RepeatedRedraws {
+ public:
+  /// A redraw of the bar, copies of the one before included.
+  void see(const TqdmBar& bar) {
+    if (!undecided()) return;
+    const bool same = bar.done == done_ && bar.elapsed_s == elapsed_s_ && bar.rate == rate_;
+    done_ = bar.done;
+    elapsed_s_ = bar.elapsed_s;
+    rate_ = bar.rate;
+    if (!same) {
+      copies_ = 0;
+      return;
+    }
+    // tqdm draws any bar twice when it is closed.
+    if (bar.done <= 0 || bar.done >= bar.total) return;
+    if (++copies_ > 1) {  // ranks that draw it together
+      refuted_ = true;
+      return;
+    }
+    if (bar.done == at_) return;
+    const std::int64_t apart = bar.done - at_;
+    if (times_ == 0) {
+      times_ = 1;
+    } else if (times_ == 1) {
+      every_ = apart;
+      times_ = 2;
+      refuted_ = every_ < 2 || at_ % every_ != 0;
+    } else {
+      refuted_ = apart != every_;
+      ++times_;
+    }
+    at_ = bar.done;
+  }
+  /// The steps between two writings, once they were the same several times, else 0.
+  [[nodiscard]] std::int64_t every() const {
+    return times_ >= kRepeatsForARule && !refuted_ ? every_ : 0;
+  }
+  /// Another redraw may still decide.
+  [[nodiscard]] bool undecided() const { return !refuted_ && times_ < kRepeatsForARule; }
+
+ private:
+  static constexpr int kRepeatsForARule = 3;     ///< writings: two distances that agree
+  std::int64_t done_ = -1, at_ = 0, every_ = 0;  ///< newest redraw; newest one that was repeated
+  double elapsed_s_ = kUnknown, rate_ = kUnknown;
+  int copies_ = 0, times_ = 0;
+  bool refuted_ = false;
+};
+
+/// A bar at 0 after which, on its line, stands what the first step of a training writes: a
+/// tokenizer's remark that it pads a batch, gradient checkpointing's, an optimizer's
+/// (quoted/tqdm.knows_the_trainers_bar_by_what_the_first_step_writes_after_it). The Hugging Face
+/// Trainer draws its bar of training so, that of an evaluation after the first prediction only.
+bool takes_first_step(const TqdmBar& bar, std::string_view text) {
+  // transformers' fast tokenizers, its models under gradient checkpointing, its count of FLOPs, and
+  // apex.amp; files of PyTorch and transformers that warn.
+  constexpr std::string_view kRemarks[] = {
+      "You're using a ",  // "... BertTokenizerFast tokenizer. Please note that ..."
+      "`use_cache=True` is incompatible with ", "Could not estimate the number of tokens of ",
+      "Gradient overflow."};
+  constexpr std::string_view kFiles[] = {"torch/utils/checkpoint.py:", "torch/optim/",
+                                         "optimization.py:"};
+  constexpr std::size_t kTextAfterABar = 300;  // bytes: the path of the file that warns
+  if (bar.done != 0 || bar.end >= text.size()) return false;
+  const std::string_view after_bar = text.substr(bar.end, kTextAfterABar);
+  return std::ranges::any_of(kRemarks, [&](auto what) { return after_bar.starts_with(what); }) ||
+         std::ranges::any_of(kFiles,
+                             [&](auto file) { return after_bar.find(file) != after_bar.npos; });
+}
+
+class UnnamedBars {
+ public:
+  static constexpr std::size_t kMax = 4096;  ///< hostile input: a new bar on every line
+
+  [[nodiscard]] bool full() const { return bars_.size() >= kMax; }
+  /// `first_step`: it stood at 0 when the first step was taken, see takes_first_step().
+  /// `values`: its name is values that may be losses, see BarName. Returns the bar's number.
+  std::size_t add(RunDraft& draft, const TqdmBar& bar, std::int64_t line, bool first_step,
+                  bool values) {
+    bars_.push_back({.draft = &draft,
+                     .total = bar.total,
+                     .has_loss = bar.has_loss,
+                     .line = line,
+                     .first_step = first_step,
+                     .values = values,
+                     .announced = std::exchange(announced_, false),
+                     .drawn_once = bar.drawn_once});
+    return bars_.size() - 1;
+  }
+  /// A line announces a training: the next bar is of it.
+  void announce() { announced_ = true; }
+  /// A line that a library prints where an optimizer is made or steps: the program trains
+  /// (quoted/tqdm.the_only_loop_of_a_program_that_makes_an_optimizer).
+  void note_optimizer() { optimizer_ = true; }
+  /// A redraw of the bar of this number, `elapsed_s` after the first of it began. False while a
+  /// copy of it could still decide something: whether the bar was written over.
+  bool update(std::size_t number, const TqdmBar& redraw, double elapsed_s, std::int64_t line) {
+    if (line != bar_line_) ++lines_of_bars_;
+    bar_line_ = line;
+    newest_ = number;
+    Bar& bar = bars_[number];
+    // A bar that has ended shows its mean rate, and so its time below whole seconds.
+    const double by_rate = static_cast<double>(redraw.done) / redraw.rate;
+    const bool ended = redraw.done == redraw.total && std::floor(by_rate) == elapsed_s;
+    bar.elapsed_s = std::max(bar.elapsed_s, ended ? by_rate : elapsed_s);
+    bar.has_loss |= redraw.has_loss;
+    if (loss_line_ && redraw.done != bar.done) {  // tqdm.write() draws the bar again as it stood
+      take_count(bar, *loss_line_, bar.done - 1, redraw.done + 1);
+      loss_line_.reset();
+    }
+    bar.done = redraw.done;
+    bar.written.see(redraw);
+    return !bar.written.undecided();
+  }
+  /// A bar counts epochs around these.
+  void note_epochs() { within_epochs_ = true; }
+  /// A line with a loss, which may count the steps of the newest bar
+  /// (quoted/tqdm.lines_with_a_loss_count_its_steps).
+  /// A loop of few steps a second prints between two redraws, a fast one many steps after the
+  /// newest.
+  void note_loss_line(const LossLine& line) {
+    if (newest_ >= bars_.size()) return;
+    Bar& bar = bars_[newest_];
+    loss_line_.reset();
+    if (!take_count(bar, line, bar.done - 1, bar.done + 1)) loss_line_ = line;
+  }
+  /// A line with a loss of the training, before the newest bar is drawn again: one that goes on
+  /// through several of them is of the training (quoted/tqdm.lines_with_a_loss_while_a_bar_runs).
+  void note_loss() {
+    if (newest_ >= bars_.size()) return;
+    Bar& bar = bars_[newest_];
+    if (bar.done <= bar.loss_at || bar.done >= bar.total) return;
+    bar.loss_at = bar.done;
+    ++bar.losses;
+  }
+  /// No bar was drawn that such a line could count.
+  [[nodiscard]] bool empty() const { return bars_.empty(); }
+  /// An agent has been trained for so many steps.
+  void note_agent(std::int64_t step) {
+    if (step == agent_step_) return;
+    agent_times_ = step > agent_step_ ? agent_times_ + 1 : 1;
+    agent_step_ = step;
+  }
+  /// A line states the result of an epoch. Where it is the loss, and hardly a line but bars stands
+  /// since such a line before, the longest of them may be of its training: other lines may be its
+  /// steps (quoted/tqdm.a_bar_before_the_loss_of_its_epoch). `epochs`: of how many it is, or -1; a
+  /// bar of that total counts them.
+  void note_epoch_result(bool loss, std::int64_t epochs, std::int64_t line) {
+    // Lines: a blank one, a rule, scores, "saved"; the loop of corpus
+    // pytorch-plain/kaggle_deberta_elapsed_remain.log prints its steps, more than these.
+    constexpr std::int64_t kOtherLines = 8;
+    if (epochs > 0) epochs_ = epochs;
+    const auto since = std::span(bars_).subspan(before_result_);
+    const std::int64_t others = line - result_line_ - lines_of_bars_ - 1;
+    before_result_ = bars_.size();
+    result_line_ = line;
+    lines_of_bars_ = 0;
+    if (!loss || since.empty() || others > kOtherLines) return;
+    std::ranges::max_element(since, {}, &Bar::elapsed_s)->of_epoch = true;
+  }
+  /// Such a line followed the newest redraw.
+  [[nodiscard]] bool epoch_ended() const { return result_line_ > bar_line_; }
+  /// A redraw of a bar whose name does not mean training and that shows no loss.
+  void note_other(const TqdmBar& bar, std::int64_t line) {
+    if (!(bar.elapsed_s > longest_other_.elapsed_s)) return;
+    longest_other_.elapsed_s = bar.elapsed_s;
+    longest_other_.line = line;
+    if (longest_other_.name != bar.description) longest_other_.name = bar.description;
+  }
+
+  /// Of the bars that began after `line`, the one that ran longest: what is stated about a run is
+  /// about its training, though an evaluation may have drawn since.
+  [[nodiscard]] RunDraft* longest_since(std::int64_t line) const {
+    const Bar* longest = nullptr;
+    for (const Bar& bar : bars_) {
+      if (bar.line <= line) continue;
+      if (longest == nullptr || bar.elapsed_s > longest->elapsed_s) longest = &bar;
+    }
+    return longest != nullptr ? longest->draft : nullptr;
+  }
+
+  /// Discards the drafts that are not training. `trainer`: lines of the Hugging Face Trainer were
+  /// seen, such as the "train/global_step" of wandb's summary in corpus
+  /// huggingface/trl_sge_stderr.log; `named`: another bar is training by its name. Returns the last
+  /// training draft, null if none was taken, which a notice of an empty run then states.
+  RunDraft* choose(bool trainer, bool named, RunBuilder& out) {
+    discard_copies();
+    std::vector<Bar*> left;
+    for (Bar& bar : bars_) {
+      if (!bar.draft->discard) left.push_back(&bar);
+    }
+    if (left.empty()) {
+      report_other(out);
+      return nullptr;
+    }
+    for (const Bar* bar : left) bar->draft->discard = true;  // whichever is none of training
+    if (named) return nullptr;
+    Bar* longest = *std::ranges::max_element(
+        left, {}, [](const Bar* bar) { return std::pair(bar->elapsed_s, bar->draft->count()); });
+    bool sure = trainer || longest->has_loss, reported = false;
+    const auto take = [&](Bar* bar) {
+      if (bar == nullptr) return;
+      longest = bar;
+      sure = true;
+    };
+    const Bar* of_one_epoch = nullptr;  // its end may not be that of the training
+    if (Bar* first = by_first_step(left, *longest)) {
+      const bool other = first != longest;
+      reported = other || !sure;
+      if (reported) report_first_step(*first, other);
+      take(first);
+    }
+    if (!sure) {
+      Bar* bar = of_epochs(left);
+      of_one_epoch = bar;
+      take(bar == nullptr || bar->total == epochs_ ? counts_epochs(left) : bar);
+    }
+    if (!sure) take(counted_by_lines(left));
+    if (!sure) take(written_over(left));
+    // A sweep measures a training, and who makes an optimizer trains: a log with one loop of bars
+    // has no other.
+    const bool one_loop =
+        std::ranges::all_of(left, [&](const Bar* bar) { return bar->total == longest->total; });
+    const bool measured = out.of_training && one_loop, optimizer = optimizer_ && one_loop;
+    // What an agent is trained for up to the end of a bar is what that counts.
+    constexpr std::int64_t kAgentTimes = 2;  // lines: one alone may be of any loop
+    const bool agent = one_loop && agent_times_ >= kAgentTimes && agent_step_ <= longest->total;
+    // Loops over data or of one test have a bar of each length.
+    const bool repeats = std::ranges::count(bars_, longest->total, &Bar::total) > 1;
+    const bool torch7 = longest->drawn_once && repeats;
+    const bool inner = within_epochs_ && repeats;
+    const auto announced =
+        std::ranges::find(left, true, [](const Bar* bar) { return bar->announced; });
+    if (!sure && announced != left.end()) longest = *announced;
+    constexpr std::int64_t kLosses = 3;  // places: a bar of data may have one before or after it
+    const auto around = std::ranges::max_element(left, {}, &Bar::losses);
+    const bool with_losses = (*around)->losses >= kLosses;
+    if (!sure && !longest->announced && with_losses) longest = *around;
+    const char* const why = out.asked_for        ? "this format was asked for"
+                            : longest->announced ? "a line before it announces a training"
+                            : longest->values    ? "its name is values that may be losses"
+                            : with_losses        ? "lines with a loss are printed while it runs"
+                            : optimizer          ? "the program made an optimizer"
+                            : torch7             ? "a bar of torch7's, it comes again each epoch"
+                            : inner              ? "it comes again within a bar of epochs"
+                            : agent              ? "lines about an agent count its steps"
+                            : measured           ? "a sweep measures this program"
+                                                 : nullptr;
+    if (!sure && why == nullptr) {
+      report_none(*left.front(), *left.back(), out);
+      return nullptr;
+    }
+    if (!sure) {
+      longest->draft->unproven = !out.asked_for && !longest->values && !longest->announced;
+      longest->draft->log.note(NoticeCode::unproven_bar_taken, longest->line, left.size(), why);
+    } else if (left.size() > 1 && !reported) {
+      longest->draft->log.note(NoticeCode::longest_unnamed_bar_taken, longest->line, left.size());
+    }
+    RunDraft* chosen = nullptr;
+    for (Bar* bar : left) {
+      RunDraft& draft = *bar->draft;
+      // The Trainer trains several times in one process (folds, seeds) with bars of equal length,
+      // or states the runtime of each
+      // (quoted/tqdm.gives_each_training_of_one_log_its_own_closing_statement).
+      const bool again = bar->total == longest->total || draft.log.summary.has_value();
+      if (bar != longest && !(trainer && again)) continue;
+      draft.discard = false;
+      if (trainer) draft.log.iteration_unit = IterationUnit::optimizer_step;
+      const bool goes_on = bar == of_one_epoch && !draft.ended_well;
+      const bool several_epochs = draft.last() != nullptr && draft.last()->step > bar->total;
+      if (bar->total > 0 && !goes_on && !several_epochs) draft.log.planned = bar->total;
+      chosen = &draft;
+    }
+    return chosen;
+  }
+
+ private:
+  struct Bar {
+    RunDraft* draft = nullptr;
+    std::int64_t total = 0;
+    double elapsed_s = 0;
+    bool has_loss = false;  ///< in its postfix
+    std::int64_t line = 0;
+    bool first_step = false;
+    RepeatedRedraws written{};
+    bool of_epoch = false;    ///< the longest between two lines with losses of epochs
+    bool values = false;      ///< its name is values that may be losses
+    bool announced = false;   ///< it is the first after a line that announces a training
+    bool drawn_once = false;  ///< TqdmBar::drawn_once
+    std::int64_t done = 0;    ///< at its newest redraw
+    /// Lines with a loss that counted its steps, the newest such count, and whether of epochs.
+    std::int64_t counts = 0, counted = -1;
+    bool counts_epochs = false;
+    /// Places at which a loss was printed while it ran, and the newest of them.
+    std::int64_t losses = 0, loss_at = 0;
+  };
+  /// The longest bar for which `is` holds; null if there is none.
+  template <class Is>
+  static Bar* longest_of(const std::vector<Bar*>& left, Is is) {
+    Bar* longest = nullptr;
+    for (Bar* bar : left) {
+      if (!is(*bar)) continue;
+      if (longest == nullptr || bar->elapsed_s > longest->elapsed_s) longest = bar;
+    }
+    return longest;
+  }
+  /// The longest bar after which a line stated the loss of its epoch, and of an epoch with a bar of
+  /// that length before or after it, which may not have ended: of several epochs the one whose time
+  /// is in the middle. Null if there is none. It ends as the newest of them.
+  /// Before the first such line a bar of the data may be the longest, 5000 steps before 60 a time
+  /// (quoted/tqdm.a_bar_before_the_loss_of_its_epoch); of a training there are more.
+  Bar* of_epochs(const std::vector<Bar*>& left) const {
+    Bar* longest = longest_of(left, [&](const Bar& bar) {
+      if (!bar.of_epoch) return false;
+      std::size_t like = 0;
+      for (std::size_t i = 0; i < bars_.size(); ++i) {
+        const bool of_epoch = bars_[i].of_epoch || i >= before_result_;
+        like += of_epoch && bars_[i].total == bar.total ? 1 : 0;
+      }
+      return like >= 2 || left.size() == 1;
+    });
+    if (longest == nullptr) return nullptr;
+    const Bar* newest = nullptr;
+    std::vector<Bar*> epochs;  // the longest of them is the slowest
+    for (Bar* bar : left) {
+      if (bar->total != longest->total) continue;
+      newest = bar;
+      if (bar->of_epoch) epochs.push_back(bar);
+    }
+    const auto middle = epochs.begin() + static_cast<std::ptrdiff_t>(epochs.size() / 2);
+    std::ranges::nth_element(epochs, middle, {}, &Bar::elapsed_s);
+    longest = *middle;
+    longest->draft->ended_well = newest->draft->ended_well;
+    longest->draft->last_line = newest->draft->last_line;
+    return longest;
+  }
+  /// Whether the line counts a step of the bar, from `from` to `to`.
+  static bool take_count(Bar& bar, const LossLine& line, std::int64_t from, std::int64_t to) {
+    const auto number = std::ranges::find_if(line.numbers, [&](std::int64_t n) {
+      return n >= from && n <= to && n > bar.counted && n <= bar.total;
+    });
+    if (number == line.numbers.end()) return false;
+    bar.counted = *number;
+    bar.counts_epochs = line.epochs && number == line.numbers.begin();
+    ++bar.counts;
+    return true;
+  }
+  /// The longest bar whose steps lines with a loss counted; null if there is none.
+  static Bar* counted_by_lines(const std::vector<Bar*>& left) {
+    constexpr std::int64_t kCounts = 3;  // lines: two numbers may agree by chance
+    Bar* longest = longest_of(left, [](const Bar& bar) { return bar.counts >= kCounts; });
+    if (longest != nullptr && longest->counts_epochs) count_epochs(*longest->draft);
+    return longest;
+  }
+  /// Ranks without labels, whose output was written one after the other (corpus
+  /// huggingface/bigscience_hf_ds_base_n16.log): the same counters at the same seconds. Only the
+  /// first copy stays. Bars of a few seconds may be alike by chance.
+  void discard_copies() {
+    constexpr double kShortestCopy_s = 10;
+    for (std::size_t i = 0; i < bars_.size(); ++i) {
+      RunDraft& first = *bars_[i].draft;
+      if (first.discard || bars_[i].elapsed_s < kShortestCopy_s) continue;
+      std::int64_t copies = 0;
+      for (std::size_t k = i + 1; k < bars_.size(); ++k) {
+        RunDraft& other = *bars_[k].draft;
+        if (other.discard || bars_[k].total != bars_[i].total) continue;
+        const bool same = std::ranges::equal(
+            first.records(), other.records(), [](const Record& a, const Record& b) {
+              return a.step == b.step && std::abs(a.time_s - b.time_s) <= 1;
+            });
+        if (!same) continue;
+        other.discard = true;
+        inherit(first, other);
+        ++copies;
+        first.last_line = std::max(first.last_line, other.last_line);
+      }
+      if (copies > 0) first.log.note(NoticeCode::bars_of_ranks, 0, copies + 1);
+    }
+  }
+  /// A log whose only long bar has a name of its own ("SFT", "Distil") may be that of a training
+  /// (quoted/tqdm.says_that_a_long_bar_of_another_name_was_not_taken).
+  void report_other(RunBuilder& out) const {
+    constexpr double kEvidenceSeconds = 30;  // a shorter bar may be of any loop
+    constexpr std::size_t kShownBytes = 60;  // bytes of the notice
+    if (longest_other_.elapsed_s < kEvidenceSeconds || !out.drafts().empty()) return;
+    const std::int64_t line = longest_other_.line;
+    out.extra(WorkKind::training, line)
+        .log.note(NoticeCode::no_bar_of_training, line, longest_other_.name.substr(0, kShownBytes));
+  }
+  /// The bar that is of training where one stood at 0 when the first step was taken, else null.
+  /// A process writes such a remark once, so of several trainings only the first has the sign (.8
+  /// of the logs at takes_first_step). A longer bar without it is another training, or, where the
+  /// one with it never ended, an evaluation in which the log was cut (.7).
+  static Bar* by_first_step(const std::vector<Bar*>& left, const Bar& longest) {
+    Bar* found = longest_of(left, [](const Bar& bar) { return bar.first_step; });
+    if (found == nullptr || found == &longest) return found;
+    const Record* last = found->draft->last();
+    const bool ended = last == nullptr || last->step >= found->total;
+    return ended || longest.line < found->line ? nullptr : found;
+  }
+  static void report_first_step(const Bar& first, bool other) {
+    first.draft->log.note(
+        NoticeCode::unnamed_bar_before_first_step, first.line,
+        other ? "; a longer one began before it ended, as an evaluation does" : "");
+  }
+  /// The longest bar that something was written over, with a notice; null if there is none.
+  /// A bar without a name is any loop (tokenizing, downloading) until some line shows a training
+  /// (quoted/tqdm.takes_a_loop_without_a_name_for_training_only_on_evidence).
+  static Bar* written_over(const std::vector<Bar*>& left) {
+    Bar* written = longest_of(left, [](const Bar& bar) { return bar.written.every() > 0; });
+    if (written == nullptr) return nullptr;
+    written->draft->log.note(NoticeCode::unnamed_bar_written_over, written->line,
+                             written->written.every());
+    return written;
+  }
+  static void report_none(const Bar& first, const Bar& newest, RunBuilder& out) {
+    for (const auto& draft : out.drafts()) {
+      if (!draft->discard) return;
+    }
+    RunDraft& run = out.extra(WorkKind::training, first.line);
+    run.log.note(NoticeCode::no_unnamed_bar_taken, first.line);
+    // Whatever loop the newest bar is of, it was not done: the tail of a fine-tuning's standard
+    // error at 58190/125000.
+    const Record* last = newest.draft->last();
+    if (last == nullptr || last->step >= newest.total) return;
+    run.last_line = last->line;
+    run.stated_outcome = Outcome{Status::truncated,
+                                 std::nullopt,
+                                 last->line,
+                                 {make_notice(NoticeCode::no_closing_statement, 0)}};
+  }
+
+  std::vector<Bar> bars_;
+  /// The bar that counts the epochs of such lines, where no bar of their batches was taken.
+  /// The bar may come after all the lines: standard error after a file of standard output
+  /// (quoted/tqdm.a_bar_of_the_epochs_of_the_lines).
+  Bar* counts_epochs(const std::vector<Bar*>& left) const {
+    const auto bar = std::ranges::find_if(
+        left, [&](const Bar* one) { return epochs_ > 1 && one->total == epochs_; });
+    if (bar == left.end()) return nullptr;
+    count_epochs(*(*bar)->draft);
+    return *bar;
+  }
+  std::int64_t epochs_ = -1;
+  std::size_t before_result_ = 0;   ///< bars up to the newest result of an epoch
+  std::int64_t result_line_ = 0;    ///< where that stands
+  std::int64_t bar_line_ = 0;       ///< newest line with a bar
+  std::int64_t lines_of_bars_ = 0;  ///< since the newest result of an epoch
+  struct Other {
+    std::string name;
+    double elapsed_s = 0;
+    std::int64_t line = 0;
+  };
+  Other longest_other_;
+  bool announced_ = false;  ///< a training, and no bar was drawn since
+  bool optimizer_ = false, within_epochs_ = false;
+  std::optional<LossLine> loss_line_;  ///< since the newest redraw, of a step after that
+  std::size_t newest_ = 0;             ///< of bars_: redrawn last
+  std::int64_t agent_step_ = 0;        ///< newest up to which an agent was trained
+  std::int64_t agent_times_ = 0;       ///< lines whose steps grew up to that
 };
 
 /// The run gets what was stated of it.
@@ -888,7 +1375,7 @@ class TqdmParser final : public LineParser {
     units_.see(bar, line.rank, draft);
     draft.add(sample);
     if (role == BarRole::unnamed) {
-      decided_ = unnamed_.update(draft, bar, track.base_s + track.elapsed_s, line.number);
+      decided_ = unnamed_.update(*track.unnamed, bar, track.base_s + track.elapsed_s, line.number);
     }
     draft.ended_well = bar.total > 0 && bar.done == bar.total &&
                        (draft.log.kind != WorkKind::training || of_last_epoch(known.name));
@@ -964,7 +1451,7 @@ class TqdmParser final : public LineParser {
     settled_at_ = line - 1;
     given_ = run;
     for (auto& [key, track] : tracks_) {
-      if (track.draft != nullptr && unnamed_.holds(*track.draft)) track = Track{};
+      if (track.unnamed) track = Track{};
     }
   }
   // "Epoch 0: 1/3", "Epoch 1: 2/3": the bar around loops whose bars have no name, or one that does
@@ -973,8 +1460,8 @@ class TqdmParser final : public LineParser {
   void discard_epochs() {
     RunDraft* epochs = nullptr;
     for (const auto& [key, track] : tracks_) {
-      if (track.draft == nullptr || track.draft->log.kind != WorkKind::training) continue;
-      if (unnamed_.holds(*track.draft)) continue;
+      if (track.draft == nullptr || track.unnamed) continue;
+      if (track.draft->log.kind != WorkKind::training) continue;
       if (!track.of_epochs || track.done < 2) return;
       epochs = track.draft;
     }
@@ -1028,6 +1515,7 @@ class TqdmParser final : public LineParser {
         steps_.start_over();
       }
       track.draft = nullptr;
+      track.unnamed.reset();
       track.base = 0;
       track.base_s = 0;
     }
@@ -1040,8 +1528,9 @@ class TqdmParser final : public LineParser {
                                                        : WorkKind::training;
     if (role == BarRole::unnamed) {
       track.draft = &out.extra(kind, line.number);
-      unnamed_.add(*track.draft, bar, line.number, std::exchange(track.first_step, false),
-                   known_ && known_->name.values);
+      track.unnamed =
+          unnamed_.add(*track.draft, bar, line.number, std::exchange(track.first_step, false),
+                       known_ && known_->name.values);
     } else {
       track.draft = &out.run(kind, line.number);
       named_training_ |= kind == WorkKind::training;
