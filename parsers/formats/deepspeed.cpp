@@ -56,11 +56,7 @@ std::optional<TimerLine> timer_line(const Line& line) {
   if (!running) return std::nullopt;
   out.running = *running;
   out.current = number_after(line, "CurrSamplesPerSec=").value_or(kUnknown);
-  // What other processes wrote on the same line may have brackets too.
-  for (auto stamp = line.text.find('['); stamp != std::string_view::npos && std::isnan(out.time_s);
-       stamp = line.text.find('[', stamp + 1)) {
-    out.time_s = date_time(line.text.substr(stamp + 1)).value_or(kUnknown);
-  }
+  out.time_s = front_time(line.text);
   return out;
 }
 

@@ -28,14 +28,6 @@
 namespace bertbench::format_maskrcnn {
 namespace {
 
-// "[11/01 11:27:04 d2..." names no year.
-double detectron_time(const Line& line) {
-  const auto bracket = line.text.rfind('[', line.at);
-  if (bracket == std::string_view::npos || line.at - bracket != 15) return kUnknown;
-  const auto stamp = any_stamp(line.text.substr(bracket + 1));
-  return stamp ? stamp->seconds : kUnknown;
-}
-
 constexpr Begin kRuns[] = {{}};
 
 struct Maskrcnn {
@@ -73,7 +65,7 @@ struct Maskrcnn {
     const auto each_s = number_after(line, "  time: ");
     mean = true;
     emit(Step{.step = *step + 1,
-              .time_s = detectron_time(line),
+              .time_s = front_time(line.text),  // "[11/01 11:27:04 d2..." names no year
               .rate = each_s && *each_s > 0 ? 1 / *each_s : kUnknown,
               .loss = number_after(line, "  total_loss: "),
               .unit = IterationUnit::optimizer_step,

@@ -82,12 +82,7 @@ struct Megatron {
       return false;
     }
     if (ms) at.each_s /= 1000;
-    // The fork's logger names a line of its source after the date.
-    const auto bracket =
-        equals ? line.text.find('[') : line.text.rfind('[', line.text.find("iteration "));
-    if (bracket != std::string_view::npos) {
-      at.time_s = date_time(line.text.substr(bracket + 1)).value_or(kUnknown);
-    }
+    at.time_s = front_time(line.text);
     if (!std::isnan(at.time_s)) {  // whole seconds, or microseconds in the newest
       at.clock = Clock{at.time_s == std::floor(at.time_s) ? 1 : 1e-6, true};
     }

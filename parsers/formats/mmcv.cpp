@@ -18,7 +18,6 @@
 #include "parsers/formats/format.h"
 #include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"
-#include "parsers/lines/line_cleaner.h"
 
 namespace bertbench::format_mmcv {
 namespace {
@@ -49,11 +48,7 @@ struct Mmcv {
     // The last line of an epoch may stand up to an interval before its end.
     const bool in_last = epochs && epoch >= *epochs && total - iteration < at.iterations;
     at.last = in_last || has(line, "eta: 0:00:00");
-    std::string_view text = line.text;
-    if (const auto without_label = after_host_label(text); !without_label.empty())
-      text = without_label;
-    // mmengine's "06/28 03:16:23" names no year.
-    const auto stamp = any_stamp(text);
+    const auto stamp = front_stamp(line.text);  // mmengine's "06/28 03:16:23" names no year
     at.time_s = stamp ? stamp->seconds : kUnknown;
     at.clock = Clock{.no_year = stamp && !stamp->names_year};
     add(at, *time, engine, emit);

@@ -110,15 +110,14 @@ struct Pytorch {
   /// A meter that is never reset counts more than went by on the stamps of a logger before the
   /// lines (YOLOP's, whose mean of a batch is that of the job so far).
   void check_by_stamps(double time_s, const Line& line) {
-    constexpr std::size_t kReach = 40;                     // bytes before the stamp's year
     constexpr double kMostOfStamps = 2, kOfAnyRun_s = 60;  // times what went by, and more
-    const auto stamp = date_time_within(line.whole.empty() ? line.text : line.whole, kReach);
-    if (!stamp) return;
+    const double stamp = front_time(line.whole.empty() ? line.text : line.whole);
+    if (std::isnan(stamp)) return;
     if (std::isnan(stamp_s)) {
-      stamp_s = *stamp;
+      stamp_s = stamp;
       time_at_stamp_s = time_s;
     }
-    outlasts_stamps |= time_s - time_at_stamp_s > kMostOfStamps * (*stamp - stamp_s) + kOfAnyRun_s;
+    outlasts_stamps |= time_s - time_at_stamp_s > kMostOfStamps * (stamp - stamp_s) + kOfAnyRun_s;
   }
 
   void take_mean(Step& at, double last_s, double mean) {

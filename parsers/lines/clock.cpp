@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "parsers/core/record.h"
 #include "parsers/core/text.h"
 
 namespace bertbench {
@@ -173,11 +174,6 @@ std::optional<double> date_time(std::string_view text) {
   return *date * 86400 + *time;
 }
 
-std::optional<double> date_time_within(std::string_view text, std::size_t reach) {
-  const auto year = text.substr(0, reach + 1).find("20");
-  return year == std::string_view::npos ? std::nullopt : date_time(text.substr(year));
-}
-
 std::optional<double> absl_time(std::string_view text) {
   if (text.size() < 14 || (text[0] != 'I' && text[0] != 'W' && text[0] != 'E' && text[0] != 'F') ||
       text[5] != ' ') {
@@ -209,6 +205,21 @@ std::optional<Stamp> any_stamp(std::string_view text, bool day_first) {
     return Stamp{*time, false, false, end_of_time(text, kDate)};
   }
   return std::nullopt;
+}
+
+std::optional<Stamp> front_stamp(std::string_view line) {
+  constexpr std::size_t kReach = 64;  // bytes
+  constexpr std::string_view kBefore = " [:";
+  for (std::size_t at = 0; at < std::min(kReach, line.size()); ++at) {
+    if (at > 0 && kBefore.find(line[at - 1]) == std::string_view::npos) continue;
+    if (const auto stamp = any_stamp(line.substr(at))) return stamp;
+  }
+  return std::nullopt;
+}
+
+double front_time(std::string_view line) {
+  const auto stamp = front_stamp(line);
+  return stamp ? stamp->seconds : kUnknown;
 }
 
 std::optional<Stamp> any_stamp_or_time(std::string_view text, bool day_first) {

@@ -11,10 +11,6 @@ namespace bertbench {
 /// seconds since 1970 by that calendar, time zones not looked at.
 [[nodiscard]] std::optional<double> date_time(std::string_view text);
 
-/// date_time of the first "20" that begins in the first `reach` bytes: loggers put names before a
-/// stamp.
-[[nodiscard]] std::optional<double> date_time_within(std::string_view text, std::size_t reach);
-
 /// absl and glog: "I0802 09:39:58.537291 ..." at the start of `text`: seconds since the start of a
 /// year that the stamp does not name.
 [[nodiscard]] std::optional<double> absl_time(std::string_view text);
@@ -33,9 +29,15 @@ struct Stamp {
 /// The two may have "AM" or "PM" after them.
 [[nodiscard]] std::optional<Stamp> any_stamp(std::string_view text, bool day_first = false);
 
-/// The same, a time without colons ("20231123-120034", as names of files have it), or the time of
-/// day alone: "14:39:40.512". What is left of a longer stamp, where a line was cut, looks like one,
-/// so that only a pattern that asks for it may take it.
+/// The stamp that is the first to begin a word in the first 64 bytes of a line: what starts a
+/// program, and the loggers, put names before it.
+[[nodiscard]] std::optional<Stamp> front_stamp(std::string_view line);
+/// Its seconds, NaN where there is none.
+[[nodiscard]] double front_time(std::string_view line);
+
+/// The same as any_stamp, a time without colons ("20231123-120034", as names of files have it), or
+/// the time of day alone: "14:39:40.512". What is left of a longer stamp, where a line was cut,
+/// looks like one, so that only a pattern that asks for it may take it.
 [[nodiscard]] std::optional<Stamp> any_stamp_or_time(std::string_view text, bool day_first = false);
 
 /// Stamps that name no year, or no day, go on where the year or the day ends.

@@ -30,7 +30,6 @@
 #include "parsers/formats/format.h"
 #include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"
-#include "parsers/lines/line_cleaner.h"
 
 namespace bertbench::format_fairseq {
 namespace {
@@ -133,14 +132,6 @@ std::optional<FairseqFields> read_fairseq_json(const Line& line) {
   return out;
 }
 
-/// "2023-06-13 17:31:08 | INFO", "[2022-04-08 18:48:05,372][train_inner]".
-std::optional<double> stamp(std::string_view text, bool& fine) {
-  if (const auto after = after_host_label(text); !after.empty()) text = after;
-  if (text.starts_with('[')) text.remove_prefix(1);
-  fine = text.size() > 19 && text[19] == ',';
-  return date_time(text);
-}
-
 constexpr double kUpdateLimit = 1e15;
 
 /// Lines of updates; means of epochs, for a launch without them; and from kSubsets on the
@@ -189,10 +180,12 @@ struct Fairseq {
 
   void begin_launch(const Line& line, Emit emit) {
     conclude(emit);
-    bool fine = false;
-    wall_clock = stamp(line.text, fine).has_value();
+    // "2023-06-13 17:31:08 | INFO", "[2022-04-08 18:48:05,372][train_inner]"
+    constexpr std::size_t kWholeSeconds = 19;  // bytes
+    const auto stamp = front_stamp(line.text);
+    wall_clock = stamp.has_value();
     Begin how{.unit = IterationUnit::optimizer_step,
-              .clock = {wall_clock && fine ? 1e-3 : 1, wall_clock},
+              .clock = {stamp && stamp->length > kWholeSeconds ? 1e-3 : 1, wall_clock},
               .restart = Restart::never,
               .from_zero = !wall_clock,  // `wall` counts from the start of the run
               .own_facts = true,         // batches of fairseq are sentences or tokens, by option
@@ -274,7 +267,6 @@ struct Fairseq {
 
   // The clock of a record, and of a run's first one the updates that it covers.
   void place(const Line& line, const FairseqFields& fields, Step& at) {
-    bool fine = false;
     auto& unit_of = unit[at.track];
     const bool first = !unit_of;
     if (first) unit_of = at.rate_unit;
@@ -283,7 +275,7 @@ struct Fairseq {
       at.rate_unit = unit_of;
     }
     if (wall_clock) {
-      at.time_s = stamp(line.text, fine).value_or(kUnknown);
+      at.time_s = front_time(line.text);
     } else if (fields.wall && *fields.wall > 0) {
       at.time_s = *fields.wall;
     }

@@ -250,7 +250,7 @@ struct Mindspore {
     if (ranks.is_copy(line.rank, at.step <= newest)) return true;
     if (open && at.step + 1 < newest && line.rank < 0) close(emit);
     at.iterations = newest > 0 && at.step > newest ? at.step - newest : 1;
-    at.time_s = date_time_within(line.text, 40).value_or(kUnknown);
+    at.time_s = front_time(line.text);
     // Whole milliseconds of one step: too coarse for fast ones, whose clock is the stamp.
     constexpr double kShortestStep_ms = 100;
     if (printed->of_sink) {
@@ -310,7 +310,7 @@ struct Mindspore {
     if (!printed) return false;
     Step at{.step = (printed->epoch - 1) * printed->all + printed->step,
             .each_s = printed->each_ms / 1000,
-            .time_s = date_time(line.text).value_or(kUnknown),
+            .time_s = front_time(line.text),
             .loss = printed->loss,
             .unit = IterationUnit::micro_step,
             .clock = kStamps,

@@ -264,7 +264,7 @@ struct Speedometer {
       at.seconds = static_cast<double>(*total_batch) * static_cast<double>(batches) / rate;
     }
     // "2018-04-01 03:35:35,136 Epoch...", also after "INFO:root:" or "Training: "
-    at.time_s = date_time_within(line.text, 16).value_or(kUnknown);
+    at.time_s = front_time(line.text);
     times.add(rate, since, at.time_s - std::exchange(newest_s, at.time_s));
     several_ranks |= rank >= 0 && line.rank >= 0 && line.rank != rank;
     rank = std::max(rank, line.rank);

@@ -186,18 +186,6 @@ std::optional<double> paddle_cost(const Line& line) {
   return cost;
 }
 
-// "2024/07/31 20:24:32", "2021-05-19 18:05:06", "07/21 14:40:44": the last names no year. NaN:
-// none before the line.
-double paddle_stamp(const Line& line) {
-  constexpr std::size_t kLabel = 48;
-  const auto text = line.text;
-  for (std::size_t at = 0; at < std::min(kLabel, text.size()); ++at) {
-    if (at > 0 && (text[at - 1] != '[' && text[at - 1] != ' ')) continue;
-    if (const auto stamp = any_stamp(text.substr(at))) return stamp->seconds;
-  }
-  return kUnknown;
-}
-
 constexpr Begin kRuns[] = {{.unit = IterationUnit::micro_step,
                             .clock = {1, true, true},
                             .restart = Restart::never,
@@ -280,7 +268,7 @@ struct PaddleVision {
     if (open && ((run_world && world != run_world) || again)) close(emit);
     if (!counts_on(*count) && open) close(emit);
     Step at{.step = base + count->step,
-            .time_s = paddle_stamp(line),
+            .time_s = front_time(line.text),
             .loss = number_after(line, {" loss:", " loss=", "loss ", "'loss': '"}),
             .rate_unit = count->all_cards ? RateUnit::sequences_per_second
                                           : RateUnit::iterations_per_second};
@@ -341,7 +329,7 @@ struct PaddleVision {
     emit(Step{.step = newest,
               .iterations = static_cast<std::int64_t>(near) - seen,
               .seconds = *seconds,
-              .time_s = paddle_stamp(line),
+              .time_s = front_time(line.text),
               .rate = near / *seconds,
               .joins_after = base});
     ended_epoch = epoch;

@@ -29,8 +29,7 @@
 namespace bertbench::format_paddlenlp {
 namespace {
 
-constexpr double kNumberLimit = 1e12;    // steps, seconds or samples: more is a damaged number
-constexpr std::size_t kStampReach = 25;  // bytes before the stamp
+constexpr double kNumberLimit = 1e12;  // steps, seconds or samples: more is a damaged number
 
 // Keys that releases up to 2.4 do not know.
 bool is_new(const Line& line) {
@@ -72,7 +71,7 @@ struct Paddlenlp {
     }
     Step at{.step = static_cast<std::int64_t>(*step),
             .seconds = *seconds,
-            .time_s = date_time_within(line.text, kStampReach).value_or(kUnknown),
+            .time_s = front_time(line.text),
             .loss = number_after(line, "loss:"),
             .unit = IterationUnit::optimizer_step,
             .clock = Clock{1e-3, true}};

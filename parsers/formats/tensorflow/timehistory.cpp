@@ -25,16 +25,6 @@
 namespace bertbench::format_timehistory {
 namespace {
 
-// Seconds of an unnamed year. The stamp stands before it, or after the name of a host.
-double stamp(const Line& line) {
-  constexpr std::size_t kLabel = 64;
-  auto stamp = absl_time(line.text);
-  for (std::size_t at = 1; !stamp && at < std::min(kLabel, line.text.size()); ++at) {
-    if (line.text[at - 1] == ' ' && line.text[at] == 'I') stamp = absl_time(line.text.substr(at));
-  }
-  return stamp.value_or(kUnknown);
-}
-
 enum Track { kTraining, kInference };
 
 struct TimeHistory {
@@ -78,7 +68,7 @@ struct TimeHistory {
     } else if (seconds_half <= kMostRounding * seconds) {
       at.seconds = seconds;
     }
-    at.time_s = stamp(line);
+    at.time_s = front_time(line.text);
     at.rate_unit = RateUnit::sequences_per_second;
     emit(at);
     if (batch) emit.fact(&Facts::global_batch_size, *batch);
@@ -136,7 +126,7 @@ struct TimeHistory {
   // "Train Step: 20/900  / loss = 10.4": no rate; the clock is the stamp.
   bool loop(const Line& line, Emit emit) {
     Cursor cursor = Cursor::after(line);
-    Step at{.time_s = stamp(line)};
+    Step at{.time_s = front_time(line.text)};
     if (!cursor.read(at.step, "/", at.planned, "  / loss = ") || at.step < 1 ||
         *at.planned < at.step) {
       return false;
@@ -170,7 +160,7 @@ struct TimeHistory {
     // What lies between this line and that of the evaluation after it is no training.
     const double evaluated = std::exchange(evaluated_until_s, kUnknown) - trained_until_s;
     if (evaluated > 0) evaluations_s += evaluated;
-    trained_until_s = stamp(line);
+    trained_until_s = front_time(line.text);
     at.time_s = trained_until_s - evaluations_s;
     begin(at.step, 1, Source::controller, emit);
     emit(at);
@@ -178,7 +168,7 @@ struct TimeHistory {
   }
 
   bool evaluation(const Line& line) {
-    if (running) evaluated_until_s = stamp(line);
+    if (running) evaluated_until_s = front_time(line.text);
     return running;
   }
 

@@ -290,10 +290,12 @@ constexpr std::size_t kLongestLine = 4096;  // bytes of a line that are looked a
 /// Of the text's front: "2026-11-21 04:27:42", "[2026-11-21 04:27:42]", "[NeMo I 2026-11-21
 /// 04:27:42 train:88]"; of an object the member `time`.
 std::optional<double> stamp_of(std::string_view text) {
-  constexpr std::size_t kReach = 40;  // bytes from a bracket to the stamp in it
   constexpr std::string_view kTime = "\"time\":";
   while (text.starts_with(' ')) text.remove_prefix(1);
-  if (text.starts_with('[')) return date_time_within(text.substr(1, text.find(']')), kReach);
+  if (text.starts_with('[')) {
+    const auto stamp = front_stamp(text.substr(1, text.find(']')));
+    return stamp && stamp->names_year ? std::optional(stamp->seconds) : std::nullopt;
+  }
   if (!text.starts_with('{')) return date_time(text);
   const auto at = text.find(kTime);
   if (at == text.npos) return std::nullopt;
