@@ -1,7 +1,5 @@
 #include "parsers/assemble/trainer_checks.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cmath>
 

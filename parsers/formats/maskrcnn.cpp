@@ -18,7 +18,6 @@
 // these lines add up to the rate of all GPUs, one was printed for each.
 #include <cmath>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 #include "parsers/formats/format.h"
@@ -36,9 +35,7 @@ struct Maskrcnn {
     if (closing.skip_past(".trainer INFO: Total training time: ")) {
       const auto seconds = closing.duration();
       if (!seconds || !median) return false;
-      Statement loop;
-      loop.totals.training_s = seconds;
-      emit(loop);
+      emit(Statement{.totals = {.training_s = seconds}});
       emit(End{});
       return true;
     }
@@ -84,10 +81,9 @@ struct Maskrcnn {
         iterations < 1 || !(each_s > 0) || !mean) {
       return false;
     }
-    Statement loop{.summary = Stated{1 / each_s, RateUnit::iterations_per_second}};
-    loop.totals.training_s = each_s * static_cast<double>(iterations);
-    loop.totals.iterations = iterations;
-    emit(loop);
+    emit(Statement{.summary = Stated{1 / each_s, RateUnit::iterations_per_second},
+                   .totals = {.training_s = each_s * static_cast<double>(iterations),
+                              .iterations = iterations}});
     emit(End{});
     return true;
   }

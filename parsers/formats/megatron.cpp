@@ -42,7 +42,6 @@
 
 #include "parsers/core/text.h"
 #include "parsers/formats/format.h"
-#include "parsers/lines/argument_text.h"
 #include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"
 #include "parsers/lines/part_timers.h"

@@ -235,11 +235,9 @@ struct Pytorch {
     }
     whole_s += each * static_cast<double>(total);
     whole += total;
-    Statement said{
-        .summary = Stated{static_cast<double>(whole) / whole_s, RateUnit::iterations_per_second}};
-    said.totals.training_s = whole_s;
-    said.totals.iterations = whole;
-    emit(said);
+    emit(Statement{
+        .summary = Stated{static_cast<double>(whole) / whole_s, RateUnit::iterations_per_second},
+        .totals = {.training_s = whole_s, .iterations = whole}});
     return true;
   }
 

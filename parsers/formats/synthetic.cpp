@@ -22,7 +22,6 @@
 #include <utility>
 
 #include "parsers/formats/format.h"
-#include "parsers/lines/argument_text.h"
 #include "parsers/lines/cursor.h"
 
 namespace bertbench::format_synthetic {

@@ -1,7 +1,5 @@
 #include "parsers/reader/closing_runs.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,7 +1,6 @@
 // FactRules: command lines of launchers, and what Accelerate and Lightning print of theirs.
 #include <algorithm>
 #include <optional>
-#include <string>
 
 #include "parsers/core/text.h"
 #include "parsers/lines/argument_text.h"

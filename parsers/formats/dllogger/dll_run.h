@@ -6,7 +6,6 @@
 
 #include "parsers/assemble/assembler.h"
 #include "parsers/core/facts.h"
-#include "parsers/core/line.h"
 #include "parsers/core/record.h"
 
 namespace bertbench {

@@ -56,6 +56,16 @@ std::optional<double> field(const Line& line, std::string_view key) {
   return std::nullopt;
 }
 
+/// `prefix`: of the keys, "valid_".
+void read_rates(const Line& line, const std::string& prefix, FairseqFields& out) {
+  const auto get = [&](std::string_view key) { return field(line, prefix + std::string(key)); };
+  out.wps = get("wps");
+  out.ups = get("ups");
+  out.wpb = get("wpb");
+  out.bsz = get("bsz");
+  out.loss = get("loss");
+}
+
 // "| epoch 001:   1000 / 2184 loss=8.1, wps=176776, ...", "... | epoch 002 | loss 4.1 | wps 72384"
 // and bars of tqdm.
 std::optional<FairseqFields> read_fairseq_line(const Line& line) {
@@ -82,21 +92,14 @@ std::optional<FairseqFields> read_fairseq_line(const Line& line) {
   } else {
     return std::nullopt;
   }
-  const std::string_view prefix = out.evaluation && field(line, "valid_wps") ? "valid_" : "";
-  const auto get = [&](std::string_view key) {
-    return field(line, std::string(prefix) + std::string(key));
-  };
+  const std::string prefix = out.evaluation && field(line, "valid_wps") ? "valid_" : "";
   out.updates = field(line, "num_updates");
-  if (!out.updates) out.updates = get("num_updates");
+  if (!out.updates) out.updates = field(line, prefix + "num_updates");
   if (!out.updates) out.updates = counted;  // 2017: a batch is an update
   if (out.epoch && out.updates && *epoch > 0) {
     out.batches = *out.updates / static_cast<double>(*epoch);
   }
-  out.wps = get("wps");
-  out.ups = get("ups");
-  out.wpb = get("wpb");
-  out.bsz = get("bsz");
-  out.loss = get("loss");
+  read_rates(line, prefix, out);
   out.wall = field(line, "wall");
   return out;
 }
@@ -121,14 +124,9 @@ std::optional<FairseqFields> read_fairseq_json(const Line& line) {
   } else if (!field(line, "update")) {
     out.epoch = true;  // releases whose epoch lines have no prefix
   }
-  const auto get = [&](std::string_view key) { return field(line, prefix + std::string(key)); };
-  out.updates = get("num_updates");
-  out.wps = get("wps");
-  out.ups = get("ups");
-  out.wpb = get("wpb");
-  out.bsz = get("bsz");
-  out.loss = get("loss");
-  out.wall = get("wall");
+  out.updates = field(line, prefix + "num_updates");
+  read_rates(line, prefix, out);
+  out.wall = field(line, prefix + "wall");
   return out;
 }
 

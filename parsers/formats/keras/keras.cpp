@@ -32,6 +32,7 @@
 #include "parsers/formats/format.h"
 #include "parsers/lines/cursor.h"
 #include "parsers/lines/decimal.h"
+#include "parsers/lines/spelled_duration.h"
 
 namespace bertbench::format_keras {
 namespace {
@@ -68,15 +69,9 @@ bool read_counter(std::string_view text, std::size_t end, KerasBar& bar) {
 bool read_rate(Cursor& cursor, KerasBar& bar) {
   Cursor at = cursor;
   const auto value = at.number();
-  if (!value || !(*value >= 0)) return false;
-  double scale = 1;
-  if (at.literal("us")) {
-    scale = 1e-6;
-  } else if (at.literal("ms")) {
-    scale = 1e-3;
-  } else if (!at.literal("s")) {
-    return false;
-  }
+  const auto unit = at.until("/ ");
+  const double scale = unit ? seconds_of_unit(*unit).value_or(0) : 0;
+  if (!value || !(*value >= 0) || !(scale > 0)) return false;
   if (at.literal("/epoch")) {
     bar.modern = true;  // tf.keras 2.7: counts steps
     cursor = at;

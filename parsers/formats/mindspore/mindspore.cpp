@@ -50,21 +50,16 @@ struct MindsporeDuration {
   bool in_seconds = false;  ///< shown in seconds, with fewer digits
 };
 
-/// A line of steps, MindOCR's or MindYOLO's.
-struct MindsporeStep {
-  std::int64_t epoch = 0, epochs = 0, step = 0, all = 0;  ///< from 1; steps of the epoch
+/// A line of steps: of MindFormers, MindOCR or MindYOLO.
+struct StepLine {
+  std::int64_t epoch = 1, epochs = 0, step = 0, all = 0;  ///< from 1; 0 epochs: not printed
   double each_ms = 0;                                     ///< of a step since the line before
+  bool of_sink = false;                                   ///< or of a sink of steps (2023)
   double images_per_s = 0;                                ///< 0: not printed
   bool per_card = false;                                  ///< images/s are labelled as of one card
-  std::optional<double> loss;
-};
+  std::optional<double> loss{};
 
-/// "Epoch:[  1/  2], step:[    2/   19], loss: 10.6, per_step_time: 1865ms, ..." of MindFormers.
-struct MindformersLine {
-  std::int64_t epoch = 1, epochs = 0, step = 0, all = 0;  ///< from 1; 0 epochs: not printed
-  double ms = 0;                                          ///< of a step
-  bool of_sink = false;                                   ///< or of a sink of steps (2023)
-  std::optional<double> loss;
+  [[nodiscard]] std::int64_t counter() const { return (epoch - 1) * all + step; }
 };
 
 // Milliseconds unless "s" is printed; some scripts print "16.7 s", some "31.05s".
@@ -89,9 +84,10 @@ std::optional<std::int64_t> mindspore_epoch(const Line& line) {
   return std::nullopt;
 }
 
-std::optional<MindsporeStep> mindspore_step(const Line& line) {
+// "epoch: [1/10] step: [100/390], loss: 2.1, ..., per step time: 100.000 ms, fps per card: 320.00"
+std::optional<StepLine> mindspore_step(const Line& line) {
   Cursor cursor(line);
-  MindsporeStep out;
+  StepLine out;
   const bool ocr = cursor.skip_past("epoch: [");
   if ((!ocr && !cursor.skip_past("Epoch ")) ||
       !cursor.read(out.epoch, "/", out.epochs, ocr ? "] step: [" : ", Step ", out.step, "/",
@@ -112,13 +108,14 @@ std::optional<MindsporeStep> mindspore_step(const Line& line) {
   return out;
 }
 
-std::optional<MindformersLine> mindformers_line(const Line& line) {
-  MindformersLine out;
+// "Epoch:[  1/  2], step:[    2/   19], loss: 10.6, per_step_time: 1865ms, ..."
+std::optional<StepLine> mindformers_line(const Line& line) {
+  StepLine out;
   auto time = number_after(line, "per_step_time:");
   out.of_sink = !time && has(line, "overflow cond: ");
   if (out.of_sink) time = number_after(line, ", time:");
   if (!time || !(*time >= 0 && *time < 1e12)) return std::nullopt;
-  out.ms = *time;
+  out.each_ms = *time;
   const auto pair = [&](std::string_view key, std::int64_t& at, std::int64_t& all) {
     return Cursor(line).read(Past{key}, kBlanks, at, "/", kBlanks, all) && at >= 1 && all >= at &&
            all <= kMostMindspore;
@@ -244,9 +241,7 @@ struct Mindspore {
   bool mindformers(const Line& line, Emit emit) {
     const auto printed = mindformers_line(line);
     if (!printed) return false;
-    Step at{.step = (printed->epoch - 1) * printed->all + printed->step,
-            .loss = printed->loss,
-            .clock = kStamps};
+    Step at{.step = printed->counter(), .loss = printed->loss, .clock = kStamps};
     if (ranks.is_copy(line.rank, at.step <= newest)) return true;
     if (open && at.step + 1 < newest && line.rank < 0) close(emit);
     at.iterations = newest > 0 && at.step > newest ? at.step - newest : 1;
@@ -254,9 +249,9 @@ struct Mindspore {
     // Whole milliseconds of one step: too coarse for fast ones, whose clock is the stamp.
     constexpr double kShortestStep_ms = 100;
     if (printed->of_sink) {
-      at.seconds = seconds_of_sink(printed->ms / 1000, at);
-    } else if (printed->ms >= kShortestStep_ms) {
-      at.each_s = printed->ms / 1000;
+      at.seconds = seconds_of_sink(printed->each_ms / 1000, at);
+    } else if (printed->each_ms >= kShortestStep_ms) {
+      at.each_s = printed->each_ms / 1000;
     } else {
       coarse = true;
     }
@@ -308,7 +303,7 @@ struct Mindspore {
   bool step(const Line& line, Emit emit) {
     const auto printed = mindspore_step(line);
     if (!printed) return false;
-    Step at{.step = (printed->epoch - 1) * printed->all + printed->step,
+    Step at{.step = printed->counter(),
             .each_s = printed->each_ms / 1000,
             .time_s = front_time(line.text),
             .loss = printed->loss,
@@ -369,7 +364,7 @@ struct Mindspore {
   std::int64_t planned_epochs = 0;     ///< of the newest loss line that states them
   std::optional<std::int64_t> images;  ///< of a step, while all lines agree on it
   bool odd_images = false;
-  MindsporeStep line_before;
+  StepLine line_before{.epoch = 0};
   bool coarse = false;
   std::int64_t odd_times = 0;  ///< line whose two times give fewer steps than were counted
 };

@@ -634,9 +634,7 @@ struct Mlperf {
     newest_step = std::max(newest_step, at.step);
     skipped = std::max(skipped, *skips);
     add(at, line, emit);
-    Statement said;
-    said.totals.skipped_steps = *skips;
-    emit(said);
+    emit(Statement{.totals = {.skipped_steps = *skips}});
     return true;
   }
 

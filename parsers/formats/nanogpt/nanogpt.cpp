@@ -30,7 +30,6 @@
 #include "parsers/core/line.h"
 #include "parsers/core/text.h"
 #include "parsers/formats/format.h"
-#include "parsers/lines/argument_text.h"
 #include "parsers/lines/cursor.h"
 
 namespace bertbench::format_nanogpt {

@@ -40,7 +40,6 @@
 // its first line are more than a batch. A line of PaddleVideo is about the one batch before
 // it, the line that ends an epoch of all: that is the record.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -49,7 +48,6 @@
 
 #include "parsers/assemble/rank_copies.h"
 #include "parsers/core/line.h"
-#include "parsers/core/record.h"
 #include "parsers/formats/format.h"
 #include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"

@@ -16,7 +16,6 @@
 // An evaluation, and the checkpoint after it, lies in the interval of the line that follows. A log
 // that ends after the banner of a training, before its first line, is one that was cut.
 
-#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>

@@ -3,7 +3,6 @@
 // TensorFlow hands each message to two loggers: it stands once as "INFO:tensorflow:..." and once
 // with an absl stamp ("I0501 17:11:00.381370 <thread> file.py:2308] ..."), which gives the clock.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <optional>

@@ -116,10 +116,7 @@ struct TimeHistory {
     if (by_epoch) at.step += epoch_base;
     if (running && source == Source::metric && at.step > newest) at.iterations = at.step - newest;
     put(at, *seconds, 5e-7, 5e-7, Source::metric, line, emit);
-    if (!by_epoch) return true;
-    Statement said;
-    said.totals.optimizer_steps = at.step;
-    emit(said);
+    if (by_epoch) emit(Statement{.totals = {.optimizer_steps = at.step}});
     return true;
   }
 
@@ -135,10 +132,6 @@ struct TimeHistory {
     double seconds = 0;
     if (cursor.read(" / time = ", seconds, " sec")) at.seconds = seconds;
     planned = at.planned;
-    if (source > Source::loop) {
-      emit(Statement{.planned = at.planned, .loss = at.loss});
-      return true;
-    }
     begin(at.step, 1, Source::loop, emit);
     emit(at);
     return true;
