@@ -51,12 +51,12 @@ void TfUpdates::read_step(const TfDleLine& read, const Line& line, Emit emit) {
             .rate_unit = RateUnit::sequences_per_second,
             .line = line.number,
             .end_byte = line.end_byte};
-  not_finite_ = not_finite_ || (read.loss && !std::isfinite(*read.loss));
+  not_finite = not_finite || (read.loss && !std::isfinite(*read.loss));
   if (first) {
     ahead_ = read.one_ahead ? 1 : 0;
-    if (restored_) begin_ = restored_;
+    if (restored) begin_ = restored;
     // Printed for each of the first updates: the first of them is the one after the checkpoint.
-    if (!begin_ && left_out_ && *left_out_ > 0) begin_ = *left_out_ - 1;
+    if (!begin_ && left_out && *left_out > 0) begin_ = *left_out - 1;
     const std::int64_t done = step.step - ahead_;
     if (ahead_ > 0 && begin_ && done > *begin_) step.iterations = done - *begin_;
     if (ahead_ > 0 && done <= begin_.value_or(0)) step.skipped = 1;
@@ -68,7 +68,7 @@ void TfUpdates::read_step(const TfDleLine& read, const Line& line, Emit emit) {
     put_waiting(emit, step.step - printed_);
   }
   printed_ = step.step;
-  if (planned_) step.planned = *planned_ + ahead_;
+  if (planned) step.planned = *planned + ahead_;
   scaled_ = read.scaled;
   if (first && ahead_ > 0 && !begin_ && step.step > 2) {
     waiting_ = step;
@@ -81,13 +81,12 @@ void TfUpdates::read_step(const TfDleLine& read, const Line& line, Emit emit) {
 void TfUpdates::fill_steps(TfClosing& closing, Emit emit) const {
   if (ahead_ == 0) return;
   const std::int64_t done = printed_ - ahead_;
-  const bool further =
-      saved_ && *saved_ > done && *saved_ - done < std::max<std::int64_t>(stride_, 2);
+  const bool further = saved && *saved > done && *saved - done < std::max<std::int64_t>(stride_, 2);
   Totals& totals = closing.totals;
   totals.first_optimizer_step =
       begin_.value_or(std::max<std::int64_t>(0, first_->step - ahead_ - first_->iterations));
-  totals.last_optimizer_step = further && !not_finite_ ? *saved_ : done;
-  totals.iterations = iterations_ + (further ? *saved_ - done : 0);
+  totals.last_optimizer_step = further && !not_finite ? *saved : done;
+  totals.iterations = iterations_ + (further ? *saved - done : 0);
   emit(
       Note{make_notice(NoticeCode::steps_one_above_updates, first_->line, printed_, done), track_});
 }
@@ -114,7 +113,7 @@ void TfUpdates::fill_batch_by_rates(Emit emit) const {
   if (ahead_ == 0) return;
   const auto batch = lower_quartile(batches_.items());
   if (!batch) return;
-  const std::int64_t each = micro_batch_.value_or(1) * accumulation_.value_or(1);
+  const std::int64_t each = micro_batch.value_or(1) * accumulation.value_or(1);
   const double parts = *batch / static_cast<double>(each);
   const double whole = std::floor(parts * (1 + kPartsRoundedDown));
   if (!(whole >= 1 && whole <= kPartLimit) || parts / whole - 1 > kPartsTooMany) return;
@@ -126,26 +125,26 @@ void TfUpdates::fill_batch_by_rates(Emit emit) const {
 // Updates of a checkpoint that the run went on from; 0 also where no line states it.
 std::int64_t TfUpdates::done_before(const TfClosing& closing) const {
   if (begin_) return *begin_;
-  if (restored_) return *restored_;
-  return headed_ ? closing.totals.first_optimizer_step.value_or(0) : 0;
+  if (restored) return *restored;
+  return headed ? closing.totals.first_optimizer_step.value_or(0) : 0;
 }
 
 // The log's closing statements count --num_train_steps, whatever was done before the run. Returns
 // the batch that they give.
 std::optional<std::int64_t> TfUpdates::fill_work(int track, TfClosing& closing, Emit emit) const {
   Totals& totals = closing.totals;
-  if (!sentences_ && ahead_ == 0) return std::nullopt;
+  if (!sentences && ahead_ == 0) return std::nullopt;
   const std::int64_t begin = done_before(closing);
   const auto all = totals.last_optimizer_step ? totals.last_optimizer_step
-                   : saved_                   ? saved_
-                                              : planned_;
-  const bool whole = sentences_ && closing.well && all && *all > 0 && *sentences_ >= *all &&
-                     *sentences_ % *all == 0;
-  const auto batch = whole ? std::optional(*sentences_ / *all) : std::nullopt;
+                   : saved                    ? saved
+                                              : planned;
+  const bool whole =
+      sentences && closing.well && all && *all > 0 && *sentences >= *all && *sentences % *all == 0;
+  const auto batch = whole ? std::optional(*sentences / *all) : std::nullopt;
   if (batch) {
     emit.fact(&Facts::global_batch_size, *batch, track);
     emit(Note{
-        make_notice(NoticeCode::global_batch_from_totals, closing.line, *batch, *sentences_, *all),
+        make_notice(NoticeCode::global_batch_from_totals, closing.line, *batch, *sentences, *all),
         track});
     if (begin > 0) totals.sequences = std::max<std::int64_t>(0, *all - begin) * *batch;
   } else if (begin > 0) {
@@ -153,9 +152,9 @@ std::optional<std::int64_t> TfUpdates::fill_work(int track, TfClosing& closing, 
   }
   if (begin <= 0 || !closing.summary) return batch;
   Stated& stated = *closing.summary;
-  const std::int64_t steady = batch ? steady_sentences_.value_or(0) : 0;
+  const std::int64_t steady = batch ? steady_sentences.value_or(0) : 0;
   const std::int64_t of_this = steady - begin * batch.value_or(0);
-  if (steady > 0 && of_this > 0 && steady <= *sentences_) {
+  if (steady > 0 && of_this > 0 && steady <= *sentences) {
     const double printed = stated.value;
     stated.value *= static_cast<double>(of_this) / static_cast<double>(steady);
     emit(Note{make_notice(NoticeCode::closing_rate_counts_resumed, stated.line, printed, begin,

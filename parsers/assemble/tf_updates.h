@@ -48,25 +48,6 @@ class TfUpdates {
  public:
   /// The track of the steps, whose runs only Begin ends.
   explicit TfUpdates(int track) : track_(track) {}
-  /// "Restoring parameters from .../model.ckpt-60" before the first step.
-  void note_restored(std::int64_t updates) { restored_ = updates; }
-  /// "Skipping time record for  61  due to ...": the updates done after the line that follows.
-  void note_left_out(std::int64_t updates) { left_out_ = left_out_.value_or(updates); }
-  /// "Saving checkpoints for 60 into ...": the last one follows the last update.
-  void note_saved(std::int64_t updates) { saved_ = updates; }
-  /// The log begins with the run, so that what its first line counts more was done before.
-  void note_head() { headed_ = true; }
-  /// --num_train_steps.
-  void note_planned(std::int64_t updates) { planned_ = updates; }
-  /// Of one GPU: "  Batch size = 4" before the training, "  num_accumulation_steps: 4".
-  void note_batch(std::int64_t sequences) { micro_batch_ = sequences; }
-  void note_accumulation(std::int64_t micro_steps) { accumulation_ = micro_steps; }
-  /// "... for Sentences = 480" after the run; of the steady rate where `steady`.
-  void note_sentences(std::int64_t sentences, bool steady) {
-    (steady ? steady_sentences_ : sentences_) = sentences;
-  }
-  /// The loss was no number, by another line than a step's.
-  void note_nan() { not_finite_ = true; }
   /// Whether a line's number is one that an earlier launch of the same file would go on from.
   [[nodiscard]] bool begins_anew(std::int64_t iteration) const { return iteration < printed_; }
   /// Whether a line's number was printed already: an update was skipped, or a rank's copy.
@@ -75,6 +56,21 @@ class TfUpdates {
   /// The run that the log's statements are of, on this track, is over, which is of the lines up to
   /// `closing.line`: emits what they and the steps make of it, and begins anew.
   void end(int track, TfClosing closing, Emit emit);
+
+  // What lines state.
+  std::optional<std::int64_t> restored;  ///< updates of the checkpoint before the first step
+  /// "Skipping time record for  61  due to ...": the updates done after the line that follows, as
+  /// the first such line names them.
+  std::optional<std::int64_t> left_out;
+  std::optional<std::int64_t> saved;    ///< "Saving checkpoints for 60": the last follows all
+  std::optional<std::int64_t> planned;  ///< --num_train_steps
+  /// Of one GPU: "  Batch size = 4" before the training, "  num_accumulation_steps: 4".
+  std::optional<std::int64_t> micro_batch, accumulation;
+  /// "... for Sentences = 480" after the run, and those of the steady rate.
+  std::optional<std::int64_t> sentences, steady_sentences;
+  /// The log begins with the run, so that what its first line counts more was done before.
+  bool headed = false;
+  bool not_finite = false;  ///< a loss, on any line
 
  private:
   void put(Step step, Emit emit);
@@ -86,22 +82,17 @@ class TfUpdates {
   [[nodiscard]] std::int64_t done_before(const TfClosing& closing) const;
 
   int track_;
-  std::optional<std::int64_t> restored_, left_out_, saved_, planned_;
-  std::optional<std::int64_t> micro_batch_, accumulation_;
   std::optional<Step> waiting_;  ///< the first line: the second shows how many updates it holds
   std::optional<Step> first_;    ///< as it was put
   std::int64_t iterations_ = 0;  ///< of all steps
   std::int64_t line_ = 0;        ///< of the newest step
   bool scaled_ = false;
-  bool not_finite_ = false;        ///< a loss
-  ThinnedSeries<double> batches_;  ///< sequences of an iteration, by rate and time of each line
-  double time_s_ = kUnknown;       ///< of the newest step
-  std::optional<std::int64_t> sentences_, steady_sentences_;
+  ThinnedSeries<double> batches_;      ///< sequences of an iteration, by rate and time of each line
+  double time_s_ = kUnknown;           ///< of the newest step
   std::int64_t printed_ = -1;          ///< newest number
   std::int64_t stride_ = 1;            ///< from one line to the next
   std::int64_t ahead_ = 0;             ///< of a printed number over the updates done
   std::optional<std::int64_t> begin_;  ///< updates done before the run
-  bool headed_ = false;
 };
 
 }  // namespace bertbench

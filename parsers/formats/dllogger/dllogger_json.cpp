@@ -124,7 +124,7 @@ struct DlloggerJson {
       begin.unit = IterationUnit::optimizer_step;
       emit(begin);
     }
-    updates.note_head();
+    updates.headed = true;
     updates.read_step(read, line, emit);
     return true;
   }

@@ -24,7 +24,6 @@
 
 #include "parsers/assemble/closing_lines.h"
 #include "parsers/assemble/trainer_banner.h"
-#include "parsers/assemble/trainer_checks.h"
 #include "parsers/core/line.h"
 #include "parsers/core/record.h"
 #include "parsers/core/text.h"

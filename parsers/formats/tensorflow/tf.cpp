@@ -329,7 +329,7 @@ struct Tf {
   void left_out(const Line& line) {
     std::int64_t updates_done = 0;
     if (line.at == 0 && Cursor::after(line).read(kBlanks, updates_done)) {
-      updates.note_left_out(updates_done);
+      if (!updates.left_out) updates.left_out = updates_done;
     }
   }
 
@@ -348,13 +348,13 @@ struct Tf {
     horovod = true;
   }
   void planned(const Line& said) {
-    if (const auto steps = size_here(said)) updates.note_planned(*steps);
+    if (const auto steps = size_here(said)) updates.planned = steps;
   }
   void batch(const Line& said) {
-    if (const auto size = size_here(said); size && !evaluating) updates.note_batch(*size);
+    if (const auto size = size_here(said); size && !evaluating) updates.micro_batch = size;
   }
   void micro_steps(const Line& said) {
-    if (const auto size = size_here(said)) updates.note_accumulation(*size);
+    if (const auto size = size_here(said)) updates.accumulation = size;
   }
   // The updates of "Restoring parameters from /results/model.ckpt-60".
   void restored(const Line& said) {
@@ -363,12 +363,12 @@ struct Tf {
     if (begin == std::string_view::npos) return;
     Cursor cursor(said.text.substr(begin + kCheckpoint.size()), false);
     std::int64_t done = 0;
-    if (cursor.read(done) && !evaluating && !begun()) updates.note_restored(done);
+    if (cursor.read(done) && !evaluating && !begun()) updates.restored = done;
   }
 
   void saved(const Line& said) {
     std::int64_t saved = 0;
-    if (Cursor::after(said).read(saved) && !evaluating) updates.note_saved(saved);
+    if (Cursor::after(said).read(saved) && !evaluating) updates.saved = saved;
   }
 
   bool steps_rate(const Line& line, Emit emit) {
@@ -419,7 +419,7 @@ struct Tf {
     if (seconds && sentences && *sentences >= 0 && *sentences < 1e15) {
       closing.on(said.number).totals = {.training_s = *seconds,
                                         .sequences = std::llround(*sentences)};
-      updates.note_sentences(std::llround(*sentences), false);
+      updates.sentences = std::llround(*sentences);
     }
     return seconds.has_value();
   }
@@ -427,7 +427,7 @@ struct Tf {
   bool steady_total(const Line& said) {
     const auto sentences = number_after(said, "Sentences = ");
     if (sentences && *sentences >= 0 && *sentences < 1e15) {
-      updates.note_sentences(std::llround(*sentences), true);
+      updates.steady_sentences = std::llround(*sentences);
     }
     return true;
   }
@@ -437,7 +437,7 @@ struct Tf {
     const auto loss = number_after(said, ": ");
     if (!loss || std::isfinite(*loss)) return true;
     losses.note_nan();
-    updates.note_nan();
+    updates.not_finite = true;
     for (const Track track : {kLosses, kRates, kDle})
       emit(Statement{.track = track, .loss = *loss});
     return true;
