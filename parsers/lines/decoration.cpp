@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "parsers/core/text.h"
+#include "parsers/lines/clock.h"
 
 namespace bertbench {
 namespace {
@@ -33,32 +34,16 @@ std::size_t blanks_at(std::string_view text, std::size_t at) {
   return n;
 }
 
-/// Length of "10:00:00", with a fraction and a zone after it.
-std::size_t time_length(std::string_view text) {
-  if (!has_shape(text, "00:00:00")) return 0;
-  std::size_t n = 8;
-  if (n < text.size() && (text[n] == '.' || text[n] == ',') && has_shape(text.substr(n + 1), "0")) {
-    for (++n; n < text.size() && is_digit(text[n]);) ++n;
-  }
-  if (n < text.size() && text[n] == 'Z') return n + 1;
-  const std::string_view zone = text.substr(n);
-  if (has_shape(zone, "+00:00") || has_shape(zone, "-00:00")) return n + 6;
-  if (has_shape(zone, "+0000")) return n + 5;
-  return n;
-}
-
-/// Length of a date with its time, or of a time of day; 0 if `text` begins with neither.
+/// Length of a date with its time, or of a time of day, and of the zone after it; 0 if `text`
+/// begins with neither.
 std::size_t stamp_length(std::string_view text) {
-  constexpr std::string_view kDates[] = {"0000-00-00 ", "0000-00-00T", "0000-00-00-", "0000-00-00_",
-                                         "0000/00/00 ", "0000/00/00-", "0000.00.00 ", "00000000-",
-                                         "00000000_",   "00000000 ",   "00/00/0000 ", "00/00/00 ",
-                                         "00/00 ",      "00-00 "};
-  for (const std::string_view date : kDates) {
-    if (!has_shape(text, date)) continue;
-    const std::size_t time = time_length(text.substr(date.size()));
-    return time > 0 ? date.size() + time : 0;
+  auto stamp = any_stamp_or_time(text);
+  if (!stamp) stamp = any_stamp_or_time(text, true);
+  if (!stamp) return 0;
+  for (const std::string_view zone : {"Z", "+00:00", "-00:00", "+0000"}) {
+    if (has_shape(text.substr(stamp->length), zone)) return stamp->length + zone.size();
   }
-  return time_length(text);
+  return stamp->length;
 }
 
 /// After what parts a decoration from the text: one blank, " - ", " | ", ": ". Further blanks are
@@ -93,9 +78,9 @@ std::string_view after_iso(std::string_view text) {
   const bool bracket = text.starts_with('[');
   const std::string_view stamp = text.substr(bracket ? 1 : 0);
   if (!has_shape(stamp, "0000-00-00T")) return {};
-  const std::size_t time = time_length(stamp.substr(11));
-  if (time == 0) return {};
-  std::string_view rest = stamp.substr(11 + time);
+  const std::size_t length = stamp_length(stamp);
+  if (length == 0) return {};
+  std::string_view rest = stamp.substr(length);
   if (bracket && !rest.starts_with(']')) return {};
   if (bracket) rest.remove_prefix(1);
   if (rest.empty() || rest.front() != ' ') return {};
