@@ -11,6 +11,7 @@
 #endif
 
 #include "parsers/core/text.h"
+#include "parsers/lines/decimal.h"
 #include "parsers/lines/decoration.h"
 
 namespace bertbench {
@@ -59,12 +60,6 @@ std::optional<int> small_int(std::string_view digits) {
   return value;
 }
 
-std::size_t digits_at(std::string_view text, std::size_t at) {
-  std::size_t n = 0;
-  while (at + n < text.size() && is_digit(text[at + n])) ++n;
-  return n;
-}
-
 struct MpirunLabel {
   std::size_t begin = 0, end = 0;
   int rank = -1;
@@ -110,7 +105,7 @@ Piece without_front_labels(Piece piece) {
     if (text.empty() || !may_have_label(text)) return piece;
     std::size_t blank = 0;
     while (blank < text.size() && blank < 6 && text[blank] == ' ') ++blank;
-    const std::size_t digits = digits_at(text, blank);
+    const std::size_t digits = digits_after(text, blank) - blank;
     if (digits > 0 && digits <= 6 && text.substr(blank + digits).starts_with(": ")) {
       piece.rank = small_int(text.substr(blank, digits)).value_or(-1);
       if (piece.whole.empty()) piece.whole = text.substr(blank);
@@ -121,7 +116,7 @@ Piece without_front_labels(Piece piece) {
     std::size_t word = 1;
     while (word < text.size() && text[word] >= 'a' && text[word] <= 'z') ++word;
     const std::string_view label = text.substr(1, word - 1);
-    const std::size_t n = digits_at(text, word);
+    const std::size_t n = digits_after(text, word) - word;
     const std::string_view after = n > 0 ? text.substr(word + n) : std::string_view{};
     const bool torch =
         !label.empty() && (after.starts_with("]:") || (label == "rank" && after.starts_with("] ")));

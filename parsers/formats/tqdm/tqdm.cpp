@@ -138,7 +138,7 @@ enum Kind : std::uint32_t {
   kStepLine = 16,     ///< NVIDIA's, or that
   kTimer = 32,        ///< DeepSpeed's timer, whose lines have a clock and a format of their own
   kLosses = 64,       ///< a loss on a line of its own
-  kTrainer = 128,     ///< Hugging Face's Trainer prints it
+  kTrainer = 128,     ///< Hugging Face's Trainer prints it while it runs
   kClosing = 256,     ///< a statement on the whole run
   kResumed = 512,     ///< at which step the Trainer goes on
   kPlan = 1024,
@@ -149,6 +149,7 @@ enum Kind : std::uint32_t {
   kTorch7 = 32768,     ///< a bar of torch7's
   kRewards = 65536,    ///< of an agent that learns
   kLossLine = 131072,  ///< a loss, perhaps with the step that it is of
+  kRuntime = 262144,   ///< of an evaluation within a training, where it names an epoch
 };
 constexpr std::uint32_t kBars = kPerSecond | kPerIteration;
 constexpr std::uint32_t kPlain = kBars | kEpochLine | kLossLine;  ///< nothing more is to be done
@@ -200,7 +201,7 @@ constexpr Literal kLiterals[] = {
     {"TrainingArguments", kTrainer},
     {", in _inner_training_loop", kTrainer},
     {"train/global_step", kTrainer},
-    {"_runtime':", kTrainer | kClosing},
+    {"_runtime':", kRuntime | kClosing},
     {"train_runtime", kClosing},
     {"train_samples_per_second", kClosing},
     {"train_steps_per_second ", kClosing},
@@ -1100,16 +1101,6 @@ void give(Closing&& closing, RunDraft& run) {
   std::ranges::move(closing.notices, std::back_inserter(log.notices));
 }
 
-/// The line is one that the Hugging Face Trainer prints while it runs.
-bool says_trainer(const Line& line) {
-  for (const std::string_view sign :
-       {"TrainingArguments", "train/global_step", "***** Running training",
-        "{'loss':", ", in _inner_training_loop"}) {
-    if (line.text.find(sign) != std::string_view::npos) return true;
-  }
-  return has(line, "_runtime':") && has(line, "'epoch':");  // an evaluation within a training
-}
-
 // "Eval num_timesteps=20000, episode_reward=-85.00 +/- 3.05" of stable-baselines3 and the like,
 // "[eval @ 100,000] reward= +147.00", "|    total_timesteps | 20000    |": the step of the
 // training.
@@ -1181,7 +1172,8 @@ class TqdmParser final : public LineParser {
     // The Trainer's closing statement shows what the bars before it were. Unsloth draws another one
     // after it, as it saves the model.
     const bool of_bar = !any(kClosing) || !tracks_.empty();
-    trainer_evidence_ |= any(kTrainer) && of_bar && says_trainer(line);
+    const bool evaluated = any(kRuntime) && has(line, "'epoch':");
+    trainer_evidence_ |= (any(kTrainer) || evaluated) && of_bar;
     known |= any(kLosses) && read_loss(line);
     if (any(kStopped) && newest_ != nullptr) newest_->ended_well = true;
     if (any(kClosing) && closing_.unlike(line)) end_session(line.number);
