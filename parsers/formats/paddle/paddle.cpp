@@ -128,58 +128,6 @@ std::optional<PaddleSpeedLine> read_paddle_speed_line(const Line& line) {
   return read_hub(line);
 }
 
-// PaddleLaunch: what the command line and the launcher of a Paddle run state about it.
-
-/// The command line stands before the log or, with `set -x` after `tee`, after it.
-class PaddleLaunch {
- public:
-  void see(const Line& line) {
-    if (has(line, "] Local processes completed.")) {
-      ended_well_ = true;
-      return;
-    }
-    if (const auto merge = size_after(line, "gradient_merge_steps=")) merge_ = merge;
-    if (const auto trainers = size_after(line, "] trainers: ")) trainers_ = trainers;
-    if (const auto steps = count_of(line.text, {"max_steps"})) max_steps_ = steps;
-    const auto script = line.text.find("run_pretrain.py");
-    if (script == std::string_view::npos) return;
-    if (!has(line, "paddle.distributed.")) {
-      if (line.text.find("python") < script) cards_ = 1;
-      return;
-    }
-    Cursor gpus(line);
-    if (!gpus.skip_past("--gpus=") && !gpus.skip_past("--gpus ")) return;
-    const auto list = gpus.until(" \t\"'");
-    if (list) cards_ = static_cast<std::int64_t>(split(*list, ',').size());
-    nodes_ = 1;
-    for (const std::string_view several : {"--ips", "--cluster_node_ips", "--nnodes", "--master"}) {
-      if (has(line, several)) nodes_.reset();
-    }
-  }
-
-  /// Cards, nodes and merged gradients, as far as they are stated.
-  void give_to(Facts& facts) const {
-    if (merge_) facts.gradient_accumulation_steps.set(*merge_, FactSource::log);
-    if (cards_ == 1) {
-      facts.world_size.set(1, FactSource::log);
-    } else if (cards_) {
-      facts.gpus_per_node.set(*cards_, FactSource::log);
-      if (nodes_) facts.nodes.set(*nodes_, FactSource::log);
-    }
-  }
-
-  /// Trainers of parameter servers.
-  [[nodiscard]] std::optional<std::int64_t> trainers() const { return trainers_; }
-  /// Steps that are planned, counted as the lines count them.
-  [[nodiscard]] std::optional<std::int64_t> max_steps() const { return max_steps_; }
-  /// The launcher's last word, on the other stream: the last steps may stand after it.
-  [[nodiscard]] bool ended_well() const { return ended_well_; }
-
- private:
-  std::optional<std::int64_t> cards_, nodes_, merge_, max_steps_, trainers_;
-  bool ended_well_ = false;
-};
-
 // The first line of a log may stand for many steps or, after a resume, for few.
 constexpr Begin kRuns[] = {{.first = FirstInterval::as_next, .restart = Restart::back}};
 
@@ -195,7 +143,7 @@ struct Paddle {
     if (newest < 0 || at.step < newest) ++runs;
     newest = at.step;
     at.rate_unit = RateUnit::iterations_per_second;
-    if (!at.planned) at.planned = launch.max_steps();
+    if (!at.planned) at.planned = max_steps;
     return true;
   }
 
@@ -326,7 +274,6 @@ struct Paddle {
       emit(kRuns[0]);
     }
     const bool first = std::exchange(examples, at.step) == 0;
-    const auto trainers = launch.trainers();
     if (trainers) at.rate = *ips * static_cast<double>(*trainers);
     emit(at);
     epoch_over = true;
@@ -343,9 +290,31 @@ struct Paddle {
     if (has(line, "Epoch: ") && has(line, ", Batch: ")) epoch_over = false;
   }
 
-  void command(const Line& line, Emit emit) {
-    launch.see(line);
-    if (has(line, "] Local processes completed.")) emit(End{.here = false});
+  // The launcher's last word, on the other stream: the last steps may stand after it.
+  void completed(const Line&, Emit emit) {
+    ended_well = true;
+    emit(End{.here = false});
+  }
+
+  void arguments(const Line& line) {
+    if (const auto steps = count_of(line.text, {"max_steps"})) max_steps = steps;
+  }
+
+  // The command line stands before the log or, with `set -x` after `tee`, after it.
+  void command(const Line& line) {
+    arguments(line);
+    if (!has(line, "paddle.distributed.")) {
+      if (line.text.find("python") < line.at) cards = 1;
+      return;
+    }
+    Cursor gpus(line);
+    if (!gpus.skip_past("--gpus=") && !gpus.skip_past("--gpus ")) return;
+    const auto list = gpus.until(" \t\"'");
+    if (list) cards = static_cast<std::int64_t>(split(*list, ',').size());
+    nodes = 1;
+    for (const std::string_view several : {"--ips", "--cluster_node_ips", "--nnodes", "--master"}) {
+      if (has(line, several)) nodes.reset();
+    }
   }
 
   // The open run ends.
@@ -360,20 +329,27 @@ struct Paddle {
                           "no rate of sequences is taken from it")});
   }
 
+  /// Cards, nodes and merged gradients, as far as they are stated.
   [[nodiscard]] Facts launched() const {
     Facts out;
-    launch.give_to(out);
+    if (merge) out.gradient_accumulation_steps.set(*merge, FactSource::log);
+    if (cards == 1) {
+      out.world_size.set(1, FactSource::log);
+    } else if (cards) {
+      out.gpus_per_node.set(*cards, FactSource::log);
+      if (nodes) out.nodes.set(*nodes, FactSource::log);
+    }
     return out;
   }
 
   void facts(Facts& facts) const {
-    launch.give_to(facts);
+    facts = merge_facts(launched(), facts);
     if (micro) facts.micro_batch_size.set(*micro, FactSource::log);
   }
 
   void finish(Emit emit) {
-    if (launch.ended_well() && runs == 1) emit(End{.here = false});
-    emit(Statement{.planned = launch.max_steps()});
+    if (ended_well && runs == 1) emit(End{.here = false});
+    emit(Statement{.planned = max_steps});
     // With `set -x` after `tee` the command line stands at the end.
     const Facts late = launched();
     if (worldless) emit(Known{.of = Of::all, .facts = late});
@@ -390,7 +366,10 @@ struct Paddle {
     conclude(emit);
   }
 
-  PaddleLaunch launch;
+  std::optional<std::int64_t> cards, nodes, merge;
+  std::optional<std::int64_t> max_steps;  ///< planned, counted as the lines count them
+  std::optional<std::int64_t> trainers;   ///< of parameter servers
+  bool ended_well = false;
   RankCopies ranks;
   std::int64_t newest = -1, runs = 0;  ///< step of the open run
   std::int64_t epoch = -1, base = 0;
@@ -414,12 +393,13 @@ constexpr Row kRows[] = {
     on<&Paddle::speed>(" step/sec="),
     on<&Paddle::epoch_ips>(" second, ips "),
     on<&Paddle::thread_batch>("avg_batch_cost:"),
-    on<&Paddle::command>("paddle.distributed."),
-    on<&Paddle::command>("gradient_merge_steps"),
     on<&Paddle::command>("run_pretrain.py"),
-    on<&Paddle::command>("] Local processes completed."),
-    on<&Paddle::command>("] trainers: "),
-    on<&Paddle::command>("training_script_args: ["),
+    on<&Paddle::arguments>("paddle.distributed."),
+    on<&Paddle::arguments>("training_script_args: ["),
+    on<&Paddle::arguments>("gradient_merge_steps="),
+    on<&Paddle::merge>("gradient_merge_steps="),
+    on<&Paddle::trainers>("] trainers: "),
+    on<&Paddle::completed>("] Local processes completed."),
 };
 
 }  // namespace
