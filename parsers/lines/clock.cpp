@@ -207,12 +207,13 @@ std::optional<Stamp> any_stamp(std::string_view text, bool day_first) {
   return std::nullopt;
 }
 
-std::optional<Stamp> front_stamp(std::string_view line) {
+std::optional<Stamp> front_stamp(std::string_view line, bool or_time) {
   constexpr std::size_t kReach = 64;  // bytes
   constexpr std::string_view kBefore = " [:";
   for (std::size_t at = 0; at < std::min(kReach, line.size()); ++at) {
     if (at > 0 && kBefore.find(line[at - 1]) == std::string_view::npos) continue;
-    if (const auto stamp = any_stamp(line.substr(at))) return stamp;
+    const std::string_view text = line.substr(at);
+    if (const auto stamp = or_time ? any_stamp_or_time(text) : any_stamp(text)) return stamp;
   }
   return std::nullopt;
 }

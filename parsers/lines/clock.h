@@ -30,8 +30,8 @@ struct Stamp {
 [[nodiscard]] std::optional<Stamp> any_stamp(std::string_view text, bool day_first = false);
 
 /// The stamp that is the first to begin a word in the first 64 bytes of a line: what starts a
-/// program, and the loggers, put names before it.
-[[nodiscard]] std::optional<Stamp> front_stamp(std::string_view line);
+/// program, and the loggers, put names before it. `or_time`: a time of day counts as well.
+[[nodiscard]] std::optional<Stamp> front_stamp(std::string_view line, bool or_time = false);
 /// Its seconds, NaN where there is none.
 [[nodiscard]] double front_time(std::string_view line);
 

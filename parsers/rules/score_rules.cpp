@@ -87,8 +87,6 @@ std::span<const std::string_view> ScoreRules::anchors() { return kAnchors; }
 
 void ScoreRules::see(const Line& line) {
   const std::string_view text = line.text;
-  const auto stands = [&](std::string_view anchor) { return has(line, anchor); };
-  if (std::ranges::none_of(kAnchors, stands)) return;
   struct Found {
     std::string_view score;
     double value = 0;

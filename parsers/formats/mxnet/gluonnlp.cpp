@@ -58,31 +58,25 @@ std::optional<std::int64_t> headless(const Step& first, const Step& second) {
 
 constexpr std::int64_t kBatchLimit = 1'000'000'000, kEpochLimit = 1'000'000;  // more is damaged
 
-/// A stamp before a message: "INFO:root:04:17:43 ...", "2019-12-19 07:06:00,663 - root - ...".
-struct Stamp {
-  double time_s = kUnknown;
-  double resolution_s = kUnknown;
-  bool has_date = false;
-};
+/// A stamp before a message: "INFO:root:04:17:43 ...", "2019-12-19 07:06:00,663 - root - ...";
+/// seconds are NaN where there is none.
+Stamp stamp_of(const Line& line) {
+  return front_stamp(line.text, true).value_or(Stamp{.seconds = kUnknown});
+}
 
-Stamp stamp_of(std::string_view text) {
-  if (const auto time = date_time(text)) return {*time, 1e-3, true};
-  const auto start = text.find(':', text.starts_with("INFO:") ? 5 : std::string_view::npos);
-  if (start == std::string_view::npos) return {};
-  Cursor cursor(text.substr(start + 1), false);
-  const std::string_view digits = cursor.rest().substr(0, 8);
-  if (digits.size() < 8 || digits[2] != ':' || digits[5] != ':') return {};
-  const auto time = cursor.duration();
-  return time ? Stamp{*time, 1, false} : Stamp{};
+/// Stamps with a date have milliseconds.
+double resolution_of(const Stamp& stamp) {
+  if (std::isnan(stamp.seconds)) return kUnknown;
+  return stamp.names_day ? 1e-3 : 1;
 }
 
 /// The stamps of a log as seconds: those without a date begin again at midnight.
 class StampClock {
  public:
   double at(const Stamp& stamp) {
-    if (std::isnan(stamp.time_s)) return kUnknown;
+    if (std::isnan(stamp.seconds)) return kUnknown;
     shortened_ = shortened_ || off_s_ > 0;
-    return days_.at({stamp.time_s, stamp.has_date, stamp.has_date}) - off_s_;
+    return days_.at(stamp) - off_s_;
   }
 
   /// An evaluation of so many seconds ended at `stamp`, as the first rank prints: the stamps that
@@ -96,9 +90,9 @@ class StampClock {
   /// Likewise the saving after it, at `stamp`.
   void saved(int rank, const Stamp& stamp) {
     constexpr double kDay = 86'400;
-    if (!evaluated_ || rank_ != rank || evaluated_->has_date != stamp.has_date) return;
-    const double seconds = stamp.time_s - evaluated_->time_s;
-    const bool next_day = seconds < -kDay / 2 && !stamp.has_date;
+    if (!evaluated_ || rank_ != rank || evaluated_->names_day != stamp.names_day) return;
+    const double seconds = stamp.seconds - evaluated_->seconds;
+    const bool next_day = seconds < -kDay / 2 && !stamp.names_day;
     if (take_off(next_day ? seconds + kDay : seconds, rank)) saving_too_ = true;
     evaluated_.reset();
   }
@@ -555,7 +549,7 @@ struct Gluonnlp {
     const std::int64_t interval = args.interval.value_or(1);
     const bool before = !read->counts_done || (interval > 1 && (read->step + 1) % interval == 0);
     // Before 0.8 the line has no time: the clock is its stamp.
-    const Stamp stamp = stamp_of(line.text);
+    const Stamp stamp = stamp_of(line);
     Step step{.step = read->step + (before ? 1 : 0),
               .seconds = read->seconds,
               .rate = read->tokens_per_second,
@@ -566,7 +560,7 @@ struct Gluonnlp {
     if (first && step.step > begin) step.iterations = step.step - begin;
     if (std::isnan(step.seconds)) step.time_s = clock.at(stamp);
     const bool timed = !std::isnan(step.time_s);
-    step.clock = Clock{.resolution_s = timed ? stamp.resolution_s : kUnknown, .wall = timed};
+    step.clock = Clock{.resolution_s = timed ? resolution_of(stamp) : kUnknown, .wall = timed};
     const std::int64_t iterations =
         put(step, IterationUnit::optimizer_step, RateUnit::tokens_per_second, emit);
     Counted counted;
@@ -603,12 +597,12 @@ struct Gluonnlp {
     predicting = false;
     clock.trains();
     closes_epoch = at->squad && !at->from_one;
-    const Stamp stamp = stamp_of(line.text);
+    const Stamp stamp = stamp_of(line);
     Step step{.step = counter(now, at->batch + (closes_epoch ? 1 : 0), at->total, emit),
               .time_s = clock.at(stamp),
               .loss = at->loss};
     // A line whose stamp was cut takes the clock from no other.
-    if (!std::isnan(stamp.time_s)) step.clock = Clock{stamp.resolution_s, true};
+    if (!std::isnan(stamp.seconds)) step.clock = Clock{resolution_of(stamp), true};
     const RateUnit unit = read_rate(line, *at, opens, step);
     tokens = tokens || unit == RateUnit::tokens_per_second;
     // With bucketing by tokens a batch has no fixed number of sequences.
@@ -630,13 +624,13 @@ struct Gluonnlp {
     const auto rate = number_after(line, "Throughput=");
     if (at < 1 || !seconds || !rate) return false;
     const bool of_tokens = has(line, "K tks/s");
-    const Stamp stamp = stamp_of(line.text);
+    const Stamp stamp = stamp_of(line);
     Step step{.step = at,
               .iterations = at,
               .seconds = *seconds,
               .time_s = clock.at(stamp),
               .rate = *rate * (of_tokens ? 1000 : 1),
-              .clock = Clock{stamp.resolution_s, true},
+              .clock = Clock{resolution_of(stamp), true},
               .planned = planned ? planned : args.steps};
     for (const std::string_view key : {"/total=", "mlm/nsp=", "Loss span="}) {
       if (!step.loss) step.loss = number_after(line, key);
@@ -694,7 +688,7 @@ struct Gluonnlp {
     emit(End{.track = kInference});
     if (run.open) {  // it came as far as this
       end_well(emit);
-      clock.evaluated(seconds.value_or(0), line.rank, stamp_of(line.text));
+      clock.evaluated(seconds.value_or(0), line.rank, stamp_of(line));
     }
     return true;
   }
@@ -798,7 +792,7 @@ struct Gluonnlp {
   // The line before the first step: `arrival` takes when it came as when that step began, which
   // else is in no rate by arrivals (+3 % of 800 steps whose first ten took six times as long).
   void started(const Line& line) { started_byte = line.end_byte; }
-  void saved(const Line& line) { clock.saved(line.rank, stamp_of(line.text)); }
+  void saved(const Line& line) { clock.saved(line.rank, stamp_of(line)); }
 
   void finish(Emit emit) { end_training(emit); }
 
