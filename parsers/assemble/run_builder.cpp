@@ -119,9 +119,9 @@ void RunDraft::add(const Sample& sample) {
       sample.iterations > 0 ? sample.iterations : std::max<std::int64_t>(1, difference);
   record.seconds = sample.seconds;
   record.time_s = time_s;
-  record.first_time_s = std::isnan(sample.first_time_s) ? time_s : sample.first_time_s - origin_;
+  record.first_time_s = time_s;
   record.printed_rate = sample.rate;
-  record.printed_first = std::isnan(sample.first_rate) ? sample.rate : sample.first_rate;
+  record.printed_first = sample.rate;
   record.bar_s = sample.bar_s;
   record.line = sample.line;
   record.end_byte = sample.end_byte;
@@ -187,7 +187,7 @@ RunBuilder::RunBuilder(std::string_view format, std::string path, WindowRule win
                        RecordBudget* budget)
     : format_(format), path_(std::move(path)), window_(window), budget_(budget) {}
 
-RunDraft& RunBuilder::begin(WorkKind kind, std::int64_t line) {
+RunDraft& RunBuilder::extra(WorkKind kind, std::int64_t line) {
   if (drafts_.size() >= kMaxRuns) {
     // Hostile input may begin runs without end: the rest goes to one run that is not handed on.
     if (!overflow_) {
@@ -203,22 +203,13 @@ RunDraft& RunBuilder::begin(WorkKind kind, std::int64_t line) {
 
 RunDraft& RunBuilder::run(WorkKind kind, std::int64_t line) {
   RunDraft*& slot = open_[static_cast<std::size_t>(kind)];
-  if (slot == nullptr) slot = &begin(kind, line);
+  if (slot == nullptr) slot = &extra(kind, line);
   return *slot;
 }
 
 RunDraft* RunBuilder::open(WorkKind kind) const { return open_[static_cast<std::size_t>(kind)]; }
 
 void RunBuilder::close(WorkKind kind) { open_[static_cast<std::size_t>(kind)] = nullptr; }
-
-RunDraft& RunBuilder::extra(WorkKind kind, std::int64_t line) { return begin(kind, line); }
-
-RunDraft& RunBuilder::add(WorkKind kind, const Sample& sample) {
-  if (RunDraft* draft = open(kind); draft != nullptr && draft->goes_back(sample)) close(kind);
-  RunDraft& draft = run(kind, sample.line);
-  draft.add(sample);
-  return draft;
-}
 
 const RunDraft* RunBuilder::current() const {
   const RunDraft* any = nullptr;

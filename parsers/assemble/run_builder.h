@@ -24,8 +24,6 @@ struct Sample {
   double seconds = kUnknown;
   double time_s = kUnknown;  ///< clock, any origin that stays the same within the run
   double rate = kUnknown;
-  double first_rate = kUnknown;  ///< first redraw, if it was another; likewise the time
-  double first_time_s = kUnknown;
   BarSeconds bar_s = kNoBarSeconds;
   std::optional<double> loss;  ///< NaN is a printed NaN
   std::int64_t line = 0;
@@ -67,12 +65,6 @@ class RunDraft {
   void begin_at(std::int64_t step) { begins_at_ = step; }
   /// A loss printed on another line than the counter belongs to the newest record.
   void set_loss(double loss, std::int64_t line);
-
-  /// A closing statement of it stands on this line.
-  void end_well(std::int64_t line) {
-    ended_well = true;
-    last_line = line;
-  }
 
   [[nodiscard]] const Record* last() const {
     return store_.empty() ? nullptr : &store_.records().back();
@@ -125,9 +117,6 @@ class RunBuilder {
   /// A run next to the open ones, e.g. one bar among several; the caller decides in finish().
   RunDraft& extra(WorkKind kind, std::int64_t line);
 
-  /// run(sample's kind).add(sample), with a new run when the counter goes back.
-  RunDraft& add(WorkKind kind, const Sample& sample);
-
   /// Facts of the whole log that this format knows (framework ...): under the runs' own.
   Facts facts;
   /// The number of GPUs that the user states, for formats that print rates of one.
@@ -139,7 +128,6 @@ class RunBuilder {
 
   [[nodiscard]] const std::vector<std::unique_ptr<RunDraft>>& drafts() const { return drafts_; }
   [[nodiscard]] std::vector<std::unique_ptr<RunDraft>>& drafts() { return drafts_; }
-  [[nodiscard]] std::string_view format() const { return format_; }
   /// The run that a status line should show: newest training run, else the newest of any kind.
   [[nodiscard]] const RunDraft* current() const;
 
@@ -147,7 +135,6 @@ class RunBuilder {
   /// Of one file; at 6 to 11 KB each they keep the memory bound. What follows is left out and
   /// reported.
   static constexpr std::size_t kMaxRuns = 3'000;
-  RunDraft& begin(WorkKind kind, std::int64_t line);
 
   std::string_view format_;
   std::string path_;

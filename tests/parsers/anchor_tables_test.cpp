@@ -31,7 +31,7 @@ class RowParser final : public LineParser {
       sample.step = row;
       sample.seconds = static_cast<double>(at + 1);
       sample.line = line.number;
-      out.add(WorkKind::training, sample);
+      out.run(WorkKind::training, line.number).add(sample);
       return false;
     });
     return !line.literals.empty();
