@@ -121,8 +121,6 @@ std::optional<FairseqFields> read_fairseq_json(const Line& line) {
     prefix = std::string(line.text.substr(quote + 1, key - quote));
     out.epoch = out.evaluation = true;
     out.subset = prefix;
-  } else if (!field(line, "update")) {
-    out.epoch = true;  // releases whose epoch lines have no prefix
   }
   out.updates = field(line, prefix + "num_updates");
   read_rates(line, prefix, out);

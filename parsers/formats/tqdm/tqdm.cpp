@@ -408,27 +408,22 @@ class StepLines {
 class BarUnits {
  public:
   void see(const TqdmBar& bar, int rank, RunDraft& draft) {
-    constexpr std::size_t kUnitsHeld = 64;  // hostile input
-    if (!bar.counts_examples && !bar.rounded && seen_.empty()) return;
-    Seen* found = nullptr;
-    for (Seen& seen : seen_) {
-      if (seen.draft == &draft) found = &seen;
-    }
-    if (found == nullptr) {
-      if ((!bar.counts_examples && !bar.rounded) || seen_.size() == kUnitsHeld) return;
-      found = &seen_.emplace_back(Seen{&draft, rank});
-    }
-    found->several_ranks |= rank != found->rank;
-    found->examples |= bar.counts_examples;
-    found->rounded |= bar.rounded;
+    const bool odd = bar.counts_examples || bar.rounded;
+    if (!odd && seen_.empty()) return;
+    const auto at = odd ? seen_.try_emplace(&draft, Seen{rank}).first : seen_.find(&draft);
+    if (at == seen_.end()) return;
+    Seen& of = at->second;
+    of.several_ranks |= rank != of.rank;
+    of.examples |= bar.counts_examples;
+    of.rounded |= bar.rounded;
     if (!bar.counts_examples) return;
     draft.log.rate_unit = RateUnit::sequences_per_second;
     draft.own_facts = true;  // no batch: an example is one sequence
   }
 
   void conclude() {
-    for (const Seen& seen : seen_) {
-      RunLog& log = seen.draft->log;
+    for (const auto& [draft, seen] : seen_) {
+      RunLog& log = draft->log;
       if (seen.examples) {
         if (seen.several_ranks) log.rate_unit = RateUnit::unknown;
         log.note(
@@ -441,11 +436,10 @@ class BarUnits {
 
  private:
   struct Seen {
-    RunDraft* draft = nullptr;
     int rank = -1;
     bool several_ranks = false, examples = false, rounded = false;
   };
-  std::vector<Seen> seen_;  ///< drafts of such bars only
+  std::map<RunDraft*, Seen> seen_;  ///< drafts of such bars only
 };
 
 // Track: a progress bar over all its restarts.
