@@ -20,42 +20,31 @@ constexpr std::string_view kThread = "Exception in thread ";            // the o
 constexpr std::string_view kChain = " above exception";                // between chained tracebacks
 constexpr std::string_view kRootCause = "Root Cause (first observed";  // torchrun's table
 constexpr std::string_view kRankCode = "exitcode  : ";                 // of a rank in it
-// The first lines of a launch: of nohup, DeepSpeed's runner, torchrun, Paddle's process on its
-// device (its workerlog.0 holds one launch after the other); and the line with which argparse ends
-// one (quoted/outcome_rules.report_the_arguments_that_no_launch_took).
-constexpr std::string_view kNohup = "nohup: ignoring input";
-constexpr std::string_view kRunner = "[runner.py:";
-constexpr std::string_view kTorchrun = "Setting OMP_NUM_THREADS environment variable";
-constexpr std::string_view kPaddle = "Please NOTE: device: ";
-constexpr std::string_view kArgparse = ".py: error: ";
-constexpr std::string_view kArguments = "Namespace(";  // argparse's, as scripts print them
-// Slurm's variables as scripts print them, and salloc
-// (quoted/several_runs.a_job_of_the_scheduler_is_a_launch and
-// .an_allocation_that_waits_is_a_launch).
-constexpr std::string_view kScheduler[] = {"SLURM_JOB_ID", "SLURM_JOBID",
-                                           "queued and waiting for resources"};
-constexpr std::string_view kLaunches[] = {kNohup,        kRunner,       kTorchrun,
-                                          kPaddle,       kArgparse,     kArguments,
-                                          kScheduler[0], kScheduler[1], kScheduler[2]};
-constexpr std::string_view kTracebackAnchors[] = {kTraceback,
-                                                  "  File \"",
-                                                  "Error",
-                                                  "Exception",
-                                                  "StopIteration",
-                                                  "SystemExit",
-                                                  "BrokenProcessPool",
-                                                  kChain,
-                                                  kRootCause,
-                                                  kRankCode,
-                                                  kNohup,
-                                                  kRunner,
-                                                  kTorchrun,
-                                                  kPaddle,
-                                                  kArguments,
-                                                  kScheduler[0],
-                                                  kScheduler[1],
-                                                  kScheduler[2],
-                                                  kArgparse};
+constexpr std::string_view kTracebackAnchors[] = {
+    kTraceback,   "  File \"",         "Error", "Exception", "StopIteration",
+    "SystemExit", "BrokenProcessPool", kChain,  kRootCause,  kRankCode};
+/// The first lines of a launch.
+struct LaunchSign {
+  std::string_view literal;
+  bool of_the_job;  ///< printed once, not by each node
+};
+constexpr LaunchSign kLaunches[] = {
+    {"nohup: ignoring input", true},
+    {"[runner.py:", true},                                    // DeepSpeed's
+    {"Setting OMP_NUM_THREADS environment variable", false},  // torchrun
+    // Paddle's process on its device: its workerlog.0 holds one launch after the other.
+    {"Please NOTE: device: ", false},
+    // The line with which argparse ends one
+    // (quoted/outcome_rules.report_the_arguments_that_no_launch_took), and its arguments, as
+    // scripts print them.
+    {".py: error: ", false},
+    {"Namespace(", false},
+    // Slurm's variables as scripts print them, and salloc
+    // (quoted/several_runs.a_job_of_the_scheduler_is_a_launch and
+    // .an_allocation_that_waits_is_a_launch).
+    {"SLURM_JOB_ID", true},
+    {"SLURM_JOBID", true},
+    {"queued and waiting for resources", true}};
 // What the other ranks print when one has gone: of sockets, Gloo and NCCL.
 constexpr std::string_view kConsequences[] = {"Connection reset by peer", "Connection closed by",
                                               "Broken pipe", "ncclRemoteError",
@@ -207,13 +196,14 @@ Verdict judge(std::string_view text, std::size_t at, const OutcomeRule& rule) {
   return {rule.status, true};
 }
 
-// The rows of the table, of the closing words, and of tracebacks.
+// The rows of the table, of the closing words, of tracebacks and of launches.
 std::vector<std::string_view> make_anchors() {
   std::vector<std::string_view> out;
   for (const OutcomeRule& rule : outcome_table()) out.push_back(rule.anchor);
   const auto closing = ClosingWords::anchors();
   out.insert(out.end(), closing.begin(), closing.end());
   out.insert(out.end(), std::begin(kTracebackAnchors), std::end(kTracebackAnchors));
+  for (const LaunchSign& launch : kLaunches) out.push_back(launch.literal);
   return out;
 }
 
@@ -322,26 +312,33 @@ bool OutcomeRules::killed_after_failure(const Line& line, bool words) {
          has_text(line.text, kKill);
 }
 
-void OutcomeRules::read_launch(const Line& line) {
+void OutcomeRules::read_launch(const Line& line, std::size_t first_row) {
   constexpr std::size_t kLaunchesHeld = 256;  // bounds the memory
-  const auto holds = [&](std::string_view words) {
-    return words.starts_with("SLURM_") ? names_job(line.text, words) : has_text(line.text, words);
-  };
-  if (!std::ranges::any_of(kLaunches, holds)) return;
+  bool begins = false, of_the_job = false;
+  any_row(line, [&](std::uint32_t row, std::size_t) {
+    if (row < first_row) return false;
+    const auto& [literal, once] = kLaunches[row - first_row];
+    if (literal.starts_with("SLURM_") && !names_job(line.text, literal)) return false;
+    begins = true;
+    of_the_job = of_the_job || once;
+    return false;
+  });
+  if (!begins) return;
   if (launches_.size() == kLaunchesHeld) launches_.erase(launches_.begin());
-  const bool scheduler = std::ranges::any_of(kScheduler, holds);
-  launches_.push_back({line.number, scheduler || holds(kNohup) || holds(kRunner)});
+  launches_.push_back({line.number, of_the_job});
 }
 
 void OutcomeRules::see(const Line& line) {
   const auto table = outcome_table();
   const std::size_t closing_words = ClosingWords::anchors().size();
+  const std::size_t tracebacks = table.size() + closing_words;
+  const std::size_t launches = tracebacks + std::size(kTracebackAnchors);
   // A line of code that is shown with an exception comes without its literals.
   const bool of_traceback =
       line.literals.empty() || any_row(line, [&](std::uint32_t row, std::size_t) {
-        return row >= table.size() + closing_words;
+        return row >= tracebacks && row < launches;
       });
-  if (of_traceback) read_launch(line);
+  read_launch(line, launches);
   any_row(line, [&](std::uint32_t row, std::size_t) {
     const std::size_t word = row - table.size();  // huge of a row in the table
     return word < closing_words && closing_.see(line, word);

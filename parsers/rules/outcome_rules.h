@@ -1,6 +1,7 @@
 // OutcomeRules: how a run ended, as its log shows it. Fed by the same anchor pass as the formats.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -114,7 +115,8 @@ class OutcomeRules {
     std::int64_t line = 0;
     bool one = false;  ///< of a job: one line, not one of each node
   };
-  void read_launch(const Line& line);
+  /// `first_row`: of the literals of launches.
+  void read_launch(const Line& line, std::size_t first_row);
   [[nodiscard]] std::optional<std::int64_t> stated_end(const Sign* failure, std::int64_t begin_line,
                                                        std::int64_t end_line) const;
   [[nodiscard]] std::int64_t last_failed_launch(std::int64_t begin_line,
