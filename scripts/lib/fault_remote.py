@@ -34,10 +34,12 @@ class Sshd:
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f",
                             str(self.dir / key)], check=True)
         os.makedirs("/run/sshd", exist_ok=True)
+        # A home without start-up files: a user's own would be run for each connection.
         (self.dir / "sshd_config").write_text(
             f"Port {self.port}\nListenAddress 127.0.0.1\nHostKey {self.dir}/host\n"
             f"AuthorizedKeysFile {self.dir}/client.pub\nPidFile none\nStrictModes no\nUsePAM no\n"
-            "PasswordAuthentication no\nPermitRootLogin yes\nMaxStartups 200\n")
+            f"PasswordAuthentication no\nPermitRootLogin yes\nMaxStartups 200\nSetEnv HOME={self.dir}\n"
+            "KexAlgorithms ecdh-sha2-nistp256\n")
         (self.dir / "ssh_config").write_text(
             f"Port {self.port}\nIdentityFile {self.dir}/client\nIdentitiesOnly yes\n"
             "IdentityAgent none\nStrictHostKeyChecking no\nLogLevel ERROR\n"
