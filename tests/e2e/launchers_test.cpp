@@ -38,7 +38,7 @@ class OneConfigEverywhere : public testing::Test {
                    {"hosts", {"127.0.0.1", "127.0.0.1", "127.0.0.1", "127.0.0.1"}},
                    {"ssh", {{"config_file", ssh_->client_config()}}},
                    {"trials", 1},
-                   {"steps", 40},  // so that a trial lives long enough to be watched
+                   {"steps", 24},  // so that a trial lives long enough to be watched
                    {"window", "steps:2:8"},
                    {"timeout_s", 300},
                    {"stall_timeout_s", 120},
