@@ -266,6 +266,7 @@ TEST_F(SweepResume, ASignalEndsTheHarnessAndItsTrainerWithAConsistentJournal) {
         plan_of(small_config(), {"env.FAKE=hang", "env.FAKE_NOTE=" + temp.path("note")});
     const pid_t harness = fork();
     if (harness == 0) {
+      signal(number, SIG_DFL);  // under nohup SIGHUP would be ignored
       Recorder seen;
       auto options = quick(temp.path("run"));
       options.handle_signals = true;
