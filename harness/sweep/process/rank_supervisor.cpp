@@ -19,6 +19,8 @@ end() {
     done
   done
 }
+# To the session, or to the process that is about to begin it.
+signal() { kill "-$1" "-$job" 2>/dev/null || kill "-$1" "$job" 2>/dev/null; }
 exec 3<&0 </dev/null
 (
   exec 3<&-
@@ -28,13 +30,13 @@ exec 3<&0 </dev/null
 (
   exec >/dev/null 2>&1
   while read -r _ <&3; do :; done  # no child of its own: it would outlive this one
-  kill -TERM "-$job"; kill -CONT "-$job"
+  signal TERM; signal CONT
   left=50
-  while [ "$left" -gt 0 ] && kill -0 "-$job"; do sleep 0.1; left=$((left - 1)); done
+  while [ "$left" -gt 0 ] && signal 0; do sleep 0.1; left=$((left - 1)); done
   end "$job"
 ) & watch=$!
 exec 3<&-
-trap 'kill -TERM "-$job" 2>/dev/null' HUP INT TERM
+trap 'signal TERM' HUP INT TERM
 while :; do
   wait "$job"; status=$?
   kill -0 "$job" 2>/dev/null || break

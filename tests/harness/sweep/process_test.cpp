@@ -198,6 +198,18 @@ TEST_F(Processes, ASamplerThatItsSupervisorKillsLeavesNoLineInTheLog) {
   EXPECT_EQ(log(), "trained\n");
 }
 
+TEST_F(Processes, ARankThatIsStillToBeginItsSessionIsEndedByItsSupervisor) {
+  // As on a busy machine: the order to stop comes before the rank leads a session.
+  const std::string slow = folder_.path("setsid");
+  folder_.put("setsid", "#!/bin/sh\nexec sleep 300\n");
+  std::filesystem::permissions(slow, std::filesystem::perms::owner_all);
+  ProcessSpec rank = sh("PATH=" + folder_.path() + ":$PATH\n" + std::string(rank_supervisor()));
+  rank.argv.insert(rank.argv.end(), {"bertbench", "", "0", "true"});
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_FALSE(run(rank).success());  // its stdin is at its end
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 100s);
+}
+
 TEST_F(Processes, FindsSurvivorsByTheirMarker) {
   ProcessGroup group;
   const auto id =
