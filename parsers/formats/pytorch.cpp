@@ -84,6 +84,7 @@ struct Pytorch {
     epochs = of;
     index = batch;
     done = std::min(total, index + offset);
+    most_done = std::max(most_done, done);
     // Epochs are counted from that of the first line: 0 or 1, or where a run was resumed.
     Step at{.step = (epoch - first_epoch) * total + done};
     if (std::exchange(last_step, at.step) == at.step) return std::nullopt;
@@ -249,7 +250,10 @@ struct Pytorch {
   }
 
   void finish(Emit emit) {
-    if (outlasts_stamps) return emit(Withdraw{});  // the lines have a clock that is right
+    // The lines have a clock that is right; or a first batch alone shows nothing of an epoch.
+    if (outlasts_stamps || (most_done == 1 && total > 1 && epoch > first_epoch)) {
+      return emit(Withdraw{});
+    }
     if (window) {
       emit.note(NoticeCode::rate_is_mean_of_window, "the time of a line",
                 "the last 20 iterations, the summary over whole epochs");
@@ -274,7 +278,7 @@ struct Pytorch {
   bool fold_ended = false;                       ///< as a Kaggle script printed of the run
   std::int64_t epoch = 0, total = 0, index = 0;  ///< of the newest line; batches of its epoch
   std::int64_t offset = 0;                       ///< 1 where the first batch of an epoch is batch 0
-  std::int64_t done = 0;                         ///< batches of the epoch
+  std::int64_t done = 0, most_done = 0;          ///< batches of the epoch, and of any
   std::int64_t first_epoch = 0, last_step = 0;
   std::optional<std::int64_t> epochs;              ///< as the newest line prints them: "[0/300]"
   double base_s = 0;                               ///< epochs that ended

@@ -1229,6 +1229,8 @@ class Induction {
     for (const LineShape& shape : shapes_.shapes()) {
       const auto place = shape.place_of(Meaning::duration);
       if (!place || &shape == main.shape || shape.evaluation || shape.head) continue;
+      // "took 10m09s, ETA 91m21s": what goes on after it.
+      if (number_on_all(shape, Meaning::left)) continue;
       const bool of_training = names_training(shape.examples.front().text);
       if ((out && !of_training) || !names_end(shape, *place) ||
           has_time_of_name(*main.shape, shape.examples.front(), *place)) {

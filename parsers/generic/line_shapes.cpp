@@ -105,6 +105,12 @@ bool is_bar(std::string_view line) {
   return line.find("/s", at) != line.npos || line.find("s/", at) != line.npos;
 }
 
+/// A score of the training stands in it.
+bool sums_up_epoch(std::string_view text) {
+  const auto at = find_text(lower(text), "train");
+  return at != text.npos && text.find_first_of("0123456789", at) != text.npos;
+}
+
 /// "[0/166] 0%|   [00:00<?]": no step is done.
 bool is_bar_at_0(const std::vector<LineNumber>& numbers) {
   return std::ranges::any_of(numbers, &LineNumber::of_bar) &&
@@ -325,7 +331,10 @@ void LineShapes::piece(std::string_view text, std::string_view whole) {
   const std::size_t near =
       std::min(first_counter,
                std::max(after_rate, first_counter - std::min(first_counter, kBytesBeforeCounter)));
-  const bool evaluation = names_evaluation(text.substr(near), first_counter - near);
+  // "Train:10.17%, Dev:9.72% ; Time:12" sums up an epoch.
+  const std::string_view before = text.substr(near, first_counter - near);
+  const bool evaluation =
+      names_evaluation(text.substr(near), first_counter - near) && !sums_up_epoch(before);
   if (evaluation) key += "evaluation";
   // "[EPOCH 3] Test Acc: 0.75" next to "[EPOCH 3] Train Loss: 0.2": what is left is alike.
   const bool counters_alone = std::ranges::none_of(numbers, [](const LineNumber& number) {

@@ -907,7 +907,11 @@ ShapeTimes companion_times(const LineShape& shape, bool of_each) {
                                values.front() <= kMostOfGrowth * known_median(steps_up(values)));
     // "time_elapsed" that stands still on some lines is no time of each.
     const bool never_falls = std::ranges::is_sorted(values) && values.back() > values.front();
-    if (rises && (since_start || values.back() >= 2 * values.front())) {
+    const bool doubles = values.back() >= 2 * values.front();
+    // Whole seconds of a fast loop stand still on some lines: "1", "1", "2", "2", "3".
+    constexpr std::size_t kLinesThatShow = 5;
+    const bool climbs = never_falls && doubles && values.size() >= kLinesThatShow;
+    if (climbs || (rises && (since_start || doubles))) {
       out.elapsed = i;
     } else if (of_each && !rises && !(number.since_start && never_falls)) {
       out.seconds = i;

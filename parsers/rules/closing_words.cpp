@@ -419,8 +419,11 @@ std::optional<Kind> read_phrase(const Sentence& line) {
   constexpr std::string_view kOutcomes[] = {"saved",   "model", "checkpoint", "weights",
                                             "results", "total", "time"};
   const bool measured = any_in(line.words, kMeasured) && std::ranges::any_of(line.words, has_digit);
+  // "DONE: seed=9 steps=5000": values by their names.
+  const bool named =
+      line.text.find('=') != std::string::npos && std::ranges::any_of(line.words, has_digit);
   if (line.words.front() == "done" && line.clauses[1] == 1 &&
-      (measured || any_in(line.words, kOutcomes))) {
+      (measured || named || any_in(line.words, kOutcomes))) {
     return names_a_part(line.words) ? std::nullopt : std::optional(Kind::implied);
   }
   for (std::size_t c = 0; c + 1 < line.clauses.size(); ++c) {

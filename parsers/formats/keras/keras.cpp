@@ -263,7 +263,8 @@ struct Keras {
     }
     // A bar of samples goes on by batches from the first redraw on, a bar of steps begins at 1.
     constexpr std::int64_t kRedraws = 4;
-    const bool batches = stride > 1 && first == stride && redraws >= kRedraws;
+    const bool batches =
+        stride > 1 && first == stride && redraws >= kRedraws && 2 * stride <= bar.total;
     if (bar.per_sample || samples == bar.total || (!bar.modern && batches)) {
       counts_samples = true;
       if (at.seconds > 0) {
