@@ -33,6 +33,12 @@ std::optional<double> to_share(std::string_view text) {
   return share;
 }
 
+std::optional<double> grouped_number(std::string_view text) {
+  std::string digits(text.substr(0, text.find_first_not_of("0123456789.,")));
+  std::erase(digits, ',');
+  return to_double(digits);
+}
+
 std::string_view trim(std::string_view text) {
   const auto is_blank = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
   while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);

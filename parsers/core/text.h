@@ -16,6 +16,8 @@ namespace bertbench {
 /// The whole of `text` as a finite number or nan/inf (std::from_chars rules, a leading '+'
 /// allowed).
 [[nodiscard]] std::optional<double> to_double(std::string_view text);
+/// The number that begins here, its digits grouped or not: "129,238.5 tok/s".
+[[nodiscard]] std::optional<double> grouped_number(std::string_view text);
 
 /// "2%" and "0.02": 0.02. Nothing for what is not at least 0 and less than 1.
 [[nodiscard]] std::optional<double> to_share(std::string_view text);

@@ -122,20 +122,11 @@ std::optional<std::int64_t> OverflowRules::steps(std::int64_t begin_line, std::i
 
 namespace {
 
-constexpr std::string_view kOfNumber = "0123456789.,";
-
-std::optional<double> number_of(std::string_view text) {
-  std::string digits(text);
-  std::erase(digits, ',');
-  return to_double(digits);
-}
-
 /// "): 812.5", ": 120.1", " 62.26": the number after a unit.
 std::optional<double> after(std::string_view rest) {
   const std::size_t begin = rest.find_first_not_of("): =");
   if (begin == 0 || begin == std::string_view::npos) return std::nullopt;
-  const std::size_t end = rest.find_first_not_of(kOfNumber, begin);
-  return number_of(rest.substr(begin, end - begin));
+  return grouped_number(rest.substr(begin));
 }
 
 /// "812.5MODEL_", "401.2 ": the number before a unit.
@@ -143,8 +134,8 @@ std::optional<double> before(std::string_view text) {
   constexpr std::string_view kModel = "MODEL_";
   if (text.ends_with(kModel)) text.remove_suffix(kModel.size());
   text = trim(text);
-  const std::size_t last = text.find_last_not_of(kOfNumber);
-  return number_of(text.substr(last == std::string_view::npos ? 0 : last + 1));
+  const std::size_t last = text.find_last_not_of("0123456789.,");
+  return grouped_number(text.substr(last == std::string_view::npos ? 0 : last + 1));
 }
 
 }  // namespace

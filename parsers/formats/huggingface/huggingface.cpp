@@ -738,11 +738,6 @@ struct Huggingface {
   double resolution_s = kUnknown;  ///< of these, in the run
 };
 
-template <std::optional<double> Huggingface::*total>
-consteval Row on_total(std::string_view literal) {
-  return on<&Huggingface::take_total<total>>(literal);
-}
-
 constexpr Row kRows[] = {
     on<&Huggingface::notebook>(NotebookBar::kAnchor),
     on<&Huggingface::json>("\"log_history\": ["),
@@ -759,13 +754,13 @@ constexpr Row kRows[] = {
     on<&Huggingface::begins>("***** Running training"),
     on<&Huggingface::banner_line>(TrainerBanner::kAnchor),
     on<&Huggingface::banner_line>(TrainerBanner::kDone),
-    on_total<&Huggingface::steps>("Total optimization steps = "),
-    on_total<&Huggingface::epochs>("Num Epochs = "),
-    on_total<&Huggingface::examples>("Num examples = "),
-    on_total<&Huggingface::per_epoch>("Num update steps per epoch = "),
-    on_total<&Huggingface::batch>(
+    on<&Huggingface::take_total<&Huggingface::steps>>("Total optimization steps = "),
+    on<&Huggingface::take_total<&Huggingface::epochs>>("Num Epochs = "),
+    on<&Huggingface::take_total<&Huggingface::examples>>("Num examples = "),
+    on<&Huggingface::take_total<&Huggingface::per_epoch>>("Num update steps per epoch = "),
+    on<&Huggingface::take_total<&Huggingface::batch>>(
         "Total train batch size (w. parallel, distributed & accumulation) = "),
-    on_total<&Huggingface::resumed_at>("Continuing training from global step "),
+    on<&Huggingface::take_total<&Huggingface::resumed_at>>("Continuing training from global step "),
     on<&Huggingface::resumed>("Resuming training from checkpoint with epoch "),
     on<&Huggingface::closing_line>("_runtime':"),
     on<&Huggingface::closing_line>("train_runtime "),

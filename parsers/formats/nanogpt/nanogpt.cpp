@@ -117,20 +117,6 @@ std::optional<Step> after_its_time(const Line& line) {
   return at;
 }
 
-// "129,238"
-std::optional<double> grouped_number(Cursor cursor) {
-  std::string digits;
-  while (digits.size() < 40) {
-    const std::string_view rest = cursor.rest();
-    if (rest.empty() || rest.front() == '-') break;
-    const auto end = rest.find_first_not_of("0123456789.");
-    digits += rest.substr(0, end);
-    if (end == std::string_view::npos || rest[end] != ',') break;
-    cursor.move_to(cursor.at() + end + 1);
-  }
-  return to_double(digits);
-}
-
 // What trainers after the manner of llm.c and nanoGPT print of their batch, most of it in tokens.
 
 /// Words of the lines that state it, some of them in the source that a trainer prints.
@@ -481,7 +467,7 @@ struct Nanogpt {
     if (!first(at) && !validated) {
       at.seconds = ms ? time / 1000 : time;
       if (cursor.skip_past("tok/sec: ") && line.terminator != 0) {
-        at.rate = grouped_number(cursor).value_or(kUnknown);
+        at.rate = grouped_number(cursor.rest()).value_or(kUnknown);
         if (at.rate > 0) at.rate_unit = RateUnit::tokens_per_second;
       }
     }
