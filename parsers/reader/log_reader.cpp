@@ -543,6 +543,13 @@ struct LogReader::State final : CandidateSink {
     return runs;
   }
 
+  /// The runs of the generic reader where it reads more than the named formats.
+  [[nodiscard]] std::vector<RunLog> best_of(std::vector<RunLog> named, std::vector<RunLog> generic,
+                                            const std::optional<UnreadTraining>& training) const {
+    if (reads_more(generic, named)) return generic;
+    return training && nothing_read(named) ? unread(*training) : std::move(named);
+  }
+
   /// No run, or one that has nothing but its end.
   [[nodiscard]] static bool nothing_read(const std::vector<RunLog>& runs) {
     return std::ranges::all_of(runs, [](const RunLog& run) { return run.format == kNoFormat; });
@@ -629,12 +636,7 @@ std::vector<RunLog> LogReader::finish() {
   std::vector<RunLog> out = state_->finish();
   if (state_->look && !state_->claimed) {
     auto generic = state_->look->finish();
-    const auto& training = state_->look->training();
-    if (reads_more(generic, out)) {
-      out = std::move(generic);
-    } else if (training && State::nothing_read(out)) {
-      out = state_->unread(*training);
-    }
+    out = state_->best_of(std::move(out), std::move(generic), state_->look->training());
   }
 
   state_ = std::make_unique<State>(state_->tables, state_->options, state_->path);
@@ -806,11 +808,7 @@ Result<std::vector<RunLog>> read_log(const std::string& path, const ReadOptions&
           return again ? std::move(*again) : nullptr;
         },
         induced);
-    if (reads_more(generic, runs)) {
-      runs = std::move(generic);
-    } else if (induced.training && LogReader::State::nothing_read(runs)) {
-      runs = state.unread(*induced.training);
-    }
+    runs = state.best_of(std::move(runs), std::move(generic), induced.training);
   }
   if (runs.empty()) {
     if (may_look_again(options) && problem->empty()) {

@@ -541,11 +541,8 @@ class MllogSamples {
     const double gap = closing / rate - 1;  // far below: it is one process's
     if (throughput_line_ > stop_line && gap > -kTrackedEpochGap) {
       state(closing, throughput_line_, samples, emit);
-      if (std::abs(gap) <= kStatedRateGap) return;
-      emit(Note{make_notice(NoticeCode::closing_rate_off_official, throughput_line_,
-                            "the log's closing throughput", closing, 100 * std::abs(gap),
-                            gap > 0 ? "above" : "below",
-                            fmt::format("its samples over its official time ({:.6g}/s)", rate))});
+      compare("the log's closing throughput", closing, throughput_line_, rate, kStatedRateGap,
+              fmt::format("its samples over its official time ({:.6g}/s)", rate), emit);
       return;
     }
     state(rate, stop_line, samples, emit);
@@ -583,22 +580,25 @@ class MllogSamples {
   // The throughput of an interval, or of the run so far.
   void compare_with_tracked(double rate, double processes, Emit emit) const {
     if (throughputs_.empty()) return;
-    const double gap = tracked() / rate - 1;
     const bool of_one = std::abs(processes * tracked() / rate - 1) <= kTrackedRateGap;
-    if (of_one || std::abs(gap) <= kTrackedRateGap) return;
-    emit(Note{make_notice(NoticeCode::closing_rate_off_official, throughput_line_,
-                          "the throughput tracked", tracked(), 100 * std::abs(gap),
-                          gap > 0 ? "above" : "below", "the rate taken")});
+    if (of_one) return;
+    compare("the throughput tracked", tracked(), throughput_line_, rate, kTrackedRateGap,
+            "the rate taken", emit);
   }
 
   void compare_with_script(Emit emit) const {
     if (!rate_ || !script_rate_ || !(*script_rate_ > 0)) return;
-    const double gap = *script_rate_ / *rate_ - 1;
-    if (std::abs(gap) <= kStatedRateGap) return;
-    emit(Note{make_notice(NoticeCode::closing_rate_off_official, script_line_,
-                          "the script's own closing rate", *script_rate_, 100 * std::abs(gap),
-                          gap > 0 ? "above" : "below",
-                          "the rate taken: it counts planned steps or leaves out evaluations")});
+    compare("the script's own closing rate", *script_rate_, script_line_, *rate_, kStatedRateGap,
+            "the rate taken: it counts planned steps or leaves out evaluations", emit);
+  }
+
+  /// A notice where `stated`, of this line, is further from `rate` than the gap.
+  static void compare(std::string_view what, double stated, std::int64_t line, double rate,
+                      double least_gap, std::string_view from, Emit emit) {
+    const double gap = stated / rate - 1;
+    if (std::abs(gap) <= least_gap) return;
+    emit(Note{make_notice(NoticeCode::closing_rate_off_official, line, std::string(what), stated,
+                          100 * std::abs(gap), gap > 0 ? "above" : "below", std::string(from))});
   }
 
   std::optional<double> eval_, first_eval_, second_eval_, end_, script_rate_, steps_;
