@@ -213,6 +213,10 @@ std::optional<Stamp> front_stamp(std::string_view line, bool or_time) {
   for (std::size_t at = 0; at < std::min(kReach, line.size()); ++at) {
     if (at > 0 && kBefore.find(line[at - 1]) == std::string_view::npos) continue;
     const std::string_view text = line.substr(at);
+    // Stamps begin with a digit, a letter before one or the name of a day: most words are none.
+    const bool may =
+        is_digit(text[0]) || (text.size() > 3 && (is_digit(text[1]) || text[3] == ' '));
+    if (!may) continue;
     if (const auto stamp = or_time ? any_stamp_or_time(text) : any_stamp(text)) return stamp;
   }
   return std::nullopt;
