@@ -184,10 +184,9 @@ void refine(const Line& line, TrainerProgress& out) {
 
 std::optional<TrainerProgress> TrainerProgress::read(const Line& line) {
   TrainerProgress out;
-  if (!read_steps(line, out)) return std::nullopt;
-  const auto at = value_of(line, "elapsed_time");
+  const auto at = value_of(line, "elapsed_time");  // first: most dicts have none of the keys
   const auto seconds = at ? seconds_of(*at) : std::nullopt;
-  if (!seconds) return std::nullopt;
+  if (!seconds || !read_steps(line, out)) return std::nullopt;
   out.elapsed_s = *seconds;
   refine(line, out);
   if (auto loss = value_of(line, "{'loss")) {
