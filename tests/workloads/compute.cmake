@@ -14,8 +14,8 @@ bb_add_test(bert_allocation_test SOURCES allocation_test.cpp
 
 # The whole backend again with the kernels that older processors get.
 foreach(isa IN ITEMS sse2 avx2)
-  bb_add_test(bert_gradients_${isa}_test SOURCES gradients_test.cpp
-    LIBS bert_core bert_reference LABELS workloads TIMEOUT 120 ENV BERT_ISA=${isa})
+  gtest_discover_tests(bert_compute_test TEST_PREFIX ${isa}. TEST_FILTER CpuBackend.* DISCOVERY_MODE PRE_TEST
+    PROPERTIES ENVIRONMENT BERT_ISA=${isa} LABELS workloads TIMEOUT 120)
 endforeach()
 
 # The comparison script, small, with an interpreter that has no torch (-S -I hide site packages):
