@@ -2,11 +2,13 @@
 #include "harness/sweep/observe/telemetry.h"
 
 #include <gmock/gmock.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -33,16 +35,23 @@ class Variable {
   const char* name_;
 };
 
-/// A child that keeps one core busy, having touched `bytes`.
-pid_t busy_child(double seconds, std::size_t bytes) {
+/// A child that keeps one core busy until it is killed. When this returns it has touched `bytes`.
+pid_t busy_child(std::size_t bytes) {
+  int ready[2];
+  EXPECT_EQ(pipe(ready), 0);
   const pid_t pid = fork();
-  if (pid != 0) return pid;
-  std::vector<char> held(bytes);
-  for (std::size_t i = 0; i < bytes; i += 4096) held[i] = static_cast<char>(i);
-  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-  volatile unsigned spin = 0;
-  while (std::chrono::steady_clock::now() < end) spin = spin + static_cast<unsigned>(held[0]) + 1;
-  _exit(0);
+  if (pid == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    std::vector<char> held(bytes);
+    for (std::size_t i = 0; i < bytes; i += 4096) held[i] = static_cast<char>(i);
+    (void)!write(ready[1], "", 1);
+    for (volatile unsigned spin = 0;;) spin = spin + static_cast<unsigned>(held[0]) + 1;
+  }
+  char touched;
+  EXPECT_EQ(read(ready[0], &touched, 1), 1);
+  close(ready[0]);
+  close(ready[1]);
+  return pid;
 }
 
 TelemetryOptions often() {
@@ -63,12 +72,13 @@ std::vector<std::string> kinds_of(const nlohmann::ordered_json& telemetry) {
 TEST(Telemetry, MeasuresTheTrainersOwnCpuTimeAndMemory) {
   constexpr std::size_t kHeld = 80 << 20;
   Telemetry telemetry(often());
-  const pid_t child = busy_child(0.5, kHeld);
+  const pid_t child = busy_child(kHeld);
   telemetry.watch({child});
   for (int i = 0; i < 20; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     telemetry.sample(true);
   }
+  kill(child, SIGKILL);
   int status = 0;
   rusage used{};
   ASSERT_EQ(wait4(child, &status, 0, &used), child);
@@ -85,9 +95,10 @@ TEST(Telemetry, MeasuresTheTrainersOwnCpuTimeAndMemory) {
 TEST(Telemetry, AMachineSharedWithOtherWorkIsMarked) {
   // The other work's time is not of this process's ended children: it is waited for afterwards.
   Telemetry telemetry(often());
-  const pid_t other = busy_child(1.0, 1 << 20);
+  const pid_t other = busy_child(1 << 20);
   std::this_thread::sleep_for(std::chrono::milliseconds(900));
   const auto seen = telemetry.finish();
+  kill(other, SIGKILL);
   waitpid(other, nullptr, 0);
   EXPECT_GT(seen["cpu"]["other_cores"], 0.1);
   EXPECT_THAT(kinds_of(seen), testing::Contains("shared"));
