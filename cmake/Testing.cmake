@@ -1,10 +1,9 @@
 # bb_add_test(<name> SOURCES <file>... LIBS <target>... [LABELS <label>...] [TIMEOUT <s>] [ENV k=v...]
-#             [SERIAL] [WHOLE] [LOCK <name>] [COST <n>] [PARTS <n>])
+#             [SERIAL] [LOCK <name>] [COST <n>] [PARTS <n>] [FILTER <pattern>])
 # One GoogleTest program; each TEST is a ctest test named <name>.<Suite>.<Test>. SERIAL: no other
-# test runs next to it. LOCK: none that has the same lock. COST: the highest begin first. WHOLE: all
-# its tests are one ctest test, as what they need is slow to start; skipped when it ends with 77
-# (tests/harness/sweep/whole_main.cpp). PARTS: under sanitizers, where a process takes longer to start
-# than most tests take, they are so many ctest tests of many tests each, <name>.part_0 and so on.
+# test runs next to it. LOCK: none that has the same lock. COST: the highest begin first. PARTS: under
+# sanitizers, where a process takes longer to start than most tests take, they are so many ctest tests
+# of many tests each, <name>.part_0 and so on. FILTER: of GoogleTest; the caller adds the others.
 #   BB_SOURCE_DIR      the checkout, for tests/data and configs
 #   BB_TEST_DATA_DIR   the folder of the CMakeLists.txt that adds the test
 include(GoogleTest)
@@ -51,7 +50,7 @@ function(bb_test_program name)
 endfunction()
 
 function(bb_add_test name)
-  cmake_parse_arguments(ARG "SERIAL;WHOLE" "TIMEOUT;LOCK;COST;PARTS" "SOURCES;LIBS;LABELS;ENV" ${ARGN})
+  cmake_parse_arguments(ARG "SERIAL" "TIMEOUT;LOCK;COST;PARTS;FILTER" "SOURCES;LIBS;LABELS;ENV" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 60)
   endif()
@@ -73,11 +72,6 @@ function(bb_add_test name)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   bb_test_program(${name} LIBS ${ARG_LIBS})
-  if(ARG_WHOLE)
-    add_test(NAME ${name} COMMAND ${name})
-    set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77 ${more})
-    return()
-  endif()
   if(ARG_PARTS AND BB_SANITIZE)
     math(EXPR last "${ARG_PARTS} - 1")
     math(EXPR timeout "${ARG_TIMEOUT} * ${ARG_PARTS}")
@@ -88,6 +82,6 @@ function(bb_add_test name)
     endforeach()
     return()
   endif()
-  gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST
+  gtest_discover_tests(${name} TEST_PREFIX "${name}." TEST_FILTER "${ARG_FILTER}" DISCOVERY_MODE PRE_TEST
     PROPERTIES TIMEOUT ${ARG_TIMEOUT} ${more})
 endfunction()

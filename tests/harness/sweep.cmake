@@ -19,34 +19,21 @@ bb_add_test(sweep_test TIMEOUT 120 LOCK fake_trainer LIBS bb::sweep bb::reports 
 target_compile_definitions(sweep_test PRIVATE BB_FAKE_TRAINER="$<TARGET_FILE:fake_trainer>")
 add_dependencies(sweep_test fake_trainer)
 
-# Launchers with the programs they call: each test says what is missing and skips.
-bb_add_test(launchers_test TIMEOUT 300 LIBS bb::cli bb::sweep bb::reports bb::parsers bb::core SOURCES
-  sweep/launchers_mpi_test.cpp sweep/launchers_ssh_test.cpp sweep/ssh_server.cpp)
+# Launchers with the programs they call: each test names what is missing and is skipped.
+set(with_cluster "SlurmLauncher.*:*/slurm")
+bb_add_test(launchers_test TIMEOUT 600 FILTER "-${with_cluster}" LIBS bb::cli bb::sweep bb::reports bb::parsers bb::core fmt::fmt
+  SOURCES sweep/launchers_injection_test.cpp sweep/launchers_mpi_test.cpp sweep/launchers_slurm_test.cpp
+    sweep/launchers_ssh_test.cpp sweep/slurm_cluster.cpp sweep/ssh_server.cpp)
 target_compile_definitions(launchers_test PRIVATE BB_FAKE_TRAINER="$<TARGET_FILE:fake_trainer>")
 add_dependencies(launchers_test fake_trainer)
-
-# A Slurm of emulated nodes, started and stopped by the tests themselves; scripts/test --all. Daemons
-# wait more than they compute: other tests run next to it, but no other emulated cluster.
-bb_add_test(slurm_test WHOLE LOCK cluster COST 300 TIMEOUT 1200 LABELS slurm LIBS bb::cli bb::sweep bb::reports bb::parsers bb::core
-  fmt::fmt
-  SOURCES sweep/launchers_injection_test.cpp sweep/launchers_slurm_test.cpp
-    sweep/slurm_cluster.cpp sweep/ssh_server.cpp sweep/whole_main.cpp)
-target_compile_definitions(slurm_test PRIVATE BB_FAKE_TRAINER="$<TARGET_FILE:fake_trainer>"
-  BB_INJECTED_LAUNCHERS_HAVE_A_QUEUE=true)
-add_dependencies(slurm_test fake_trainer)
-# The same texts under the launchers without a queue, so that no other test waits for the cluster.
-bb_add_test(injection_test TIMEOUT 600 COST 100 LIBS bb::sweep bb::reports bb::parsers bb::core fmt::fmt
-  SOURCES sweep/launchers_injection_test.cpp sweep/slurm_cluster.cpp sweep/ssh_server.cpp)
-target_compile_definitions(injection_test PRIVATE BB_FAKE_TRAINER="$<TARGET_FILE:fake_trainer>"
-  BB_INJECTED_LAUNCHERS_HAVE_A_QUEUE=false)
-add_dependencies(injection_test fake_trainer)
-
 if(TARGET bertbench)
-  foreach(test launchers_test slurm_test injection_test)
-    target_compile_definitions(${test} PRIVATE BB_BERTBENCH="$<TARGET_FILE:bertbench>")
-    add_dependencies(${test} bertbench)
-  endforeach()
+  target_compile_definitions(launchers_test PRIVATE BB_BERTBENCH="$<TARGET_FILE:bertbench>")
+  add_dependencies(launchers_test bertbench)
 endif()
+# With a Slurm of emulated nodes, which takes long to start: one ctest test, in scripts/test --all. Daemons wait
+# more than they compute: other tests run next to it, but no other emulated cluster.
+add_test(NAME slurm_test COMMAND launchers_test --gtest_filter=${with_cluster})
+set_tests_properties(slurm_test PROPERTIES TIMEOUT 1200 LABELS slurm RESOURCE_LOCK cluster COST 300)
 
 # Needs the real trainer: two ranks train for a few steps.
 if(TARGET bert_train)

@@ -209,10 +209,7 @@ TEST_P(Injection, FollowsNoLinkPlantedInTheRunFolder) {
 
 std::vector<std::string> launchers() {
   std::vector<std::string> out;
-  for (const Launcher* launcher : all_launchers()) {
-    const bool has_queue = launcher->batch != nullptr;
-    if (has_queue == BB_INJECTED_LAUNCHERS_HAVE_A_QUEUE) out.emplace_back(launcher->name);
-  }
+  for (const Launcher* launcher : all_launchers()) out.emplace_back(launcher->name);
   return out;
 }
 INSTANTIATE_TEST_SUITE_P(Under, Injection, ::testing::ValuesIn(launchers()),
