@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -95,11 +99,15 @@ class Injection : public ::testing::TestWithParam<std::string> {
     base_ = {"trials=1", "grid.topology=[\"1n2g\"]", "hosts=[\"127.0.0.1\"]", "stall_timeout_s=20"};
     if (server_) base_.push_back("ssh.config_file=" + server_->client_config());
     before_ = fs::current_path();
-    fs::create_directories(temp_.path("cwd"));
-    fs::current_path(temp_.path("cwd"));
+    begin_folder();
   }
   void TearDown() override {
     if (!before_.empty()) fs::current_path(before_);
+  }
+  void begin_folder() {
+    temp_ = std::make_unique<ScratchFolder>();
+    fs::create_directories(temp_->path("cwd"));
+    fs::current_path(temp_->path("cwd"));
   }
   /// The plan, when the config, the plan and every command accept these strings.
   std::optional<Plan> accepted(const std::vector<std::string>& sets) {
@@ -115,36 +123,8 @@ class Injection : public ::testing::TestWithParam<std::string> {
     if (!plan || !dry_run(*plan, "out")) return std::nullopt;
     return *plan;
   }
-  void run(const Plan& plan, const std::string& what) {
-    const auto folder = temp_.path("run");
-    const auto there = outside(temp_.path(), folder);
-    test::Recorder seen;
-    // Refused, failed or completed: all are fine, as long as nothing else happens.
-    const auto outcome = run_sweep(plan, test::quick(folder), seen);
-    if (outcome && outcome->exit_status == 0) ++completed_;
-    EXPECT_EQ(outside(temp_.path(), folder), there) << what;
-    for (const auto& entry : fs::recursive_directory_iterator(temp_.path())) {
-      EXPECT_NE(entry.path().filename(), "pwned") << entry.path() << what;
-    }
-    const char* home = getenv("HOME");
-    for (const std::string& place :
-         {std::string("/tmp"), std::string(home ? home : "/"), std::string("/")}) {
-      EXPECT_FALSE(fs::exists(place + "/pwned")) << place << " " << what;
-    }
-    fs::remove_all(folder);
-  }
-  std::unique_ptr<test::SshServer> server_;
-  std::unique_ptr<test::SlurmCluster> cluster_;
-  std::vector<std::string> base_;
-  fs::path before_;
-  ScratchFolder temp_;
-  int completed_ = 0;
-};
-
-TEST_P(Injection, NoStringOfAConfigRunsOrWritesElsewhere) {
-  ASSERT_FALSE(fs::exists("/tmp/pwned")) << "something else made it: remove it first";
-  int taken = 0, refused = 0;
-  for (const auto& text : texts()) {
+  /// In each string of a config that takes it.
+  void try_everywhere(const std::string& text) {
     const auto json = nlohmann::json(text).dump();
     // All strings that accept it together in one config; those that do not go together, alone.
     std::vector<std::string> together;
@@ -153,10 +133,10 @@ TEST_P(Injection, NoStringOfAConfigRunsOrWritesElsewhere) {
       const auto set = fmt::format(fmt::runtime(place), json);
       const auto alone = accepted({set});
       if (!alone) {
-        ++refused;
+        ++counts_->refused;
         continue;
       }
-      ++taken;
+      ++counts_->taken;
       auto more = together;
       more.push_back(set);
       if (keys.insert(place.substr(0, place.find('='))).second && accepted(more)) {
@@ -172,10 +152,62 @@ TEST_P(Injection, NoStringOfAConfigRunsOrWritesElsewhere) {
       if (const auto hosts = accepted({fmt::format(fmt::runtime(place), json)})) run(*hosts, json);
     }
   }
+  void run(const Plan& plan, const std::string& what) {
+    const auto folder = temp_->path("run");
+    const auto there = outside(temp_->path(), folder);
+    test::Recorder seen;
+    // Refused, failed or completed: all are fine, as long as nothing else happens.
+    const auto outcome = run_sweep(plan, test::quick(folder), seen);
+    if (outcome && outcome->exit_status == 0) ++counts_->completed;
+    EXPECT_EQ(outside(temp_->path(), folder), there) << what;
+    for (const auto& entry : fs::recursive_directory_iterator(temp_->path())) {
+      EXPECT_NE(entry.path().filename(), "pwned") << entry.path() << what;
+    }
+    const char* home = getenv("HOME");
+    for (const std::string& place :
+         {std::string("/tmp"), std::string(home ? home : "/"), std::string("/")}) {
+      EXPECT_FALSE(fs::exists(place + "/pwned")) << place << " " << what;
+    }
+    fs::remove_all(folder);
+  }
+  std::unique_ptr<test::SshServer> server_;
+  std::unique_ptr<test::SlurmCluster> cluster_;
+  std::vector<std::string> base_;
+  fs::path before_;
+  std::unique_ptr<ScratchFolder> temp_;
+  /// Of all processes of a test.
+  struct Counts {
+    std::atomic<int> taken = 0, refused = 0, completed = 0;
+  };
+  Counts* counts_ =
+      new (mmap(nullptr, sizeof(Counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))
+          Counts;
+};
+
+TEST_P(Injection, NoStringOfAConfigRunsOrWritesElsewhere) {
+  ASSERT_FALSE(fs::exists("/tmp/pwned")) << "something else made it: remove it first";
+  // A job waits for a second until its scheduler looks: each node of the cluster has a share.
+  const std::size_t shares = cluster_ ? 4 : 1;
+  std::vector<pid_t> children;
+  for (std::size_t share = 0; share < shares; ++share) {
+    children.push_back(fork());
+    if (children.back() != 0) continue;
+    (void)temp_.release();  // the parent removes it
+    begin_folder();
+    for (std::size_t i = share; i < texts().size(); i += shares) try_everywhere(texts()[i]);
+    fs::current_path(before_);
+    temp_.reset();
+    _exit(HasFailure() ? 1 : 0);
+  }
+  for (const pid_t child : children) {
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0) << "see above";
+  }
   // The test would be empty if configs refused everything, or if no trainer ever ran.
-  EXPECT_GT(taken, 100);
-  EXPECT_GT(refused, 100);
-  EXPECT_GT(completed_, static_cast<int>(texts().size()) / 2);
+  EXPECT_GT(counts_->taken, 100);
+  EXPECT_GT(counts_->refused, 100);
+  EXPECT_GT(counts_->completed, static_cast<int>(texts().size()) / 2);
 }
 
 TEST_P(Injection, FollowsNoLinkPlantedInTheRunFolder) {
@@ -187,8 +219,8 @@ TEST_P(Injection, FollowsNoLinkPlantedInTheRunFolder) {
         cell + "/trial_1/launch.argv", cell + "/trial_1/started", cell + "/trial_1/started.new",
         cell + "/trial_1/ended.new", cell + "/trial_1/telemetry.0.json", cell + "/trial_1/training",
         std::string("jobs"), std::string("results.json")}) {
-    const auto run = temp_.path("run");
-    const auto away = temp_.path("away");
+    const auto run = temp_->path("run");
+    const auto away = temp_->path("away");
     fs::create_directories(fs::path(run + "/" + planted).parent_path());
     fs::create_directories(away);
     const bool folder = planted == cell || planted == "jobs" || planted.ends_with("trial_1");
