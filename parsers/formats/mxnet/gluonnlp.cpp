@@ -167,17 +167,12 @@ std::optional<BatchHead> batch_head(const Line& line) {
   return out;
 }
 
-/// What a line of SQuAD's scripts contains. They start the clock anew with an epoch, but go on to
-/// count the samples: the rate of the first line holds those after the last line of the epoch
-/// before, whose time no line has.
-struct Interval {
-  std::int64_t iterations = 0;  ///< since the line before; 0 = there is none
-  double seconds = kUnknown, rate = kUnknown;
-};
-
+/// SQuAD's scripts start the clock anew with an epoch, but go on to count the samples: the rate of
+/// the first line holds those after the last line of the epoch before, whose time no line has.
 /// Whether a line, `in_epoch` batches into its epoch, is such a first one after `newest`, the
-/// newest that is none: then its iterations and rate become those of its time.
-bool begins_epoch_at(Interval& line, Interval& newest, std::int64_t in_epoch) {
+/// newest that is none: then its iterations and rate become those of its time. Iterations are those
+/// since the line before, 0 where there is none.
+bool begins_epoch_at(Step& line, Step& newest, std::int64_t in_epoch) {
   if (line.iterations <= newest.iterations || newest.iterations < 2) {
     newest = line;
     return false;
@@ -648,12 +643,10 @@ struct Gluonnlp {
       const auto rate = number_after(line, at.from_one ? "Throughput=" : "Thoughput=");
       step.rate = rate.value_or(kUnknown);
       step.seconds = number_after(line, "Time cost=").value_or(kUnknown);
-      Interval interval{run.open ? step.step - run.step : 0, step.seconds, step.rate};
-      begins_epoch = begins_epoch_at(interval, newest_interval, in_epoch);
-      if (begins_epoch) {
-        step.iterations = interval.iterations;
-        step.rate = interval.rate;
-      }
+      Step line_step = step;
+      line_step.iterations = run.open ? step.step - run.step : 0;
+      begins_epoch = begins_epoch_at(line_step, newest_of_epoch, in_epoch);
+      if (begins_epoch) step = line_step;
       return RateUnit::sequences_per_second;
     }
     const auto words = number_after(line, "throughput=");
@@ -768,7 +761,7 @@ struct Gluonnlp {
     clock.take_evaluations();  // those of a launch that ended within an epoch
     evaluating_ranks.clear();
     started_byte = -1;
-    newest_interval = {};
+    newest_of_epoch = {};
     args = arguments_of(line);
   }
 
@@ -831,7 +824,7 @@ struct Gluonnlp {
   StampClock clock;
   std::int64_t base = 0, epoch = -1, total = 0;  ///< batches of the epochs before
   std::int64_t in_epoch = 0, iteration = 0;
-  Interval newest_interval;   ///< of SQuAD's lines, that does not begin an epoch
+  Step newest_of_epoch;       ///< of SQuAD's lines, that does not begin an epoch
   bool begins_epoch = false;  ///< the iterations of the record are known
   bool tokens = false, timeless = false;
   std::int64_t epochs_ended = 0;       ///< of the newest launch

@@ -20,7 +20,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <unordered_set>
 #include <utility>

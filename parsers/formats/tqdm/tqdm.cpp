@@ -328,13 +328,6 @@ class StepLines {
     if (early_nan_ && !run.log.first_nan_step) run.log.first_nan_step = 1;
   }
 
-  void start_over() {
-    first_marked_step_ = first_marked_counter_ = last_marked_step_ = 0;
-    samples_ = batch_ = 0;
-    joined_up_to_ = last_step_ = first_step_ = 0;
-    joined_ = nullptr;
-  }
-
  private:
   struct Said {
     std::int64_t step = 0;
@@ -1498,7 +1491,7 @@ class TqdmParser final : public LineParser {
         }
         newest_ = nullptr;
         clock_error_ = 0;
-        steps_.start_over();
+        steps_ = {};
       }
       track.draft = nullptr;
       track.unnamed.reset();
