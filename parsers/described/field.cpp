@@ -20,8 +20,7 @@ constexpr auto kInfos = std::to_array<FieldInfo>({
     {"elapsed", duration, true, "since the run began: seconds or `[[h:]mm:]ss`"},
     {"time_left", duration, true,
      "until the line's `epoch_steps` or `planned`: over the steps until then the time of one; 0 on "
-     "the "
-     "last line is the end of a run without a plan"},
+     "the last line is the end of a run without a plan"},
     {"clock", clock, true, "date and time, or seconds since 1970"},
     {"rate", positive, true, "in the unit of the key `rate`"},
     {"rate_so_far", positive, true,

@@ -356,6 +356,7 @@ class RuleWriter {
 
   std::string stretch(const Taken& one) {
     const LineNumber& number = one.in(first_);
+    // The newest value of a meter stands between its name and its mean.
     const bool of_meter = number.meaning == Meaning::mean;
     const std::size_t label_end =
         of_meter ? first_.numbers[one.place - 1].value_begin : number.value_begin;
