@@ -115,10 +115,9 @@ TEST(BatchSearch, ASearchCutShortGoesOnWhereItWas) {
   };
   SweepOptions cut = quick(folder.path("run"));
   cut.stop = &stop;
-  const auto interrupted = run_sweep(plan, cut, stopper);
-  ASSERT_TRUE(interrupted) << interrupted.error().message();
-  EXPECT_TRUE(interrupted->interrupted);
-  EXPECT_EQ(interrupted->exit_status, 130);
+  const auto interrupted = value_of(run_sweep(plan, cut, stopper));
+  EXPECT_TRUE(interrupted.interrupted);
+  EXPECT_EQ(interrupted.exit_status, 130);
   Recorder rest;
   const SweepOutcome outcome = swept(plan, folder, rest);
   EXPECT_EQ(outcome.result.cells.at(0).identity.micro_batch_size, 37);

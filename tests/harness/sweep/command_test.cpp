@@ -42,48 +42,44 @@ Words words_of(const Plan& plan, std::size_t cell) {
 }
 
 TEST(Command, AnyAxisBecomesAPlaceholderAndPartOfTheIdentity) {
-  const auto plan = plan_of_line(
+  const auto plan = value_of(plan_of_line(
       line({"micro_batch_size=4,8", "topology=1n1g,1n2g", "learning-rate=1e-4"},
            {"python3", "train.py", "--batch", "{micro_batch_size}", "--lr={learning_rate}",
-            "--steps", "{steps}", "--of", "{global_batch_size}", "{{}}"}));
-  ASSERT_TRUE(plan) << plan.error().message();
-  ASSERT_EQ(plan->cells.size(), 4u);
-  EXPECT_EQ(plan->config.name, "python3 train.py");
-  const auto& last = plan->cells[3];
+            "--steps", "{steps}", "--of", "{global_batch_size}", "{{}}"})));
+  ASSERT_EQ(plan.cells.size(), 4u);
+  EXPECT_EQ(plan.config.name, "python3 train.py");
+  const auto& last = plan.cells[3];
   EXPECT_EQ(last.key, "?.?.s?.b8.a1.1n2g+learning_rate=1e-4");
   EXPECT_EQ(last.identity.axes.at("learning_rate"), "1e-4");
   EXPECT_FALSE(last.identity.framework || last.identity.model || last.identity.precision ||
                last.identity.sequence_length);
-  EXPECT_THAT(words_of(*plan, 3), ElementsAre("python3", "train.py", "--batch", "8", "--lr=1e-4",
-                                              "--steps", "60", "--of", "16", "{}"));
-  EXPECT_THAT(plan->notices, Contains(HasSubstr("nodes")).Times(0));
+  EXPECT_THAT(words_of(plan, 3), ElementsAre("python3", "train.py", "--batch", "8", "--lr=1e-4",
+                                             "--steps", "60", "--of", "16", "{}"));
+  EXPECT_THAT(plan.notices, Contains(HasSubstr("nodes")).Times(0));
 }
 
 TEST(Command, WordsThatNoPlaceholderMadeAreTheContext) {
-  const auto one = plan_of_line(line({"lr=1,2"}, {"t", "--lr", "{lr}", "--compile", "{steps}"}));
-  ASSERT_TRUE(one);
-  EXPECT_THAT(one->cells[0].command, ElementsAre("t", "--lr", "{lr}", "--compile", "{steps}"));
-  EXPECT_EQ(one->cells[0].command, one->cells[1].command);
+  const auto one =
+      value_of(plan_of_line(line({"lr=1,2"}, {"t", "--lr", "{lr}", "--compile", "{steps}"})));
+  EXPECT_THAT(one.cells[0].command, ElementsAre("t", "--lr", "{lr}", "--compile", "{steps}"));
+  EXPECT_EQ(one.cells[0].command, one.cells[1].command);
 }
 
 TEST(Command, KnowsNothingThatNobodySaid) {
-  const auto plan = plan_of_line(line({}, {"./train", "{steps}"}));
-  ASSERT_TRUE(plan) << plan.error().message();
-  ASSERT_EQ(plan->cells.size(), 1u);
-  EXPECT_EQ(plan->cells[0].key, "?.?.s?.b?.a1.1n1g");
-  const auto given = plan_of_line(line({"model=my-bert", "precision=bf16"}, {"./train", "{steps}"}),
-                                  {"framework=jax"});
-  ASSERT_TRUE(given) << given.error().message();
-  EXPECT_EQ(given->cells[0].key, "my-bert.bf16.s?.b?.a1.1n1g");
-  EXPECT_EQ(given->cells[0].identity.framework, "jax");
+  const auto plan = value_of(plan_of_line(line({}, {"./train", "{steps}"})));
+  ASSERT_EQ(plan.cells.size(), 1u);
+  EXPECT_EQ(plan.cells[0].key, "?.?.s?.b?.a1.1n1g");
+  const auto given = value_of(plan_of_line(
+      line({"model=my-bert", "precision=bf16"}, {"./train", "{steps}"}), {"framework=jax"}));
+  EXPECT_EQ(given.cells[0].key, "my-bert.bf16.s?.b?.a1.1n1g");
+  EXPECT_EQ(given.cells[0].identity.framework, "jax");
 }
 
 TEST(Command, MayAskForTheLargestBatch) {
-  const auto plan = plan_of_line(line(
-      {"micro_batch_size=max"}, {"t", "{micro_batch_size}", "{global_batch_size}", "{steps}"}));
-  ASSERT_TRUE(plan) << plan.error().message();
-  EXPECT_THAT(words_of(*plan, 0), ElementsAre("t", "max", "<max>", "60"));
-  auto found = *plan;
+  const auto plan = value_of(plan_of_line(line(
+      {"micro_batch_size=max"}, {"t", "{micro_batch_size}", "{global_batch_size}", "{steps}"})));
+  EXPECT_THAT(words_of(plan, 0), ElementsAre("t", "max", "<max>", "60"));
+  auto found = plan;
   set_micro_batch(found, 0, 7);
   EXPECT_THAT(words_of(found, 0), ElementsAre("t", "7", "7", "60"));
 }
@@ -93,20 +89,18 @@ TEST(Command, StartsAsManyProcessesAsEachSays) {
        {std::pair{"gpu", 4}, std::pair{"node", 2}, std::pair{"job", 1}}) {
     auto given = line({"topology=2n2g"}, {"t", "{steps}"});
     given.each = each;
-    const auto plan = plan_of_line(given);
-    ASSERT_TRUE(plan) << plan.error().message();
-    const auto count = process_count(*plan, plan->cells[0]);
+    const auto plan = value_of(plan_of_line(given));
+    const auto count = process_count(plan, plan.cells[0]);
     EXPECT_EQ(count.nodes * count.per_node, processes) << each;
   }
 }
 
 TEST(Command, IsPlannedUnderEveryLauncher) {
   for (const char* launcher : {"local", "mpi", "ssh", "slurm"}) {
-    const auto plan =
+    const auto plan = value_of(
         plan_of_line(line({"topology=2n2g", "lr=0.5"}, {"python3", "t.py", "{lr}", "{steps}"}),
-                     {std::string("launcher=") + launcher});
-    ASSERT_TRUE(plan) << plan.error().message();
-    const auto lines = dry_run(*plan, "run");
+                     {std::string("launcher=") + launcher}));
+    const auto lines = dry_run(plan, "run");
     ASSERT_TRUE(lines) << launcher << lines.error().message();
     // Words of a remote shell have quotes of their own.
     EXPECT_THAT(lines->front(), testing::ContainsRegex("t\\.py.{1,7}0\\.5.{1,7}60")) << launcher;
@@ -121,51 +115,45 @@ TEST(Command, IsResolvedIntoAConfigThatReadsBackTheSame) {
       line({"micro_batch_size=4,8", "lr=1,2"}, {"t", "{file:ds.json}", "--config={file:a.yaml}"});
   given.files = {"ds.json=" + temp.path("ds.json"), "a.yaml=" + temp.path("a.yaml")};
   given.each = "node";
-  const auto plan = plan_of_line(given, {"trial_setup=[\"true\", \"{dir}\"]", "framework=x"});
-  ASSERT_TRUE(plan) << plan.error().message();
-  const auto files = trial_files(*plan, {3, 1}, {"/run", 29500, ""});
+  const auto plan =
+      value_of(plan_of_line(given, {"trial_setup=[\"true\", \"{dir}\"]", "framework=x"}));
+  const auto files = trial_files(plan, {3, 1}, {"/run", 29500, ""});
   ASSERT_TRUE(files) << files.error().message();
   ASSERT_EQ(files->size(), 2u);
   EXPECT_EQ(files->at(0).text, "steps: 60\nmap: {a: 1}\n");
   EXPECT_EQ(nlohmann::json::parse(files->at(1).text),
             nlohmann::json::parse(R"({"batch": 8, "deep": {"lr": 2}})"));
 
-  const auto text = config_to_json(plan->config);
-  const auto again = parse_config(text, "sweep.json");
-  ASSERT_TRUE(again) << again.error().message();
-  EXPECT_EQ(config_to_json(*again), text);
-  const auto same = make_plan(*again, eight_cores());
-  ASSERT_TRUE(same);
-  EXPECT_EQ(*dry_run(*same, "r"), *dry_run(*plan, "r"));
-  EXPECT_EQ(same->cells[3].command, plan->cells[3].command);
+  const auto text = config_to_json(plan.config);
+  const auto again = value_of(parse_config(text, "sweep.json"));
+  EXPECT_EQ(config_to_json(again), text);
+  const auto same = value_of(make_plan(again, eight_cores()));
+  EXPECT_EQ(*dry_run(same, "r"), *dry_run(plan, "r"));
+  EXPECT_EQ(same.cells[3].command, plan.cells[3].command);
 }
 
 TEST(Command, TakesThePlaceOfAnAxisOfAConfig) {
-  const auto config = parse_config(
+  const auto config = value_of(parse_config(
       R"({"command": ["t", "{micro_batch_size}", "{steps}"], "grid": {"micro_batch_size": [1, 2]}})",
-      "c.json", {}, line({"micro_batch_size=16,32,64", "topology=1n2g"}, {}));
-  ASSERT_TRUE(config) << config.error().message();
-  EXPECT_THAT(config->axis("micro_batch_size")->values, ElementsAre("16", "32", "64"));
-  EXPECT_THAT(config->axis("topology")->values, ElementsAre("1n2g"));
+      "c.json", {}, line({"micro_batch_size=16,32,64", "topology=1n2g"}, {})));
+  EXPECT_THAT(config.axis("micro_batch_size")->values, ElementsAre("16", "32", "64"));
+  EXPECT_THAT(config.axis("topology")->values, ElementsAre("1n2g"));
   const auto trained =
-      parse_config(test::small_config(), "c.json", {}, line({"model=bert-mini"}, {}));
-  ASSERT_TRUE(trained) << trained.error().message();
-  EXPECT_THAT(trained->axis("model")->values, ElementsAre("bert-mini"));
+      value_of(parse_config(test::small_config(), "c.json", {}, line({"model=bert-mini"}, {})));
+  EXPECT_THAT(trained.axis("model")->values, ElementsAre("bert-mini"));
 }
 
 TEST(Command, ATemplateTakesItsPlaceholdersAsAxesToo) {
-  const auto workload = parse_workload(
-      "mine", R"({"framework": "f", "program": "t", "args": ["{lr}", "{steps}", "{{no}}"]})", "m");
-  ASSERT_TRUE(workload);
-  EXPECT_THAT(workload->own_axes(), ElementsAre("lr"));
+  const auto workload = value_of(parse_workload(
+      "mine", R"({"framework": "f", "program": "t", "args": ["{lr}", "{steps}", "{{no}}"]})", "m"));
+  EXPECT_THAT(workload.own_axes(), ElementsAre("lr"));
 }
 
 TEST(Command, WithoutStepsIsNoticedAndEndsWhenItsProgramDoes) {
-  const auto plan = plan_of_line(line({}, {"t"}));
-  ASSERT_TRUE(plan);
-  EXPECT_THAT(plan->notices, Contains(HasSubstr("no word of the command holds {steps}")));
-  EXPECT_FALSE(plan->config.asks_for_steps());
-  EXPECT_THAT(plan->notices, Contains(HasSubstr("the grid has no micro_batch_size")));
+  const auto plan = value_of(plan_of_line(line({}, {"t"})));
+  EXPECT_THAT(plan.notices, Contains(HasSubstr("no word of the command holds {steps}")));
+  EXPECT_FALSE(plan.config.asks_for_steps());
+  EXPECT_THAT(plan.notices, Contains(HasSubstr("the grid has no micro_batch_size")));
   const auto with = plan_of_line(line({"micro_batch_size=4"}, {"t", "{steps}"}));
   EXPECT_THAT(with->notices, IsEmpty());
 }
@@ -278,9 +266,8 @@ const Words kShort{"trials=2", "steps=20", "window=steps:10:20", "retries=0"};
 TEST(Command, IsMeasuredResumedAndMeasuredAnewWhenItsWordsChange) {
   ScratchFolder temp;
   Recorder first;
-  const auto plan = plan_of_line(fake(), kShort);
-  ASSERT_TRUE(plan) << plan.error().message();
-  const SweepOutcome outcome = swept(*plan, temp, first);
+  const auto plan = value_of(plan_of_line(fake(), kShort));
+  const SweepOutcome outcome = swept(plan, temp, first);
   ASSERT_EQ(outcome.result.cells.size(), 1u);
   const auto& cell = outcome.result.cells[0];
   EXPECT_EQ(cell.throughput.n, 2);
@@ -288,10 +275,9 @@ TEST(Command, IsMeasuredResumedAndMeasuredAnewWhenItsWordsChange) {
   EXPECT_EQ((*cell.context)["command"].back(), "{steps}");
 
   // The same by the run folder's own sweep.json, as `check --confirm run/sweep.json` reads it.
-  const auto config = load_config(temp.path("run/sweep.json"));
-  ASSERT_TRUE(config) << config.error().message();
+  const auto config = value_of(load_config(temp.path("run/sweep.json")));
   Recorder again;
-  swept(*make_plan(*config, eight_cores()), temp, again);
+  swept(*make_plan(config, eight_cores()), temp, again);
   EXPECT_EQ(again.counts.reused, 2);
   EXPECT_THAT(again.started, IsEmpty());
 

@@ -90,20 +90,20 @@ TEST_F(Hooks, OfASweepThatIsStoppedEndItsSetupAndCleanUp) {
   const std::atomic<bool> stop = true;
   auto options = quick(temp_.path("run"));
   options.stop = &stop;
-  const auto outcome = run_sweep(plan_of(small_config(), {R"(setup=["sleep", "1000"])",
-                                                          note("cleanup", temp_.path("n"), "c")}),
-                                 options, seen_);
-  ASSERT_TRUE(outcome) << outcome.error().message();
-  EXPECT_EQ(outcome->exit_status, 130);
-  EXPECT_TRUE(outcome->interrupted);
-  EXPECT_EQ(outcome->open_trials, 2);
+  const auto outcome =
+      value_of(run_sweep(plan_of(small_config(), {R"(setup=["sleep", "1000"])",
+                                                  note("cleanup", temp_.path("n"), "c")}),
+                         options, seen_));
+  EXPECT_EQ(outcome.exit_status, 130);
+  EXPECT_TRUE(outcome.interrupted);
+  EXPECT_EQ(outcome.open_trials, 2);
   EXPECT_EQ(test::read_file(temp_.path("n")), "c\n");
 }
 
 TEST_F(Hooks, WithAPlaceholderThatIsNoneAreNotPlanned) {
-  const auto config = parse_config(small_config(), "c.json", {R"(trial_setup=["rm", "{dirr}"])"});
-  ASSERT_TRUE(config);
-  const auto plan = make_plan(*config);
+  const auto config =
+      value_of(parse_config(small_config(), "c.json", {R"(trial_setup=["rm", "{dirr}"])"}));
+  const auto plan = make_plan(config);
   ASSERT_FALSE(plan);
   EXPECT_THAT(plan.error().message(), HasSubstr("did you mean {dir}?"));
 }

@@ -46,10 +46,8 @@ class LauncherTest : public ::testing::Test {
     all.insert(all.end(), sets.begin(), sets.end());
     return plan_of(small_config(), all, options);
   }
-  [[nodiscard]] Result<SweepOutcome> sweep(const Plan& plan) {
-    auto done = run_sweep(plan, quick(temp_.path("run")), seen_);
-    EXPECT_TRUE(done) << (done ? "" : done.error().message());
-    return done;
+  SweepOutcome sweep(const Plan& plan, int exit_status = 0) {
+    return swept(plan, temp_, seen_, exit_status);
   }
   /// For plan(): marks the processes of this test, as others may run next to it.
   [[nodiscard]] std::string marked() const { return "env.FAKE_TEST=" + temp_.path(); }
@@ -79,9 +77,7 @@ class LauncherTest : public ::testing::Test {
   }
 
   void expect_text_stays_text() {
-    const auto outcome = sweep(plan(hostile_sets(temp_)));
-    ASSERT_TRUE(outcome);
-    EXPECT_EQ(outcome->exit_status, 0);
+    sweep(plan(hostile_sets(temp_)));
     expect_texts_arrived(temp_);
   }
 
@@ -90,9 +86,9 @@ class LauncherTest : public ::testing::Test {
                                          std::vector<std::string> sets = {}) {
     sets.insert(sets.end(),
                 {marked(), "env.FAKE_AT=3", "env.FAKE_RANK=1", "grid.env.FAKE=[" + modes + "]"});
-    const auto outcome = sweep(plan(sets));
+    const SweepOutcome outcome = sweep(plan(sets), 1);
     std::map<std::string, Outcome> ends;
-    for (const auto& cell : outcome ? outcome->result.cells : std::vector<Cell>{}) {
+    for (const auto& cell : outcome.result.cells) {
       ends[cell.identity.axes.at("env.FAKE")] = cell.trials.at(0).outcome;
     }
     return ends;
@@ -123,10 +119,7 @@ class LauncherTest : public ::testing::Test {
     EXPECT_EQ(first->exit_status, 130);
     // Within the grace: whoever runs the ranks stayed until they had ended.
     EXPECT_EQ(processes_left(), 0);
-    const auto second = sweep(slow);
-    ASSERT_TRUE(second);
-    EXPECT_EQ(second->exit_status, 0);
-    EXPECT_EQ(second->result.cells.at(0).trials.size(), 1u);
+    EXPECT_EQ(sweep(slow).result.cells.at(0).trials.size(), 1u);
   }
 
   ScratchFolder temp_;

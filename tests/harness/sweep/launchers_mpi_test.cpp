@@ -28,12 +28,10 @@ class MpiLauncher : public test::LauncherTest, public ::testing::WithParamInterf
 };
 
 TEST_P(MpiLauncher, GivesEightRanksTheirPlaceAndLabelsThem) {
-  const auto outcome = sweep(plan({"env.FAKE_NOTE=" + temp_.path("note")}, "4n2g"));
-  ASSERT_TRUE(outcome);
-  EXPECT_EQ(outcome->exit_status, 0);
+  const SweepOutcome outcome = sweep(plan({"env.FAKE_NOTE=" + temp_.path("note")}, "4n2g"));
   EXPECT_EQ(test::count(test::read_file(temp_.path("note")), "\n"), 8u);
   expect_ranks(8);
-  const auto& cell = outcome->result.cells.at(0);
+  const auto& cell = outcome.result.cells.at(0);
   EXPECT_EQ(cell.identity.world_size(), 8);
   EXPECT_EQ(cell.trials.at(0).outcome.status, Status::completed);
   EXPECT_TRUE(cell.emulated);
@@ -60,13 +58,13 @@ TEST_P(MpiLauncher, RefusesArgumentsThatMpirunWouldTakeForItsOwn) {
 }
 
 TEST_P(MpiLauncher, DecodesHowRanksEnd) {
-  auto ends = ends_of(R"("ok","oom_exit","exit:7","signal:11")");
-  EXPECT_EQ(ends["ok"].status, Status::completed);
+  auto ends = ends_of(R"("ok","oom_exit","exit:7","signal:11")", {"retries=2"});
+  EXPECT_EQ(ends["ok"].status, Status::completed) << detail_text(ends["ok"]);
   EXPECT_EQ(ends["exit:7"].status, Status::error);
   EXPECT_EQ(ends["signal:11"].status, Status::error);
   // Open MPI reports the signal as 128 + its number, MPICH as it is. Hydra of MPICH 4.0 now and
-  // then loses a status ("assert (!closed) failed", or dies of SIGPIPE): then the outcome has
-  // that.
+  // then loses a status ("assert (!closed) failed", or dies of SIGPIPE), of ranks that end well
+  // too: then the outcome has that, unless a retry gives the status.
   const bool mpich = std::string(GetParam()) == "mpich";
   constexpr const char* kLost = "mpirun lost contact with its ranks";
   const auto lost = HasSubstr(kLost);
@@ -89,22 +87,19 @@ INSTANTIATE_TEST_SUITE_P(Of, MpiLauncherOfOpenMpi, ::testing::Values("openmpi"))
 
 TEST_P(MpiLauncherOfOpenMpi, ThirtyTwoShortRanksEndEveryTime) {
   // Open MPI 4 hangs here by itself, more often than not, without what the launcher sets.
-  const auto outcome = sweep(
+  const SweepOutcome outcome = sweep(
       plan({"trials=8", "stall_timeout_s=20", "env.FAKE_NOTE=" + temp_.path("note")}, "4n8g"));
-  ASSERT_TRUE(outcome);
-  EXPECT_EQ(outcome->exit_status, 0);
   expect_ranks(32, 8);
-  const auto& cell = outcome->result.cells.at(0);
+  const auto& cell = outcome.result.cells.at(0);
   EXPECT_THAT(texts_of(cell.warnings), Contains("ranks outnumber cores: 32 ranks on 2 cores"));
   for (const auto& trial : cell.trials) EXPECT_EQ(trial.outcome.status, Status::completed);
 }
 
 TEST_P(MpiLauncher, LeavesNoRankBehindWhenRanksIgnoreSigterm) {
   // The rank that fails makes the harness end the other, which does not listen.
-  const auto outcome =
-      sweep(plan({marked(), "env.FAKE=ignore_term", "env.FAKE_AT=12", "timeout_s=3"}, "1n4g"));
-  ASSERT_TRUE(outcome);
-  EXPECT_EQ(outcome->result.cells.at(0).trials.at(0).outcome.status, Status::timeout);
+  const SweepOutcome outcome =
+      sweep(plan({marked(), "env.FAKE=ignore_term", "env.FAKE_AT=12", "timeout_s=3"}, "1n4g"), 1);
+  EXPECT_EQ(outcome.result.cells.at(0).trials.at(0).outcome.status, Status::timeout);
   EXPECT_EQ(test::processes_with(temp_.path("run")), 0);
   EXPECT_EQ(processes_left(), 0);
 }
@@ -121,10 +116,10 @@ TEST(MpiCommand, NamesEachHostOnceAndPassesVariablesByName) {
                             {"grid.topology=2n2g", "hosts=[\"a\",\"b\"]", "env.SECRET=s3cret",
                              "mpi={\"implementation\": \"openmpi\", \"bind_to\": \"core\"}"},
                             options);
-  const auto processes = (*find_launcher("mpi"))->processes(plan, plan.trials[0], {"/d", 1, "m"});
-  ASSERT_TRUE(processes) << processes.error().message();
+  const auto processes =
+      value_of((*find_launcher("mpi"))->processes(plan, plan.trials[0], {"/d", 1, "m"}));
   std::string line;
-  for (const auto& word : processes->front().argv) line += " " + word;
+  for (const auto& word : processes.front().argv) line += " " + word;
   EXPECT_THAT(line, HasSubstr(" -np 4 --host a:2,b:2 --map-by ppr:2:node --bind-to core "));
   EXPECT_THAT(line, HasSubstr(" -x SECRET "));
   EXPECT_THAT(line, Not(HasSubstr("s3cret")));

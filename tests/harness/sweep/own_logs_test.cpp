@@ -62,10 +62,8 @@ struct Quiet {
 TEST(OwnLogs, AreReadAsTheyGrowAndKeptAsTheLogOfTheTrial) {
   Quiet quiet;
   Recorder seen;
-  const auto outcome = run_sweep(quiet.plan(), quick(quiet.temp.path("run")), seen);
-  ASSERT_TRUE(outcome) << outcome.error().message();
-  EXPECT_EQ(outcome->exit_status, 0);
-  const auto& trial = outcome->result.cells.at(0).trials.at(0);
+  const SweepOutcome outcome = swept(quiet.plan(), quiet.temp, seen);
+  const auto& trial = outcome.result.cells.at(0).trials.at(0);
   EXPECT_EQ(trial.log, "bert-tiny.fp32.s64.b4.a1.1n2g/trial_1/trainer.log");
   EXPECT_EQ(trial.outcome.status, Status::completed);
   EXPECT_EQ(trial.iterations.used, 10);
@@ -80,27 +78,25 @@ TEST(OwnLogs, AreReadAsTheyGrowAndKeptAsTheLogOfTheTrial) {
 TEST(OwnLogs, AreFoundAgainByAResumeAlsoWhenNoCopyWasMade) {
   Quiet quiet;
   Recorder first, second, third;
-  ASSERT_TRUE(run_sweep(quiet.plan(), quick(quiet.temp.path("run")), first));
+  swept(quiet.plan(), quiet.temp, first);
   const auto whole = read_file(quiet.trial() + "trainer.log");
-  ASSERT_TRUE(run_sweep(quiet.plan(), quick(quiet.temp.path("run")), second));
+  swept(quiet.plan(), quiet.temp, second);
   EXPECT_EQ(second.counts.reused, 1);
   fs::remove(quiet.trial() + "trainer.log");
-  const auto outcome = run_sweep(quiet.plan(), quick(quiet.temp.path("run")), third);
-  ASSERT_TRUE(outcome) << outcome.error().message();
+  const SweepOutcome outcome = swept(quiet.plan(), quiet.temp, third);
   EXPECT_EQ(third.counts.reused, 1);
   EXPECT_EQ(read_file(quiet.trial() + "trainer.log"), whole);
-  EXPECT_THAT(outcome->result.cells[0].trials[0].log, EndsWith("/trainer.log"));
-  EXPECT_TRUE(outcome->result.cells[0].trials[0].sequences_per_second);
+  EXPECT_THAT(outcome.result.cells[0].trials[0].log, EndsWith("/trainer.log"));
+  EXPECT_TRUE(outcome.result.cells[0].trials[0].sequences_per_second);
 }
 
 TEST(OwnLogs, OfATrainerThatStopsWritingAreAStall) {
   Quiet quiet("hang");
   Recorder seen;
   // 20 steps of 0.05 s outlast the limit: only the own log shows that it lives.
-  const auto outcome = run_sweep(quiet.plan({"stall_timeout_s=0.6", "window=steps:10:20"}),
-                                 quick(quiet.temp.path("run")), seen);
-  ASSERT_TRUE(outcome) << outcome.error().message();
-  const auto& trial = outcome->result.cells.at(0).trials.at(0);
+  const SweepOutcome outcome =
+      swept(quiet.plan({"stall_timeout_s=0.9", "window=steps:10:20"}), quiet.temp, seen, 1);
+  const auto& trial = outcome.result.cells.at(0).trials.at(0);
   EXPECT_EQ(trial.outcome.status, Status::stalled);
   EXPECT_EQ(trial.iterations.seen, 20);
 }
@@ -108,9 +104,8 @@ TEST(OwnLogs, OfATrainerThatStopsWritingAreAStall) {
 TEST(OwnLogs, LeaveTheReasonOfAFailureToTheTerminal) {
   Quiet quiet("oom");
   Recorder seen;
-  const auto outcome = run_sweep(quiet.plan(), quick(quiet.temp.path("run")), seen);
-  ASSERT_TRUE(outcome) << outcome.error().message();
-  const auto& trial = outcome->result.cells.at(0).trials.at(0);
+  const SweepOutcome outcome = swept(quiet.plan(), quiet.temp, seen, 1);
+  const auto& trial = outcome.result.cells.at(0).trials.at(0);
   EXPECT_EQ(trial.outcome.status, Status::out_of_memory);
   EXPECT_THAT(detail_text(trial.outcome), HasSubstr("log.txt:1"));
   EXPECT_THAT(trial.log, EndsWith("/trainer.log"));
@@ -123,7 +118,7 @@ TEST(OwnLogs, AndCheckpointsOfAnAttemptThatBeginsAgainAreGone) {
   fs::create_directory_symlink(quiet.temp.path(""), quiet.trial() + "output/link");
   test::write_file(quiet.trial() + "output/phase1_log.0", "INFO:root:[step 999]\n");
   test::write_file(quiet.trial() + "output/ckpt_1.pt", "old");
-  ASSERT_TRUE(run_sweep(quiet.plan(), quick(quiet.temp.path("run")), seen));
+  swept(quiet.plan(), quiet.temp, seen);
   EXPECT_FALSE(fs::exists(quiet.trial() + "output/ckpt_1.pt"));
   EXPECT_TRUE(fs::exists(quiet.temp.path("train.sh")));  // the link went, not what it names
   EXPECT_EQ(read_file(quiet.trial() + "trainer.log").find("999"), std::string::npos);
@@ -224,9 +219,8 @@ TEST(Needs, AreAllNamedBeforeAnythingStarts) {
   ASSERT_EQ(bare.missing.size(), 2u);
   EXPECT_EQ(bare.missing[0].option, "--data");
   EXPECT_EQ(bare.missing[1].option, "--data_eval");
-  const auto lines = dry_run(bare, "run");
-  ASSERT_TRUE(lines);
-  EXPECT_THAT(lines->front(), HasSubstr("--data_eval '<data_eval>'"));
+  const auto lines = value_of(dry_run(bare, "run"));
+  EXPECT_THAT(lines.front(), HasSubstr("--data_eval '<data_eval>'"));
   const auto given =
       plan_of(small_config(), {"workload=gluonnlp-bert", "grid.model=bert-base",
                                R"(args=["--data_eval=/d/eval.npz", "--data", "/d/train.npz"])"});
@@ -294,19 +288,18 @@ TEST(TemplateFile, NamesLineAndRuleOfWhatIsWrong) {
 }
 
 TEST(TemplateFile, ChoosesTheWayByGpusNodesLauncherAndName) {
-  const auto workload = parse_workload("mine", R"({"framework": "x", "launch": [
+  const auto workload = value_of(parse_workload("mine", R"({"framework": "x", "launch": [
     {"name": "plain", "gpus": "one", "each": "job", "words": ["a"]},
     {"name": "mpi", "under": ["mpi"], "each": "gpu", "words": ["b"]},
     {"name": "nodes", "nodes": "many", "each": "node", "words": ["c"]},
     {"name": "run", "each": "job", "words": ["d"]}]})",
-                                       "mine.json");
-  ASSERT_TRUE(workload) << workload.error().message();
+                                                "mine.json"));
   const auto word = [&](const char* topology, const char* launcher, const char* asked = nullptr) {
     PlannedCell cell;
     cell.topology = *parse_topology(topology);
     if (asked) cell.point["launch"] = asked;
-    const auto way = choose_way(*workload, cell, launcher);
-    return way ? workload->launch[*way].words[0] : way.error().message();
+    const auto way = choose_way(workload, cell, launcher);
+    return way ? workload.launch[*way].words[0] : way.error().message();
   };
   EXPECT_EQ(word("1n1g", "local"), "a");
   EXPECT_EQ(word("1n1g", "mpi"), "a");

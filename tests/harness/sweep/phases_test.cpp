@@ -75,12 +75,10 @@ TEST(Phases, TheSecondResumesTheFirstAndCountsItsStepsOn) {
 }
 
 TEST(Phases, AreReadAndWrittenBack) {
-  const auto config = parse_config(config_of(kTwo), "test.json");
-  ASSERT_TRUE(config) << config.error().message();
-  const auto json = config_to_json(*config);
-  const auto again = parse_config(json, "sweep.json");
-  ASSERT_TRUE(again) << again.error().message();
-  EXPECT_EQ(config_to_json(*again), json);
+  const auto config = value_of(parse_config(config_of(kTwo), "test.json"));
+  const auto json = config_to_json(config);
+  const auto again = value_of(parse_config(json, "sweep.json"));
+  EXPECT_EQ(config_to_json(again), json);
 }
 
 TEST(Phases, WhatCannotBeRunIsNamed) {
@@ -208,9 +206,8 @@ TEST(Phases, APhaseThatWasInterruptedIsRunAnewThoughItsWindowIsCovered) {
   };
   auto options = quick(temp.path("run"));
   options.stop = &stop;
-  const auto stopped = run_sweep(plan, options, first);
-  ASSERT_TRUE(stopped);
-  EXPECT_TRUE(stopped->interrupted);
+  const auto stopped = value_of(run_sweep(plan, options, first));
+  EXPECT_TRUE(stopped.interrupted);
   expect_both_phases_are_run(plan, temp);
 }
 
@@ -234,10 +231,9 @@ TEST(Phases, APhaseThatFailsAfterItsWindowIsTriedAgain) {
   expect_both_phases_are_run(plan, temp);
   std::filesystem::remove(temp.path("once"));
   plan.config.retries = 1;
-  const auto outcome = run_sweep(plan, quick(temp.path("again")), seen);
-  ASSERT_TRUE(outcome);
+  const auto outcome = value_of(run_sweep(plan, quick(temp.path("again")), seen));
   EXPECT_EQ(seen.started.size(), 3u);
-  EXPECT_EQ(outcome->exit_status, 0);
+  EXPECT_EQ(outcome.exit_status, 0);
 }
 
 TEST(Phases, AfterAPhaseThatIsOutOfMemoryNoneIsRunByALaterStart) {
@@ -269,16 +265,15 @@ TEST(Phases, APhaseIsRunAnewWhereTheNextOneNeedsACheckpointThatIsGone) {
 
 // Log and key are the same in both runs.
 TEST(Phases, OfTwoRunsAreSummedByRun) {
-  const ScratchFolder temp;
   const auto plan = plan_of(config_of(kTwo), {"trials=1"});
   ResultSet both;
   SummaryOptions options;
-  for (const char* run : {"run", "other"}) {
+  for (int run = 0; run < 2; ++run) {
+    const ScratchFolder temp;
     Recorder seen;
-    const auto outcome = run_sweep(plan, quick(temp.path(run)), seen);
-    ASSERT_TRUE(outcome);
+    const SweepOutcome outcome = swept(plan, temp, seen);
     if (!both.cells.empty()) options.run_begins.push_back(both.cells.size());
-    std::ranges::copy(outcome->result.cells, std::back_inserter(both.cells));
+    std::ranges::copy(outcome.result.cells, std::back_inserter(both.cells));
   }
   (void)summarize(both, options);
   std::vector<std::string> rows;

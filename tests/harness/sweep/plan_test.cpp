@@ -63,9 +63,8 @@ TEST(SweepPlan, LeavesOutWhatMatchesEveryAxisOfAnExclude) {
 
 TEST(SweepPlan, SaysWhenExcludesLeaveNothing) {
   const auto config =
-      parse_config(small_config(R"(, "exclude": [{"model": "bert-tiny"}])"), "test.json");
-  ASSERT_TRUE(config);
-  EXPECT_THAT(make_plan(*config).error().message(), HasSubstr("the excludes leave no cell"));
+      value_of(parse_config(small_config(R"(, "exclude": [{"model": "bert-tiny"}])"), "test.json"));
+  EXPECT_THAT(make_plan(config).error().message(), HasSubstr("the excludes leave no cell"));
 }
 
 // It would take gigabytes to plan.
@@ -75,14 +74,12 @@ TEST(SweepPlan, RefusesAGridThatNobodyMeasures) {
   const std::vector<std::string> sets{"grid.micro_batch_size=" + values.dump(),
                                       "grid.gradient_accumulation_steps=" + values.dump(),
                                       R"(grid.topology=["1n1g"])", "trials=1"};
-  const auto config = parse_config(small_config(), "test.json", sets);
-  ASSERT_TRUE(config);
-  EXPECT_THAT(make_plan(*config).error().message(),
+  const auto config = value_of(parse_config(small_config(), "test.json", sets));
+  EXPECT_THAT(make_plan(config).error().message(),
               HasSubstr("160000 cells (400 micro_batch_size x 400 gradient_accumulation_steps)"));
-  const auto often = parse_config(small_config(), "test.json",
-                                  {"trials=100000", R"(grid.topology=["1n1g","1n2g"])"});
-  ASSERT_TRUE(often);
-  EXPECT_THAT(make_plan(*often).error().message(), HasSubstr("more than 100000"));
+  const auto often = value_of(parse_config(small_config(), "test.json",
+                                           {"trials=100000", R"(grid.topology=["1n1g","1n2g"])"}));
+  EXPECT_THAT(make_plan(often).error().message(), HasSubstr("more than 100000"));
 }
 
 TEST(SweepPlan, InterleavesTrialsOverTheCells) {
@@ -190,9 +187,8 @@ TEST(SweepPlan, GivesSlurmItsFurtherOptionsAndTheContainer) {
           "container": {"image": "/i.sqsh", "mounts": ["/data:/data:ro"], "workdir": "/w"}})"),
               {}, options);
   const auto processes =
-      (*find_launcher("slurm"))->processes(plan, plan.trials[0], {"/run/t", 1, ""});
-  ASSERT_TRUE(processes);
-  const auto& argv = processes->front().argv;
+      value_of((*find_launcher("slurm"))->processes(plan, plan.trials[0], {"/run/t", 1, ""}));
+  const auto& argv = processes.front().argv;
   EXPECT_THAT(argv, IsSupersetOf({"--nodelist=n3", "--container-image=/i.sqsh",
                                   "--container-mounts=/data:/data:ro,/run/t:/run/t",
                                   "--container-workdir=/w", "--container-env=NCCL_DEBUG"}));
@@ -238,9 +234,9 @@ TEST(SweepPlan, QuotesTwiceForTheShellBehindSsh) {
   PlanOptions options;
   options.launcher = "ssh";
   const auto plan = plan_of(small_config(), {"grid.model=[\"; touch pwned\"]"}, options);
-  const auto processes = (*find_launcher("ssh"))->processes(plan, plan.trials[0], {"/d", 1, "m"});
-  ASSERT_TRUE(processes);
-  const auto& argv = processes->front().argv;
+  const auto processes =
+      value_of((*find_launcher("ssh"))->processes(plan, plan.trials[0], {"/d", 1, "m"}));
+  const auto& argv = processes.front().argv;
   EXPECT_EQ(argv[argv.size() - 3], "--");
   EXPECT_THAT(argv.back(), HasSubstr("'--model' '; touch pwned'"));
 }

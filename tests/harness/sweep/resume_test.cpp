@@ -166,12 +166,11 @@ TEST_F(SweepResume, StopsCleanlyAndGoesOn) {
   options.stop = &stop;
   const auto plan =
       plan_of(small_config(), {"grid.model=[\"bert-tiny\",\"bert-mini\"]", "env.FAKE_DELAY_MS=30"});
-  const auto stopped = run_sweep(plan, options, first);
-  ASSERT_TRUE(stopped) << stopped.error().message();
-  EXPECT_TRUE(stopped->interrupted);
-  EXPECT_EQ(stopped->exit_status, 130);
-  EXPECT_EQ(stopped->open_trials, 3) << "the one cut short and the two not begun";
-  EXPECT_EQ(stopped->failed_trials, 0);
+  const auto stopped = value_of(run_sweep(plan, options, first));
+  EXPECT_TRUE(stopped.interrupted);
+  EXPECT_EQ(stopped.exit_status, 130);
+  EXPECT_EQ(stopped.open_trials, 3) << "the one cut short and the two not begun";
+  EXPECT_EQ(stopped.failed_trials, 0);
   EXPECT_EQ(first.started.size(), 2u);
   for (const auto& child : proc::children_of(getpid())) {
     EXPECT_FALSE(proc::has_marker(child.pid, "BERTBENCH_TRIAL="));
@@ -224,14 +223,13 @@ TEST_F(SweepResume, RunsAgainWhatAStopCutShortThoughItsWindowIsCovered) {
   auto options = quick(temp_.path("run"));
   options.stop = &stop;
   const auto plan = plan_whose_first_start_hangs(temp_);
-  const auto stopped = run_sweep(plan, options, first);
-  ASSERT_TRUE(stopped) << stopped.error().message();
-  EXPECT_EQ(stopped->exit_status, 130);
-  EXPECT_EQ(stopped->open_trials, 1);
-  EXPECT_EQ(stopped->failed_trials, 0);
+  const auto stopped = value_of(run_sweep(plan, options, first));
+  EXPECT_EQ(stopped.exit_status, 130);
+  EXPECT_EQ(stopped.open_trials, 1);
+  EXPECT_EQ(stopped.failed_trials, 0);
   ASSERT_EQ(first.finished.size(), 1u);
   EXPECT_TRUE(first.finished[0].window.covered);
-  for (const auto& cell : stopped->result.cells) EXPECT_TRUE(cell.trials.empty());
+  for (const auto& cell : stopped.result.cells) EXPECT_TRUE(cell.trials.empty());
   expect_run_again(plan, temp_);
 }
 

@@ -68,10 +68,9 @@ TEST_F(Sweep, ProbesTheMachineBeforeAndAfterATrialAndKeepsItOverAResume) {
   auto options = quick(temp_.path("run"));
   options.probe_s = 0.002;
   for (int start = 0; start < 2; ++start) {
-    const auto outcome = run_sweep(plan, options, seen_);
-    ASSERT_TRUE(outcome) << outcome.error().message();
+    const auto outcome = value_of(run_sweep(plan, options, seen_));
     EXPECT_EQ(seen_.counts.to_run, start == 0 ? 2 : 0);
-    for (const Trial& trial : outcome->result.cells.at(0).trials) {
+    for (const Trial& trial : outcome.result.cells.at(0).trials) {
       const auto& probe = trial.telemetry->at("probe");
       for (const char* when : {"before", "after"}) {
         for (const char* kind : {"gflops", "copy_gb_s"}) {
@@ -82,9 +81,8 @@ TEST_F(Sweep, ProbesTheMachineBeforeAndAfterATrialAndKeepsItOverAResume) {
     options.probe_s = 0;  // what was seen_ stays
   }
   options.out = temp_.path("without");
-  const auto without = run_sweep(plan, options, seen_);
-  ASSERT_TRUE(without);
-  EXPECT_FALSE(without->result.cells.at(0).trials.at(0).telemetry->contains("probe"));
+  const auto without = value_of(run_sweep(plan, options, seen_));
+  EXPECT_FALSE(without.result.cells.at(0).trials.at(0).telemetry->contains("probe"));
 }
 
 TEST_F(Sweep, TellsEachRankItsPlaceAsTorchrunDoes) {
@@ -219,11 +217,10 @@ TEST_F(SweepRun, GivesTrainersATerminalWhereThatIsAskedFor) {
   }
   EXPECT_EQ(logs[0].substr(0, 5), "file\n");
   EXPECT_EQ(logs[1].substr(0, 9), "terminal\n");
-  const auto parsed = parse_config(config, "c.json", {"pty=true"});
-  ASSERT_TRUE(parsed);
+  const auto parsed = value_of(parse_config(config, "c.json", {"pty=true"}));
   PlanOptions ssh;
   ssh.launcher = "ssh";
-  EXPECT_THAT(make_plan(*parsed, ssh).error().message(), ::testing::HasSubstr("launcher local"));
+  EXPECT_THAT(make_plan(parsed, ssh).error().message(), ::testing::HasSubstr("launcher local"));
 }
 
 }  // namespace

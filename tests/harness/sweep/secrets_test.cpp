@@ -52,9 +52,8 @@ TEST(Secrets, ReachTheTrainerAndStandNowhereElse) {
   Recorder seen;
   const auto run = temp.path("run");
   const auto plan = plan_of(command_config(temp.path("dump"), "pw-1234-pw"));
-  const auto outcome = run_sweep(plan, quick(run), seen);
-  ASSERT_TRUE(outcome) << outcome.error().message();
-  ASSERT_EQ(outcome->exit_status, 0);
+  const auto outcome = value_of(run_sweep(plan, quick(run), seen));
+  ASSERT_EQ(outcome.exit_status, 0);
   const auto dump = test::read_file(temp.path("dump"));
   for (const char* value : {"pw-1234-pw", "+logger.api_key=pq-r7-99", "FAKE_TOKEN=hf_aB3-x\n2nd"}) {
     EXPECT_THAT(dump, HasSubstr(value));
@@ -78,9 +77,8 @@ TEST(Secrets, ReachTheTrainerAndStandNowhereElse) {
   EXPECT_THAT(test::read_file(temp.path(attempt + "command.json")),
               ::testing::AllOf(HasSubstr("<secret:hub-password>"), HasSubstr("<secret:FAKE_TOKEN>"),
                                HasSubstr("<secret:DB_PASSWORD>")));
-  const auto lines = dry_run(plan, "out");
-  ASSERT_TRUE(lines);
-  EXPECT_THAT(lines->at(0), Not(::testing::AnyOf(HasSubstr("1234"), HasSubstr("aB3"))));
+  const auto lines = value_of(dry_run(plan, "out"));
+  EXPECT_THAT(lines.at(0), Not(::testing::AnyOf(HasSubstr("1234"), HasSubstr("aB3"))));
 }
 
 TEST(Secrets, ThatChangeAreNoticedByResume) {
@@ -187,16 +185,15 @@ TEST(Secrets, StandInWordsOfManyForms) {
 }
 
 TEST(Secrets, StandInFilesOfManyForms) {
-  const auto config = parse_config(
+  const auto config = value_of(parse_config(
       R"({"command": ["t", "{file:c.yaml}", "{file:c.json}"], "files": {
           "c.yaml": "- token: abc\nlogin: {{user: me, password: def}}\n\"hub_token\": ghi\n",
           "c.json": {"password": 123456, "lr": 0.1}}})",
-      "c.json", {});
-  ASSERT_TRUE(config) << config.error().message();
-  EXPECT_EQ(config->command->files.at("c.yaml").text,
+      "c.json", {}));
+  EXPECT_EQ(config.command->files.at("c.yaml").text,
             "- token: <secret:token>\nlogin: {{user: me, password: <secret:password:2>}}\n"
             "\"hub_token\": <secret:hub_token>\n");
-  EXPECT_THAT(config->command->files.at("c.json").text, HasSubstr("\"<secret:password>\""));
+  EXPECT_THAT(config.command->files.at("c.json").text, HasSubstr("\"<secret:password>\""));
 }
 
 TEST(Secrets, AreRevealedWholeAndAsTheyWere) {

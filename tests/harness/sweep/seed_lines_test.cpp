@@ -214,21 +214,18 @@ const std::vector<Line>& lines() {
 TEST(SeedLines, EachIsASweepOfAShippedConfiguration) {
   for (const auto& line : lines()) {
     SCOPED_TRACE(line.what);
-    const auto config =
-        load_config(BB_SOURCE_DIR "/configs/" + std::string(line.config) + ".json", line.sets);
-    ASSERT_TRUE(config) << config.error().message();
+    const auto config = value_of(
+        load_config(BB_SOURCE_DIR "/configs/" + std::string(line.config) + ".json", line.sets));
     PlanOptions how;
     how.only = line.only;
     how.trials = 1;
     how.launcher = line.launcher;
-    const auto plan = make_plan(*config, how);
-    ASSERT_TRUE(plan) << plan.error().message();
-    EXPECT_TRUE(plan->missing.empty()) << "needs " << plan->missing.front().option;
-    EXPECT_EQ(plan->trials.size(), line.cells);
-    const auto shown = dry_run(*plan, "run");
-    ASSERT_TRUE(shown) << shown.error().message();
-    for (const auto& word : line.words) EXPECT_THAT(shown->front(), HasSubstr(word));
-    if (std::getenv("BB_SHOW_LINES")) std::cout << line.what << "\n  " << shown->front() << "\n";
+    const auto plan = value_of(make_plan(config, how));
+    EXPECT_TRUE(plan.missing.empty()) << "needs " << plan.missing.front().option;
+    EXPECT_EQ(plan.trials.size(), line.cells);
+    const auto shown = value_of(dry_run(plan, "run"));
+    for (const auto& word : line.words) EXPECT_THAT(shown.front(), HasSubstr(word));
+    if (std::getenv("BB_SHOW_LINES")) std::cout << line.what << "\n  " << shown.front() << "\n";
   }
 }
 

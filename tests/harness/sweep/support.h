@@ -35,15 +35,18 @@ inline std::string small_config(const std::string& more = "") {
          more + "}";
 }
 
+/// An error ends the test with its message.
+template <typename T>
+T value_of(Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().message());
+  return std::move(*result);
+}
+
 inline Plan plan_of(const std::string& config, const std::vector<std::string>& sets = {},
                     PlanOptions options = {}) {
-  const auto parsed = parse_config(config, "test.json", sets);
-  EXPECT_TRUE(parsed) << (parsed ? "" : parsed.error().message());
   if (options.trainer.empty()) options.trainer = BB_FAKE_TRAINER;
   if (options.cores == 0) options.cores = 8;
-  const auto plan = make_plan(*parsed, options);
-  EXPECT_TRUE(plan) << (plan ? "" : plan.error().message());
-  return plan.value_or(Plan{});
+  return value_of(make_plan(value_of(parse_config(config, "test.json", sets)), options));
 }
 
 struct Recorder : SweepObserver {
@@ -91,10 +94,16 @@ class SweepTest : public ::testing::Test {
 /// Runs the sweep into `run` of the folder, to this exit status; an error ends the test.
 inline SweepOutcome swept(const Plan& plan, const ScratchFolder& folder, SweepObserver& seen,
                           int exit_status = 0) {
-  auto done = run_sweep(plan, quick(folder.path("run")), seen);
-  if (!done) throw std::runtime_error(done.error().message());
-  EXPECT_EQ(done->exit_status, exit_status);
-  return std::move(*done);
+  SweepOutcome done = value_of(run_sweep(plan, quick(folder.path("run")), seen));
+  std::string ends;
+  for (const Cell& cell : done.result.cells) {
+    for (const Trial& trial : cell.trials) {
+      ends += trial.log + ": " + std::string(name(trial.outcome.status)) + " " +
+              detail_text(trial.outcome) + "\n";
+    }
+  }
+  EXPECT_EQ(done.exit_status, exit_status) << ends;
+  return done;
 }
 
 /// Runs the sweep in a process of its own, which must end by a signal while `seen` is called.
@@ -119,4 +128,5 @@ using test::Recorder;
 using test::ScratchFolder;
 using test::small_config;
 using test::swept;
+using test::value_of;
 }  // namespace bertbench

@@ -234,10 +234,9 @@ void check_batch(const Script& script, const Plan& plan,
       expect(script.batch_option, kMicroBatch);
       break;
     case Batch::deepspeed_json: {
-      const auto files = trial_files(plan, {0, 1}, {"/run", 29500, ""});
-      ASSERT_TRUE(files) << files.error().message();
-      const auto it = std::ranges::find(*files, "ds_config.json", &TrialFile::name);
-      ASSERT_NE(it, files->end());
+      const auto files = value_of(trial_files(plan, {0, 1}, {"/run", 29500, ""}));
+      const auto it = std::ranges::find(files, "ds_config.json", &TrialFile::name);
+      ASSERT_NE(it, files.end());
       const auto json = Json::parse(it->text);
       EXPECT_EQ(json["train_batch_size"], global);
       EXPECT_EQ(json["train_micro_batch_size_per_gpu"], kMicroBatch);
@@ -337,19 +336,18 @@ TEST_P(TemplateTest, EveryLauncherAndTopologyHasWordsThatTheScriptTakes) {
 
 TEST_P(TemplateTest, EveryValueOfEveryAxisIsWordsThatTheScriptTakes) {
   const auto& script = GetParam();
-  const auto workload = find_workload(script.name);
-  ASSERT_TRUE(workload) << workload.error().message();
-  for (const auto& axis : workload->own_axes()) {
+  const auto workload = value_of(find_workload(script.name));
+  for (const auto& axis : workload.own_axes()) {
     if (std::ranges::find(fact_axes(), axis) != fact_axes().end()) continue;
     std::set<std::string> values;
-    for (const auto& value : workload->values_of(axis)) values.insert(value);
-    if (const auto it = workload->values.find(axis); it != workload->values.end()) {
+    for (const auto& value : workload.values_of(axis)) values.insert(value);
+    if (const auto it = workload.values.find(axis); it != workload.values.end()) {
       for (const auto& [value, words] : it->second) values.insert(value == "*" ? "own" : value);
     }
     if (values.empty()) {
       // An axis without words of its own stands in the words of others.
-      const auto words = workload->axes.find(axis);
-      const bool named = words == workload->axes.end() ||
+      const auto words = workload.axes.find(axis);
+      const bool named = words == workload.axes.end() ||
                          std::ranges::any_of(words->second, [&](const std::string& word) {
                            return word.find("{" + axis + "}") != std::string::npos;
                          });
@@ -408,13 +406,12 @@ TEST(Templates, WordsThatAScriptDoesNotTakeAreFound) {
 
 TEST(Templates, TorchrunFindsItsNodeAndItsMasterByVariables) {
   const auto& script = scripts().front();
-  const auto config =
-      parse_config(config_of(script, "2n8g", "fp16", 128), "test.json", {R"(hosts=["a","b"])"});
-  ASSERT_TRUE(config) << config.error().message();
+  const auto config = value_of(
+      parse_config(config_of(script, "2n8g", "fp16", 128), "test.json", {R"(hosts=["a","b"])"}));
   const auto line = [&](const char* launcher) {
     PlanOptions how;
     how.launcher = launcher;
-    const auto plan = make_plan(*config, how);
+    const auto plan = make_plan(config, how);
     const auto lines = dry_run(*plan, "run");
     return lines ? lines->front() : lines.error().message();
   };

@@ -41,17 +41,15 @@ std::string why_not(const std::string& more) {
 }
 
 TEST(Variants, AreReadAndWrittenBack) {
-  const auto config = parse_config(small_config(kTwo), "test.json");
-  ASSERT_TRUE(config) << config.error().message();
-  ASSERT_EQ(config->variants.size(), 2u);
-  EXPECT_EQ(config->variants[1].name, "new");
-  EXPECT_THAT(config->variants[1].args, ElementsAre("--optimizer", "lamb"));
-  EXPECT_EQ(config->variants[1].env.at("LAMP"), "1");
-  const std::string json = config_to_json(*config);
+  const auto config = value_of(parse_config(small_config(kTwo), "test.json"));
+  ASSERT_EQ(config.variants.size(), 2u);
+  EXPECT_EQ(config.variants[1].name, "new");
+  EXPECT_THAT(config.variants[1].args, ElementsAre("--optimizer", "lamb"));
+  EXPECT_EQ(config.variants[1].env.at("LAMP"), "1");
+  const std::string json = config_to_json(config);
   EXPECT_THAT(json, HasSubstr("\"order_seed\": 1"));
-  const auto again = parse_config(json, "sweep.json");
-  ASSERT_TRUE(again) << again.error().message();
-  EXPECT_EQ(config_to_json(*again), json);
+  const auto again = value_of(parse_config(json, "sweep.json"));
+  EXPECT_EQ(config_to_json(again), json);
 }
 
 TEST(Variants, CanBeLeftOutAtPointsOfTheGrid) {
@@ -198,10 +196,9 @@ TEST(Variants, MayBeAnotherProgramEach) {
   EXPECT_THAT(programs_of(own), ElementsAre("/opt/new/train", "/opt/old/train"));
   const auto own_words = trainer_words(own, {1, 1, 1}, {"/x", 0, ""}, 1);
   EXPECT_THAT(*own_words, ElementsAre("/opt/new/train", "new.py"));
-  const auto without =
-      parse_config(R"({"command": ["/opt/train", "{variant}.py"], "steps": 2})", "test.json");
-  ASSERT_TRUE(without);
-  const auto refused = make_plan(*without);
+  const auto without = value_of(
+      parse_config(R"({"command": ["/opt/train", "{variant}.py"], "steps": 2})", "test.json"));
+  const auto refused = make_plan(without);
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message(), HasSubstr("the sweep has no variants"));
 }
@@ -230,16 +227,15 @@ TEST_F(SweepOfVariants, MeasuresPairsThatTheGateJudges) {
     }
   }
   for (const auto& [trial, both] : positions) EXPECT_THAT(both, ElementsAre(1, 2)) << trial;
-  const auto written = read_result_set(temp_.path("run"));
-  ASSERT_TRUE(written);
-  EXPECT_THAT(variants_of(*written), ElementsAre("base", "new"));
-  EXPECT_EQ((*written->cells[1].context)["variant"][0], "FAKE_SECONDS=0.011");
+  const auto written = value_of(read_result_set(temp_.path("run")));
+  EXPECT_THAT(variants_of(written), ElementsAre("base", "new"));
+  EXPECT_EQ((*written.cells[1].context)["variant"][0], "FAKE_SECONDS=0.011");
   GateOptions options;
   options.floor = kPairedFloor;
-  const auto slower = check_paired(*written, "base", options);
+  const auto slower = check_paired(written, "base", options);
   EXPECT_EQ(slower.exit_status, 1) << reason_text(slower.cells[0]);
   EXPECT_EQ(slower.cells[0].n_new, 6);
-  EXPECT_EQ(check_paired(*written, "new", options).exit_status, 0);
+  EXPECT_EQ(check_paired(written, "new", options).exit_status, 0);
 }
 
 /// Two variants that take turns; `fake` is what "new" does besides.
@@ -482,9 +478,8 @@ TEST_F(SweepOfVariants, AStopInTheMiddleOfAPairLeavesNoHalfInTheResult) {
   auto options = quick(temp_.path("run"));
   options.stop = &stop;
   const auto plan = slow_plan({"trials=3"});
-  const auto cut = run_sweep(plan, options, first);
-  ASSERT_TRUE(cut);
-  EXPECT_TRUE(cut->interrupted);
+  const auto cut = value_of(run_sweep(plan, options, first));
+  EXPECT_TRUE(cut.interrupted);
   const SweepOutcome outcome = swept(plan, temp_, second);
   EXPECT_EQ(second.started.size(), 4u);  // both halves of the second and of the third
   GateOptions gate;
