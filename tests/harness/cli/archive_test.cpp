@@ -19,10 +19,9 @@ using ::testing::HasSubstr;
 class ArchiveTest : public CliTest {
  protected:
   void SetUp() override {
-    const auto result =
-        run({"extract", std::string(BB_SOURCE_DIR) + "/parsers/samples/native/sample.log", "-o",
-             path("result.json")});
-    ASSERT_EQ(result.status, 0) << result.err;
+    const Ran result =
+        run_to(0, {"extract", std::string(BB_SOURCE_DIR) + "/parsers/samples/native/sample.log",
+                   "-o", path("result.json")});
     write_file(folder / "run/journal.jsonl", "{}\n");
     write_file(folder / "run/results.json", read_file(folder / "result.json"));
     write_file(folder / "run" / log_, std::string(100000, 'x') + "\n");
@@ -44,8 +43,7 @@ TEST_F(ArchiveTest, GivesTheSameFolderAndResultsWhenItIsUnpacked) {
   EXPECT_THAT(packed.out, HasSubstr("4 files, 0.1 MB\n"));
   EXPECT_THAT(packed.err, HasSubstr("files/secret is for the trainer alone"));
   EXPECT_THAT(packed.err, HasSubstr("step_00000007.ckpt is the checkpoint of a phase"));
-  const Ran unpacked = run({"archive", path("run.tar.zst"), "--unpack", path("again")});
-  ASSERT_EQ(unpacked.status, 0) << unpacked.err;
+  const Ran unpacked = run_to(0, {"archive", path("run.tar.zst"), "--unpack", path("again")});
   EXPECT_THAT(unpacked.out, HasSubstr("checksums are right\n"));
   for (const std::string& name :
        {std::string("journal.jsonl"), std::string("results.json"), log_, std::string("empty")}) {
@@ -68,8 +66,7 @@ TEST_F(ArchiveTest, CommandsReadResultsOfItAsOfTheFolder) {
   const std::string kept = before != nullptr ? before : "";
   setenv("TMPDIR", path("tmp").c_str(), 1);
   for (const char* format : {"json", "csv", "markdown", "html"}) {
-    const Ran of_archive = run({"report", packed, "--to", format});
-    EXPECT_EQ(of_archive.status, 0) << of_archive.err;
+    const Ran of_archive = run_to(0, {"report", packed, "--to", format});
     const Ran of_folder = run({"report", folder_of_run, "--to", format});
     // A page names the result that it shows.
     std::string text = of_archive.out;
@@ -87,8 +84,7 @@ TEST_F(ArchiveTest, CommandsReadResultsOfItAsOfTheFolder) {
 
   const auto whole = read_file(folder / "run.tar.zst");
   write_file(folder / "cut.tar.zst", whole.substr(0, whole.size() / 2));
-  const Ran cut = run({"report", path("cut.tar.zst")});
-  EXPECT_EQ(cut.status, 5);
+  const Ran cut = run_to(5, {"report", path("cut.tar.zst")});
   EXPECT_THAT(cut.err, HasSubstr("cut.tar.zst"));
   EXPECT_EQ(run({"report", path("none.tar.zst")}).status, 5);
   EXPECT_TRUE(std::filesystem::is_empty(folder / "tmp"));
@@ -134,8 +130,7 @@ TEST_F(ArchiveTest, APageOfAComparisonUnpacksEachArchiveOnce) {
   ASSERT_EQ(run({"report", path("run.tar.zst"), "--to", "html"}).status, 0);
   const int once = tmp.made();
   ASSERT_GT(once, 0);
-  const Ran page = run({"compare", path("run"), path("run.tar.zst"), "--to", "html"});
-  EXPECT_EQ(page.status, 0) << page.err;
+  run_to(0, {"compare", path("run"), path("run.tar.zst"), "--to", "html"});
   EXPECT_EQ(tmp.made(), once);
 }
 
@@ -148,8 +143,7 @@ TEST_F(ArchiveTest, WhatReadsLogsNamesTheCommandThatUnpacks) {
                                          {"convergence"},
                                          {"list", "formats", "--explain"}}) {
     words.push_back(path("run.tar.zst"));
-    const Ran ran = run(words);
-    EXPECT_EQ(ran.status, 5) << words[0] << ran.out;
+    const Ran ran = run_to(5, words);
     EXPECT_THAT(ran.err, HasSubstr("bertbench archive " + path("run.tar.zst") + " --unpack DIR"))
         << words[0];
   }
@@ -170,12 +164,9 @@ TEST_F(ArchiveTest, IsRefusedWhereItIsDamaged) {
   for (const std::size_t cut :
        {std::size_t{0}, std::size_t{10}, whole.size() / 2, whole.size() - 5}) {
     write_file(folder / "cut.tar.zst", whole.substr(0, cut));
-    const Ran ran =
-        run({"archive", path("cut.tar.zst"), "--unpack", path("cut" + std::to_string(cut))});
-    EXPECT_EQ(ran.status, 5) << cut << ran.out;
+    run_to(5, {"archive", path("cut.tar.zst"), "--unpack", path("cut" + std::to_string(cut))});
   }
-  const Ran none = run({"archive", path("result.json"), "--unpack", path("none")});
-  EXPECT_EQ(none.status, 5);
+  run_to(5, {"archive", path("result.json"), "--unpack", path("none")});
   EXPECT_EQ(run({"archive", folder.string()}).status, 5) << "no run folder";
 }
 
@@ -196,8 +187,7 @@ TEST_F(ArchiveTest, WritesNothingOutsideOfItsFolder) {
   for (const std::string name :
        {"../out", "run/../../out", "/tmp/bb-archive-out", "run", "run/./x"}) {
     write_file(folder / "evil.tar", tar_of(name, "x"));
-    const Ran ran = run({"archive", path("evil.tar"), "--unpack", path("evil")});
-    EXPECT_EQ(ran.status, 5) << name;
+    const Ran ran = run_to(5, {"archive", path("evil.tar"), "--unpack", path("evil")});
     EXPECT_THAT(ran.err, HasSubstr("outside of the folder")) << name;
     std::filesystem::remove_all(folder / "evil");
   }

@@ -17,8 +17,7 @@ const std::string kPublished = std::string(BB_SOURCE_DIR) + "/tests/data/publish
 using AuditTest = CliTest;
 
 TEST_F(AuditTest, NamesTheImpossibleSpeedupAndWhatItShouldBe) {
-  const Ran ran = run({"audit", kPublished + "seed004_dlperf_mxnet_bert.csv"});
-  EXPECT_EQ(ran.status, 1);
+  const Ran ran = run_to(1, {"audit", kPublished + "seed004_dlperf_mxnet_bert.csv"});
   EXPECT_THAT(ran.out, HasSubstr("27.33"));
   EXPECT_THAT(ran.out, HasSubstr("27.23"));
   EXPECT_THAT(ran.out, HasSubstr("36 derived cells in 6 tables: 35 exact, 0 possible, 0 truncated, "
@@ -27,8 +26,7 @@ TEST_F(AuditTest, NamesTheImpossibleSpeedupAndWhatItShouldBe) {
 }
 
 TEST_F(AuditTest, TflopsOfTheNotebookAreAllPossible) {
-  const Ran ran = run({"audit", kPublished + "seed002_transformers_notebook.csv"});
-  EXPECT_EQ(ran.status, 0) << ran.out;
+  const Ran ran = run_to(0, {"audit", kPublished + "seed002_transformers_notebook.csv"});
   EXPECT_THAT(ran.out, HasSubstr("13 exact, 3 possible, 0 truncated, 0 impossible"));
 }
 
@@ -36,14 +34,13 @@ TEST_F(AuditTest, TruncationIsAWarningOnly) {
   const std::string table = put("t.md",
                                 "| GPUs | samples/s | speedup |\n|---|---|---|\n"
                                 "| 1 | 245.29 | 1.00 |\n| 8 | 1854.15 | 7.55 |\n");
-  const Ran ran = run({"audit", table});
-  EXPECT_EQ(ran.status, 0);
+  const Ran ran = run_to(0, {"audit", table});
   EXPECT_THAT(ran.out, HasSubstr("truncated"));
 }
 
 TEST_F(AuditTest, StatusFourWhenNothingFollowsAndFiveWhenThereIsNoTable) {
-  const Ran nothing = run({"audit", put("a.md", "| GPUs | samples/s |\n|---|---|\n| 1 | 2 |\n")});
-  EXPECT_EQ(nothing.status, 4);
+  const Ran nothing =
+      run_to(4, {"audit", put("a.md", "| GPUs | samples/s |\n|---|---|\n| 1 | 2 |\n")});
   EXPECT_THAT(nothing.err, HasSubstr("nothing to check"));
   EXPECT_EQ(run({"audit", put("b.md", "prose\n")}).status, 5);
   EXPECT_EQ(run({"audit", path("absent.md")}).status, 5);
@@ -53,14 +50,12 @@ TEST_F(AuditTest, APagePastedAsTextIsReadAndProseIsNoTable) {
   const std::string page = put("page.txt",
                                "BERT-base FP32\n\nnode_num gpu_num samples/s speedup\n"
                                "1 1 100.0 1\n1 8 700.0 7.9\n1 16 x\n\nThat was all.\n");
-  const Ran ran = run({"audit", page});
-  EXPECT_EQ(ran.status, 1);
+  const Ran ran = run_to(1, {"audit", page});
   EXPECT_THAT(ran.out, HasSubstr("2 derived cells in 1 table"));
   EXPECT_EQ(run({"audit", page, "--format", "csv"}).status, 5);
-  const Ran prose = run({"audit", put("prose.txt",
-                                      "With 8 GPUs, 1,058 samples/s, 7.05 times as many\n"
-                                      "as with 1, in 3 trials, of 5 minutes, each.\n")});
-  EXPECT_EQ(prose.status, 5);
+  const Ran prose = run_to(5, {"audit", put("prose.txt",
+                                            "With 8 GPUs, 1,058 samples/s, 7.05 times as many\n"
+                                            "as with 1, in 3 trials, of 5 minutes, each.\n")});
   EXPECT_THAT(prose.err, HasSubstr("holds no table"));
 }
 

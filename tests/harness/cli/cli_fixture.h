@@ -39,6 +39,13 @@ inline Ran run(const std::vector<std::string>& args, Terminal terminal = {}) {
   return ran;
 }
 
+/// Runs it to this exit status.
+inline Ran run_to(int status, const std::vector<std::string>& args, Terminal terminal = {}) {
+  Ran ran = run(args, terminal);
+  EXPECT_EQ(ran.status, status) << testing::PrintToString(args) << "\n" << ran.out << ran.err;
+  return ran;
+}
+
 /// Exactly one line, of the form `bertbench: <where>: <what>...`.
 inline void expect_one_error_line(const Ran& ran) {
   EXPECT_EQ(ran.out, "");

@@ -16,8 +16,7 @@ using ::testing::HasSubstr;
 class CompletionTest : public CliTest {
  protected:
   std::string script(const std::string& shell) {
-    const Ran ran = run({"completion", shell});
-    EXPECT_EQ(ran.status, 0) << ran.err;
+    const Ran ran = run_to(0, {"completion", shell});
     return ran.out;
   }
   /// What the words print, stderr included.
@@ -74,8 +73,7 @@ TEST_F(CompletionTest, OfManHasItsTitleOnOneLine) {
 }
 
 TEST_F(CompletionTest, IsRefusedForAnotherShell) {
-  const Ran ran = run({"completion", "tcsh"});
-  EXPECT_EQ(ran.status, 2);
+  const Ran ran = run_to(2, {"completion", "tcsh"});
   EXPECT_THAT(ran.err, HasSubstr("bash, zsh, fish, man"));
 }
 

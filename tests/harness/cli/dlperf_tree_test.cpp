@@ -37,8 +37,7 @@ TEST_F(DlperfTreeTest, IsOneResultSetWithTheNumbersOfTheScript) {
     put(fmt::format("bz32/1n1g/bert_b32_fp32_{}.log", trial), mxnet_log(1, 210 + trial));
     put(fmt::format("bz32/1n2g/bert_b32_fp32_{}.log", trial), mxnet_log(2, 220 + trial));
   }
-  const Ran ran = run({"extract", path("bz32"), "--compat", "dlperf", "--json"});
-  ASSERT_EQ(ran.status, 0) << ran.err;
+  const Ran ran = run_to(0, {"extract", path("bz32"), "--compat", "dlperf", "--json"});
   const json set = json::parse(ran.out);
   ASSERT_EQ(set["cells"].size(), 2u);
   const auto rates = [&](std::size_t cell) {
@@ -64,16 +63,14 @@ TEST_F(DlperfTreeTest, ALogThatEndsEarlyHasNoNumberAndSaysWhy) {
   std::string cut = mxnet_log(1, 211);
   cut.resize(cut.size() / 2);
   put("bz32/1n1g/bert_b32_fp32_2.log", cut);
-  const Ran ran = run({"extract", path("bz32"), "--compat", "dlperf", "--json"});
-  ASSERT_EQ(ran.status, 0) << ran.err;
+  const Ran ran = run_to(0, {"extract", path("bz32"), "--compat", "dlperf", "--json"});
   const json set = json::parse(ran.out);
   EXPECT_EQ(set["cells"][0]["throughput"]["n"], 1);
   EXPECT_THAT(ran.err, HasSubstr("needs exactly 200 lines"));
 }
 
 TEST_F(DlperfTreeTest, OtherLogsKeepTheirNumberWithANotice) {
-  const Ran ran = run({"extract", put("run.log", mxnet_log(1, 211)), "--compat", "dlperf"});
-  EXPECT_EQ(ran.status, 0);
+  const Ran ran = run_to(0, {"extract", put("run.log", mxnet_log(1, 211)), "--compat", "dlperf"});
   EXPECT_THAT(ran.err, HasSubstr("from the place of a log"));
 }
 

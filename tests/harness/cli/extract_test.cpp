@@ -27,14 +27,12 @@ std::string tf_log(int lines) {
 }
 
 json result_of(const std::vector<std::string>& args) {
-  const Ran ran = run(args);
-  EXPECT_EQ(ran.status, 0) << ran.err;
+  const Ran ran = run_to(0, args);
   return json::parse(ran.out);
 }
 
 TEST_F(ExtractTest, PrintsTheThroughputAndEveryEstimator) {
-  const Ran ran = run({"extract", put("run.log", tf_log(30)), "--window", "all"});
-  EXPECT_EQ(ran.status, 0) << ran.err;
+  const Ran ran = run_to(0, {"extract", put("run.log", tf_log(30)), "--window", "all"});
   EXPECT_THAT(ran.out, HasSubstr("64.00 sequences/s by step_time"));
   EXPECT_THAT(ran.out, HasSubstr("estimator"));
   EXPECT_THAT(ran.out, HasSubstr("used"));
@@ -81,15 +79,13 @@ TEST_F(ExtractTest, ArrivalHoldsTheFirstStepsOfGluonnlp) {
 
 TEST_F(ExtractTest, AFileGetsTheMachineFormAndStdoutKeepsTheTable) {
   const std::string log = put("run.log", tf_log(30));
-  const Ran ran = run({"extract", log, "-o", path("r.csv")});
-  EXPECT_EQ(ran.status, 0);
+  const Ran ran = run_to(0, {"extract", log, "-o", path("r.csv")});
   EXPECT_THAT(ran.out, HasSubstr("64.00 sequences/s"));
   EXPECT_THAT(read_file(path("r.csv")), testing::StartsWith("key,kind,"));
   const Ran both = run({"extract", log, "-o", path("r.json"), "--json"});
   EXPECT_EQ(both.out, read_file(path("r.json")));
   EXPECT_THAT(both.err, Not(HasSubstr("ending")));
-  const Ran other = run({"extract", log, "-o", path("r.xlsx")});
-  EXPECT_EQ(other.status, 2);
+  const Ran other = run_to(2, {"extract", log, "-o", path("r.xlsx")});
   EXPECT_THAT(other.err, HasSubstr(".xlsx is the ending of no report; use one of .json .csv"));
   EXPECT_EQ(other.out, "");
 }
@@ -138,8 +134,7 @@ TEST_F(ExtractTest, FactsOfTheCommandLineTurnIterationsIntoSequences) {
 
 TEST_F(ExtractTest, AMisspeltModelIsToldAndTaken) {
   const std::string log = put("run.log", tf_log(30));
-  const Ran slip = run({"extract", log, "--model", "bert-lage"});
-  EXPECT_EQ(slip.status, 0);
+  const Ran slip = run_to(0, {"extract", log, "--model", "bert-lage"});
   EXPECT_THAT(slip.err, HasSubstr("'bert-lage' is no known model, did you mean 'bert-large'?"));
   EXPECT_THAT(slip.out, HasSubstr("bert-lage"));
   EXPECT_THAT(run({"extract", log, "--model", "BERT-Large-uncased"}).err, Not(HasSubstr("model")));
@@ -147,8 +142,7 @@ TEST_F(ExtractTest, AMisspeltModelIsToldAndTaken) {
 }
 
 TEST_F(ExtractTest, AnUncoveredWindowGivesNoNumberAndIsNoError) {
-  const Ran ran = run({"extract", put("run.log", tf_log(30)), "--window", "100:200"});
-  EXPECT_EQ(ran.status, 0);
+  const Ran ran = run_to(0, {"extract", put("run.log", tf_log(30)), "--window", "100:200"});
   EXPECT_THAT(ran.out, HasSubstr("not covered"));
   EXPECT_THAT(ran.out, HasSubstr("throughput  -"));
 }
@@ -157,8 +151,7 @@ TEST_F(ExtractTest, UnusableLogsAreNamedAndCountUnderStrict) {
   const std::string good = put("good.log", tf_log(30));
   const std::string empty = put("empty.log", "");
   const std::string foreign = put("foreign.log", "The quick brown fox\n");
-  const Ran lenient = run({"extract", good, empty, foreign, path("missing.log")});
-  EXPECT_EQ(lenient.status, 0);
+  const Ran lenient = run_to(0, {"extract", good, empty, foreign, path("missing.log")});
   EXPECT_THAT(lenient.out, HasSubstr("64.00 sequences/s"));
   for (const char* name : {"empty.log", "foreign.log", "missing.log"}) {
     EXPECT_THAT(lenient.err, HasSubstr(path(name) + ": ")) << name;
@@ -170,23 +163,20 @@ TEST_F(ExtractTest, UnusableLogsAreNamedAndCountUnderStrict) {
 TEST_F(ExtractTest, NothingUsableIsStatusFiveWithOneLineEach) {
   for (const std::string& file :
        {put("empty.log", ""), put("foreign.log", "The quick brown fox\n"), path("missing.log")}) {
-    const Ran ran = run({"extract", file});
-    EXPECT_EQ(ran.status, 5) << file;
+    const Ran ran = run_to(5, {"extract", file});
     expect_one_error_line(ran);
     EXPECT_THAT(ran.err, HasSubstr(file));
     EXPECT_THAT(ran.err, HasSubstr(": "));
   }
   std::filesystem::create_directories(folder / "none");
-  const Ran ran = run({"extract", path("none")});
-  EXPECT_EQ(ran.status, 5);
+  const Ran ran = run_to(5, {"extract", path("none")});
   expect_one_error_line(ran);
 }
 
 TEST_F(ExtractTest, IterationsAreCsvWithTheNumberOfTheTrial) {
   put("bz32/1n1g/bert_b32_fp32_1.log", tf_log(3));
   put("bz32/1n1g/bert_b32_fp32_2.log", tf_log(2));
-  const Ran ran = run({"extract", folder.string(), "--iterations", "-"});
-  EXPECT_EQ(ran.status, 0) << ran.err;
+  const Ran ran = run_to(0, {"extract", folder.string(), "--iterations", "-"});
   const auto lines = split(ran.out, '\n');
   ASSERT_EQ(lines.size(), 1U + 3U + 2U + 1U) << ran.out;
   EXPECT_EQ(lines[0], "log,trial,step,time_s,seconds,sequences_per_second,loss,rank_spread");
@@ -201,8 +191,7 @@ TEST_F(ExtractTest, HostileTextOfALogIsShownEscaped) {
       tf_log(30) + "Traceback (most recent call last):\n" +
       "RuntimeError: \x1b]0;owned\x07\x1b[2J \xe2\x80\xae CUDA out of memory. Tried to allocate\n";
   const std::string file = put("evil\x1b[31m.log", log);
-  const Ran ran = run({"extract", file, put("ev\nil.log", "nothing\n")});
-  EXPECT_EQ(ran.status, 0);
+  const Ran ran = run_to(0, {"extract", file, put("ev\nil.log", "nothing\n")});
   for (const std::string& text : {ran.out, ran.err}) {
     EXPECT_EQ(text.find('\x1b'), std::string::npos) << text;
     EXPECT_EQ(text.find('\x07'), std::string::npos) << text;
@@ -215,8 +204,7 @@ TEST_F(ExtractTest, HostileTextOfALogIsShownEscaped) {
 TEST_F(ExtractTest, AFullDiskIsOneLineAndStatusTwo) {
   const std::string log = put("run.log", tf_log(30));
   for (const char* option : {"-o", "--iterations"}) {
-    const Ran ran = run({"extract", log, option, "/dev/full"});
-    EXPECT_EQ(ran.status, 2) << option;
+    const Ran ran = run_to(2, {"extract", log, option, "/dev/full"});
     EXPECT_THAT(ran.err, HasSubstr("/dev/full: ")) << option;
     EXPECT_THAT(ran.err, HasSubstr("No space left on device")) << option;
   }

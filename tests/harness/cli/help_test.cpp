@@ -16,8 +16,7 @@ TEST(HelpTest, OfTheProgramIsAsStored) {
 TEST(HelpTest, OfEveryCommandIsAsStored) {
   for (const Command* command : all_commands()) {
     const std::string name(command->name);
-    const Ran ran = run({name, "--help"});
-    EXPECT_EQ(ran.status, 0) << name;
+    const Ran ran = run_to(0, {name, "--help"});
     EXPECT_EQ(ran.err, "") << name;
     expect_golden("tests/golden/cli/" + name + ".txt", ran.out);
   }
@@ -59,14 +58,12 @@ TEST(HelpTest, HelpBeforeACommandIsThatCommandsHelp) {
 }
 
 TEST(HelpTest, WithoutArgumentsIsShortAndAWrongUsage) {
-  const Ran ran = run({});
-  EXPECT_EQ(ran.status, 2);
+  const Ran ran = run_to(2, {});
   EXPECT_EQ(ran.out, short_help());
 }
 
 TEST(HelpTest, VersionNamesTheCommit) {
-  const Ran ran = run({"--version"});
-  EXPECT_EQ(ran.status, 0);
+  const Ran ran = run_to(0, {"--version"});
   EXPECT_TRUE(ran.out.starts_with("bertbench ")) << ran.out;
   EXPECT_NE(ran.out.find('('), std::string::npos);
 }

@@ -39,9 +39,8 @@ TEST_F(MetricsTest, TheNotebooksRatesGiveItsTflops) {
         tables[0].rows[r].cells;  // line, run, model, length, gpus, ckpt, rate, TFLOPS
     const std::string log = put("log.txt", trainer_log(row.at(6), row.at(5) == "True"));
     const Ran ran =
-        run({"extract", log, "--model", row.at(2), "--sequence-length", row.at(3), "--nodes", "1",
-             "--gpus-per-node", row.at(4), "--flops-formula", "notebook", "--json"});
-    ASSERT_EQ(ran.status, 0) << ran.err;
+        run_to(0, {"extract", log, "--model", row.at(2), "--sequence-length", row.at(3), "--nodes",
+                   "1", "--gpus-per-node", row.at(4), "--flops-formula", "notebook", "--json"});
     const json cell = json::parse(ran.out)["cells"][0];
     EXPECT_EQ(cell["flops_formula"], "notebook");
     const double tflops = cell["tflops_per_gpu"];
@@ -84,8 +83,7 @@ TEST_F(MetricsTest, AReportRecountsByTheFormulaAskedForAndSaysWhich) {
             0);
   EXPECT_THAT(run({"report", result}).out, HasSubstr("by formula masked_head"));
   for (const char* to : {"markdown", "html", "csv", "json", "prometheus"}) {
-    const Ran ran = run({"report", result, "--flops-formula", "notebook", "--to", to});
-    EXPECT_EQ(ran.status, 0) << ran.err;
+    const Ran ran = run_to(0, {"report", result, "--flops-formula", "notebook", "--to", to});
     EXPECT_THAT(ran.out, HasSubstr("notebook")) << to;
     EXPECT_THAT(ran.out, HasSubstr("23.18")) << to;
   }
@@ -108,8 +106,7 @@ TEST_F(MetricsTest, TheTextNamesTheFormula) {
 
 TEST_F(MetricsTest, AnUnknownFormulaIsAWrongUsageWithTheNearest) {
   for (const char* command : {"extract", "report", "sweep"}) {
-    const Ran ran = run({command, "x", "--flops-formula", "notebok"});
-    EXPECT_EQ(ran.status, 2) << command;
+    const Ran ran = run_to(2, {command, "x", "--flops-formula", "notebok"});
     expect_one_error_line(ran);
     EXPECT_EQ(ran.err,
               "bertbench: --flops-formula: 'notebok' is no formula of FLOPs; did you mean "

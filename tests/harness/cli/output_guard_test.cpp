@@ -19,8 +19,7 @@ class OutputGuard : public test::CliTest {
                read_file(BB_SOURCE_DIR "/parsers/samples/dllogger-json/sample.log"));
     write_file(folder / "table.md",
                "| GPUs | samples/s | speedup |\n|---|---|---|\n| 1 | 2 | 1 |\n");
-    const auto made = run({"extract", at("a.log"), "-o", at("a.json")});
-    ASSERT_EQ(made.status, 0) << made.err;
+    test::run_to(0, {"extract", at("a.log"), "-o", at("a.json")});
     for (const char* name : {"results.json", "journal.jsonl", "cell/trial_1/iterations.csv"}) {
       write_file(folder / "run" / name, read_file(folder / "a.json"));
     }
@@ -33,8 +32,7 @@ class OutputGuard : public test::CliTest {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
       if (entry.is_regular_file()) before[entry.path()] = read_file(entry.path());
     }
-    const auto ran = run(command);
-    EXPECT_EQ(ran.status, 2) << testing::PrintToString(command);
+    const test::Ran ran = test::run_to(2, command);
     test::expect_one_error_line(ran);
     for (const auto& [path, text] : before) EXPECT_EQ(read_file(path), text) << path;
   }
@@ -56,8 +54,7 @@ TEST_F(OutputGuard, RefusesTheFilesOfARunFolder) {
   expect_refused(
       {"check", at("run"), "--baseline", at("a.json"), "--junit", at("run/results.json")});
   expect_refused({"report", at("run"), "--to", "csv", "-o", at("run/cell/trial_1/iterations.csv")});
-  const auto next_to_them = run({"report", at("run"), "-o", at("run/report.html")});
-  EXPECT_EQ(next_to_them.status, 0) << next_to_them.err;
+  test::run_to(0, {"report", at("run"), "-o", at("run/report.html")});
 }
 
 // A shell makes "-o a.log dllogger.json" of "-o *": the first log would be gone.
@@ -70,13 +67,11 @@ TEST_F(OutputGuard, ReplacesWhatItWroteBefore) {
   write_file(folder / "empty", "");  // as mktemp makes it
   for (const char* path : {"b.json", "b.csv", "b", "empty"}) {
     for (int time = 0; time < 2; ++time) {
-      const auto ran = run({"extract", at("a.log"), "-o", at(path)});
-      EXPECT_EQ(ran.status, 0) << path << ran.err;
+      test::run_to(0, {"extract", at("a.log"), "-o", at(path)});
     }
   }
   for (int time = 0; time < 2; ++time) {
-    const auto ran = run({"extract", at("a.log"), "--iterations", at("rows")});
-    EXPECT_EQ(ran.status, 0) << ran.err;
+    test::run_to(0, {"extract", at("a.log"), "--iterations", at("rows")});
   }
   EXPECT_THAT(read_file(folder / "rows"), HasSubstr("log,trial,step"));
 }

@@ -94,8 +94,7 @@ TEST_F(PublishedTest, TheTableFitsAHundredColumnsAndNamesWhatIsUnlike) {
   Terminal terminal;
   terminal.out_is_terminal = true;
   terminal.width = 100;
-  const Ran ran = run({"compare", store(set), "--published", "dlperf-mxnet"}, terminal);
-  EXPECT_EQ(ran.status, 0) << ran.err;
+  const Ran ran = run_to(0, {"compare", store(set), "--published", "dlperf-mxnet"}, terminal);
   EXPECT_THAT(ran.out, HasSubstr("unlike gpu: published on Tesla V100-SXM2-16GB, ours on NVIDIA "
                                  "H200\n"));
   EXPECT_THAT(ran.out, HasSubstr("unlike framework: published on mxnet, ours on bert_train\n"));
@@ -132,8 +131,8 @@ TEST_F(PublishedTest, StandInsAreLabelled) {
 TEST_F(PublishedTest, OtherWorkHasNothingInCommon) {
   Identity other = mxnet(1, 1);
   other.micro_batch_size = 40;
-  const Ran ran = run({"compare", store(results({{other, 150}})), "--published", "dlperf-mxnet"});
-  EXPECT_EQ(ran.status, 4);
+  const Ran ran =
+      run_to(4, {"compare", store(results({{other, 150}})), "--published", "dlperf-mxnet"});
   EXPECT_THAT(ran.err,
               ContainsRegex("no published row is of this work; of the nearest, bert-base[^,]*, "
                             "micro_batch_size is [0-9]+ there and 40\\s+here\n"));
@@ -205,15 +204,12 @@ TEST_F(PublishedTest, APreTrainingIsNotSetBesideAFineTuning) {
 
 TEST_F(PublishedTest, WrongNamesAndUsesAreStatusTwo) {
   const std::string result = store(results({{mxnet(1, 1), 150}}));
-  const Ran near = run({"compare", result, "--published", "dlperf-mxnt"});
-  EXPECT_EQ(near.status, 2);
+  const Ran near = run_to(2, {"compare", result, "--published", "dlperf-mxnt"});
   EXPECT_THAT(near.err, HasSubstr("did you mean 'dlperf-mxnet'?"));
   EXPECT_THAT(run({"compare", result, "--published", "zzz"}).err,
               HasSubstr("use one of bing-bert"));
-  const Ran both = run({"compare", result, result, "--published", "dlperf-mxnet"});
-  EXPECT_EQ(both.status, 2);
-  const Ran none = run({"compare", result});
-  EXPECT_EQ(none.status, 2);
+  run_to(2, {"compare", result, result, "--published", "dlperf-mxnet"});
+  const Ran none = run_to(2, {"compare", result});
   expect_one_error_line(none);
   EXPECT_THAT(none.err, HasSubstr("B is required"));
 }

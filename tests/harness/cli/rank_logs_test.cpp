@@ -51,8 +51,7 @@ std::string own_times(int rank, double seconds) {
 json trials_of(const std::vector<std::string>& args) {
   std::vector<std::string> all{"extract", "--json", "--window", "all"};
   all.insert(all.end(), args.begin(), args.end());
-  const Ran ran = run(all);
-  EXPECT_EQ(ran.status, 0) << ran.err;
+  const Ran ran = run_to(0, all);
   json trials = json::array();
   const json set = json::parse(ran.out);
   for (const json& cell : set["cells"]) {

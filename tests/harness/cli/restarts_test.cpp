@@ -31,8 +31,7 @@ std::string steps(int first, int last) {
 TEST_F(RestartsTest, ALogThatGoesOnWhereAnotherEndedIsTheSameTrial) {
   const std::string a = put("logs/run-1.log", steps(10, 100));
   put("logs/run-2.log", steps(90, 200));
-  const Ran ran = run({"extract", path("logs"), "--json", "--window", "all"});
-  ASSERT_EQ(ran.status, 0) << ran.err;
+  const Ran ran = run_to(0, {"extract", path("logs"), "--json", "--window", "all"});
   const json set = json::parse(ran.out);
   ASSERT_EQ(set["cells"].size(), 1u);
   ASSERT_EQ(set["cells"][0]["trials"].size(), 1u);
@@ -47,8 +46,7 @@ TEST_F(RestartsTest, ALogThatGoesOnWhereAnotherEndedIsTheSameTrial) {
 TEST_F(RestartsTest, NoJoinKeepsEveryLogATrial) {
   put("logs/run-1.log", steps(10, 100));
   put("logs/run-2.log", steps(90, 200));
-  const Ran ran = run({"extract", path("logs"), "--json", "--no-join"});
-  ASSERT_EQ(ran.status, 0) << ran.err;
+  const Ran ran = run_to(0, {"extract", path("logs"), "--json", "--no-join"});
   std::size_t trials = 0;
   const json set = json::parse(ran.out);
   for (const json& cell : set["cells"]) trials += cell["trials"].size();
@@ -66,8 +64,7 @@ TEST_F(RestartsTest, TwoThatFitAreLeftApartAndSaidSo) {
 
 TEST_F(RestartsTest, OneFileThatARestartWasAppendedToIsOneTrial) {
   const std::string log = put("run.log", steps(10, 100) + steps(90, 200));
-  const Ran ran = run({"extract", log, "--json"});
-  ASSERT_EQ(ran.status, 0) << ran.err;
+  const Ran ran = run_to(0, {"extract", log, "--json"});
   const json set = json::parse(ran.out);
   ASSERT_EQ(set["cells"].size(), 1u);
   EXPECT_EQ(set["cells"][0]["trials"].size(), 1u);
@@ -92,8 +89,7 @@ TEST_F(RestartsTest, IterationsOfAllPartsHaveTheTrialsNumber) {
 TEST_F(RestartsTest, GoodputOfStepsWithoutTimesIsNoAnswer) {
   const auto log = put("run.log", "{\"step\": 10, \"loss\": 2.5}\n{\"step\": 20, \"loss\": 2.4}\n");
   for (const std::string file : {"out.json", "out.html", "out.svg"}) {
-    const Ran ran = run({"goodput", log, "-o", path(file)});
-    EXPECT_EQ(ran.status, 5);
+    const Ran ran = run_to(5, {"goodput", log, "-o", path(file)});
     EXPECT_THAT(ran.err, HasSubstr("the logs have no times"));
     EXPECT_FALSE(std::filesystem::exists(path(file)));
   }

@@ -53,16 +53,14 @@ class ResultsTest : public CliTest {
 
 TEST_F(ResultsTest, CheckAgainstItselfPasses) {
   const std::string a = store("a.json", results());
-  const Ran ran = run({"check", a, "--baseline", a});
-  EXPECT_EQ(ran.status, 0) << ran.err;
+  const Ran ran = run_to(0, {"check", a, "--baseline", a});
   EXPECT_THAT(ran.out, HasSubstr("2 cells compared, 2 pass: exit status 0"));
 }
 
 TEST_F(ResultsTest, CheckAgainstATenPercentFasterCellFails) {
   const std::string a = store("a.json", results());
   const std::string fast = store("fast.json", results(1.1));
-  const Ran ran = run({"check", a, "--baseline", fast});
-  EXPECT_EQ(ran.status, 1);
+  const Ran ran = run_to(1, {"check", a, "--baseline", fast});
   EXPECT_THAT(ran.out, HasSubstr("regression  bert-tiny.fp32.s64.b4.a1.1n2g"));
   EXPECT_THAT(ran.out, HasSubstr("slower"));
   EXPECT_EQ(run({"check", fast, "--baseline", a}).status, 0);
@@ -89,8 +87,8 @@ TEST_F(ResultsTest, CheckWaivesALossUntilItsDay) {
   const Ran expired = check(waivers("12%", "2020-01-31"));
   EXPECT_EQ(expired.status, 1);
   EXPECT_THAT(expired.out, HasSubstr("expired after 2020-01-31 (issue 12)"));
-  const Ran slower = run({"check", fast, "--baseline", a, "--waive", waivers("5%", "2020-01-31")});
-  EXPECT_EQ(slower.status, 0);
+  const Ran slower =
+      run_to(0, {"check", fast, "--baseline", a, "--waive", waivers("5%", "2020-01-31")});
   EXPECT_THAT(slower.err, HasSubstr("expired after 2020-01-31"));
   EXPECT_EQ(check(put("broken.json", "{")).status, 2);
 }
@@ -109,8 +107,7 @@ TEST_F(ResultsTest, CheckTellsMissingInconclusiveAndNothingCompared) {
 
   ResultSet none = results();
   none.cells.clear();
-  const Ran nothing = run({"check", store("none.json", none), "--baseline", all});
-  EXPECT_EQ(nothing.status, 4);
+  const Ran nothing = run_to(4, {"check", store("none.json", none), "--baseline", all});
   EXPECT_THAT(nothing.err, HasSubstr("nothing was compared: the result holds no cells"));
 }
 
@@ -129,8 +126,7 @@ TEST_F(ResultsTest, CheckSaysOnceWhatHoldsForManyCells) {
 
 TEST_F(ResultsTest, CheckWithoutABaselineSaysWhatABaselineIs) {
   const Ran ran =
-      run({"check", store("a.json", results()), "--baseline", (folder / "none.db").string()});
-  EXPECT_EQ(ran.status, 5);
+      run_to(5, {"check", store("a.json", results()), "--baseline", (folder / "none.db").string()});
   EXPECT_THAT(ran.err, HasSubstr("--baseline takes a result file, a run folder or a store"));
 }
 
@@ -141,8 +137,7 @@ TEST_F(ResultsTest, CheckNamesADifferentMachine) {
   (*there.environment)["kernel"] = "5.10";
   const std::string a = store("a.json", here);
   const std::string b = store("b.json", there);
-  const Ran refused = run({"check", a, "--baseline", b});
-  EXPECT_EQ(refused.status, 4);
+  const Ran refused = run_to(4, {"check", a, "--baseline", b});
   EXPECT_THAT(refused.out + refused.err, HasSubstr("kernel"));
   EXPECT_THAT(refused.out, testing::ContainsRegex("5\\+5 +-\n")) << "no p of what is not compared";
   EXPECT_EQ(run({"check", a, "--baseline", b, "--allow-context", "kernel"}).status, 0);
@@ -158,8 +153,7 @@ TEST_F(ResultsTest, CheckSaysWhatTheNumbersOfItsTableAre) {
 TEST_F(ResultsTest, CheckAsJsonHasTheSameStatusAndEveryCell) {
   const std::string a = store("a.json", results());
   const std::string fast = store("fast.json", results(1.1));
-  const Ran ran = run({"check", a, "--baseline", fast, "--json"});
-  EXPECT_EQ(ran.status, 1);
+  const Ran ran = run_to(1, {"check", a, "--baseline", fast, "--json"});
   const json report = json::parse(ran.out);
   EXPECT_EQ(report["exit_status"], 1);
   ASSERT_EQ(report["cells"].size(), 2U);
@@ -185,8 +179,7 @@ ResultSet variants(double two = 1, int trials = 8) {
 
 TEST_F(ResultsTest, CheckHoldsVariantsAgainstEachOther) {
   const std::string slow = store("slow.json", variants(0.95));
-  const Ran ran = run({"check", slow, "--paired", "base"});
-  EXPECT_EQ(ran.status, 1) << ran.err;
+  const Ran ran = run_to(1, {"check", slow, "--paired", "base"});
   EXPECT_THAT(ran.out, HasSubstr("regression  bert-tiny.fp32.s64.b4.a1.1n2g+variant=new"));
   EXPECT_THAT(ran.out, HasSubstr("-5.0 %  -5.0 % to -5.0 %      8"));
   EXPECT_THAT(ran.out, HasSubstr("beyond the floor\n(1.3 %) with p <= 0.05."));
@@ -196,15 +189,14 @@ TEST_F(ResultsTest, CheckHoldsVariantsAgainstEachOther) {
   EXPECT_EQ(run({"check", few, "--paired", "base"}).status, 3);
   EXPECT_THAT(run({"check", few, "--paired", "base"}).out, HasSubstr("need 6 pairs"));
   EXPECT_EQ(run({"check", few, "--paired", "base", "--accept-inconclusive"}).status, 0);
-  const Ran many = run({"check", store("many.json", variants(1, 1001)), "--paired", "base"});
-  EXPECT_EQ(many.status, 2);
+  const Ran many = run_to(2, {"check", store("many.json", variants(1, 1001)), "--paired", "base"});
   EXPECT_THAT(many.err, HasSubstr("has 1001 trials; at most 1000 of a cell are judged by pairs"));
 }
 
 TEST_F(ResultsTest, CheckByPairsAsJsonJunitAndAnnotations) {
   const std::string slow = store("slow.json", variants(0.95));
-  const Ran ran = run({"check", slow, "--paired", "base", "--json", "--junit", path("gate.xml")});
-  EXPECT_EQ(ran.status, 1);
+  const Ran ran =
+      run_to(1, {"check", slow, "--paired", "base", "--json", "--junit", path("gate.xml")});
   const json report = json::parse(ran.out);
   EXPECT_EQ(report["paired"], "base");
   EXPECT_FALSE(report.contains("baseline"));
@@ -231,8 +223,7 @@ TEST_F(ResultsTest, CheckShowsMemoryAndLossInEveryForm) {
     }
   }
   const std::string before = store("before.json", base), after = store("after.json", now);
-  const Ran ran = run({"check", after, "--baseline", before});
-  EXPECT_EQ(ran.status, 1) << ran.err;
+  const Ran ran = run_to(1, {"check", after, "--baseline", before});
   EXPECT_THAT(ran.out, testing::ContainsRegex("regression .*\\+10.0 % +apart at 20"));
   EXPECT_THAT(ran.out, HasSubstr("peak memory grew by 10.0 %: 1100.0 MiB against 1000.0 MiB"));
   EXPECT_THAT(ran.out, HasSubstr("the loss curves part at step 20: 9.5 against 9"));
@@ -309,8 +300,7 @@ TEST_F(ResultsTest, CheckByPairsSaysWhatItCannotDo) {
 TEST_F(ResultsTest, CompareShowsATildeUnlessTheDifferenceIsSignificant) {
   const std::string a = store("a.json", results());
   const std::string fast = store("fast.json", results(1.1));
-  const Ran ran = run({"compare", a, fast});
-  EXPECT_EQ(ran.status, 0);
+  const Ran ran = run_to(0, {"compare", a, fast});
   EXPECT_THAT(ran.out, testing::ContainsRegex("1n1g .* ~ "));
   EXPECT_THAT(ran.out, testing::ContainsRegex("1n2g .* \\+10.0 % .* 5\\+5 "));
   const json cells = json::parse(run({"compare", a, fast, "--json"}).out)["cells"];
@@ -321,8 +311,7 @@ TEST_F(ResultsTest, CompareShowsATildeUnlessTheDifferenceIsSignificant) {
 TEST_F(ResultsTest, CompareWithoutACommonCellIsStatusFour) {
   ResultSet none = results();
   none.cells.clear();
-  const Ran ran = run({"compare", store("a.json", results()), store("none.json", none)});
-  EXPECT_EQ(ran.status, 4);
+  const Ran ran = run_to(4, {"compare", store("a.json", results()), store("none.json", none)});
   EXPECT_THAT(ran.err, HasSubstr("no cell has a number on both sides"));
 }
 
@@ -335,8 +324,7 @@ TEST_F(ResultsTest, AnUnreadableOrForeignResultIsOneLineAndStatusFive) {
           std::vector<std::string>{"check", good, "--baseline", bad},
           std::vector<std::string>{"compare", bad, good},
           std::vector<std::string>{"report", bad}}) {
-      const Ran ran = run(args);
-      EXPECT_EQ(ran.status, 5) << args.front() << " " << bad;
+      const Ran ran = run_to(5, args);
       expect_one_error_line(ran);
       EXPECT_THAT(ran.err, HasSubstr(bad));
     }
@@ -349,21 +337,19 @@ TEST_F(ResultsTest, ReportWritesOneFormOrSeveral) {
   EXPECT_EQ(run({"report", a, "--json"}).out, read_file(a));
   EXPECT_EQ(run({"report", a, "-o", path("r.csv")}).status, 0);
   EXPECT_THAT(read_file(path("r.csv")), testing::StartsWith("key,"));
-  const Ran other = run({"report", a, "-o", path("r.pdf")});
-  EXPECT_EQ(other.status, 2);
+  const Ran other = run_to(2, {"report", a, "-o", path("r.pdf")});
   EXPECT_THAT(other.err, HasSubstr(".pdf is the ending of no report; use one of .json .csv"));
   EXPECT_EQ(run({"report", a, "--to", "json,csv,markdown", "-o", path("all")}).status, 0);
   for (const char* name : {"all/report.json", "all/report.csv", "all/report.md"}) {
     EXPECT_GT(read_file(path(name)).size(), 100U) << name;
   }
-  const Ran two = run({"report", a, "--to", "json,csv"});
-  EXPECT_EQ(two.status, 2);
+  const Ran two = run_to(2, {"report", a, "--to", "json,csv"});
   expect_one_error_line(two);
 }
 
 TEST_F(ResultsTest, ReportOnAFullDiskIsOneLineAndStatusTwo) {
-  const Ran ran = run({"report", store("a.json", results()), "--to", "csv", "-o", "/dev/full"});
-  EXPECT_EQ(ran.status, 2);
+  const Ran ran =
+      run_to(2, {"report", store("a.json", results()), "--to", "csv", "-o", "/dev/full"});
   expect_one_error_line(ran);
   EXPECT_THAT(ran.err, HasSubstr("/dev/full"));
 }
@@ -383,8 +369,7 @@ TEST_F(ResultsTest, HostileTextOfAResultIsShownEscaped) {
 
 TEST(ListTest, EveryKindHasRowsInBothForms) {
   for (const char* kind : {"formats", "reports", "launchers", "models", "hardware"}) {
-    const Ran table = run({"list", kind});
-    EXPECT_EQ(table.status, 0) << kind;
+    const Ran table = run_to(0, {"list", kind});
     const json rows = json::parse(run({"list", kind, "--json"}).out)[kind];
     ASSERT_FALSE(rows.empty()) << kind;
     for (const json& row : rows) EXPECT_THAT(table.out, HasSubstr(row["name"].get<std::string>()));
@@ -416,8 +401,7 @@ TEST(FlopsTest, CheckpointingCostsMoreWhereAFormulaCountsIt) {
 }
 
 TEST(DoctorTest, FindsSomethingToSayAndSucceeds) {
-  const Ran ran = run({"doctor", "--json"});
-  EXPECT_EQ(ran.status, 0);
+  const Ran ran = run_to(0, {"doctor", "--json"});
   const json findings = json::parse(ran.out)["findings"];
   ASSERT_FALSE(findings.empty());
   for (const json& finding : findings) {
@@ -439,8 +423,7 @@ TEST_F(ResultsTest, PredictLabelsWhatItPredictsAndRefusesTooLittle) {
   }
   summarize(set);
   const std::string file = store("scaling.json", set);
-  const Ran ran = run({"predict", file, "--topologies", "4n8g,8n8g"});
-  EXPECT_EQ(ran.status, 0) << ran.err;
+  const Ran ran = run_to(0, {"predict", file, "--topologies", "4n8g,8n8g"});
   EXPECT_THAT(ran.out, HasSubstr("PREDICTED, not measured: bert-tiny.fp32.s64"));
   EXPECT_THAT(ran.out, HasSubstr("mean error"));
   const json out = json::parse(run({"predict", file, "--topologies", "4n8g", "--json"}).out);
@@ -460,8 +443,7 @@ TEST_F(ResultsTest, StoreKeepsResultsThatCheckGatesAgainst) {
   const std::string db = path("history.db");
   for (int i = 0; i < 3; ++i) {
     const std::string name = "r" + std::to_string(i) + ".json";
-    const Ran ran = run({"store", "add", store(name, results(1 + 0.001 * i)), "--db", db});
-    EXPECT_EQ(ran.status, 0) << ran.err;
+    const Ran ran = run_to(0, {"store", "add", store(name, results(1 + 0.001 * i)), "--db", db});
     EXPECT_THAT(ran.out, HasSubstr("run " + std::to_string(i + 1) + ":"));
   }
   EXPECT_THAT(run({"store", "add", path("r0.json"), "--db", db}).out, HasSubstr("stored before"));
@@ -471,8 +453,7 @@ TEST_F(ResultsTest, StoreKeepsResultsThatCheckGatesAgainst) {
   EXPECT_THAT(run({"store", "trend", "--db", db}).out, HasSubstr("too few runs"));
 
   EXPECT_EQ(run({"check", path("r1.json"), "--baseline", db}).status, 0);
-  const Ran slow = run({"check", store("slow.json", results(0.9)), "--baseline", db});
-  EXPECT_EQ(slow.status, 1) << slow.err;
+  const Ran slow = run_to(1, {"check", store("slow.json", results(0.9)), "--baseline", db});
   EXPECT_THAT(slow.out, HasSubstr("n = 5 against 15"));
 }
 
@@ -497,11 +478,9 @@ TEST_F(ResultsTest, TokensOfALogThatPrintsNothingElseAreStoredComparedAndJudged)
   const std::string db = path("tokens.db");
   EXPECT_EQ(run({"store", "add", before, "--db", db}).status, 0);
   EXPECT_THAT(run({"store", "show", "1", "--db", db}).out, HasSubstr("tokens/s"));
-  const Ran compared = run({"compare", before, now});
-  EXPECT_EQ(compared.status, 0) << compared.err;
+  const Ran compared = run_to(0, {"compare", before, now});
   EXPECT_THAT(compared.out, HasSubstr("tokens/s"));
-  const Ran judged = run({"check", now, "--baseline", db, "--accept-inconclusive"});
-  EXPECT_EQ(judged.status, 0) << judged.out << judged.err;
+  const Ran judged = run_to(0, {"check", now, "--baseline", db, "--accept-inconclusive"});
   EXPECT_THAT(judged.out, HasSubstr("48099.86"));
 }
 

@@ -25,8 +25,7 @@ std::string command_names() {
 class UsageTest : public testing::TestWithParam<Wrong> {};
 
 TEST_P(UsageTest, SaysWhatIsWrongAndWhatToDo) {
-  const Ran ran = run(GetParam().args);
-  EXPECT_EQ(ran.status, 2);
+  const Ran ran = run_to(2, GetParam().args);
   expect_one_error_line(ran);
   EXPECT_EQ(ran.err, GetParam().error + "\n");
 }
@@ -100,37 +99,33 @@ const Wrong kWrong[] = {
 INSTANTIATE_TEST_SUITE_P(All, UsageTest, testing::ValuesIn(kWrong));
 
 TEST(UsageErrorTest, UnknownFormatNamesTheNearestAndTheList) {
-  const Ran ran = run({"extract", "--format", "tqmd", "x"});
-  EXPECT_EQ(ran.status, 2);
+  const Ran ran = run_to(2, {"extract", "--format", "tqmd", "x"});
   expect_one_error_line(ran);
   EXPECT_NE(ran.err.find("tqmd"), std::string::npos) << ran.err;
   EXPECT_NE(ran.err.find("tqdm"), std::string::npos) << ran.err;
 }
 
 TEST(UsageErrorTest, UnknownReportNamesTheNearest) {
-  const Ran ran = run({"report", "--to", "markdwn", "x"});
-  EXPECT_EQ(ran.status, 2);
+  const Ran ran = run_to(2, {"report", "--to", "markdwn", "x"});
   expect_one_error_line(ran);
   EXPECT_NE(ran.err.find("markdown"), std::string::npos) << ran.err;
 }
 
 TEST(UsageErrorTest, UnknownModelNamesTheNearest) {
-  const Ran ran = run({"flops", "--model", "bert-larg", "--sequence-length", "128"});
-  EXPECT_EQ(ran.status, 2);
+  const Ran ran = run_to(2, {"flops", "--model", "bert-larg", "--sequence-length", "128"});
   expect_one_error_line(ran);
   EXPECT_NE(ran.err.find("bert-large"), std::string::npos) << ran.err;
 }
 
 TEST(UsageErrorTest, ARepeatableOptionDoesNotSwallowTheArgumentBehindIt) {
-  const Ran ran = run({"sweep", "--set", "a=1", "--set", "b=2", "/nonexistent.json", "--dry-run"});
-  EXPECT_EQ(ran.status, 2);
+  const Ran ran =
+      run_to(2, {"sweep", "--set", "a=1", "--set", "b=2", "/nonexistent.json", "--dry-run"});
   expect_one_error_line(ran);
   EXPECT_NE(ran.err.find("/nonexistent.json"), std::string::npos) << ran.err;
 }
 
 TEST(UsageErrorTest, HostileArgumentsAreEscaped) {
-  const Ran ran = run({"\x1b[2Jboo\n"});
-  EXPECT_EQ(ran.status, 2);
+  const Ran ran = run_to(2, {"\x1b[2Jboo\n"});
   expect_one_error_line(ran);
   EXPECT_EQ(ran.err.find('\x1b'), std::string::npos);
 }
@@ -141,8 +136,7 @@ TEST(SweepNeeds, AllAreNamedAtOnceAndNothingStarts) {
       folder.put("c.json", R"({"workload": "gluonnlp-bert", "grid": {"topology": "1n1g",
     "model": "bert-base", "micro_batch_size": 32, "sequence_length": 128}})");
   const auto out = folder.path("run");
-  const Ran bare = run({"sweep", config, "--out", out});
-  EXPECT_EQ(bare.status, 2);
+  const Ran bare = run_to(2, {"sweep", config, "--out", out});
   EXPECT_EQ(bare.out, "");
   EXPECT_NE(bare.err.find("template gluonnlp-bert needs --data: training data"), std::string::npos)
       << bare.err;
@@ -150,8 +144,7 @@ TEST(SweepNeeds, AllAreNamedAtOnceAndNothingStarts) {
             std::string::npos);
   EXPECT_NE(bare.err.find("nothing was started"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(out));
-  const Ran dry = run({"sweep", config, "--dry-run"});
-  EXPECT_EQ(dry.status, 0);
+  const Ran dry = run_to(0, {"sweep", config, "--dry-run"});
   EXPECT_NE(dry.out.find("--data_eval '<data_eval>'"), std::string::npos) << dry.out;
   EXPECT_NE(dry.err.find("needs --data_eval"), std::string::npos);
 }
