@@ -8,10 +8,9 @@ namespace bertbench {
 namespace {
 
 TEST(TopologyTest, ReadsNnGgAndNothingElse) {
-  const auto topology = parse_topology("4n8g");
-  ASSERT_TRUE(topology);
-  EXPECT_EQ(topology->world_size(), 32);
-  EXPECT_EQ(topology->str(), "4n8g");
+  const auto topology = parse_topology("4n8g").value();
+  EXPECT_EQ(topology.world_size(), 32);
+  EXPECT_EQ(topology.str(), "4n8g");
   for (const char* bad : {"", "n", "g", "0n8g", "4n0g", "-1n8g", "4n8", "n8g", "4ng", "4x8",
                           "4n8gg", " 4n8g", "4n8g ", "9999999n1g", "4n8n1g", "1e3n1g"}) {
     EXPECT_FALSE(parse_topology(bad)) << bad;

@@ -156,11 +156,10 @@ TEST(ScalingFigures, OfManySeriesHoldEightEach) {
 TEST(ReconciliationFigure, IsAgainstAllWorkOverAllTime) {
   ResultSet set = samples::result_set({plot_cell(1, 100)});
   set.cells[0].trials[0].estimators = {{"step_time", 100}, {"printed", 105}, {"total_time", 80}};
-  const auto figure = reconciliation_figure(set);
-  ASSERT_TRUE(figure);
-  EXPECT_EQ(named(*figure, "step_time").points[0].x, 0.25);
-  EXPECT_EQ(named(*figure, "printed").points[0].x, 105.0 / 80 - 1);
-  EXPECT_THAT(figure->title, HasSubstr("all work over all time"));
+  const auto figure = reconciliation_figure(set).value();
+  EXPECT_EQ(named(figure, "step_time").points[0].x, 0.25);
+  EXPECT_EQ(named(figure, "printed").points[0].x, 105.0 / 80 - 1);
+  EXPECT_THAT(figure.title, HasSubstr("all work over all time"));
 }
 
 TEST(ComparisonFigure, TellsFasterFromSlowerFromNeither) {
@@ -168,11 +167,10 @@ TEST(ComparisonFigure, TellsFasterFromSlowerFromNeither) {
       samples::result_set({plot_cell(1, 100), plot_cell(2, 200), plot_cell(4, 400)});
   const ResultSet b =
       samples::result_set({plot_cell(1, 110), plot_cell(2, 180), plot_cell(4, 400)});
-  const auto figure = comparison_figure(compare(a, b), b);
-  ASSERT_TRUE(figure);
-  EXPECT_NEAR(named(*figure, "faster").points[0].x, 0.1, 0.01);
-  EXPECT_NEAR(named(*figure, "slower").points[0].x, -0.1, 0.01);
-  EXPECT_EQ(named(*figure, "no significant change").points[0].y, 2);
+  const auto figure = comparison_figure(compare(a, b), b).value();
+  EXPECT_NEAR(named(figure, "faster").points[0].x, 0.1, 0.01);
+  EXPECT_NEAR(named(figure, "slower").points[0].x, -0.1, 0.01);
+  EXPECT_EQ(named(figure, "no significant change").points[0].y, 2);
   EXPECT_FALSE(comparison_figure({}, {}));
 }
 

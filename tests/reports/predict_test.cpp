@@ -76,14 +76,13 @@ TEST(ScalingModel, FindsTheCoefficientsThatMadeTheData) {
       cells.push_back({topology, base * 100, base + many + (topology.nodes > 1 ? 0.050 : 0), base});
     }
   }
-  const auto fit = fit_scaling(cells);
-  ASSERT_TRUE(fit);
-  EXPECT_EQ(fit->chosen.form->name, "flat");
-  EXPECT_NEAR(fit->chosen.coefficients[0], 0.020, 1e-9);
-  EXPECT_NEAR(fit->chosen.coefficients[1], 0.050, 1e-9);
-  const auto predicted = predict_step(*fit, {{64, 8}, 10, 0, 0.3});
+  const auto fit = fit_scaling(cells).value();
+  EXPECT_EQ(fit.chosen.form->name, "flat");
+  EXPECT_NEAR(fit.chosen.coefficients[0], 0.020, 1e-9);
+  EXPECT_NEAR(fit.chosen.coefficients[1], 0.050, 1e-9);
+  const auto predicted = predict_step(fit, {{64, 8}, 10, 0, 0.3});
   EXPECT_NEAR(predicted->step_s, 0.37, 1e-9);
-  EXPECT_FALSE(predict_step(*fit, {{64, 8}, 10, 0, {}}));
+  EXPECT_FALSE(predict_step(fit, {{64, 8}, 10, 0, {}}));
 }
 
 TEST(ScalingModel, StrongScalingWithoutOneGpuKeepsTheGlobalBatch) {

@@ -34,36 +34,34 @@ std::vector<NoticeCode> codes(const Trial& trial) {
 }
 
 TEST(Ranks, TheSlowRankItsNodeAndTheTimesOfAllNodes) {
-  const auto record = rank_record(four_ranks(1.5), window(20, 60));
-  ASSERT_TRUE(record);
-  EXPECT_EQ(record->ranks, 4);
-  EXPECT_EQ(record->first_step, 21);
-  EXPECT_EQ(record->last_step, 60);
-  EXPECT_EQ(record->slowest.rank, 3);
-  EXPECT_EQ(record->slowest.node, "1:b");
-  EXPECT_NEAR(record->slowest.ratio, 1.5, 1e-9);
-  EXPECT_NEAR(record->spread, 0.5, 1e-9);
-  ASSERT_EQ(record->stragglers.size(), 1u);
-  EXPECT_EQ(record->stragglers[0].slow, record->stragglers[0].windows);
-  ASSERT_EQ(record->nodes.size(), 2u);
-  EXPECT_EQ(record->nodes[0].node, "1:b");  // the slowest median first
-  EXPECT_NEAR(record->nodes[0].min_s, 0.01, 1e-12);
-  EXPECT_NEAR(record->nodes[0].median_s, 0.0125, 1e-12);
-  EXPECT_NEAR(record->nodes[0].max_s, 0.015, 1e-12);
-  EXPECT_EQ(record->nodes[1].ranks, 2);
-  ASSERT_EQ(record->steps.size(), 30u);
-  EXPECT_EQ(record->steps.front(), 2);
-  ASSERT_EQ(record->rows.size(), 4u);
-  EXPECT_EQ(record->rows[0].rank, 3);
-  EXPECT_EQ(record->rows[0].ratio.size(), 30u);
-  EXPECT_NEAR(record->rows[0].ratio[5], 1.5, 1e-9);
+  const auto record = rank_record(four_ranks(1.5), window(20, 60)).value();
+  EXPECT_EQ(record.ranks, 4);
+  EXPECT_EQ(record.first_step, 21);
+  EXPECT_EQ(record.last_step, 60);
+  EXPECT_EQ(record.slowest.rank, 3);
+  EXPECT_EQ(record.slowest.node, "1:b");
+  EXPECT_NEAR(record.slowest.ratio, 1.5, 1e-9);
+  EXPECT_NEAR(record.spread, 0.5, 1e-9);
+  ASSERT_EQ(record.stragglers.size(), 1u);
+  EXPECT_EQ(record.stragglers[0].slow, record.stragglers[0].windows);
+  ASSERT_EQ(record.nodes.size(), 2u);
+  EXPECT_EQ(record.nodes[0].node, "1:b");  // the slowest median first
+  EXPECT_NEAR(record.nodes[0].min_s, 0.01, 1e-12);
+  EXPECT_NEAR(record.nodes[0].median_s, 0.0125, 1e-12);
+  EXPECT_NEAR(record.nodes[0].max_s, 0.015, 1e-12);
+  EXPECT_EQ(record.nodes[1].ranks, 2);
+  ASSERT_EQ(record.steps.size(), 30u);
+  EXPECT_EQ(record.steps.front(), 2);
+  ASSERT_EQ(record.rows.size(), 4u);
+  EXPECT_EQ(record.rows[0].rank, 3);
+  EXPECT_EQ(record.rows[0].ratio.size(), 30u);
+  EXPECT_NEAR(record.rows[0].ratio[5], 1.5, 1e-9);
 }
 
 TEST(Ranks, ARunWithoutAWindowIsJudgedAfterItsFirstStretch) {
-  const auto record = rank_record(four_ranks(1), {});
-  ASSERT_TRUE(record);
-  EXPECT_EQ(record->first_step, 3);
-  EXPECT_TRUE(record->stragglers.empty());
+  const auto record = rank_record(four_ranks(1), {}).value();
+  EXPECT_EQ(record.first_step, 3);
+  EXPECT_TRUE(record.stragglers.empty());
 }
 
 TEST(Ranks, OneRankAloneHasNobodyToBeComparedWith) {

@@ -65,10 +65,9 @@ TEST(StoppingLooks, WeightsSumToOneAndTheLastHasMost) {
 
 TEST(StoppingRuleJson, ReadsBackAndRefusesOtherDesigns) {
   const StoppingRule rule = rule_of(28, 24);
-  const auto back = stopping_rule(to_json(rule));
-  ASSERT_TRUE(back);
-  EXPECT_EQ(back->looks, rule.looks);
-  EXPECT_EQ(back->tests, 24);
+  const auto back = stopping_rule(to_json(rule)).value();
+  EXPECT_EQ(back.looks, rule.looks);
+  EXPECT_EQ(back.tests, 24);
   for (const auto& [key, value] : {std::pair<std::string, nlohmann::ordered_json>{"rule", "x/9"},
                                    {"looks", {14, 14}},
                                    {"looks", nlohmann::ordered_json::array()},

@@ -24,13 +24,12 @@ void delay(RunLog& log, std::size_t from, double seconds) {
 }
 
 TEST(TimeParts, AnEvenRunIsStartUpAndSteadyTraining) {
-  const auto parts = time_parts(stamped(100));
-  ASSERT_TRUE(parts);
-  EXPECT_NEAR(parts->of(TimePart::start_up), 30, 1e-9);
-  EXPECT_NEAR(parts->of(TimePart::steady), 100, 1e-9);
-  EXPECT_NEAR(parts->total_s, 130, 1e-9);
-  ASSERT_EQ(parts->spans.size(), 2U);
-  EXPECT_NEAR(parts->spans[1].begin_s, 30, 1e-9);
+  const auto parts = time_parts(stamped(100)).value();
+  EXPECT_NEAR(parts.of(TimePart::start_up), 30, 1e-9);
+  EXPECT_NEAR(parts.of(TimePart::steady), 100, 1e-9);
+  EXPECT_NEAR(parts.total_s, 130, 1e-9);
+  ASSERT_EQ(parts.spans.size(), 2U);
+  EXPECT_NEAR(parts.spans[1].begin_s, 30, 1e-9);
 }
 
 TEST(TimeParts, EvaluationCheckpointAndStallAreToldApartByTheLogsOwnWords) {
@@ -40,14 +39,13 @@ TEST(TimeParts, EvaluationCheckpointAndStallAreToldApartByTheLogsOwnWords) {
   delay(log, 150, 40);  // step 151: no line gives the reason
   log.marks = {{MarkKind::evaluation, 51}, {MarkKind::checkpoint, 101}};
   log.totals.wall_s = 30 + 200 + 68 + 12;
-  const auto parts = time_parts(log);
-  ASSERT_TRUE(parts);
-  EXPECT_NEAR(parts->of(TimePart::evaluation), 20, 1e-9);
-  EXPECT_NEAR(parts->of(TimePart::checkpoint), 8, 1e-9);
-  EXPECT_NEAR(parts->of(TimePart::stall), 40, 1e-9);
-  EXPECT_NEAR(parts->of(TimePart::tail), 12, 1e-9);
-  EXPECT_NEAR(parts->of(TimePart::steady), 200, 1e-9);
-  EXPECT_NEAR(parts->total_s, *log.totals.wall_s, 1e-9);
+  const auto parts = time_parts(log).value();
+  EXPECT_NEAR(parts.of(TimePart::evaluation), 20, 1e-9);
+  EXPECT_NEAR(parts.of(TimePart::checkpoint), 8, 1e-9);
+  EXPECT_NEAR(parts.of(TimePart::stall), 40, 1e-9);
+  EXPECT_NEAR(parts.of(TimePart::tail), 12, 1e-9);
+  EXPECT_NEAR(parts.of(TimePart::steady), 200, 1e-9);
+  EXPECT_NEAR(parts.total_s, *log.totals.wall_s, 1e-9);
 }
 
 TEST(TimeParts, TheSumOfThePartsIsTheTotalAndTheSpansHaveNoGaps) {
@@ -56,27 +54,25 @@ TEST(TimeParts, TheSumOfThePartsIsTheTotalAndTheSpansHaveNoGaps) {
   double clock = 5;
   for (Record& record : log.records) record.time_s = clock += record.seconds;
   delay(log, 120, 15);
-  const auto parts = time_parts(log);
-  ASSERT_TRUE(parts);
-  EXPECT_NEAR(parts->of(TimePart::warm_up), 80, 1e-9);
-  EXPECT_NEAR(std::accumulate(parts->seconds.begin(), parts->seconds.end(), 0.0), parts->total_s,
+  const auto parts = time_parts(log).value();
+  EXPECT_NEAR(parts.of(TimePart::warm_up), 80, 1e-9);
+  EXPECT_NEAR(std::accumulate(parts.seconds.begin(), parts.seconds.end(), 0.0), parts.total_s,
               1e-9);
   double at = 0;
-  for (const TimeSpan& span : parts->spans) {
+  for (const TimeSpan& span : parts.spans) {
     EXPECT_EQ(span.begin_s, at);
     at = span.end_s;
   }
-  EXPECT_EQ(at, parts->total_s);
+  EXPECT_EQ(at, parts.total_s);
 }
 
 TEST(TimeParts, AnOverlongTimelineKeepsItsLongestStretchesAndAllSums) {
   RunLog log = stamped(2000);
   for (std::size_t i = 10; i < 2000; i += 10) delay(log, i, 3 + 0.01 * double(i));
-  const auto parts = time_parts(log);
-  ASSERT_TRUE(parts);
-  EXPECT_LE(parts->spans.size(), kMostSpans);
-  EXPECT_GT(parts->of(TimePart::stall), 199 * 3);
-  EXPECT_EQ(parts->spans.back().end_s, parts->total_s);
+  const auto parts = time_parts(log).value();
+  EXPECT_LE(parts.spans.size(), kMostSpans);
+  EXPECT_GT(parts.of(TimePart::stall), 199 * 3);
+  EXPECT_EQ(parts.spans.back().end_s, parts.total_s);
 }
 
 TEST(TimeParts, WithoutTimeStampsOrWithFewRecordsThereIsNothingToTell) {

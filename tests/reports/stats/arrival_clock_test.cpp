@@ -73,9 +73,8 @@ TEST(ArrivalClock, TakesTheCountersWithinARecord) {
   log.records = {first, rest};
   const Window window = apply_window(log, {});
   EXPECT_EQ(window.first_step, 1);
-  const auto rate = counter_over_arrivals(log, window);
-  ASSERT_TRUE(rate);
-  EXPECT_NEAR(rate_of(*rate) * rest.seconds / 199, 1, 0.01);
+  const auto rate = counter_over_arrivals(log, window).value();
+  EXPECT_NEAR(rate_of(rate) * rest.seconds / 199, 1, 0.01);
   log.counters.clear();
   EXPECT_FALSE(counter_over_arrivals(log, window));
 }
@@ -92,17 +91,16 @@ TEST(ArrivalClock, GivesTheRateWithinItsError) {
                                 [&](int i) { return one.step_s * (1 + 0.2 * std::sin(1.7 * i)); });
       const auto log = watched(ends, one.gap_s, file_times);
       const auto window = window_of(one.first, one.last);
-      const auto rate = counter_over_arrivals(log, window);
-      ASSERT_TRUE(rate);
-      ASSERT_GT(rate->seconds, 0);
-      const double off = std::abs(rate_of(*rate) / true_rate(ends, window) - 1);
-      EXPECT_LT(off, std::max(3 * rate->error, 0.002)) << one.step_s << file_times;
+      const auto rate = counter_over_arrivals(log, window).value();
+      ASSERT_GT(rate.seconds, 0);
+      const double off = std::abs(rate_of(rate) / true_rate(ends, window) - 1);
+      EXPECT_LT(off, std::max(3 * rate.error, 0.002)) << one.step_s << file_times;
       EXPECT_LT(off, 0.01) << one.step_s << file_times;
-      EXPECT_LT(rate->error, file_times ? 0.005 : 0.02) << one.step_s << file_times;
+      EXPECT_LT(rate.error, file_times ? 0.005 : 0.02) << one.step_s << file_times;
       // The gap between looks at both ends, over the window; or the steps of the file's clock.
-      EXPECT_NEAR(rate->resolution, 2 * (file_times ? 0.01 : one.gap_s) / rate->seconds,
-                  0.1 * rate->resolution);
-      EXPECT_EQ(rate->burst_share, 0);
+      EXPECT_NEAR(rate.resolution, 2 * (file_times ? 0.01 : one.gap_s) / rate.seconds,
+                  0.1 * rate.resolution);
+      EXPECT_EQ(rate.burst_share, 0);
     }
   }
 }
@@ -121,9 +119,8 @@ TEST(ArrivalClock, LinesThatNobodyWatchedHaveNoTime) {
   arrivals.erase(arrivals.begin(), arrivals.begin() + std::ssize(arrivals) / 2);
   log.arrivals = std::make_shared<const std::vector<Arrival>>(arrivals);
   EXPECT_FALSE(counter_over_arrivals(log, window_of(0, 150)));
-  const auto rate = counter_over_arrivals(log, window_of(0, 400));
-  ASSERT_TRUE(rate);
-  EXPECT_NEAR(rate_of(*rate), 10, 0.05);
+  const auto rate = counter_over_arrivals(log, window_of(0, 400)).value();
+  EXPECT_NEAR(rate_of(rate), 10, 0.05);
 }
 
 TEST(ArrivalClock, ThinnedArrivalsGiveTheSameRate) {
@@ -133,9 +130,8 @@ TEST(ArrivalClock, ThinnedArrivalsGiveTheSameRate) {
   for (std::size_t i = 0; i < log.arrivals->size(); i += 8) thin.push_back((*log.arrivals)[i]);
   log.arrivals = std::make_shared<const std::vector<Arrival>>(thin);
   const auto window = window_of(500, 3500);
-  const auto rate = counter_over_arrivals(log, window);
-  ASSERT_TRUE(rate);
-  EXPECT_NEAR(rate_of(*rate) / true_rate(ends, window), 1, 0.01);
+  const auto rate = counter_over_arrivals(log, window).value();
+  EXPECT_NEAR(rate_of(rate) / true_rate(ends, window), 1, 0.01);
 }
 
 // A buffer that is emptied when it is full, and one that is emptied at the end.
@@ -147,10 +143,9 @@ TEST(ArrivalClock, BurstsAreFoundAndNeverTheDefault) {
     written[i] = ends[std::min(full, ends.size()) - 1];
   }
   RunLog log = watched(written, 0.25, true);
-  const auto rate = counter_over_arrivals(log, window_of(0, 2000));
-  ASSERT_TRUE(rate);
-  EXPECT_TRUE(rate->in_bursts());
-  EXPECT_NEAR(rate_of(*rate), 50, 1) << "it is still shown";
+  const auto rate = counter_over_arrivals(log, window_of(0, 2000)).value();
+  EXPECT_TRUE(rate.in_bursts());
+  EXPECT_NEAR(rate_of(rate), 50, 1) << "it is still shown";
   MeasureOptions options;
   options.window = samples::window("all");
   const Trial trial = measure_trial(log, {}, options);
@@ -158,10 +153,9 @@ TEST(ArrivalClock, BurstsAreFoundAndNeverTheDefault) {
   EXPECT_THAT(samples::notices(trial), testing::HasSubstr("came in bursts"));
 
   const auto at_end = watched(std::vector<double>(2000, ends.back()), 0.25, true);
-  const auto one = counter_over_arrivals(at_end, window_of(0, 2000));
-  ASSERT_TRUE(one);
-  EXPECT_EQ(one->seconds, 0);
-  EXPECT_EQ(one->burst_share, 1);
+  const auto one = counter_over_arrivals(at_end, window_of(0, 2000)).value();
+  EXPECT_EQ(one.seconds, 0);
+  EXPECT_EQ(one.burst_share, 1);
 }
 
 // The record before the first mark is of the window where the window begins with the run.
@@ -188,9 +182,8 @@ TEST(ArrivalClock, WhatTheFirstRecordTookIsInTheError) {
 // Fast steps in a program that writes out each line, and evaluations between them.
 TEST(ArrivalClock, APauseIsNoBurst) {
   const auto ends = ends_of(3000, [](int i) { return i % 300 == 0 ? 3.0 : 0.01; });
-  const auto rate = counter_over_arrivals(watched(ends, 0.25, true), window_of(0, 3000));
-  ASSERT_TRUE(rate);
-  EXPECT_FALSE(rate->in_bursts());
+  const auto rate = counter_over_arrivals(watched(ends, 0.25, true), window_of(0, 3000)).value();
+  EXPECT_FALSE(rate.in_bursts());
 }
 
 TEST(ArrivalClock, IsTheRateOfALogWithACounterAlone) {

@@ -27,13 +27,12 @@ std::optional<ClockRate> rate(const RunLog& log, const std::string& rule) {
 TEST(CounterClock, SevenRedrawsOfThePublishedBarGive384IterationsIn125Seconds) {
   RunLog log = samples::published_bar();
   for (Record& record : log.records) record.first_time_s = kUnknown;
-  const auto all = rate(log, "all");
-  ASSERT_TRUE(all);
-  EXPECT_DOUBLE_EQ(all->iterations, 384);
-  EXPECT_DOUBLE_EQ(all->seconds, 125);
-  EXPECT_NEAR(all->iterations / all->seconds, 3.072, 1e-12);
-  EXPECT_NEAR(all->iterations / all->seconds * 1024, 3145.7, 0.05);
-  EXPECT_NEAR(all->resolution, 1.0 / 125, 1e-12);
+  const auto all = rate(log, "all").value();
+  EXPECT_DOUBLE_EQ(all.iterations, 384);
+  EXPECT_DOUBLE_EQ(all.seconds, 125);
+  EXPECT_NEAR(all.iterations / all.seconds, 3.072, 1e-12);
+  EXPECT_NEAR(all.iterations / all.seconds * 1024, 3145.7, 0.05);
+  EXPECT_NEAR(all.resolution, 1.0 / 125, 1e-12);
 }
 
 // A clock that is set while a training runs, or a machine that sleeps.
@@ -47,13 +46,11 @@ TEST(CounterClock, LeavesOutTheOneGapThatOutweighsAllOthers) {
       const double shown = resolution * std::floor(clock / resolution);
       log.records.push_back({.step = step, .time_s = shown, .line = step});
     }
-    const auto measured = rate(log, "all");
-    ASSERT_TRUE(measured);
-    EXPECT_NEAR(measured->iterations / measured->seconds, 2, 0.05) << resolution;
-    const auto jump = clock_jump(log, apply_window(log, samples::window("all")));
-    ASSERT_TRUE(jump);
-    EXPECT_EQ(jump->record, 69U);
-    EXPECT_NEAR(jump->seconds, 3600.5, 0.51);
+    const auto measured = rate(log, "all").value();
+    EXPECT_NEAR(measured.iterations / measured.seconds, 2, 0.05) << resolution;
+    const auto jump = clock_jump(log, apply_window(log, samples::window("all"))).value();
+    EXPECT_EQ(jump.record, 69U);
+    EXPECT_NEAR(jump.seconds, 3600.5, 0.51);
   }
   // Evaluations that come again, and a long one among few steps, are the run's own time.
   RunLog often;
@@ -70,15 +67,14 @@ TEST(CounterClock, WholeSecondsReadAtTheRollOverAreWithinTheStatedResolution) {
     for (const double start : {0.0, 0.2, 0.5, 0.93}) {
       const RunLog log = bar(200, seconds, start);
       for (const char* rule : {"all", "20:200", "1:120", "last:90"}) {
-        const auto measured = rate(log, rule);
-        ASSERT_TRUE(measured) << seconds << " " << rule;
+        const auto measured = rate(log, rule).value();
         // From its creation on, the time before the first step belongs to the bar.
         const bool whole = std::string_view(rule) == "all";
-        const double step = seconds + (whole ? start / measured->iterations : 0);
-        const double error = measured->iterations / measured->seconds * step - 1;
-        EXPECT_LE(std::abs(error), measured->resolution * 1.05 + 1e-9)
+        const double step = seconds + (whole ? start / measured.iterations : 0);
+        const double error = measured.iterations / measured.seconds * step - 1;
+        EXPECT_LE(std::abs(error), measured.resolution * 1.05 + 1e-9)
             << seconds << " s, start " << start << ", " << rule;
-        EXPECT_LE(measured->resolution, 1.0001 / measured->seconds);
+        EXPECT_LE(measured.resolution, 1.0001 / measured.seconds);
       }
     }
   }
@@ -86,10 +82,9 @@ TEST(CounterClock, WholeSecondsReadAtTheRollOverAreWithinTheStatedResolution) {
 
 TEST(CounterClock, ForFortySecondsOfQuickStepsTheErrorIsBelowHalfAPercent) {
   const RunLog log = bar(450, 0.1);
-  const auto measured = rate(log, "20:450");
-  ASSERT_TRUE(measured);
-  EXPECT_NEAR(measured->iterations / measured->seconds, 10, 0.05);
-  EXPECT_LE(measured->resolution, 0.005);
+  const auto measured = rate(log, "20:450").value();
+  EXPECT_NEAR(measured.iterations / measured.seconds, 10, 0.05);
+  EXPECT_LE(measured.resolution, 0.005);
 }
 
 TEST(CounterClock, AWindowThatStaysWithinOneSecondGivesNothing) {
@@ -102,18 +97,16 @@ TEST(CounterClock, AFineClockIsUsedToTheFullFromTheRecordInFront) {
     record.time_s = record.first_time_s = 0.25 * static_cast<double>(record.step);
   }
   log.clock_resolution_s = 1e-6;
-  const auto measured = rate(log, "100:200");
-  ASSERT_TRUE(measured);
-  EXPECT_DOUBLE_EQ(measured->iterations, 100);
-  EXPECT_DOUBLE_EQ(measured->seconds, 25);
-  EXPECT_LT(measured->resolution, 1e-6);
+  const auto measured = rate(log, "100:200").value();
+  EXPECT_DOUBLE_EQ(measured.iterations, 100);
+  EXPECT_DOUBLE_EQ(measured.seconds, 25);
+  EXPECT_LT(measured.resolution, 1e-6);
 }
 
 TEST(CounterClock, ABarFromItsCreationIncludesItsSlowFirstStep) {
   RunLog log = bar(200, 0.25, 2.0);  // the first step takes two seconds more
-  const auto measured = rate(log, "all");
-  ASSERT_TRUE(measured);
-  EXPECT_NEAR(measured->seconds / measured->iterations * 200, 52, 52 * measured->resolution);
+  const auto measured = rate(log, "all").value();
+  EXPECT_NEAR(measured.seconds / measured.iterations * 200, 52, 52 * measured.resolution);
   log.records.erase(log.records.begin());  // not from the start: the usual marks
   EXPECT_NEAR(rate(log, "all")->seconds / rate(log, "all")->iterations, 0.25, 0.0025);
 }
@@ -126,19 +119,17 @@ TEST(CounterClock, ARecordOfSeveralIterationsIsClockedAtItsLastRedraw) {
     log.records.push_back(
         {.step = step, .iterations = i, .time_s = 1.0 * step, .first_time_s = step - i + 1.0});
   }
-  const auto measured = rate(log, "all");
-  ASSERT_TRUE(measured);
-  EXPECT_DOUBLE_EQ(measured->iterations / measured->seconds, 1);
+  const auto measured = rate(log, "all").value();
+  EXPECT_DOUBLE_EQ(measured.iterations / measured.seconds, 1);
 }
 
 TEST(CounterClock, BarsThatBeginAnewAreAddedUp) {
   RunLog log = bar(60, 1);
   const RunLog second = bar(60, 1);
   log.records.insert(log.records.end(), second.records.begin(), second.records.end());
-  const auto measured = rate(log, "all");
-  ASSERT_TRUE(measured);
-  EXPECT_DOUBLE_EQ(measured->iterations / measured->seconds, 1);
-  EXPECT_GE(measured->iterations, 118);
+  const auto measured = rate(log, "all").value();
+  EXPECT_DOUBLE_EQ(measured.iterations / measured.seconds, 1);
+  EXPECT_GE(measured.iterations, 118);
 }
 
 // Three bars, of which each cut off up to a second: the counter's marks do not bring it back.

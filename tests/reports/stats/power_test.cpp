@@ -95,10 +95,9 @@ TEST(SmallestLoss, IsTheLossAtWhichThePowerIsReached) {
   gate.cells = 24;
   gate.noise = 0.01;
   gate.run_noise = 0.005;
-  const auto loss = smallest_loss(gate, 0.9);
-  ASSERT_TRUE(loss);
-  EXPECT_GE(detection_power(gate, *loss, 2000), 0.9);
-  EXPECT_LT(detection_power(gate, *loss - 0.0005, 2000), 0.9);
+  const auto loss = smallest_loss(gate, 0.9).value();
+  EXPECT_GE(detection_power(gate, loss, 2000), 0.9);
+  EXPECT_LT(detection_power(gate, loss - 0.0005, 2000), 0.9);
 }
 
 TEST(SmallestLoss, IsNoneWhereTheGridCannotDecideAndTrialsNeededSaysHowMany) {
@@ -107,10 +106,9 @@ TEST(SmallestLoss, IsNoneWhereTheGridCannotDecideAndTrialsNeededSaysHowMany) {
   gate.cells = 36;
   gate.noise = 0.005;
   EXPECT_EQ(smallest_loss(gate), std::nullopt);
-  const auto trials = trials_for_loss(gate, 0.05);
-  ASSERT_TRUE(trials);
-  EXPECT_GE(*trials, trials_needed(0.05 / 36));
-  gate.trials = gate.base_trials = *trials;
+  const auto trials = trials_for_loss(gate, 0.05).value();
+  EXPECT_GE(trials, trials_needed(0.05 / 36));
+  gate.trials = gate.base_trials = trials;
   EXPECT_GE(detection_power(gate, 0.05, 2000), 0.9);
 }
 

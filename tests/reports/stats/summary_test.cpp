@@ -43,15 +43,13 @@ TEST(Summary, RoundsAsThePublishedPaddleTablesWereRounded) {
 TEST(Summary, MedianIntervalNeedsSixTrialsAndCoversWhatTheBinomialSays) {
   EXPECT_FALSE(median_interval_ranks(0));
   for (std::size_t n = 1; n <= 5; ++n) EXPECT_FALSE(median_interval_ranks(n)) << n;
-  const auto six = median_interval_ranks(6);
-  ASSERT_TRUE(six);
-  EXPECT_EQ(six->low, 1U);
-  EXPECT_EQ(six->high, 6U);
-  EXPECT_NEAR(six->coverage, 1 - 2.0 / 64, 1e-12);
-  const auto seven = median_interval_ranks(7);
-  ASSERT_TRUE(seven);
-  EXPECT_EQ(seven->high, 7U);
-  EXPECT_NEAR(seven->coverage, 0.984375, 1e-12);
+  const auto six = median_interval_ranks(6).value();
+  EXPECT_EQ(six.low, 1U);
+  EXPECT_EQ(six.high, 6U);
+  EXPECT_NEAR(six.coverage, 1 - 2.0 / 64, 1e-12);
+  const auto seven = median_interval_ranks(7).value();
+  EXPECT_EQ(seven.high, 7U);
+  EXPECT_NEAR(seven.coverage, 0.984375, 1e-12);
   const auto ten = median_interval_ranks(10);  // ranks 2 and 9: 1 - 2 * 11/1024
   ASSERT_TRUE(ten);
   EXPECT_EQ(ten->low, 2U);
@@ -63,20 +61,18 @@ TEST(Summary, BinomialCoverageOfMinimumToMaximumIsAsPublished) {
   const std::vector<std::pair<std::size_t, double>> published{{3, 0.75},  {4, 0.875}, {5, 0.9375},
                                                               {6, 0.969}, {7, 0.984}, {10, 0.998}};
   for (const auto& [n, coverage] : published) {
-    const auto ranks = median_interval_ranks(n, coverage - 0.001);
-    ASSERT_TRUE(ranks) << n;
-    EXPECT_EQ(ranks->low, 1U) << n;
-    EXPECT_NEAR(ranks->coverage, coverage, 0.0005) << n;
+    const auto ranks = median_interval_ranks(n, coverage - 0.001).value();
+    EXPECT_EQ(ranks.low, 1U) << n;
+    EXPECT_NEAR(ranks.coverage, coverage, 0.0005) << n;
   }
 }
 
 TEST(Summary, TIntervalOfTheMeanIsStudents) {
   const std::vector<double> x{1, 2, 3, 4, 5};
-  const auto interval = mean_interval(x);
-  ASSERT_TRUE(interval);
+  const auto interval = mean_interval(x).value();
   const double half = 2.7764451051977987 * std::sqrt(2.5) / std::sqrt(5.0);  // t(0.975, 4)
-  EXPECT_NEAR(interval->low, 3 - half, 1e-12);
-  EXPECT_NEAR(interval->high, 3 + half, 1e-12);
+  EXPECT_NEAR(interval.low, 3 - half, 1e-12);
+  EXPECT_NEAR(interval.high, 3 + half, 1e-12);
   EXPECT_FALSE(mean_interval(std::vector<double>{1}));
 }
 
