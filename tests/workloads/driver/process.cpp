@@ -113,6 +113,13 @@ Finished run(const std::vector<std::string>& arguments, const Variables& variabl
   return Process(arguments, variables, out).wait();
 }
 
+Finished run_to(int status, const Words& arguments, const Variables& variables,
+                const std::string& out) {
+  const Finished done = run(arguments, variables, out);
+  EXPECT_EQ(done.status, status) << ::testing::PrintToString(arguments) << "\n" << done.err;
+  return done;
+}
+
 Variables rank_variables(int rank, int world, int port) {
   const std::string r = std::to_string(rank), w = std::to_string(world);
   return {{"RANK", r},

@@ -44,6 +44,9 @@ class Process {
 };
 
 Finished run(const Words& arguments, const Variables& variables = {}, const std::string& out = "");
+/// To this exit status.
+Finished run_to(int status, const Words& arguments, const Variables& variables = {},
+                const std::string& out = "");
 /// torchrun's variables of one rank on 127.0.0.1.
 Variables rank_variables(int rank, int world, int port);
 int free_port();

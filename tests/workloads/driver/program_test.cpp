@@ -134,8 +134,7 @@ TEST(Program, FiveStepsAndFiveResumedEqualTenBitForBit) {
   const Words common = {"--deterministic", "--decay-steps", "10", "--warmup-steps", "3"};
   const auto train = [&](Words more) {
     more.insert(more.end(), common.begin(), common.end());
-    const Finished done = run(small(more));
-    EXPECT_EQ(done.status, 0) << done.err;
+    run_to(0, small(more));
   };
   train({"--steps", "10", "--checkpoint", whole});
   train({"--steps", "5", "--checkpoint", parts});
@@ -230,24 +229,21 @@ TEST(Program, TheDecayOfAPhaseEndsWithTheLastStepOfThePhase) {
   EXPECT_THAT(of_steps(later, "learning_rate"),
               ::testing::Pointwise(::testing::DoubleNear(1e-12), {0.5e-3, 0.25e-3}));
   const Finished refused =
-      run(small({"--steps", "6", "--resume", one, "--new-phase", "--warmup-steps", "4"}));
-  EXPECT_EQ(refused.status, 2);
+      run_to(2, small({"--steps", "6", "--resume", one, "--new-phase", "--warmup-steps", "4"}));
   EXPECT_THAT(refused.err, HasSubstr("more than the 3 steps of this phase"));
 }
 
 TEST(Program, InferenceStatesItsLatencyAndTakesTheWeightsOfACheckpoint) {
   const std::string folder = temporary_folder("inference");
-  const Finished trained = run(small(
-      {"--steps", "20", "--learning-rate", "1e-3", "--dropout", "0", "--checkpoint", folder}));
-  ASSERT_EQ(trained.status, 0) << trained.err;
+  const Finished trained = run_to(0, small({"--steps", "20", "--learning-rate", "1e-3", "--dropout",
+                                            "0", "--checkpoint", folder}));
   const auto first_loss = [](const Finished& done) {
     return lines_of(done).at(1)["loss"].get<double>();
   };
-  const Finished fresh = run(small({"--inference", "--steps", "10"}));
-  ASSERT_EQ(fresh.status, 0) << fresh.err;
+  const Finished fresh = run_to(0, small({"--inference", "--steps", "10"}));
   EXPECT_NEAR(first_loss(fresh), first_loss(trained), 1e-6) << "the same weights and batch";
-  const Finished loaded = run(small({"--inference", "--steps", "10", "--init-checkpoint", folder}));
-  ASSERT_EQ(loaded.status, 0) << loaded.err;
+  const Finished loaded =
+      run_to(0, small({"--inference", "--steps", "10", "--init-checkpoint", folder}));
   EXPECT_LT(first_loss(loaded), first_loss(fresh) - 0.5);
   const auto latency = lines_of(fresh).back()["latency_ms"];
   EXPECT_EQ(latency["n"], 9) << "all batches but the first";
@@ -293,9 +289,8 @@ TEST(Program, FineTuningLearnsToAnswerAndNotWhenLabelsAreShuffled) {
 }
 
 TEST(Program, ClassificationIsScoredAsGlueScriptsDo) {
-  const Finished done = run(small(
-      {"--task", "classification", "--steps", "2", "--log-style", "tqdm", "--evaluate", "10"}));
-  ASSERT_EQ(done.status, 0) << done.err;
+  const Finished done = run_to(0, small({"--task", "classification", "--steps", "2", "--log-style",
+                                         "tqdm", "--evaluate", "10"}));
   EXPECT_THAT(done.out, HasSubstr("***** Eval results *****\n  acc = 0."));
 }
 
@@ -367,15 +362,14 @@ TEST(Program, RanksWithDifferentOptionsAreRefused) {
   const int port = free_port();
   Process second(small({"--steps", "9"}), rank_variables(1, 2, port));
   const Finished first =
-      run(small({"--steps", "8", "--log-every", "2"}), rank_variables(0, 2, port));
-  EXPECT_EQ(first.status, 2);
+      run_to(2, small({"--steps", "8", "--log-every", "2"}), rank_variables(0, 2, port));
   EXPECT_THAT(first.err, HasSubstr("different options"));
   EXPECT_EQ(second.wait().status, 2);
 }
 
 TEST(Program, ARankThatNeverComesIsNamed) {
-  const Finished done = run(small({"--comm-timeout", "0.3"}), rank_variables(0, 2, free_port()));
-  EXPECT_EQ(done.status, 1);
+  const Finished done =
+      run_to(1, small({"--comm-timeout", "0.3"}), rank_variables(0, 2, free_port()));
   EXPECT_THAT(done.err, HasSubstr("rank 1 of 2 did not come"));
 }
 
@@ -391,8 +385,7 @@ TEST(Program, ASignalWhileWaitingForRanksEndsAtOnce) {
 }
 
 TEST(Program, AnotherWorldThanExpectedEndsBeforeTraining) {
-  const Finished done = run(small({"--expect-world-size", "2"}));
-  EXPECT_EQ(done.status, 2);
+  const Finished done = run_to(2, small({"--expect-world-size", "2"}));
   EXPECT_EQ(done.out, "");
   EXPECT_THAT(done.err, HasSubstr("--expect-world-size 2, but the world is 1"));
 }
@@ -403,8 +396,7 @@ TEST(Program, TheHandicapIsNoOptionThatHelpShows) {
   EXPECT_EQ(run({"--describe-options"}).out.find("handicap"), std::string::npos);
   EXPECT_EQ(run(small({"--handicap", "2%"})).status, 0);
   for (const char* wrong : {"2%%", "-1%", "nan", "fast", "%"}) {
-    const Finished done = run(small({std::string("--handicap=") + wrong}));
-    EXPECT_EQ(done.status, 2) << wrong;
+    const Finished done = run_to(2, small({std::string("--handicap=") + wrong}));
     EXPECT_THAT(done.err, HasSubstr("not a share of a step, as 2% or 0.02"));
   }
   for (const char* wrong : {"2%@", "2%@-1", "2%@x", "@1"}) {
@@ -413,8 +405,7 @@ TEST(Program, TheHandicapIsNoOptionThatHelpShows) {
 }
 
 TEST(Program, HelpAndVersionGoToStandardOutput) {
-  const Finished help = run({"--help"});
-  EXPECT_EQ(help.status, 0);
+  const Finished help = run_to(0, {"--help"});
   EXPECT_THAT(help.out, HasSubstr("Exit status"));
   for (const std::string& option : split_words(
            "--model --backend --precision --micro-batch-size --gradient-accumulation-steps "
@@ -423,8 +414,7 @@ TEST(Program, HelpAndVersionGoToStandardOutput) {
            "--comm --expect-world-size")) {
     EXPECT_THAT(help.out, HasSubstr(option));
   }
-  const Finished version = run({"--version"});
-  EXPECT_EQ(version.status, 0);
+  const Finished version = run_to(0, {"--version"});
   EXPECT_THAT(version.out, HasSubstr("bert_train 0."));
 }
 
@@ -495,8 +485,7 @@ TEST(Program, WhatCannotRunIsRefusedInOneLineWithItsStatus) {
 }
 
 TEST(Program, AProcessorWithoutBf16RefusesItInOneLine) {
-  const Finished done = run(small({"--precision", "bf16"}), {{"ONEDNN_MAX_CPU_ISA", "AVX2"}});
-  EXPECT_EQ(done.status, 3) << done.err;
+  const Finished done = run_to(3, small({"--precision", "bf16"}), {{"ONEDNN_MAX_CPU_ISA", "AVX2"}});
   EXPECT_THAT(done.err, HasSubstr("AVX-512 BF16 or AMX"));
   EXPECT_EQ(count(done.err, "\n"), 1) << done.err;
   EXPECT_EQ(done.out, "");
@@ -516,17 +505,15 @@ TEST(Program, EveryLogStyleShowsTheSkippedStepsOfFp16) {
       {"mlperf", "'skipped_steps': 1,"},
       {"megatron", "| number of skipped iterations:   1 |"}};
   for (const auto& [style, text] : shown) {
-    const Finished done = run(small({"--precision", "fp16", "--log-style", style, "--steps", "4",
-                                     "--loss-scale-initial", "1073741824"}));
-    ASSERT_EQ(done.status, 0) << style << ' ' << done.err;
+    const Finished done = run_to(0, small({"--precision", "fp16", "--log-style", style, "--steps",
+                                           "4", "--loss-scale-initial", "1073741824"}));
     EXPECT_THAT(done.out, HasSubstr(text)) << style;
   }
 }
 
 TEST(Program, TheHeaderStatesThatAPrecisionIsEmulated) {
   const auto emulated_by = [](const char* precision) {
-    const Finished done = run(small({"--precision", precision, "--steps", "1"}));
-    EXPECT_EQ(done.status, 0) << done.err;
+    const Finished done = run_to(0, small({"--precision", precision, "--steps", "1"}));
     return lines_of(done).at(0).value("precision_emulated_by", "");
   };
   EXPECT_EQ(emulated_by("fp16"), "fp32");
@@ -534,32 +521,27 @@ TEST(Program, TheHeaderStatesThatAPrecisionIsEmulated) {
 }
 
 TEST(Program, ABackendWithoutItsModuleOrDeviceIsRefusedInOneLine) {
-  const Finished done = run({"--backend", "cuda"}, {{"CUDA_VISIBLE_DEVICES", ""}});
-  EXPECT_EQ(done.status, 3) << done.err;
+  const Finished done = run_to(3, {"--backend", "cuda"}, {{"CUDA_VISIBLE_DEVICES", ""}});
   EXPECT_THAT(done.err, AnyOf(HasSubstr("bert_cuda.so"), HasSubstr("no CUDA device")));
   EXPECT_EQ(count(done.err, "\n"), 1) << done.err;
   EXPECT_EQ(done.out, "");
 }
 
 TEST(Program, HalfSetLauncherVariablesAreAUsageError) {
-  const Finished done = run({}, {{"RANK", "1"}});
-  EXPECT_EQ(done.status, 2);
+  const Finished done = run_to(2, {}, {{"RANK", "1"}});
   EXPECT_THAT(done.err, HasSubstr("RANK is set but WORLD_SIZE is not"));
 }
 
 TEST(Program, AFullDiskIsAnErrorAndNotASilentLoss) {
-  const Finished log = run(small({"--steps", "3"}), {}, "/dev/full");
-  EXPECT_EQ(log.status, 1);
+  const Finished log = run_to(1, small({"--steps", "3"}), {}, "/dev/full");
   EXPECT_THAT(log.err, HasSubstr("standard output"));
-  const Finished timings = run(small({"--steps", "3", "--timings", "/dev/full"}));
-  EXPECT_EQ(timings.status, 1);
+  const Finished timings = run_to(1, small({"--steps", "3", "--timings", "/dev/full"}));
   EXPECT_THAT(timings.err, HasSubstr("--timings /dev/full"));
 }
 
 TEST(Program, TheLogAndTheTimingsTellTheSameTime) {
   const std::string path = temporary_folder("times") + "/t.jsonl";
-  const Finished done = run(small({"--steps", "20", "--timings", path}));
-  ASSERT_EQ(done.status, 0) << done.err;
+  const Finished done = run_to(0, small({"--steps", "20", "--timings", path}));
   std::ifstream in(path);
   std::istringstream log(done.out);
   std::string line, logged;
@@ -581,8 +563,8 @@ TEST(Program, TheLogAndTheTimingsTellTheSameTime) {
 }
 
 TEST(Program, ASimulatedClusterIsLabelled) {
-  const Finished done = run(small({"--steps", "2", "--comm", "sim", "--sim-topology", "4n8g"}));
-  ASSERT_EQ(done.status, 0) << done.err;
+  const Finished done =
+      run_to(0, small({"--steps", "2", "--comm", "sim", "--sim-topology", "4n8g"}));
   const auto header = nlohmann::json::parse(done.out.substr(0, done.out.find('\n')));
   EXPECT_EQ(header["simulated"], true);
   EXPECT_EQ(header["simulated_topology"], "4n8g");
@@ -595,9 +577,8 @@ TEST(Program, ASimulatedClusterIsLabelled) {
 
 TEST(Program, WhatASimulatedClusterPrintsAndTimesIsTheWholeJob) {
   const std::string path = temporary_folder("simulated") + "/t.jsonl";
-  const Finished done =
-      run(small({"--steps", "3", "--comm", "sim", "--sim-topology", "4n8g", "--timings", path}));
-  ASSERT_EQ(done.status, 0) << done.err;
+  const Finished done = run_to(
+      0, small({"--steps", "3", "--comm", "sim", "--sim-topology", "4n8g", "--timings", path}));
   std::istringstream log(done.out);
   std::string line;
   std::getline(log, line);
@@ -612,8 +593,7 @@ TEST(Program, WhatASimulatedClusterPrintsAndTimesIsTheWholeJob) {
 }
 
 TEST(Program, ASimulatedClusterThatIsNotNamedIsThatOfTheRanks) {
-  const Finished done = run(small({"--steps", "2", "--comm", "sim"}));
-  ASSERT_EQ(done.status, 0) << done.err;
+  const Finished done = run_to(0, small({"--steps", "2", "--comm", "sim"}));
   const auto header = nlohmann::json::parse(done.out.substr(0, done.out.find('\n')));
   EXPECT_EQ(header["simulated_topology"], "1n1g");
 }
