@@ -188,8 +188,8 @@ TEST(SweepPrecisions, Bf16AndFp16RunOnTheCpu) {
   }
 }
 
-/// configs/NAME.json, small enough for a test: one trial of eight steps of bert-tiny.
-Ran shipped(const Folder& folder, const std::string& name, const std::vector<std::string>& more) {
+/// The cells of configs/NAME.json, small enough for a test: one trial of eight steps of bert-tiny.
+json shipped(const Folder& folder, const std::string& name, const std::vector<std::string>& more) {
   std::vector<std::string> words = {"sweep",     BB_SOURCE_DIR "/configs/" + name + ".json",
                                     "--out",     folder / "run",
                                     "--trainer", kBertTrain,
@@ -199,16 +199,16 @@ Ran shipped(const Folder& folder, const std::string& name, const std::vector<std
     words.insert(words.end(), {"--set", set});
   }
   words.insert(words.end(), more.begin(), more.end());
-  return folder.bertbench(words);
+  const Ran swept = folder.bertbench(words);
+  EXPECT_EQ(swept.status, 0) << swept.err;
+  return json::parse(read_file(folder / "run/results.json"))["cells"];
 }
 
 TEST(ShippedConfigs, FineTuningIsSweptAndScored) {
   const Folder folder;
-  const Ran swept = shipped(folder, "ngc-finetune", {"--only", "topology=1n1g"});
-  ASSERT_EQ(swept.status, 0) << swept.err;
-  const json set = json::parse(read_file(folder / "run/results.json"));
-  ASSERT_EQ(set["cells"].size(), 2U) << "fp32 with 8 sequences, fp16 with 16";
-  for (const json& cell : set["cells"]) {
+  const json cells = shipped(folder, "ngc-finetune", {"--only", "topology=1n1g"});
+  ASSERT_EQ(cells.size(), 2U) << "fp32 with 8 sequences, fp16 with 16";
+  for (const json& cell : cells) {
     EXPECT_EQ(cell["identity"]["task"], "squad");
     const std::string log =
         read_file(folder / ("run/" + cell["key"].get<std::string>() + "/trial_1/log.txt"));
@@ -218,13 +218,11 @@ TEST(ShippedConfigs, FineTuningIsSweptAndScored) {
 
 TEST(ShippedConfigs, InferenceIsSweptWithTheLatencyInItsLog) {
   const Folder folder;
-  const Ran swept = shipped(folder, "ngc-inference",
-                            {"--set", R"(args=["--inference"])", "--set",
-                             R"(grid.precision=["fp32"])", "--set", "grid.micro_batch_size=[4]"});
-  ASSERT_EQ(swept.status, 0) << swept.err;
-  const json set = json::parse(read_file(folder / "run/results.json"));
-  ASSERT_EQ(set["cells"].size(), 1U);
-  const json& cell = set["cells"][0];
+  const json cells = shipped(folder, "ngc-inference",
+                             {"--set", R"(args=["--inference"])", "--set",
+                              R"(grid.precision=["fp32"])", "--set", "grid.micro_batch_size=[4]"});
+  ASSERT_EQ(cells.size(), 1U);
+  const json& cell = cells[0];
   EXPECT_EQ(cell["identity"]["inference"], "true");
   EXPECT_EQ(cell["kind"], "inference");
   EXPECT_EQ(cell["trials"][0]["window"]["covered"], true);
@@ -244,45 +242,39 @@ std::vector<std::string> on_cpus(std::vector<std::string> more) {
 
 TEST(ShippedConfigs, WeakScalingIsSweptWithTheSameSequencesOfARank) {
   const Folder folder;
-  const Ran swept =
+  const json cells =
       shipped(folder, "ngc-weak",
               on_cpus({"--set", R"(grid.topology=["1n1g", "1n2g"])", "--set",
                        R"(grid.precision=["fp32"])", "--set", "grid.micro_batch_size=[2]", "--set",
                        "grid.gradient_accumulation_steps=[2]"}));
-  ASSERT_EQ(swept.status, 0) << swept.err;
-  const json set = json::parse(read_file(folder / "run/results.json"));
-  ASSERT_EQ(set["cells"].size(), 2U);
-  EXPECT_EQ(set["cells"][1]["scaling"], "weak");
-  EXPECT_EQ(set["cells"][1]["gradient_accumulation_steps"], 2);
+  ASSERT_EQ(cells.size(), 2U);
+  EXPECT_EQ(cells[1]["scaling"], "weak");
+  EXPECT_EQ(cells[1]["gradient_accumulation_steps"], 2);
 }
 
 TEST(ShippedConfigs, StrongScalingIsSweptWithTheSameGlobalBatch) {
   const Folder folder;
-  const Ran swept = shipped(
+  const json cells = shipped(
       folder, "ngc-strong",
       on_cpus({"--set", R"(grid.topology=["1n1g", "1n2g"])", "--set", R"(grid.precision=["fp32"])",
                "--set", "grid.micro_batch_size=[2]", "--set", "grid.global_batch_size=[8]"}));
-  ASSERT_EQ(swept.status, 0) << swept.err;
-  const json set = json::parse(read_file(folder / "run/results.json"));
-  ASSERT_EQ(set["cells"].size(), 2U);
-  for (const json& cell : set["cells"]) EXPECT_EQ(cell["global_batch_size"], 8);
+  ASSERT_EQ(cells.size(), 2U);
+  for (const json& cell : cells) EXPECT_EQ(cell["global_batch_size"], 8);
   // In the order of their keys.
-  EXPECT_EQ(set["cells"][0]["world_size"], 2);
-  EXPECT_EQ(set["cells"][0]["gradient_accumulation_steps"], 2);
-  EXPECT_EQ(set["cells"][0].value("scaling", ""), "strong");
-  EXPECT_EQ(set["cells"][1]["gradient_accumulation_steps"], 4);
+  EXPECT_EQ(cells[0]["world_size"], 2);
+  EXPECT_EQ(cells[0]["gradient_accumulation_steps"], 2);
+  EXPECT_EQ(cells[0].value("scaling", ""), "strong");
+  EXPECT_EQ(cells[1]["gradient_accumulation_steps"], 4);
 }
 
 TEST(ShippedConfigs, DlperfIsSweptOnCpuRanks) {
   const Folder folder;
-  const Ran swept = shipped(
+  const json cells = shipped(
       folder, "dlperf-bert-base",
       on_cpus({"--set", R"(grid.topology=["1n1g", "1n2g"])", "--set",
                R"(grid.precision=["fp32", "fp16"])", "--set", "grid.micro_batch_size=[2, 4]"}));
-  ASSERT_EQ(swept.status, 0) << swept.err;
-  const json set = json::parse(read_file(folder / "run/results.json"));
-  ASSERT_EQ(set["cells"].size(), 4U);
-  for (const json& cell : set["cells"]) EXPECT_EQ(cell["throughput"]["n"], 1) << cell["key"];
+  ASSERT_EQ(cells.size(), 4U);
+  for (const json& cell : cells) EXPECT_EQ(cell["throughput"]["n"], 1) << cell["key"];
 }
 
 TEST(ShippedConfigs, TwoPhasesAreOneTrainingAndReportedTogether) {
