@@ -15,6 +15,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "tests/scratch_folder.h"
 #include "workloads/bert/comm/socket.h"
 
 extern char** environ;
@@ -32,13 +33,18 @@ bool of_a_launcher(const std::string& entry) {
   return false;
 }
 
+/// Of this test program: checkpoints have hundreds of megabytes.
+const bertbench::test::ScratchFolder& scratch() {
+  static const bertbench::test::ScratchFolder folder;
+  return folder;
+}
+
 }  // namespace
 
 Process::Process(const std::vector<std::string>& arguments, const Variables& variables,
                  const std::string& out, const std::string& program) {
   static int number = 0;
-  const std::string stem =
-      ::testing::TempDir() + "bert_" + std::to_string(getpid()) + "_" + std::to_string(number++);
+  const std::string stem = scratch().path(std::to_string(number++));
   out_path_ = out.empty() ? stem + ".out" : out;
   err_path_ = stem + ".err";
   std::vector<std::string> words;
@@ -133,7 +139,7 @@ Variables rank_variables(int rank, int world, int port) {
 int free_port() { return local_port(listen_on("127.0.0.1", 0)); }
 
 std::string temporary_folder(const std::string& name) {
-  const std::string path = ::testing::TempDir() + "bert_" + std::to_string(getpid()) + "_" + name;
+  const std::string path = scratch().path(name);
   std::filesystem::remove_all(path);
   std::filesystem::create_directories(path);
   return path;
