@@ -66,6 +66,7 @@ void probe_pairs(const LaunchEnvironment& environment, std::chrono::milliseconds
     LaunchEnvironment place;
   };
   std::vector<Own> own;
+  std::vector<Socket> held;  // ranks of one host must not be given the same port
   {
     Rendezvous all(environment, timeout);
     for (const Pair& pair : pairs_of(environment.world_size)) {
@@ -78,8 +79,8 @@ void probe_pairs(const LaunchEnvironment& environment, std::chrono::milliseconds
         // Others reach rank 0 under the address that was given to all of them.
         const std::string address =
             environment.rank == 0 ? environment.master_address : all.store().address();
-        const int port = local_port(listen_on(address, 0));
-        all.store().set(address_key(pair), fmt::format("{} {}", port, address));
+        held.push_back(hold_port(address));
+        all.store().set(address_key(pair), fmt::format("{} {}", local_port(held.back()), address));
       }
       own.push_back({pair, place});
     }

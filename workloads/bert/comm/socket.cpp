@@ -93,7 +93,9 @@ void Socket::close() {
   }
 }
 
-Socket listen_on(const std::string& host, int port) {
+namespace {
+
+Socket bound_to(const std::string& host, int port, bool listens) {
   std::string reason = "no address";
   // With address translation (NAT) MASTER_ADDR is not an address of this host: then any address.
   for (const std::string& name : {host, std::string()}) {
@@ -107,7 +109,7 @@ Socket listen_on(const std::string& host, int port) {
       }
       setsockopt(socket.fd(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
       if (bind(socket.fd(), entry->ai_addr, entry->ai_addrlen) == 0 &&
-          listen(socket.fd(), SOMAXCONN) == 0) {
+          (!listens || listen(socket.fd(), SOMAXCONN) == 0)) {
         return socket;
       }
       foreign = foreign || errno == EADDRNOTAVAIL;
@@ -122,6 +124,12 @@ Socket listen_on(const std::string& host, int port) {
                   "MASTER_PORT to a free one",
                   host, port, reason));
 }
+
+}  // namespace
+
+Socket listen_on(const std::string& host, int port) { return bound_to(host, port, true); }
+
+Socket hold_port(const std::string& host) { return bound_to(host, 0, false); }
 
 Socket connect_to(const std::string& host, int port, Deadline deadline) {
   std::string reason;

@@ -29,6 +29,9 @@ using Deadline = std::chrono::steady_clock::time_point;
 
 /// Listens on host:port (port 0: any free one). Throws std::runtime_error with the remedy.
 [[nodiscard]] Socket listen_on(const std::string& host, int port);
+/// A free port of `host` that nobody else is given while the socket lives, and on which listen_on
+/// may listen meanwhile: it does not listen itself, so that nobody reaches it before.
+[[nodiscard]] Socket hold_port(const std::string& host);
 /// Retries until `deadline` while nobody listens there yet. Throws std::runtime_error.
 [[nodiscard]] Socket connect_to(const std::string& host, int port, Deadline deadline);
 /// Numeric address and port of this end, such as "127.0.0.1", 29500.
