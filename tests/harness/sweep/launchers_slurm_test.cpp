@@ -178,7 +178,8 @@ TEST_F(SlurmLauncher, JobsGoOnWithoutTheHarnessAndAreTakenOver) {
 
 TEST_F(SlurmLauncher, AJobThatTheControllerForgotIsNamedAndTriedAgain) {
   // Waits after another job, so that it has not begun when the controller dies and forgets.
-  test::SlurmCluster::ask({"sbatch", "--nodes=4", "--exclusive", "--wrap=sleep 300"});
+  test::SlurmCluster::ask(
+      {"sbatch", "--nodes=4", "--exclusive", "--output=/dev/null", "--wrap=sleep 300"});
   struct Vanish : Actor {
     bool gone = false;
     void notice(const std::string& text) override {
