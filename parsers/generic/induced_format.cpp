@@ -1621,10 +1621,8 @@ class Induction {
                                seconds <= kMostShare * (interval + kCoarse_s));
   }
 
-  /// "Training time: 00:03:19" once with each thousandth iteration: no loop prints a line an hour
-  /// and more after the one before, so that it is not of one iteration.
+  /// "Training time: 00:03:19" once with each thousandth iteration is of all of them.
   [[nodiscard]] static bool is_of_interval(const LineShape& shape, const Candidate& main) {
-    constexpr double kLongestInterval_s = 3600;
     const auto place = shape.place_of(Meaning::duration);
     return place && median_of(shape, *place) * main.meaning.stride > kLongestInterval_s;
   }

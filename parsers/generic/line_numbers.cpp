@@ -401,9 +401,9 @@ Unit unit_of(const Label& label) {
     if (words[i] == "sps") return {Meaning::rate, RateUnit::iterations_per_second};
     // "min" next to other words is a minimum; "loss_s" may stand next to "loss_m" and "loss_l".
     // Hours have a word of time with them: "elapsed_h", but not the entropy "nca_h".
-    const bool part =
+    const bool no_unit =
         (words[i] == "s" && names_loss(label)) || (words[i] == "h" && !label.has(kTimes));
-    if (i + 1 == words.size() && words.size() > 1 && words[i] != "min" && !part) {
+    if (i + 1 == words.size() && words.size() > 1 && words[i] != "min" && !no_unit) {
       if (const auto seconds = seconds_in(words[i])) {
         scale = *seconds;
         time = true;

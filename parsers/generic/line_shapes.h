@@ -142,6 +142,10 @@ struct ShapeMeaning {
 /// what it counts and the rate or time of that.
 [[nodiscard]] std::optional<ShapeMeaning> meaning_of(const LineShape& shape);
 
+/// No loop prints its next line of steps later: a time that would make it so is of all steps since
+/// the line before.
+inline constexpr double kLongestInterval_s = 3600;
+
 /// Whether number i of the lines is a meter, "Time 0.31 (0.33)": on lines of each tenth step its
 /// time is of one step, where a clock measures all ten.
 [[nodiscard]] bool is_meter_of_single_steps(const LineShape& shape, std::size_t i);

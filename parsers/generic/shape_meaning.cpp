@@ -637,7 +637,7 @@ class Decision {
     const bool one = stride_ == 1 || (std::isnan(stride_) && out_.step_is_epoch);
     auto of_all = is_of_all(i, values);
     if (one) return TimeKind{of_all == false, kGapUnchecked};
-    constexpr double kLongestInterval_s = 3600, kShortestStep_s = 50e-6;  // no loop is beyond them
+    constexpr double kShortestStep_s = 50e-6;  // no loop has a shorter one
     const bool counts_samples = shape_.examples[0].at(out_.step).of_sequences;
     const double usual = known_median(values);
     if (!of_all && !counts_samples && usual * stride_ > kLongestInterval_s) of_all = true;

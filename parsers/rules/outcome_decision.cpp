@@ -294,10 +294,10 @@ Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
   if (done) {
     return {Status::completed, step, run.last_line, {}};
   }
-  // Before the first record there may be the end of an earlier run, or, of a log that is cut at its
-  // front, that of an epoch.
-  const bool only = begin_line <= 1;
-  const std::int64_t first = only || run.records().empty() ? 0 : run.records().front().line;
+  // What stands before the records of a later run may have ended the one before it; in a log that
+  // is cut at its front it ended an epoch.
+  const bool first_run = begin_line <= 1;
+  const std::int64_t first = first_run || run.records().empty() ? 0 : run.records().front().line;
   // A line that only implies an end counts for nothing where the plan was not reached. A loop that
   // prints each tenth iteration may not print its last one: "iter 490/495", "Done". Its epochs
   // before the last ended there too, as after "iter 280/300" of a counter from 0
