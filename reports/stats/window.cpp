@@ -279,7 +279,12 @@ void apply_steps(const RunLog& log, const WindowRule& rule, Window& window) {
   // One printing interval: between a bound and the nearest counter inside there is less than that.
   const std::int64_t interval = std::max<std::int64_t>(
       {1, records[first].step - begin, end - step_before(records, last - 1)});
-  const bool begins = begin == rule.begin || begin - rule.begin < interval;
+  // Bars print by time: the interval that holds A may be a few steps longer than the next one, and
+  // is one printing interval all the same, unless lines are missing in it.
+  constexpr std::int64_t kLinesAreMissing = 2;  // times as many steps as the interval after it
+  const bool holds_a =
+      first > 0 && begin - step_before(records, first - 1) < kLinesAreMissing * interval;
+  const bool begins = begin == rule.begin || begin - rule.begin < interval || holds_a;
   // The end is covered when a counter at or beyond B was printed, or when a run that completed has
   // B no more than one interval after its last one (TensorFlow leaves out the very last).
   const bool reached = end == rule.end || (last < n && records[last].step >= rule.end) ||

@@ -70,6 +70,20 @@ TEST(Window, StepsBetweenCountersUseTheNearestInsideAndSayWhich) {
             "the nearest printed counters inside steps:25:118 are used: steps 30 < n <= 110\n");
 }
 
+// A bar drawn ten times a second, at 110 steps/s: 59, 71, 82, 93 ...
+TEST(Window, StepsCoverABoundInAnIntervalThatIsOneStepLongerThanTheNext) {
+  RunLog log = log_of_counters(11, 330);
+  for (Record& record : log.records) record.step += 16;
+  for (std::size_t i = 0; i < 4; ++i) --log.records[i].step;  // 26, 37, 48, 59, 71, 82 ...
+  log.records[4].iterations = 12;
+  const Window window = apply(log, "steps:60:300");
+  EXPECT_TRUE(window.covered) << notices(window);
+  EXPECT_EQ(window.first_step, 71);
+  // Lines are missing in an interval that is twice as long as the next.
+  log.records.erase(log.records.begin() + 4);
+  EXPECT_FALSE(apply(log, "steps:60:300").covered);
+}
+
 TEST(Window, ACompletedRunCoversABoundThatItsNextCounterWouldHavePassed) {
   RunLog log = log_of_counters(30, 180);  // of 200 steps, printed every 30
   EXPECT_TRUE(apply(log, "steps:30:200").covered);
