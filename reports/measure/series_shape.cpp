@@ -298,6 +298,10 @@ void describe_periodic(const RunLog& log, const Window& window, std::span<const 
   }
   const auto found = periodic_work(counters, seconds);
   if (!found) return;
+  // Of records of 2.25 s a clock of whole seconds shows each fourth a second longer.
+  constexpr double kTicksOfABeat = 1.5;
+  const bool by_clock = !has_own_times(log) && std::isfinite(log.clock_resolution_s);
+  if (by_clock && found->work.extra_s <= kTicksOfABeat * log.clock_resolution_s) return;
   trial.periodic = PeriodicRecord{found->work, {}};
   const auto rate = trial.rate();
   if (!rate) return;

@@ -45,6 +45,22 @@ TEST(SeriesShape, AFlatRunHasAnIntervalAroundItsRateAndNoNotice) {
   EXPECT_FALSE(trial.periodic);
 }
 
+// 2.25 s a record: 2, 4, 6, 9, 11, 13, 15, 18 ...
+TEST(SeriesShape, TheBeatOfACoarseClockIsNoPeriod) {
+  RunLog log;
+  log.format = "generic";
+  log.clock_resolution_s = 1;
+  for (int i = 1; i <= 40; ++i) {
+    const double shown = std::floor(2.25 * i);
+    log.records.push_back(
+        {.step = 100 * i, .iterations = 100, .time_s = shown, .first_time_s = shown, .line = i});
+  }
+  EXPECT_FALSE(measured(log, "all").periodic);
+  // An evaluation each fourth record.
+  for (std::size_t i = 0; i < 40; ++i) log.records[i].time_s += 5 * std::floor(double(i + 1) / 4);
+  EXPECT_TRUE(measured(log, "all").periodic);
+}
+
 TEST(SeriesShape, AWindowInTheWarmUpIsSaid) {
   RunLog log = run(200);
   for (std::size_t i = 0; i < 60; ++i) log.records[i].seconds *= 1.5;
