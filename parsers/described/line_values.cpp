@@ -144,7 +144,8 @@ std::optional<Stamp> LineValues::stamp(Field field) const {
 double LineValues::digit(Field field) const {
   const Value* value = at(field);
   if (value == nullptr) return kUnknown;
-  double out = last_digit(value->text) * value->factor;
+  constexpr double kMinute_s = 60;
+  double out = (value->whole_minutes ? kMinute_s : last_digit(value->text)) * value->factor;
   for (int i = 0; i < value->thousandths; ++i) out /= 1000;
   return out;
 }
@@ -253,6 +254,7 @@ void LineValues::make_value(const DescribedRule& rule, LinePattern::Group group,
     if (stamp) number = stamp->seconds;
     value.names_year = !stamp || stamp->names_year;
     value.names_day = !stamp || stamp->names_day;
+    value.whole_minutes = stamp && stamp->whole_minutes;
   } else if (kind == FieldKind::duration) {
     number = printed_duration(value.text);
   } else if (kind == FieldKind::time) {

@@ -41,7 +41,7 @@ class LineValues {
     std::string_view text;
     double number = kUnknown, factor = 1;
     int thousandths = 0;  ///< how often it was divided by 1000
-    bool names_year = true, names_day = true;
+    bool names_year = true, names_day = true, whole_minutes = false;  ///< of a stamp
   };
   static std::uint64_t bit(Field field) { return std::uint64_t{1} << static_cast<unsigned>(field); }
   static_assert(static_cast<unsigned>(Field::unit) < 64);

@@ -41,6 +41,18 @@ std::optional<double> time_of_day(std::string_view text) {
   return value;
 }
 
+constexpr std::size_t kMinutes = 5;  ///< bytes of "hh:mm"
+
+/// "hh:mm", where no further number belongs to it.
+std::optional<double> time_of_minutes(std::string_view text) {
+  const auto h = digits(text, 0, 2), m = digits(text, 3, 2);
+  if (!h || !m || text[2] != ':' || *h > 23 || *m > 59 || digits(text, kMinutes, 1) ||
+      (text.size() > kMinutes + 1 && !is_letter(text[kMinutes]) && digits(text, kMinutes + 1, 1))) {
+    return std::nullopt;
+  }
+  return *h * 3600.0 + *m * 60.0;
+}
+
 /// After the "hh:mm:ss[.fraction]" that begins at `at`.
 std::size_t end_of_time(std::string_view text, std::size_t at) {
   std::size_t end = at + 8;
@@ -100,6 +112,9 @@ std::optional<Stamp> joined_time(std::string_view text, bool without_colons) {
   const std::string_view rest = text.substr(end + join);
   if (const auto time = rest.size() < 8 ? std::nullopt : time_of_day(rest)) {
     return Stamp{*date * 86400 + *time, true, true, end_of_time(text, end + join)};
+  }
+  if (const auto time = marked ? time_of_minutes(rest) : std::nullopt) {
+    return Stamp{*date * 86400 + *time, true, true, end + join + kMinutes, true};
   }
   if (!without_colons) return std::nullopt;
   // Next to a blank six digits may be another number.

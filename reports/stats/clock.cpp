@@ -16,43 +16,52 @@ struct Stretch {
   double variance = 0;  // of all seconds
 };
 
+// What a clock shows: whole seconds, whole minutes, parts of a second.
+struct ClockStep {
+  double tick_s = 0;
+  // What was lost by the bars whose times it is put together from: no mark brings that back.
+  double lost_s = 0;
+};
+
+ClockStep step_of(const RunLog& log) {
+  constexpr double kTickOfBars_s = 1;
+  const double step_s = std::isnan(log.clock_resolution_s) ? 0 : log.clock_resolution_s;
+  const double tick_s = log.clock_is_wall ? step_s : std::min(step_s, kTickOfBars_s);
+  return {tick_s, step_s - tick_s};
+}
+
 double variance_of_uniform(double width) { return width * width / 12; }
 
-// By how much the time at a mark may be off: a clock of whole seconds by no more than the time
-// since the record before. What a clock's step has above a second was lost by the bars whose times
-// it is put together from, and no mark brings that back.
-double error_at_mark(double clock_step, double gap) {
-  return std::min({clock_step, 1.0, gap}) + std::max(clock_step - 1, 0.0);
+// By how much the time at a mark may be off: by no more than the time since the record before.
+double error_at_mark(const ClockStep& step, double gap) {
+  return std::min(step.tick_s, gap) + step.lost_s;
 }
 
 // The variance of the time at a mark: within it each moment is as likely as another.
-double variance_at_mark(double clock_step, double gap) {
-  return variance_of_uniform(std::min({clock_step, 1.0, gap})) +
-         variance_of_uniform(std::max(clock_step - 1, 0.0));
+double variance_at_mark(const ClockStep& step, double gap) {
+  return variance_of_uniform(std::min(step.tick_s, gap)) + variance_of_uniform(step.lost_s);
 }
 
-// Seconds an iteration near record `mark`, by the marks `kPaceSpan_s` away from it on the side
+// Seconds an iteration near record `mark`, by the marks `kPaceSpan` ticks away from it on the side
 // where `step` leads; where there is none that far, by the farthest, and without any `overall`.
 template <class RollsOver>
 double pace_near(std::span<const Record> records, std::size_t mark, int step, double overall,
-                 const RollsOver& rolls_over) {
-  constexpr double kPaceSpan_s =
-      4;  // one second counts steps too coarsely, the run's pace may change
+                 double tick_s, const RollsOver& rolls_over) {
+  constexpr double kPaceSpan = 4;  // one counts steps too coarsely, the run's pace may change
   double pace = overall;
   for (std::size_t i = mark; i < records.size(); i += static_cast<std::size_t>(step)) {
     if (i == mark || !rolls_over(i)) continue;
     const double seconds = std::abs(clock_of(records[i]) - clock_of(records[mark]));
     const auto iterations = static_cast<double>(std::abs(records[i].step - records[mark].step));
     if (iterations > 0) pace = seconds / iterations;
-    if (seconds >= kPaceSpan_s) break;
+    if (seconds >= kPaceSpan * tick_s) break;
   }
   return pace;
 }
 
-// The time of `iterations` after the newest mark of a clock of whole seconds: all of them lie
-// within the second that began there.
-double seconds_after_mark(double iterations, double pace, double gap) {
-  return std::min(iterations * pace, 1 - std::min(gap, 1.0) / 2);
+// The time of `iterations` after the newest mark: all of them lie within the tick that began there.
+double seconds_after_mark(double iterations, double pace, double gap, double tick_s) {
+  return std::min(iterations * pace, tick_s - std::min(gap, tick_s) / 2);
 }
 
 bool goes_on(const Record& before, const Record& after) {
@@ -62,26 +71,27 @@ bool goes_on(const Record& before, const Record& after) {
 // What lies between the window's ends and the marks: `begin` is where the window begins.
 template <class RollsOver>
 void add_ends(std::span<const Record> records, std::size_t begin, std::size_t first,
-              std::size_t last, const RollsOver& rolls_over, Stretch& out) {
+              std::size_t last, double tick_s, const RollsOver& rolls_over, Stretch& out) {
   const double gap = out.seconds / out.iterations;
   const auto add = [&](std::int64_t iterations, double seconds) {
     out.iterations += static_cast<double>(iterations);
     out.seconds += seconds;
-    out.variance += variance_of_uniform(std::min(seconds, 1.0));
+    out.variance += variance_of_uniform(std::min(seconds, tick_s));
   };
   if (const std::int64_t head = records[first].step - records[begin].step; head > 0) {
     const double shown = clock_of(records[first]) - clock_of(records[begin]);
     const double by_pace =
-        static_cast<double>(head) * pace_near(records, first, 1, gap, rolls_over);
-    add(head, std::clamp(by_pace, std::max(0.0, shown - 1), shown + std::min(gap, 1.0) / 2));
+        static_cast<double>(head) * pace_near(records, first, 1, gap, tick_s, rolls_over);
+    add(head,
+        std::clamp(by_pace, std::max(0.0, shown - tick_s), shown + std::min(gap, tick_s) / 2));
   }
   if (const std::int64_t tail = records.back().step - records[last].step; tail > 0) {
-    const double pace = pace_near(records, last, -1, gap, rolls_over);
-    add(tail, seconds_after_mark(static_cast<double>(tail), pace, gap));
+    const double pace = pace_near(records, last, -1, gap, tick_s, rolls_over);
+    add(tail, seconds_after_mark(static_cast<double>(tail), pace, gap, tick_s));
   }
 }
 
-Stretch measure(std::span<const Record> records, bool has_record_in_front, double clock_step) {
+Stretch measure(std::span<const Record> records, bool has_record_in_front, const ClockStep& step) {
   Stretch out;
   const std::size_t n = records.size();
   const auto rolls_over = [&](std::size_t i) {
@@ -106,10 +116,11 @@ Stretch measure(std::span<const Record> records, bool has_record_in_front, doubl
                                   : std::max<std::int64_t>(1, records[i].iterations);
     return static_cast<double>(iterations) * per_iteration;
   };
-  out.error = error_at_mark(clock_step, std::max(step_gap(first), step_gap(last)));
-  out.variance =
-      variance_at_mark(clock_step, step_gap(first)) + variance_at_mark(clock_step, step_gap(last));
-  if (clock_step >= 1) add_ends(records, has_record_in_front ? 1 : 0, first, last, rolls_over, out);
+  out.error = error_at_mark(step, std::max(step_gap(first), step_gap(last)));
+  out.variance = variance_at_mark(step, step_gap(first)) + variance_at_mark(step, step_gap(last));
+  if (step.tick_s >= 1) {
+    add_ends(records, has_record_in_front ? 1 : 0, first, last, step.tick_s, rolls_over, out);
+  }
   return out;
 }
 
@@ -145,11 +156,13 @@ std::optional<ClockRate> from_zero(const RunLog& log, const Window& window) {
   };
   // The counter was reached while the second began: on the average half a gap after that.
   const auto tail = static_cast<double>(used.back().step - used[last].step);
-  const double after = seconds_after_mark(tail, pace_near(used, last, -1, pace, rolls_over), gap);
-  const double seconds = shown + std::min({gap, log.clock_resolution_s, 1.0}) / 2 + after;
+  const ClockStep step = step_of(log);
+  const double near = pace_near(used, last, -1, pace, step.tick_s, rolls_over);
+  const double after = seconds_after_mark(tail, near, gap, step.tick_s);
+  const double seconds = shown + std::min(gap, step.tick_s) / 2 + after;
   const double variance =
-      variance_at_mark(log.clock_resolution_s, gap) + variance_of_uniform(std::min(after, 1.0));
-  return ClockRate{iterations + tail, seconds, error_at_mark(log.clock_resolution_s, gap) / seconds,
+      variance_at_mark(step, gap) + variance_of_uniform(std::min(after, step.tick_s));
+  return ClockRate{iterations + tail, seconds, error_at_mark(step, gap) / seconds,
                    std::sqrt(variance) / seconds};
 }
 
@@ -202,12 +215,12 @@ std::optional<ClockRate> counter_over_clock(const RunLog& log, const Window& win
   const std::size_t from = window.first - std::min<std::size_t>(2, window.first);
   ClockRate rate;
   double error = 0, variance = 0;
-  const double clock_step = std::isnan(log.clock_resolution_s) ? 0 : log.clock_resolution_s;
+  const ClockStep step = step_of(log);
   std::size_t begin = from;
   const auto close = [&](std::size_t end) {
     if (end > begin + 1) {
       const bool in_front = begin == from && window.first >= 2;
-      const Stretch stretch = measure(records.subspan(begin, end - begin), in_front, clock_step);
+      const Stretch stretch = measure(records.subspan(begin, end - begin), in_front, step);
       rate.iterations += stretch.iterations;
       rate.seconds += stretch.seconds;
       error += stretch.error;
