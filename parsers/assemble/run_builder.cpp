@@ -47,7 +47,13 @@ bool RunDraft::goes_back(const Sample& sample) const {
 
 void RunDraft::note_loss(Record& record, double loss) {
   record.loss = loss;
-  if (!std::isfinite(loss) && !log.first_nan_step) log.first_nan_step = record.step;
+  if (std::isfinite(loss)) {
+    // A loop that prints its mean loss has none before its first update.
+    if (!learns_) log.first_nan_step.reset();
+    learns_ = true;
+  } else if (!log.first_nan_step) {
+    log.first_nan_step = record.step;
+  }
 }
 
 void RunDraft::add_rank_seconds(Record& record, const Sample& sample) {

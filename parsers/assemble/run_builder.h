@@ -101,6 +101,7 @@ class RunDraft {
   std::int64_t begins_at_ = 0;
   std::deque<RankGroup> ranks_;  ///< newest steps only
   double origin_ = kUnknown;     ///< first clock value
+  bool learns_ = false;          ///< a loss was finite
 };
 
 class RunBuilder {

@@ -84,8 +84,10 @@ struct RunLog {
   std::optional<MemoryUse> memory;
   /// Quality of the model as the log states it last, in percent: "exact_match", "f1", "accuracy".
   std::map<std::string, double> scores;
-  std::optional<std::int64_t> planned;         ///< last counter value that the run aims at
-  std::optional<std::int64_t> first_nan_step;  ///< first record with a NaN or infinite loss
+  std::optional<std::int64_t> planned;  ///< last counter value that the run aims at
+  /// First record with a NaN or infinite loss; of those before the first finite loss where none
+  /// was.
+  std::optional<std::int64_t> first_nan_step;
   Outcome outcome;
   std::vector<Mark> marks;  ///< in order, at most 4096
   RankTimes rank_times;     ///< empty where the ranks do not print them

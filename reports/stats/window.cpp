@@ -317,8 +317,7 @@ std::size_t usable_records(const RunLog& log) {
   std::size_t usable = log.records.size();
   for (std::size_t i = 0; i < usable; ++i) {
     const Record& record = log.records[i];
-    const bool nan =
-        (log.first_nan_step && record.step >= *log.first_nan_step) || std::isinf(record.loss);
+    const bool nan = log.first_nan_step && record.step >= *log.first_nan_step;
     const bool after = broke && log.outcome.line > 0 && record.line > log.outcome.line;
     if (nan || after) usable = i;
   }
