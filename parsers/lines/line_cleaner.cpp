@@ -226,21 +226,76 @@ std::optional<std::string> printed_in_notebook(std::string_view text) {
   return printed;
 }
 
+// Where the record after the first begins in a line that holds several without anything between:
+// "epoch 1 | loss: 5.40 | 0.75sepoch 1 | loss: 5.30 | 0.74s". A record begins with words and a
+// number, the next one with the same words and what stands after the number, right after a letter,
+// a digit or a closing mark. "Epoch 1:  9%|# | 4/45 [00:03<00:31]Epoch 1, step 4: loss 0.3" is one.
+// Few lines are as long as `shortest`: the others are not looked at.
+constexpr std::size_t kShortestRecord = 16, kShortestOfSeveral = 96;  // bytes
+std::size_t end_of_record(std::string_view text, std::size_t shortest = kShortestOfSeveral) {
+  constexpr std::size_t kShortestHead = 4, kLongestHead = 40, kAfterNumber = 3;  // bytes
+  if (text.size() < shortest) return text.size();
+  std::size_t n = 0, letters = 0;
+  for (; n < kLongestHead && !is_digit(text[n]); ++n) letters += is_letter(text[n]) ? 1 : 0;
+  if (n < kShortestHead || n == kLongestHead || letters < 2 || is_letter(text[n - 1])) {
+    return text.size();
+  }
+  const std::string_view head = text.substr(0, n);
+  const auto after_number = [&](std::size_t at) {
+    const std::size_t end = digits_after(text, at + n);
+    return end > at + n ? text.substr(end, kAfterNumber) : std::string_view();
+  };
+  const auto begins_at = [&](std::size_t at) {
+    constexpr std::string_view kClosing = ")]}%.";
+    const char before = text[at - 1];
+    return (is_letter(before) || is_digit(before) || kClosing.find(before) != kClosing.npos) &&
+           after_number(at) == after_number(0);
+  };
+  for (std::size_t at = text.find(head, kShortestRecord); at < text.size();
+       at = text.find(head, at + 1)) {
+    if (begins_at(at)) return at;
+  }
+  return text.size();
+}
+
+// Parts each piece into its records.
+void split_records(std::vector<Piece>& pieces) {
+  const auto whole = [](const Piece& piece) {
+    return end_of_record(piece.text) == piece.text.size();
+  };
+  if (std::ranges::all_of(pieces, whole)) return;
+  std::vector<Piece> records;
+  for (Piece piece : pieces) {
+    const auto next = [&] { return end_of_record(piece.text, 2 * kShortestRecord); };
+    for (std::size_t end = next(); end < piece.text.size(); end = next()) {
+      records.push_back({piece.text.substr(0, end), piece.rank, false, piece.whole});
+      piece.text.remove_prefix(end);
+      piece.whole = {};
+    }
+    records.push_back(piece);
+  }
+  pieces = std::move(records);
+}
+
 }  // namespace
 
 bool is_bare(std::string_view text) {
-  return !text.empty() && !may_have_label(text) && is_plain(text);
+  return !text.empty() && !may_have_label(text) && end_of_record(text) == text.size() &&
+         is_plain(text);
 }
 
 void clean_line(std::string_view text, std::string& buffer, std::vector<Piece>& pieces) {
   if (auto printed = printed_in_notebook(text)) {
     const std::string_view stripped = strip_ansi(*printed, buffer);
     if (stripped.data() == printed->data()) buffer = std::move(*printed);
-    return split_by_launcher(buffer, pieces);
+    split_by_launcher(buffer, pieces);
+  } else if (!is_plain(text)) {
+    split_by_launcher(strip_ansi(text, buffer), pieces);
+  } else {
+    pieces.clear();
+    if (!text.empty()) pieces.push_back(without_front_labels({text, -1, false}));
   }
-  if (!is_plain(text)) return split_by_launcher(strip_ansi(text, buffer), pieces);
-  pieces.clear();
-  if (!text.empty()) pieces.push_back(without_front_labels({text, -1, false}));
+  split_records(pieces);
 }
 
 std::string_view after_host_label(std::string_view text) {

@@ -30,7 +30,8 @@ void split_by_launcher(std::string_view line, std::vector<Piece>& pieces);
 [[nodiscard]] bool is_bare(std::string_view text);
 
 /// strip_ansi, then split_by_launcher, of what a program printed where `text` is a line of a
-/// notebook's file. The pieces point into `text` or `buffer`.
+/// notebook's file. Several records without a line break between them are a piece each. The pieces
+/// point into `text` or `buffer`.
 void clean_line(std::string_view text, std::string& buffer, std::vector<Piece>& pieces);
 
 /// The text after a label of pdsh ("host: ") or of Argo ("pod: "), empty if there is none. Any
