@@ -66,6 +66,8 @@ constexpr ClosingRule kRules[] = {
     {"-Finish: step: ", Reading::whole},                    // FastEstimator
     {"ngine run finished. Time taken", Reading::whole},     // Ignite
     {"ngine run complete. Time taken", Reading::whole},     // Ignite, older releases
+    {"callbacks.History ", Reading::whole},                 // what Keras' fit returns, in a shell
+    {"callbacks.history.History ", Reading::whole},         // of Keras 3
     // Scripts: "Training finished.", "Finished Training", "training Res18 done in 31.79 seconds"
     // (quoted/closing_words.end_a_run_of_any_format), and in Indonesian, German, Spanish,
     // Portuguese, French, Italian and Turkish.
@@ -126,6 +128,7 @@ constexpr ClosingRule kRules[] = {
     {"heckpoint: ", Reading::saved},
     {"ave the model to ", Reading::saved},
     {"ave model to ", Reading::saved},
+    {" -> ", Reading::saved},
     {"Final ", Reading::report},
     {"final ", Reading::report},
     {"Best ", Reading::report},
@@ -136,6 +139,7 @@ constexpr ClosingRule kRules[] = {
     {"best_", Reading::report},
     {"test: ", Reading::report},
     {"Test: ", Reading::report},
+    {"test metric", Reading::report},
     {"test acc", Reading::report},
     {"test loss", Reading::report},
     {"test f1", Reading::report},
@@ -400,8 +404,8 @@ bool reaches_its_plan(const Sentence& line) {
 }
 
 std::optional<Kind> read_phrase(const Sentence& line) {
-  constexpr std::string_view kAlone[] = {"done", "finished",   "complete", "completed",
-                                         "all",  "everything", "is"};
+  constexpr std::string_view kAlone[] = {"done",      "finished", "finish",     "complete",
+                                         "completed", "all",      "everything", "is"};
   if (line.words.empty()) return std::nullopt;
   if (std::ranges::all_of(line.words, [&](auto word) { return is_in(kAlone, word); })) {
     return line.words.size() <= 3 ? std::optional(Kind::implied) : std::nullopt;
@@ -508,6 +512,9 @@ bool read_saved(const Sentence& line) {
                                               "summary", "successfully"};
   constexpr std::string_view kOnTheWay[] = {"best", "checkpoint", "checkpoints"};
   if (line.words.empty() || names_a_part(line.words)) return false;
+  // "IoU 0.7719 -> models/unet.pt"
+  constexpr std::string_view kFiles[] = {"pt", "pth", "safetensors", "onnx", "h5", "keras", "ckpt"};
+  if (line.text.find(" -> ") != std::string::npos && is_in(kFiles, line.words.back())) return true;
   // "Checkpoint: models/detector_best.pt": where it lies, in the summary of a script
   // (quoted/closing_words.what_comes_of_a_training_implies_its_end.5).
   if (line.words.front() == "checkpoint" && line.clauses[1] == 1) {

@@ -162,7 +162,8 @@ constexpr OutcomeRule kRules[] = {
     {"BUILD FAILED", "", "", Status::error, kSignal},   // Gradle
     {"npm ERR! code ", "", "", Status::error, kSignal},
     {"Configuring incomplete, errors occurred", "", "", Status::error, kSignal},  // CMake
-    {" failed, ", " passed in ", "", Status::error, kSignal},                     // pytest
+    {"raining failed: ", "", "", Status::error, kSignal},      // loops that catch what ended them
+    {" failed, ", " passed in ", "", Status::error, kSignal},  // pytest
     {" failed in ", "=====", "", Status::error, kSignal},
     {"FAILED (", "failures=", "", Status::error, kSignal},  // unittest
     {"FAILED (", "errors=", "", Status::error, kSignal},
