@@ -237,6 +237,7 @@ constexpr Literal kLiterals[] = {
     {"loss = ", kLossLine},
     {"Loss = ", kLossLine},
     {"_loss ", kLossLine},
+    {"loss': ", kLossLine},
     {"reward=", kRewards},
     {"total_timesteps ", kRewards},
     {" | Tot: ", kTorch7},
