@@ -1582,6 +1582,7 @@ class Induction {
   /// What the lines that come once with each record show of an iteration's time.
   struct TimesOfCompanions {
     bool elapsed = false;            ///< some have the time since the start
+    double longest_s = 0;            ///< of what a record's lines show to have taken in it
     std::vector<double> iterations;  ///< seconds of one, by each that has them
   };
   [[nodiscard]] TimesOfCompanions times_of_companions(const Candidate& main, bool of_each) const {
@@ -1590,6 +1591,7 @@ class Induction {
       if (shape.evaluation || counts_on(shape) || !comes_with(shape, *main.shape)) continue;
       const ShapeTimes times = companion_times(shape, of_each);
       out.elapsed = out.elapsed || times.elapsed;
+      if (times.seconds) out.longest_s = std::max(out.longest_s, median_of(shape, *times.seconds));
       const auto& one = times.seconds_per_iteration;
       if (one) out.iterations.push_back(median_of(shape, *one));
     }
@@ -1627,6 +1629,18 @@ class Induction {
     return place && median_of(shape, *place) * main.meaning.stride > kLongestInterval_s;
   }
 
+  /// A clock goes on by more than what took a part of each interval; "(0.7s)", "(1.2s)", "(1.9s)"
+  /// next to "generated in 147.1s" are of parts that take ever longer.
+  [[nodiscard]] static bool has_room_for(const LineShape& shape, std::size_t elapsed,
+                                         double longest_s) {
+    constexpr double kRounding = 0.7;  // of the longest: both may be of whole seconds
+    const auto value = [&](const ShapeLine& line) {
+      return line.at(elapsed).value * line.at(elapsed).scale;
+    };
+    const double span = value(shape.examples.back()) - value(shape.examples.front());
+    return span >= kRounding * longest_s * static_cast<double>(shape.examples.size() - 1);
+  }
+
   /// Lines that come once with each record and have what that lacks.
   std::vector<Json> companions(const Candidate& main, bool wants_loss, bool& timed) const {
     const ShapeTimes& own = main.meaning.times;
@@ -1638,12 +1652,17 @@ class Induction {
     const bool of_each = counts_by_one(*main.shape, main.meaning);
     std::vector<Json> out;
     const TimesOfCompanions others = times_of_companions(main, of_each);
-    // Of several times that of the training is nearest to what is asked for.
+    // Of several times that of the training is nearest to what is asked for, then the total.
     std::vector<const LineShape*> shapes;
     for (const LineShape& shape : shapes_.shapes()) shapes.push_back(&shape);
-    std::ranges::stable_partition(shapes, [](const LineShape* shape) {
-      return shape->has(Meaning::duration) && names_training(shape->examples.front().text);
-    });
+    const auto rank = [&](const LineShape* shape) {
+      const auto time = shape->place_of(Meaning::duration);
+      if (!time) return 2;
+      const ShapeLine& line = shape->examples.front();
+      if (names_training(line.text)) return 0;
+      return line.at(*time).since_start && companion_times(*shape, of_each).seconds ? 1 : 2;
+    };
+    std::ranges::stable_sort(shapes, std::less<>(), rank);
     for (const LineShape* const one : shapes) {
       const LineShape& shape = *one;
       if (shape.evaluation || counts_on(shape) || !comes_with(shape, *main.shape)) continue;
@@ -1654,6 +1673,8 @@ class Induction {
         times = companion_times(shape, of_each || is_of_interval(shape, main));
       }
       if (times.rate && is_of_simulation(shape, *times.rate, others)) times.rate.reset();
+      if (times.elapsed && !has_room_for(shape, *times.elapsed, others.longest_s))
+        times.elapsed.reset();
       // "Learning time: 0.06s" next to "Iteration time: 0.16s" is of a part.
       if (!others.iterations.empty() && !main.meaning.step_is_epoch) times.seconds.reset();
       if (times.seconds && !fits_clock(main, median_of(shape, *times.seconds))) {

@@ -55,8 +55,8 @@ class Words {
 // What people call an iteration. All lists are of words in small letters.
 constexpr Words kIterations({"step", "steps", "iter", "iters", "iteration", "iterations", "it",
                              "itr", "its", "batch", "batches", "minibatch", "update", "updates",
-                             "upd", "updt", "timesteps", "episode", "episodes", "cycle", "round",
-                             "nupdates", "nsteps", "niter", "tick",
+                             "upd", "updt", "timestep", "timesteps", "episode", "episodes", "cycle",
+                             "round", "nupdates", "nsteps", "niter", "tick",
                              // As it is often misspelled.
                              "itteration", "itterations", "interation",
                              // Of other languages.
@@ -155,11 +155,11 @@ bool changes_script(std::string_view text, std::size_t at) {
   return is_latin_at(text, at) != is_latin_at(text, at - 1);
 }
 
-/// Bytes of a punctuation mark or blank of Chinese and Japanese texts at the start of `text`: those
-/// of U+3000 to U+303F and U+FF00 to U+FF1F. 0: something else.
+/// Bytes of a mark beyond ASCII at the start of `text`: the punctuation and blanks of Chinese and
+/// Japanese texts, U+3000 to U+303F and U+FF00 to U+FF1F, and "≈". 0: something else.
 std::size_t wide_mark(std::string_view text) {
   if (text.size() < 3) return 0;
-  const bool mark = text.starts_with("\xE3\x80") ||
+  const bool mark = text.starts_with("\xE3\x80") || text.starts_with("≈") ||
                     (text.starts_with("\xEF\xBC") && static_cast<unsigned char>(text[2]) < 0xA0);
   return mark ? 3 : 0;
 }
@@ -172,18 +172,30 @@ bool begins_word_inside(std::string_view text, std::size_t at) {
 }
 
 /// The words of a label in small letters; '_', '-', '.', blanks and wide marks part them, and so
-/// does a change between ASCII and other letters and a capital inside; "/" is the word "per".
+/// does a change between ASCII and other letters and a capital inside; "/" is the word "per". The
+/// joined "steptime", "itertime" and "btime" are two words.
 struct Label {
   std::array<std::string, 6> words;  ///< the last ones
   std::size_t count = 0;
 
   explicit Label(std::string_view text) {
     std::string word;
-    const auto put = [&] {
-      if (word.empty()) return;
+    const auto put_word = [&](std::string one) {
+      if (one.empty()) return;
       if (count == words.size())
         std::rotate(words.begin(), words.begin() + 1, words.end()), --count;
-      words[count++] = std::exchange(word, {});
+      words[count++] = std::move(one);
+    };
+    const auto put = [&] {
+      constexpr std::string_view kJoined = "time";
+      const std::size_t joined = word.ends_with(kJoined) ? word.size() - kJoined.size() : 0;
+      std::string front = word.substr(0, joined);
+      if (front == "b") front = "batch";
+      if (among(kIterations, front) || among(kEpochs, front)) {
+        put_word(std::move(front));
+        word = kJoined;
+      }
+      put_word(std::exchange(word, {}));
     };
     for (std::size_t i = 0; i < text.size(); ++i) {
       const char c = text[i];
@@ -456,8 +468,8 @@ std::size_t label_begin(std::string_view line, std::size_t from, std::size_t at,
   // "iteration,1,train_loss,2.309": names and values in turn.
   if (i > from + 1 && line[i - 1] == ',' && is_letter(line[i - 2])) --i;
   back_over([boxed](char c) {
-    return c == ' ' || c == ':' || c == '=' || c == '#' || c == '\'' || c == '"' || c == '[' ||
-           c == '(' || c == '\t' || (c == '|' && boxed);
+    return c == ' ' || c == ':' || c == '=' || c == '~' || c == '#' || c == '\'' || c == '"' ||
+           c == '[' || c == '(' || c == '\t' || (c == '|' && boxed);
   });
   if (i > from && line[i - 1] == ')') {  // "Time (mins): "
     const auto open = line.rfind('(', i - 1);
@@ -1296,8 +1308,8 @@ class Reader {
     return std::nullopt;
   }
 
-  /// "[50/391]", "(50/391)", "50/391", and the 50 of "Epoch: [44][50]", "Epoch 44 [50]" and
-  /// "[Epoch 44; 50]".
+  /// "[50/391]", "(50/391)", "50/391", and the 50 of "Epoch: [44][50]", "Epoch 44 [50]",
+  /// "[Epoch 44; 50]" and "epoch 44: 50. loss".
   void take_place(LineNumber& found, const Label& label, std::string_view text) const {
     if (counts_data()) return;
     if (const auto seconds = seconds_since_1970(found.value);
@@ -1335,7 +1347,8 @@ class Reader {
     if (!found.whole || label.count > 0 || out_.empty()) return;
     const LineNumber& before = out_.back();
     const std::string_view between = trim(line_.substr(0, found.value_begin).substr(before.end));
-    const bool follows = between == "][" || between == "[" || between == ";";
+    const bool item = between == ":" && line_.substr(at_).starts_with(". ");
+    const bool follows = between == "][" || between == "[" || between == ";" || item;
     if (before.meaning == Meaning::epoch && !before.has_total() && follows) {
       found.meaning = Meaning::place;
     }
@@ -1412,7 +1425,8 @@ class Reader {
     return cursor.literal(" (") && cursor.read(kBlanks) && cursor.number() && cursor.literal("%)]");
   }
 
-  /// "[50]\tl2: 0.04", "00000017) perceptual - 53.96", "(12) loss 3.2104", "40: 111.17, ",
+  /// "[50]\tl2: 0.04", "00000017) perceptual - 53.96", "95] 0.8045", "(12) loss 3.2104",
+  /// "40: 111.17, ",
   /// "300:\tlearn: 0.62", "350, train_loss=0.2587", "333 154 Loss=0.02", after a logger's stamp
   /// "1135 - 56.12 sent/s": a number at the front of the message, or two, with a mark or before a
   /// name, before a value of several digits. The items of a list have none.
@@ -1436,7 +1450,7 @@ class Reader {
         bracket
             ? rest.starts_with("]\t") || (first > 0 && rest.starts_with("] ") && named(rest, 2) &&
                                           names_training(rest.substr(0, rest.find(':'))))
-            : rest.starts_with(") ") ||
+            : rest.starts_with(") ") || rest.starts_with("] ") ||
                   (rest.starts_with(": ") && rest.size() > 2 && is_digit(rest[2])) ||
                   (column && named(rest, rest.find_first_not_of(" \t", 1))) ||
                   (first > 0 && rest.starts_with(" - ")) ||

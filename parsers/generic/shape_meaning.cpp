@@ -378,7 +378,18 @@ class Decision {
     if (n_ < kLinesThatShow) return false;
     const bool has_label = shape_.head || number.begin < number.value_begin;
     const bool is_clock = line.text_of(i).find(':') != std::string_view::npos;
-    return grew || up >= (is_clock && !has_label ? kRisesOfAClockThatShow : kRisesThatShow);
+    if (grew) return true;
+    // "127.1s", "131.2s" ... "139.3s" of epochs 1 to 10: each takes longer, by less and less.
+    constexpr double kUneven = 8;  // times the least that a step adds: whole seconds differ by less
+    const Values added = each_of(steps_up(values));
+    const bool drifts = begins_late(values) && most_over_least(added) > kUneven;
+    return !drifts && up >= (is_clock && !has_label ? kRisesOfAClockThatShow : kRisesThatShow);
+  }
+
+  /// Of those that are known.
+  static double most_over_least(Values values) {
+    std::erase_if(values, [](double value) { return !std::isfinite(value); });
+    return values.empty() ? 1 : std::ranges::max(values) / std::ranges::min(values);
   }
 
   /// "17588s", "17683s", "17777s" at each 250th step: about as much more for each step. Times of
@@ -902,9 +913,10 @@ ShapeTimes companion_times(const LineShape& shape, bool of_each) {
     // "Elapsed time" may be of each: a few of those rise by chance, and by little.
     constexpr std::size_t kRisesThatShow = 8;
     constexpr double kMostOfGrowth = 3;  // of the first, in what it grows by from line to line
-    const bool since_start =
-        number.since_start && (values.size() > kRisesThatShow ||
-                               values.front() <= kMostOfGrowth * known_median(steps_up(values)));
+    const bool begins_late = !(values.front() <= kMostOfGrowth * known_median(steps_up(values)));
+    const bool since_start = number.since_start && (values.size() > kRisesThatShow || !begins_late);
+    // "(157.4s total)", "(177.7s total)", "(188.2s total)": of iterations that take ever longer.
+    const bool drifts = rises && begins_late && !since_start && number.since_start;
     // "time_elapsed" that stands still on some lines is no time of each.
     const bool never_falls = std::ranges::is_sorted(values) && values.back() > values.front();
     const bool doubles = values.back() >= 2 * values.front();
@@ -913,7 +925,7 @@ ShapeTimes companion_times(const LineShape& shape, bool of_each) {
     const bool climbs = never_falls && doubles && values.size() >= kLinesThatShow;
     if (climbs || (rises && (since_start || doubles))) {
       out.elapsed = i;
-    } else if (of_each && !rises && !(number.since_start && never_falls)) {
+    } else if (of_each && (drifts || (!rises && !(number.since_start && never_falls)))) {
       out.seconds = i;
     }
   }

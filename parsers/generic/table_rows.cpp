@@ -60,8 +60,8 @@ std::string_view spelled_out(std::string_view name) { return name == "#" ? "step
 
 bool is_name(std::string_view text) {
   if (text == "#") return true;
-  constexpr std::size_t kLongest = 32;  // bytes: a name and no sentence
-  constexpr std::string_view kMarks = "_-/.()@%#[] ";
+  constexpr std::size_t kLongest = 32;                  // bytes: a name and no sentence
+  constexpr std::string_view kMarks = "_-/.()@%#[]| ";  // also of "mean|TD|"
   return !text.empty() && text.size() <= kLongest && std::ranges::any_of(text, is_letter) &&
          std::ranges::count(text, ' ') < 3 && std::ranges::all_of(text, [&](char c) {
            return is_letter(c) || is_digit(c) || kMarks.find(c) != std::string_view::npos;
@@ -205,7 +205,8 @@ std::optional<TableHead> table_head(std::string_view line) {
   const auto holds = [&](char mark) { return line.find(mark) != std::string_view::npos; };
   if (line.size() > kLongest || holds(':') || holds('=')) return std::nullopt;
   for (const char mark : {'|', '\t', ';', ','}) {
-    if (holds(mark)) return head_by(line, mark, 1);
+    if (!holds(mark)) continue;
+    if (auto head = head_by(line, mark, 1)) return head;
   }
   const auto text = trim(line);
   return head_by(line, ' ', text.find("  ") != std::string_view::npos ? 2 : 1);
