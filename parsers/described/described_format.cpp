@@ -770,9 +770,9 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
   }
   Track& of = track(rule.kind);
   of.fallback = rule.fallback;
-  if (rule.counts_from == CountsFrom::first && of.counter.leaves_unknown_steps(printed)) {
-    of.clock.note_evaluation();
-  }
+  const bool unknown_steps =
+      rule.counts_from == CountsFrom::first && of.counter.leaves_unknown_steps(printed);
+  if (unknown_steps) of.clock.note_evaluation();
   of.counter.move_to(printed);
   // What a named format reads of its own lines does not depend on other ones.
   of.clock.next(sample.step, rule.counts_from == CountsFrom::first ? line.number : 0,
@@ -804,6 +804,8 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
   }
   take_rate(rule, of, sample, draft, out);
   take_time(of, sample, draft);
+  // No interval shows what a step takes, and this one holds a number of them that is not known.
+  if (unknown_steps && of.clock.begins_after_evaluation()) sample.time_s = kUnknown;
   if (rule.own_step) take_own_step(rule, of, sample, draft);
   const bool first = of.last_step < 0;
   const auto mean = seconds_of_one(printed);
