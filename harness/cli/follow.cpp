@@ -275,6 +275,8 @@ Result<Followed> follow(const std::vector<std::string>& paths, const FollowOptio
   {
     Screen screen(console);
     for (;;) {
+      // Before the logs: what was written before the signal is read.
+      out.interrupted = signals.count() > 0;
       for (Follower& log : logs) {
         for (const Follower::Event& event : log.step()) {
           screen.clear();
@@ -289,7 +291,6 @@ Result<Followed> follow(const std::vector<std::string>& paths, const FollowOptio
         }
         last_plain = Clock::now();
       }
-      out.interrupted = signals.count() > 0;
       if (out.interrupted || std::ranges::all_of(logs, &Follower::over)) break;
       pollfd woken{signals.wake_fd(), POLLIN, 0};
       (void)::poll(&woken, 1, static_cast<int>(kPollInterval.count()));

@@ -6,7 +6,11 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <condition_variable>
 #include <csignal>
+#include <functional>
+#include <mutex>
+#include <streambuf>
 #include <thread>
 
 #include "tests/harness/cli/cli_fixture.h"
@@ -20,7 +24,62 @@ using testing::Not;
 void append(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary | std::ios::app) << text;
 }
-void wait_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
+
+/// What the program has printed so far, for a writer next to it that waits for some text.
+class Printed : public std::streambuf {
+ public:
+  /// False where it was not printed within a minute.
+  bool wait_for(const std::string& text) {
+    std::unique_lock lock(mutex_);
+    return more_.wait_for(lock, std::chrono::minutes(1),
+                          [&] { return text_.find(text) != std::string::npos; });
+  }
+  std::string text() {
+    const std::lock_guard lock(mutex_);
+    return text_;
+  }
+
+ protected:
+  std::streamsize xsputn(const char* text, std::streamsize size) override {
+    const std::lock_guard lock(mutex_);
+    text_.append(text, static_cast<std::size_t>(size));
+    more_.notify_all();
+    return size;
+  }
+  int overflow(int one) override {
+    const char c = static_cast<char>(one);
+    return one == traits_type::eof() || xsputn(&c, 1) == 1 ? 0 : traits_type::eof();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable more_;
+  std::string text_;
+};
+
+/// Follows logs while `writer` changes them and waits for what that makes the program print.
+Ran follow(std::vector<std::string> words, const std::function<void(Printed&)>& writer,
+           Terminal terminal = {}) {
+  words.insert(words.begin(), {"extract", "--follow"});
+  Printed printed;
+  std::ostream err(&printed);
+  std::ostringstream out;
+  std::thread other([&] { writer(printed); });
+  Ran ran;
+  ran.status = run_cli(words, out, err, terminal);
+  other.join();
+  ran.out = out.str();
+  ran.err = printed.text();
+  return ran;
+}
+
+/// Here the line of each log is drawn again at every look: a writer sees how far it was read.
+Terminal shown() {
+  Terminal terminal;
+  terminal.err_is_terminal = true;
+  terminal.width = 120;
+  return terminal;
+}
 
 std::string step_line(int step, const std::string& loss = "7.5") {
   return fmt::format(
@@ -33,16 +92,16 @@ using FollowTest = CliTest;
 
 TEST_F(FollowTest, ReadsWhatIsAppendedUntilTheLogIsDeleted) {
   const std::string log = put("run.log", "INFO:tensorflow:Running train on CPU\n" + step_line(1));
-  std::thread writer([&] {
+  const auto writer = [&](Printed& printed) {
+    EXPECT_TRUE(printed.wait_for("run.log: "));
     for (int i = 2; i <= 12; ++i) {
-      wait_ms(30);
       append(log, step_line(i));
+      std::this_thread::yield();
     }
-    wait_ms(400);
+    EXPECT_TRUE(printed.wait_for("11 records"));
     std::filesystem::remove(log);
-  });
-  const Ran ran = run({"extract", "--follow", log, "--window", "all"});
-  writer.join();
+  };
+  const Ran ran = follow({log, "--window", "all"}, writer, shown());
   EXPECT_EQ(ran.status, 0) << ran.err;
   EXPECT_THAT(ran.out, HasSubstr("64.00 sequences/s by step_time"));
   EXPECT_THAT(ran.err, HasSubstr("was deleted: what was read of it counts"));
@@ -50,54 +109,48 @@ TEST_F(FollowTest, ReadsWhatIsAppendedUntilTheLogIsDeleted) {
 
 TEST_F(FollowTest, TellsNanRotationAndTruncationAtOnceAndPrintsTheTableOnASignal) {
   const std::string log = put("run.log", step_line(1));
-  const std::string other = put("other.log", step_line(1) + step_line(2) + step_line(3));
-  std::thread writer([&] {
-    wait_ms(300);
+  const std::string other =
+      put("other.log", step_line(1) + step_line(2) + step_line(3) + step_line(4, "nan"));
+  const auto writer = [&](Printed& printed) {
+    // Logs are looked at in their order: both are read to their ends by then.
+    EXPECT_TRUE(printed.wait_for("other.log: nan"));
     append(log, step_line(2) + step_line(3));
     std::filesystem::rename(log, log + ".1");
     append(log, step_line(4) + step_line(5, "nan") + step_line(6, "nan"));
-    wait_ms(600);
+    EXPECT_TRUE(printed.wait_for("run.log: nan"));
     std::filesystem::resize_file(other, 0);
-    wait_ms(400);
+    EXPECT_TRUE(printed.wait_for("other.log: was truncated"));
     append(other, step_line(1) + step_line(2));
-    wait_ms(600);
     ::kill(::getpid(), SIGINT);
-  });
-  const Ran ran = run({"extract", "--follow", log, other, "--window", "all"});
-  writer.join();
+  };
+  const Ran ran = follow({log, other, "--window", "all"}, writer);
   EXPECT_EQ(ran.status, 130) << ran.err;
   EXPECT_THAT(ran.err, HasSubstr("run.log: was rotated"));
-  EXPECT_THAT(ran.err, HasSubstr("run.log: nan"));
-  EXPECT_THAT(ran.err, HasSubstr("other.log: was truncated"));
   EXPECT_THAT(ran.out, HasSubstr("nan at step 50"));
+  EXPECT_THAT(ran.out, Not(HasSubstr("nan at step 40"))) << "what was truncated is gone";
   EXPECT_THAT(ran.err, Not(HasSubstr("\x1b["))) << "redrawn lines are for terminals";
 }
 
 TEST_F(FollowTest, CallsAQuietLogStalledAndSaysSoWhenItGoesOn) {
   const std::string log = put("run.log", step_line(1) + step_line(2));
-  std::thread writer([&] {
-    wait_ms(1600);
+  const auto writer = [&](Printed& printed) {
+    EXPECT_TRUE(printed.wait_for("stalled: no output for 1 s"));
     append(log, step_line(3));
-    wait_ms(400);
+    EXPECT_TRUE(printed.wait_for("goes on"));
     ::kill(::getpid(), SIGTERM);
-  });
-  const Ran ran = run({"extract", "--follow", log, "--stall-after", "1"});
-  writer.join();
-  EXPECT_EQ(ran.status, 130);
-  EXPECT_THAT(ran.err, HasSubstr("stalled: no output for 1 s"));
-  EXPECT_THAT(ran.err, HasSubstr("goes on"));
+  };
+  EXPECT_EQ(follow({log, "--stall-after", "1"}, writer).status, 130);
 }
 
 // Seen: "stalled" a moment before "was deleted", and in the table.
 TEST_F(FollowTest, CallsADeletedLogNotStalled) {
   const std::string log = put("run.log", step_line(1) + step_line(2));
-  std::thread writer([&] {
-    wait_ms(1000);
+  const auto writer = [&](Printed& printed) {
+    EXPECT_TRUE(printed.wait_for("1 records"));
     append(log, step_line(3));
     std::filesystem::remove(log);
-  });
-  const Ran ran = run({"extract", "--follow", log, "--stall-after", "60", "--window", "all"});
-  writer.join();
+  };
+  const Ran ran = follow({log, "--stall-after", "60", "--window", "all"}, writer, shown());
   EXPECT_EQ(ran.status, 0) << ran.err;
   EXPECT_THAT(ran.err, HasSubstr("was deleted: what was read of it counts"));
   EXPECT_THAT(ran.err + ran.out, Not(HasSubstr("stalled")));
@@ -117,15 +170,11 @@ TEST_F(FollowTest, NamesALogThatIsNotThere) {
 
 TEST_F(FollowTest, RedrawsOneLineALogOnATerminal) {
   const std::string log = put("run.log", step_line(1) + step_line(2) + step_line(3) + step_line(4));
-  std::thread writer([&] {
-    wait_ms(700);
+  const auto writer = [](Printed& printed) {
+    EXPECT_TRUE(printed.wait_for("\x1b[1A")) << "drawn a second time";
     ::kill(::getpid(), SIGINT);
-  });
-  Terminal terminal;
-  terminal.err_is_terminal = true;
-  terminal.width = 120;
-  const Ran ran = run({"extract", "--follow", log, "--window", "2:6"}, terminal);
-  writer.join();
+  };
+  const Ran ran = follow({log, "--window", "2:6"}, writer, shown());
   EXPECT_THAT(ran.err, HasSubstr("step 3, 64.00 sequences/s, window 1 of 4"));
   EXPECT_THAT(ran.err, HasSubstr("\x1b[1A"));
   EXPECT_TRUE(ran.err.find("\x1b[J") != std::string::npos) << "the lines are taken away again";
