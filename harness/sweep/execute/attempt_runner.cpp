@@ -537,7 +537,9 @@ void LocalAttempts::watch(Running& now) {
   }
 
   const auto status = group.status();
-  if (now.ending) {
+  if (!group.running()) {
+    // What has ended by itself is not ended, though a harness that was stopped finds it late.
+  } else if (now.ending) {
     if (seconds_since(*now.ending) > sweep_.options.grace_s || sweep_.signals.count() > 1) {
       group.signal(SIGKILL);
     }

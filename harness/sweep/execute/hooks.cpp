@@ -44,9 +44,10 @@ std::string run_words(const OpenSweep& sweep, const Folder& folder, Hook hook,
     group.wait(std::chrono::milliseconds(250), sweep.signals.wake_fd());
     sweep.signals.drain();
     const bool stop = hook == Hook::setup ? sweep.stopping() : sweep.signals.count() > 1;
+    const bool late = group.running() && seconds_since(begin) > limit_s;
     if (ending) {
       if (seconds_since(*ending) > sweep.options.grace_s) group.signal(SIGKILL);
-    } else if (const bool full = log_is_full(); stop || full || seconds_since(begin) > limit_s) {
+    } else if (const bool full = log_is_full(); stop || full || late) {
       ended_for = stop   ? ", as the sweep was to stop"
                   : full ? ", after log_limit_bytes"
                          : ", after timeout_s";

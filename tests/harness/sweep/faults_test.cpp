@@ -4,6 +4,8 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include <chrono>
+
 #include "harness/sweep/journal/journal.h"
 #include "harness/sweep/process/proc_fs.h"
 #include "harness/sweep/process/process.h"
@@ -68,9 +70,30 @@ TEST(SweepFaults, EndATrialThatPrintsNothingMore) {
 }
 
 TEST(SweepFaults, EndATrialAtItsTimeLimit) {
-  const auto trial = trial_of("ok", {"timeout_s=0.3", "env.FAKE_DELAY_MS=50"});
+  const auto trial = trial_of("hang", {"timeout_s=0.3"});
   EXPECT_EQ(trial.outcome.status, Status::timeout);
   EXPECT_THAT(detail_text(trial.outcome), HasSubstr("ran longer than 0.3 s"));
+}
+
+// As under Ctrl-Z, or on a machine that is suspended: the end is found after the limit.
+TEST(SweepFaults, CallNoTrialTooLongThatEndedWhileTheHarnessStoodStill) {
+  using Clock = std::chrono::steady_clock;
+  ScratchFolder temp;
+  Recorder seen;
+  seen.on_step = [&, begin = Clock::now()](std::int64_t step) {
+    if (step == 0 || std::filesystem::exists(temp.path("go"))) return;
+    temp.put("go", "");
+    const pid_t trainer = std::stoi(test::read_file(temp.path("note")).substr(4));  // "0 1 PID"
+    while (proc::stat(trainer).value().state != 'Z' ||
+           Clock::now() < begin + std::chrono::seconds(5)) {
+      usleep(10000);
+    }
+  };
+  const auto plan =
+      plan_of(small_config(), {"trials=1", "timeout_s=4", "env.FAKE_UNTIL=" + temp.path("go"),
+                               "env.FAKE_NOTE=" + temp.path("note")});
+  swept(plan, temp, seen);
+  EXPECT_EQ(seen.finished.at(0).outcome.status, Status::completed);
 }
 
 TEST(SweepFaults, KillATrainerThatIgnoresSigtermOrIsStopped) {
