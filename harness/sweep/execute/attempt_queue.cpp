@@ -62,6 +62,7 @@ std::vector<WantedAttempt> AttemptQueue::take_group(
 }
 
 double AttemptQueue::seconds_of_waiting() {
+  if (durations_.empty() && !waiting_.empty()) return kUnknown;
   const auto now = std::chrono::steady_clock::now();
   if (now - summed_at_ < kSumIsFresh) return sum_s_;
   std::map<std::size_t, double> means;
@@ -71,7 +72,7 @@ double AttemptQueue::seconds_of_waiting() {
     sum += means[cell] * static_cast<double>(seconds.size());
     count += static_cast<double>(seconds.size());
   }
-  const double typical = count > 0 ? sum / count : kUnknown;
+  const double typical = sum / count;
   double total = 0;
   for (const auto& one : waiting_) {
     const auto it = means.find(one.trial.cell);

@@ -82,6 +82,9 @@ TEST(AttemptQueue, CountsATrialThatAnEarlierStartRuns) {
 TEST(AttemptQueue, EstimatesByWhatTheSameCellTookElseByAll) {
   auto known = queue_of({{0, 1}, {0, 2}, {1, 1}});
   EXPECT_TRUE(std::isnan(known.eta(0, 5)));  // nothing has been measured
+  known.take();
+  known.took(0, 10);
+  EXPECT_DOUBLE_EQ(known.eta(0, 5), 10 + 10 + 5) << "as soon as something has";
 
   auto queue = queue_of({{0, 2}, {1, 1}});
   queue.took(0, 10);
