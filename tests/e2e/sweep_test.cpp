@@ -313,9 +313,12 @@ TEST(ShippedConfigs, TwoPhasesAreOneTrainingAndReportedTogether) {
   EXPECT_THAT(again.err, HasSubstr("2 of 2 trials done before"));
 }
 
+/// Steps that no trial reaches before it is stopped.
+constexpr int kNever = 1000000;
+
 TEST(SweepInterrupted, CtrlCStopsTrainersAndTheSameCommandGoesOn) {
   const Folder folder;
-  write_file(folder / "config.json", config(1, 400).dump());
+  write_file(folder / "config.json", config(1, kNever).dump());
   const std::vector<std::string> command{kBertbench, "sweep",        folder / "config.json",
                                          "--out",    folder / "run", "--trainer",
                                          kBertTrain};
