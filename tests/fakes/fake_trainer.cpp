@@ -10,6 +10,8 @@
 //   FAKE_SECONDS     seconds a step, as printed (default 0.01)
 //   FAKE_DELAY_MS    real time a step takes (default 0)
 //   FAKE_START_MS    real time before the first step (default 0)
+//   FAKE_UNTIL       file: the steps after FAKE_AT wait until it is there (default: none waits), so
+//                    that a test need not be faster than its trial
 //   FAKE_BURST       steps of which it waits once and writes the lines at once (default 1)
 //   FAKE_NOISE       bytes of other text after each step (default 0)
 //   FAKE_DUMP        file to which rank 0 writes its arguments and FAKE_ variables, NUL-ended
@@ -187,6 +189,10 @@ Options read_options(int argc, char** argv) {
   return o;
 }
 
+void wait_for_file(const std::string& file) {
+  while (!file.empty() && access(file.c_str(), F_OK) != 0) usleep(2000);
+}
+
 void add_line(const std::string& file, const std::string& line) {
   const int fd = open(file.c_str(), O_CREAT | O_APPEND | O_WRONLY, 0600);
   if (fd >= 0 && write(fd, line.data(), line.size()) > 0) close(fd);
@@ -295,8 +301,9 @@ int main(int argc, char** argv) {
       speaks && !options.timings.empty() ? std::fopen(options.timings.c_str(), "w") : nullptr;
   bool requeued = false;
   std::string held;
-  const std::string turns = env("FAKE_TURNS", "");
+  const std::string turns = env("FAKE_TURNS", ""), until = env("FAKE_UNTIL", "");
   for (long step = 1; step <= options.steps; ++step) {
+    if (step > at) wait_for_file(until);
     take_turn(turns);
     if (delay_ms > 0 && step % burst == 0) usleep(static_cast<useconds_t>(delay_ms * 1000));
     if (mine && step == at) misbehave(mode, step);

@@ -113,13 +113,14 @@ class LauncherTest : public ::testing::Test {
     options.stop = &stop;
     Actor stopper;
     stopper.act = [&] { stop = true; };
-    const auto slow = plan({marked(), "env.FAKE_DELAY_MS=150"}, topology);
-    const auto first = run_sweep(slow, options, stopper);
+    const auto waits = plan({marked(), "env.FAKE_UNTIL=" + temp_.path("go")}, topology);
+    const auto first = run_sweep(waits, options, stopper);
     ASSERT_TRUE(first) << first.error().message();
     EXPECT_EQ(first->exit_status, 130);
     // Within the grace: whoever runs the ranks stayed until they had ended.
     EXPECT_EQ(processes_left(), 0);
-    EXPECT_EQ(sweep(slow).result.cells.at(0).trials.size(), 1u);
+    temp_.put("go", "");
+    EXPECT_EQ(sweep(waits).result.cells.at(0).trials.size(), 1u);
   }
 
   ScratchFolder temp_;

@@ -158,10 +158,11 @@ TEST_F(SlurmLauncher, AStopCancelsTheJobsAndAResumeRunsThemAgain) {
 }
 
 TEST_F(SlurmLauncher, JobsGoOnWithoutTheHarnessAndAreTakenOver) {
-  const auto slow =
-      plan({"env.FAKE_DELAY_MS=100", "trials=3", "env.FAKE_NOTE=" + temp_.path("note")});
+  const auto slow = plan({"env.FAKE_DELAY_MS=100", "trials=3", "env.FAKE_UNTIL=" + temp_.path("go"),
+                          "env.FAKE_NOTE=" + temp_.path("note")});
   kill_harness_in_a_trial(slow);
   EXPECT_EQ(live_jobs(), 1u);
+  temp_.put("go", "");
   // The first trial ends while nobody looks.
   EXPECT_TRUE(test::eventually([&] { return std::filesystem::exists(attempt("1n2g", "ended")); }));
   const SweepOutcome outcome = sweep(slow);
@@ -209,7 +210,7 @@ TEST_F(SlurmLauncher, ARunningJobThatTheControllerForgotIsNamed) {
 
 TEST_F(SlurmLauncher, AJobCancelledByOthersIsNamed) {
   seen_.act = [] { test::SlurmCluster::ask({"scancel", "--state=RUNNING"}); };
-  const SweepOutcome outcome = sweep(plan({"env.FAKE_DELAY_MS=300"}), 1);
+  const SweepOutcome outcome = sweep(plan({"env.FAKE=hang"}), 1);
   const auto& end = outcome.result.cells.at(0).trials.at(0).outcome;
   EXPECT_EQ(end.status, Status::killed);
   EXPECT_THAT(detail_text(end), HasSubstr("CANCELLED"));
@@ -252,7 +253,9 @@ TEST_F(SlurmLauncher, ALostNodeQueuesTheJobAgainAndTheLogHoldsTwoRuns) {
 }
 
 TEST_F(SlurmLauncher, AResumeOfSomeCellsLetsTheJobsOfTheOthersGoOn) {
-  const std::vector<std::string> grid{"env.FAKE_DELAY_MS=100", "grid.sequence_length=[32,64]",
+  // The second cell waits until the first alone was resumed.
+  const std::vector<std::string> grid{"env.FAKE_DELAY_MS=100",
+                                      "grid.env.FAKE_UNTIL=[\"\",\"" + temp_.path("go") + "\"]",
                                       "slurm.job=nodes", "env.FAKE_NOTE=" + temp_.path("note")};
   const auto both = plan(grid, "1n1g");
   kill_harness_in_a_trial(both);
@@ -261,6 +264,7 @@ TEST_F(SlurmLauncher, AResumeOfSomeCellsLetsTheJobsOfTheOthersGoOn) {
   sweep(one);
   // One job holds both cells: it is neither void nor cancelled.
   EXPECT_EQ(live_jobs(), 1u);
+  temp_.put("go", "");
   const SweepOutcome all = sweep(both);
   ASSERT_EQ(all.result.cells.size(), 2u);
   for (const auto& cell : all.result.cells) {
@@ -271,14 +275,15 @@ TEST_F(SlurmLauncher, AResumeOfSomeCellsLetsTheJobsOfTheOthersGoOn) {
 }
 
 TEST_F(SlurmLauncher, AutoTrialsSkipWhatAJobHasNotBegun) {
-  // Six trials are the fewest with an interval of the median; equal ones need no more.
-  const Plan automatic = plan({"trials=auto", "trials_max=12", "trials_min=6",
+  // Six trials are the fewest with an interval of the median; equal ones need no more. The job runs
+  // on until the harness has looked: it has many more before it.
+  const Plan automatic = plan({"trials=auto", "trials_max=40", "trials_min=6",
                                "trials_interval=0.5", "env.FAKE_NOTE=" + temp_.path("note")},
                               "1n1g");
   const SweepOutcome outcome = sweep(automatic);
   const auto trials = outcome.result.cells.at(0).trials.size();
   EXPECT_GE(trials, 6u);
-  EXPECT_LT(trials, 12u);
+  EXPECT_LT(trials, 40u);
   EXPECT_EQ(live_jobs(), 0u);
   // What was skipped is not started by a resume either.
   const auto starts = test::count(test::read_file(temp_.path("note")), "\n");
@@ -320,7 +325,8 @@ TEST_F(SlurmLauncher, ASilentControllerIsNamedAndEndsTheSweep) {
 
 TEST_F(SlurmLauncher, WatchesTheNodesOfAJob) {
   if (!getenv("BERTBENCH_SAMPLER")) GTEST_SKIP() << "bertbench is not built";
-  const SweepOutcome outcome = sweep(plan({"env.FAKE_DELAY_MS=50"}, "4n2g"));
+  // Four seconds, so that a busy machine too sees all ranks at once.
+  const SweepOutcome outcome = sweep(plan({"env.FAKE_DELAY_MS=200"}, "4n2g"));
   const auto& seen = *outcome.result.cells.at(0).trials.at(0).telemetry;
   // Four nodes that are one machine count once.
   ASSERT_EQ(seen["nodes"].size(), 1u) << seen;

@@ -100,8 +100,7 @@ TEST_F(SshLauncher, StopsWithTheTrainersOwnLastWords) { expect_stop_and_resume("
 
 TEST_F(SshLauncher, ACutConnectionEndsTheRanksAndIsNamed) {
   seen_.act = [this] { server_.cut_connections(); };
-  const SweepOutcome outcome =
-      sweep(plan({marked(), "env.FAKE_DELAY_MS=300", "timeout_s=50"}, "1n2g"), 1);
+  const SweepOutcome outcome = sweep(plan({marked(), "env.FAKE=hang", "timeout_s=50"}, "1n2g"), 1);
   const auto& end = outcome.result.cells.at(0).trials.at(0).outcome;
   EXPECT_EQ(end.status, Status::error);
   EXPECT_THAT(detail_text(end), HasSubstr("ssh could not reach a host or lost it"));

@@ -159,13 +159,19 @@ TEST_F(SweepResume, RunsFailedTrialsAgainButNotThoseOutOfMemory) {
 TEST_F(SweepResume, StopsCleanlyAndGoesOn) {
   Recorder first, second;
   std::atomic<bool> stop{false};
+  // The second trial waits in its middle: it is not over before it is stopped.
+  const std::string go = temp_.put("go", "");
+  first.on_record = [&] {
+    if (first.started.size() == 2) std::filesystem::remove(go);
+  };
   first.on_step = [&](std::int64_t step) {
     if (first.started.size() == 2 && step >= 3) stop = true;
   };
   auto options = quick(temp_.path("run"));
   options.stop = &stop;
-  const auto plan =
-      plan_of(small_config(), {"grid.model=[\"bert-tiny\",\"bert-mini\"]", "env.FAKE_DELAY_MS=30"});
+  auto sets = four_trials();
+  sets.push_back("env.FAKE_UNTIL=" + go);
+  const auto plan = plan_of(small_config(), sets);
   const auto stopped = value_of(run_sweep(plan, options, first));
   EXPECT_TRUE(stopped.interrupted);
   EXPECT_EQ(stopped.exit_status, 130);
@@ -175,13 +181,13 @@ TEST_F(SweepResume, StopsCleanlyAndGoesOn) {
   for (const auto& child : proc::children_of(getpid())) {
     EXPECT_FALSE(proc::has_marker(child.pid, "BERTBENCH_TRIAL="));
   }
-  const auto before =
-      trial_files(temp_.path("run/bert-tiny.fp32.s64.b4.a1.1n1g+env.FAKE_DELAY_MS=30"));
+  const auto before = trial_files(temp_.path("run/" + plan.cells[0].folder));
+  temp_.put("go", "");
   const SweepOutcome outcome = swept(plan, temp_, second);
   EXPECT_EQ(outcome.open_trials, 0);
   EXPECT_EQ(second.counts.reused, 1);
   EXPECT_EQ(second.started.size(), 3u);
-  auto after = trial_files(temp_.path("run/bert-tiny.fp32.s64.b4.a1.1n1g+env.FAKE_DELAY_MS=30"));
+  auto after = trial_files(temp_.path("run/" + plan.cells[0].folder));
   for (const auto& [path, text] : before) EXPECT_EQ(after[path], text) << path;
   for (const auto& cell : outcome.result.cells) EXPECT_EQ(cell.throughput.n, 2);
 }
@@ -286,9 +292,9 @@ TEST_F(SweepResume, ASignalEndsTheHarnessAndItsTrainerWithAConsistentJournal) {
 
 TEST_F(SweepResume, KillsWhatAKilledHarnessLeftBehindBeforeLaunchingAgain) {
   const auto note = "env.FAKE_NOTE=" + temp_.path("note");
-  // The trainer dies with its harness; the child that it let loose does not.
+  // The trainer, which waits, dies with its harness; the child that it let loose does not.
   const auto plan = plan_of(small_config(), {"trials=1", "env.FAKE=leave_child", "env.FAKE_AT=1",
-                                             note, "env.FAKE_DELAY_MS=100"});
+                                             note, "env.FAKE_UNTIL=" + temp_.path("go")});
   const pid_t harness = fork();
   if (harness == 0) {
     (void)run_sweep(plan, quick(temp_.path("run")), seen_);
@@ -320,6 +326,7 @@ TEST_F(SweepResume, KillsWhatAKilledHarnessLeftBehindBeforeLaunchingAgain) {
   waitpid(harness, nullptr, 0);
   for (int i = 0; i < 500 && strays().size() != 1; ++i) usleep(5000);
   EXPECT_EQ(strays().size(), 1u) << "the loose child lives, the trainer died with its harness";
+  temp_.put("go", "");
   const SweepOutcome outcome = swept(plan, temp_, seen_);
   EXPECT_TRUE(strays().empty());
   ASSERT_FALSE(seen_.notices.empty());
