@@ -4,17 +4,8 @@ import pathlib
 import re
 import signal
 import subprocess
-import time
 
 from fault_run import Sweep, config, read_journal, wait_for
-
-SLOW = {"FAKE_DELAY_MS": "25"}  # a trial lasts long enough for something to happen in it
-
-
-def cell_of(env):
-    """The cell's folder: its variables are in its key."""
-    return "bert-tiny.fp32.s16.b2.a1.1n1g" + "".join(f"+env.{k}={v}" for k, v in sorted(env.items()))
-
 
 def expect(sweep, text, pattern, what):
     if not re.search(pattern, text or ""):
@@ -36,13 +27,16 @@ def message(sweep):
 
 
 def in_trial(tools, act, env=None):
-    """Starts a slow sweep, calls act(sweep, log of trial 1) once that log has grown, waits."""
-    sweep = Sweep(tools, config(env=env or SLOW))
+    """Starts a sweep, calls act(sweep, log of trial 1) while that trial waits, waits."""
+    sweep = Sweep(tools, config(env=env or {}))
+    sweep.hold_trials()
     harness = sweep.start()
-    log = sweep.run / cell_of(env or SLOW) / "trial_1/log.txt"
-    if not wait_for(lambda: log.exists() and log.stat().st_size > 500):
+    log = wait_for(lambda: (found := sweep.first_log()) and found.stat().st_size > 500 and found)
+    if not log:
         sweep.problems.append("the trial never wrote to its log")
-    act(sweep, log)
+    else:
+        act(sweep, log)
+    sweep.let_go()
     sweep.status = harness.wait(120)
     sweep.check_left()
     return sweep
@@ -75,7 +69,8 @@ def log_renamed(tools):
 
 def log_cut(tools):
     def act(_, log):
-        time.sleep(0.4)  # the harness has read some of it
+        # The harness has read some of it: it writes when that came.
+        wait_for(log.with_name("log.txt.arrivals.csv").exists)
         os.truncate(log, 0)
     sweep = in_trial(tools, act, {"FAKE_DELAY_MS": "100"})
     first = expect(sweep, sweep.outcome_of("") + "; " + notices(sweep), "was cut", "notice")
@@ -176,22 +171,24 @@ def two_harnesses(tools):
 
 def stopped_by(number):
     def run(tools):
-        sweep = Sweep(tools, config(env=SLOW, trials=3))
+        sweep = Sweep(tools, config())
+        sweep.hold_trials(grid=True)
         harness = sweep.start()
-        wait_for(lambda: len(sweep.finished()) == 1)
+        wait_for(sweep.finished)
         harness.send_signal(number)
         status = harness.wait(60)
         if status != 130:
             sweep.problems.append(f"status {status} instead of 130")
         sweep.check_left()
-        sweep.resume(3)
+        sweep.let_go()
+        sweep.resume(4)
         return sweep, "interrupted, status 130; resume runs the rest"
     return run
 
 
 def on_mount(tools, size, act):
     """A small tmpfs as run folder. None where mounting is forbidden."""
-    sweep = Sweep(tools, config(env=SLOW))
+    sweep = Sweep(tools, config())
     sweep.run.mkdir()
     mount = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(sweep.run)],
                            stderr=subprocess.PIPE)
@@ -218,24 +215,26 @@ def disk_full_before(tools):
 
 def disk_full_in_trial(tools):
     def act(sweep):
+        sweep.hold_trials(grid=True)
         harness = sweep.start()
         wait_for(sweep.run.joinpath("journal.jsonl").exists)
         filler = sweep.run / "filler"
         with open(filler, "wb", buffering=0) as file:
-            wait_for(lambda: len(sweep.finished()) == 1)
+            wait_for(sweep.finished)
             sweep.note_finished()
             try:
                 while file.write(bytes(4096)):
                     pass
             except OSError:
                 pass
+        sweep.let_go()
         status = harness.wait(60)
         said = expect(sweep, sweep.errors(), "No space left on device", "error")
         if status == 0:
             sweep.problems.append("status 0 on a full disk")
         sweep.check_left()
         filler.unlink()
-        sweep.resume(2)
+        sweep.resume(4)
         return said[-150:] if "error" not in said else said[said.find("error"):][:150]
     return on_mount(tools, "4m", act)
 
@@ -263,14 +262,16 @@ def clock(offset):
                        None)
         if library is None:
             return None
-        sweep = Sweep(tools, config(env=SLOW, stall_timeout_s=20, timeout_s=60))
+        sweep = Sweep(tools, config(stall_timeout_s=20, timeout_s=60))
+        sweep.hold_trials()
         now = sweep.work / "clock"
         now.write_text("+0\n")
         harness = sweep.start({"LD_PRELOAD": str(library), "FAKETIME_TIMESTAMP_FILE": str(now),
                                "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1",
                                "DONT_FAKE_MONOTONIC": "1"})
-        wait_for(lambda: sum(r["event"] == "launched" for r in read_journal(sweep.run)) == 1)
+        wait_for(lambda: any(r["event"] == "launched" for r in read_journal(sweep.run)))
         now.write_text(offset + "\n")
+        sweep.let_go()
         status = harness.wait(120)
         if status != 0:
             sweep.problems.append(f"status {status}: {sweep.errors()[-300:]}")

@@ -57,11 +57,13 @@ def kills(tools, trainer, wanted_kills, seed, trials=25):
 
 def kill_all_of_it(tools):
     """Harness and trainer killed at one time, the trainer's loose child living on."""
-    sweep = Sweep(tools, config(trials=1, env={"FAKE": "leave_child", "FAKE_DELAY_MS": "20"}))
+    sweep = Sweep(tools, config(trials=1, env={"FAKE": "leave_child"}))
+    sweep.hold_trials()
     harness = sweep.start()
     wait_for(lambda: len(sweep.strays()) >= 2)
     harness.send_signal(SIGKILL)
     harness.wait()
+    sweep.let_go()
     sweep.resume(1)
     return sweep, "resume ends the child that lived on, and says so"
 

@@ -76,18 +76,18 @@ class Sshd:
         shutil.rmtree(self.dir, ignore_errors=True)
 
 
-def ssh_settings(sshd, **more):
-    return config(launcher="ssh", hosts=["127.0.0.1"], ssh={"config_file": str(sshd.dir / "ssh_config")},
-                  env={"FAKE_DELAY_MS": "100"}, **more)
+def ssh_settings(sshd):
+    return config(launcher="ssh", hosts=["127.0.0.1"], ssh={"config_file": str(sshd.dir / "ssh_config")})
 
 
 def ssh_cut(tools, sshd):
     sweep = Sweep(tools, ssh_settings(sshd))
+    sweep.hold_trials()
     sweep.known.add(sshd.process.pid)
     harness = sweep.start()
-    log = sweep.run / "bert-tiny.fp32.s16.b2.a1.1n1g+env.FAKE_DELAY_MS=100/trial_1/log.txt"
-    wait_for(lambda: log.exists() and log.stat().st_size > 500)
+    wait_for(lambda: (log := sweep.first_log()) and log.stat().st_size > 500)
     sshd.cut()
+    sweep.let_go()
     harness.wait(120)
     sweep.check_left(20)
     said = sweep.outcome_of("")
@@ -99,14 +99,16 @@ def ssh_cut(tools, sshd):
 
 def ssh_harness_killed(tools, sshd):
     sweep = Sweep(tools, ssh_settings(sshd))
+    sweep.hold_trials(grid=True)
     sweep.known.add(sshd.process.pid)
     harness = sweep.start()
-    wait_for(lambda: len(sweep.finished()) == 1)
-    time.sleep(0.4)
+    wait_for(sweep.finished)
+    wait_for(lambda: sum(r["event"] == "launched" for r in read_journal(sweep.run)) == 2)
     harness.send_signal(SIGKILL)
     harness.wait()
     sweep.check_left(20)
-    sweep.resume(2)
+    sweep.let_go()
+    sweep.resume(4)
     return sweep, "ranks over there end with the connection; resume runs the rest"
 
 

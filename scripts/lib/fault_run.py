@@ -101,6 +101,24 @@ class Sweep:
     def write_config(self, settings):
         self.file.write_text(json.dumps(settings))
 
+    def hold_trials(self, grid=False):
+        """Trials wait after their fifth step until let_go(), so that none is over before something has
+        happened in it. With `grid` it is every second trial: a cell next to it has none that waits."""
+        file = str(self.work / "go")
+        self.settings = {**self.settings}
+        if grid:
+            self.settings["grid"] = {**self.settings["grid"], "env.FAKE_UNTIL": ["", file]}
+        else:
+            self.settings["env"] = {**self.settings["env"], "FAKE_UNTIL": file}
+        self.write_config(self.settings)
+
+    def let_go(self):
+        (self.work / "go").touch()
+
+    def first_log(self):
+        """Of the first trial, once it is there."""
+        return next(iter(sorted(self.run.glob("*/trial_1/log.txt"))), None)
+
     def close(self):
         if self.own_work:
             shutil.rmtree(self.work, ignore_errors=True)

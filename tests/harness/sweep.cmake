@@ -52,8 +52,6 @@ if(TARGET bertbench AND Python3_Interpreter_FOUND)
       --quick --groups ${group} --build ${CMAKE_BINARY_DIR})
     set_tests_properties(faults.${group} PROPERTIES TIMEOUT 600 LABELS "e2e" COST 30)
   endforeach()
-  # Trainers that hang are ended after a second or less: alone, so that load ends no other.
-  set_tests_properties(faults.trainer PROPERTIES RUN_SERIAL TRUE)
   set_tests_properties(faults.remote PROPERTIES RESOURCE_LOCK cluster)
 endif()
 
