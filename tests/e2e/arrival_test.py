@@ -17,6 +17,7 @@ import unittest
 BERTBENCH, SOURCE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 TRAINER = os.path.join(SOURCE, "tests/e2e/own_trainer/count.py")
 NEAR = 0.05  # of the trainer's own clock, on a machine with other work
+ERRORS = 3  # standard deviations that a rate may be off where it states itself that it is no nearer
 ENOUGH_ARRIVALS = 6  # for a rate: two marks and what a busy machine leaves out
 
 
@@ -51,6 +52,11 @@ class Arrival(unittest.TestCase):
         begin = max(first, 1)
         return 4 * (last - begin) / (ends[last - 1] - ends[begin - 1])
 
+    def assert_true(self, trial, rate):
+        """Of a harness that was held up for long the rate has a larger error, and its own word for it."""
+        self.assertLess(abs(rate / self.true_rate(trial) - 1),
+                        max(NEAR, ERRORS * trial["expected_error"]["arrival"]))
+
     def codes(self, trial):
         return [notice["code"] for notice in trial.get("notices", [])]
 
@@ -59,7 +65,7 @@ class Arrival(unittest.TestCase):
         self.assertEqual(trial["outcome"]["status"], "completed")
         self.assertEqual(trial["estimator"], "arrival")
         self.assertEqual(trial["iterations"]["seen"], 200)
-        self.assertLess(abs(trial["sequences_per_second"] / self.true_rate(trial) - 1), NEAR)
+        self.assert_true(trial, trial["sequences_per_second"])
         self.assertGreater(trial["resolution"]["arrival"], 0)
         self.assertGreater(trial["expected_error"]["arrival"], 0)
         self.assertNotIn("arrival_in_bursts", self.codes(trial))
@@ -100,7 +106,7 @@ class Arrival(unittest.TestCase):
         self.assertEqual(trial["attempt"], 2)
         self.assertEqual(self.recorded(), before)
         self.assertEqual(trial["estimator"], "arrival")
-        self.assertLess(abs(trial["sequences_per_second"] / self.true_rate(trial) - 1), NEAR)
+        self.assert_true(trial, trial["sequences_per_second"])
 
     def recorded(self):
         """The lines of arrivals that are on disk."""
@@ -122,7 +128,7 @@ class Arrival(unittest.TestCase):
             follower.send_signal(signal.SIGINT)
             (cell,) = json.loads(follower.communicate()[0])["cells"]
         (trial,) = cell["trials"]
-        self.assertLess(abs(4 * trial["estimators"]["arrival"] / self.true_rate(trial) - 1), NEAR)
+        self.assert_true(trial, 4 * trial["estimators"]["arrival"])
 
     def test_output_that_is_kept_back_is_no_clock(self):
         trial = self.sweep("--keep-back")  # all lines come at the end
@@ -142,13 +148,13 @@ class Arrival(unittest.TestCase):
         shutil.rmtree(self.path("run"))
         trial = self.sweep(*options)
         self.assertEqual(trial["estimator"], "arrival")
-        self.assertLess(abs(trial["sequences_per_second"] / self.true_rate(trial) - 1), NEAR)
+        self.assert_true(trial, trial["sequences_per_second"])
 
     def test_a_time_that_is_not_true_is_reported(self):
         trial = self.sweep("--state", "0.005")
         self.assertEqual(trial["estimator"], "step_time")
         self.assertIn("arrival_differs", self.codes(trial))
-        self.assertLess(abs(trial["estimators"]["arrival"] / self.true_rate(trial) - 1), NEAR)
+        self.assert_true(trial, trial["estimators"]["arrival"])
 
 
 unittest.main(argv=sys.argv[:1])
