@@ -109,15 +109,16 @@ class Emit {
   void note_on(int track, NoticeCode code, Values&&... values) const {
     to_.take(Note{make_notice(code, line_, std::forward<Values>(values)...), track}, line_);
   }
-  /// A fact of the open run, and one of the log that holds where nothing else is known.
-  template <class T>
-  void fact(Fact<T> Facts::*which, const T& value, int track = 0) const {
+  /// A fact of the open run, and one of the log that holds where nothing else is known. A value
+  /// may be an optional that has none: then there is no fact.
+  template <class T, class Value>
+  void fact(Fact<T> Facts::*which, const Value& value, int track = 0) const {
     Known known{.track = track};
     (known.facts.*which).set(value, FactSource::log);
-    to_.take(known, line_);
+    if ((known.facts.*which).known()) to_.take(known, line_);
   }
-  template <class T>
-  void log_fact(Fact<T> Facts::*which, const T& value) const {
+  template <class T, class Value>
+  void log_fact(Fact<T> Facts::*which, const Value& value) const {
     Known known{.of = Of::all};
     (known.facts.*which).set(value, FactSource::log);
     to_.take(known, line_);

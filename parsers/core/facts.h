@@ -1,6 +1,7 @@
 // Facts: what is known about a run in addition to its records, and from where.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <map>
@@ -24,6 +25,11 @@ struct Fact {
   void set(T v, FactSource s) {
     value = std::move(v);
     source = s;
+  }
+  /// Nothing is no statement: the fact stays as it is.
+  template <std::same_as<std::optional<T>> Stated>
+  void set(const Stated& v, FactSource s) {
+    if (v) set(*v, s);
   }
 };
 

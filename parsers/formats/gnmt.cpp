@@ -186,9 +186,9 @@ struct Gnmt {
   }
 
   void facts(Facts& facts) const {
-    if (global_batch) facts.global_batch_size.set(*global_batch, FactSource::log);
-    if (accumulation) facts.gradient_accumulation_steps.set(*accumulation, FactSource::log);
-    if (length) facts.sequence_length.set(*length, FactSource::log);
+    facts.global_batch_size.set(global_batch, FactSource::log);
+    facts.gradient_accumulation_steps.set(accumulation, FactSource::log);
+    facts.sequence_length.set(length, FactSource::log);
   }
 
   void finish(Emit emit) {

@@ -147,7 +147,7 @@ struct Lightning {
     const auto whole = [](double n) { return n >= 1 && n < 1e9 && n == std::floor(n); };
     if (!(batches >= 1) || !whole(each)) return;
     emit.fact(&Facts::micro_batch_size, static_cast<std::int64_t>(each), kTable);
-    if (!of_job) emit.fact<std::int64_t>(&Facts::world_size, 1, kTable);
+    if (!of_job) emit.fact(&Facts::world_size, 1, kTable);
     if (!whole(accumulated)) return;
     emit.fact(&Facts::gradient_accumulation_steps, static_cast<std::int64_t>(accumulated), kTable);
   }

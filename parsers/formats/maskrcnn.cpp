@@ -130,12 +130,12 @@ struct Maskrcnn {
   }
 
   void facts(Facts& facts) const {
-    if (global_batch) facts.global_batch_size.set(*global_batch, FactSource::log);
+    facts.global_batch_size.set(global_batch, FactSource::log);
     if (each) {
       facts.micro_batch_size.set(*each, FactSource::log);
       facts.gradient_accumulation_steps.set(1, FactSource::log);  // SSD knows no other
     }
-    if (gpus) facts.world_size.set(*gpus, FactSource::log);
+    facts.world_size.set(gpus, FactSource::log);
     if (amp) facts.precision.set("fp16", FactSource::log);
   }
 

@@ -260,8 +260,8 @@ struct Megatron {
 
   // Where one replica of the model takes several GPUs, the micro batch is not that of one of them.
   void facts(Facts& facts) const {
-    if (world) facts.world_size.set(*world, FactSource::log);
-    if (sequence_length) facts.sequence_length.set(*sequence_length, FactSource::log);
+    facts.world_size.set(world, FactSource::log);
+    facts.sequence_length.set(sequence_length, FactSource::log);
     if (micro_steps && replicas) {
       facts.gradient_accumulation_steps.set(*micro_steps, FactSource::log);
     }

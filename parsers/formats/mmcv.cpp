@@ -130,8 +130,8 @@ struct Mmcv {
   }
 
   void facts(Facts& facts) const {
-    if (world) facts.world_size.set(*world, FactSource::log);
-    if (micro_batch) facts.micro_batch_size.set(*micro_batch, FactSource::log);
+    facts.world_size.set(world, FactSource::log);
+    facts.micro_batch_size.set(micro_batch, FactSource::log);
     if (newest >= 0) facts.gradient_accumulation_steps.set(accumulation, FactSource::log);
   }
 

@@ -120,13 +120,13 @@ struct Synthetic {
   }
 
   void facts(Facts& facts) const {
-    if (batch) facts.micro_batch_size.set(*batch, FactSource::log);
-    if (global) facts.global_batch_size.set(*global, FactSource::log);
-    if (world) facts.world_size.set(*world, FactSource::log);
+    facts.micro_batch_size.set(batch, FactSource::log);
+    facts.global_batch_size.set(global, FactSource::log);
+    facts.world_size.set(world, FactSource::log);
   }
 
   void finish(Emit emit) {
-    if (!rounds) emit.log_fact(&Facts::framework, std::string("tensorflow"));
+    if (!rounds) emit.log_fact(&Facts::framework, "tensorflow");
     emit.note(NoticeCode::unit_of_sequences, "images");
     stand_in(emit);
   }

@@ -22,7 +22,7 @@ void DllRun::fill_convnet(Facts& facts) const {
   if (!world_) return;
   facts.world_size.set(*world_, FactSource::log);
   facts.micro_batch_size.set(*micro_batch_, FactSource::log);
-  if (accumulation_) facts.gradient_accumulation_steps.set(*accumulation_, FactSource::log);
+  facts.gradient_accumulation_steps.set(accumulation_, FactSource::log);
 }
 
 // Vision examples count the iterations of an epoch: the next one begins again.

@@ -231,12 +231,12 @@ struct Dllogger {
   // The ranks, and the batch of one GPU. The batch_size of NCF and DLRM is of all GPUs, and so is
   // that of ResNet for MXNet, of which one log may hold several runs.
   void facts(Facts& facts) const {
-    if (world) facts.world_size.set(*world, FactSource::log);
-    if (whole) facts.global_batch_size.set(*whole, FactSource::log);
-    if (accumulation) facts.gradient_accumulation_steps.set(*accumulation, FactSource::log);
+    facts.world_size.set(world, FactSource::log);
+    facts.global_batch_size.set(whole, FactSource::log);
+    facts.gradient_accumulation_steps.set(accumulation, FactSource::log);
     if (amp && !no_amp) facts.precision.set("fp16", FactSource::log);
     run.fill_convnet(facts);
-    if (mxnet && mxnet_gpus) facts.gpus_per_node.set(*mxnet_gpus, FactSource::log);
+    if (mxnet) facts.gpus_per_node.set(mxnet_gpus, FactSource::log);
     if (mxnet && mxnet_batch) {
       facts.global_batch_size.set(*mxnet_batch, FactSource::log);
       facts.gradient_accumulation_steps.set(1, FactSource::log);  // knows no other
@@ -312,7 +312,7 @@ struct Dllogger {
   }
 
   void finish(Emit emit) {
-    emit.log_fact(&Facts::framework, std::string(mxnet ? "mxnet" : "pytorch"));
+    emit.log_fact(&Facts::framework, mxnet ? "mxnet" : "pytorch");
     if (notice.line > 0) emit(Note{notice, kEveryTrack, Of::all});
   }
 

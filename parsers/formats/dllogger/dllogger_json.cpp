@@ -186,7 +186,7 @@ struct DlloggerJson {
 
   void finish(Emit emit) {
     if (tensorflow) updates.end(kTraining, closed, emit);
-    emit.log_fact(&Facts::framework, std::string(tensorflow ? "tensorflow" : "pytorch"));
+    emit.log_fact(&Facts::framework, tensorflow ? "tensorflow" : "pytorch");
   }
 
   DllRun run;

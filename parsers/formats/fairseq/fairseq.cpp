@@ -236,7 +236,7 @@ struct Fairseq {
     place(line, *fields, at);
     newest = at.step;
     emit(at);
-    if (launch_world) emit.fact(&Facts::world_size, *launch_world, at.track);
+    emit.fact(&Facts::world_size, launch_world, at.track);
     emit(Statement{.track = kInner});
     if (fields->epoch) return true;
     count_updates(*fields, at);

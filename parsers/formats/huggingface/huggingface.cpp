@@ -693,12 +693,12 @@ struct Huggingface {
                    .totals = of.totals,
                    .line = std::max(run.line, of.line)});
     if (of.ended) emit(End{.here = false});
-    if (of.batch) emit.fact(&Facts::global_batch_size, *of.batch);
+    emit.fact(&Facts::global_batch_size, of.batch);
     for (const Notice& notice : of.notices) emit(Note{.notice = notice});
   }
 
   void finish(Emit emit) {
-    emit.log_fact<std::string>(&Facts::framework, banner.of_other() ? "paddle" : "pytorch");
+    emit.log_fact(&Facts::framework, banner.of_other() ? "paddle" : "pytorch");
     if (run.open) {
       Closing of = close_console(emit);
       files.conclude(of);

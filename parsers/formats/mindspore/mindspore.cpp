@@ -339,7 +339,7 @@ struct Mindspore {
       emit.log_fact(&Facts::micro_batch_size, *images);
     } else if (images && !odd_images) {
       emit.log_fact(&Facts::global_batch_size, *images);
-      emit.log_fact(&Facts::gradient_accumulation_steps, std::int64_t{1});
+      emit.log_fact(&Facts::gradient_accumulation_steps, 1);
     }
     if (odd_times > 0) {
       emit(Note{make_notice(NoticeCode::clocks_disagree, odd_times), kEveryTrack, Of::all});

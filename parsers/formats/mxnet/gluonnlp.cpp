@@ -339,13 +339,10 @@ struct Gluonnlp {
   // Facts of the open training.
   void state_facts(Emit emit) const {
     Known known;
-    const auto set = [](Fact<std::int64_t>& fact, const std::optional<std::int64_t>& value) {
-      if (value) fact.set(*value, FactSource::log);
-    };
-    set(known.facts.global_batch_size, args.all);
-    set(known.facts.world_size, args.world);
-    set(known.facts.gradient_accumulation_steps, args.accumulation);
-    set(known.facts.micro_batch_size, args.batch);
+    known.facts.global_batch_size.set(args.all, FactSource::log);
+    known.facts.world_size.set(args.world, FactSource::log);
+    known.facts.gradient_accumulation_steps.set(args.accumulation, FactSource::log);
+    known.facts.micro_batch_size.set(args.batch, FactSource::log);
     if (!args.model.empty()) known.facts.model.set(args.model, FactSource::log);
     emit(known);
   }

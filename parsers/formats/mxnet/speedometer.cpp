@@ -443,7 +443,7 @@ struct Speedometer {
     const auto note = [&](const Notice& notice) { emit(Note{notice, 0, Of::all}); };
     if (total_batch && !several) {
       emit.log_fact(&Facts::global_batch_size, *total_batch);
-      if (devices) emit.log_fact(&Facts::world_size, *devices);
+      emit.log_fact(&Facts::world_size, devices);
     }
     if (epochs_with_speed > 0 && !speeds) {
       note(make_notice(NoticeCode::rate_of_epochs_own_lines, 0,

@@ -257,9 +257,9 @@ struct TokenBatch {
   }
 
   void add_to(Facts& facts) const {
-    if (length) facts.sequence_length.set(*length, FactSource::log);
-    if (micro) facts.micro_batch_size.set(*micro, FactSource::log);
-    if (world) facts.world_size.set(*world, FactSource::log);
+    facts.sequence_length.set(length, FactSource::log);
+    facts.micro_batch_size.set(micro, FactSource::log);
+    facts.world_size.set(world, FactSource::log);
     if (tokens && length && *tokens % *length == 0) {
       facts.global_batch_size.set(*tokens / *length, FactSource::log);
     }

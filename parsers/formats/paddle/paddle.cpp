@@ -332,19 +332,19 @@ struct Paddle {
   /// Cards, nodes and merged gradients, as far as they are stated.
   [[nodiscard]] Facts launched() const {
     Facts out;
-    if (merge) out.gradient_accumulation_steps.set(*merge, FactSource::log);
+    out.gradient_accumulation_steps.set(merge, FactSource::log);
     if (cards == 1) {
       out.world_size.set(1, FactSource::log);
     } else if (cards) {
       out.gpus_per_node.set(*cards, FactSource::log);
-      if (nodes) out.nodes.set(*nodes, FactSource::log);
+      out.nodes.set(nodes, FactSource::log);
     }
     return out;
   }
 
   void facts(Facts& facts) const {
     facts = merge_facts(launched(), facts);
-    if (micro) facts.micro_batch_size.set(*micro, FactSource::log);
+    facts.micro_batch_size.set(micro, FactSource::log);
   }
 
   void finish(Emit emit) {

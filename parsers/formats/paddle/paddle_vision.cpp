@@ -371,12 +371,12 @@ struct PaddleVision {
 
   void facts(Facts& facts) const {
     if (all_cards) {
-      if (batch) facts.global_batch_size.set(*batch, FactSource::log);
+      facts.global_batch_size.set(batch, FactSource::log);
       if (batch) facts.gradient_accumulation_steps.set(1, FactSource::log);
       return;
     }
-    if (batch) facts.micro_batch_size.set(*batch, FactSource::log);
-    if (const auto cards = job_world(run_world)) facts.world_size.set(*cards, FactSource::log);
+    facts.micro_batch_size.set(batch, FactSource::log);
+    facts.world_size.set(job_world(run_world), FactSource::log);
   }
   [[nodiscard]] std::optional<std::int64_t> job_world(std::optional<std::int64_t> cards) const {
     return cards || !global || !batch || *global % *batch != 0 ? cards : *global / *batch;

@@ -71,7 +71,7 @@ struct TimeHistory {
     at.time_s = front_time(line.text);
     at.rate_unit = RateUnit::sequences_per_second;
     emit(at);
-    if (batch) emit.fact(&Facts::global_batch_size, *batch);
+    emit.fact(&Facts::global_batch_size, batch);
   }
 
   bool history(const Line& line, Emit emit) {
@@ -181,7 +181,7 @@ struct TimeHistory {
   }
 
   bool world(const Line& line, Emit emit) {
-    if (const auto world = size_here(line)) emit.fact(&Facts::world_size, *world);
+    emit.fact(&Facts::world_size, size_here(line));
     return running;
   }
 

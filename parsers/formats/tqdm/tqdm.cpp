@@ -318,7 +318,7 @@ class StepLines {
     }
     if (batch_ > 0) facts.global_batch_size.set(batch_, FactSource::log);
     const auto each = per_step();
-    if (each) facts.gradient_accumulation_steps.set(*each, FactSource::log);
+    facts.gradient_accumulation_steps.set(each, FactSource::log);
     // The steps that the bar is short of, where both count from the same one on.
     const std::int64_t micro = last_step_ * each.value_or(1);
     const std::int64_t printed = std::max<std::int64_t>(1, last_interval_) * each.value_or(1);
