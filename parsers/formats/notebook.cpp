@@ -19,6 +19,7 @@
 
 #include "parsers/core/text.h"
 #include "parsers/formats/format.h"
+#include "parsers/lines/argument_text.h"
 #include "parsers/lines/cursor.h"
 #include "parsers/lines/notebook_settings.h"
 
@@ -61,13 +62,7 @@ std::optional<std::string_view> known_name(std::string_view name) {
 
 // '0,1' names two devices.
 std::optional<std::int64_t> devices_of(const PythonValue& value) {
-  if (!value.quoted) return to_int(value.text);
-  std::int64_t devices = 0;
-  for (const std::string_view each : split(value.text, ',')) {
-    if (!to_int(trim(each))) return std::nullopt;
-    ++devices;
-  }
-  return devices;
+  return value.quoted ? count_of_list(value.text) : to_int(value.text);
 }
 
 Facts facts_of(const NotebookRun& run) {

@@ -39,7 +39,7 @@ std::optional<std::int64_t> count_of(std::string_view text,
 std::optional<std::int64_t> count_of_list(std::string_view text) {
   const auto parts = split(text, ',');
   const bool numbers =
-      std::ranges::all_of(parts, [](auto part) { return to_int(part).has_value(); });
+      std::ranges::all_of(parts, [](auto part) { return to_int(trim(part)).has_value(); });
   return numbers ? std::optional(std::ssize(parts)) : std::nullopt;
 }
 

@@ -20,7 +20,7 @@ namespace bertbench {
 [[nodiscard]] std::optional<std::int64_t> count_of(std::string_view text,
                                                    std::initializer_list<std::string_view> names);
 
-/// How many numbers a list as "0,1,2,3" has; nothing where a part of it is none.
+/// How many numbers a list as "0,1,2,3" or "0, 1" has; nothing where a part of it is none.
 [[nodiscard]] std::optional<std::int64_t> count_of_list(std::string_view text);
 
 }  // namespace bertbench

@@ -12,13 +12,13 @@
 //   DLL <date> -  e2e_train_time : 428.12 s training_sequences_per_second : 5055.56 sequences/s
 //
 // Pairs are "key : value[ unit]". "throughput_train" of BERT for TensorFlow is the format tf's.
-#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <string>
 
 #include "parsers/formats/dllogger/dll_run.h"
 #include "parsers/formats/format.h"
+#include "parsers/lines/argument_text.h"
 #include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"
 
@@ -271,7 +271,7 @@ struct Dllogger {
       Cursor cursor(said);
       mxnet_gpus.reset();
       if (cursor.skip_past(" gpus : [")) {
-        if (const auto gpus = cursor.until("]")) mxnet_gpus = 1 + std::ranges::count(*gpus, ',');
+        if (const auto gpus = cursor.until("]")) mxnet_gpus = count_of_list(*gpus);
       }
     }
     const bool stated = number_after(said, "batch_size_per_gpu :").has_value();

@@ -24,8 +24,8 @@
 #include <utility>
 #include <vector>
 
-#include "parsers/core/text.h"
 #include "parsers/formats/format.h"
+#include "parsers/lines/argument_text.h"
 #include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"
 
@@ -212,46 +212,40 @@ struct Arguments {
 
 Arguments arguments_of(const Line& line) {
   Arguments out;
-  out.one_worker = has(line, "comm_backend='horovod'") || has(line, "comm_backend='byteps'");
-  out.length = has(line, "max_seq_length=");
-  Cursor gpus(line);  // with horovod the list is not used: a worker has the GPU of its rank
-  if (!out.one_worker && gpus.skip_past("gpus='")) {
-    if (const auto list = gpus.until("'")) {
-      out.world = static_cast<std::int64_t>(split(*list, ',').size());
-      out.devices = *out.world;
-    }
-  }
-  const auto count = [&](std::string_view key) { return size_after(line, key); };
+  const auto number = [&](std::string_view name) { return count_of(line.text, {name}); };
+  out.epochs = number("epochs");
+  out.batch = number("batch_size");
   if (has(line, kDict)) {
-    out.epochs = count("'epochs': ");
-    out.batch = count("'batch_size': ");
     if (has(line, "'gpu_id': ")) out.world = 1;
     return out;
   }
 
-  out.accumulation = has(line, "accumulate=None") ? 1 : count("accumulate=");
-  out.steps = count(" num_steps=");
-  if (!out.steps) out.steps = count("(num_steps=");
-  out.interval = count("log_interval=");
-  out.start = count("start_step=");
+  out.one_worker = has(line, "comm_backend='horovod'") || has(line, "comm_backend='byteps'");
+  out.length = has(line, "max_seq_length=");
+  Cursor gpus(line);  // with horovod the list is not used: a worker has the GPU of its rank
+  if (!out.one_worker && gpus.skip_past("gpus='")) {
+    if (const auto list = gpus.until("'")) out.world = count_of_list(*list);
+    out.devices = out.world.value_or(1);
+  }
+  out.accumulation = has(line, "accumulate=None") ? 1 : number("accumulate");
+  out.steps = number("num_steps");
+  out.interval = number("log_interval");
+  out.start = number("start_step");
   // The second phase counts from 0 again.
-  if (const auto before = count("phase1_num_steps="); before && has(line, "phase2=True")) {
+  if (const auto before = number("phase1_num_steps"); before && has(line, "phase2=True")) {
     out.start = out.start > *before ? std::optional(*out.start - *before) : std::nullopt;
   }
-  out.evaluation = count(" total_batch_size_eval=");
-  if (has(line, "synthetic_data=True")) out.synthetic = count(" max_seq_length=");
+  out.evaluation = number("total_batch_size_eval");
+  if (has(line, "synthetic_data=True")) out.synthetic = number("max_seq_length");
   if (has(line, "model='bert_12_768_12'")) out.model = "bert-base";
   if (has(line, "model='bert_24_1024_16'")) out.model = "bert-large";
   // Without a list the pre-training script computes on the CPU, in one process.
   if (has(line, "comm_backend='device'") && (has(line, "gpus=None") || has(line, "gpus=''")))
     out.world = 1;
-  out.epochs = count(" epochs=");
-  out.all = count(" total_batch_size=");
-  out.batch = count(" batch_size=");
-  if (!out.batch) out.batch = count("(batch_size=");
+  out.all = number("total_batch_size");
   // XLNet's scripts divide their batch among as many GPUs as "gpu=" states; elsewhere that is a
   // GPU's number.
-  const auto gpus_used = has(line, "='xlnet_") ? count(" gpu=") : std::nullopt;
+  const auto gpus_used = has(line, "='xlnet_") ? number("gpu") : std::nullopt;
   if (gpus_used && out.batch) {
     out.divided = true;
     out.world = gpus_used;
@@ -272,7 +266,7 @@ Arguments arguments_of(const Line& line) {
 
   // gluon-cv's batch is of all its devices.
   if (has(line, "ngpus=")) {
-    out.world = count("ngpus=");
+    out.world = number("ngpus");
     out.batch.reset();
   }
   return out;

@@ -14,10 +14,7 @@
 // A batch is an optimizer step. The counter starts again with each epoch. Speed is what the process
 // that prints it trains, on all of its devices: with several workers, or several printing ranks, it
 // is not the job's: a notice. Scripts that hand Speedometer the batch of all workers (NVIDIA's
-// for MLPerf) are printed by their stamps: Speed times the time of a batch is several times
-// batch_size.
-#include <fmt/core.h>
-
+// for MLPerf) show by their stamps: Speed times the time of a batch is several times batch_size.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -28,8 +25,8 @@
 
 #include "parsers/core/line.h"
 #include "parsers/core/notice.h"
-#include "parsers/core/text.h"
 #include "parsers/formats/format.h"
+#include "parsers/lines/argument_text.h"
 #include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"
 
@@ -121,6 +118,8 @@ class SpeedJumps {
   std::int64_t lines_ = 0, jumps_ = 0;
 };
 
+constexpr std::int64_t kBatchLimit = 1'000'000;  ///< more is a damaged number
+
 /// gluon-cv's detection scripts (SSD, YOLO, CenterNet, Faster and Mask R-CNN):
 ///   Namespace(batch_size=64, ..., gpus='0,1', num_samples=16551, save_prefix='yolo3_voc', ...)
 struct Detection {
@@ -139,15 +138,11 @@ struct Detection {
 
 std::optional<Detection> detection_of(const Line& line) {
   if (!has(line, "Namespace(") || !has(line, "save_prefix='")) return std::nullopt;
-  const auto count = [&](std::string_view key) {
-    const auto value = size_after(line, fmt::format(" {}=", key));
-    return value ? value : size_after(line, fmt::format("({}=", key));
-  };
   Detection out;
-  out.batch = count("batch_size");
-  if (out.batch > 1'000'000) out.batch.reset();
-  out.epochs = count("epochs");
-  out.samples = count("num_samples");
+  out.batch = count_of(line.text, {"batch_size"});
+  if (out.batch > kBatchLimit) out.batch.reset();
+  out.epochs = count_of(line.text, {"epochs"});
+  out.samples = count_of(line.text, {"num_samples"});
   if (!out.samples) {  // trainval of 2007 and 2012; train2017's images that have objects
     out.usual = true;
     if (has(line, "dataset='voc'")) out.samples = 16'551;
@@ -156,9 +151,7 @@ std::optional<Detection> detection_of(const Line& line) {
 
   Cursor gpus(line);
   if (!has(line, "horovod=True") && gpus.skip_past(" gpus='")) {
-    if (const auto list = gpus.until("'")) {
-      out.devices = static_cast<std::int64_t>(split(*list, ',').size());
-    }
+    if (const auto list = gpus.until("'")) out.devices = count_of_list(*list);
   }
   return out;
 }
@@ -188,46 +181,36 @@ constexpr std::string_view kTotalBatch = "Total batch size is set to ";
 struct TotalBatch {
   std::optional<std::int64_t> batch, devices;
 };
+/// Of all GPUs; of 0 where the CPU computes.
+std::optional<TotalBatch> total_batch(std::int64_t batch, std::int64_t gpus) {
+  if (batch < 1 || batch > kBatchLimit || gpus < 0 || gpus > kBatchLimit) return std::nullopt;
+  return TotalBatch{batch, gpus >= 1 ? std::optional(gpus) : std::nullopt};
+}
+/// From arguments that name the batch of one GPU: "batch_size=32, ..., num_gpus=8".
+std::optional<TotalBatch> batch_of_gpus(const Line& line) {
+  const auto each = count_of(line.text, {"batch_size"});
+  const auto gpus = count_after(line, " num_gpus=");
+  if (!each || !gpus || *gpus > kBatchLimit) return std::nullopt;
+  return total_batch(*each * std::max<std::int64_t>(1, *gpus), *gpus);
+}
 /// "Total batch size is set to 200 on 8 GPUs", or the arguments of the scripts for classification
-/// and poses, which name the batch of one GPU.
+/// and poses.
 std::optional<TotalBatch> total_batch_of(const Line& line) {
-  constexpr std::int64_t kSizeLimit = 1'000'000;
-  Cursor cursor(line);
-  TotalBatch out;
-  if (!cursor.skip_past(kTotalBatch)) {
-    if (!has(line, "Namespace(") || !has(line, " last_gamma=")) {
-      return std::nullopt;
-    }
-    const auto each = number_after(line, {"(batch_size=", " batch_size="});
-    const auto gpus = number_after(line, " num_gpus=");
-    if (!each || !gpus || !(*each >= 1 && *each <= 1e6) || !(*gpus >= 0 && *gpus <= 1e6)) {
-      return std::nullopt;
-    }
-    const auto all = std::max<std::int64_t>(1, static_cast<std::int64_t>(*gpus));
-    out.batch = static_cast<std::int64_t>(*each) * all;
-    if (*out.batch > kSizeLimit) return std::nullopt;
-    if (*gpus >= 1) out.devices = all;
-    return out;
+  std::int64_t batch = 0, gpus = 0;
+  if (!has(line, kTotalBatch)) {
+    const bool ours = has(line, "Namespace(") && has(line, " last_gamma=");
+    return ours ? batch_of_gpus(line) : std::nullopt;
   }
-  const auto batch = cursor.integer();
-  const auto devices = cursor.literal(" on ") ? cursor.integer() : std::nullopt;
-  if (batch && *batch >= 1 && *batch <= kSizeLimit && devices && *devices <= kSizeLimit) {
-    out.batch = batch;
-    if (*devices >= 1) out.devices = devices;
-  }
-  return out;
+  const bool read = Cursor(line).read(Past{kTotalBatch}, batch, " on ", gpus);
+  return read ? total_batch(batch, gpus) : std::nullopt;
 }
 
 /// Of an epoch of gluon-cv's scripts for CIFAR-10, which leave out the batch that is not full; 0 of
 /// other "Namespace(...)".
 double images_of_cifar(const Line& line) {
-  constexpr double kImages = 50'000;
-  if (!has(line, "model='cifar_")) return 0;
-  const auto each = number_after(line, {"(batch_size=", " batch_size="});
-  const auto gpus = number_after(line, " num_gpus=");
-  if (!each || !gpus || !(*each >= 1 && *gpus >= 0)) return 0;
-  const double batch = *each * std::max(1.0, *gpus);
-  return batch <= kImages ? std::floor(kImages / batch) * batch : 0;
+  constexpr std::int64_t kImages = 50'000;
+  const auto total = has(line, "model='cifar_") ? batch_of_gpus(line) : std::nullopt;
+  return total ? static_cast<double>(kImages / *total->batch * *total->batch) : 0;
 }
 
 constexpr Begin kRuns[] = {{.unit = IterationUnit::optimizer_step,
@@ -420,12 +403,10 @@ struct Speedometer {
       epochs = found->epochs;
     }
     if (has(line, "Namespace(")) cifar_images = images_of_cifar(line);
-    if (const auto all = size_after(line, " num_epochs=")) epochs = all;
-    if (const auto size = number_after(line, " batch_size=")) batch_size = *size;
-    for (const std::string_view key : {"kv_store='", "kvstore='", "kv_store=", "kvstore="}) {
-      Cursor cursor(line);
-      if (store || !cursor.skip_past(key)) continue;
-      if (const auto name = cursor.until("', )\t")) store = std::string(*name);
+    if (const auto all = count_of(line.text, {"num_epochs"})) epochs = all;
+    if (const auto size = count_of(line.text, {"batch_size"})) batch_size = size;
+    for (const std::string_view name : {"kv_store", "kvstore"}) {
+      if (!store) store = argument(line.text, name);
     }
   }
 
@@ -437,7 +418,8 @@ struct Speedometer {
     const bool distributed = store && (store->starts_with("dist") || *store == "horovod");
     // The speed of single batches adds nothing to the time of all.
     const bool single = last_batch || long_speed > 0 || several_ranks;
-    const double workers = batch_size && !single ? times.workers(*batch_size) : 0;
+    const double workers =
+        batch_size && !single ? times.workers(static_cast<double>(*batch_size)) : 0;
     const bool of_job = distributed && workers > 0;
     const bool several = several_ranks || (distributed && !of_job);
     const auto note = [&](const Notice& notice) { emit(Note{notice, 0, Of::all}); };
@@ -472,7 +454,7 @@ struct Speedometer {
   std::int64_t epoch = -1, batch = 0, base = 0, interval = 0, step = -1;
   double newest_s = kUnknown;  ///< stamp of the newest line
   SpeedTimes times;
-  std::optional<double> batch_size;                  ///< of the process
+  std::optional<std::int64_t> batch_size;            ///< of the process
   std::optional<std::int64_t> total_batch, devices;  ///< of the process and all its devices
   std::int64_t per_epoch = 0;                        ///< batches, where lines state them
   int rank = -1;

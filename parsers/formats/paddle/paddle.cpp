@@ -31,7 +31,6 @@
 #include "parsers/core/facts.h"
 #include "parsers/core/line.h"
 #include "parsers/core/record.h"
-#include "parsers/core/text.h"
 #include "parsers/formats/format.h"
 #include "parsers/lines/argument_text.h"
 #include "parsers/lines/cursor.h"
@@ -309,8 +308,7 @@ struct Paddle {
     }
     Cursor gpus(line);
     if (!gpus.skip_past("--gpus=") && !gpus.skip_past("--gpus ")) return;
-    const auto list = gpus.until(" \t\"'");
-    if (list) cards = static_cast<std::int64_t>(split(*list, ',').size());
+    if (const auto list = gpus.until(" \t\"'")) cards = count_of_list(*list);
     nodes = 1;
     for (const std::string_view several : {"--ips", "--cluster_node_ips", "--nnodes", "--master"}) {
       if (has(line, several)) nodes.reset();
