@@ -7,6 +7,7 @@
 
 #include "parsers/core/text.h"
 #include "parsers/lines/cursor.h"
+#include "parsers/lines/whole_number.h"
 
 namespace bertbench {
 namespace {
@@ -105,10 +106,9 @@ std::optional<std::int64_t> TrainerChecks::sequences_per_step(double samples, do
   const auto rounding = [](double rate) {
     return std::max(5e-4, 5e-4 * std::pow(10, std::floor(std::log10(rate)))) / rate;
   };
-  const double ratio = samples / steps, whole = std::round(ratio);
+  const double ratio = samples / steps;
   const double error = ratio * (rounding(samples) + rounding(steps));
-  if (whole < 1 || error > kMostError || std::abs(ratio - whole) > error) return std::nullopt;
-  return std::llround(whole);
+  return error > kMostError ? std::nullopt : whole_near(ratio, error);
 }
 
 // {'train_runtime': 273.0148, 'train_samples_per_second': 3.663, 'train_steps_per_second': 0.007}

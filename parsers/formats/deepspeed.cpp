@@ -28,6 +28,7 @@
 #include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"
 #include "parsers/lines/part_timers.h"
+#include "parsers/lines/whole_number.h"
 
 namespace bertbench::format_deepspeed {
 namespace {
@@ -149,11 +150,10 @@ struct Deepspeed {
     at.rate = *rate;
     at.loss = number_after(line, " loss:");
     emit(at);
-    const double product = at.each_s * *rate, near = std::round(product);
-    const double doubt = product * (5e-4 / at.each_s + 5e-4 / *rate);
-    if (near >= 1 && near < 1e9 && doubt < 0.3 && std::abs(product - near) <= doubt + 1e-3) {
-      emit.fact(&Facts::global_batch_size, static_cast<std::int64_t>(near), kPipe);
-    }
+    constexpr double kHalfDigit = 5e-4;
+    const double product = at.each_s * *rate;
+    const double doubt = product * (kHalfDigit / at.each_s + kHalfDigit / *rate);
+    emit.fact(&Facts::global_batch_size, whole_near(product, doubt), kPipe);
     return true;
   }
 

@@ -24,6 +24,7 @@
 #include "parsers/core/text.h"
 #include "parsers/formats/format.h"
 #include "parsers/lines/cursor.h"
+#include "parsers/lines/whole_number.h"
 
 namespace bertbench::format_lightning {
 namespace {
@@ -143,13 +144,11 @@ struct Lightning {
 
   // Only a batch that comes out whole counts, and so do the batches of an optimizer step.
   static void batch(double samples, double batches, double steps, bool of_job, Emit emit) {
-    const double each = samples / batches, accumulated = batches / steps;
-    const auto whole = [](double n) { return n >= 1 && n < 1e9 && n == std::floor(n); };
-    if (!(batches >= 1) || !whole(each)) return;
-    emit.fact(&Facts::micro_batch_size, static_cast<std::int64_t>(each), kTable);
+    const auto each = whole_near(samples / batches);
+    if (!(batches >= 1) || !each) return;
+    emit.fact(&Facts::micro_batch_size, each, kTable);
     if (!of_job) emit.fact(&Facts::world_size, 1, kTable);
-    if (!whole(accumulated)) return;
-    emit.fact(&Facts::gradient_accumulation_steps, static_cast<std::int64_t>(accumulated), kTable);
+    emit.fact(&Facts::gradient_accumulation_steps, whole_near(batches / steps), kTable);
   }
 
   // How many steps the first epoch of a table had is known only of epoch 0.
@@ -261,19 +260,18 @@ struct Lightning {
     if (nemo_run.step < 0) nemo_run.start_s = clock - at.seconds;
     at.time_s = clock - nemo_run.start_s;
     at.loss = number_after(line, "reduced_train_loss=");
-    double batch = 0;
+    std::optional<std::int64_t> batch;
     if (consumed) {
-      batch = (*consumed - nemo_run.consumed.value_or(kUnknown)) /
-              static_cast<double>(at.step - nemo_run.consumed_step);
+      batch = whole_near((*consumed - nemo_run.consumed.value_or(kUnknown)) /
+                         static_cast<double>(at.step - nemo_run.consumed_step));
       nemo_run.consumed = consumed;
       nemo_run.consumed_step = at.step;
     }
-    const bool whole = batch >= 1 && batch < 1e9 && batch == std::floor(batch);
-    if (whole) at.global_batch = static_cast<std::int64_t>(batch);
+    at.global_batch = batch.value_or(0);
     nemo_run.step = at.step;
     emit(at);
-    if (whole && !std::exchange(nemo_run.batched, true)) {
-      emit.fact(&Facts::global_batch_size, at.global_batch, kNemoBar);
+    if (batch && !std::exchange(nemo_run.batched, true)) {
+      emit.fact(&Facts::global_batch_size, batch, kNemoBar);
     }
     return true;
   }

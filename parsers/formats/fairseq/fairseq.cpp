@@ -30,6 +30,7 @@
 #include "parsers/formats/format.h"
 #include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"
+#include "parsers/lines/whole_number.h"
 
 namespace bertbench::format_fairseq {
 namespace {
@@ -165,9 +166,7 @@ struct Fairseq {
   void conclude(Emit emit) {
     if (unit[kInner]) emit(Withdraw{kEpochs, Of::open});
     // A batch that is not the same on all lines is a number of tokens.
-    if (low_bsz == high_bsz && low_bsz >= 1 && low_bsz < 1e9 && low_bsz == std::floor(low_bsz)) {
-      emit.fact(&Facts::global_batch_size, static_cast<std::int64_t>(low_bsz), kInner);
-    }
+    if (low_bsz == high_bsz) emit.fact(&Facts::global_batch_size, whole_near(low_bsz), kInner);
     if (!old && of_one > 0 && 2 * of_one > intervals) {
       emit(Statement{.track = kInner, .rate_unit = RateUnit::unknown});
       emit(Note{make_notice(NoticeCode::ups_of_one_update, 0), kInner});

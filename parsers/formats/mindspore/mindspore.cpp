@@ -39,6 +39,7 @@
 #include "parsers/formats/format.h"
 #include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"
+#include "parsers/lines/whole_number.h"
 
 namespace bertbench::format_mindspore {
 namespace {
@@ -265,11 +266,9 @@ struct Mindspore {
     constexpr double kHalfDigit = 0.005, kHalfTenth = 0.05, kDoubtLimit = 0.3;
     const double product = images_per_s * each_ms / 1000;
     const double doubt = product * (kHalfDigit / images_per_s + kHalfTenth / each_ms);
-    const double near = std::round(product);
-    if (!(near >= 1 && near < 1e9) || !(doubt < kDoubtLimit)) return;
-    const bool whole = std::abs(product - near) <= doubt + 1e-3;
-    const auto size = static_cast<std::int64_t>(near);
-    if (!whole || (images && *images != size)) odd_images = true;
+    if (!(doubt < kDoubtLimit)) return;
+    const auto size = whole_near(product, doubt);
+    odd_images = odd_images || !size || (images && images != size);
     images = size;
   }
 

@@ -34,6 +34,7 @@
 #include "parsers/formats/format.h"
 #include "parsers/lines/argument_text.h"
 #include "parsers/lines/cursor.h"
+#include "parsers/lines/whole_number.h"
 
 namespace bertbench::format_paddle {
 namespace {
@@ -177,9 +178,7 @@ struct Paddle {
     if (!counts(at, line, emit)) return true;
     take_words(line, ips, *cost);
     per_card = true;
-    if (sequences && !micro && *samples == std::floor(*samples)) {
-      micro = static_cast<std::int64_t>(*samples);
-    }
+    if (sequences && !micro) micro = whole_near(*samples);
     if (micro) {
       printed_samples += *samples;
       batch_samples += static_cast<double>(*micro);
@@ -217,10 +216,8 @@ struct Paddle {
     constexpr double kHalfDigit = 0.005;
     per_card = true;
     if (micro || !(speed > kHalfDigit) || !(ips > kHalfDigit)) return;
-    const double least = (ips - kHalfDigit) / (speed + kHalfDigit);
-    const double most = (ips + kHalfDigit) / (speed - kHalfDigit);
-    const double batch = std::ceil(least);
-    if (batch <= most && most < batch + 1 && most < 1e9) micro = static_cast<std::int64_t>(batch);
+    micro = whole_between((ips - kHalfDigit) / (speed + kHalfDigit),
+                          (ips + kHalfDigit) / (speed - kHalfDigit));
   }
 
   // PaddleFleetX: "[train] epoch: 0, batch: 10, loss: 10.9, avg_batch_cost: 0.50 sec, ...";

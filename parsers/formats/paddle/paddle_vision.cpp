@@ -51,6 +51,7 @@
 #include "parsers/formats/format.h"
 #include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"
+#include "parsers/lines/whole_number.h"
 
 namespace bertbench::format_paddle_vision {
 namespace {
@@ -229,10 +230,8 @@ struct PaddleVision {
       product = *printed;
       doubt = 1e-3;
     }
-    const double near = std::round(product);
-    if (!(near >= 1 && near < 1e9) || doubt > 0.3 || std::abs(product - near) > doubt) return;
     if (!open && has(line, "], iter: ") && has(line, "samples: ")) return;
-    batch = std::max(batch.value_or(0), static_cast<std::int64_t>(near));
+    if (const auto size = whole_near(product, doubt)) batch = std::max(batch.value_or(0), *size);
   }
 
   void conclude(std::optional<std::int64_t> cards, Emit emit) {

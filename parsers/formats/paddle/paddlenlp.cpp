@@ -24,6 +24,7 @@
 #include "parsers/formats/format.h"
 #include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"
+#include "parsers/lines/whole_number.h"
 
 namespace bertbench::format_paddlenlp {
 namespace {
@@ -35,15 +36,11 @@ bool is_new(const Line& line) {
   return has(line, "interval_tokens_per_second_per_device: ") || has(line, "progress_or_epoch: ");
 }
 
-// The whole number that two rates of four decimals allow, if it is but one.
-std::optional<double> batch_of(double samples_per_s, double steps_per_s) {
-  constexpr double kHalfDigit = 5e-5, kSure = 0.4;
-  if (!(samples_per_s > 0) || !(steps_per_s > 0)) return std::nullopt;
-  const double batch = samples_per_s / steps_per_s, whole = std::round(batch);
-  const double doubt = batch * kHalfDigit * (1 / samples_per_s + 1 / steps_per_s);
-  const bool fits =
-      whole >= 1 && whole < kNumberLimit && doubt < kSure && std::abs(batch - whole) <= doubt;
-  return fits ? std::optional(whole) : std::nullopt;
+// What two rates of four decimals allow.
+std::optional<std::int64_t> batch_of(double samples_per_s, double steps_per_s) {
+  constexpr double kHalfDigit = 5e-5;
+  const double batch = samples_per_s / steps_per_s;
+  return whole_near(batch, batch * kHalfDigit * (1 / samples_per_s + 1 / steps_per_s));
 }
 
 enum Track { kTraining, kEvaluation, kCut };
@@ -57,7 +54,7 @@ struct Paddlenlp {
 
   void batch_size(const Line& line) {
     const auto value = Cursor::after(line).grouped_integer();  // "1,024" in some releases
-    if (value && *value >= 1 && *value < kNumberLimit) batch = static_cast<double>(*value);
+    if (value && *value >= 1 && *value < kNumberLimit) batch = value;
   }
 
   bool interval(const Line& line, Emit emit) {
@@ -92,7 +89,7 @@ struct Paddlenlp {
     take_rate(line, *steps_rate, at);
     without_evaluation(at);
     emit(at);
-    if (batch) emit.fact(&Facts::global_batch_size, static_cast<std::int64_t>(*batch));
+    emit.fact(&Facts::global_batch_size, batch);
     return true;
   }
 
@@ -106,7 +103,7 @@ struct Paddlenlp {
     at.rate_unit =
         batch || of_all ? RateUnit::sequences_per_second : RateUnit::iterations_per_second;
     if (batch) {
-      at.rate = *batch * per_second;
+      at.rate = static_cast<double>(*batch) * per_second;
       constexpr double kDigits = 0.02;
       if (samples && std::abs(*samples / at.rate - 1) > kDigits) odd_line = line.number;
     } else if (of_all) {
@@ -182,7 +179,7 @@ struct Paddlenlp {
   }
 
   TrainerBanner banner{TrainerBanner::By::paddlenlp};
-  std::optional<double> batch;                          ///< of all cards and one optimizer step
+  std::optional<std::int64_t> batch;                    ///< of all cards and one optimizer step
   std::int64_t newest_step = 0;                         ///< of the training run
   std::int64_t newest = 0;                              ///< line of one, 0: there is none
   bool undecided = false;                               ///< whether a rate is of all cards

@@ -18,6 +18,7 @@
 #include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"
 #include "parsers/lines/tf_message.h"
+#include "parsers/lines/whole_number.h"
 
 namespace bertbench::format_tf {
 namespace {
@@ -97,12 +98,7 @@ class TfRates {
   /// examples/sec over global_step/sec: TPUEstimator prints the product of its batch, the global
   /// one, and the other. Nothing where the lines do not agree on one whole number.
   [[nodiscard]] std::optional<std::int64_t> batch() const {
-    const double whole = std::ceil(least_batch_);
-    if (!rated_ || !(whole >= 1 && whole < 1e9) || whole > most_batch_ ||
-        whole + 1 <= most_batch_) {
-      return std::nullopt;
-    }
-    return static_cast<std::int64_t>(whole);
+    return rated_ ? whole_between(least_batch_, most_batch_) : std::nullopt;
   }
 
  private:

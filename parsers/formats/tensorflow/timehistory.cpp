@@ -14,13 +14,13 @@
 // optimizer step. The time leaves out what happens between the end of one interval and the first
 // batch of the next (checkpoints, evaluation); the stamps hold it.
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <utility>
 
 #include "parsers/formats/format.h"
 #include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"
+#include "parsers/lines/whole_number.h"
 
 namespace bertbench::format_timehistory {
 namespace {
@@ -57,11 +57,9 @@ struct TimeHistory {
     // The global batch is the one whole number that the digits of all lines allow.
     batch_low = std::max(batch_low, (at.rate - rate_half) * (seconds - seconds_half) / steps);
     batch_high = std::min(batch_high, (at.rate + rate_half) * (seconds + seconds_half) / steps);
-    const double whole = std::ceil(batch_low - 1e-9);
+    constexpr double kOfSums = 1e-9;  // what the products above are rounded by
     auto batch = stated_batch;
-    if (!batch && whole >= 1 && whole == std::floor(batch_high + 1e-9) && whole <= 1e12) {
-      batch = static_cast<std::int64_t>(whole);
-    }
+    if (!batch) batch = whole_between(batch_low - kOfSums, batch_high + kOfSums);
     constexpr double kMostRounding = 0.005;  // of the seconds, as a share
     if (batch) {                             // the rate has more digits than the seconds
       at.seconds = steps * static_cast<double>(*batch) / at.rate;
