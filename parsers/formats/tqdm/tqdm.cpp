@@ -446,11 +446,11 @@ struct Track {
   double base_s = 0;                     ///< their seconds
   std::int64_t done = 0;                 ///< of the bar that runs now
   double elapsed_s = 0;
-  double rate = kUnknown;          ///< of its newest redraw
-  double reached_s = 0;            ///< elapsed when it first stood at `done`
-  std::string reached_name;        ///< its description then
-  double reached_loss = kUnknown;  ///< likewise
-  BarTimes times;                  ///< of the bar that runs now
+  double rate = kUnknown;                ///< of its newest redraw
+  double reached_s = 0;                  ///< elapsed when it first stood at `done`
+  std::string reached_name;              ///< its description then
+  std::optional<double> reached_loss{};  ///< likewise
+  BarTimes times;                        ///< of the bar that runs now
   /// Drawn at 0 with a rate: its counter began at -1, as in Lightning before 1.5, and its rates
   /// count one iteration too many (1.4.9:
   /// quoted/tqdm.takes_the_rates_of_lightnings_first_releases_for_one_batch_less).
@@ -486,7 +486,7 @@ inline bool is_next_end(const Track& track, const TqdmBar& bar, bool named,
   if (bar.drawn_once && track.done == bar.total) return true;
   const double later = bar.elapsed_s - track.elapsed_s;
   if (later < -std::max(kEndGapSeconds, kEndGapShare * track.elapsed_s)) return true;
-  if (track.done != bar.total || bar.done != bar.total || !(named || bar.has_loss)) return false;
+  if (track.done != bar.total || bar.done != bar.total || !(named || bar.loss)) return false;
   return outer_done > track.outer_at_end ||
          later > std::max(kEndGapSeconds, kEndGapShare * track.elapsed_s);
 }
@@ -513,8 +513,7 @@ inline bool redescribed(Track& track, const TqdmBar& bar) {
 
   const double late = bar.elapsed_s - track.reached_s;
   return late >= kSecondsApart && late * bar.rate > kStepsApart &&
-         (bar.description != track.reached_name ||
-          (bar.has_loss && bar.loss != track.reached_loss));
+         (bar.description != track.reached_name || (bar.loss && bar.loss != track.reached_loss));
 }
 
 /// How long a bar ran that has ended. Its elapsed field is cut to whole seconds; where its last
@@ -560,7 +559,7 @@ class EpochBars {
     sample.step = bar.done;
     sample.time_s = bar.elapsed_s;
     sample.rate = bar.rate;
-    if (bar.has_loss) sample.loss = bar.loss;
+    sample.loss = bar.loss;
     run_->add(sample);
     if (bar.total > 0) run_->log.planned = bar.total;
   }
@@ -695,7 +694,7 @@ class UnnamedBars {
                   bool values) {
     bars_.push_back({.draft = &draft,
                      .total = bar.total,
-                     .has_loss = bar.has_loss,
+                     .has_loss = bar.loss.has_value(),
                      .line = line,
                      .first_step = first_step,
                      .values = values,
@@ -719,7 +718,7 @@ class UnnamedBars {
     const double by_rate = static_cast<double>(redraw.done) / redraw.rate;
     const bool ended = redraw.done == redraw.total && std::floor(by_rate) == elapsed_s;
     bar.elapsed_s = std::max(bar.elapsed_s, ended ? by_rate : elapsed_s);
-    bar.has_loss |= redraw.has_loss;
+    bar.has_loss |= redraw.loss.has_value();
     if (loss_line_ && redraw.done != bar.done) {  // tqdm.write() draws the bar again as it stood
       take_count(bar, *loss_line_, bar.done - 1, redraw.done + 1);
       loss_line_.reset();
@@ -1260,21 +1259,24 @@ class TqdmParser final : public LineParser {
     settled_ = bars_.size() == 1 && bars_[0].done > 0 && decided_;  // bars drawn at 0 are counted
     if (bars_.empty()) return false;
     // Bars of fairseq: its format reads the sentences of an update from them.
-    return !bars_[0].has_loss || line.text.find(", wpb=") == std::string_view::npos;
+    return !bars_[0].loss || line.text.find(", wpb=") == std::string_view::npos;
   }
   const Known& known_for(const TqdmBar& bar, int rank) {
     // A bar of another name ("Reformer") that shows a loss may be of training; without one it is
     // any loop (quoted/tqdm.takes_a_bar_of_another_name_for_training_when_it_shows_a_loss).
     if (known_ && known_->rank == rank && known_->total == bar.total &&
-        known_->description == bar.description && known_->has_loss == bar.has_loss) {
+        known_->description == bar.description && known_->has_loss == bar.loss.has_value()) {
       return *known_;
     }
-    Known found{std::string(bar.description), rank,   bar.total, bar.has_loss,
-                name_of(bar.description),     nullptr};
+    Known found{.description = std::string(bar.description),
+                .rank = rank,
+                .total = bar.total,
+                .has_loss = bar.loss.has_value(),
+                .name = name_of(bar.description)};
     name_by_epoch(found.name, bar);
     BarRole& role = found.name.role;
     if (role == BarRole::other &&
-        (bar.has_loss || found.name.values || (asked_for_ && !found.name.of_data))) {
+        (bar.loss || found.name.values || (asked_for_ && !found.name.of_data))) {
       role = BarRole::unnamed;
     }
     if (role != BarRole::outer && role != BarRole::other) {
@@ -1297,7 +1299,7 @@ class TqdmParser final : public LineParser {
     const BarRole role = known.name.role;
     // Examples without a name are those that a data set is made of (Hugging Face's datasets),
     // unless they have a loss.
-    if (role == BarRole::unnamed && bar.counts_examples && !bar.has_loss) return;
+    if (role == BarRole::unnamed && bar.counts_examples && !bar.loss) return;
     if (role == BarRole::outer || bar.counts_epochs ||
         known.name.counts_epochs(bar.done, bar.total)) {
       epochs_.see(bar, line, out);
@@ -1332,7 +1334,7 @@ class TqdmParser final : public LineParser {
     sample.step = track.base + bar.done;
     // A batch must not multiply a counter of examples: such a bar has no clock.
     if (!bar.counts_examples && !is_redescribed) sample.time_s = track.base_s + bar.elapsed_s;
-    if (bar.has_loss && !track.showed_loss) {  // Lightning's first redraws have no postfix
+    if (bar.loss && !track.showed_loss) {  // Lightning's first redraws have no postfix
       track.showed_loss = true;
       const bool lightning = role == BarRole::training && of_lightning_1(bar, line);
       lightning1_ |= lightning;
@@ -1351,7 +1353,7 @@ class TqdmParser final : public LineParser {
       sample.bar_s = track.times.see(bar.done, sample.rate, bar.elapsed_s);
       for (float& s : sample.bar_s) s += static_cast<float>(track.base_s);
     }
-    if (bar.has_loss) sample.loss = bar.loss;
+    sample.loss = bar.loss;
     units_.see(bar, line.rank, draft);
     draft.add(sample);
     if (role == BarRole::unnamed) {

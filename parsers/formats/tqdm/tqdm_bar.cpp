@@ -187,19 +187,19 @@ std::string_view rich_description(std::string_view text, std::size_t floor, std:
 constexpr std::size_t kLongestPostfix = 4096;  // a bound for hostile input
 constexpr std::size_t kLongestClock = 128;     // "[1000:00:00<2000:00:00, 12.34"
 
-// "loss 1.5", "Loss: 1.5", "train_loss=1.5" of scripts that set the postfix as a text
-// (quoted/tqdm.takes_a_bar_of_another_name_for_training_when_it_shows_a_loss.2); not the loss of a
-// validation, nor "loss_scale".
-std::optional<double> loss_in_words(std::string_view postfix) {
-  for (auto at = postfix.find("oss"); at != std::string_view::npos;
-       at = postfix.find("oss", at + 1)) {
-    if (at == 0 || (postfix[at - 1] != 'l' && postfix[at - 1] != 'L')) continue;
-    const auto comma = postfix.rfind(',', at);
+// "loss=1.25" of a postfix, "train_loss: 1.5", "Loss 1.5" of one that scripts set as a text
+// (quoted/tqdm.takes_a_bar_of_another_name_for_training_when_it_shows_a_loss.2); "Training loss:
+// 3.05e+00 lr: 6.25e-05" in a name, of the first OpenAI GPT scripts. Not the loss of a validation,
+// which Lightning shows next to the training's, nor "loss_scale".
+std::optional<double> loss_in(std::string_view text) {
+  for (auto at = text.find("oss"); at != std::string_view::npos; at = text.find("oss", at + 1)) {
+    if (at == 0 || (text[at - 1] != 'l' && text[at - 1] != 'L')) continue;
+    const auto comma = text.rfind(',', at);
     const auto begin = comma == std::string_view::npos ? 0 : comma;
-    const std::string_view front = postfix.substr(begin, at - begin);
+    const std::string_view front = text.substr(begin, at - begin);
     const auto says = [&](std::string_view what) { return front.find(what) != front.npos; };
     if (says("val") || says("Val") || says("VAL") || says("test") || says("dev")) continue;
-    Cursor cursor(postfix.substr(at + 3), false);
+    Cursor cursor(text.substr(at + 3), false);
     const bool blank = cursor.literal(" ");
     cursor.blanks();
     if (!cursor.literal(":") && !cursor.literal("=") && !blank) continue;
@@ -209,39 +209,9 @@ std::optional<double> loss_in_words(std::string_view postfix) {
   return std::nullopt;
 }
 
-void read_loss(std::string_view text, std::size_t from, std::size_t close, TqdmBar& bar) {
-  if (close == std::string_view::npos) return;
-  const std::string_view postfix = text.substr(from, std::min(close - from, kLongestPostfix));
-  auto at = postfix.find("loss=");
-  // Lightning shows the validation's next to the training's.
-  while (at != std::string_view::npos && postfix.substr(0, at).ends_with("val_")) {
-    at = postfix.find("loss=", at + 1);
-  }
-  std::optional<double> loss;
-  if (at != std::string_view::npos) {
-    Cursor cursor(postfix.substr(at + 5), false);
-    loss = cursor.number();
-  } else if (!postfix.empty()) {
-    loss = loss_in_words(postfix);
-  }
-  if (!loss) return;
-  bar.loss = *loss;
-  bar.has_loss = true;
-}
-
-// "Training loss: 3.05e+00 lr: 6.25e-05" of the first OpenAI GPT scripts, "Epochs 0/2. Running
-// Loss: 0.6931" of simpletransformers.
-void read_named_loss(TqdmBar& bar) {
-  const std::string_view name = bar.description;
-  const auto at = name.find("oss");
-  if (at == std::string_view::npos || name.substr(0, at).ends_with("val_l")) return;
-  Cursor cursor(name.substr(at + 3), false);
-  if (!cursor.literal(":")) cursor.literal("=");
-  cursor.blanks();
-  if (const auto loss = cursor.number()) {
-    bar.loss = *loss;
-    bar.has_loss = true;
-  }
+std::string_view postfix_of(std::string_view text, std::size_t from, std::size_t close) {
+  if (close == std::string_view::npos) return {};
+  return text.substr(from, std::min(close - from, kLongestPostfix));
 }
 
 /// Iterations/s: below it two decimals give a rate to no better than 2 %. Lightning's bars.
@@ -362,8 +332,8 @@ void find_bars(std::string_view text, UnitsSought units, std::vector<TqdmBar>& b
     }
     bar.description = of_rich ? rich_description(text, floor, bar.begin)
                               : description_before(text, floor, bar.begin);
-    read_loss(text, from, close, bar);
-    if (!bar.has_loss && !bar.description.empty()) read_named_loss(bar);
+    bar.loss = loss_in(postfix_of(text, from, close));
+    if (!bar.loss) bar.loss = loss_in(bar.description);
     bar.end = close == std::string_view::npos ? from : close + 1;
     floor = from;
     if (close != std::string_view::npos && open > close) floor = close + 1;
@@ -423,7 +393,7 @@ std::optional<TqdmBar> find_torch7_bar(std::string_view text) {
   bar.drawn_once = true;
   bar.begin = open;
   bar.end = text.size();
-  read_loss(text, close, text.size(), bar);
+  bar.loss = loss_in(postfix_of(text, close, text.size()));
   return bar;
 }
 
@@ -624,10 +594,6 @@ BarRole role_of(std::string_view description, const Words& words) {
 }
 
 }  // namespace
-
-BarRole role_of(std::string_view description) {
-  return role_of(description, words_of(description));
-}
 
 BarName name_of(std::string_view description) {
   const bool of_optimizer = begins_with_optimizer(words_of(description));

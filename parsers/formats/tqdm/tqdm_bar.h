@@ -22,8 +22,7 @@ struct TqdmBar {
   double elapsed_s = kUnknown;  ///< whole seconds; torch7's bar has fractions
   double rate = kUnknown;       ///< iterations/s, also where it prints s/it; unknown for "?it/s"
   double seconds_per_iteration = kUnknown;  ///< as printed, only where it prints s/it
-  double loss = kUnknown;                   ///< of the postfix; see has_loss
-  bool has_loss = false;
+  std::optional<double> loss;               ///< of the postfix, else of the description
   bool counts_examples = false;  ///< its unit is an example, an image ..., not an iteration
   bool counts_epochs = false;    ///< its unit is an epoch
   bool rounded = false;          ///< unit_scale: the counter has three digits ("3.20k/100k")
@@ -58,7 +57,6 @@ void find_bars(std::string_view text, UnitsSought units, std::vector<TqdmBar>& b
 // tests/golden/quoted, "corpus NAME" one of the collected logs that are not part of the project.
 
 enum class BarRole { training, outer, evaluation, inference, unnamed, other };
-[[nodiscard]] BarRole role_of(std::string_view description);
 
 struct BarName {
   BarRole role = BarRole::other;
