@@ -47,10 +47,9 @@ struct KerasBar {
   bool per_sample = false, per_step = false;
   bool modern = false;      ///< Keras 3, or tf.keras from 2.4 on: it counts steps
   bool loss_known = false;  ///< some loss is printed
-  bool loss_read = false;   ///< `loss` was: NaN is a printed NaN
   bool validated = false;
   bool learns = false;  ///< its learning rate is printed, which evaluate() has not
-  double loss = kUnknown;
+  std::optional<double> loss{};
 };
 
 // "1875/1875" before `end`, blanks between allowed. Backspaces and what another bar left stand
@@ -122,18 +121,9 @@ void read_tail(const Line& line, std::size_t from, KerasBar& bar) {
     rate.move_to(begin);
     if (read_rate(rate, bar) && rate.at() > rest.at()) rest = rate;
   }
-  for (auto at = line.text.find("loss: ", from); at != std::string_view::npos;
-       at = line.text.find("loss: ", at + 1)) {
-    bar.loss_known = true;
-    if (line.text[at - 1] != ' ') continue;  // val_loss, d_loss
-    Cursor loss(line);
-    loss.move_to(at + 6);
-    if (const auto value = loss.number()) {
-      bar.loss = *value;
-      bar.loss_read = true;
-    }
-    break;
-  }
+  bar.loss_known = line.text.find("loss: ", from) != std::string_view::npos;
+  cursor.move_to(from);
+  cursor.read(Word{"loss"}, ": ", bar.loss);  // no val_loss, d_loss
   bar.validated = line.text.find(" val_", from) != std::string_view::npos;
   bar.learns = line.text.find(" learning_rate: ", from) != std::string_view::npos ||
                line.text.find(" lr: ", from) != std::string_view::npos;
@@ -253,8 +243,7 @@ struct Keras {
   void record(const KerasBar& bar, std::int64_t line, bool whole, Emit emit) {
     const auto steps = static_cast<double>(bar.done);
     const StepTime time = finer_time(bar);
-    Step at{.step = done + bar.done, .iterations = bar.done, .line = line};
-    if (bar.loss_read) at.loss = bar.loss;
+    Step at{.step = done + bar.done, .iterations = bar.done, .loss = bar.loss, .line = line};
     if (time.sum_s > 0) {
       at.seconds = time.sum_s;
     } else if (time.each_s > 0) {
@@ -291,8 +280,7 @@ struct Keras {
   // A line without a counter: the record is an epoch, whose samples "Train on" may have given, else
   // an iteration is an epoch.
   void record_epoch(const KerasBar& bar, Emit emit) {
-    Step at{.step = epoch, .iterations = 1, .last = epoch == epochs};
-    if (bar.loss_read) at.loss = bar.loss;
+    Step at{.step = epoch, .iterations = 1, .loss = bar.loss, .last = epoch == epochs};
     const double error = 0.5 / bar.elapsed_s;
     if (samples && bar.elapsed_s > 0) {
       at.rate = static_cast<double>(*samples) / bar.elapsed_s;

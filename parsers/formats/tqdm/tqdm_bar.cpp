@@ -11,6 +11,7 @@
 #include "parsers/lines/cursor.h"
 #include "parsers/lines/decimal.h"
 #include "parsers/lines/decoration.h"
+#include "parsers/lines/evaluation_words.h"
 #include "parsers/lines/spelled_duration.h"
 #include "parsers/rules/mark_rules.h"
 #include "parsers/scan/byte_search.h"
@@ -409,14 +410,15 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-Words words_of(std::string_view text) {
-  constexpr std::size_t kWordsOfAName = 16;  // a bound for hostile input
+constexpr std::size_t kWordsOfAName = 16;  // a bound for hostile input
+
+Words words_of(std::string_view text, std::size_t most = kWordsOfAName) {
   Words words(1);
   for (const char c : text) {
     if (is_letter(c) || is_digit(c)) {
       words.back().push_back(lower(c));
     } else if (!words.back().empty()) {
-      if (words.size() == kWordsOfAName) break;
+      if (words.size() == most) break;
       words.emplace_back();
     }
   }
@@ -633,8 +635,6 @@ bool BarName::counts_epochs(std::int64_t done, std::int64_t total) const {
 
 namespace {
 
-constexpr std::string_view kOthers[] = {"val", "valid", "validation", "test", "eval", "dev"};
-
 // "train loss: 7.1298", "Training Loss 0.52 | Validation Loss 0.61": which epoch it is of is on
 // another line, if anywhere.
 bool names_loss_of_training(const Words& words) {
@@ -642,7 +642,7 @@ bool names_loss_of_training(const Words& words) {
   bool train = false;  // also "TRAIN-(tfn) [4/12/1] >> loss: 0.53"
   for (std::size_t i = 0; i + 1 < words.size(); ++i) {
     if (words[i] == "loss" && train && is_number(words[i + 1])) return true;
-    train = among(kTraining, words[i]) || (train && !among(kOthers, words[i]));
+    train = among(kTraining, words[i]) || (train && !is_evaluation_word(words[i]));
   }
   // spaCy's update() fills "Losses {'ner': 0.0466}".
   return words.size() > 2 && words[0] == "losses" && std::ranges::any_of(words, is_number);
@@ -667,11 +667,11 @@ std::optional<EpochResult> epoch_result(std::string_view line) {
     out.epochs = to_int(epoch[2]).value_or(-1);
   }
   for (auto word = epoch + 2; word + 1 != words.end() && !out.loss; ++word) {
-    out.loss = *word == "loss" && is_number(word[1]) && !among(kOthers, word[-1]);
+    out.loss = *word == "loss" && is_number(word[1]) && !is_evaluation_word(word[-1]);
   }
   // "The training loss for Epoch 1 is 7.3978"
   const auto before = std::find(words.begin(), epoch, "loss");
-  const bool other = before != words.begin() && among(kOthers, before[-1]);
+  const bool other = before != words.begin() && is_evaluation_word(before[-1]);
   out.loss = out.loss || (before != epoch && !other && is_number(words.back()));
   return out;
 }
@@ -684,9 +684,7 @@ std::optional<LossLine> loss_line(std::string_view line) {
   const auto loss = small.find("loss");
   if (loss == small.npos) return std::nullopt;
   const std::string_view head = std::string_view(small).substr(0, loss);
-  for (const std::string_view other : {"val", "test", "eval", "dev"}) {
-    if (head.find(other) != head.npos) return std::nullopt;
-  }
+  if (std::ranges::any_of(words_of(head, kLongest), is_evaluation_word)) return std::nullopt;
   LossLine out;
   for (std::size_t at = 0; at < head.size() && out.numbers.size() < kNumbers;) {
     if (!is_digit(head[at])) {
