@@ -5,6 +5,7 @@
 
 #include "parsers/core/text.h"
 #include "parsers/lines/decoration.h"
+#include "parsers/lines/evaluation_words.h"
 #include "parsers/rules/outcome_rules.h"
 
 namespace bertbench {
@@ -562,9 +563,8 @@ bool read_report(const Sentence& line, std::string_view of) {
 
 bool read_time(const Sentence& line) {
   constexpr std::size_t kLongest = 16;  // words
-  constexpr std::string_view kOthers[] = {"remaining", "eta", "epoch",     "step",     "iter",
-                                          "loss",      "per", "inference", "test",     "eval",
-                                          "val",       "it",  "timestep",  "timesteps"};
+  constexpr std::string_view kOthers[] = {"remaining", "eta",  "epoch", "step",     "iter",
+                                          "it",        "loss", "per",   "timestep", "timesteps"};
   // "Total training time: 4:49:16 (0.8678s / it)" of Mask R-CNN and the scripts after it: what
   // stands in brackets is another value
   // (quoted/closing_words.a_model_saved_once_ends_a_log_without_steps.2).
@@ -575,7 +575,7 @@ bool read_time(const Sentence& line) {
       }));
   const Words words = Words(line.words).first(before);
   return line.words.size() <= kLongest && std::ranges::any_of(words, has_digit) &&
-         !any_in(words, kOthers);
+         !any_in(words, kOthers) && !std::ranges::any_of(words, is_evaluation_word);
 }
 
 // {"event": "end", "step": 500} of scripts that log objects, but no member of another name and none
@@ -583,9 +583,12 @@ bool read_time(const Sentence& line) {
 // (quoted/closing_words.an_event_ends_a_training).
 bool read_event(const Sentence& line, std::string_view literal) {
   constexpr std::string_view kNames[] = {"event", "type", "status", "state", "kind", "phase"};
-  constexpr std::string_view kSmaller[] = {"epoch", "batch", "val", "eval", "validation"};
+  constexpr std::string_view kSmaller[] = {"epoch", "batch"};
   const std::string_view text = line.text;
-  if (!text.starts_with('{') || any_in(line.words, kSmaller)) return false;
+  if (!text.starts_with('{') || any_in(line.words, kSmaller) ||
+      std::ranges::any_of(line.words, is_evaluation_word)) {
+    return false;
+  }
   const std::size_t value = text.find(literal);
   if (value == std::string_view::npos) return false;
   const std::string_view before = trim(text.substr(0, value));

@@ -10,6 +10,7 @@
 #include "parsers/core/line.h"
 #include "parsers/core/text.h"
 #include "parsers/lines/cursor.h"
+#include "parsers/lines/evaluation_words.h"
 
 namespace bertbench {
 namespace {
@@ -45,11 +46,9 @@ bool is_gradient(std::string_view name) {
 }
 
 bool is_evaluation(std::string_view name) {
-  constexpr std::string_view kOf[] = {"val",        "valid", "validation", "eval",
-                                      "evaluation", "test",  "dev"};
   constexpr std::string_view kMeasured[] = {"loss", "acc", "accuracy", "ppl", "perplexity",
                                             "f1",   "auc", "bleu",     "iou", "score"};
-  return has_word(name, kOf) && has_word(name, kMeasured);
+  return has_word(name, kEvaluationWords) && has_word(name, kMeasured);
 }
 
 }  // namespace

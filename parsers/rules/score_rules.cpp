@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <optional>
 
 #include "parsers/core/text.h"
 #include "parsers/lines/cursor.h"
+#include "parsers/lines/evaluation_words.h"
 #include "parsers/rules/fact_rules.h"
 
 namespace bertbench {
@@ -19,8 +19,6 @@ constexpr std::string_view kAnchors[] = {
     "exact_match", "exact match", "Exact match",   "eval_acc", "eval_f1", "eval:acc",
     "eval:f1",     "eval_exact",  "test_acc",      "test_f1",  "val_acc", "val_f1",
     "  acc = ",    "  f1 = ",     "  accuracy = ", "F1 : "};
-constexpr std::string_view kEvaluations[] = {"eval",       "test", "val",    "valid",
-                                             "validation", "dev",  "predict"};
 constexpr std::size_t kMostStatements = 4096;  // hostile input
 
 struct Name {
@@ -37,30 +35,18 @@ constexpr std::array<Name, 8> kNames = {{{"exact_match", "exact_match"},
 
 bool is_score_name(char c) { return is_name_char(c) || c == ':' || c == '/'; }
 
-/// The number that stands after `at`: quotes, blanks and one ':' or '=' between.
+/// The number that stands after `at`, from 0 to 100: quotes, blanks and one ':' or '=' between.
 std::optional<double> value_after(std::string_view line, std::size_t at) {
   const auto skip = [&](std::string_view of) {
-    while (at < line.size() && of.find(line[at]) != std::string_view::npos) ++at;
+    at = std::min(line.find_first_not_of(of, at), line.size());
   };
   skip("\"'");
   skip(" \t");
   if (at >= line.size() || (line[at] != ':' && line[at] != '=')) return std::nullopt;
   ++at;
   skip(" \t\"'");
-  std::size_t end = at;
-  while (end < line.size() && (std::isdigit(static_cast<unsigned char>(line[end])) != 0 ||
-                               line[end] == '.' || line[end] == 'e' || line[end] == '-')) {
-    ++end;
-  }
-  if (end < line.size() && line[end] == '%') ++end;  // "88.2%"
-  auto digits = line.substr(at, end - at);
-  if (digits.ends_with('%')) digits.remove_suffix(1);
-  while (digits.ends_with('.') || digits.ends_with('e') || digits.ends_with('-')) {
-    digits.remove_suffix(1);
-  }
-  const auto number = to_double(digits);
-  if (!number || !(*number >= 0) || *number > 100) return std::nullopt;
-  return number;
+  const auto number = Cursor(line.substr(at), false).number();
+  return number && *number >= 0 && *number <= 100 ? number : std::nullopt;
 }
 
 /// A whole name, in lower case, split into the word of the evaluation and the rest.
@@ -71,8 +57,9 @@ struct Parts {
 Parts parts_of(std::string_view name) {
   Parts out;
   for (const char c : name) out.rest += c == ':' || c == '/' ? '_' : lower(c);
-  for (const auto word : kEvaluations) {
-    if (out.rest.starts_with(std::string(word) + "_")) {
+  for (const auto word : kEvaluationWords) {
+    if (out.rest.starts_with(word) &&
+        std::string_view(out.rest).substr(word.size()).starts_with('_')) {
       out.evaluation = true;
       out.rest.erase(0, word.size() + 1);
       break;
