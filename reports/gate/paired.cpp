@@ -413,11 +413,6 @@ class PairedGate {
              std::size_t cells) {
     CellVerdict& out = report_.cells[one.verdict];
     const std::vector<Notice> alone = std::move(out.reasons);
-    const double change = *out.change;
-    const auto numbers = [&](NoticeCode code, auto&&... more) {
-      return make_notice(code, 0, change_words(change), *out.median_new, *out.reference, out.unit,
-                         interval_words(out.interval), out.n_new, out.n_base, more...);
-    };
     // Pairs that were left out were measured, and count for whether the sweep was long enough.
     const auto measured = static_cast<std::size_t>(out.n_new + out.pairs_left_out);
     const double planned = options_.alpha / static_cast<double>(cells);
@@ -437,29 +432,22 @@ class PairedGate {
                       fmt::format("the run ends its pairs by a rule that looks next after trial "
                                   "{}: run the sweep on",
                                   wanted)),
-          numbers(NoticeCode::measured_so_far)};
+          measured_so_far(out)};
     } else if (!refuted(one) && (smallest_paired_p(measured) > planned || cannot_tell)) {
       out.verdict = Verdict::inconclusive;
       out.reasons = {smallest_paired_p(measured) > planned ? too_few(measured, planned, cells)
                                                            : too_few(one.test.n, level, could_lose),
-                     numbers(NoticeCode::measured_so_far)};
+                     measured_so_far(out)};
     } else {
       const double floor = rule_
                                ? std::expm1(look_floor(*rule_, one.look, std::log1p(out.tolerance)))
                                : out.tolerance;
-      const bool beyond = std::abs(change) > floor;
-      const bool slower = change < 0 && beyond && out.p_adjusted <= alpha;
-      const bool faster = change > 0 && beyond && p_faster_adjusted <= alpha;
-      out.verdict = slower ? Verdict::regression : faster ? Verdict::improvement : Verdict::pass;
-      const NoticeCode why = slower   ? NoticeCode::slower_beyond_tolerance
-                             : faster ? NoticeCode::faster_beyond_tolerance
-                             : beyond ? NoticeCode::not_significant
-                                      : NoticeCode::within_tolerance;
-      out.reasons = {numbers(
-          why, faster ? one.test.p_faster : out.p, faster ? p_faster_adjusted : out.p_adjusted,
+      judge_change(
+          one.test.p_faster, p_faster_adjusted, alpha, floor,
           fmt::format("tolerance {} ({}), by pairs{}{}", percent(floor),
                       early(one) ? "the floor at an early look" : "the floor",
-                      one.test.guarded ? "" : fmt::format(" at {:.2g}", alpha), look_words(one)))};
+                      one.test.guarded ? "" : fmt::format(" at {:.2g}", alpha), look_words(one)),
+          out);
     }
     if (out.pairs_left_out > 0) {
       out.reasons.push_back(

@@ -123,7 +123,6 @@ Notice numbers(NoticeCode code, const CellVerdict& verdict, More&&... more) {
 
 void judge(const Tested& test, double p_faster_adjusted, std::size_t tests,
            const GateOptions& options, CellVerdict& out) {
-  const double change = *out.change;
   const auto n = test.now.values.size();
   const auto m = test.base.pooled.size();
   const double level = options.alpha / static_cast<double>(tests);
@@ -137,19 +136,11 @@ void judge(const Tested& test, double p_faster_adjusted, std::size_t tests,
     if (more > n) need += fmt::format(", or {} now against the {} of the baseline", more, m);
     out.reasons = {make_notice(NoticeCode::too_few_trials, 0, n, m,
                                counted(static_cast<long long>(tests), "cell"), least, level, need),
-                   numbers(NoticeCode::measured_so_far, out)};
+                   measured_so_far(out)};
     return;
   }
-  const bool beyond = std::abs(change) > test.base.tolerance;
-  const bool slower = change < 0 && beyond && out.p_adjusted <= options.alpha;
-  const bool faster = change > 0 && beyond && p_faster_adjusted <= options.alpha;
-  out.verdict = slower ? Verdict::regression : faster ? Verdict::improvement : Verdict::pass;
-  const NoticeCode why = slower   ? NoticeCode::slower_beyond_tolerance
-                         : faster ? NoticeCode::faster_beyond_tolerance
-                         : beyond ? NoticeCode::not_significant
-                                  : NoticeCode::within_tolerance;
-  out.reasons = {numbers(why, out, faster ? test.p_faster : out.p,
-                         faster ? p_faster_adjusted : out.p_adjusted, test.base.tolerance_text)};
+  judge_change(test.p_faster, p_faster_adjusted, options.alpha, test.base.tolerance,
+               test.base.tolerance_text, out);
 }
 
 class Gate {
@@ -460,6 +451,24 @@ class Gate {
 };
 
 }  // namespace
+
+Notice measured_so_far(const CellVerdict& cell) {
+  return numbers(NoticeCode::measured_so_far, cell);
+}
+
+void judge_change(double p_faster, double p_faster_adjusted, double alpha, double tolerance,
+                  const std::string& tolerance_text, CellVerdict& cell) {
+  const bool beyond = std::abs(*cell.change) > tolerance;
+  const bool slower = *cell.change < 0 && beyond && cell.p_adjusted <= alpha;
+  const bool faster = *cell.change > 0 && beyond && p_faster_adjusted <= alpha;
+  cell.verdict = slower ? Verdict::regression : faster ? Verdict::improvement : Verdict::pass;
+  const NoticeCode why = slower   ? NoticeCode::slower_beyond_tolerance
+                         : faster ? NoticeCode::faster_beyond_tolerance
+                         : beyond ? NoticeCode::not_significant
+                                  : NoticeCode::within_tolerance;
+  cell.reasons = {numbers(why, cell, faster ? p_faster : cell.p,
+                          faster ? p_faster_adjusted : cell.p_adjusted, tolerance_text)};
+}
 
 bool allowed(const GateOptions& options, const std::string& key) {
   return std::ranges::any_of(options.allow_context,

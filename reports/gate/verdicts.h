@@ -130,6 +130,14 @@ struct GateReport {
 /// Decides the outcomes that were counted, `alpha` shared by the cells that failed on both sides.
 void judge_outcomes(GateReport& report, double alpha);
 
+/// A reason that names the numbers on both sides.
+[[nodiscard]] Notice measured_so_far(const CellVerdict& cell);
+
+/// Decides a cell whose test could show a change: a regression or an improvement beyond `tolerance`
+/// where the adjusted p of that side passes `alpha`.
+void judge_change(double p_faster, double p_faster_adjusted, double alpha, double tolerance,
+                  const std::string& tolerance_text, CellVerdict& cell);
+
 /// Moves the cell's verdict to CellVerdict::speed and decides the cell anew: a regression where
 /// outcomes, memory, loss or a part regressed; inconclusive where speed passes and a part may be
 /// slower because the machine is. What decides gives the first reasons.
