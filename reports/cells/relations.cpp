@@ -268,6 +268,15 @@ void warn_of_varying_lengths(Cells cells, Relations& out) {
 
 }  // namespace
 
+CellFigures::CellFigures(const Cell& cell, const Identity& its_identity, const std::string& its_key)
+    : identity(&its_identity),
+      key(&its_key),
+      kind(cell.kind),
+      emulated(cell.emulated),
+      world(cell.world_size()),
+      global_batch(cell.global_batch_size()),
+      rate(rate_of(cell)) {}
+
 std::string CellFigures::unique_key() const {
   return twin > 1 ? *key + "#" + std::to_string(twin) : *key;
 }

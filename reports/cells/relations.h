@@ -16,6 +16,10 @@
 namespace bertbench {
 
 struct CellFigures {
+  CellFigures() = default;
+  /// Of a summarized cell; both it and its key are to outlive them.
+  CellFigures(const Cell& cell, const Identity& its_identity, const std::string& its_key);
+
   const Identity* identity = nullptr;  ///< cells that share one object are related quickly
   const std::string* key = nullptr;    ///< of the identity
   WorkKind kind = WorkKind::training;

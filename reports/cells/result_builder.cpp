@@ -243,15 +243,8 @@ GroupedCells::GroupedCells(MeasuredLogs logs, const std::set<std::string>& emula
   constexpr std::size_t kBlock = 256;
   for_each_index((cells_.size() + kBlock - 1) / kBlock, 4, [&](std::size_t block) {
     for (std::size_t i = block * kBlock; i < std::min(cells_.size(), (block + 1) * kBlock); ++i) {
-      const Cell cell = summarized(cells_[i]);
-      CellFigures& its = figures_[i];
-      its.identity = &cells_[i].facts->identity;
-      its.key = &cells_[i].facts->key;
-      its.kind = cell.kind;
-      its.emulated = cell.emulated;
-      its.world = cell.world_size();
-      its.global_batch = cell.global_batch_size();
-      its.rate = rate_of(cell);
+      const auto& facts = *cells_[i].facts;
+      figures_[i] = {summarized(cells_[i]), facts.identity, facts.key};
     }
   });
   found_ = relate(figures_, options_);

@@ -180,14 +180,8 @@ std::vector<Notice> summarize(ResultSet& results, const SummaryOptions& options)
     std::vector<TrialFigures> trials;
     for (const Trial& trial : cell.trials) trials.push_back(figures_of(trial));
     summarize_trials(cell, trials, options.compat_dlperf);
-    CellFigures& its = figures.emplace_back();
-    its.identity = &cell.identity;
-    its.key = &keys.emplace_back(cell.identity.key());
-    its.kind = cell.kind;
-    its.emulated = cell.emulated;
-    its.world = cell.world_size();
-    its.global_batch = cell.global_batch_size();
-    its.rate = rate_of(cell);
+    CellFigures& its =
+        figures.emplace_back(cell, cell.identity, keys.emplace_back(cell.identity.key()));
     its.strong = cell.scaling == "strong";
     const auto later = std::ranges::upper_bound(options.run_begins, figures.size() - 1);
     its.run = static_cast<std::size_t>(later - options.run_begins.begin());
