@@ -21,15 +21,20 @@ namespace {
 
 constexpr std::string_view kCrcKey = ",\"crc\":\"";
 
-/// pid of the last harness that opened the journal, for the message of the second one.
-std::string holder_of(int fd) {
-  std::string text;
+/// Appends the whole file to `text`, as far as it can be read; false: not to its end.
+bool read_all(int fd, std::string& text) {
   char block[65536];
   ssize_t got = 0;
   for (off_t at = 0; (got = pread(fd, block, sizeof block, at)) > 0; at += got) {
     text.append(block, static_cast<std::size_t>(got));
   }
-  std::string pid;
+  return got == 0;
+}
+
+/// pid of the last harness that opened the journal, for the message of the second one.
+std::string holder_of(int fd) {
+  std::string text, pid;
+  read_all(fd, text);
   for (const auto line : split(text, '\n')) {
     const auto record = parse_journal_line(line);
     if (record && record->value("event", "") == "opened") {
@@ -130,12 +135,7 @@ std::vector<JournalRecord> Journal::records() const {
 
 Result<void> Journal::load() {
   std::string text;
-  char block[65536];
-  ssize_t got = 0;
-  for (off_t at = 0; (got = pread(fd_, block, sizeof block, at)) > 0; at += got) {
-    text.append(block, static_cast<std::size_t>(got));
-  }
-  if (got < 0) return tl::unexpected(file_error(path_, "cannot be read", errno));
+  if (!read_all(fd_, text)) return tl::unexpected(file_error(path_, "cannot be read", errno));
   std::size_t good = 0;
   int line = 0;
   while (good < text.size()) {
