@@ -23,7 +23,13 @@ struct OutputOptions {
   [[nodiscard]] bool machine_on_stdout() const { return json || path == "-"; }
 };
 
-void add_output(CommandLine& line, OutputOptions& output, const std::string& file_help);
+void add_output(CommandLine& line, OutputOptions& output,
+                const std::string& file_help = "Write the JSON form to FILE (-: stdout).");
+
+/// The help of -o where it writes a result set.
+inline constexpr const char* kWriteResult =
+    "Write the result to FILE, in the format of its ending (.json .csv .md ...); - for JSON on "
+    "stdout.";
 
 /// Gives an answer in the form asked for. `machine` makes the text of the machine form for stdout
 /// (path "-") or for the file named; `human` prints the table. Returns `status`, or `usage` when

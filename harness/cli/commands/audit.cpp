@@ -206,7 +206,7 @@ void declare(CommandLine& line, Options& options) {
       "model=bert-large, peak_tflops=312; corrected_time=1.034 is measured over calculated "
       "time.");
   line.add_flag("--all", options.all, "List every cell that was checked, not only findings.");
-  add_output(line, options.output, "Write the JSON form to FILE (-: stdout).");
+  add_output(line, options.output);
 }
 
 constexpr Example kExamples[] = {

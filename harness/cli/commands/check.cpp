@@ -870,7 +870,7 @@ void declare(CommandLine& line, Options& options) {
                 "Measure again on nodes of Slurm that the flagged cells did not run on.");
   line.add_text("--trainer", confirm.trainer, "PATH", "The bert_train of --confirm.")
       .default_text("next to bertbench, else on PATH");
-  add_output(line, options.output, "Write the JSON form to FILE (-: stdout).");
+  add_output(line, options.output);
 }
 
 constexpr Example kExamples[] = {

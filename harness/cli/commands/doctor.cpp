@@ -224,7 +224,7 @@ void declare(CommandLine& line, Options& options) {
   line.add_flag("--node-probe", options.node_probe,
                 "Print what a preflight asks of a node: half a second of measuring, one line of "
                 "JSON.");
-  add_output(line, options.output, "Write the JSON form to FILE (-: stdout).");
+  add_output(line, options.output);
 }
 
 constexpr Example kExamples[] = {

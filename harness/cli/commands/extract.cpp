@@ -827,10 +827,7 @@ void declare(CommandLine& line, Options& options) {
       "Read part I of N of the logs, for `bertbench merge`; every part gets the same PATHs.");
   add_count(line, "--threads", options.threads, 1, "Logs read at the same time.")
       .default_text("number of cores");
-  add_output(
-      line, options.output,
-      "Write the result to FILE, in the format of its ending (.json .csv .md ...); - for JSON on "
-      "stdout.");
+  add_output(line, options.output, kWriteResult);
 }
 
 constexpr Example kExamples[] = {

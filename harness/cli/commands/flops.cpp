@@ -92,7 +92,7 @@ void declare(CommandLine& line, Options& options) {
       .default_text("20/128 of the tokens, rounded up");
   line.add_flag("--activation-checkpointing", options.checkpointing,
                 "Count the forward pass that recomputes activations, where a formula does.");
-  add_output(line, options.output, "Write the JSON form to FILE (-: stdout).");
+  add_output(line, options.output);
 }
 
 constexpr Example kExamples[] = {

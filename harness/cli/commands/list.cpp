@@ -256,7 +256,7 @@ void declare(CommandLine& line, Options& options) {
   line.complete("KIND", std::move(names));
   line.add_text("--explain", options.explain, "LOG",
                 "With formats: what each one found in this log, and what it lacks for a rate.");
-  add_output(line, options.output, "Write the JSON form to FILE (-: stdout).");
+  add_output(line, options.output);
 }
 
 constexpr Example kExamples[] = {

@@ -53,10 +53,7 @@ ExitCode run(const Options& options, Console& console) {
 void declare(CommandLine& line, Options& options) {
   line.add_arguments("RESULT", options.parts, "What `extract --shard` wrote, in any order.");
   line.add_flag("--summary", options.summary, "One row a cell, without its trials.");
-  add_output(
-      line, options.output,
-      "Write the result to FILE, in the format of its ending (.json .csv .md ...); - for JSON on "
-      "stdout.");
+  add_output(line, options.output, kWriteResult);
 }
 
 constexpr Example kExamples[] = {

@@ -135,7 +135,7 @@ void declare(CommandLine& line, Options& options) {
   line.add_text("--topologies", options.topologies, "LIST",
                 "What to predict, for example 8n8g,16n8g.")
       .required();
-  add_output(line, options.output, "Write the JSON form to FILE (-: stdout).");
+  add_output(line, options.output);
 }
 
 constexpr Example kExamples[] = {

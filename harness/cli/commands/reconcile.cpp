@@ -315,7 +315,7 @@ void declare(CommandLine& line, Options& options) {
   add_format(line, options.format, options.format_file);
   add_facts(line, reconcile.given);
   add_window(line, options.window, "auto");
-  add_output(line, options.output, "Write the JSON form to FILE (-: stdout).");
+  add_output(line, options.output);
 }
 
 constexpr Example kExamples[] = {

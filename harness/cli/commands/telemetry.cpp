@@ -152,7 +152,7 @@ void declare(CommandLine& line, Options& options) {
   line.add_text(
       "--stamp-log", options.stamped_log, "FILE",
       "Keeps when the bytes of this log came, in FILE.arrivals.csv, which extract reads.");
-  add_output(line, options.output, "Write the JSON form to FILE (-: stdout).");
+  add_output(line, options.output);
 }
 
 constexpr Example kExamples[] = {
