@@ -114,10 +114,8 @@ std::optional<std::int64_t> TrainerChecks::sequences_per_step(double samples, do
 // {'train_runtime': 273.0148, 'train_samples_per_second': 3.663, 'train_steps_per_second': 0.007}
 // and, in a table, "train_runtime            = 0:14:31.66".
 bool ClosingLines::read_trainer(const Line& line) {
-  if (has(line, "'train_runtime':")) {
-    const auto runtime = number_after(line, "'train_runtime':");
+  if (const auto runtime = number_after(line, "'train_runtime':")) {
     const auto samples = number_after(line, "'train_samples_per_second':");
-    if (!runtime) return false;
     trainer_ = stated_.ended = true;
     if (stated_.totals.training_s && stated_.summary) {
       // Another process prints the same, or this one what train() returned
@@ -182,8 +180,8 @@ bool ClosingLines::read_evaluator(const Line& line) {
 
 bool ClosingLines::unlike(const Line& line) const {
   if (!stated_.totals.training_s || !stated_.summary) return false;
-  const auto runtime = has(line, "'train_runtime':") ? number_after(line, "'train_runtime':")
-                                                     : runtime_of_table(line);
+  auto runtime = number_after(line, "'train_runtime':");
+  if (!runtime) runtime = runtime_of_table(line);
   // Processes of one run end within a second or 2 % of each other: 12.51 and 12.53 s, not 12.5
   // and 9.2 s (quoted/huggingface.tells_trainings_that_state_their_runtimes_one_after_the_other).
   constexpr double kClosingTimeGap = 0.02;
@@ -243,7 +241,6 @@ std::optional<double> loss_of_json(const Line& line) {
   if (at == std::string_view::npos || line.text.find("\"step\": ", at) == line.text.npos) {
     return std::nullopt;
   }
-  if (line.text.substr(at + kLoss.size()).starts_with("NaN")) return kUnknown;
   return number_after(line, kLoss);
 }
 
@@ -251,14 +248,8 @@ std::optional<double> loss_of_json(const Line& line) {
 
 std::optional<double> loss_of_line(const Line& line) {
   if (const auto loss = loss_of_json(line)) return loss;
-  if (has(line, "{'loss':")) return number_after(line, "{'loss':");
-  if (has(line, "Step ") && has(line, ": Loss ")) {
-    return number_after(line, ": Loss ");
-  }
-  if (has(line, "step_loss : ")) {
-    return number_after(line, "step_loss : ");
-  }
-  return std::nullopt;
+  if (const auto loss = number_after(line, {"{'loss':", "step_loss : "})) return loss;
+  return has(line, "Step ") ? number_after(line, ": Loss ") : std::nullopt;
 }
 
 }  // namespace bertbench

@@ -55,7 +55,8 @@ class Cursor {
   bool literal(std::string_view literal);
   void blanks();
 
-  /// Digits with an optional sign, or `nan`, `inf`; also "1,234.5" only up to the comma.
+  /// Digits with an optional sign, or `nan`, `inf`, `infinity` in letters of any case. Of "1,234"
+  /// the 1, as it may be a list; of "1,234.5" nothing.
   std::optional<double> number();
   std::optional<std::int64_t> integer();
   /// "12,500" as Python's `:,` writes it, or plain digits.

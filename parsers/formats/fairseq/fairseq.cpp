@@ -51,8 +51,7 @@ std::optional<double> field(const Line& line, std::string_view key) {
   for (Cursor cursor(line); cursor.read(Word{key});) {
     if (!cursor.literal("=") && !cursor.literal("\": ") && !cursor.literal(" ")) continue;
     cursor.literal("\"");
-    if (const auto value = cursor.number()) return value;
-    return cursor.literal("NaN") ? std::optional(kUnknown) : std::nullopt;  // as Python writes it
+    return cursor.number();
   }
   return std::nullopt;
 }

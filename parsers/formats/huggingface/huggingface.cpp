@@ -145,6 +145,11 @@ std::optional<Cursor> value_of(const Line& line, std::string_view key) {
   return cursor;
 }
 
+std::optional<double> number_of(const Line& line, std::string_view key) {
+  auto at = value_of(line, key);
+  return at ? at->number() : std::nullopt;
+}
+
 // "0:16:43", "1 day, 0:16:43", or "2d 22h 37m 44s", "1m 3s".
 std::optional<double> seconds_of(Cursor cursor) {
   Cursor clock = cursor;
@@ -169,12 +174,11 @@ void refine(const Line& line, TrainerProgress& out) {
   constexpr double kCutOff = 1.5, kDigit = 1e-6, kSmallestDoubt = 1e-3;
   const auto steps = static_cast<double>(out.step);
   double seconds = kUnknown, doubt = kUnknown;
-  if (auto at = value_of(line, "train_speed(iter/s)")) {
-    const double speed = at->number().value_or(kUnknown);
-    seconds = steps / speed;
-    doubt = seconds * kDigit / speed;
-  } else if (auto slow = value_of(line, "train_speed(s/it)")) {
-    seconds = steps * slow->number().value_or(kUnknown);
+  if (const auto speed = number_of(line, "train_speed(iter/s)")) {
+    seconds = steps / *speed;
+    doubt = seconds * kDigit / *speed;
+  } else if (const auto slow = number_of(line, "train_speed(s/it)")) {
+    seconds = steps * *slow;
     doubt = steps * kDigit;
   }
   if (!(seconds > 0) || !(doubt < 1) || std::abs(seconds - out.elapsed_s) > kCutOff) return;
@@ -189,11 +193,7 @@ std::optional<TrainerProgress> TrainerProgress::read(const Line& line) {
   if (!seconds || !read_steps(line, out)) return std::nullopt;
   out.elapsed_s = *seconds;
   refine(line, out);
-  if (auto loss = value_of(line, "{'loss")) {
-    out.loss = loss->number();
-  } else if (auto json = value_of(line, "\"loss")) {
-    out.loss = json->number();
-  }
+  out.loss = number_after(line, {"{'loss':", "\"loss\":"});
   return out;
 }
 
@@ -202,14 +202,10 @@ class EvaluationsBetween {
  public:
   /// On a line that may report an evaluation.
   void see(const Line& line) {
-    const auto number_at = [&](std::string_view key) -> std::optional<double> {
-      auto at = value_of(line, key);
-      return at ? at->number() : std::nullopt;
-    };
-    if (!any_step_ || line.text == last_ || !number_at("eval_loss")) return;
+    if (!any_step_ || line.text == last_ || !number_of(line, "eval_loss")) return;
     last_ = std::string(line.text);
     ++pending_.n;
-    pending_.seconds += std::fmax(number_at("eval_runtime").value_or(0), 0);
+    pending_.seconds += std::fmax(number_of(line, "eval_runtime").value_or(0), 0);
   }
 
   void step() {
@@ -270,6 +266,14 @@ void mend_planned_rate(double done, double slack, double planned, double runtime
 
 constexpr double kMostSteps = 1e15;
 
+/// The number of the member, where the line begins with it.
+std::optional<double> member(const Line& line, std::string_view key) {
+  Cursor cursor(line);
+  if (!cursor.read("\"", key, "\": ")) return std::nullopt;
+  cursor.literal("\"");
+  return cursor.number();
+}
+
 /// The open run of training, as far as the format knows it.
 struct Training {
   bool open = false;
@@ -299,23 +303,20 @@ class TrainerFiles {
  public:
   /// A member on a line of its own: "\"loss\": 0.46,". True when it is one that is known.
   bool read_member(const Line& line, TrainerEvaluations& evaluations, Training& run, Emit emit) {
-    const auto is = [&](std::string_view key) { return line.text.starts_with(key); };
-    if (is("\"log_history\": [")) {
+    if (line.text.starts_with("\"log_history\": [")) {
       history_ = true;
       run.take(line, emit);
       return true;
     }
-    if (const bool done = is("\"global_step\": "); done || is("\"max_steps\": ")) {
-      (done ? global_step_ : max_steps_) = number_after(line, "\":");
-      return false;
-    }
-    if (is("\"train_runtime\": ")) {
+    if (const auto done = member(line, "global_step")) global_step_ = done;
+    if (const auto planned = member(line, "max_steps")) max_steps_ = planned;
+    if (const auto runtime = member(line, "train_runtime")) {
       if (runtime_) session_began_ = session_ended_;  // an earlier session's stands in the history
       checks_.end_session(history_);
       session_ended_ = entry_step_;
-      runtime_ = number_after(line, "\"train_runtime\":");
-      if (runtime_) run.take(line, emit);
-      return runtime_.has_value();
+      runtime_ = runtime;
+      run.take(line, emit);
+      return true;
     }
     if (evaluations.see(line, emit)) return true;
     if (checks_.read_member(line)) return history_;  // what is not taken comes again, unindented
@@ -389,34 +390,33 @@ class TrainerFiles {
 
  private:
   bool read_rate(const Line& line, Training& run, Emit emit) {
-    if (line.text.starts_with("\"train_steps_per_second\": ")) {
-      steps_rate_ = number_after(line, "\"train_steps_per_second\":");
-      return steps_rate_.has_value();
+    if (const auto rate = member(line, "train_steps_per_second")) {
+      steps_rate_ = rate;
+      return true;
     }
-    if (!line.text.starts_with("\"train_samples_per_second\": ")) return false;
-    samples_rate_ = number_after(line, "\"train_samples_per_second\":");
+    const auto rate = member(line, "train_samples_per_second");
+    if (!rate) return false;
+    samples_rate_ = rate;
     rate_line_ = line.number;
-    if (samples_rate_) run.take(line, emit);
-    return samples_rate_.has_value();
+    run.take(line, emit);
+    return true;
   }
 
   // The loss of an entry of the history, or its step.
   bool read_entry(const Line& line, Training& run, Emit emit) {
     if (!history_ && line.number != dict_line_) return false;
-    if (line.text.starts_with("\"loss\": ")) {
-      loss_ = number_after(line, "\"loss\":");
-      // Python writes NaN and Infinity in letters that no number reader of ours takes.
-      if (!loss_ && has(line, "NaN")) loss_ = kUnknown;
-      return loss_.has_value();
+    if (const auto loss = member(line, "loss")) {
+      loss_ = loss;
+      return true;
     }
-    if (!line.text.starts_with("\"step\": ")) return false;
-    const auto step = number_after(line, "\"step\":");
-    entry_step_ = step.value_or(0);
-    if (step && loss_ && *step >= 0 && *step < kMostSteps) {
+    const auto step = member(line, "step");
+    if (!step) return false;
+    entry_step_ = *step;
+    if (loss_ && *step >= 0 && *step < kMostSteps) {
       run.take(line, Step{.step = static_cast<std::int64_t>(*step), .loss = loss_}, emit);
     }
     loss_.reset();
-    return step.has_value();
+    return true;
   }
 
   // Old releases know no train_steps_per_second, and what they call samples are steps.
