@@ -20,7 +20,7 @@ bool has(std::string_view text, std::string_view what) {
 
 std::size_t digits_at(std::string_view text, std::size_t at) {
   std::size_t n = 0;
-  while (at + n < text.size() && digit(text[at + n])) ++n;
+  while (at + n < text.size() && is_digit(text[at + n])) ++n;
   return n;
 }
 
@@ -67,7 +67,7 @@ std::optional<std::int64_t> time_of_day(std::string_view text, std::size_t at) {
 /// The first "YYYY-M-D H:M:S.ffffff" of the line, in microseconds since some day.
 std::optional<std::int64_t> date_and_time(std::string_view text) {
   for (std::size_t at = 0; at + 16 < text.size(); ++at) {
-    if (!digit(text[at]) || digits_at(text, at) != 4 || text[at + 4] != '-') continue;
+    if (!is_digit(text[at]) || digits_at(text, at) != 4 || text[at + 4] != '-') continue;
     std::size_t i = at + 5;
     const std::size_t month = digits_at(text, i);
     if (month < 1 || month > 2 || i + month >= text.size() || text[i + month] != '-') continue;
@@ -272,7 +272,7 @@ class Tensorflow final : public Timed {
     if (!has(line, "Train Step:")) return;
     std::optional<std::int64_t> time;
     for (std::size_t at = 0; at < line.size() && !time; ++at) {
-      if (digit(line[at]) && (at == 0 || !digit(line[at - 1]))) time = time_of_day(line, at);
+      if (is_digit(line[at]) && (at == 0 || !is_digit(line[at - 1]))) time = time_of_day(line, at);
     }
     count(time, from());
   }
@@ -461,43 +461,56 @@ class Oneflow final : public Script {
   std::optional<double> begin_, end_;
 };
 
+struct ScriptRow {
+  std::string_view format, path, estimator;
+  DlperfWindow published;
+  std::unique_ptr<DlperfScript> (*make)(const ScriptRow& row, const DlperfPlace& place,
+                                        DlperfWindow window);
+};
+
+template <class T>
+std::unique_ptr<DlperfScript> make(const ScriptRow& row, const DlperfPlace& place,
+                                   DlperfWindow window) {
+  return std::make_unique<T>(row.path, row.estimator, place, window);
+}
+
+constexpr ScriptRow kScripts[] = {
+    {"gluonnlp", "MxNet/BERT/extract_mxnet_logs.py", "step_time", {100, 200}, make<Mxnet>},
+    {"dllogger",
+     "PyTorch/BERT/extract_pytorch_logs_time.py",
+     "counter_clock",
+     {20, 120},
+     make<NgcPytorch>},
+    {"tf",
+     "LanguageModeling/BERT/extract_tensorflow_logs.py",
+     "printed_mean",
+     {20, 120},
+     make<NgcTensorflow>},
+    {"timehistory",
+     "TensorFlow/bert/extract_tensorflow_logs_time.py",
+     "counter_clock",
+     {20, 120},
+     make<Tensorflow>},
+    {"paddle", "PaddlePaddle/bert/extract_paddle_logs.py", "printed_mean", {20, 120}, make<Paddle>},
+    {"mindspore",
+     "MindSpore/bert/extract_mindspore_logs_time.py",
+     "step_time",
+     {20, 120},
+     make<Mindspore>},
+    {"oneflow",
+     "OneFlow/LanguageModeling/BERT/extract_bert_result.py",
+     "counter_clock",
+     {19, 119},
+     make<Oneflow>},
+};
+
 }  // namespace
 
 std::unique_ptr<DlperfScript> dlperf_script(std::string_view format, const DlperfPlace& place,
                                             std::optional<DlperfWindow> window) {
-  const auto make = [&]<class T>(std::string_view path, std::string_view estimator,
-                                 DlperfWindow published, T*) -> std::unique_ptr<DlperfScript> {
-    return std::make_unique<T>(path, estimator, place, window.value_or(published));
-  };
-  if (format == "gluonnlp") {
-    return make("MxNet/BERT/extract_mxnet_logs.py", "step_time", {100, 200},
-                static_cast<Mxnet*>(nullptr));
-  }
-  if (format == "dllogger") {
-    return make("PyTorch/BERT/extract_pytorch_logs_time.py", "counter_clock", {20, 120},
-                static_cast<NgcPytorch*>(nullptr));
-  }
-  if (format == "tf") {
-    return make("LanguageModeling/BERT/extract_tensorflow_logs.py", "printed_mean", {20, 120},
-                static_cast<NgcTensorflow*>(nullptr));
-  }
-  if (format == "timehistory") {
-    return make("TensorFlow/bert/extract_tensorflow_logs_time.py", "counter_clock", {20, 120},
-                static_cast<Tensorflow*>(nullptr));
-  }
-  if (format == "paddle") {
-    return make("PaddlePaddle/bert/extract_paddle_logs.py", "printed_mean", {20, 120},
-                static_cast<Paddle*>(nullptr));
-  }
-  if (format == "mindspore") {
-    return make("MindSpore/bert/extract_mindspore_logs_time.py", "step_time", {20, 120},
-                static_cast<Mindspore*>(nullptr));
-  }
-  if (format == "oneflow") {
-    return make("OneFlow/LanguageModeling/BERT/extract_bert_result.py", "counter_clock", {19, 119},
-                static_cast<Oneflow*>(nullptr));
-  }
-  return nullptr;
+  const auto* const row = std::ranges::find(kScripts, format, &ScriptRow::format);
+  if (row == std::end(kScripts)) return nullptr;
+  return row->make(*row, place, window.value_or(row->published));
 }
 
 namespace {

@@ -83,8 +83,6 @@ class DlperfScript {
 // Reading lines and numbers as the Python of DLPerf's scripts does.
 namespace bertbench::dlperf {
 
-[[nodiscard]] constexpr bool digit(char c) { return c >= '0' && c <= '9'; }
-
 /// numpy's mean of a contiguous array: pairwise sums, eight lanes in blocks of 128.
 [[nodiscard]] double numpy_mean(const std::vector<double>& values);
 
