@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cctype>
 #include <cmath>
 #include <cstddef>
 #include <optional>
@@ -14,6 +13,7 @@
 
 #include "parsers/core/notice.h"
 #include "parsers/core/text.h"
+#include "parsers/lines/cursor.h"
 #include "reports/measure/deduced_facts.h"
 #include "reports/measure/estimators.h"
 #include "reports/measure/ranks.h"
@@ -28,28 +28,20 @@
 namespace bertbench {
 namespace {
 
-std::optional<double> unit_of(std::string_view word) {
-  if (word == "bytes" || word == "B") return 1.0;
-  if (word == "KiB") return 1024.0;
-  if (word == "MiB" || word == "MB") return 1048576.0;  // PyTorch's "MB" of before 1.8 is 2^20 too
-  if (word == "GiB" || word == "GB") return 1073741824.0;
-  return std::nullopt;
-}
-
-/// "15.78 GiB" at the beginning of `text`.
+/// "15.78 GiB" at the beginning of `text`, in bytes.
 std::optional<double> amount_at(std::string_view text) {
-  std::size_t n = 0;
-  while (n < text.size() && (std::isdigit(static_cast<unsigned char>(text[n])) || text[n] == '.')) {
-    ++n;
+  constexpr double kMostBytes = 9e15;  // more is a damaged number
+  // PyTorch's "MB" of before 1.8 is 2^20 too.
+  constexpr std::pair<std::string_view, int> kPowers[] = {
+      {" GiB", 30}, {" GB", 30}, {" MiB", 20}, {" MB", 20}, {" KiB", 10}, {" bytes", 0}, {" B", 0}};
+  Cursor cursor(text, false);
+  const auto number = cursor.number();
+  for (const auto& [unit, power] : kPowers) {
+    if (!number || !cursor.literal(unit)) continue;
+    const double bytes = std::ldexp(*number, power);
+    return bytes >= 0 && bytes < kMostBytes ? std::optional(bytes) : std::nullopt;
   }
-  const auto number = to_double(text.substr(0, n));
-  if (!number || n >= text.size() || text[n] != ' ') return std::nullopt;
-  text.remove_prefix(n + 1);
-  std::size_t end = 0;
-  while (end < text.size() && std::isalpha(static_cast<unsigned char>(text[end]))) ++end;
-  const auto unit = unit_of(text.substr(0, end));
-  const double bytes = unit ? *number * *unit : 0;
-  return unit && bytes < 9e15 ? std::optional(bytes) : std::nullopt;
+  return std::nullopt;
 }
 
 std::optional<double> amount_after(std::string_view text, std::string_view words) {
@@ -61,13 +53,9 @@ std::optional<double> amount_after(std::string_view text, std::string_view words
 std::optional<double> amount_before(std::string_view text, std::string_view words) {
   const auto at = text.find(words);
   if (at == std::string_view::npos || at < 2) return std::nullopt;
-  std::size_t begin = text.rfind(' ', at - 1);  // before the unit
-  if (begin == std::string_view::npos || begin == 0) return std::nullopt;
-  while (begin > 0 &&
-         (std::isdigit(static_cast<unsigned char>(text[begin - 1])) || text[begin - 1] == '.')) {
-    --begin;
-  }
-  return amount_at(text.substr(begin));
+  const std::size_t unit = text.rfind(' ', at - 1);
+  if (unit == std::string_view::npos || unit == 0) return std::nullopt;
+  return amount_at(text.substr(text.find_last_not_of("0123456789.", unit - 1) + 1));
 }
 
 }  // namespace
