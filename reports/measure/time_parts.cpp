@@ -14,8 +14,11 @@ namespace {
 
 constexpr std::array<std::string_view, kTimePartCount> kNames{
     "start_up", "warm_up", "steady", "evaluation", "checkpoint", "stall", "tail"};
-constexpr double kExcessAtLeast = 0.1;
+// What an interval takes beyond its work is other work where it is more than this share of the work
+// and than so many standard deviations of all intervals.
+constexpr double kLeastExcess = 0.1;
 constexpr double kExcessInSigmas = 5;
+constexpr std::size_t kRecordsForATimeline = 20;  // fewer do not show what is usual
 
 class Timeline {
  public:
@@ -90,7 +93,8 @@ std::optional<TimeParts> time_parts(const RunLog& log) {
 
 std::optional<TimeParts> time_parts(const RunLog& log, std::span<const double> iteration_times) {
   const auto& records = log.records;
-  if (!log.clock_is_wall || records.size() < 20 || !has_clock(records)) return std::nullopt;
+  if (!log.clock_is_wall || records.size() < kRecordsForATimeline || !has_clock(records))
+    return std::nullopt;
   std::vector<double> per_iteration;  // by the clock: what stands between two records is in it
   per_iteration.reserve(records.size());
   for (std::size_t i = 1; i < records.size(); ++i) {
@@ -129,7 +133,7 @@ std::optional<TimeParts> time_parts(const RunLog& log, std::span<const double> i
         took, (records[i].seconds > 0 && i < settled ? records[i].seconds : level * iterations(i)));
     const double excess = took - work;
     const double noise =
-        std::max({kExcessAtLeast * work, kExcessInSigmas * sigma * iterations(i), 2 * clock_step});
+        std::max({kLeastExcess * work, kExcessInSigmas * sigma * iterations(i), 2 * clock_step});
     const TimePart kind = kind_between(log.marks, records[i - 1].line, records[i].line);
     const TimePart usual = i < settled ? TimePart::warm_up : TimePart::steady;
     if (!(excess > noise) || (usual == TimePart::warm_up && kind == TimePart::stall)) {

@@ -172,7 +172,7 @@ std::optional<std::vector<RunLog>> read_chain(const std::vector<ChainPart>& part
   return out;
 }
 
-// What decides whether a measured run goes on from another. Threads may ask side by side.
+// What decides whether a measured run goes on from another. Called by several threads at once.
 RunSpan restart_span(const MeasuredLog& measured, const RunLog& log, const Input& input) {
   // Logs that were named belong together; those of a folder with those of the same folder. What
   // stdin held is gone, and a tree that numbers its trials shows what a trial is.
@@ -263,9 +263,9 @@ class IterationsCsv {
 
 // Sequences of the whole job per iteration as the log counts them.
 std::optional<std::int64_t> sequences_of(const RunLog& log, const Facts& given) {
-  std::vector<Notice> said_elsewhere;  // measuring reports disagreements already
-  const Facts known = merge_facts(given, log.facts, said_elsewhere);
-  const Facts facts = merge_facts(known, facts_from_path(log.path).facts, said_elsewhere);
+  // Where they disagree, measuring reports it.
+  const Facts known = merge_facts(given, log.facts);
+  const Facts facts = merge_facts(known, facts_from_path(log.path).facts);
   return sequences_per_iteration(facts, log.iteration_unit);
 }
 

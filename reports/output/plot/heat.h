@@ -1,5 +1,5 @@
-// Heat maps: micro batch against topology, the rate per GPU as colour. Data first, as with figures;
-// heat_svg.cpp draws.
+// Heat maps: micro batch against topology, the rate per GPU as colour. Data first, as figures are,
+// then their drawing.
 #pragma once
 
 #include <cstddef>

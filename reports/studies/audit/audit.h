@@ -1,8 +1,8 @@
 // audit: recomputes what published tables derive from their own numbers.
 //
 // A printed 1.92 stands for every value that rounds to it, so each derived cell is recomputed as
-// an interval. Where no values fit, the cell that must be wrong is looked for (blame.h), which
-// may be one of the inputs: a batch size of 3 where three other cells ask for 8.
+// an interval. Where no values fit, the cell that must be wrong is looked for (find_culprits),
+// which may be one of the inputs: a batch size of 3 where three other cells ask for 8.
 #pragma once
 
 #include <map>
