@@ -22,12 +22,6 @@
 namespace bertbench::format_mmcv {
 namespace {
 
-// " time: 0.3", ", loss: 2.7": not the end of "data_time" or "loss_bbox".
-std::optional<double> text_field(const Line& line, std::string_view key) {
-  double value = 0;
-  return Cursor(line).read(Word{key}, ":", kBlanks, value) ? std::optional(value) : std::nullopt;
-}
-
 struct Mmcv {
   bool text(const Line& line, Emit emit) {
     Cursor cursor(line);
@@ -36,13 +30,13 @@ struct Mmcv {
     const bool engine = cursor.literal("(train)");
     std::int64_t epoch = 0, iteration = 0, total = 0;
     if (by_epoch && (!cursor.read(kBlanks, "[", kBlanks, epoch, "]") || epoch < 1)) return false;
-    const auto time = text_field(line, "time");
+    const auto time = number_named(line, "time");
     if (!cursor.read(kBlanks, "[", kBlanks, iteration, "/", kBlanks, total, "]") || !time ||
         iteration > total || epoch > kMostEpochs) {
       return false;
     }
     Step at{.step = by_epoch ? (epoch - 1) * total + iteration : iteration,
-            .loss = text_field(line, "loss")};
+            .loss = number_named(line, "loss")};
     at.iterations = since(at.step, iteration);
     if (!by_epoch && total > 0) at.planned = total;
     // The last line of an epoch may stand up to an interval before its end.

@@ -39,9 +39,8 @@ bool find_word(std::string_view word, Cursor& cursor) {
 }
 
 std::optional<double> loss_of(const Line& line) {
-  for (const std::string_view word : {"Loss", "loss", "train_loss"}) {
-    Cursor cursor(line);
-    if (find_word(word, cursor)) return cursor.number();
+  for (const std::string_view name : {"Loss", "loss", "train_loss"}) {
+    if (const auto loss = number_named(line, name)) return loss;
   }
   return std::nullopt;
 }

@@ -183,6 +183,17 @@ std::optional<double> number_after(const Line& line, std::initializer_list<std::
   return std::nullopt;
 }
 
+std::optional<double> number_named(const Line& line, std::string_view name) {
+  for (Cursor cursor(line); cursor.read(Word{name});) {
+    cursor.literal("\"");
+    if (!cursor.literal(":")) cursor.literal("=");
+    cursor.blanks();
+    cursor.literal("\"");
+    if (const auto value = cursor.number()) return value;
+  }
+  return std::nullopt;
+}
+
 std::optional<std::int64_t> count_after(const Line& line, std::string_view key) {
   Cursor cursor(line);
   std::int64_t count = 0;

@@ -113,6 +113,9 @@ using Word = Cursor::Word;
 /// That after the first of the keys, in the order given, which stands in the line with a number.
 [[nodiscard]] std::optional<double> number_after(const Line& line,
                                                  std::initializer_list<std::string_view> keys);
+/// The number of the value that has this whole name: "loss: 2.1", "loss=2.1", "loss 2.1" and
+/// "\"loss\": \"2.1\"", not "nll_loss 2.1"; where the name stands more than once, the first.
+[[nodiscard]] std::optional<double> number_named(const Line& line, std::string_view name);
 /// A count (0 to Cursor::kMostCount) after `key` and blanks.
 [[nodiscard]] std::optional<std::int64_t> count_after(const Line& line, std::string_view key);
 /// Only blanks stand before the handler's literal.

@@ -46,19 +46,11 @@ struct FairseqFields {
   std::string subset;  ///< that an evaluation is of; may be empty
 };
 
-// "key=1", "key 1", "\"key\": \"1\"".
-std::optional<double> field(const Line& line, std::string_view key) {
-  for (Cursor cursor(line); cursor.read(Word{key});) {
-    if (!cursor.literal("=") && !cursor.literal("\": ") && !cursor.literal(" ")) continue;
-    cursor.literal("\"");
-    return cursor.number();
-  }
-  return std::nullopt;
-}
-
 /// `prefix`: of the keys, "valid_".
 void read_rates(const Line& line, const std::string& prefix, FairseqFields& out) {
-  const auto get = [&](std::string_view key) { return field(line, prefix + std::string(key)); };
+  const auto get = [&](std::string_view key) {
+    return number_named(line, prefix + std::string(key));
+  };
   out.wps = get("wps");
   out.ups = get("ups");
   out.wpb = get("wpb");
@@ -92,15 +84,15 @@ std::optional<FairseqFields> read_fairseq_line(const Line& line) {
   } else {
     return std::nullopt;
   }
-  const std::string prefix = out.evaluation && field(line, "valid_wps") ? "valid_" : "";
-  out.updates = field(line, "num_updates");
-  if (!out.updates) out.updates = field(line, prefix + "num_updates");
+  const std::string prefix = out.evaluation && number_named(line, "valid_wps") ? "valid_" : "";
+  out.updates = number_named(line, "num_updates");
+  if (!out.updates) out.updates = number_named(line, prefix + "num_updates");
   if (!out.updates) out.updates = counted;  // 2017: a batch is an update
   if (out.epoch && out.updates && *epoch > 0) {
     out.batches = *out.updates / static_cast<double>(*epoch);
   }
   read_rates(line, prefix, out);
-  out.wall = field(line, "wall");
+  out.wall = number_named(line, "wall");
   return out;
 }
 
@@ -110,10 +102,10 @@ std::optional<FairseqFields> read_fairseq_json(const Line& line) {
   if (begin == std::string_view::npos) return std::nullopt;
   FairseqFields out;
   std::string prefix;
-  if (field(line, "train_num_updates")) {
+  if (number_named(line, "train_num_updates")) {
     prefix = "train_";
     out.epoch = true;
-  } else if (!field(line, "num_updates")) {
+  } else if (!number_named(line, "num_updates")) {
     // A subset's name stands before its keys: valid_, test_, dev-other_.
     const auto key = line.text.find("_num_updates\": ", begin);
     const auto quote = key == std::string_view::npos ? key : line.text.rfind('"', key);
@@ -122,9 +114,9 @@ std::optional<FairseqFields> read_fairseq_json(const Line& line) {
     out.epoch = out.evaluation = true;
     out.subset = prefix;
   }
-  out.updates = field(line, prefix + "num_updates");
+  out.updates = number_named(line, prefix + "num_updates");
   read_rates(line, prefix, out);
-  out.wall = field(line, prefix + "wall");
+  out.wall = number_named(line, prefix + "wall");
   return out;
 }
 
