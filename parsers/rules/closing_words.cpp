@@ -130,6 +130,7 @@ constexpr ClosingRule kRules[] = {
     {"ave the model to ", Reading::saved},
     {"ave model to ", Reading::saved},
     {" -> ", Reading::saved},
+    {" → ", Reading::saved},
     {"Final ", Reading::report},
     {"final ", Reading::report},
     {"Best ", Reading::report},
@@ -513,9 +514,10 @@ bool read_saved(const Sentence& line) {
                                               "summary", "successfully"};
   constexpr std::string_view kOnTheWay[] = {"best", "checkpoint", "checkpoints"};
   if (line.words.empty() || names_a_part(line.words)) return false;
-  // "IoU 0.7719 -> models/unet.pt"
+  // "IoU 0.7719 -> models/unet.pt", "Model → out/model.pt"
   constexpr std::string_view kFiles[] = {"pt", "pth", "safetensors", "onnx", "h5", "keras", "ckpt"};
-  if (line.text.find(" -> ") != std::string::npos && is_in(kFiles, line.words.back())) return true;
+  constexpr std::string_view kArrows[] = {" -> ", "→"};
+  if (holds_any(line.text, kArrows) && is_in(kFiles, line.words.back())) return true;
   // "Checkpoint: models/detector_best.pt": where it lies, in the summary of a script
   // (quoted/closing_words.what_comes_of_a_training_implies_its_end.5).
   if (line.words.front() == "checkpoint" && line.clauses[1] == 1) {
