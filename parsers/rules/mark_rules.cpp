@@ -6,6 +6,8 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "parsers/core/line.h"
 #include "parsers/core/text.h"
@@ -220,6 +222,28 @@ bool has_phrase(std::string_view line, std::span<const std::string_view> phrases
       phrases, [&](std::string_view phrase) { return small.find(phrase) != std::string::npos; });
 }
 
+/// "Starting curriculum training", "Begin DQN training": a word between the two, and no training
+/// data.
+bool begins_some_training(std::string_view line) {
+  constexpr std::string_view kBegins[] = {"start", "starting", "begin", "beginning"};
+  constexpr std::string_view kOfData[] = {"data", "dataset", "set", "samples", "images", "loader"};
+  if (line.find("tart") == line.npos && line.find("egin") == line.npos) return false;
+  const std::string small = lower(line);
+  std::vector<std::string_view> words;
+  for (const std::string_view word : split(small, ' ')) {
+    if (!word.empty()) words.push_back(word);
+  }
+  const auto is_in = [](auto list, std::string_view word) {
+    return std::ranges::find(list, word) != std::end(list);
+  };
+  for (std::size_t i = 2; i < words.size(); ++i) {
+    const bool training = words[i].substr(0, words[i].find_first_of(".!:,")) == "training";
+    if (!training || !is_in(std::span(kBegins), words[i - 2])) continue;
+    return i + 1 == words.size() || !is_in(std::span(kOfData), words[i + 1]);
+  }
+  return false;
+}
+
 }  // namespace
 
 bool announces_training(std::string_view line) {
@@ -236,7 +260,7 @@ bool announces_training(std::string_view line) {
   const bool may =
       line.find("rain") != line.npos || line.find("RAIN") != line.npos ||
       std::ranges::any_of(line, [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
-  return may && has_phrase(line, kPhrases);
+  return may && (has_phrase(line, kPhrases) || begins_some_training(line));
 }
 
 bool saves_model(std::string_view line) {

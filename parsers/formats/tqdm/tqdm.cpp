@@ -221,8 +221,7 @@ constexpr Literal kLiterals[] = {
     {"epoch [", kEpochLine},
     {"轮训练", kEpochLine},
     {"tart training", kEpochLine},
-    {"tarting training", kEpochLine},
-    {"tarting Training", kEpochLine},
+    {"tarting ", kEpochLine},
     {"开始训练", kEpochLine},
     {"rain loss", kEpochLine},
     {"rain Loss", kEpochLine},
@@ -703,7 +702,7 @@ class UnnamedBars {
     return bars_.size() - 1;
   }
   /// A line announces a training: the next bar is of it.
-  void announce() { announced_ = true; }
+  void announce(bool begins) { announced_ = begins; }
   /// A line that a library prints where an optimizer is made or steps: the program trains
   /// (quoted/tqdm.the_only_loop_of_a_program_that_makes_an_optimizer).
   void note_optimizer() { optimizer_ = true; }
@@ -1111,6 +1110,7 @@ class TqdmParser final : public LineParser {
     const std::uint32_t kinds = kinds_of(line);
     const auto any = [&](std::uint32_t of) { return (kinds & of) != 0; };
     constexpr std::uint32_t kOthers = ~kPlain;
+    if (any(kLossLine)) unnamed_.announce(false);  // it has begun, with lines
     if (kinds == kLossLine && unnamed_.empty()) return false;
     find_bars(line.text, {any(kPerSecond), any(kPerIteration), any(kOthers)}, bars_);
     if (any(kTorch7) && bars_.empty()) {
@@ -1121,6 +1121,7 @@ class TqdmParser final : public LineParser {
       if (const auto result = epoch_result(after_bars(line.text))) {
         unnamed_.note_epoch_result(result->loss, result->epochs, line.number);
         if (result->loss) unnamed_.note_loss();
+        if (result->loss) note_trained();
       }
     }
     const auto read_loss_line = [&] {
@@ -1275,6 +1276,11 @@ class TqdmParser final : public LineParser {
                 .name = name_of(bar.description)};
     name_by_epoch(found.name, bar);
     BarRole& role = found.name.role;
+    if (found.name.epoch != trained_.epoch) trained_.epoch = -1;
+    if (role == BarRole::training && trained_.epoch >= 0) {
+      role = BarRole::evaluation;
+      found.name.key += "|evaluation";
+    }
     if (role == BarRole::other &&
         (bar.loss || found.name.values || (asked_for_ && !found.name.of_data))) {
       role = BarRole::unnamed;
@@ -1310,6 +1316,7 @@ class TqdmParser final : public LineParser {
     if (role == BarRole::other || known.track == nullptr)
       return unnamed_.note_other(bar, line.number);
     Track& track = *known.track;
+    if (role == BarRole::training) trained_.bar = &track;
     track.first_step |= takes_first_step(bar, line.text);
     if (start_over(known, bar, out)) return;
     if (role == BarRole::unnamed && track.draft == nullptr) {
@@ -1545,7 +1552,7 @@ class TqdmParser final : public LineParser {
   void read_epoch(std::string_view text) {
     const auto begins = epoch_that_begins(text);
     if (!begins) return;
-    if (begins->epoch < 0) return unnamed_.announce();
+    if (begins->epoch < 0) return unnamed_.announce(true);
     // "Epoch 3" that stands after the bars is of the one that ended.
     if (newest_ == nullptr) epoch_.before_bars = true;
     if (newest_ != nullptr && epoch_.before_bars) newest_->ended_well = false;
@@ -1556,6 +1563,15 @@ class TqdmParser final : public LineParser {
   /// What the program printed where its bar stood, or the line itself.
   [[nodiscard]] std::string_view after_bars(std::string_view text) const {
     return bars_.empty() ? text : text.substr(std::min(bars_.back().end, text.size()));
+  }
+  // "Epoch 3: 100%|###| 500/500", "train Loss: 0.14", and then another bar of "Epoch 3": loops over
+  // the phases of an epoch name their bars by the epoch alone (PyTorch's tutorials with a bar,
+  // quoted/tqdm.the_second_bar_of_an_epoch_after_its_loss_of_training).
+  void note_trained() {
+    const Track* bar = trained_.bar;
+    if (bar == nullptr || bar->epoch < 0 || bar->done < bar->total || bar->total == 0) return;
+    trained_.epoch = bar->epoch;
+    known_.reset();
   }
   // A bar without a name that is the first after "Epoch 3/20" is of that epoch's training; one of
   // another length after it is of an evaluation (4 steps and then 25 of
@@ -1590,6 +1606,11 @@ class TqdmParser final : public LineParser {
     std::int64_t total = 0;    ///< of its first bar
     RunDraft* run = nullptr;   ///< of bars that are training by such lines alone
   } epoch_;
+  /// Of the bars that are named by their epoch.
+  struct {
+    const Track* bar = nullptr;  ///< of training, drawn last
+    std::int64_t epoch = -1;     ///< whose loss of training was printed since
+  } trained_;
   Outer outer_;
   EpochBars epochs_;
   RunDraft* newest_ = nullptr;  ///< training draft that made the last record

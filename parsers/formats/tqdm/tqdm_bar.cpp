@@ -729,7 +729,10 @@ std::optional<BegunEpoch> epoch_that_begins(std::string_view line) {
     const std::string word = lower(text.substr(begin, at - begin));
     if (!digit) {
       named = named || word == "epoch";
-      if (!among(kWords, word)) return std::nullopt;
+      if (!among(kWords, word)) {
+        const bool announces = numbers.empty() && !named && announces_training(text);
+        return announces ? std::optional(BegunEpoch{-1, -1}) : std::nullopt;
+      }
       continue;
     }
     const auto number = to_int(word);
