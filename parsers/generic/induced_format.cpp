@@ -814,8 +814,11 @@ class Induction {
     const bool goes_on = meaning.step_is_epoch || counter.find("episode") != std::string::npos;
     if (goes_on && times.any() && n > least && names_score(first.text)) return true;
     if (has_loss_on_other_lines(shape)) return true;
-    // "round 3: best so far 0.3 (49.2s)" may be of any search.
-    if (!times.clock && !times.elapsed && counter.find("round") != std::string::npos) return false;
+    // "round 3: best so far 0.3 (49.2s)" may be of any search, "Training time: 7.6 s" below is not.
+    if (!times.clock && !times.elapsed && counter.find("round") != std::string::npos &&
+        !has_time_on_other_lines(shape, meaning, true)) {
+      return false;
+    }
     return shapes_.of_training() &&
            (meaning.times.any() || meaning.step_is_epoch || meaning.epoch || boxed ||
             has_time_on_other_lines(shape, meaning));
@@ -925,12 +928,13 @@ class Induction {
 
   /// "Epoch 3 / 9", and on a line of its own "Epoch Time: 0:04:42"; "Iteration 900/1564", and
   /// "Time for 100 steps: 21.07".
-  [[nodiscard]] bool has_time_on_other_lines(const LineShape& shape,
-                                             const ShapeMeaning& meaning) const {
+  [[nodiscard]] bool has_time_on_other_lines(const LineShape& shape, const ShapeMeaning& meaning,
+                                             bool of_training = false) const {
     const bool of_each = counts_by_one(shape, meaning);
     return std::ranges::any_of(shapes_.shapes(), [&](const LineShape& other) {
       return !other.evaluation && !counts_on(other) && comes_with(other, shape) &&
-             companion_times(other, of_each).any();
+             companion_times(other, of_each, first_step_of(shape, meaning)).any() &&
+             (!of_training || names_training(other.examples.front().text));
     });
   }
 
@@ -1084,6 +1088,9 @@ class Induction {
         }
         format["lines"].push_back(std::move(*closing));
         timed = timed_at_end = true;
+      } else if (auto stamps = stamps_around(candidate)) {
+        for (Json& stamp : *stamps) format["lines"].push_back(std::move(stamp));
+        timed = timed_at_end = true;
       }
     }
     // The time of an epoch is with its evaluation.
@@ -1132,11 +1139,12 @@ class Induction {
     return rule;
   }
 
-  /// Some counter is not the same on all lines, as "batch=64" is.
-  [[nodiscard]] static bool grows(const LineShape& shape) {
+  /// Some counter, but for number `done`, is not the same on all lines, as "batch=64" is.
+  [[nodiscard]] static bool grows(const LineShape& shape, std::size_t done) {
     const ShapeLine& first = shape.examples.front();
     for (std::size_t i = 0; i < first.key.size(); ++i) {
-      if (first.at(i).counts() && std::ranges::any_of(shape.examples, [&](const ShapeLine& line) {
+      if (first.key[i] != done && first.at(i).counts() &&
+          std::ranges::any_of(shape.examples, [&](const ShapeLine& line) {
             return line.at(i).value != first.at(i).value;
           })) {
         return true;
@@ -1151,8 +1159,9 @@ class Induction {
     for (const LineShape& shape : shapes_.shapes()) {
       const ShapeLine& first = shape.examples.front();
       const auto place = shape.place_of(Meaning::duration);
-      const auto amount = number_on_all(shape, Meaning::amount);
-      if (!place || !amount || shape.evaluation || shape.head || grows(shape)) continue;
+      auto amount = number_on_all(shape, Meaning::amount);
+      if (!amount) amount = epochs_done(shape);
+      if (!place || !amount || shape.evaluation || shape.head || grows(shape, *amount)) continue;
       const LineNumber &done = first.numbers[*amount], &time = first.at(*place);
       // Not "time budget 470s reached at 130401 steps".
       if (time.begin < done.begin || is_of_part(first, time) ||
@@ -1181,6 +1190,15 @@ class Induction {
                            .timed_at_end = true};
     }
     return std::nullopt;
+  }
+
+  /// The 20 of "lr=0.001, epochs=20, train time=381.18s", a line of a search.
+  [[nodiscard]] static std::optional<std::size_t> epochs_done(const LineShape& shape) {
+    const auto epochs = number_on_all(shape, Meaning::epoch);
+    const ShapeLine& first = shape.examples.front();
+    if (!epochs) return std::nullopt;
+    const std::string name = lower(first.label_of(first.numbers[*epochs]));
+    return name.starts_with("epochs") ? epochs : std::nullopt;
   }
 
   /// "step 100/1072 loss: 0.3 eta: 10.3 min": of the total that the line names, where one epoch has
@@ -1253,6 +1271,22 @@ class Induction {
       if (of_training) break;
     }
     return out;
+  }
+
+  /// "Training started at 2026-02-10 13:09:46" before the first line of a training and "End Time:
+  /// ..." after the last one, each once: with validations and whatever else the loop does.
+  [[nodiscard]] std::optional<std::array<Json, 2>> stamps_around(const Candidate& main) const {
+    const LineShape &began = shapes_.began(), &ended = shapes_.ended();
+    const ShapeLine& first = main.shape->examples.front();
+    if (began.lines != 1 || ended.lines != 1 || began.last_line > first.line ||
+        ended.last_line < main.shape->last_line || first.at(main.meaning.step).value > 1) {
+      return std::nullopt;
+    }
+    auto begin = rule_of(began, {{0, "began", ""}}, std::nullopt);
+    auto end = rule_of(ended, {{0, "ended", ""}}, std::nullopt);
+    if (!begin || !end) return std::nullopt;
+    (*end)["outcome"] = "completed";
+    return std::array{std::move(*begin), std::move(*end)};
   }
 
   /// "data loaded in 3.2 s", "inference took 3.2 s": by what stands before the time.
@@ -1552,6 +1586,10 @@ class Induction {
     });
   }
 
+  [[nodiscard]] static double first_step_of(const LineShape& shape, const ShapeMeaning& meaning) {
+    return shape.examples.front().at(meaning.step).value;
+  }
+
   /// Most of the steps up are of one; launches and repeated lines part them.
   [[nodiscard]] static bool counts_by_one(const LineShape& shape, const ShapeMeaning& meaning) {
     int one = 0, more = 0;
@@ -1589,7 +1627,8 @@ class Induction {
     TimesOfCompanions out;
     for (const LineShape& shape : shapes_.shapes()) {
       if (shape.evaluation || counts_on(shape) || !comes_with(shape, *main.shape)) continue;
-      const ShapeTimes times = companion_times(shape, of_each);
+      const ShapeTimes times =
+          companion_times(shape, of_each, first_step_of(*main.shape, main.meaning));
       out.elapsed = out.elapsed || times.elapsed;
       if (times.seconds) out.longest_s = std::max(out.longest_s, median_of(shape, *times.seconds));
       const auto& one = times.seconds_per_iteration;
@@ -1655,12 +1694,13 @@ class Induction {
     // Of several times that of the training is nearest to what is asked for, then the total.
     std::vector<const LineShape*> shapes;
     for (const LineShape& shape : shapes_.shapes()) shapes.push_back(&shape);
+    const double first = first_step_of(*main.shape, main.meaning);
     const auto rank = [&](const LineShape* shape) {
       const auto time = shape->place_of(Meaning::duration);
       if (!time) return 2;
       const ShapeLine& line = shape->examples.front();
       if (names_training(line.text)) return 0;
-      return line.at(*time).since_start && companion_times(*shape, of_each).seconds ? 1 : 2;
+      return line.at(*time).since_start && companion_times(*shape, of_each, first).seconds ? 1 : 2;
     };
     std::ranges::stable_sort(shapes, std::less<>(), rank);
     for (const LineShape* const one : shapes) {
@@ -1670,7 +1710,7 @@ class Induction {
       const auto loss = wants_loss ? loss_of(shape) : std::nullopt;
       ShapeTimes times;
       if (wants_time || wants_rate) {
-        times = companion_times(shape, of_each || is_of_interval(shape, main));
+        times = companion_times(shape, of_each || is_of_interval(shape, main), first);
       }
       if (times.rate && is_of_simulation(shape, *times.rate, others)) times.rate.reset();
       if (times.elapsed && !has_room_for(shape, *times.elapsed, others.longest_s))

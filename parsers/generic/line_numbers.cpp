@@ -1425,8 +1425,7 @@ class Reader {
     return cursor.literal(" (") && cursor.read(kBlanks) && cursor.number() && cursor.literal("%)]");
   }
 
-  /// "[50]\tl2: 0.04", "00000017) perceptual - 53.96", "95] 0.8045", "(12) loss 3.2104",
-  /// "40: 111.17, ",
+  /// "[50]\tl2: 0.04", "00000017) perceptual - 53.96", "(12) loss 3.2104", "40: 111.17, ",
   /// "300:\tlearn: 0.62", "350, train_loss=0.2587", "333 154 Loss=0.02", after a logger's stamp
   /// "1135 - 56.12 sent/s": a number at the front of the message, or two, with a mark or before a
   /// name, before a value of several digits. The items of a list have none.
@@ -1450,7 +1449,7 @@ class Reader {
         bracket
             ? rest.starts_with("]\t") || (first > 0 && rest.starts_with("] ") && named(rest, 2) &&
                                           names_training(rest.substr(0, rest.find(':'))))
-            : rest.starts_with(") ") || rest.starts_with("] ") ||
+            : rest.starts_with(") ") ||
                   (rest.starts_with(": ") && rest.size() > 2 && is_digit(rest[2])) ||
                   (column && named(rest, rest.find_first_not_of(" \t", 1))) ||
                   (first > 0 && rest.starts_with(" - ")) ||

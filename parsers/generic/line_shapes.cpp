@@ -315,6 +315,7 @@ void LineShapes::piece(std::string_view text, std::string_view whole) {
     key += key_of(text, number);
     plain_key += key_of(text, number, false);
   }
+  if (!of_interest) note_stamp(text, numbers);
   if (!of_interest || is_bar_at_0(numbers)) return;
   // Only a training counts iterations of an epoch.
   of_training_ = of_training_ || (of_epoch && of_iteration);
@@ -354,6 +355,20 @@ void LineShapes::piece(std::string_view text, std::string_view whole) {
   found.numbers = std::move(numbers);
   const bool learns = any_is(found.numbers, Meaning::loss) || names_training(text);
   add(shape, std::move(found), learns);
+}
+
+void LineShapes::note_stamp(std::string_view text, const std::vector<LineNumber>& numbers) {
+  if (numbers.size() != 1 || numbers[0].meaning != Meaning::clock) return;
+  const std::string small = lower(text);
+  const auto names = [&](std::initializer_list<std::string_view> words) {
+    return std::ranges::any_of(words, [&](auto word) { return small.find(word) != small.npos; });
+  };
+  const bool begins = names({"start", "began", "begin", "开始"});
+  if (begins == names({" end", "end ", "ended", "finish", "complet", "结束", "完成"})) return;
+  LineShape& shape = begins ? began_ : ended_;
+  ++shape.lines;
+  shape.last_line = number_;
+  shape.examples = {{.text = std::string(text), .numbers = numbers, .key = {0}, .line = number_}};
 }
 
 void LineShapes::add(LineShape& shape, ShapeLine found, bool learns) {

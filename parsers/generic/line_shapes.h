@@ -152,8 +152,8 @@ inline constexpr double kLongestInterval_s = 3600;
 
 /// The times of a shape without a counter, whose lines follow those of one with a counter.
 /// `of_each`: one iteration lies between two of those, so that a time which does not grow is its
-/// `seconds`.
-[[nodiscard]] ShapeTimes companion_times(const LineShape& shape, bool of_each);
+/// `seconds`. `first_step`: the counter of the first one.
+[[nodiscard]] ShapeTimes companion_times(const LineShape& shape, bool of_each, double first_step);
 
 class LineShapes {
  public:
@@ -181,17 +181,23 @@ class LineShapes {
   /// Of the newest line that a logger stamped and that announces a training or saves its model once
   /// more; 0 where none does.
   [[nodiscard]] std::int64_t announced() const { return announced_; }
+  /// "Training started at 2026-02-10 13:09:46", "End Time: 2026-02-10 13:18:13": lines that state
+  /// when something began or ended, and nothing else. Each is a shape of its newest line.
+  [[nodiscard]] const LineShape& began() const { return began_; }
+  [[nodiscard]] const LineShape& ended() const { return ended_; }
 
  private:
   void line(std::string_view text, bool redrawn);
   void piece(std::string_view text, std::string_view whole = {});
   void head(std::string_view text);
+  void note_stamp(std::string_view text, const std::vector<LineNumber>& numbers);
   bool row(std::string_view text, std::string_view whole = {});
   void stamp_row(ShapeLine& found, std::string_view all) const;
   void add(LineShape& shape, ShapeLine found, bool learns);
   LineShape& shape_of(std::string key);
 
   std::list<LineShape> shapes_;
+  LineShape began_, ended_;
   std::unordered_map<std::string_view, LineShape*> by_key_;
   std::string rest_;  ///< of the block before
   bool returned_ =

@@ -542,7 +542,20 @@ class Decision {
     return values;
   }
 
+  /// "Epoch: [20][0/43] Time 8.2 (8.2)", "Epoch: [21][0/43] ..." of batches of which each hundredth
+  /// has a line: the times are of the first step of each epoch, with the start of its loader.
+  [[nodiscard]] bool has_first_steps_alone() const {
+    for (std::size_t i = 0; i < fields() && out_.step_is_epoch; ++i) {
+      const auto is_first = [&](const ShapeLine& line) {
+        return line.at(i).has_total() && line.at(i).total > 1 && line.at(i).value <= 1;
+      };
+      if (i != out_.step && std::ranges::all_of(shape_.examples, is_first)) return true;
+    }
+    return false;
+  }
+
   void find_times() {
+    const bool of_first_steps = has_first_steps_alone();
     std::optional<TimeKind> best;
     int parts = 0;  // times that neither a clock confirms nor a word names
     for (std::size_t i = 0; i < fields(); ++i) {
@@ -570,6 +583,7 @@ class Decision {
         if (between_.empty()) between_ = steps_up(values);
         continue;
       }
+      if (of_first_steps) continue;
       // "epoch_time: 105.0min" of each 50th step is of all of them, or of those that are left.
       if (of == Meaning::duration && !out_.step_is_epoch && names(i, "epoch")) {
         out_.epoch_time = i;
@@ -897,7 +911,7 @@ bool is_meter_of_single_steps(const LineShape& shape, std::size_t i) {
   return shape.examples.size() >= kLinesThatShow && shape.examples.front().at(i).mean_follows;
 }
 
-ShapeTimes companion_times(const LineShape& shape, bool of_each) {
+ShapeTimes companion_times(const LineShape& shape, bool of_each, double first_step) {
   ShapeTimes out;
   const ShapeLine& first = shape.examples.front();
   for (std::size_t i = 0; i < first.key.size(); ++i) {
@@ -912,8 +926,9 @@ ShapeTimes companion_times(const LineShape& shape, bool of_each) {
                        std::ranges::adjacent_find(values, std::greater_equal<>()) == values.end();
     // "Elapsed time" may be of each: a few of those rise by chance, and by little.
     constexpr std::size_t kRisesThatShow = 8;
-    constexpr double kMostOfGrowth = 3;  // of the first, in what it grows by from line to line
-    const bool begins_late = !(values.front() <= kMostOfGrowth * known_median(steps_up(values)));
+    constexpr double kMostOfGrowth = 3;  // times what the steps so far took, by later lines
+    const double so_far = known_median(steps_up(values)) * std::max(1.0, first_step);
+    const bool begins_late = !(values.front() <= kMostOfGrowth * so_far);
     const bool since_start = number.since_start && (values.size() > kRisesThatShow || !begins_late);
     // "(157.4s total)", "(177.7s total)", "(188.2s total)": of iterations that take ever longer.
     const bool drifts = rises && begins_late && !since_start && number.since_start;
