@@ -26,9 +26,9 @@ def message(sweep):
     return lines[0] if lines else sweep.errors()[-300:]
 
 
-def in_trial(tools, act, env=None):
+def in_trial(tools, act):
     """Starts a sweep, calls act(sweep, log of trial 1) while that trial waits, waits."""
-    sweep = Sweep(tools, config(env=env or {}))
+    sweep = Sweep(tools, config())
     sweep.hold_trials()
     harness = sweep.start()
     log = wait_for(lambda: (found := sweep.first_log()) and found.stat().st_size > 500 and found)
@@ -69,10 +69,18 @@ def log_renamed(tools):
 
 def log_cut(tools):
     def act(_, log):
-        # The harness has read some of it: it writes when that came.
-        wait_for(log.with_name("log.txt.arrivals.csv").exists)
+        # The harness writes down when the log grew between two looks, and begins anew when it was cut:
+        # by that it is known to have read some of it, and to have found the cut.
+        came = log.with_name("log.txt.arrivals.csv")
+
+        def has_looked():
+            with open(log, "ab") as more:
+                more.write(b"\n")
+            return came.exists() and came.stat().st_size
+        size = wait_for(has_looked)
         os.truncate(log, 0)
-    sweep = in_trial(tools, act, {"FAKE_DELAY_MS": "100"})
+        wait_for(lambda: came.stat().st_size < size)
+    sweep = in_trial(tools, act)
     first = expect(sweep, sweep.outcome_of("") + "; " + notices(sweep), "was cut", "notice")
     sweep.resume(2)
     return sweep, first
