@@ -217,22 +217,24 @@ void Assembler::each(int id, Of which, std::int64_t line,
   change(draft);
 }
 
-void Assembler::take(const Statement& said, std::int64_t line) {
-  if (said.line > 0) line = said.line;
-  const std::int64_t stated = said.summary && said.summary->line > 0 ? said.summary->line : line;
-  if (said.line == 0) line = stated;
-  each(said.track, said.of, line, [&](RunDraft& draft) {
+void Assembler::take(const Statement& statement, std::int64_t line) {
+  if (statement.line > 0) line = statement.line;
+  const std::int64_t stated =
+      statement.summary && statement.summary->line > 0 ? statement.summary->line : line;
+  if (statement.line == 0) line = stated;
+  each(statement.track, statement.of, line, [&](RunDraft& draft) {
     draft.last_line = std::max(draft.last_line, line);
-    overwrite(draft.log.planned, said.planned);
-    overwrite(draft.reached, said.reached);
-    overwrite(draft.log.summary, said.summary);
-    if (said.summary) draft.log.summary->line = stated;
-    overwrite(draft.log.totals, said.totals);
-    overwrite(draft.log.memory, said.memory);
-    if (said.loss) draft.set_loss(*said.loss, line);
-    if (said.nan_step && !draft.log.first_nan_step) draft.log.first_nan_step = said.nan_step;
-    if (said.unit) draft.log.iteration_unit = *said.unit;
-    if (said.rate_unit) draft.log.rate_unit = *said.rate_unit;
+    overwrite(draft.log.planned, statement.planned);
+    overwrite(draft.reached, statement.reached);
+    overwrite(draft.log.summary, statement.summary);
+    if (statement.summary) draft.log.summary->line = stated;
+    overwrite(draft.log.totals, statement.totals);
+    overwrite(draft.log.memory, statement.memory);
+    if (statement.loss) draft.set_loss(*statement.loss, line);
+    if (statement.nan_step && !draft.log.first_nan_step)
+      draft.log.first_nan_step = statement.nan_step;
+    if (statement.unit) draft.log.iteration_unit = *statement.unit;
+    if (statement.rate_unit) draft.log.rate_unit = *statement.rate_unit;
   });
 }
 

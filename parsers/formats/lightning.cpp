@@ -153,24 +153,24 @@ struct Lightning {
 
   // How many steps the first epoch of a table had is known only of epoch 0.
   void epoch(std::int64_t step, double seconds, bool from_start, Emit emit) {
-    Statement said{.track = kTable, .of = Of::begun};
+    Statement event{.track = kTable, .of = Of::begun};
     if (epochs.first_step < 0) {
       epochs = {step, from_start, 0, from_start ? seconds : 0};
-      if (!from_start) return emit(said);
-      said.totals.training_s = seconds;
-      said.totals.iterations = step;
-      return emit(said);
+      if (!from_start) return emit(event);
+      event.totals.training_s = seconds;
+      event.totals.iterations = step;
+      return emit(event);
     }
     epochs.later_s += seconds;
     epochs.all_s += seconds;
     const std::int64_t steps = step - epochs.first_step;
-    said.totals.training_s = epochs.all_s;
-    said.totals.iterations = epochs.from_start ? step : steps;
+    event.totals.training_s = epochs.all_s;
+    event.totals.iterations = epochs.from_start ? step : steps;
     if (steps > 0) {
-      said.summary =
+      event.summary =
           Stated{static_cast<double>(steps) / epochs.later_s, RateUnit::iterations_per_second};
     }
-    emit(said);
+    emit(event);
   }
 
   bool rich(const Line& line, Emit emit) {

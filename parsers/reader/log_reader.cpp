@@ -430,13 +430,13 @@ struct LogReader::State final : CandidateSink {
                   std::string_view rest_of_line) {
     const std::uint32_t owner = line.literals[0].owner;
     if (owner == kMarks) return marks.see(line);
-    Line said = line;
-    if (!rest_of_line.empty()) said.text = rest_of_line;
-    if (owner == kFacts) return facts.see(said);
-    said.text = without_host_and_rank(said.text);
+    Line part = line;
+    if (!rest_of_line.empty()) part.text = rest_of_line;
+    if (owner == kFacts) return facts.see(part);
+    part.text = without_host_and_rank(part.text);
     replay_traceback(found);
     constexpr std::int64_t kRepeatsCounted = 32;  // signs of one kind that are kept
-    for (std::int64_t n = 0; n <= std::min(repeats, kRepeatsCounted); ++n) outcomes.see(said);
+    for (std::int64_t n = 0; n <= std::min(repeats, kRepeatsCounted); ++n) outcomes.see(part);
   }
 
   /// The format whose runs are shown: see parsers/reader/format_choice.h.

@@ -400,18 +400,18 @@ void FactRules::see(const Line& line) {
     const Rule& rule = Rule::all()[row];
     if (rule.when == Rule::first && at > 0) return false;
     if (rule.when == Rule::in_training && evaluating_) return false;
-    Line said = line;
-    said.at = at;
-    said.end = at + rule.literal.size();
+    Line here = line;
+    here.at = at;
+    here.end = at + rule.literal.size();
     if (rule.read != nullptr) {
       // What several literals lead to reads a line once.
-      if (rule.read != std::exchange(newest, rule.read)) rule.read(*this, said);
+      if (rule.read != std::exchange(newest, rule.read)) rule.read(*this, here);
     } else if (!rule.value.empty()) {
-      state(said, rule.key, rule.value, rule.name);
+      state(here, rule.key, rule.value, rule.name);
     } else if (rule.form == Form::size) {
-      state_size(said, rule.key);
+      state_size(here, rule.key);
     } else {
-      state_value(said, rule.name, rule.form);
+      state_value(here, rule.name, rule.form);
     }
     return false;
   });

@@ -93,26 +93,27 @@ void NonFiniteRules::add_notices(RunLog& run, std::int64_t begin_line,
 }
 
 void OverflowRules::see(const Line& line) {
-  if (said_.size() > kOverflowsHeld) return;
+  if (overflows_.size() > kOverflowsHeld) return;
   double scale = 0;
   if (Cursor(line).read(Past{kAnchor}, Past{" reducing loss scale to "}, scale)) {
-    said_.push_back({line.number, scale, line.rank});
+    overflows_.push_back({line.number, scale, line.rank});
   }
 }
 
 std::optional<std::int64_t> OverflowRules::steps(std::int64_t begin_line, std::int64_t end_line,
                                                  std::optional<std::int64_t> world) const {
-  if (said_.size() > kOverflowsHeld) return std::nullopt;
-  const auto begin = std::ranges::lower_bound(said_, begin_line, {}, &Said::line);
-  const auto end = std::ranges::lower_bound(said_, end_line, {}, &Said::line);
+  if (overflows_.size() > kOverflowsHeld) return std::nullopt;
+  const auto begin = std::ranges::lower_bound(overflows_, begin_line, {}, &Overflow::line);
+  const auto end = std::ranges::lower_bound(overflows_, end_line, {}, &Overflow::line);
   if (begin >= end) return std::nullopt;
   const auto all = static_cast<std::int64_t>(end - begin);
   if (begin->rank >= 0)
-    return std::count_if(begin, end, [&](const Said& said) { return said.rank == begin->rank; });
+    return std::count_if(begin, end,
+                         [&](const Overflow& overflow) { return overflow.rank == begin->rank; });
   // The scale falls with each step: lines of one scale are of different ranks, or of one that has
   // let it rise in between.
   std::map<double, std::int64_t> lines;
-  for (auto said = begin; said != end; ++said) ++lines[said->scale];
+  for (auto overflow = begin; overflow != end; ++overflow) ++lines[overflow->scale];
   const auto each_by = [&](std::int64_t ranks) {
     return std::ranges::all_of(lines, [&](const auto& of) { return of.second % ranks == 0; });
   };

@@ -57,13 +57,13 @@ class OverflowRules {
                                                   std::optional<std::int64_t> world) const;
 
  private:
-  struct Said {
+  struct Overflow {
     std::int64_t line = 0;
     double scale = 0;  ///< the new one
     int rank = -1;     ///< of a label; -1 = none
   };
   static constexpr std::size_t kOverflowsHeld = 16384;  ///< bounded: a log may hold nothing else
-  std::vector<Said> said_;
+  std::vector<Overflow> overflows_;
 };
 
 /// StatedRules: what trainers print of one GPU next to their steps, known by the unit.

@@ -97,12 +97,12 @@ void MemoryRules::read_trainer(const Line& line) {
   take("init_mem_gpu_peaked_delta", stages_.init_peaked);
   take("train_mem_gpu_alloc_delta", stages_.train_alloc);
   if (!take("train_mem_gpu_peaked_delta", stages_.train_peaked)) return;
-  const Stages said = std::exchange(stages_, {});
+  const Stages stated = std::exchange(stages_, {});
   // A Trainer that trains again does not print what it began with: that is no peak.
-  if (!said.init_alloc || !said.train_alloc) return;
-  const double begin = said.before.value_or(0);
-  const double init = begin + *said.init_alloc + said.init_peaked.value_or(0);
-  const double train = begin + *said.init_alloc + *said.train_alloc + *said.train_peaked;
+  if (!stated.init_alloc || !stated.train_alloc) return;
+  const double begin = stated.before.value_or(0);
+  const double init = begin + *stated.init_alloc + stated.init_peaked.value_or(0);
+  const double train = begin + *stated.init_alloc + *stated.train_alloc + *stated.train_peaked;
   const double peak = std::max(init, train);
   if (peak > 0 && peak < kMostBytes) state({line.number, {static_cast<std::int64_t>(peak), 0}});
 }

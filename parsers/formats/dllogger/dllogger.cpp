@@ -29,20 +29,20 @@ constexpr std::string_view kLosses[] = {
     "step_loss :",  "average_loss :", "final_loss :", "train.loss :",
     "train_loss :", " loss :",        "| loss",       "| d loss"};
 
-std::optional<double> iteration_of(const Line& said) {
-  if (const auto n = number_after(said, "Iteration:")) return n;
-  if (said.text.starts_with("epoch ") && has(said, "| iter ")) return number_after(said, "| iter ");
+std::optional<double> iteration_of(const Line& body) {
+  if (const auto n = number_after(body, "Iteration:")) return n;
+  if (body.text.starts_with("epoch ") && has(body, "| iter ")) return number_after(body, "| iter ");
   // "(epoch, iteration)"; three numbers are an evaluation's.
   std::int64_t epoch = 0;
   double iteration = 0;
-  const bool both = Cursor(said).read("(", epoch, ", ", iteration, ")");
+  const bool both = Cursor(body).read("(", epoch, ", ", iteration, ")");
   return both ? std::optional(iteration) : std::nullopt;
 }
 
 // Images/s of the job; ResNet for MXNet has but one rate.
-std::optional<double> image_rate(const Line& said) {
-  const auto total = number_after(said, "train.total_ips :");
-  return total ? total : number_after(said, "train.ips :");
+std::optional<double> image_rate(const Line& body) {
+  const auto total = number_after(body, "train.total_ips :");
+  return total ? total : number_after(body, "train.ips :");
 }
 
 enum Track : std::uint8_t { kTraining, kInference };
@@ -53,29 +53,29 @@ struct Dllogger {
     const auto time = date_time(line.text.substr(line.at + 4));
     const auto dash = line.text.find(" - ", line.at);
     if (!time || dash == std::string_view::npos) return false;
-    Line said = line;
-    said.text = line.text.substr(dash + 3);
-    if (read_epoch(said, emit) || (!iterations && read_image_epoch(said, emit))) return true;
-    if (read_benchmark(said, emit)) return true;
-    if (has(said, "throughput_train") || has(said, "train_throughput")) return false;
-    if (said.text.starts_with("PARAMETER ")) return read_parameter(said);
-    if (read_speech(said, *time, emit)) return true;
-    const auto iteration = iteration_of(said);
-    if (!iteration) return read_closing(said, emit);
-    if (has(said, "alidation") || has(said, "valuation")) return true;
+    Line body = line;  // what stands after the stamp
+    body.text = line.text.substr(dash + 3);
+    if (read_epoch(body, emit) || (!iterations && read_image_epoch(body, emit))) return true;
+    if (read_benchmark(body, emit)) return true;
+    if (has(body, "throughput_train") || has(body, "train_throughput")) return false;
+    if (body.text.starts_with("PARAMETER ")) return read_parameter(body);
+    if (read_speech(body, *time, emit)) return true;
+    const auto iteration = iteration_of(body);
+    if (!iteration) return read_closing(body, emit);
+    if (has(body, "alidation") || has(body, "valuation")) return true;
     DllStep step;
     step.iteration = *iteration;
-    step.epoch = number_after(said, "Epoch:");
-    if (!step.epoch && said.text.starts_with("epoch ")) step.epoch = number_after(said, "epoch");
-    if (!step.epoch && said.text.starts_with("(")) step.epoch = number_after(said, "(");
+    step.epoch = number_after(body, "Epoch:");
+    if (!step.epoch && body.text.starts_with("epoch ")) step.epoch = number_after(body, "epoch");
+    if (!step.epoch && body.text.starts_with("(")) step.epoch = number_after(body, "(");
     step.time_s = *time;
-    step.skipped = number_after(said, "skipped_steps :");
-    step.last = has(said, "final_loss :");
+    step.skipped = number_after(body, "skipped_steps :");
+    step.last = has(body, "final_loss :");
     for (const std::string_view key : kLosses) {
-      if (!step.loss) step.loss = number_after(said, key);
+      if (!step.loss) step.loss = number_after(body, key);
     }
     if (!step.loss) return false;  // no training iteration, or cut by the end of input
-    step.rate = image_rate(said).value_or(kUnknown);
+    step.rate = image_rate(body).value_or(kUnknown);
     if (const auto newest = run.read_step(step, emit); newest >= 0) {
       training = {.open = true, .ended = step.last, .step = newest};
       iterations = true;
@@ -107,8 +107,8 @@ struct Dllogger {
   }
 
   // Four lines an iteration: its number over all epochs, loss, items/s (no sequences) and time.
-  bool read_speech(const Line& said, double time_s, Emit emit) {
-    Cursor cursor(said);
+  bool read_speech(const Line& body, double time_s, Emit emit) {
+    Cursor cursor(body);
     if (cursor.literal("() run_time : ")) {
       if (!training.open || !speech_loss) return false;
       emit(End{});
@@ -117,7 +117,7 @@ struct Dllogger {
     }
     if (cursor.literal("() train_items_per_sec : ")) {
       const auto items = cursor.number();
-      if (!items || !training.open || !speech_loss || said.terminator == 0) return false;
+      if (!items || !training.open || !speech_loss || body.terminator == 0) return false;
       emit.note_here(NoticeCode::items_per_second, *items);
       return true;
     }
@@ -134,7 +134,7 @@ struct Dllogger {
     }
     if (!cursor.literal("train_iter_time : ")) return cursor.literal("train_items_per_sec : ");
     const auto seconds = cursor.number();
-    if (!seconds || !(*seconds > 0) || said.terminator == 0) return true;
+    if (!seconds || !(*seconds > 0) || body.terminator == 0) return true;
     put({.step = *speech_iteration + 1,
          .iterations = 1,
          .seconds = *seconds,
@@ -158,14 +158,14 @@ struct Dllogger {
   }
 
   // NCF, a record an epoch; after the last one stands "() best_train_throughput : ... ".
-  bool read_epoch(const Line& said, Emit emit) {
-    Cursor cursor(said);
+  bool read_epoch(const Line& body, Emit emit) {
+    Cursor cursor(body);
     if (cursor.literal("() best_train_throughput : ")) {
       if (!training.open) return false;
       emit(End{});
       training.ended = true;
       const auto best = cursor.number();
-      if (best && *best > 0 && std::isfinite(*best) && said.terminator != 0) {
+      if (best && *best > 0 && std::isfinite(*best) && body.terminator != 0) {
         emit(Statement{.summary = Stated{*best, RateUnit::sequences_per_second}});
         emit.note_here(NoticeCode::closing_rate_of_best_epoch, *best);
       }
@@ -175,14 +175,14 @@ struct Dllogger {
     double seconds = 0;
     if (!cursor.read("(", epoch)) return false;
     if (cursor.literal(",) train_time : ")) {
-      if (!cursor.read(seconds) || !(seconds > 0) || !has(said, "hr@10 :")) return false;
+      if (!cursor.read(seconds) || !(seconds > 0) || !has(body, "hr@10 :")) return false;
       const bool first = !training.open;
       put_epoch(epoch, kUnknown, std::nullopt, emit, seconds);
       if (first) emit.note_here(NoticeCode::times_of_epochs, "times");
       return true;
     }
     if (!cursor.literal(",) train_throughput : ")) return false;
-    put_epoch(epoch, cursor.number().value_or(kUnknown), number_after(said, "train_loss :"), emit);
+    put_epoch(epoch, cursor.number().value_or(kUnknown), number_after(body, "train_loss :"), emit);
     return true;
   }
 
@@ -207,24 +207,24 @@ struct Dllogger {
   }
 
   // nnU-Net's benchmark: images/s of all GPUs, after the whole run.
-  bool read_benchmark(const Line& said, Emit emit) {
-    Cursor cursor(said);
+  bool read_benchmark(const Line& body, Emit emit) {
+    Cursor cursor(body);
     if (!cursor.literal("() throughput_")) return false;
     double rate = 0;
     const bool trains = cursor.read("train : ", rate);
     if (!trains && !cursor.read("predict : ", rate)) return false;
-    if (!(rate > 0) || !has(said, " latency_")) return false;
+    if (!(rate > 0) || !has(body, " latency_")) return false;
     state_rate(trains ? kTraining : kInference, rate, std::nullopt, emit);
     return true;
   }
 
   // ConvNets where only epochs are shown, as they are without --verbose: "Epoch: 0  train.loss :
   // 6.06 None train.compute_ips : 5816.83 images/s train.total_ips : 5793.51 images/s".
-  bool read_image_epoch(const Line& said, Emit emit) {
-    const auto rate = image_rate(said);
+  bool read_image_epoch(const Line& body, Emit emit) {
+    const auto rate = image_rate(body);
     std::int64_t epoch = 0;
-    if (!Cursor(said).read("Epoch: ", epoch) || !rate || has(said, "Iteration:")) return false;
-    put_epoch(epoch, *rate, number_after(said, "train.loss :"), emit);
+    if (!Cursor(body).read("Epoch: ", epoch) || !rate || has(body, "Iteration:")) return false;
+    put_epoch(epoch, *rate, number_after(body, "train.loss :"), emit);
     return true;
   }
 
@@ -247,60 +247,60 @@ struct Dllogger {
   }
 
   // A log that fails before its first step holds nothing else.
-  bool read_parameter(const Line& said) {
-    speech = speech || has(said, " model_name : Tacotron2") || has(said, " model_name : WaveGlow");
-    if (const auto ranks = size_after(said, " world_size :")) world = ranks;
-    if (const auto gpus = size_after(said, "PARAMETER gpu_count :")) world = gpus;  // Mask R-CNN
-    const auto size = size_after(said, " batch_size :");
-    const auto update = number_after(said, " optimizer_batch_size :");
+  bool read_parameter(const Line& body) {
+    speech = speech || has(body, " model_name : Tacotron2") || has(body, " model_name : WaveGlow");
+    if (const auto ranks = size_after(body, " world_size :")) world = ranks;
+    if (const auto gpus = size_after(body, "PARAMETER gpu_count :")) world = gpus;  // Mask R-CNN
+    const auto size = size_after(body, " batch_size :");
+    const auto update = number_after(body, " optimizer_batch_size :");
     if (speech && size) batch = size;
-    if (has(said, " arch :") && size && update && std::abs(*update) < 1e9) {
+    if (has(body, " arch :") && size && update && std::abs(*update) < 1e9) {
       run.read_convnet(*size, world.value_or(0), static_cast<std::int64_t>(*update));
     }
-    if (has(said, " negative_samples :")) {  // NCF
+    if (has(body, " negative_samples :")) {  // NCF
       if (size) whole = size;
-      accumulation = size_after(said, " grads_accumulated :");
+      accumulation = size_after(body, " grads_accumulated :");
     }
-    amp = amp || has(said, " amp : True");
-    no_amp = no_amp || has(said, " amp : False");
-    if (has(said, "kv_store :")) {
+    amp = amp || has(body, " amp : True");
+    no_amp = no_amp || has(body, " amp : False");
+    if (has(body, "kv_store :")) {
       mxnet = true;
       // The workers of a distributed store have a batch each.
-      const bool all = !has(said, "kv_store : dist");
+      const bool all = !has(body, "kv_store : dist");
       mxnet_batch = all ? size : std::nullopt;
-      Cursor cursor(said);
+      Cursor cursor(body);
       mxnet_gpus.reset();
       if (cursor.skip_past(" gpus : [")) {
         if (const auto gpus = cursor.until("]")) mxnet_gpus = count_of_list(*gpus);
       }
     }
-    const bool stated = number_after(said, "batch_size_per_gpu :").has_value();
-    if (const auto each = size_after(said, "batch_size_per_gpu :")) run.note_micro_batch(*each);
-    return stated || has(said, "Config :") || has(said, "train_start :") || has(said, "SEED :") ||
-           has(said, "batch_size :");
+    const bool stated = number_after(body, "batch_size_per_gpu :").has_value();
+    if (const auto each = size_after(body, "batch_size_per_gpu :")) run.note_micro_batch(*each);
+    return stated || has(body, "Config :") || has(body, "train_start :") || has(body, "SEED :") ||
+           has(body, "batch_size :");
   }
 
-  bool read_closing(const Line& said, Emit emit) {
+  bool read_closing(const Line& body, Emit emit) {
     // SQuAD's prediction: of its own kind, whatever was trained before.
-    if (const auto rate = number_after(said, "inference_sequences_per_second :")) {
-      state_rate(kInference, *rate, number_after(said, "e2e_inference_time :"), emit);
+    if (const auto rate = number_after(body, "inference_sequences_per_second :")) {
+      state_rate(kInference, *rate, number_after(body, "e2e_inference_time :"), emit);
       return true;
     }
     DllClosing closing;
-    closing.rate = number_after(said, "training_sequences_per_second :");
-    if (const auto fps = number_after(said, "train_perf_fps :"); fps && !closing.rate) {
+    closing.rate = number_after(body, "training_sequences_per_second :");
+    if (const auto fps = number_after(body, "train_perf_fps :"); fps && !closing.rate) {
       closing.rate = fps;  // Mask R-CNN: the batch of all GPUs over the mean time of an iteration
-      notice = make_notice(NoticeCode::unit_of_sequences, said.number, "images");
+      notice = make_notice(NoticeCode::unit_of_sequences, body.number, "images");
     }
-    closing.wall_s = number_after(said, "e2e_train_time :");
-    closing.training_s = number_after(said, "raw_train_time :");
-    const bool ssd = said.text.starts_with("() total time : ");  // of its epochs, not evaluations
-    if (ssd) closing.training_s = number_after(said, "() total time :");
-    if (!closing.rate && said.text.starts_with("Summary:")) {
-      closing.rate = image_rate(said);
-      const auto compute = number_after(said, "train.compute_ips :");
+    closing.wall_s = number_after(body, "e2e_train_time :");
+    closing.training_s = number_after(body, "raw_train_time :");
+    const bool ssd = body.text.starts_with("() total time : ");  // of its epochs, not evaluations
+    if (ssd) closing.training_s = number_after(body, "() total time :");
+    if (!closing.rate && body.text.starts_with("Summary:")) {
+      closing.rate = image_rate(body);
+      const auto compute = number_after(body, "train.compute_ips :");
       if (closing.rate && compute) {
-        notice = make_notice(NoticeCode::two_rates_of_images, said.number);
+        notice = make_notice(NoticeCode::two_rates_of_images, body.number);
       }
     }
     if (!closing.rate && !closing.wall_s && !(ssd && closing.training_s)) return false;

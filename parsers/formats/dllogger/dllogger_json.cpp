@@ -147,12 +147,12 @@ struct DlloggerJson {
   bool read_speech(const Json& step, const Json& json, const Json& data, Emit emit) {
     if (!number_in(data, "train_took") || !step[0].is_number() || !step[1].is_number()) return true;
     pairs = true;
-    DllStep said;
-    said.epoch = step[0].get<double>();
-    said.iteration = step[1].get<double>();
-    said.loss = number_in(data, "train_loss");
-    said.time_s = number_in(json, "timestamp").value_or(kUnknown);
-    if (said.loss) run.read_step(said, emit);
+    DllStep at;
+    at.epoch = step[0].get<double>();
+    at.iteration = step[1].get<double>();
+    at.loss = number_in(data, "train_loss");
+    at.time_s = number_in(json, "timestamp").value_or(kUnknown);
+    if (at.loss) run.read_step(at, emit);
     return true;
   }
 

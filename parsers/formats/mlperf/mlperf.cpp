@@ -70,32 +70,32 @@ std::string text(const Json& object, const char* key) {
 Json old_statement(const Line& line) {
   Cursor cursor(line);
   const bool first_round = !cursor.skip_past(":::MLL ");
-  Json said;
+  Json out;
   if (first_round) {
-    if (!cursor.read(Past{":::MLPv0."}, Past{" "})) return said;
+    if (!cursor.read(Past{":::MLPv0."}, Past{" "})) return out;
     const auto benchmark = cursor.until(" ");
-    if (!benchmark || !cursor.literal(" ")) return said;
-    said["benchmark"] = *benchmark;
+    if (!benchmark || !cursor.literal(" ")) return out;
+    out["benchmark"] = *benchmark;
   }
   const auto seconds = cursor.number();
   if (!seconds || (first_round && !cursor.skip_past(") ")) || !(*seconds > 0)) return Json();
   cursor.blanks();
   const auto key = cursor.until(": \t");
   if (!key) return Json();
-  said["key"] = *key;
-  said["time_ms"] = *seconds * 1000;
+  out["key"] = *key;
+  out["time_ms"] = *seconds * 1000;
   const Json value = cursor.literal(": ") ? parse_json_before_text(cursor.rest()) : Json();
   if (!first_round) {
     if (!value.is_object()) return Json();
-    said.update(value);
-    return said;
+    out.update(value);
+    return out;
   }
-  if (!value.is_discarded()) said["value"] = value;
+  if (!value.is_discarded()) out["value"] = value;
   if (value.is_object() && value.contains("success")) {
     const Json& well = value["success"];
-    said["metadata"]["status"] = well == true || well == "true" ? "success" : "aborted";
+    out["metadata"]["status"] = well == true || well == "true" ? "success" : "aborted";
   }
-  return said;
+  return out;
 }
 
 // MllogSetting: what an MLPerf log states of its batch, its processes and its benchmark.
@@ -552,9 +552,9 @@ class MllogSamples {
       compare_with_tracked(rate, processes, emit);
   }
   void state(double rate, std::int64_t line, std::optional<double> samples, Emit emit) {
-    Statement said{.summary = Stated{rate, RateUnit::sequences_per_second, line}};
-    if (samples) said.totals.sequences = static_cast<std::int64_t>(*samples);
-    emit(said);
+    Statement event{.summary = Stated{rate, RateUnit::sequences_per_second, line}};
+    if (samples) event.totals.sequences = static_cast<std::int64_t>(*samples);
+    emit(event);
     rate_ = rate;
   }
 
@@ -809,23 +809,23 @@ struct Mlperf {
     const std::string status = text(metadata, "status");
     success =
         status == "success" || (setting.old && status.empty());  // some of round 0.5 have none
-    Statement said{.of = Of::begun};
+    Statement event{.of = Of::begun};
     if (!success && rated) {
       // Its steps look fast and are no result: what is handed on has none.
       emit(Withdraw{.of = Of::open});
       Begin bare = kRun;
       bare.line = start_line;
       emit(bare);
-      if (newest_step > 0) said.totals.skipped_steps = skipped;
-      said.nan_step = nan_step;
+      if (newest_step > 0) event.totals.skipped_steps = skipped;
+      event.nan_step = nan_step;
     }
     running = false;
     stopped = true;
     stop_line = line.number;
     at_stop = setting;
     seconds = (time_ms - start_ms) / 1000;
-    if (seconds > 0) said.totals.training_s = seconds;
-    emit(said);
+    if (seconds > 0) event.totals.training_s = seconds;
+    emit(event);
     End end{.well = success, .official = true};
     if (!success) {
       end.outcome = Outcome{Status::error,

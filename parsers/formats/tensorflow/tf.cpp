@@ -314,12 +314,12 @@ struct Tf {
     if (!found) return false;
     message = *found;
     message.text = without_rank(message.text);
-    Line said = line;
-    said.text = message.text;
-    said.literals = {};
-    said.at = line.at - (line.text.size() - message.text.size());
-    said.end = said.at + (line.end - line.at);
-    return (said.at == 0 || !begins) && on<read>({}).handle(this, said, emit);
+    Line bare = line;
+    bare.text = message.text;
+    bare.literals = {};
+    bare.at = line.at - (line.text.size() - message.text.size());
+    bare.end = bare.at + (line.end - line.at);
+    return (bare.at == 0 || !begins) && on<read>({}).handle(this, bare, emit);
   }
 
   void left_out(const Line& line) {
@@ -329,8 +329,8 @@ struct Tf {
     }
   }
 
-  bool running(const Line& said, Emit emit) {
-    evaluating = !Cursor::after(said).literal("training");
+  bool running(const Line& line, Emit emit) {
+    evaluating = !Cursor::after(line).literal("training");
     // Printed before the first step, and so of the next launch where steps were seen.
     if (!evaluating && (closing.well || begun())) end_run(emit);
     if (!evaluating) one_process = !horovod;
@@ -343,28 +343,28 @@ struct Tf {
     if (closing.well || begun()) end_run(emit);  // before the next launch's first words
     horovod = true;
   }
-  void planned(const Line& said) {
-    if (const auto steps = size_here(said)) updates.planned = steps;
+  void planned(const Line& line) {
+    if (const auto steps = size_here(line)) updates.planned = steps;
   }
-  void batch(const Line& said) {
-    if (const auto size = size_here(said); size && !evaluating) updates.micro_batch = size;
+  void batch(const Line& line) {
+    if (const auto size = size_here(line); size && !evaluating) updates.micro_batch = size;
   }
-  void micro_steps(const Line& said) {
-    if (const auto size = size_here(said)) updates.accumulation = size;
+  void micro_steps(const Line& line) {
+    if (const auto size = size_here(line)) updates.accumulation = size;
   }
   // The updates of "Restoring parameters from /results/model.ckpt-60".
-  void restored(const Line& said) {
+  void restored(const Line& line) {
     constexpr std::string_view kCheckpoint = ".ckpt-";
-    const auto begin = said.text.rfind(kCheckpoint);
+    const auto begin = line.text.rfind(kCheckpoint);
     if (begin == std::string_view::npos) return;
-    Cursor cursor(said.text.substr(begin + kCheckpoint.size()), false);
+    Cursor cursor(line.text.substr(begin + kCheckpoint.size()), false);
     std::int64_t done = 0;
     if (cursor.read(done) && !evaluating && !begun()) updates.restored = done;
   }
 
-  void saved(const Line& said) {
+  void saved(const Line& line) {
     std::int64_t saved = 0;
-    if (Cursor::after(said).read(saved) && !evaluating) updates.saved = saved;
+    if (Cursor::after(line).read(saved) && !evaluating) updates.saved = saved;
   }
 
   bool steps_rate(const Line& line, Emit emit) {
@@ -397,40 +397,40 @@ struct Tf {
 
   // "Throughput Average (sentences/sec) with overhead = 50.1" holds start-up: the one without
   // counts.
-  bool average(const Line& said, Emit emit) {
-    const auto value = number_after(said, "= ");
+  bool average(const Line& line, Emit emit) {
+    const auto value = number_after(line, "= ");
     if (!value) return false;
     if (evaluating) {
       state_evaluation(*value, emit);
-    } else if (!has(said, "with overhead")) {
-      state_rate(*value, said);
+    } else if (!has(line, "with overhead")) {
+      state_rate(*value, line);
     }
     return true;
   }
 
   // "Total Training Time = 123.4 for Sentences = 87599"
-  bool total(const Line& said) {
-    const auto seconds = Cursor::after(said).number();
-    const auto sentences = number_after(said, {"Sentences = ", "Sentences processed = "});
+  bool total(const Line& line) {
+    const auto seconds = Cursor::after(line).number();
+    const auto sentences = number_after(line, {"Sentences = ", "Sentences processed = "});
     if (seconds && sentences && *sentences >= 0 && *sentences < 1e15) {
-      closing.on(said.number).totals = {.training_s = *seconds,
+      closing.on(line.number).totals = {.training_s = *seconds,
                                         .sequences = std::llround(*sentences)};
       updates.sentences = std::llround(*sentences);
     }
     return seconds.has_value();
   }
 
-  bool steady_total(const Line& said) {
-    const auto sentences = number_after(said, "Sentences = ");
+  bool steady_total(const Line& line) {
+    const auto sentences = number_after(line, "Sentences = ");
     if (sentences && *sentences >= 0 && *sentences < 1e15) {
       updates.steady_sentences = std::llround(*sentences);
     }
     return true;
   }
 
-  bool final_loss(const Line& said, Emit emit) {
-    closing.on(said.number).well = true;
-    const auto loss = number_after(said, ": ");
+  bool final_loss(const Line& line, Emit emit) {
+    closing.on(line.number).well = true;
+    const auto loss = number_after(line, ": ");
     if (!loss || std::isfinite(*loss)) return true;
     losses.note_nan();
     updates.not_finite = true;
@@ -441,11 +441,11 @@ struct Tf {
 
   // "0 Training Performance = 61.3378 sentences/sec" after SQuAD, in the releases before June 2019.
   template <bool training>
-  bool performance(const Line& said, Emit emit) {
-    const auto rate = Cursor::after(said).number();
-    if (!rate || !said.text.ends_with(" sentences/sec")) return false;
+  bool performance(const Line& line, Emit emit) {
+    const auto rate = Cursor::after(line).number();
+    if (!rate || !line.text.ends_with(" sentences/sec")) return false;
     if (training) {
-      state_rate(*rate, said);
+      state_rate(*rate, line);
     } else {
       state_evaluation(*rate, emit);
     }
@@ -464,9 +464,9 @@ struct Tf {
   }
 
   // "loss = 11.079672, step = 32 (1271.735 sec)": the seconds are those since the loss line before.
-  bool loss_step(const Line& said, Emit emit) {
-    Step step{.track = kLosses, .line = said.number, .end_byte = said.end_byte, .rank = said.rank};
-    Cursor cursor(said);
+  bool loss_step(const Line& line, Emit emit) {
+    Step step{.track = kLosses, .line = line.number, .end_byte = line.end_byte, .rank = line.rank};
+    Cursor cursor(line);
     if (!cursor.read("loss = ", step.loss, ", step = ", step.step)) return false;
     cursor.read(kBlanks, "(", step.seconds, " sec)");
     step.time_s = clock.at({message.time_s, false});

@@ -186,17 +186,17 @@ struct TimeHistory {
   bool inference_time(const Line& line) { return inference = has(line, "for Sequences = "); }
 
   bool training_time(const Line& line, Emit emit) {
-    Statement said;
+    Statement event;
     const auto sequences = count_after(line, "for Sequences = ");
-    if (!Cursor::after(line).read(kBlanks, said.totals.training_s) || !sequences ||
+    if (!Cursor::after(line).read(kBlanks, event.totals.training_s) || !sequences ||
         *sequences < 1) {
       return false;
     }
     inference = false;
     if (!running) begin(0, 1, Source::none, emit);
-    said.of = Of::begun;
-    said.totals.sequences = sequences;
-    emit(said);
+    event.of = Of::begun;
+    event.totals.sequences = sequences;
+    emit(event);
     // A run from step 0 to the planned one: the sequences of a step follow.
     if (planned && second > 0 && second == 2 * first && *sequences % *planned == 0) {
       emit.fact(&Facts::global_batch_size, *sequences / *planned);

@@ -277,11 +277,11 @@ class StepLines {
  public:
   /// True when the line is one; `run` is the one whose bar moved last, if any.
   bool see(const Line& line, RunDraft* run) {
-    const auto said = read(line);
-    if (!said) return false;
-    if (!said->loss) return true;
-    const std::int64_t step = said->step;
-    const double loss = *said->loss;
+    const auto printed = read(line);
+    if (!printed) return false;
+    if (!printed->loss) return true;
+    const std::int64_t step = printed->step;
+    const double loss = *printed->loss;
     if (first_step_ == 0) first_step_ = step;
     if (run == nullptr || run->last() == nullptr) {
       early_nan_ |= !std::isfinite(loss);
@@ -329,33 +329,33 @@ class StepLines {
   }
 
  private:
-  struct Said {
+  struct Printed {
     std::int64_t step = 0;
     std::optional<double> loss;  ///< absent where the line was cut by the end of input
   };
-  std::optional<Said> read(const Line& line) {
+  std::optional<Printed> read(const Line& line) {
     Cursor cursor(line);
-    Said said;
+    Printed out;
     std::int64_t samples = 0;
-    if (cursor.read(Past{"bing_bert_progress: step="}, said.step, ", loss=")) {
-      if (said.step < 1) return std::nullopt;
-      said.loss = cursor.number();
-      if (cursor.read(Past{", sample_count="}, samples)) read_samples(said.step, samples);
-      return said;
+    if (cursor.read(Past{"bing_bert_progress: step="}, out.step, ", loss=")) {
+      if (out.step < 1) return std::nullopt;
+      out.loss = cursor.number();
+      if (cursor.read(Past{", sample_count="}, samples)) read_samples(out.step, samples);
+      return out;
     }
     double all = 0;  // "Total Steps:300.0 Final Loss = 7.53"
     if (cursor.read(Past{"Total Steps:"}, all, Past{" Final Loss ="}) && all >= 1 && all < 1e12) {
-      said.step = last_step_ = std::max(last_step_, static_cast<std::int64_t>(all));
-      return said;
+      out.step = last_step_ = std::max(last_step_, static_cast<std::int64_t>(all));
+      return out;
     }
-    if (!cursor.read(Past{"Step:"}, kBlanks, said.step, kBlanks, "Average Loss = ")) {
+    if (!cursor.read(Past{"Step:"}, kBlanks, out.step, kBlanks, "Average Loss = ")) {
       return std::nullopt;
     }
-    said.loss = cursor.number();
-    if (said.loss && cursor.skip_past("Step Loss = ")) {
-      said.loss = cursor.number().value_or(*said.loss);
+    out.loss = cursor.number();
+    if (out.loss && cursor.skip_past("Step Loss = ")) {
+      out.loss = cursor.number().value_or(*out.loss);
     }
-    return said;
+    return out;
   }
 
   // bing_bert counts the sequences of all ranks.

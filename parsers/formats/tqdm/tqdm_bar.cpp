@@ -198,8 +198,8 @@ std::optional<double> loss_in(std::string_view text) {
     const auto comma = text.rfind(',', at);
     const auto begin = comma == std::string_view::npos ? 0 : comma;
     const std::string_view front = text.substr(begin, at - begin);
-    const auto says = [&](std::string_view what) { return front.find(what) != front.npos; };
-    if (says("val") || says("Val") || says("VAL") || says("test") || says("dev")) continue;
+    const auto holds = [&](std::string_view what) { return front.find(what) != front.npos; };
+    if (holds("val") || holds("Val") || holds("VAL") || holds("test") || holds("dev")) continue;
     Cursor cursor(text.substr(at + 3), false);
     const bool blank = cursor.literal(" ");
     cursor.blanks();
@@ -440,7 +440,7 @@ bool is_epoch(std::string_view word) { return word == "epoch" || word == "epochs
 // "Epoch 3 [Val]" is of a validation
 // (quoted/tqdm.keeps_the_validation_of_each_epoch_out_of_its_training), "Epoch 3, val_loss 0.2" is
 // not.
-bool says(const Words& words, std::initializer_list<std::string_view> what) {
+bool has_any_word(const Words& words, std::initializer_list<std::string_view> what) {
   constexpr std::string_view kMetrics[] = {"loss", "acc", "accuracy", "ppl",
                                            "f1",   "auc", "score",    "perplexity"};
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -555,12 +555,13 @@ BarRole role_of(std::string_view description, const Words& words) {
   if (description.empty()) return BarRole::unnamed;
   const std::string word = lower(description);
   if (prepares_data(words)) return BarRole::other;
-  const bool train = says(words, {"train", "training", "pretraining", "pretrain", "finetuning"});
+  const bool train =
+      has_any_word(words, {"train", "training", "pretraining", "pretrain", "finetuning"});
   const auto has = [&](std::string_view what) { return word.find(what) != std::string::npos; };
   if (has("eval") || has("valid")) return BarRole::evaluation;
-  if (says(words, {"val", "dev"})) return train ? BarRole::other : BarRole::evaluation;
+  if (has_any_word(words, {"val", "dev"})) return train ? BarRole::other : BarRole::evaluation;
   if (has("predict") || has("infer")) return BarRole::inference;
-  if (says(words, {"test", "testing"})) return train ? BarRole::other : BarRole::inference;
+  if (has_any_word(words, {"test", "testing"})) return train ? BarRole::other : BarRole::inference;
   // "训练 第3轮", "학습 중", "Treinando": training in the languages of logs that people wrote for
   // themselves (quoted/tqdm.names_of_bars_in_other_languages).
   constexpr std::string_view kOfData[] = {"数据",   "训练集", "加载",   "读取",  "下载",  "处理",
