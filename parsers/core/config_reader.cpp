@@ -302,8 +302,8 @@ bool ConfigReader::fail_at(const std::string& pointer, const std::string& what,
     named = !name.starts_with("--set ");
   }
   const std::string path = path_of(pointer);
-  const bool said = path.empty() || named || where == "--set " + path;
-  error_ = Error{where, said ? what : path + ": " + what, hint};
+  const bool names_path = path.empty() || named || where == "--set " + path;
+  error_ = Error{where, names_path ? what : path + ": " + what, hint};
   return false;
 }
 

@@ -240,11 +240,11 @@ void print(Console& console, const ReconciledRun& run) {
 
 // Of one log they stand with its place; of several each names its log or is of all.
 void print_notices(Console& console, const ReconciledRun& run) {
-  std::set<std::string> said;  // the parts of one file often have the same
+  std::set<std::string> printed;  // the parts of one file often have the same
   for (const Notice& notice : run.notices) {
     if (run.parts.size() == 1) {
       console.note(run.parts.front().log, notice);
-    } else if (said.insert(text_of(notice)).second) {
+    } else if (printed.insert(text_of(notice)).second) {
       console.note(text_of(notice));
     }
   }

@@ -84,8 +84,8 @@ Json watch(const Options& options, std::optional<StampedLog> log) {
       telemetry.sample(!options.training_mark.empty() &&
                        access(options.training_mark.c_str(), F_OK) == 0);
     }
-    char said[256];
-    const bool input_over = wake[1].revents != 0 && read(STDIN_FILENO, said, sizeof said) <= 0;
+    char input[256];
+    const bool input_over = wake[1].revents != 0 && read(STDIN_FILENO, input, sizeof input) <= 0;
     if (signals.count() > 0 || input_over || left <= 0 || getppid() != parent) break;
   }
   if (log) {

@@ -502,7 +502,7 @@ void prepare_to_run_processes() {
 }
 
 std::optional<std::string> capture_output(const std::vector<std::string>& argv,
-                                          std::chrono::milliseconds limit, std::string* said) {
+                                          std::chrono::milliseconds limit, std::string* written) {
   if (argv.empty() || find_program(argv[0]).empty()) return std::nullopt;
   // A memory file, not a pipe: a helper that hangs or floods cannot hold us.
   const int memory = memfd_create("bertbench", MFD_CLOEXEC);
@@ -522,7 +522,7 @@ std::optional<std::string> capture_output(const std::vector<std::string>& argv,
       std::string text(1 << 20, '\0');
       const ssize_t got = pread(memory, text.data(), text.size(), 0);
       text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-      if (said) *said = text;
+      if (written) *written = text;
       if (!group.running() && status && status->success()) out = std::move(text);
     }
   }

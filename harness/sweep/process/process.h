@@ -157,10 +157,10 @@ class ProcessGroup {
 void prepare_to_run_processes();
 
 /// Runs a short helper (nvidia-smi) and gives what it wrote to stdout, or nothing when it is
-/// missing, fails, or takes longer than `limit`.
+/// missing, fails, or takes longer than `limit`; `written` gets its output in each case.
 std::optional<std::string> capture_output(const std::vector<std::string>& argv,
                                           std::chrono::milliseconds limit,
-                                          std::string* said = nullptr);
+                                          std::string* written = nullptr);
 
 /// Ends surviving processes of an earlier harness: every process whose environment holds
 /// BERTBENCH_TRIAL=<marker prefix>..., each of `known` with its group, and every process that has a

@@ -210,13 +210,13 @@ class Reader {
     for (const Json& doubt : doubts) {
       if (!names(doubt, "lines", row.line) && !names(doubt, "rows", number)) continue;
       const std::string key = text(doubt, at, "key");
-      std::string said = key + ": " + text(doubt, at, "why");
+      std::string reason = key + ": " + text(doubt, at, "why");
       if (doubt.contains("should_be")) {
         const Json& value = doubt["should_be"];
-        said = fmt::format("{} should be {}: {}", key, text_of(value), text(doubt, at, "why"));
+        reason = fmt::format("{} should be {}: {}", key, text_of(value), text(doubt, at, "why"));
         if (is_one_of(kCounts, key)) take_fact(at, key, value, row);
       }
-      row.doubts.push_back(std::move(said));
+      row.doubts.push_back(std::move(reason));
     }
   }
 
