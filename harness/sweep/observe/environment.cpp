@@ -94,8 +94,11 @@ Json git_state() {
   put(out, "commit", first_line({"git", "rev-parse", "HEAD"}));
   if (out.empty()) return out;
   put(out, "branch", first_line({"git", "rev-parse", "--abbrev-ref", "HEAD"}));
-  const auto changes = capture_output({"git", "status", "--porcelain", "--untracked-files=no"},
-                                      std::chrono::seconds(5));
+  // Without locks: one that is killed would leave the lock of the index, and stop the user's own
+  // git.
+  const auto changes = capture_output(
+      {"git", "--no-optional-locks", "status", "--porcelain", "--untracked-files=no"},
+      std::chrono::seconds(5));
   if (changes) out["changed"] = !trim(*changes).empty();
   return out;
 }

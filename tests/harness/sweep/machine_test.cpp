@@ -3,10 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "harness/sweep/observe/environment.h"
 #include "harness/sweep/plan/doctor.h"
+#include "harness/sweep/process/process.h"
+#include "harness/sweep/process/program.h"
 #include "tests/harness/sweep/support.h"
 
 namespace bertbench {
@@ -89,6 +93,34 @@ TEST(Environment, HoldsNoHostNameUnlessAskedFor) {
   EXPECT_TRUE(plain["bertbench"].contains("version"));
   EXPECT_TRUE(capture_environment({.hostname = true}).contains("hostname"));
   EXPECT_FALSE(doctor(".").empty());
+}
+
+// Seen: index.lock left by a `git status` that died with its harness, which stopped the user's git.
+TEST(Environment, TheRepositoryIsReadAndNotWritten) {
+  if (find_program("git").empty()) GTEST_SKIP() << "git is not installed";
+  prepare_to_run_processes();
+  for (const char* name : {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"})
+    unsetenv(name);  // of a hook
+  const test::ScratchFolder repository;
+  const auto file = repository.put("train.py", "pass\n");
+  const auto git = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"git", "-C", repository.path(), "-c", "user.name=a", "-c",
+                                 "user.email=a@b", "-c", "commit.gpgsign=false"});
+    return capture_output(words, std::chrono::seconds(60)).has_value();
+  };
+  ASSERT_TRUE(git({"init", "-q"}));
+  ASSERT_TRUE(git({"add", "train.py"}));
+  ASSERT_TRUE(git({"commit", "-q", "-m", "first"}));
+  // A file of another time has its entry of the index written anew, if anybody may.
+  std::filesystem::last_write_time(file,
+                                   std::filesystem::last_write_time(file) - std::chrono::hours(1));
+  const auto index = test::read_file(repository.path(".git/index"));
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(repository.path());
+  const auto environment = capture_environment();
+  std::filesystem::current_path(before);
+  EXPECT_EQ(environment["git"]["changed"], false);
+  EXPECT_EQ(test::read_file(repository.path(".git/index")), index);
 }
 
 }  // namespace
