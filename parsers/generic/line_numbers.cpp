@@ -158,7 +158,7 @@ bool changes_script(std::string_view text, std::size_t at) {
 /// Bytes of a mark beyond ASCII at the start of `text`: the punctuation and blanks of Chinese and
 /// Japanese texts, U+3000 to U+303F and U+FF00 to U+FF1F, and "≈". 0: something else.
 std::size_t wide_mark(std::string_view text) {
-  if (text.size() < 3) return 0;
+  if (text.size() < 3 || !is_beyond_ascii(text[0])) return 0;
   const bool mark = text.starts_with("\xE3\x80") || text.starts_with("≈") ||
                     (text.starts_with("\xEF\xBC") && static_cast<unsigned char>(text[2]) < 0xA0);
   return mark ? 3 : 0;
