@@ -1265,7 +1265,9 @@ class TqdmParser final : public LineParser {
   const Known& known_for(const TqdmBar& bar, int rank) {
     // A bar of another name ("Reformer") that shows a loss may be of training; without one it is
     // any loop (quoted/tqdm.takes_a_bar_of_another_name_for_training_when_it_shows_a_loss).
-    if (known_ && known_->rank == rank && known_->total == bar.total &&
+    const bool settled = known_ && (trained_.epoch < 0 || known_->name.epoch != trained_.epoch ||
+                                    known_->name.role != BarRole::training);
+    if (settled && known_->rank == rank && known_->total == bar.total &&
         known_->description == bar.description && known_->has_loss == bar.loss.has_value()) {
       return *known_;
     }
@@ -1277,7 +1279,9 @@ class TqdmParser final : public LineParser {
     name_by_epoch(found.name, bar);
     BarRole& role = found.name.role;
     if (found.name.epoch != trained_.epoch) trained_.epoch = -1;
-    if (role == BarRole::training && trained_.epoch >= 0) {
+    // The bar of the training may be drawn once more, with what was measured.
+    const bool begins = bar.done < bar.total || bar.elapsed_s < trained_.elapsed_s;
+    if (role == BarRole::training && trained_.epoch >= 0 && begins) {
       role = BarRole::evaluation;
       found.name.key += "|evaluation";
     }
@@ -1571,7 +1575,7 @@ class TqdmParser final : public LineParser {
     const Track* bar = trained_.bar;
     if (bar == nullptr || bar->epoch < 0 || bar->done < bar->total || bar->total == 0) return;
     trained_.epoch = bar->epoch;
-    known_.reset();
+    trained_.elapsed_s = bar->elapsed_s;
   }
   // A bar without a name that is the first after "Epoch 3/20" is of that epoch's training; one of
   // another length after it is of an evaluation (4 steps and then 25 of
@@ -1610,6 +1614,7 @@ class TqdmParser final : public LineParser {
   struct {
     const Track* bar = nullptr;  ///< of training, drawn last
     std::int64_t epoch = -1;     ///< whose loss of training was printed since
+    double elapsed_s = 0;        ///< of its bar
   } trained_;
   Outer outer_;
   EpochBars epochs_;
