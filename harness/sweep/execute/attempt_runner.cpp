@@ -538,7 +538,7 @@ void LocalAttempts::watch(Running& now) {
 
   const auto status = group.status();
   if (!group.running()) {
-    // What has ended by itself is not ended, though a harness that was stopped finds it late.
+    // No limit holds for a trial that has ended, however late a harness that stood still finds it.
   } else if (now.ending) {
     if (seconds_since(*now.ending) > sweep_.options.grace_s || sweep_.signals.count() > 1) {
       group.signal(SIGKILL);
