@@ -523,11 +523,10 @@ std::vector<Taken> taken_of(const LineShape& shape, const ShapeMeaning& meaning)
   // "Batch Time 1.203 (3.831)" on the line of an epoch: the newest batch is one of many.
   for (Taken& one : out) {
     if (!meaning.step_is_epoch || one.name != "seconds_per_iteration") continue;
-    const std::size_t next = first.key[one.place] + 1;
-    const bool has_mean = std::ranges::all_of(shape.examples, [&](const ShapeLine& line) {
-      return next < line.numbers.size() && line.numbers[next].meaning == Meaning::mean;
-    });
-    if (has_mean) one = {.place = next, .name = one.name, .of_all_numbers = true};
+    const bool of_meters = std::ranges::all_of(
+        shape.examples, [&](const ShapeLine& line) { return line.is_meter(one.place); });
+    if (of_meters)
+      one = {.place = first.key[one.place] + 1, .name = one.name, .of_all_numbers = true};
   }
   return out;
 }

@@ -1031,13 +1031,14 @@ class Reader {
       return;
     }
     const std::size_t open = std::min(line_.find_first_not_of(' ', found.end), line_.size());
-    found.mean_follows = open + 1 < line_.size() && line_[open] == '(' && is_digit(line_[open + 1]);
+    const bool mean_follows =
+        open + 1 < line_.size() && line_[open] == '(' && is_digit(line_[open + 1]);
     from_ = std::max(from_, found.end);
     at_ = std::max(at_, found.end);
     out_.push_back(found);
     const bool timed =
         found.meaning == Meaning::duration || found.meaning == Meaning::per_iteration;
-    if (timed && found.mean_follows) add_mean(found, open + 1);
+    if (timed && mean_follows) add_mean(found, open + 1);
   }
 
   /// The number at `begin`, in the brackets after a time.

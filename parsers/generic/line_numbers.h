@@ -46,7 +46,6 @@ struct LineNumber {
   bool of_epoch = false;              ///< a time of one epoch, by its unit: "s/epoch"
   bool since_start = false;           ///< by its label it counts from the start
   bool of_bar = false;                ///< a time of a bar since it began: "[00:12<01:40]"
-  bool mean_follows = false;          ///< "0.310 (0.325)": a meter of single iterations
   bool names_total = false;           ///< a counter of all epochs: "global_step"
   bool of_sequences = false;          ///< "[640/60000 (1%)]", as PyTorch's examples print samples
   bool begins = false;                ///< "Starting epoch 3/6": what it counts is not done yet

@@ -304,8 +304,7 @@ void LineShapes::piece(std::string_view text, std::string_view whole) {
     } else if (meaning == Meaning::rate && first_counter == text.size()) {
       after_rate = number.end;  // "fps step and policy inference: 1370 fps total: 960 epoch: 3"
     }
-    if (meaning == Meaning::amount || meaning == Meaning::left || meaning == Meaning::mean)
-      continue;
+    if (meaning != Meaning::loss && is_no_part_of_shape(meaning)) continue;
     if (meaning != Meaning::clock && meaning != Meaning::rank) {
       of_interest = true;
       if (first_number == text.size()) first_number = number.begin;

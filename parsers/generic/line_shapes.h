@@ -67,6 +67,11 @@ struct ShapeLine {
   [[nodiscard]] bool has_time_of_bar() const {
     return std::ranges::any_of(numbers, &LineNumber::of_bar);
   }
+  /// Number i is a meter of single iterations, "0.310 (0.325)": its mean is the next number.
+  [[nodiscard]] bool is_meter(std::size_t i) const {
+    const std::size_t next = key[i] + 1;
+    return next < numbers.size() && numbers[next].meaning == Meaning::mean;
+  }
   /// What stands before the number, from its name on.
   [[nodiscard]] std::string_view label_of(const LineNumber& number) const {
     return std::string_view(text).substr(number.begin, number.value_begin - number.begin);

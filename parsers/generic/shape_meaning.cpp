@@ -237,13 +237,12 @@ class Decision {
       const bool finer = of == Meaning::counter || (of == Meaning::place && !step);
       if (finer && whole(i)) step = i;
       const LineNumber& number = shape_.examples[0].at(i);
-      const bool timed = of == Meaning::duration || of == Meaning::per_iteration;
       if (!(number.value > 0) || is_coarse(shape_, i)) continue;
       if (of == Meaning::rate && !out_.times.rate) out_.times.rate = i;
       // By its unit: of several times with names one may be of a part.
       const bool by_unit =
           of == Meaning::per_iteration && (number.own_unit || number.end > number.value_end);
-      if (by_unit || (timed && number.mean_follows)) out_.times.seconds_per_iteration = i;
+      if (by_unit || shape_.examples[0].is_meter(i)) out_.times.seconds_per_iteration = i;
     }
     if (!step || !out_.times.any()) return std::nullopt;
     out_.step = *step;
@@ -344,7 +343,8 @@ class Decision {
     bool grew = false;
     std::size_t from = 0;  // since it began anew
     const Values steps = values_of(shape_, out_.step);
-    const double each = known_median(each_of(steps_up(values)));
+    const Values added = each_of(steps_up(values));
+    const double each = known_median(added);
     for (std::size_t k = 1; k < n_; ++k) {
       // Also where it begins again, as after an evaluation: then it has the time of one interval.
       const double begun = values[k] / (each * advance_[k]);
@@ -381,7 +381,6 @@ class Decision {
     if (grew) return true;
     // "127.1s", "131.2s" ... "139.3s" of epochs 1 to 10: each takes longer, by less and less.
     constexpr double kUneven = 8;  // times the least that a step adds: whole seconds differ by less
-    const Values added = each_of(steps_up(values));
     const bool drifts = begins_late(values) && most_over_least(added) > kUneven;
     return !drifts && up >= (is_clock && !has_label ? kRisesOfAClockThatShow : kRisesThatShow);
   }
@@ -656,7 +655,7 @@ class Decision {
         return std::nullopt;
       }
     }
-    if (labelled || shape_.examples[0].at(i).mean_follows || names_mean(i)) {
+    if (labelled || shape_.examples[0].is_meter(i) || names_mean(i)) {
       return TimeKind{true, 0};
     }
     const bool one = stride_ == 1 || (std::isnan(stride_) && out_.step_is_epoch);
@@ -908,7 +907,7 @@ std::optional<ShapeMeaning> meaning_of(const LineShape& shape) {
 
 bool is_meter_of_single_steps(const LineShape& shape, std::size_t i) {
   constexpr std::size_t kLinesThatShow = 8;  // over fewer, whole seconds are coarser than a meter
-  return shape.examples.size() >= kLinesThatShow && shape.examples.front().at(i).mean_follows;
+  return shape.examples.size() >= kLinesThatShow && shape.examples.front().is_meter(i);
 }
 
 ShapeTimes companion_times(const LineShape& shape, bool of_each, double first_step) {
@@ -931,7 +930,7 @@ ShapeTimes companion_times(const LineShape& shape, bool of_each, double first_st
     const bool begins_late = !(values.front() <= kMostOfGrowth * so_far);
     const bool since_start = number.since_start && (values.size() > kRisesThatShow || !begins_late);
     // "(157.4s total)", "(177.7s total)", "(188.2s total)": of iterations that take ever longer.
-    const bool drifts = rises && begins_late && !since_start && number.since_start;
+    const bool drifts = rises && number.since_start && !since_start;
     // "time_elapsed" that stands still on some lines is no time of each.
     const bool never_falls = std::ranges::is_sorted(values) && values.back() > values.front();
     const bool doubles = values.back() >= 2 * values.front();

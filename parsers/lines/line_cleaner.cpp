@@ -230,7 +230,7 @@ std::optional<std::string> printed_in_notebook(std::string_view text) {
 // "epoch 1 | loss: 5.40 | 0.75sepoch 1 | loss: 5.30 | 0.74s". A record begins with words and a
 // number, the next one with the same words and what stands after the number, right after a letter,
 // a digit or a closing mark. "Epoch 1:  9%|# | 4/45 [00:03<00:31]Epoch 1, step 4: loss 0.3" is one.
-// Few lines are as long as `shortest`: the others are not looked at.
+// Lines below `shortest`, as nearly all are, hold one record.
 constexpr std::size_t kShortestRecord = 16, kShortestOfSeveral = 96;  // bytes
 std::size_t end_of_record(std::string_view text, std::size_t shortest = kShortestOfSeveral) {
   constexpr std::size_t kShortestHead = 4, kLongestHead = 40, kAfterNumber = 3;  // bytes

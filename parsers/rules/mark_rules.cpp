@@ -234,13 +234,11 @@ bool begins_some_training(std::string_view line) {
   for (const std::string_view word : split(small, ' ')) {
     if (!word.empty()) words.push_back(word);
   }
-  const auto is_in = [](auto list, std::string_view word) {
-    return std::ranges::find(list, word) != std::end(list);
-  };
   for (std::size_t i = 2; i < words.size(); ++i) {
     const bool training = words[i].substr(0, words[i].find_first_of(".!:,")) == "training";
-    if (!training || !is_in(std::span(kBegins), words[i - 2])) continue;
-    return i + 1 == words.size() || !is_in(std::span(kOfData), words[i + 1]);
+    const bool begins = std::ranges::find(kBegins, words[i - 2]) != std::end(kBegins);
+    if (!training || !begins) continue;
+    return i + 1 == words.size() || std::ranges::find(kOfData, words[i + 1]) == std::end(kOfData);
   }
   return false;
 }

@@ -133,8 +133,9 @@ void judge_outcomes(GateReport& report, double alpha);
 /// A reason that names the numbers on both sides.
 [[nodiscard]] Notice measured_so_far(const CellVerdict& cell);
 
-/// Decides a cell whose test could show a change: a regression or an improvement beyond `tolerance`
-/// where the adjusted p of that side passes `alpha`.
+/// Decides a cell whose test could show a change: a regression or an improvement beyond
+/// `tolerance`, a share of the reference as CellVerdict::change is, where the adjusted p of that
+/// side passes `alpha`. `tolerance_text`: how the reason states the tolerance.
 void judge_change(double p_faster, double p_faster_adjusted, double alpha, double tolerance,
                   const std::string& tolerance_text, CellVerdict& cell);
 

@@ -1265,9 +1265,10 @@ class TqdmParser final : public LineParser {
   const Known& known_for(const TqdmBar& bar, int rank) {
     // A bar of another name ("Reformer") that shows a loss may be of training; without one it is
     // any loop (quoted/tqdm.takes_a_bar_of_another_name_for_training_when_it_shows_a_loss).
-    const bool settled = known_ && (trained_.epoch < 0 || known_->name.epoch != trained_.epoch ||
-                                    known_->name.role != BarRole::training);
-    if (settled && known_->rank == rank && known_->total == bar.total &&
+    const bool may_be_validation = known_ && trained_.epoch >= 0 &&
+                                   known_->name.epoch == trained_.epoch &&
+                                   known_->name.role == BarRole::training;
+    if (known_ && !may_be_validation && known_->rank == rank && known_->total == bar.total &&
         known_->description == bar.description && known_->has_loss == bar.loss.has_value()) {
       return *known_;
     }
