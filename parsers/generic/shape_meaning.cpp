@@ -666,10 +666,12 @@ class Decision {
     const double usual = known_median(values);
     if (!of_all && !counts_samples && usual * stride_ > kLongestInterval_s) of_all = true;
     if (!of_all && !counts_samples && usual < kShortestStep_s * stride_) of_all = false;
-    // Loops print at each 50th or 64th iteration, or once an epoch: after 816 it is not known what
-    // was counted.
+    // Loops print at each 50th or 64th iteration, five times an epoch, or once an epoch: after 816
+    // it is not known what was counted.
     constexpr double kRound = 5;
+    const double total = shape_.examples[0].at(out_.step).total;
     const bool round = std::fmod(stride_, kRound) == 0 ||
+                       (total > stride_ && std::fmod(total, stride_) == 0) ||
                        std::exp2(std::round(std::log2(stride_))) == stride_ ||
                        (!epochs_.empty() && growth(epochs_, {}).up == static_cast<int>(n_) - 1);
     if (of_all == true && !round && !counts_samples) of_all.reset();
