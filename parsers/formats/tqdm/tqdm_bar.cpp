@@ -531,14 +531,6 @@ bool names_an_epoch(std::string_view description, const Words& words) {
   return std::ranges::any_of(words, is_epoch) && std::ranges::any_of(words, is_number);
 }
 
-// "[Adam] Tot:3.991e-02 PDE:1.5e-03", "L-BFGS: loss": who names the optimizer trains
-// (quoted/tqdm.a_bar_that_is_named_by_its_optimizer).
-bool begins_with_optimizer(const Words& words) {
-  constexpr std::string_view kOptimizers[] = {"adam", "adamw", "sgd", "rmsprop", "lbfgs", "bfgs"};
-  const std::size_t first = !words.empty() && words[0] == "l" ? 1 : 0;
-  return words.size() > first && among(kOptimizers, words[first]);
-}
-
 // The number of the epoch and that of all epochs.
 void read_epoch(std::string_view description, const Words& words, BarName& name) {
   auto word = std::ranges::find_if(words, is_epoch);
@@ -599,12 +591,10 @@ BarRole role_of(std::string_view description, const Words& words) {
 }  // namespace
 
 BarName name_of(std::string_view description) {
-  const bool of_optimizer = begins_with_optimizer(words_of(description));
   description = without_front(description);
   const Words words = words_of(description);
   BarName name;
   name.role = role_of(description, words);
-  if (name.role == BarRole::other && of_optimizer) name.role = BarRole::training;
   name.of_data = prepares_data(words);
   name.values = name.role == BarRole::other && may_be_losses(values_only(description));
   if (name.role == BarRole::outer) return name;
@@ -710,12 +700,7 @@ std::optional<BegunEpoch> epoch_that_begins(std::string_view line) {
   constexpr std::string_view kWords[] = {"epoch", "starting", "start", "training", "begin", "the",
                                          "train", "running",  "of",    "model",    "loop"};
   if (line.size() > kLongest) return std::nullopt;
-  std::string_view text = without_front(line);
-  // "[7/7] Starting training..." of a program that counts its parts.
-  if (const auto close = text.find("] "); text.starts_with('[') && close != text.npos &&
-                                          text.find_first_not_of("0123456789/", 1) == close) {
-    text.remove_prefix(close + 2);
-  }
+  const std::string_view text = without_front(line);
   std::vector<std::int64_t> numbers;
   // "-------第 16 轮训练开始-------"
   bool named = text.find("轮训练开始") != text.npos;
