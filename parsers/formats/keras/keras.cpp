@@ -65,61 +65,46 @@ bool read_counter(std::string_view text, std::size_t end, KerasBar& bar) {
 }
 
 // "71us/step", "13ms/step", "3s/step", "2s/epoch", "71us/sample"
-bool read_rate(Cursor& cursor, KerasBar& bar) {
-  Cursor at = cursor;
+void read_rate(Cursor at, KerasBar& bar) {
   const auto value = at.number();
   const auto unit = at.until("/ ");
   const double scale = unit ? seconds_of_unit(*unit).value_or(0) : 0;
-  if (!value || !(*value >= 0) || !(scale > 0)) return false;
+  if (!value || !(*value >= 0) || !(scale > 0)) return;
   if (at.literal("/epoch")) {
     bar.modern = true;  // tf.keras 2.7: counts steps
-    cursor = at;
-    return true;
+    return;
   }
   if (at.literal("/sample")) {
     bar.per_sample = true;
   } else if (!at.literal("/step")) {
-    return false;
+    return;
   }
   bar.per_step = true;
   bar.step_s = *value * scale;
   bar.step_resolution_s = scale;
-  cursor = at;
-  return true;
 }
 
 // What follows the bar: seconds of the whole, time of a step, ETA, metrics.
 void read_tail(const Line& line, std::size_t from, KerasBar& bar) {
   Cursor cursor(line);
   cursor.move_to(from);
-  for (int part = 0; part < 4; ++part) {
-    cursor.blanks();
-    if (cursor.literal("-")) cursor.blanks();
-    if (read_rate(cursor, bar)) continue;
-    Cursor at = cursor;
+  cursor.blanks();
+  if (cursor.literal("-")) cursor.blanks();
+  if (Cursor at = cursor; bar.done >= bar.total) {
     const auto seconds = at.number();
-    if (seconds && *seconds >= 0 && at.literal("s")) {
-      if (bar.done >= bar.total) bar.elapsed_s = *seconds;
-      cursor = at;
-      continue;
-    }
-    if (at = cursor; at.duration() && at.rest().starts_with(' ')) {  // Keras 3: time left
-      cursor = at;
-      continue;
-    }
-    break;
+    const bool whole = seconds && *seconds >= 0 && at.literal("s") && !at.literal("/");
+    if (whole) bar.elapsed_s = *seconds;
   }
   if (Cursor at = cursor; at.literal("ETA: ")) {
     const auto left = at.duration();
     if (left && (at.literal("s ") || at.literal(" "))) bar.left_s = *left;
   }
-  Cursor rest = cursor;
-  while (rest.skip_past("/")) {  // "- 26s/epoch - 13ms/step" after the metrics
+  for (Cursor rest = cursor; rest.skip_past("/");) {  // also "- 26s/epoch" after the metrics
     std::size_t begin = rest.at() - 1;
     while (begin > from && line.text[begin - 1] != ' ') --begin;
     Cursor rate(line);
     rate.move_to(begin);
-    if (read_rate(rate, bar) && rate.at() > rest.at()) rest = rate;
+    read_rate(rate, bar);
   }
   bar.loss_known = line.text.find("loss: ", from) != std::string_view::npos;
   cursor.move_to(from);
