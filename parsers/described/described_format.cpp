@@ -106,7 +106,7 @@ struct Pace {
     constexpr int kIntervals = 4;   // whose mean it is, nearly: one may be cut to whole seconds
     constexpr double kStart = 1.5;  // times the second interval: the first has the start in it
     const bool start = intervals == 1 && each_s > kStart * seconds;
-    if (intervals == 0 || start) each_s = seconds;
+    if (intervals == 0) each_s = seconds;
     if (!start) intervals = std::min(intervals + 1, kIntervals);
     each_s += (seconds - each_s) / intervals;
   }
@@ -391,15 +391,13 @@ class DescribedParser final : public LineParser {
     double earlier_s = 0;         ///< of the epochs before, where elapsed begins again with each
     double open_s = 0;            ///< what their last seconds leave open, together
     double digit_s = kUnknown;    ///< finest last digit of the clock
-    double left_s = kUnknown;     ///< on the newest line
     double steps_of_mean = 0;     ///< of the newest line: those of a mean of all so far
     /// Of a line with Field::rate_so_far: its steps, and those over its rate.
     double steps_of_rate = 0, steps_over_rate = kUnknown;
     std::int64_t last_step = -1;
     /// Of all lines with Field::counted_seconds.
     double counted = 0, counted_s = 0;
-    PrintedRate rate;                        ///< of the newest record
-    RateUnit rate_unit = RateUnit::unknown;  ///< of the rates taken
+    PrintedRate rate;  ///< of the newest record
     bool covers_gap =
         false;  ///< the newest record is of more steps than the one that it has the time of
     std::int64_t settings = 0;  ///< those that its facts hold already
@@ -426,7 +424,6 @@ class DescribedParser final : public LineParser {
                  const RunBuilder& out);
   [[nodiscard]] std::optional<double> rate_since(Track& of) const;
   [[nodiscard]] std::optional<double> seconds_of_one(const StepCounter::Printed& printed) const;
-  [[nodiscard]] bool nothing_left(Track& of) const;
   void take_own_step(const DescribedRule& rule, Track& of, Sample& sample, const RunDraft& draft);
   [[nodiscard]] std::optional<std::int64_t> world(const RunBuilder& out) const;
   [[nodiscard]] const DescribedRate& rate_of(const DescribedRule& rule) const;
@@ -693,7 +690,8 @@ void DescribedParser::take_rate(const DescribedRule& rule, Track& of, Sample& sa
     if (gpus) draft.log.facts.world_size.set(*gpus, FactSource::log);
   }
   const bool of_own_step = rule.own_step && unit.unit == RateUnit::iterations_per_second;
-  const bool other_unit = of.rate_unit != RateUnit::unknown && of.rate_unit != unit.unit;
+  const RateUnit known = draft.log.rate_unit;
+  const bool other_unit = known != RateUnit::unknown && known != unit.unit;
   if ((!rate && !of_own_step) || other_unit) return;  // a run has rates of one unit
   if (rate) {
     const auto gpus = unit.of_one_gpu ? world(out) : std::optional<std::int64_t>(1);
@@ -704,7 +702,6 @@ void DescribedParser::take_rate(const DescribedRule& rule, Track& of, Sample& sa
     draft.log.rate_unit = unit.unit;
     sample.rate = 1 / sample.seconds;
   }
-  of.rate_unit = unit.unit;
 }
 
 /// The rate since an earlier line, by what was added to a mean of all so far: steps over that mean
@@ -731,13 +728,6 @@ std::optional<double> DescribedParser::seconds_of_one(const StepCounter::Printed
   if (!time || !total || printed.step >= *total) return std::nullopt;
   if (*time < kDigitsThatShow * values_.digit(Field::time_left)) return std::nullopt;
   return *time / static_cast<double>(*total - printed.step);
-}
-
-/// "remaining: 0us" after lines on which time was left.
-bool DescribedParser::nothing_left(Track& of) const {
-  const double before =
-      std::exchange(of.left_s, values_.number(Field::time_left).value_or(kUnknown));
-  return before > 0 && of.left_s == 0;
 }
 
 bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, RunBuilder& out) {
@@ -786,9 +776,7 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
   draft.ends_silently = rule.counts_from == CountsFrom::first;
   const Plan& plan = plans_[static_cast<std::size_t>(rule.kind)];
   draft.log.planned = plan.steps || !plan.epochs ? plan.steps : of.counter.end_of(*plan.epochs);
-  const bool over = nothing_left(of);
-  draft.ends_epoch =
-      of.counter.ends_epoch(draft.log.planned, plan.epochs) || (over && !draft.log.planned);
+  draft.ends_epoch = of.counter.ends_epoch(draft.log.planned, plan.epochs);
   if (draft.log.planned) draft.log.planned = iterations_of(rule, *draft.log.planned);
   draft.last_line = std::max(draft.last_line, line.number);
   if (!rule.own_step && !std::isnan(sample.seconds) && sample.iterations == 0) {

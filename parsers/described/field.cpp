@@ -19,8 +19,7 @@ constexpr auto kInfos = std::to_array<FieldInfo>({
      "the mean of all iterations since the counter, or its epoch, began"},
     {"elapsed", duration, true, "since the run began: seconds or `[[h:]mm:]ss`"},
     {"time_left", duration, true,
-     "until the line's `epoch_steps` or `planned`: over the steps until then the time of one; 0 on "
-     "the last line is the end of a run without a plan"},
+     "until the line's `epoch_steps` or `planned`: over the steps until then the time of one"},
     {"clock", clock, true, "date and time, or seconds since 1970"},
     {"rate", positive, true, "in the unit of the key `rate`"},
     {"rate_so_far", positive, true,

@@ -11,7 +11,6 @@
 #include "parsers/lines/cursor.h"
 #include "parsers/lines/evaluation_words.h"
 #include "parsers/lines/json_line.h"
-#include "parsers/lines/spelled_duration.h"
 
 namespace bertbench {
 namespace {
@@ -96,14 +95,6 @@ double factor_of(const DescribedRule::Factor& factor, std::string_view unit) {
   const auto named =
       std::ranges::find(factor.by_unit, unit, &std::pair<std::string, double>::first);
   return named != factor.by_unit.end() ? named->second : factor.factor;
-}
-
-/// "78.25 seconds" is whole: what follows a cut would not change it, as it may after "78.25", "2 m"
-/// and "1 hour".
-bool ends_with_seconds(std::string_view text) {
-  std::size_t begin = text.size();
-  while (begin > 0 && is_letter(text[begin - 1])) --begin;
-  return seconds_of_unit(text.substr(begin)) == 1.0;
 }
 
 }  // namespace
@@ -301,8 +292,7 @@ bool LineValues::read(const DescribedRule& rule, std::string_view line, bool cut
     matched = true;
     if (cut) {
       std::erase_if(groups_, [&](const LinePattern::Group& group) {
-        return group.text.data() + group.text.size() == line.data() + line.size() &&
-               !ends_with_seconds(group.text);
+        return group.text.data() + group.text.size() == line.data() + line.size();
       });
     }
   }

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <deque>
 #include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -163,11 +162,10 @@ class RuleWriter {
       const LineNumber& rate = one.in(first_);
       rule["rate"] = {{"unit", name(rate.unit)}, {"per", rate.of_one_gpu ? "gpu" : "job"}};
     }
-    const bool below = shape_.head && !shape_.head->same_line;
-    if (below) rule["rows"] = true;
+    if (shape_.head) rule["rows"] = true;
     if (shape_.whole) rule["whole_line"] = true;
     const std::string example = readable(first_.text);
-    rule["example"] = below ? shape_.head->text + '\n' + example : example;
+    rule["example"] = shape_.head ? shape_.head->text + '\n' + example : example;
     return rule;
   }
 
@@ -186,7 +184,6 @@ class RuleWriter {
       if (shape_.after_counter && is_counter(taken_[i]) && word_.empty()) out += evaluation_word(i);
     }
     if (word_.empty() && is_counter(taken_.back())) out += mark_after();
-    if (literal_.size() < kMinLiteral) offer_units();
     if (literal_.size() < kMinLiteral) out += word_after();
     if (literal_.size() < kMinLiteral) offer_padded();
     return out;
@@ -219,8 +216,7 @@ class RuleWriter {
     }
     literal_ = shape_.head->text.substr(0, kMaxLiteral);
     const std::string row = row_pattern(*shape_.head, groups);
-    if (!stamp.empty()) return stamp + ".*?" + row.substr(1);
-    return shape_.head->same_line ? quoted(std::string_view(literal_)) + row : row;
+    return stamp.empty() ? row : stamp + ".*?" + row.substr(1);
   }
 
   [[nodiscard]] static std::string_view part(const ShapeLine& line, std::size_t begin,
@@ -258,23 +254,6 @@ class RuleWriter {
             return line.text.find(padded) != std::string::npos;
           })) {
         literal_ = padded;
-      }
-    }
-  }
-
-  /// Those of times, where all lines have the same: "[12] 3.5 seconds".
-  void offer_units() {
-    for (const Taken& one : taken_) {
-      if (!one.in(first_).own_unit) continue;
-      const auto unit_in = [&](const ShapeLine& line) {
-        const LineNumber& number = one.in(line);
-        const std::string_view value = part(line, number.value_begin, number.value_end);
-        return trim(value.substr(value.find_last_of("0123456789") + 1));
-      };
-      if (std::ranges::all_of(shape_.examples, [&](const ShapeLine& line) {
-            return unit_in(line) == unit_in(first_);
-          })) {
-        offer(unit_in(first_));
       }
     }
   }
@@ -318,14 +297,10 @@ class RuleWriter {
       return by_words_ ? word_between(i) : ".*?";
     }
     // A log that was pasted may have blanks on some lines and tabs on others.
-    const bool tabs = std::ranges::any_of(shape_.examples, [&](const ShapeLine& line) {
-      return part(line, taken_[i - 1].in(line).end, taken_[i].in(line).begin).find('\t') !=
-             std::string_view::npos;
-    });
-    const std::string blanks = tabs ? "[ \\t]*" : " *";
-    std::string out = blanks;
+    constexpr std::string_view kBlanks = "[ \\t]*";
+    std::string out(kBlanks);
     for (const char c : text) {
-      if (!is_blank(c)) out += quoted(std::string_view(&c, 1)) + blanks;
+      if (!is_blank(c)) out += quoted(std::string_view(&c, 1)).append(kBlanks);
     }
     return out;
   }
@@ -363,10 +338,8 @@ class RuleWriter {
     const std::string_view label = part(first_, number.begin, label_end);
     const std::string_view value = part(first_, number.value_begin, number.value_end);
     std::string out;
-    const char before = number.begin > 0 ? first_.text[number.begin - 1] : ' ';
-    const bool inside_word = is_letter(before) || is_digit(before);
     const bool begins_word =
-        !inside_word && (label.empty() ? !shape_.head : is_letter(label[0]) || is_digit(label[0]));
+        label.empty() ? !shape_.head : is_letter(label[0]) || is_digit(label[0]);
     if (begins_word) out += "\\b";
     if (!label.empty()) out += quoted_before_number(label);
     offer(label);
@@ -459,7 +432,7 @@ std::optional<std::size_t> loss_of(const LineShape& shape) {
   return found;
 }
 
-/// The first number of that meaning, where every line has one at the same place among its numbers.
+/// The first number of that meaning, where all lines have it at the same place.
 std::optional<std::size_t> number_on_all(const LineShape& shape, Meaning meaning) {
   const auto& numbers = shape.examples.front().numbers;
   const auto found = std::ranges::find(numbers, meaning, &LineNumber::meaning);
@@ -600,15 +573,12 @@ class Induction {
   std::optional<InducedFormat> run(std::string_view name) {
     name_ = name;
     std::vector<Candidate> candidates, of_one_line, of_evaluations;
-    for (const LineShape& found : shapes_.shapes()) {
-      if (!found.counts()) continue;
-      if (found.evaluation) {
-        if (auto meaning = counts_training(found)) of_evaluations.push_back({&found, *meaning});
+    for (const LineShape& shape : shapes_.shapes()) {
+      if (!shape.counts()) continue;
+      if (shape.evaluation) {
+        if (auto meaning = counts_training(shape)) of_evaluations.push_back({&shape, *meaning});
         continue;
       }
-      auto apart = with_growing_total_apart(found);
-      if (apart) apart_.push_back(std::move(*apart));
-      const LineShape& shape = apart ? apart_.back() : found;
       auto meaning = meaning_of(shape);
       if (!meaning) continue;
       if (meaning->of_one_line) {
@@ -640,9 +610,7 @@ class Induction {
       if (format->timed && !format->timed_at_end) return format;
       if (!untimed || (format->timed && !untimed->timed)) untimed = std::move(format);
     }
-    if (untimed && untimed->timed) return untimed;
-    auto whole = of_whole_trainings();
-    return whole ? whole : untimed;
+    return untimed;
   }
 
   /// Whether a shape with all its examples is one that no other will replace.
@@ -679,13 +647,11 @@ class Induction {
       // Losses of batches that nobody counts.
       constexpr std::int64_t kLossesThatShow = 8;
       counts = counts || (has_loss && !other_work && !shape.head && shape.lines >= kLossesThatShow);
-      // Without a loss: a rate next to a word of training, a counter and a time next to one, a
-      // place in an epoch with a time, or epochs that go on.
+      // Without a loss: a rate next to a word of training, a counter and a time next to one, or
+      // epochs that go on.
       const bool learns = (paced || (counted && !shape.head && shape.timed())) &&
                           2 * shape.learning >= shape.examples.size();
-      const bool in_epoch = counted && !shape.head && shape.timed() && shape.has(Meaning::epoch) &&
-                            (shape.has(Meaning::place) || shape.has(Meaning::counter));
-      if (!has_loss && !learns && !in_epoch && !(counted && counts_epochs(shape))) continue;
+      if (!has_loss && !learns && !(counted && counts_epochs(shape))) continue;
       // A line with a counter, a loss and a time is no sentence of a text: it counts twice.
       const bool whole =
           has_loss && !shape.head &&
@@ -787,7 +753,6 @@ class Induction {
     const bool works = names_other_work(first.text) && !loss_of(shape);
     const bool learns = 2 * shape.learning >= n && !works;
     const bool place = first.at(meaning.step).meaning == Meaning::place;
-    const bool boxed = first.text.front() == '|';  // its time stands on another line of the box
     const std::size_t least =
         meaning.times.any() || has_time_on_other_lines(shape, meaning) ? 2 : 3;
     if (n < least) return false;
@@ -808,19 +773,14 @@ class Induction {
     if (meaning.step_is_epoch && first.at(meaning.step).has_total() && times.clock && n > least) {
       return true;
     }
-    // "Epoch: 85, precision 0.69" with the stamps of a logger, "Episode 50 | Score: 22.9 | 10.0s"
+    // "Epoch: 85, precision 0.69" with them, "Episode 50 | Score: 22.9 | 10.0s"
     const std::string counter = lower(first.label_of(first.at(meaning.step)));
     const bool goes_on = meaning.step_is_epoch || counter.find("episode") != std::string::npos;
     if (goes_on && times.any() && n > least && names_score(first.text)) return true;
     if (has_loss_on_other_lines(shape)) return true;
-    // "round 3: best so far 0.3 (49.2s)" may be of any search, "Training time: 7.6 s" below is not.
-    if (!times.clock && !times.elapsed && counter.find("round") != std::string::npos &&
-        !has_time_on_other_lines(shape, meaning, true)) {
-      return false;
-    }
-    return shapes_.of_training() &&
-           (meaning.times.any() || meaning.step_is_epoch || meaning.epoch || boxed ||
-            has_time_on_other_lines(shape, meaning));
+    // "round 3: best so far 0.3 (49.2s)" may be of any search.
+    if (!times.clock && !times.elapsed && counter.find("round") != std::string::npos) return false;
+    return shapes_.of_training() && (times.any() || meaning.step_is_epoch || meaning.epoch);
   }
 
   /// "1.02s/it" on some lines and "1.04it/s" on others: one of the two has the slow steps only.
@@ -890,26 +850,6 @@ class Induction {
     }
   }
 
-  /// "Episode: 2, .., Time Taken: 6.34s" and "Evaluating... .., Time Taken: 0.58s": a loop that
-  /// prints the time of its evaluations by the words of that of its training starts its timer anew
-  /// for each.
-  [[nodiscard]] bool times_evaluations_apart(const LineShape& shape,
-                                             const ShapeMeaning& meaning) const {
-    const auto place =
-        meaning.times.seconds ? meaning.times.seconds : meaning.times.seconds_per_iteration;
-    if (!place || meaning.times.clock || meaning.times.elapsed) return false;
-    const auto name = [](const ShapeLine& line, std::size_t i) {
-      return trim(line.label_of(line.at(i)));
-    };
-    const std::string_view label = name(shape.examples.front(), *place);
-    return !label.empty() && std::ranges::any_of(shapes_.shapes(), [&](const LineShape& other) {
-      const ShapeLine& line = other.examples.front();
-      const auto theirs = other.place_of(Meaning::duration);
-      return &other != &shape && theirs && name(line, *theirs) == label &&
-             names_evaluation(line.text, line.text.size());
-    });
-  }
-
   /// Seconds of an epoch, of lines that have them and no finer counter: "Epoch 3 took 35 s", and
   /// "Epoch time: 35 s" without its number.
   [[nodiscard]] static std::optional<double> time_of_epoch(const LineShape& shape) {
@@ -927,13 +867,12 @@ class Induction {
 
   /// "Epoch 3 / 9", and on a line of its own "Epoch Time: 0:04:42"; "Iteration 900/1564", and
   /// "Time for 100 steps: 21.07".
-  [[nodiscard]] bool has_time_on_other_lines(const LineShape& shape, const ShapeMeaning& meaning,
-                                             bool of_training = false) const {
+  [[nodiscard]] bool has_time_on_other_lines(const LineShape& shape,
+                                             const ShapeMeaning& meaning) const {
     const bool of_each = counts_by_one(shape, meaning);
     return std::ranges::any_of(shapes_.shapes(), [&](const LineShape& other) {
       return !other.evaluation && !counts_on(other) && comes_with(other, shape) &&
-             companion_times(other, of_each, first_step_of(shape, meaning)).any() &&
-             (!of_training || names_training(other.examples.front().text));
+             companion_times(other, of_each, first_step_of(shape, meaning)).any();
     });
   }
 
@@ -999,10 +938,6 @@ class Induction {
     const bool untimed = !meaning.times.any() && !has_time_on_other_lines(shape, meaning);
     const auto left = untimed ? time_left(shape, meaning) : std::nullopt;
     if (left) taken.push_back(*left);
-    if (const auto place = number_on_all(shape, Meaning::left);
-        place && !shape.examples.front().at(meaning.step).has_total()) {
-      taken.push_back({.place = *place, .name = "time_left", .of_all_numbers = true});
-    }
     auto rule = rule_of(shape, taken, loss);
     if (rule && takes_no_time_for_one(*rule)) rule = rule_of(shape, taken, loss, true);
     if (!rule) return std::nullopt;
@@ -1035,8 +970,7 @@ class Induction {
     if (left) {
       notes.push_back(
           "only the time that is left is printed: divided by the steps that are left it is taken "
-          "as "
-          "the time of a step, as the program estimates it");
+          "as the time of a step, as the program estimates it");
     }
     if (counts_epochs && of_batch) {
       notes.push_back(
@@ -1067,11 +1001,6 @@ class Induction {
     format["lines"] = Json::array();
     for (Json& evaluation : evaluations(*rule, candidate))
       format["lines"].push_back(std::move(evaluation));
-    if (!loss) {
-      if (auto with_loss = rule_with_loss(*rule, shape, meaning)) {
-        format["lines"].push_back(std::move(*with_loss));
-      }
-    }
     format["lines"].push_back(*rule);
     std::ranges::move(more, std::back_inserter(format["lines"]));
     if (auto plan = plan_of_epochs(candidate)) format["lines"].push_back(std::move(*plan));
@@ -1079,22 +1008,12 @@ class Induction {
     if (!timed) {
       if (auto closing = closing_time(candidate)) {
         if (batches > 0) (*closing)["step_iterations"] = batches;
-        if (shape.examples.front().at(meaning.step).value > 1) {
-          format["notes"].push_back(
-              "the log does not begin with the first step: its closing time is taken as that of "
-              "all "
-              "steps, also of those before");
-        }
         format["lines"].push_back(std::move(*closing));
-        timed = timed_at_end = true;
-      } else if (auto stamps = stamps_around(candidate)) {
-        for (Json& stamp : *stamps) format["lines"].push_back(std::move(stamp));
         timed = timed_at_end = true;
       }
     }
     // The time of an epoch is with its evaluation.
-    if (timed && !meaning.step_is_epoch && !shape.evaluation &&
-        !times_evaluations_apart(shape, meaning)) {
+    if (timed && !meaning.step_is_epoch && !shape.evaluation) {
       format["lines"].push_back(interruptions());
     }
     InducedFormat out;
@@ -1138,95 +1057,24 @@ class Induction {
     return rule;
   }
 
-  /// Some counter, but for number `done`, is not the same on all lines, as "batch=64" is.
-  [[nodiscard]] static bool grows(const LineShape& shape, std::size_t done) {
-    const ShapeLine& first = shape.examples.front();
-    for (std::size_t i = 0; i < first.key.size(); ++i) {
-      if (first.key[i] != done && first.at(i).counts() &&
-          std::ranges::any_of(shape.examples, [&](const ShapeLine& line) {
-            return line.at(i).value != first.at(i).value;
-          })) {
-        return true;
-      }
-    }
-    return false;
-  }
-
-  /// "base-0: 33 epochs in 24m 25s. Best val acc 98.6 %", "train: 2000 epochs, lr=0.002,
-  /// time=4.55s": a line is all that a training prints.
-  [[nodiscard]] std::optional<InducedFormat> of_whole_trainings() const {
-    for (const LineShape& shape : shapes_.shapes()) {
-      const ShapeLine& first = shape.examples.front();
-      const auto place = shape.place_of(Meaning::duration);
-      auto amount = number_on_all(shape, Meaning::amount);
-      if (!amount) amount = epochs_done(shape);
-      if (!place || !amount || shape.evaluation || shape.head || grows(shape, *amount)) continue;
-      const LineNumber &done = first.numbers[*amount], &time = first.at(*place);
-      // Not "time budget 470s reached at 130401 steps".
-      if (time.begin < done.begin || is_of_part(first, time) ||
-          2 * shape.learning < shape.examples.size()) {
-        continue;
-      }
-      auto rule = rule_of(
-          shape,
-          {{*place, "total_seconds", ""},
-           {.place = *amount, .name = "total_iterations", .counter = true, .of_all_numbers = true}},
-          {});
-      if (!rule) continue;
-      (*rule)["begins_run"] = true;
-      (*rule)["outcome"] = "completed";
-      Json format;
-      format["schema"] = kFormatSchema;
-      format["name"] = name_;
-      format["title"] = "lines of whole trainings";
-      if (first_word(first.text, done.end).starts_with("epoch")) format["iteration"] = "epoch";
-      format["lines"] = {*rule};
-      return InducedFormat{.json = format.dump(2),
-                           .example = first.text,
-                           .line = first.line,
-                           .lines = shape.lines,
-                           .timed = true,
-                           .timed_at_end = true};
-    }
-    return std::nullopt;
-  }
-
-  /// The 20 of "lr=0.001, epochs=20, train time=381.18s", a line of a search.
-  [[nodiscard]] static std::optional<std::size_t> epochs_done(const LineShape& shape) {
-    const auto epochs = number_on_all(shape, Meaning::epoch);
-    const ShapeLine& first = shape.examples.front();
-    if (!epochs) return std::nullopt;
-    const std::string name = lower(first.label_of(first.numbers[*epochs]));
-    return name.starts_with("epochs") ? epochs : std::nullopt;
-  }
-
-  /// "step 100/1072 loss: 0.3 eta: 10.3 min": of the total that the line names, where one epoch has
-  /// it. "epoch_time: 105.0min" of an epoch's steps is that as well where it falls as they go on.
+  /// "step 100/1072 loss: 0.3 eta: 10.3 min": until the total that the line names, where one epoch
+  /// has it, and where it falls as the steps until then do.
   [[nodiscard]] static std::optional<Taken> time_left(const LineShape& shape,
                                                       const ShapeMeaning& meaning) {
-    const ShapeLine& first = shape.examples.front();
-    const bool of_epoch = meaning.epoch_time && meaning.total_is_of_epoch;
-    const bool one_epoch = std::ranges::all_of(shape.examples, [&](const ShapeLine& line) {
-      return !meaning.epoch || line.at(*meaning.epoch).total == 1;
+    const auto place = number_on_all(shape, Meaning::left);
+    const bool of_all = std::ranges::all_of(shape.examples, [&](const ShapeLine& line) {
+      return line.at(meaning.step).has_total() &&
+             (!meaning.epoch || line.at(*meaning.epoch).total == 1);
     });
-    if (!first.at(meaning.step).has_total() || (!of_epoch && !one_epoch)) return std::nullopt;
-    const auto place = of_epoch ? meaning.epoch_time : number_on_all(shape, Meaning::left);
-    if (!place) return std::nullopt;
-    const Taken out{.place = *place, .name = "time_left", .of_all_numbers = !of_epoch};
+    if (!place || !of_all) return std::nullopt;
+    const Taken out{.place = *place, .name = "time_left", .of_all_numbers = true};
     const auto seconds = [&](const ShapeLine& line) {
-      const LineNumber& number = out.in(line);
-      return number.value * number.scale;
+      return out.in(line).value * out.in(line).scale;
     };
     const auto steps = [&](const ShapeLine& line) {
       const LineNumber& step = line.at(meaning.step);
       return step.total - step.value;
     };
-    int falls = 0, rises = 0;
-    for (std::size_t i = 1; i < shape.examples.size(); ++i) {
-      const double before = seconds(shape.examples[i - 1]), now = seconds(shape.examples[i]);
-      falls += now < before ? 1 : 0;
-      rises += now > before ? 1 : 0;
-    }
     // In the second half, as the first line may hold a start.
     const ShapeLine& middle = shape.examples[shape.examples.size() / 2];
     const ShapeLine& last = shape.examples.back();
@@ -1234,7 +1082,7 @@ class Induction {
     const double expected = std::log(steps(last) / steps(middle));
     constexpr double kApart = 0.5;  // of what is expected: nearer to that than to a time that stays
     const bool as_steps = std::abs(fell - expected) < kApart * std::abs(expected);
-    return falls > rises && as_steps ? std::optional(out) : std::nullopt;
+    return as_steps ? std::optional(out) : std::nullopt;
   }
 
   /// What a line with a time closes: a stretch of lines that count.
@@ -1260,7 +1108,7 @@ class Induction {
       const bool from_first = main.shape->examples.front().at(main.meaning.step).value <= 1;
       const bool run = closes == Closes::run;
       const bool in_epochs = main.meaning.epoch.has_value() || main.meaning.wraps;
-      if (run && !from_first && (in_epochs || !begins_in_training(*main.shape))) continue;
+      if (run && !from_first) continue;
       // Of a training in epochs all steps count, not those of the newest one.
       const char* field = run && in_epochs ? "total_seconds" : "counted_seconds";
       auto rule = rule_of(shape, {{*place, field, ""}}, std::nullopt);
@@ -1270,22 +1118,6 @@ class Induction {
       if (of_training) break;
     }
     return out;
-  }
-
-  /// "Training started at 2026-02-10 13:09:46" before the first line of a training and "End Time:
-  /// ..." after the last one, each once: with validations and whatever else the loop does.
-  [[nodiscard]] std::optional<std::array<Json, 2>> stamps_around(const Candidate& main) const {
-    const LineShape &began = shapes_.began(), &ended = shapes_.ended();
-    const ShapeLine& first = main.shape->examples.front();
-    if (began.lines != 1 || ended.lines != 1 || began.last_line > first.line ||
-        ended.last_line < main.shape->last_line || first.at(main.meaning.step).value > 1) {
-      return std::nullopt;
-    }
-    auto begin = rule_of(began, {{0, "began", ""}}, std::nullopt);
-    auto end = rule_of(ended, {{0, "ended", ""}}, std::nullopt);
-    if (!begin || !end) return std::nullopt;
-    (*end)["outcome"] = "completed";
-    return std::array{std::move(*begin), std::move(*end)};
   }
 
   /// "data loaded in 3.2 s", "inference took 3.2 s": by what stands before the time.
@@ -1365,12 +1197,6 @@ class Induction {
     return out;
   }
 
-  /// Nothing stands before its first line, as in a log that was cut there.
-  [[nodiscard]] static bool begins_in_training(const LineShape& shape) {
-    constexpr std::int64_t kFirstLines = 3;
-    return shape.examples.front().line <= kFirstLines;
-  }
-
   /// The iterations of an epoch, where lines without a time show them: "epoch 3, iter 440/448" that
   /// begins again with each epoch, or "Epoch: 3, Steps: 448". 0 where they show none or several.
   [[nodiscard]] std::int64_t iterations_of_epoch() const {
@@ -1382,7 +1208,6 @@ class Induction {
       if (!of_shape) of_shape = total_gone_past(shape);
       if (!of_shape) of_shape = total_of_first_bars(shape);
       if (!of_shape) of_shape = constant_of_epochs(shape);
-      if (!of_shape && shape.counts() && !counts_on(shape)) of_shape = last_of_epoch(shape);
       if (!of_shape) continue;
       if (found > 0 && found != *of_shape) return 0;
       found = *of_shape;
@@ -1436,16 +1261,6 @@ class Induction {
     return total > 1 ? std::optional(total) : std::nullopt;
   }
 
-  /// "Step 818/818" on the last line of each epoch.
-  [[nodiscard]] static std::optional<double> last_of_epoch(const LineShape& shape) {
-    const auto place = shape.place_of(Meaning::counter);
-    if (!place) return std::nullopt;
-    const double total = shape.examples[0].at(*place).total;
-    const bool same = std::ranges::all_of(
-        shape.examples, [&](const ShapeLine& line) { return line.at(*place).total == total; });
-    return same && total > 1 ? std::optional(total) : std::nullopt;
-  }
-
   /// "Epoch: 52, Steps: 284": as many on the line of each epoch, in words for several.
   [[nodiscard]] static std::optional<double> constant_of_epochs(const LineShape& shape) {
     const auto epoch = shape.place_of(Meaning::epoch), counter = shape.place_of(Meaning::counter);
@@ -1493,29 +1308,6 @@ class Induction {
       out.push_back(
           "a printed time is longer than an iteration by the clock and was left out: it "
           "may be of several, as of those that a step accumulates");
-    }
-    return out;
-  }
-
-  /// "Iteration 200, lr = 0.01" and "Iteration 200, loss = 6.5" are of one shape: for the lines
-  /// with a loss the rule once more, with it.
-  [[nodiscard]] static std::optional<Json> rule_with_loss(const Json& rule, const LineShape& shape,
-                                                          const ShapeMeaning& meaning) {
-    LineShape some = shape;
-    std::erase_if(some.examples, [](const ShapeLine& line) {
-      return std::ranges::none_of(
-          line.numbers, [](const LineNumber& number) { return number.meaning == Meaning::loss; });
-    });
-    if (some.examples.size() < 2) return std::nullopt;
-    const auto loss = loss_of(some);
-    if (!loss) return std::nullopt;
-    auto out = rule_of(some, taken_of(some, meaning), loss);
-    // Without it where a pattern with a loss does not read these lines.
-    if (!out || (*out)["pattern"].get<std::string>().find("(?P<loss>") == std::string::npos) {
-      return std::nullopt;
-    }
-    for (const char* key : {"wraps", "counts_from", "step_iterations", "scale", "rate"}) {
-      if (rule.contains(key)) (*out)[key] = rule[key];
     }
     return out;
   }
@@ -1602,11 +1394,6 @@ class Induction {
     return one > more;
   }
 
-  [[nodiscard]] static bool counts_samples(const LineShape& shape,
-                                           std::optional<std::size_t> rate) {
-    return rate && shape.examples[0].at(*rate).unit != RateUnit::iterations_per_second;
-  }
-
   /// Median of number i of the lines, in seconds where it is a time.
   static double median_of(const LineShape& shape, std::size_t i) {
     std::vector<double> values;
@@ -1685,8 +1472,6 @@ class Induction {
     ShapeTimes besides = own;
     besides.clock.reset();
     bool wants_time = !besides.any();
-    // Of epochs a rate of samples says more than their time, which stands next to it.
-    bool wants_rate = !own.rate && main.meaning.step_is_epoch;
     const bool of_each = counts_by_one(*main.shape, main.meaning);
     std::vector<Json> out;
     const TimesOfCompanions others = times_of_companions(main, of_each);
@@ -1705,10 +1490,9 @@ class Induction {
     for (const LineShape* const one : shapes) {
       const LineShape& shape = *one;
       if (shape.evaluation || counts_on(shape) || !comes_with(shape, *main.shape)) continue;
-      if (main.meaning.of_one_line) break;  // any other line comes as often
       const auto loss = wants_loss ? loss_of(shape) : std::nullopt;
       ShapeTimes times;
-      if (wants_time || wants_rate) {
+      if (wants_time) {
         times = companion_times(shape, of_each || is_of_interval(shape, main), first);
       }
       if (times.rate && is_of_simulation(shape, *times.rate, others)) times.rate.reset();
@@ -1721,16 +1505,12 @@ class Induction {
       }
       auto& each = times.seconds_per_iteration;
       if (own.clock && !of_each && each && is_meter_of_single_steps(shape, *each)) each.reset();
-      if (!wants_time)
-        times = {.rate =
-                     wants_rate && counts_samples(shape, times.rate) ? times.rate : std::nullopt};
       std::vector<Taken> taken;
       take_times(times, taken);
       auto rule = rule_of(shape, taken, loss);
       if (!rule) continue;
       (*rule)["continues"] = true;
       timed = timed || times.any();
-      wants_rate = wants_rate && !times.rate;
       wants_time = wants_time && !times.any();
       wants_loss = wants_loss && !loss;
       out.push_back(std::move(*rule));
@@ -1739,7 +1519,6 @@ class Induction {
   }
 
   const LineShapes& shapes_;
-  std::deque<LineShape> apart_;  ///< shapes with a place taken apart, which candidates point to
   bool of_training_;
   Commas commas_;
   std::string_view name_;

@@ -56,15 +56,13 @@ class Words {
 constexpr Words kIterations({"step", "steps", "iter", "iters", "iteration", "iterations", "it",
                              "itr", "its", "batch", "batches", "minibatch", "update", "updates",
                              "upd", "updt", "timestep", "timesteps", "episode", "episodes", "cycle",
-                             "round", "nupdates", "nsteps", "niter", "tick",
-                             // As it is often misspelled.
-                             "itteration", "itterations", "interation",
+                             "round", "nupdates", "tick",
                              // Of other languages.
                              "iteración", "iteracion", "iteração", "iteracao", "itération",
                              "iterazione", "schritt", "paso", "passo", "шаг", "итерация",
                              "Итерация", "Шаг", "эпизод", "Эпизод"});
 constexpr Words kEpochs(
-    {"epoch", "epochs", "ep", "epo",
+    {"epoch", "epochs", "ep",
      // Of other languages; a word of a script without blanks may stand anywhere in a label.
      "epoka", "epocha", "epoca", "epoche", "época", "Época", "époque", "Époque", "эпоха", "Эпоха",
      "エポック", "에포크", "에폭"});
@@ -172,30 +170,18 @@ bool begins_word_inside(std::string_view text, std::size_t at) {
 }
 
 /// The words of a label in small letters; '_', '-', '.', blanks and wide marks part them, and so
-/// does a change between ASCII and other letters and a capital inside; "/" is the word "per". The
-/// joined "steptime", "itertime" and "btime" are two words.
+/// does a change between ASCII and other letters and a capital inside; "/" is the word "per".
 struct Label {
   std::array<std::string, 6> words;  ///< the last ones
   std::size_t count = 0;
 
   explicit Label(std::string_view text) {
     std::string word;
-    const auto put_word = [&](std::string one) {
-      if (one.empty()) return;
+    const auto put = [&] {
+      if (word.empty()) return;
       if (count == words.size())
         std::rotate(words.begin(), words.begin() + 1, words.end()), --count;
-      words[count++] = std::move(one);
-    };
-    const auto put = [&] {
-      constexpr std::string_view kJoined = "time";
-      const std::size_t joined = word.ends_with(kJoined) ? word.size() - kJoined.size() : 0;
-      std::string front = word.substr(0, joined);
-      if (front == "b") front = "batch";
-      if (among(kIterations, front) || among(kEpochs, front)) {
-        put_word(std::move(front));
-        word = kJoined;
-      }
-      put_word(std::exchange(word, {}));
+      words[count++] = std::exchange(word, {});
     };
     for (std::size_t i = 0; i < text.size(); ++i) {
       const char c = text[i];
@@ -241,15 +227,6 @@ bool names_loss(const Label& label) {
   return std::ranges::any_of(label.all(), [](std::string_view word) {
     return word.starts_with("loss") || word.ends_with("loss");
   });
-}
-
-/// "epoch/iter: [" before "9/2579": the two names stand for the two numbers.
-bool names_epoch_and_counter(std::string_view label) {
-  const std::size_t slash = label.rfind('/');
-  if (slash == std::string_view::npos) return false;
-  const Label epoch(label.substr(0, slash));
-  return among(kEpochs, epoch.last()) && !epoch.has(kPlans) &&
-         among(kIterations, Label(label.substr(slash + 1)).last());
 }
 
 /// A loss, a learning rate, a norm, a score.
@@ -306,7 +283,6 @@ struct Unit {
   RateUnit rate = RateUnit::unknown;
   double scale = 1;
   std::size_t length = 0;  ///< in the text
-  bool of_epoch = false;   ///< "s/epoch"
 };
 
 std::string_view word_at(std::string_view text, std::size_t at, std::string& small) {
@@ -367,7 +343,7 @@ Unit unit_at(std::string_view text) {
   }
   const std::size_t end = next + second.size();
   if (time && among(kIterations, second)) return {Meaning::per_iteration, {}, *time, end};
-  if (time && among(kEpochs, second)) return {Meaning::duration, {}, *time, end, true};
+  if (time && among(kEpochs, second)) return {Meaning::duration, {}, *time, end};
   const auto work = work_unit(first);
   if (work && among(kSeconds, second)) return {Meaning::rate, *work, 1, end};
   return {};
@@ -440,18 +416,9 @@ bool ends_with_per(std::string_view line, std::size_t end) {
          is_letter(line[end - kPer.size() - 1]);
 }
 
-/// The last word of `text` counts: "Epoch".
-bool ends_with_counter(std::string_view text) {
-  std::size_t begin = text.size();
-  while (begin > 0 && is_any_letter(text[begin - 1])) --begin;
-  return has_in_any_case(kEpochs, text.substr(begin)) ||
-         has_in_any_case(kIterations, text.substr(begin));
-}
-
 /// Where the label of the number at `at` begins, after `from`: its words, with what parts them from
 /// the number.
-std::size_t label_begin(std::string_view line, std::size_t from, std::size_t at,
-                        bool after_stamp = false) {
+std::size_t label_begin(std::string_view line, std::size_t from, std::size_t at) {
   std::size_t i = at;
   // "|    total_timesteps | 2048 |": a name and its value in a box.
   const bool boxed =
@@ -459,14 +426,6 @@ std::size_t label_begin(std::string_view line, std::size_t from, std::size_t at,
   const auto back_over = [&](auto&& fits) {
     while (i > from && fits(line[i - 1])) --i;
   };
-  // "EPOCH - 3 : loss 0.2"
-  if (i > from + 3 && line.substr(i - 3, 3) == " - " &&
-      ends_with_counter(line.substr(from, i - 3 - from)))
-    i -= 2;
-  // "('epoch', 3, 'loss', 2.31)", as Python 2 prints several values.
-  if (i > from + 2 && line[i - 1] == ' ' && line[i - 2] == ',' && line[i - 3] == '\'') i -= 2;
-  // "iteration,1,train_loss,2.309": names and values in turn.
-  if (i > from + 1 && line[i - 1] == ',' && is_letter(line[i - 2])) --i;
   back_over([boxed](char c) {
     return c == ' ' || c == ':' || c == '=' || c == '~' || c == '#' || c == '\'' || c == '"' ||
            c == '[' || c == '(' || c == '\t' || (c == '|' && boxed);
@@ -486,9 +445,8 @@ std::size_t label_begin(std::string_view line, std::size_t from, std::size_t at,
     if (c == '-' && i - 1 > from && line[i - 2] == ' ') break;
     --i;
   }
-  // The unit of a number before it that was not taken: "1.9s total 3.1s". A stamp has none:
-  // "11:56:25iters:4700".
-  if (i > 0 && is_digit(line[i - 1]) && !(i == from && after_stamp)) {
+  // The unit of a number before it that was not taken: "1.9s total 3.1s".
+  if (i > 0 && is_digit(line[i - 1])) {
     while (i < at && is_any_letter(line[i])) ++i;
   }
   while (i < at && (line[i] == ' ' || line[i] == '-' || line[i] == '.')) ++i;
@@ -568,7 +526,6 @@ class Reader {
 
  private:
   static constexpr std::size_t kMostNumbers = 32;
-  static constexpr std::string_view kNoFraction = ".0";
 
   /// "step 100 loss 21.1 time 2018-05-02 11:14:37": a stamp at the end, where a counter with a word
   /// of its own stands before it. What else stands before stamps is the logger's.
@@ -591,7 +548,7 @@ class Reader {
     from_ = at_;
   }
 
-  /// "epoch12", "step100", "epoch_012: ", "E12/500": the digits right after a word that counts. In
+  /// "epoch12", "step100", "epoch_012: ": the digits right after a word that counts. In
   /// "model_epoch_12" and "epoch_12.pt" it is a part of a name.
   [[nodiscard]] bool after_counter() const {
     std::size_t begin = at_;
@@ -614,10 +571,6 @@ class Reader {
     }
     std::string word;
     const auto small = word_at(line_, begin, word);
-    if (small == "e") {  // of an epoch only before a total
-      const std::size_t end = line_.find_first_not_of("0123456789", at_);
-      return begin == 0 && end + 1 < line_.size() && line_[end] == '/' && is_digit(line_[end + 1]);
-    }
     return small.size() > 1 && (among(kIterations, small) || among(kEpochs, small));
   }
 
@@ -649,8 +602,8 @@ class Reader {
       return;
     }
     if (spelled(found)) return;
-    if (!has_colon_of_place(end) && end + 2 < line_.size() && line_[end] == ':' &&
-        is_digit(line_[end + 1]) && is_digit(line_[end + 2])) {
+    if (end + 2 < line_.size() && line_[end] == ':' && is_digit(line_[end + 1]) &&
+        is_digit(line_[end + 2])) {
       return time_of(found);
     }
     const auto thousands = [&] {
@@ -663,13 +616,11 @@ class Reader {
     while (end - at_ <= 15 && thousands()) end += 4;
     unclear_ = commas_ == Commas::unclear && line_.substr(at_, end - at_).find(',') < end - at_;
     found.whole = true;
-    std::size_t fraction = 0;  // bytes of it in a number that counts
     const bool comma = commas_ == Commas::decimal && mark_in_number(end, ',');
     if (comma || mark_in_number(end, '.')) {
       ++end;
       while (end < line_.size() && is_digit(line_[end])) ++end;
-      if (is_whole_fraction(end)) fraction = kNoFraction.size();
-      found.whole = fraction > 0;
+      found.whole = false;
       // "0,1,2" and "1.234,5" next to decimal commas.
       if (commas_ == Commas::decimal && mark_in_number(end, ',')) return skip_marked(end);
     }
@@ -706,7 +657,7 @@ class Reader {
     }
     const bool version = end + 1 < line_.size() && line_[end] == '.' && is_digit(line_[end + 1]);
     if (version) return skip_word();
-    if (end < line_.size() && is_any_letter(line_[end]) && !(found.whole && is_ordinal(end))) {
+    if (end < line_.size() && is_any_letter(line_[end])) {
       const Unit unit = unit_at(line_.substr(end));
       if (minutes_close(end, found)) {
         at_ = end + 1;
@@ -715,7 +666,7 @@ class Reader {
       if (found.whole) suffix_ = counting_suffix(end);
       if (unit.length == 0 && !suffix_ && is_latin_at(line_, end)) return skip_word();
     }
-    found.value_end = end - fraction;
+    found.value_end = end;
     at_ = end;
     if (found.whole && pair(found)) return;
     if (found.whole) total_of(found);
@@ -724,19 +675,6 @@ class Reader {
       found.meaning = Meaning::epoch;
     }
     add(found);
-  }
-
-  /// "2.0" up to `end`, after a word that counts: "Epoch 2.0 completed".
-  [[nodiscard]] bool is_whole_fraction(std::size_t end) const {
-    if (!line_.substr(0, end).ends_with(kNoFraction) || mark_in_number(end, '.') ||
-        (end < line_.size() && is_word(line_[end]))) {
-      return false;
-    }
-    const std::size_t begin = label_begin(line_, from_, at_);
-    const std::string_view text = line_.substr(begin, at_ - begin);
-    if (text.find_first_of("'\"") != std::string_view::npos) return false;  // of a dictionary
-    const Label label(text);
-    return among(kEpochs, label.last()) || among(kIterations, label.last());
   }
 
   /// The "182.3m" at the end of "[36 68000/75400] loss 0.1878 lr 2.21e-05 182.3m", which no word
@@ -845,13 +783,6 @@ class Reader {
     return std::nullopt;
   }
 
-  /// "1st", "58000th".
-  [[nodiscard]] bool is_ordinal(std::size_t end) const {
-    static constexpr Words kEndings({"st", "nd", "rd", "th"});
-    std::string word;
-    return among(kEndings, word_at(line_, end, word));
-  }
-
   /// "[1,  2000] loss: 0.3", as PyTorch's tutorials print it: the epoch and a place in it.
   bool pair(LineNumber& found) {
     const std::size_t first = found.value_begin - std::min<std::size_t>(found.value_begin, 1);
@@ -866,28 +797,16 @@ class Reader {
       return false;
     }
     found.begin = first;
-    found.total_begin = begin;
-    found.total_end = end;
-    found.total = to_double(line_.substr(begin, end - begin)).value_or(0);
-    auto [epoch, place] = epoch_and_counter(found);
-    place.meaning = Meaning::place;
-    place.whole = true;
-    out_.push_back(epoch);
-    out_.push_back(place);
+    found.end = found.value_end;
+    found.meaning = Meaning::epoch;
+    out_.push_back(found);
+    found.begin = found.value_begin = begin;
+    found.end = found.value_end = end;
+    found.meaning = Meaning::place;
+    found.value = to_double(line_.substr(begin, end - begin)).value_or(0);
+    out_.push_back(found);
     at_ = from_ = end + 1;
     return true;
-  }
-
-  /// At the colon of "[Epoch 7/500][ 100:391]", a place in the epoch: three digits are no seconds.
-  [[nodiscard]] bool has_colon_of_place(std::size_t colon) const {
-    constexpr std::size_t kDigitsOfSeconds = 2;
-    if (colon >= line_.size() || line_[colon] != ':') return false;
-    if (out_.empty() || out_.back().meaning != Meaning::epoch) return false;
-    const std::size_t close = line_.find_first_not_of("0123456789", colon + 1);
-    const std::size_t first = line_.substr(0, colon).find_last_not_of("0123456789");
-    const std::string_view front = trim(line_.substr(0, first + 1));
-    return close != std::string_view::npos && close - colon - 1 > kDigitsOfSeconds &&
-           line_[close] == ']' && front.ends_with("][");
   }
 
   [[nodiscard]] bool before_place() const {
@@ -956,7 +875,7 @@ class Reader {
     std::size_t i = at_;
     while (i < line_.size() && line_[i] == ' ' && i < at_ + 2) ++i;
     const std::string_view rest = line_.substr(i);
-    if (rest.starts_with("/") || has_colon_of_place(i)) {
+    if (rest.starts_with("/")) {
       i += 1;
     } else if (rest.starts_with("of ") || rest.starts_with("OF ")) {
       i += 3;
@@ -999,8 +918,7 @@ class Reader {
 
   void add(LineNumber found) {
     const std::size_t from = std::exchange(from_, at_);
-    const bool stamped = !out_.empty() && out_.back().meaning == Meaning::clock;
-    found.begin = label_begin(line_, from, found.value_begin, stamped);
+    found.begin = label_begin(line_, from, found.value_begin);
     found.end = at_;
     const std::string_view text = line_.substr(found.begin, found.value_begin - found.begin);
     const Label label(text);
@@ -1008,20 +926,7 @@ class Reader {
       unclear_ = false;
       return suffix_.reset();
     }
-    if (found.has_total() && names_epoch_and_counter(text)) {
-      const auto [epoch, counter] = epoch_and_counter(found);
-      out_.push_back(epoch);
-      out_.push_back(counter);
-      unclear_ = false;
-      return suffix_.reset();
-    }
-    const double extent = std::exchange(extent_, 0);
-    if (!(extent > 0 && take_time_of(extent, found, label))) judge(found, label, text);
-    const bool amount = found.meaning == Meaning::amount;
-    if ((amount || found.meaning == Meaning::other) && found.whole && label.count > 0) {
-      begin_extent(found, label);
-      if (extent_ > 0) found.meaning = Meaning::other;  // of the time that follows
-    }
+    judge(found, label, text);
     suffix_.reset();
     const bool unclear = std::exchange(unclear_, false) && !found.counts();
     if (found.meaning == Meaning::other) return;
@@ -1054,39 +959,6 @@ class Reader {
     if (!(mean.value > 0)) return;
     at_ = from_ = end;
     out_.push_back(mean);
-  }
-
-  void begin_extent(const LineNumber& found, const Label& label) {
-    static constexpr Words kBefore({"last", "past", "previous"});
-    std::string word;
-    if (!line_.substr(at_).starts_with(' ') || !among(kIterations, word_at(line_, at_ + 1, word))) {
-      return;
-    }
-    names_time_ = label.has(kTimes) && !label.has(kOtherTimes);
-    if (!names_time_ && !among(kBefore, label.last())) return;
-    extent_ = found.value;
-    extent_begin_ = found.begin;
-  }
-
-  /// "Time for 100 steps: 21.07", "last 100 steps took 21.07 s": of one step. The line has the same
-  /// number of steps always.
-  bool take_time_of(double extent, LineNumber& found, const Label& label) const {
-    const auto words = label.all();
-    if (words.empty() || !among(kIterations, words[0]) || std::isnan(found.value) ||
-        found.meaning != Meaning::other || found.has_total()) {
-      return false;
-    }
-    const bool took = words.size() == 2 && (among(kTimes, words[1]) || words[1] == "in");
-    const Unit unit = own_unit(label);
-    const bool timed = unit.meaning == Meaning::duration;
-    if (!timed && (unit.length > 0 || !names_time_)) return false;
-    if (words.size() > 1 && !took) return false;
-    if (words.size() == 1 && !names_time_) return false;
-    found.meaning = Meaning::per_iteration;
-    found.begin = extent_begin_;
-    if (unit.length > 0) found.end = at_ + unit.length;
-    found.scale = unit.scale / extent;
-    return true;
   }
 
   /// The unit after the number. In "lr=3.00e-04 tok/s=37486" it is the label of the next one.
@@ -1133,7 +1005,6 @@ class Reader {
     // "Up. 4000" is short for updates, "scale up 2" is not.
     const bool counts = among(kIterations, last) || joins_counter(last) ||
                         (last == "i" && found.has_total()) ||
-                        ((last == "i" || last == "t") && leads_values(found, label)) ||
                         (last == "up" && trim(text).ends_with('.'));
     const bool of_epochs = among(kEpochs, last) || (label.count == 1 && last == "e" &&
                                                     (found.has_total() || text.ends_with('=')));
@@ -1160,9 +1031,6 @@ class Reader {
       if (names_loss(label)) found.meaning = Meaning::loss;  // also "Time Loss: 0.22"
     } else if (time || after.meaning != Meaning::other || named.meaning != Meaning::other) {
       take_time(found, label, text, named, after, time);
-    } else if (label.count == 0 && is_time_of_counter(found)) {
-      found.meaning = Meaning::duration;
-      found.begin = found.value_begin;
     } else if (last == "rank" && found.whole) {
       found.meaning = Meaning::rank;
     } else if (names_loss(label)) {
@@ -1172,27 +1040,11 @@ class Reader {
     }
   }
 
-  /// "i=50  total=3.64": the first of several names with a value, and no limit of a loop in a text.
-  [[nodiscard]] bool leads_values(const LineNumber& found, const Label& label) const {
-    const std::size_t next = std::min(line_.find_first_not_of(" ,;|\t", at_), line_.size());
-    return label.count == 1 && found.begin == message_begin() && next > at_ && named(line_, next);
-  }
-
   /// "0.0021 s/img", "time per sample: 0.3", "time to learn 1 sample = 6.7ms"
   static bool is_time_of_data(std::string_view last, const Unit& named, const Unit& after) {
     if (after.meaning == Meaning::other && after.length > 0) return true;
     return is_of_data(last) &&
            (after.meaning == Meaning::duration || named.meaning == Meaning::duration);
-  }
-
-  /// "Elapsed time for epoch 3: 123.4"
-  [[nodiscard]] bool is_time_of_counter(const LineNumber& found) const {
-    if (found.whole || out_.empty() || out_.back().meaning != Meaning::epoch) return false;
-    const LineNumber& epoch = out_.back();
-    const Label label(line_.substr(epoch.begin, epoch.value_begin - epoch.begin));
-    const std::string_view between =
-        line_.substr(epoch.end, std::max(found.value_begin, epoch.end) - epoch.end);
-    return label.has(kTimes) && !label.has(kOtherTimes) && (between == ": " || between == " = ");
   }
 
   /// " training steps" after "After 100", " batches" after "Trained 100".
@@ -1285,9 +1137,8 @@ class Reader {
     found.meaning = of_iteration ? Meaning::per_iteration : Meaning::duration;
     if (!by_layout) found.scale = has_unit ? after.scale : named.scale;
     if (has_unit) found.end = at_ + after.length;
-    found.of_epoch = after.of_epoch;
     // "took 980us" may be "took 1.05ms" on the next line: each has its own scale.
-    if (after.meaning == Meaning::duration && !after.of_epoch && !by_layout &&
+    if (after.meaning == Meaning::duration && !by_layout &&
         is_unit_of_latin(line_.substr(at_, after.length))) {
       found.value *= std::exchange(found.scale, 1);
       found.value_end = found.end;
@@ -1313,12 +1164,6 @@ class Reader {
   /// "[Epoch 44; 50]" and "epoch 44: 50. loss".
   void take_place(LineNumber& found, const Label& label, std::string_view text) const {
     if (counts_data()) return;
-    if (const auto seconds = seconds_since_1970(found.value);
-        seconds && out_.empty() && label.count == 0 && found.begin <= 1) {
-      found.meaning = Meaning::clock;
-      found.value = *seconds;
-      return;
-    }
     const auto open = text.find_last_of("[(");
     const bool bracket = open != std::string_view::npos;
     const bool named = among(kProgress, label.last());
@@ -1329,7 +1174,7 @@ class Reader {
       found.of_sequences = bracket && percent_closes();
       return;
     }
-    if (found.whole && (leads(found) || has_hash_of_counter(found, label))) {
+    if (found.whole && leads(found)) {
       if (found.meaning == Meaning::other) found.meaning = Meaning::counter;
       return;
     }
@@ -1344,7 +1189,6 @@ class Reader {
       found.meaning = Meaning::counter;
       return;
     }
-    if (found.whole && !found.has_total() && is_amount()) found.meaning = Meaning::amount;
     if (!found.whole || label.count > 0 || out_.empty()) return;
     const LineNumber& before = out_.back();
     const std::string_view between = trim(line_.substr(0, found.value_begin).substr(before.end));
@@ -1353,25 +1197,6 @@ class Reader {
     if (before.meaning == Meaning::epoch && !before.has_total() && follows) {
       found.meaning = Meaning::place;
     }
-  }
-
-  /// "==> #600     Episodes Collected: 497", and not "line #12" or "file#12".
-  [[nodiscard]] bool has_hash_of_counter(const LineNumber& found, const Label& label) const {
-    std::string_view before = line_.substr(0, found.value_begin);
-    if (label.count > 0 || !before.ends_with('#') ||
-        std::ranges::any_of(out_, &LineNumber::counts)) {
-      return false;
-    }
-    before = trim(before.substr(0, before.size() - 1));
-    return before.empty() || !is_word(before.back());
-  }
-
-  /// "33 epochs in 24m 25s"
-  [[nodiscard]] bool is_amount() const {
-    static constexpr Words kAmounts(
-        {"epochs", "steps", "iterations", "iters", "episodes", "batches", "updates"});
-    std::string word;
-    return line_.substr(at_).starts_with(' ') && holds(kAmounts, word_at(line_, at_ + 1, word));
   }
 
   /// "chunk  99 | +56,320 samples | val_loss 1.117e-05": a word of the loop's own before a number
@@ -1480,11 +1305,6 @@ class Reader {
   [[nodiscard]] std::size_t message_begin() const {
     std::size_t at = 0;
     if (!out_.empty() && out_.front().meaning == Meaning::clock) at = out_.front().end;
-    // "[02-27 04:51:11|INFO|iter_speed.py:86] 1500 : iter_speed 33.99 seconds per iteration"
-    if (at > 0 && out_.front().begin == 1 && line_[0] == '[' && line_.substr(at).starts_with('|')) {
-      const std::size_t close = line_.find("] ", at);
-      at = close == std::string_view::npos ? at : close + 1;
-    }
     // "INFO - 10/04/19 14:41:25 - 0:11:11 - ": the time since the start that a logger adds.
     if (at > 0 && out_.size() == 2 && out_[1].meaning == Meaning::duration &&
         out_[1].begin == out_[1].value_begin) {
@@ -1509,10 +1329,7 @@ class Reader {
   std::size_t from_ = 0;        ///< labels begin after it
   std::optional<Unit> suffix_;  ///< of the number that is being read: "14epoch"
   Commas commas_;
-  double extent_ = 0;             ///< of the number before: 100 of "Time for 100 steps: 21.07"
-  std::size_t extent_begin_ = 0;  ///< of its label
-  bool names_time_ = false;       ///< its label is of a time
-  bool unclear_ = false;          ///< the number that is being read has an unclear comma
+  bool unclear_ = false;  ///< the number that is being read has an unclear comma
   bool left_out_ = false;
   std::vector<LineNumber> out_;
 };
@@ -1616,20 +1433,6 @@ std::vector<LineNumber> numbers_of(std::string_view line, Commas commas, bool* l
   auto out = reader.read();
   if (left_out != nullptr) *left_out = reader.left_out();
   return out;
-}
-
-std::pair<LineNumber, LineNumber> epoch_and_counter(const LineNumber& place) {
-  LineNumber epoch = place, counter = place;
-  epoch.meaning = Meaning::epoch;
-  epoch.end = place.value_end;
-  counter.meaning = Meaning::counter;
-  counter.begin = counter.value_begin = place.total_begin;
-  counter.end = counter.value_end = place.total_end;
-  counter.value = place.total;
-  epoch.total = counter.total = 0;
-  epoch.total_begin = epoch.total_end = 0;
-  counter.total_begin = counter.total_end = 0;
-  return {epoch, counter};
 }
 
 Commas commas_of(std::string_view text) {

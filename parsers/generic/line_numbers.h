@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "parsers/core/run_log.h"
@@ -24,10 +23,9 @@ enum class Meaning {
   duration,       ///< seconds of or since something
   clock,          ///< date and time
   loss,
-  amount,  ///< "33 epochs": as many as were done, no counter
-  left,    ///< "ETA 0:12:31": seconds until the total is reached, as the loop reckons
-  mean,    ///< "0.310 (0.325)": of a meter of single iterations, after its newest value
-  rank,    ///< of the process that prints the line
+  left,  ///< "ETA 0:12:31": seconds until the total is reached, as the loop reckons
+  mean,  ///< "0.310 (0.325)": of a meter of single iterations, after its newest value
+  rank,  ///< of the process that prints the line
 };
 
 /// One number, and the stretch of the line from its label to its unit.
@@ -43,7 +41,6 @@ struct LineNumber {
   bool whole = false;                 ///< digits only
   bool own_unit = false;              ///< of a time: its unit is part of the number, "1m2.3s"
   bool of_one_gpu = false;            ///< a rate, by its label or unit
-  bool of_epoch = false;              ///< a time of one epoch, by its unit: "s/epoch"
   bool since_start = false;           ///< by its label it counts from the start
   bool of_bar = false;                ///< a time of a bar since it began: "[00:12<01:40]"
   bool names_total = false;           ///< a counter of all epochs: "global_step"
@@ -60,9 +57,6 @@ struct LineNumber {
     return meaning == Meaning::epoch || meaning == Meaning::counter || meaning == Meaning::place;
   }
 };
-
-/// "9/2579" after "epoch/iter: ": the epoch, and the counter that stands for its total.
-[[nodiscard]] std::pair<LineNumber, LineNumber> epoch_and_counter(const LineNumber& place);
 
 /// Decimal where more numbers show that than have a decimal point: 0,099, 2,6884 and 12345,678 part
 /// no thousands. A decimal point, 1,234,567 and a counter 1,000 show the other.

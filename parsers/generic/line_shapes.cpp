@@ -67,32 +67,11 @@ bool any_counts(const std::vector<LineNumber>& numbers) {
 
 /// Lines with and without it are of one shape.
 bool is_no_part_of_shape(Meaning meaning) {
-  return meaning == Meaning::loss || meaning == Meaning::amount || meaning == Meaning::left ||
-         meaning == Meaning::mean;
+  return meaning == Meaning::loss || meaning == Meaning::left || meaning == Meaning::mean;
 }
 
 bool any_is(const std::vector<LineNumber>& numbers, Meaning meaning) {
   return std::ranges::find(numbers, meaning, &LineNumber::meaning) != numbers.end();
-}
-
-/// The total of place `i` grows while its value stands still, which it does as well at the next
-/// change, or there the next value begins with a total that is no larger than that step. Of lines
-/// that name their process, those of the first one count.
-bool total_grows(const LineShape& shape, std::size_t i, std::optional<std::size_t> rank) {
-  const ShapeLine* before = &shape.examples.front();
-  double step = 0;  // by which the total grew first
-  for (const ShapeLine& now : shape.examples) {
-    if (rank && now.at(*rank).value != shape.examples.front().at(*rank).value) continue;
-    const LineNumber &was = before->at(i), &is = now.at(i);
-    if (!was.has_total() || !is.has_total()) return false;
-    before = &now;
-    if (is.value == was.value && is.total == was.total) continue;
-    const bool grew = is.value == was.value && is.total > was.total;
-    if (step > 0) return grew || (is.value > was.value && is.total <= step);
-    if (!grew) return false;
-    step = is.total - was.total;
-  }
-  return step > 0;
 }
 
 /// Of tqdm with its rate, and not "[ 15.0%|###-----] step 1830/12200 ..." of a script, nor the
@@ -103,12 +82,6 @@ bool is_bar(std::string_view line) {
   const auto bracket = line.find_last_of("[]", at);
   if (bracket != line.npos && line[bracket] == '[') return false;
   return line.find("/s", at) != line.npos || line.find("s/", at) != line.npos;
-}
-
-/// A score of the training stands in it.
-bool sums_up_epoch(std::string_view text) {
-  const auto at = find_text(lower(text), "train");
-  return at != text.npos && text.find_first_of("0123456789", at) != text.npos;
 }
 
 /// "[0/166] 0%|   [00:00<?]": no step is done.
@@ -125,24 +98,6 @@ std::optional<std::size_t> LineShape::place_of(Meaning meaning) const {
   const ShapeLine& first = examples.front();
   for (std::size_t i = 0; i < first.key.size(); ++i) {
     if (first.at(i).meaning == meaning) return i;
-  }
-  return std::nullopt;
-}
-
-std::optional<LineShape> with_growing_total_apart(const LineShape& shape) {
-  const auto rank = shape.place_of(Meaning::rank);
-  for (std::size_t i = 0; i < shape.examples.front().key.size(); ++i) {
-    if (!total_grows(shape, i, rank)) continue;
-    LineShape out = shape;
-    for (ShapeLine& line : out.examples) {
-      const std::size_t place = line.key[i];
-      const auto [epoch, counter] = epoch_and_counter(line.numbers[place]);
-      line.numbers[place] = epoch;
-      line.numbers.insert(line.numbers.begin() + static_cast<std::ptrdiff_t>(place) + 1, counter);
-      for (std::size_t& other : line.key) other += other > place ? 1 : 0;
-      line.key.insert(line.key.begin() + static_cast<std::ptrdiff_t>(i) + 1, place + 1);
-    }
-    return out;
   }
   return std::nullopt;
 }
@@ -170,15 +125,12 @@ void LineShapes::feed(std::string_view bytes) {
 
 void LineShapes::finish() {
   if (std::exchange(returned_, false)) line(std::exchange(rest_, {}), true);
-  // A last line without an end may be cut: it must not take from the others what they all have, and
-  // digits at its end may be a part of a number. "Training took 78.25 seconds" is a shape of its
-  // own.
+  // A last line without an end may be cut: it must not take from the others what they all have.
   constexpr std::size_t kLinesThatShow = 3;
   const std::string last = std::exchange(rest_, {});
   const bool enough = std::ranges::any_of(
       shapes_, [](const LineShape& shape) { return shape.examples.size() >= kLinesThatShow; });
-  unended_ = enough;
-  if (!enough || (!last.empty() && !is_digit(last.back()) && last.back() != '.')) line(last, false);
+  if (!enough) line(last, false);
 }
 
 void LineShapes::line(std::string_view text, bool redrawn) {
@@ -204,7 +156,6 @@ void LineShapes::head(std::string_view text) {
 /// The head of a table, or a row of the newest one. Between rows lines may be of something else,
 /// between a head and its first row none but redraws of a bar.
 bool LineShapes::row(std::string_view text, std::string_view whole) {
-  if (unended_) return false;
   if (!head_ && !may_name_counter(text)) return false;  // no row without a head, and no head
   ShapeLine found;
   found.text = std::string(without_front(text));
@@ -212,12 +163,9 @@ bool LineShapes::row(std::string_view text, std::string_view whole) {
     if (head_ && !has_rows_) take_places(*head_, text);
     return false;
   }
-  auto own = head_of_row(found.text);
-  if (own) found.numbers = row_numbers(*own, found.text);
-  if (found.numbers.empty()) own.reset();
   const bool placed = head_ && !head_->places.empty();  // cells stand where they do on the line
-  if (!own && head_ && !placed) found.numbers = row_numbers(*head_, found.text);
-  if (!own && head_ && found.numbers.empty()) {
+  if (head_ && !placed) found.numbers = row_numbers(*head_, found.text);
+  if (head_ && found.numbers.empty()) {
     // "| PPO_1 | RUNNING | 3 |" is a row, though its status looks like the level of a logger.
     found.numbers = row_numbers(*head_, text);
     if (!found.numbers.empty()) found.text = std::string(text);
@@ -232,11 +180,10 @@ bool LineShapes::row(std::string_view text, std::string_view whole) {
     }
     return false;
   }
-  has_rows_ = has_rows_ || !own;
-  if (!own) stamp_row(found, whole.empty() ? text : whole);
-  const TableHead& head = own ? *own : *head_;
-  std::string key = "\ntable " + head.text;
-  bool learns = names_training(head.text);
+  has_rows_ = true;
+  stamp_row(found, whole.empty() ? text : whole);
+  std::string key = "\ntable " + head_->text;
+  bool learns = names_training(head_->text);
   for (std::size_t i = 0; i < found.numbers.size(); ++i) {
     const LineNumber& number = found.numbers[i];
     learns = learns || number.meaning == Meaning::loss;
@@ -248,7 +195,7 @@ bool LineShapes::row(std::string_view text, std::string_view whole) {
   LineShape& shape = shape_of(std::move(key));
   shape.whole = !whole.empty() && found.text.size() > text.size();
   const bool had_lists = shape.head && shape.head->lists;
-  shape.head = head;
+  shape.head = head_;
   shape.head->lists = lists || had_lists;
   add(shape, std::move(found), learns);
   return true;
@@ -314,7 +261,6 @@ void LineShapes::piece(std::string_view text, std::string_view whole) {
     key += key_of(text, number);
     plain_key += key_of(text, number, false);
   }
-  if (!of_interest) note_stamp(text, numbers);
   if (!of_interest || is_bar_at_0(numbers)) return;
   // Only a training counts iterations of an epoch.
   of_training_ = of_training_ || (of_epoch && of_iteration);
@@ -331,10 +277,7 @@ void LineShapes::piece(std::string_view text, std::string_view whole) {
   const std::size_t near =
       std::min(first_counter,
                std::max(after_rate, first_counter - std::min(first_counter, kBytesBeforeCounter)));
-  // "Train:10.17%, Dev:9.72% ; Time:12" sums up an epoch.
-  const std::string_view before = text.substr(near, first_counter - near);
-  const bool evaluation =
-      names_evaluation(text.substr(near), first_counter - near) && !sums_up_epoch(before);
+  const bool evaluation = names_evaluation(text.substr(near), first_counter - near);
   if (evaluation) key += "evaluation";
   // "[EPOCH 3] Test Acc: 0.75" next to "[EPOCH 3] Train Loss: 0.2": what is left is alike.
   const bool counters_alone = std::ranges::none_of(numbers, [](const LineNumber& number) {
@@ -344,7 +287,6 @@ void LineShapes::piece(std::string_view text, std::string_view whole) {
       after_counter || (counters_alone && names_evaluation(text, text.size()));
   if (of_evaluation) key += "of evaluation";
   if (of_whole) key += "whole";
-  if (unended_ && (by_key_.contains(key) || any_counts(numbers))) return;
   LineShape& shape = shape_of(std::move(key));
   shape.whole = of_whole;
   if (!evaluation && !of_evaluation) shape.plain_key = std::move(plain_key);
@@ -354,20 +296,6 @@ void LineShapes::piece(std::string_view text, std::string_view whole) {
   found.numbers = std::move(numbers);
   const bool learns = any_is(found.numbers, Meaning::loss) || names_training(text);
   add(shape, std::move(found), learns);
-}
-
-void LineShapes::note_stamp(std::string_view text, const std::vector<LineNumber>& numbers) {
-  if (numbers.size() != 1 || numbers[0].meaning != Meaning::clock) return;
-  const std::string small = lower(text);
-  const auto names = [&](std::initializer_list<std::string_view> words) {
-    return std::ranges::any_of(words, [&](auto word) { return small.find(word) != small.npos; });
-  };
-  const bool begins = names({"start", "began", "begin", "开始"});
-  if (begins == names({" end", "end ", "ended", "finish", "complet", "结束", "完成"})) return;
-  LineShape& shape = begins ? began_ : ended_;
-  ++shape.lines;
-  shape.last_line = number_;
-  shape.examples = {{.text = std::string(text), .numbers = numbers, .key = {0}, .line = number_}};
 }
 
 void LineShapes::add(LineShape& shape, ShapeLine found, bool learns) {

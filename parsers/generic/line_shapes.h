@@ -20,16 +20,13 @@
 namespace bertbench {
 
 // Tables whose columns are named once, in a head, with the numbers in the rows below it:
-// "epoch  train_loss  time", "| Epoch | Train Loss | Time |", "epoch,loss,time". A head may also
-// stand on the line of its row: "epoch/step/loss: 3/100/2.31".
+// "epoch  train_loss  time", "| Epoch | Train Loss | Time |", "epoch,loss,time".
 
 struct TableHead {
   std::string text;  ///< as it stands on the line, from the first name to the last
   std::vector<std::string> names;
-  char mark = ' ';         ///< what parts the columns: a blank, a tab, '|', ';', ',' or '/'
-  bool same_line = false;  ///< its row follows on its line
-  bool lists = false;      ///< cells may be lists with blanks: "[1.2e-01, 3.4e-01]"
-  bool runs = false;       ///< of tabs, with blanks between them: several part two cells
+  char mark = ' ';     ///< what parts the columns: a blank, a tab, '|', ';' or ','
+  bool lists = false;  ///< cells may be lists with blanks: "[1.2e-01, 3.4e-01]"
   /// Where each column begins and ends by the dashes of the line below the head; empty without.
   std::vector<std::pair<std::size_t, std::size_t>> places;
   std::vector<bool> blank;  ///< columns of which some row has an empty cell; empty without
@@ -37,9 +34,6 @@ struct TableHead {
 
 /// The head on a line; nothing where its parts are not names or none of them counts.
 [[nodiscard]] std::optional<TableHead> table_head(std::string_view line);
-
-/// "epoch/step/loss:" of a line whose row follows it.
-[[nodiscard]] std::optional<TableHead> head_of_row(std::string_view line);
 
 /// Lines of dashes and empty lines, which may stand between a head and its rows.
 [[nodiscard]] bool is_rule_of_table(std::string_view line);
@@ -105,11 +99,6 @@ struct LineShape {
   }
 };
 
-/// "Batch 4/203700" and then "Batch 4/203800": the epoch and a counter as two numbers. Nothing
-/// where no place begins so. The first two changes decide, so that what comes later, as the next
-/// epoch's "Batch 5/100", takes nothing back.
-[[nodiscard]] std::optional<LineShape> with_growing_total_apart(const LineShape& shape);
-
 // What the numbers of a shape mean, by how they go on from line to line: a counter grows, an
 // elapsed time grows with it, the time of a step does not.
 
@@ -135,10 +124,9 @@ struct ShapeMeaning {
   bool of_one_line = false;   ///< no process prints another line like it
   bool of_processes = false;  ///< several that do not name themselves print the lines of each step
   ShapeTimes times;
-  bool day_first = false;                 ///< in dates with slashes
-  bool time_is_ambiguous = false;         ///< a time of one step or of all since the line before
-  std::optional<std::size_t> epoch_time;  ///< named of an epoch, on lines of its steps
-  double stride = 0;            ///< iterations from line to line; nan where they are not known
+  bool day_first = false;          ///< in dates with slashes
+  bool time_is_ambiguous = false;  ///< a time of one step or of all since the line before
+  double stride = 0;               ///< iterations from line to line; nan where they are not known
   double clock_interval_s = 0;  ///< by the clock, from line to line; 0 or nan where none shows it
   double outlasts_clock = 0;    ///< times the clock's time, of one that was left out
 };
@@ -186,31 +174,22 @@ class LineShapes {
   /// Of the newest line that a logger stamped and that announces a training or saves its model once
   /// more; 0 where none does.
   [[nodiscard]] std::int64_t announced() const { return announced_; }
-  /// "Training started at 2026-02-10 13:09:46", "End Time: 2026-02-10 13:18:13": lines that state
-  /// when something began or ended, and nothing else. Each is a shape of its newest line.
-  [[nodiscard]] const LineShape& began() const { return began_; }
-  [[nodiscard]] const LineShape& ended() const { return ended_; }
 
  private:
   void line(std::string_view text, bool redrawn);
   void piece(std::string_view text, std::string_view whole = {});
   void head(std::string_view text);
-  void note_stamp(std::string_view text, const std::vector<LineNumber>& numbers);
   bool row(std::string_view text, std::string_view whole = {});
   void stamp_row(ShapeLine& found, std::string_view all) const;
   void add(LineShape& shape, ShapeLine found, bool learns);
   LineShape& shape_of(std::string key);
 
   std::list<LineShape> shapes_;
-  LineShape began_, ended_;
   std::unordered_map<std::string_view, LineShape*> by_key_;
   std::string rest_;  ///< of the block before
   bool returned_ =
       false;              ///< a carriage return ended it: what follows shows whether that of a line
   bool redrawn_ = false;  ///< the line that is looked at was written over
-  /// It is the log's last and has no line break: it may be cut, and makes no more than a shape of
-  /// its own.
-  bool unended_ = false;
   std::string ansi_;
   std::vector<Piece> pieces_;
   std::optional<TableHead> head_;  ///< newest, until a line that is no row of it comes first

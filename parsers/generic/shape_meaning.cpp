@@ -109,6 +109,7 @@ class Decision {
     return std::ranges::all_of(shape_.examples,
                                [&](const ShapeLine& line) { return line.at(i).whole; });
   }
+
   [[nodiscard]] bool same_total(std::size_t i) const {
     const double total = shape_.examples[0].at(i).total;
     return std::ranges::all_of(shape_.examples,
@@ -142,22 +143,7 @@ class Decision {
                        [&](std::size_t set) { return set == copies; });
   }
 
-  /// "Iteration 26 - step: 143000", and 5500 steps more on the line of iteration 27: the steps are
-  /// what is done in an iteration. Those of an environment are no steps of a training, and where a
-  /// rate of iterations is printed it is of the counter that stands first.
-  [[nodiscard]] bool counts_parts_of(std::size_t first, std::size_t i) const {
-    if (meaning(first) != Meaning::counter) return false;
-    const ShapeLine& line = shape_.examples[0];
-    if (line.label_of(line.at(i)).find("timestep") != std::string_view::npos) return false;
-    return std::ranges::none_of(shape_.examples[0].key, [&](std::size_t k) {
-      const LineNumber& number = shape_.examples[0].numbers[k];
-      return number.meaning == Meaning::per_iteration ||
-             (number.meaning == Meaning::rate && number.unit == RateUnit::iterations_per_second);
-    });
-  }
-
   bool counters() {
-    constexpr double kFiner = 2;  // times as many; less may be two counters of one thing
     // The epoch, if any, is the first that never shrinks within a launch.
     std::optional<std::size_t> epoch;
     std::vector<std::size_t> finer;
@@ -182,7 +168,6 @@ class Decision {
     if (epoch) epochs_ = values_of(shape_, *epoch);
     std::optional<std::size_t> step;
     int best = 0;
-    double best_advance = 0;
     for (const std::size_t i : finer) {
       const Values values = values_of(shape_, i);
       const Growth within = growth(values, epochs_), alone = growth(values, {});
@@ -193,16 +178,11 @@ class Decision {
       const bool named = meaning(i) == Meaning::counter;
       if (!grows(within, named) && !wraps && !comes_in_copies(values)) continue;
       const int worth = 2 * alone.up + (named ? 1 : 0);
-      const double advance = known_median(steps_up(values));
-      const bool finer_one =
-          worth == best && named && counts_parts_of(*step, i) && advance >= kFiner * best_advance;
-      if (step && worth <= best && !finer_one) continue;
+      if (step && worth <= best) continue;
       best = worth;
-      best_advance = advance;
       step = i;
       out_.wraps = wraps && within.down > 0;
     }
-    if (!step && epoch && grows(growth(epochs_, {}))) step = last_of_each_epoch(finer);
     if (!step) {
       if (!epoch || !grows(growth(epochs_, {}))) return false;
       out_.step = *epoch;
@@ -249,30 +229,6 @@ class Decision {
     if (meaning(*step) == Meaning::place) out_.epoch = epoch;
     out_.of_one_line = true;
     return out_;
-  }
-
-  /// "epoch 3, iter 10000/10000, 0.09 batches/sec": the newest redraw of each epoch's bar, whose
-  /// rate or time is of its iterations.
-  [[nodiscard]] std::optional<std::size_t> last_of_each_epoch(
-      const std::vector<std::size_t>& finer) const {
-    const bool of_iterations = std::ranges::any_of(shape_.examples[0].key, [&](std::size_t i) {
-      const LineNumber& number = shape_.examples[0].numbers[i];
-      return number.meaning == Meaning::per_iteration ||
-             (number.meaning == Meaning::rate && number.unit == RateUnit::iterations_per_second);
-    });
-    if (!of_iterations) return std::nullopt;
-    for (const std::size_t i : finer) {
-      if (shape_.examples[0].at(i).total > 1 &&
-          std::ranges::all_of(shape_.examples,
-                              [&](const ShapeLine& line) {
-                                return line.at(i).has_total() &&
-                                       line.at(i).value == line.at(i).total;
-                              }) &&
-          same_total(i)) {
-        return i;
-      }
-    }
-    return std::nullopt;
   }
 
   /// Each step back is from near the total to near the begin.
@@ -584,10 +540,7 @@ class Decision {
       }
       if (of_first_steps) continue;
       // "epoch_time: 105.0min" of each 50th step is of all of them, or of those that are left.
-      if (of == Meaning::duration && !out_.step_is_epoch && names(i, "epoch")) {
-        out_.epoch_time = i;
-        continue;
-      }
+      if (of == Meaning::duration && !out_.step_is_epoch && names(i, "epoch")) continue;
       if (is_minute_of_day(i, values) || is_whole_and_short(i, values) || is_coarse(shape_, i)) {
         continue;
       }
@@ -596,9 +549,8 @@ class Decision {
       // "May 01 10:00:00" on each line of a log that was written out at once.
       if (change.same == change.all() && has_layout_of_day(i)) continue;
       const bool falls = change.down >= kFallsThatShow && change.up == 0;
-      // A time left falls as well, and as a mean does where it is reckoned from one: those that are
-      // named so were left out before.
-      if (falls && of == Meaning::duration && !names_time(i)) continue;
+      // A time left falls as well, and as a mean does where it is reckoned from one.
+      if (falls && of == Meaning::duration) continue;
       if (is_mean_so_far(values)) {
         if (between_.empty()) out_.times.mean_so_far = i;
         continue;
@@ -629,8 +581,7 @@ class Decision {
 
   /// Whether a time is that of one iteration or of all since the line before.
   std::optional<TimeKind> kind_of(std::size_t i, const Values& values) {
-    const bool labelled = meaning(i) == Meaning::per_iteration ||
-                          (out_.step_is_epoch && shape_.examples[0].at(i).of_epoch);
+    const bool labelled = meaning(i) == Meaning::per_iteration;
     if (out_.times.clock && stride_ > 1 && is_meter_of_single_steps(shape_, i)) return std::nullopt;
     if (!between_.empty()) {
       Values all, each;
@@ -646,11 +597,6 @@ class Decision {
       if (std::isfinite(as_all) && std::isfinite(as_each)) {
         if (!labelled && fits(as_all)) return TimeKind{false, std::abs(std::log(as_all))};
         if (fits(as_each)) return TimeKind{true, std::abs(std::log(as_each))};
-        if (out_.step_is_epoch && as_each < kLeastShare && has_unit_of_iteration(i)) {
-          out_.times.clock.reset();  // it measures epochs, which have many iterations
-          out_.times.elapsed.reset();
-          return TimeKind{true, 0};
-        }
         out_.outlasts_clock = std::max(out_.outlasts_clock, std::min(as_all, as_each));
         return std::nullopt;
       }
@@ -659,7 +605,7 @@ class Decision {
       return TimeKind{true, 0};
     }
     const bool one = stride_ == 1 || (std::isnan(stride_) && out_.step_is_epoch);
-    auto of_all = is_of_all(i, values);
+    auto of_all = is_of_all(values);
     if (one) return TimeKind{of_all == false, kGapUnchecked};
     constexpr double kShortestStep_s = 50e-6;  // no loop has a shorter one
     const bool counts_samples = shape_.examples[0].at(out_.step).of_sequences;
@@ -675,32 +621,14 @@ class Decision {
                        std::exp2(std::round(std::log2(stride_))) == stride_ ||
                        (!epochs_.empty() && growth(epochs_, {}).up == static_cast<int>(n_) - 1);
     if (of_all == true && !round && !counts_samples) of_all.reset();
-    // "epoch: 131, step: 4605, time: 34.8" once an epoch: a single step rarely takes as long.
-    constexpr double kLongestStep_s = 1;
-    if (!of_all && usual > kLongestStep_s && has_line_for_each_epoch()) of_all = true;
     if (of_all) return TimeKind{!*of_all, kGapUnchecked};
-    const auto by_rate = kind_by_rate(values);
-    if (!by_rate) out_.time_is_ambiguous = true;
-    return by_rate;
-  }
-
-  [[nodiscard]] bool has_line_for_each_epoch() const {
-    return n_ > 2 &&
-           std::ranges::adjacent_find(
-               epochs_, [](double before, double now) { return now != before + 1; }) ==
-               epochs_.end() &&
-           !epochs_.empty();
-  }
-
-  /// "0.43 s/batch", and not the "Update time: 0.3" of a part of an epoch.
-  [[nodiscard]] bool has_unit_of_iteration(std::size_t i) const {
-    const LineNumber& number = shape_.examples[0].at(i);
-    return number.meaning == Meaning::per_iteration && number.end > number.value_end;
+    out_.time_is_ambiguous = true;
+    return std::nullopt;
   }
 
   /// Whether a time is of all iterations since the line before or of one of them, by the lines
   /// whose counter went on by another number than usual. Nothing where they do not agree.
-  [[nodiscard]] std::optional<bool> is_of_all(std::size_t i, const Values& values) const {
+  [[nodiscard]] std::optional<bool> is_of_all(const Values& values) const {
     constexpr int kMajority = 2;           // times as many lines as show the other
     constexpr int kRisesOfElapsed = 1;     // without a fall: it may be since the epoch began
     constexpr double kLeastStride = 5;     // iterations: a line of one has clearly less than others
@@ -722,9 +650,7 @@ class Decision {
         all += holds_slow_start(k, values) ? 1 : 0;
       } else if (stride >= kLeastStride) {
         all += ratio > 0 && ratio < (k == 0 ? kFirst : kFirstOfEpoch) ? 1 : 0;
-        const bool level =
-            first_is_alike(i, ratio) || (out_.step_is_epoch && ratio * stride > kSlowestEpoch);
-        each += k == 0 && level ? 1 : 0;
+        each += k == 0 && out_.step_is_epoch && ratio * stride > kSlowestEpoch ? 1 : 0;
       }
     }
     if (up > kRisesOfElapsed && down == 0) return std::nullopt;
@@ -771,19 +697,6 @@ class Decision {
            growth(others, {}).up > 0;
   }
 
-  /// The line of the first step has the time of one, as no other was done. Where the others have
-  /// the same, theirs is of one as well: that a slow start took as long as many steps is a rare
-  /// chance.
-  [[nodiscard]] bool first_is_alike(std::size_t i, double ratio) const {
-    constexpr double kAlike = 0.02;                      // of the usual
-    constexpr std::size_t kLeastLines = 4, kDigits = 3;  // "0.1" is the same for many times
-    const std::string_view text = shape_.examples[0].text_of(i);
-    const std::size_t first = std::min(text.find_first_of("123456789"), text.size());
-    const auto digits = std::ranges::count_if(text.substr(first), is_digit);
-    return n_ >= kLeastLines && digits >= static_cast<std::ptrdiff_t>(kDigits) &&
-           std::abs(ratio - 1) < kAlike;
-  }
-
   /// "avg time: 0.36": of an iteration, as nobody prints the mean of intervals.
   [[nodiscard]] bool names_mean(std::size_t i) const {
     const ShapeLine& line = shape_.examples[0];
@@ -792,34 +705,11 @@ class Decision {
            name.find("mean") != name.npos;
   }
 
-  /// "Time: 0.36", and not "(0:01:12)".
-  [[nodiscard]] bool names_time(std::size_t i) const {
-    return shape_.examples[0].text_of(i).find(':') == std::string_view::npos && is_named_time(i);
-  }
-
   [[nodiscard]] bool is_named_time(std::size_t i) const { return names(i, "time"); }
 
   [[nodiscard]] bool names(std::size_t i, std::string_view word) const {
     const ShapeLine& line = shape_.examples[0];
     return lower(line.label_of(line.at(i))).find(word) != std::string::npos;
-  }
-
-  /// Rate times time is the iterations of one of the two.
-  std::optional<TimeKind> kind_by_rate(const Values& values) const {
-    constexpr double kRounding = 0.1;
-    for (std::size_t i = 0; i < fields(); ++i) {
-      if (meaning(i) != Meaning::rate ||
-          shape_.examples[0].at(i).unit != RateUnit::iterations_per_second) {
-        continue;
-      }
-      const Values rates = values_of(shape_, i);
-      Values products;
-      for (std::size_t k = 0; k < n_; ++k) products.push_back(values[k] * rates[k]);
-      const double product = known_median(products);
-      if (std::abs(product / stride_ - 1) < kRounding) return TimeKind{false, 0};
-      if (std::abs(product - 1) < kRounding) return TimeKind{true, 0};
-    }
-    return std::nullopt;
   }
 
   void find_rate() {

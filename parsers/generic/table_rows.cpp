@@ -83,17 +83,8 @@ bool names_unit(std::string_view name) {
   return false;
 }
 
-/// "287.7676200866699" below "epoch time": a difference of clocks as it was computed, in seconds.
-bool is_computed_time_of_epoch(std::string_view name, std::string_view text) {
-  constexpr std::size_t kDigitsThatShow = 6;  // after the point: nobody prints as many on purpose
-  const std::string small = lower(name);
-  const auto point = text.find('.');
-  return small.find("epoch") != small.npos && small.find("time") != small.npos &&
-         point != text.npos && text.size() - point > kDigitsThatShow;
-}
-
 /// What a cell says under a name, as if the two stood on one line.
-std::optional<LineNumber> number_under(std::string_view name, const Cell& cell, bool same_line) {
+std::optional<LineNumber> number_under(std::string_view name, const Cell& cell) {
   const std::string front = std::string(spelled_out(name)) + ": ";
   auto numbers = numbers_of(front + std::string(cell.text));
   if (numbers.size() != 1 || numbers[0].value_begin != front.size()) return std::nullopt;
@@ -101,8 +92,7 @@ std::optional<LineNumber> number_under(std::string_view name, const Cell& cell, 
   out.move(static_cast<std::ptrdiff_t>(cell.begin) - std::ssize(front));
   out.begin = out.value_begin;
   const bool timed = out.meaning == Meaning::duration || out.meaning == Meaning::per_iteration;
-  const bool unit = same_line || names_unit(name) || is_computed_time_of_epoch(name, cell.text) ||
-                    cell.text.find(':') != std::string_view::npos ||
+  const bool unit = names_unit(name) || cell.text.find(':') != std::string_view::npos ||
                     std::ranges::any_of(cell.text, is_letter);
   if (timed && !unit) out.meaning = Meaning::other;
   return out;
@@ -166,22 +156,15 @@ bool put_in_places(const TableHead& head, std::vector<Cell>& cells) {
   return true;
 }
 
-/// Takes the empty ones out; whether there were any.
-bool take_out_empty(std::vector<Cell>& cells) {
-  return std::erase_if(cells, [](const Cell& cell) { return cell.text.empty(); }) > 0;
-}
-
 std::optional<TableHead> head_by(std::string_view line, char mark, std::size_t width) {
   constexpr std::size_t kMostColumnsOfATable = 24;
   if (!may_name_counter(line)) return std::nullopt;
-  auto cells = cells_of(line, mark, width);
-  // "Epoch \t Seconds \t LR \t \t Train Loss": tabs that fill up.
-  const bool runs = mark == '\t' && take_out_empty(cells);
+  const auto cells = cells_of(line, mark, width);
   if (cells.size() < 2 || cells.size() > kMostColumnsOfATable) return std::nullopt;
   if (!std::ranges::all_of(cells, is_name, &Cell::text)) return std::nullopt;
   const bool counts = std::ranges::any_of(cells, [](const Cell& cell) {
     if (!may_name_counter(cell.text)) return false;
-    const auto number = number_under(cell.text, {0, "3"}, false);
+    const auto number = number_under(cell.text, {0, "3"});
     return number && is_counter(number->meaning) && !is_batch(cell.text);
   });
   const bool learns = std::ranges::any_of(cells, names_training, &Cell::text);
@@ -191,7 +174,6 @@ std::optional<TableHead> head_by(std::string_view line, char mark, std::size_t w
   if (!counts || (numbered && !learns)) return std::nullopt;
   TableHead out;
   out.mark = mark;
-  out.runs = runs;
   for (const Cell& cell : cells) out.names.emplace_back(cell.text);
   const Cell& last = cells.back();
   out.text = line.substr(cells[0].begin, last.begin + last.text.size() - cells[0].begin);
@@ -212,24 +194,6 @@ std::optional<TableHead> table_head(std::string_view line) {
   return head_by(line, ' ', text.find("  ") != std::string_view::npos ? 2 : 1);
 }
 
-std::optional<TableHead> head_of_row(std::string_view line) {
-  const auto slash = line.find('/');
-  const auto end = slash == std::string_view::npos ? slash : line.find_first_of(":=", slash);
-  if (end == std::string_view::npos) return std::nullopt;
-  const auto before = line.substr(0, slash).find_last_of(" \t[(");
-  const std::size_t begin = before == std::string_view::npos ? 0 : before + 1;
-  auto out = head_by(trim(line.substr(begin, end - begin)), '/', 1);
-  // "epoch/iter: 9/2579" are two counters of a line that has more than them.
-  const auto counts = [](const std::string& name) {
-    const auto number = number_under(name, {0, "3"}, true);
-    return number && is_counter(number->meaning);
-  };
-  if (!out || std::ranges::all_of(out->names, counts)) return std::nullopt;
-  out->text = line.substr(begin, end + 1 - begin);
-  out->same_line = true;
-  return out;
-}
-
 bool is_rule_of_table(std::string_view line) {
   return std::ranges::none_of(line, [](char c) { return is_letter(c) || is_digit(c); });
 }
@@ -244,15 +208,7 @@ void take_places(TableHead& head, std::string_view rule) {
 }
 
 std::vector<LineNumber> row_numbers(TableHead& head, std::string_view line) {
-  std::size_t begin = 0;
-  if (head.same_line) {
-    begin = line.find(head.text) + head.text.size();
-    begin = std::min(line.find_first_not_of(kPaddings, begin), line.size());
-    line = line.substr(0, line.find_first_of(" \t,;])", begin));
-  }
-  auto cells = cells_of(line.substr(begin), head.mark, 1);
-  for (Cell& cell : cells) cell.begin += begin;
-  if (head.runs) take_out_empty(cells);
+  auto cells = cells_of(line, head.mark, 1);
   // Each column has one unit at most: a line of many more words is no row.
   if (cells.size() > 2 * head.names.size()) return {};
   if (head.mark == ' ') join_units(line, cells);
@@ -263,7 +219,7 @@ std::vector<LineNumber> row_numbers(TableHead& head, std::string_view line) {
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (cells[i].text.empty()) continue;
     if (head.mark == ' ' && !placed && !is_value(cells[i].text)) return {};
-    auto number = number_under(head.names[i], cells[i], head.same_line);
+    auto number = number_under(head.names[i], cells[i]);
     if (!number || number->meaning == Meaning::other) continue;
     number->column = static_cast<int>(i);
     counts = counts || is_counter(number->meaning);
@@ -283,11 +239,11 @@ std::string row_pattern(const TableHead& head, const std::vector<std::string>& g
                                                : std::string(1, head.mark);
   const std::string rest = blanks ? "\\S*(?: +[a-zA-Z]+)?" : "[^" + mark + "]*";
   const std::string any = head.lists ? "(?:\\[[^\\]]*\\]|\\S+)" : "\\S+";
-  std::string out = head.same_line ? " *" : head.mark == '|' ? "^ *\\|?" : "^ *";
+  std::string out = head.mark == '|' ? "^ *\\|?" : "^ *";
   for (std::size_t i = 0; i < head.names.size(); ++i) {
     const bool may_lack = i > 0 && i < head.blank.size() && head.blank[i];
     if (may_lack) out += "(?:";
-    if (i > 0) out += blanks ? "[ \\t]+" : head.runs ? " *\\t[ \\t]*" : mark;
+    if (i > 0) out += blanks ? "[ \\t]+" : mark;
     if (!groups[i].empty()) {
       out += (blanks ? "" : " *") + groups[i] + rest;
     } else {
@@ -295,7 +251,6 @@ std::string row_pattern(const TableHead& head, const std::vector<std::string>& g
     }
     if (may_lack) out += ")?";
   }
-  if (head.same_line) return out;
   return out + (head.mark == '|' ? "\\|? *$" : "[ \\t]*$");
 }
 

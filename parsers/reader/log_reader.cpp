@@ -530,14 +530,11 @@ struct LogReader::State final : CandidateSink {
       const bool goes_on = outcome.status == Status::completed && outcome.line < training.last_line;
       if (outcome.status != Status::no_data && !goes_on) continue;
       const auto end = training.nan ? std::nullopt : outcomes.end_after(training.last_line);
-      if (end) {
-        outcome = {
-            Status::completed, std::nullopt, *end, {make_notice(NoticeCode::no_known_line, 0)}};
-        continue;
-      }
-      outcome = {training.nan ? Status::nan : Status::truncated,
+      outcome = {end            ? Status::completed
+                 : training.nan ? Status::nan
+                                : Status::truncated,
                  std::nullopt,
-                 training.last_line,
+                 end.value_or(training.last_line),
                  {make_notice(NoticeCode::no_known_line, 0)}};
     }
     return runs;
