@@ -307,6 +307,7 @@ Unit unit_at(std::string_view text) {
   std::string first, second;
   if (word_at(text, at, first).empty()) return {};
   const std::size_t after_first = at + first.size();
+  if (text.substr(after_first).starts_with('@')) return {};  // "0.51  HR@20: 0.69", a hit rate
   std::size_t next = after_first;
   if (next < text.size() && (text[next] == '/')) {
     ++next;
