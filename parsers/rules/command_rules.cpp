@@ -17,8 +17,7 @@ bool is_advice(std::string_view before) {
                                                 "add",  "set", "pass",   "passing", "via",
                                                 "try",  "the", "without"};
   before = trim(before);
-  const auto space = before.find_last_of(' ');
-  const auto word = space == std::string_view::npos ? before : before.substr(space + 1);
+  const auto word = before.substr(before.find_last_of(' ') + 1);
   return std::ranges::find(kWords, word) != std::end(kWords);
 }
 
@@ -44,7 +43,7 @@ void FactRules::read_command(const Line& line) {
   // ("mpirun -np 1 ./start_all.sh",
   // quoted/facts.command_lines_of_launchers_tell_world_and_precision.7).
   const auto ranks = [&](std::optional<std::int64_t> all, std::optional<std::int64_t> each) {
-    if (all && *all >= 2) state_job(line, *all, each > 1 ? each : std::nullopt);
+    if (all >= 2) state_job(line, *all, each > 1 ? each : std::nullopt);
   };
   if (has(line, "deepspeed ") && (has(line, "--num_gpus") || has(line, "--include"))) {
     state_count(line, Key::gpus_per_node, count_of(line.text, {"--num_gpus"}));

@@ -71,7 +71,7 @@ void FactRules::state_value(const Line& line, std::string_view name, Form form) 
   if (!is_digit(value.front()) || has(line, "Could not load")) return;
   if (form == Form::number) {
     const auto number = to_double(value);
-    if (number && *number >= 0) state(line, Key::axis, shortest(*number), name);
+    if (number) state(line, Key::axis, shortest(*number), name);
     return;
   }
   // "2.7.8+cuda10.2" of NCCL: the CUDA that it was built with is not the one that runs.

@@ -428,7 +428,7 @@ void FactRules::state_size(const Line& line, Key key) {
 // 1 may be a default of the program, next to which a launcher started other ranks.
 void FactRules::state_ranks(const Line& line) {
   const auto ranks = Cursor::after(line).integer();
-  if (ranks && *ranks > 1) state_count(line, Key::world, ranks);
+  if (ranks > 1) state_count(line, Key::world, ranks);
 }
 
 void FactRules::state_type(const Line& line, Cursor type) {

@@ -136,8 +136,7 @@ std::optional<double> before(std::string_view text) {
   constexpr std::string_view kModel = "MODEL_";
   if (text.ends_with(kModel)) text.remove_suffix(kModel.size());
   text = trim(text);
-  const std::size_t last = text.find_last_not_of("0123456789.,");
-  return grouped_number(text.substr(last == std::string_view::npos ? 0 : last + 1));
+  return grouped_number(text.substr(text.find_last_not_of("0123456789.,") + 1));
 }
 
 }  // namespace

@@ -16,9 +16,8 @@ namespace {
 // 0.86"), and "exact_match : 83.64 F1 : 90.6" of NVIDIA's run_squad.py in DLLogger's lines: a bare
 // "accuracy" or "f1" in a line of training is that of a batch.
 constexpr std::string_view kAnchors[] = {
-    "exact_match", "exact match", "Exact match",   "eval_acc", "eval_f1", "eval:acc",
-    "eval:f1",     "eval_exact",  "test_acc",      "test_f1",  "val_acc", "val_f1",
-    "  acc = ",    "  f1 = ",     "  accuracy = ", "F1 : "};
+    "exact_match", "exact match", "Exact match", "eval:acc", "eval:f1", "eval_exact",    "test_acc",
+    "test_f1",     "val_acc",     "val_f1",      "  acc = ", "  f1 = ", "  accuracy = ", "F1 : "};
 constexpr std::size_t kMostStatements = 4096;  // hostile input
 
 struct Name {
