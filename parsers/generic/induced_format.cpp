@@ -186,6 +186,7 @@ class RuleWriter {
     if (word_.empty() && is_counter(taken_.back())) out += mark_after();
     if (literal_.size() < kMinLiteral) out += word_after();
     if (literal_.size() < kMinLiteral) offer_padded();
+    if (literal_.size() < kMinLiteral && taken_[0].name == "clock") offer_year();
     return out;
   }
 
@@ -255,6 +256,16 @@ class RuleWriter {
           })) {
         literal_ = padded;
       }
+    }
+  }
+
+  /// The "2026-" that stamps on lines of their own begin with.
+  void offer_year() {
+    constexpr std::size_t kYear = 5;
+    const std::string year = first_.text.substr(0, kYear);
+    if (std::ranges::all_of(shape_.examples,
+                            [&](const ShapeLine& line) { return line.text.starts_with(year); })) {
+      offer(year);
     }
   }
 
@@ -1495,6 +1506,7 @@ class Induction {
       if (wants_time) {
         times = companion_times(shape, of_each || is_of_interval(shape, main), first);
       }
+      if (own.clock) times.clock.reset();
       if (times.rate && is_of_simulation(shape, *times.rate, others)) times.rate.reset();
       if (times.elapsed && !has_room_for(shape, *times.elapsed, others.longest_s))
         times.elapsed.reset();

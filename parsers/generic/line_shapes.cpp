@@ -84,6 +84,13 @@ bool is_bar(std::string_view line) {
   return line.find("/s", at) != line.npos || line.find("s/", at) != line.npos;
 }
 
+/// "2026-11-29 21:26:04.614826", as print(datetime.now()) writes it before or after a step.
+bool is_stamp(std::string_view text, const std::vector<LineNumber>& numbers) {
+  return numbers.size() == 1 && numbers[0].meaning == Meaning::clock &&
+         trim(text.substr(0, numbers[0].begin)).empty() &&
+         trim(text.substr(numbers[0].end)).empty();
+}
+
 /// "[0/166] 0%|   [00:00<?]": no step is done.
 bool is_bar_at_0(const std::vector<LineNumber>& numbers) {
   return std::ranges::any_of(numbers, &LineNumber::of_bar) &&
@@ -261,7 +268,7 @@ void LineShapes::piece(std::string_view text, std::string_view whole) {
     key += key_of(text, number);
     plain_key += key_of(text, number, false);
   }
-  if (!of_interest || is_bar_at_0(numbers)) return;
+  if ((!of_interest && !is_stamp(text, numbers)) || is_bar_at_0(numbers)) return;
   // Only a training counts iterations of an epoch.
   of_training_ = of_training_ || (of_epoch && of_iteration);
   if (key.empty()) {  // losses alone

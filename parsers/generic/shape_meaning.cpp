@@ -805,6 +805,7 @@ bool is_meter_of_single_steps(const LineShape& shape, std::size_t i) {
 ShapeTimes companion_times(const LineShape& shape, bool of_each, double first_step) {
   ShapeTimes out;
   const ShapeLine& first = shape.examples.front();
+  if (first.numbers.size() == 1 && first.numbers[0].meaning == Meaning::clock) out.clock = 0;
   for (std::size_t i = 0; i < first.key.size(); ++i) {
     const LineNumber& number = first.at(i);
     if (number.meaning == Meaning::rate && !out.rate && !is_coarse(shape, i)) out.rate = i;
