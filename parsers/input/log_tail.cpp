@@ -16,13 +16,6 @@ namespace {
 
 constexpr std::size_t kBlock = std::size_t{1} << 20;
 
-bool is_compressed(const unsigned char* bytes, std::size_t n) {
-  const bool gzip = n >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b;
-  const bool zstd =
-      n >= 4 && bytes[0] == 0x28 && bytes[1] == 0xb5 && bytes[2] == 0x2f && bytes[3] == 0xfd;
-  return gzip || zstd;
-}
-
 }  // namespace
 
 Result<LogTail> LogTail::open(const std::string& path) {
@@ -35,13 +28,12 @@ Result<LogTail> LogTail::open(const std::string& path) {
   if (S_ISDIR(info.st_mode)) return fail(path, "is a directory", "name the logs to follow");
   out.device_ = info.st_dev;
   out.inode_ = info.st_ino;
-  unsigned char magic[kTrackerHead] = {};
+  char magic[kTrackerHead] = {};
   const ssize_t n = S_ISREG(info.st_mode) ? ::pread(fd, magic, sizeof magic, 0) : 0;
-  if (n > 0 && is_compressed(magic, static_cast<std::size_t>(n))) {
+  const std::string_view head(magic, static_cast<std::size_t>(n > 0 ? n : 0));
+  if (head.starts_with("\x1f\x8b") || head.starts_with("\x28\xb5\x2f\xfd")) {
     return fail(path, "is compressed", "only plain logs can be followed");
   }
-  const std::string_view head(reinterpret_cast<const char*>(magic),
-                              static_cast<std::size_t>(n > 0 ? n : 0));
   if (tracker_of(head) != Tracker::none) {
     return fail(path, "is a tracker's file", "only plain logs can be followed; read it as it is");
   }

@@ -177,16 +177,8 @@ Stamp with_half_of_day(std::string_view text, Stamp stamp) {
 }  // namespace
 
 std::optional<double> date_time(std::string_view text) {
-  if (text.size() < 19 || text[4] != '-' || text[7] != '-' ||
-      (text[10] != ' ' && text[10] != 'T')) {
-    return std::nullopt;
-  }
-  const auto year = digits(text, 0, 4), month = digits(text, 5, 2), day = digits(text, 8, 2);
-  if (!year || !month || !day) return std::nullopt;
-  const auto date = days(*year, *month, *day);
-  const auto time = time_of_day(text.substr(11));
-  if (!date || !time) return std::nullopt;
-  return *date * 86400 + *time;
+  const auto stamp = joined_time(text, false);
+  return stamp ? std::optional(stamp->seconds) : std::nullopt;
 }
 
 std::optional<double> absl_time(std::string_view text) {

@@ -53,29 +53,7 @@ void read_blocks(ByteSource& source, Take take) {
   }
 }
 
-}  // namespace
-
-bool all_epochs_in_one(IterationUnit unit, const std::vector<Record>& records) {
-  return unit == IterationUnit::epoch && records.size() == 1 && records.front().iterations > 1;
-}
-
-bool reads_more(const std::vector<RunLog>& generic, const std::vector<RunLog>& named) {
-  if (!any_training(named)) return !generic.empty() && !bars_alone_have_time(named, generic);
-  // A script that was made of a known one may print a time that the known one does not.
-  const bool states_none = std::ranges::any_of(named, [](const RunLog& run) {
-    return std::ranges::find(run.notices, NoticeCode::no_rate_in_log, &Notice::code) !=
-           run.notices.end();
-  });
-  if (states_none && std::ranges::any_of(generic, has_time)) return true;
-  return std::ranges::any_of(generic, [](const RunLog& run) {
-    // What a named format leaves out on its lines it has a reason to leave out; a logger's stamps
-    // are not its own.
-    return run.format == kGenericName && run.kind == WorkKind::training && run.clock_is_wall &&
-           std::ranges::any_of(run.records,
-                               [](const Record& record) { return !std::isnan(record.time_s); });
-  });
-}
-
+/// A reader of an induced format. Its own rules come first; the named formats add what they know.
 Result<LogReader> generic_reader(const InducedFormat& induced, const ReadOptions& options,
                                  const std::string& path) {
   auto format = DescribedFormat::parse(induced.json, path);
@@ -114,6 +92,7 @@ void note_gaps(RunLog& run) {
     run.notices.push_back(make_notice(NoticeCode::iterations_without_line, line, missing));
 }
 
+/// Adds the notices of runs that an induced format read.
 void note_generic(std::vector<RunLog>& runs, const InducedFormat& induced) {
   constexpr std::size_t kLine = 100;  // bytes of the notice
   for (RunLog& run : runs) {
@@ -131,6 +110,29 @@ void note_generic(std::vector<RunLog>& runs, const InducedFormat& induced) {
       run.notices.push_back(make_notice(NoticeCode::iterations_are_epochs, 0));
     }
   }
+}
+
+}  // namespace
+
+bool all_epochs_in_one(IterationUnit unit, const std::vector<Record>& records) {
+  return unit == IterationUnit::epoch && records.size() == 1 && records.front().iterations > 1;
+}
+
+bool reads_more(const std::vector<RunLog>& generic, const std::vector<RunLog>& named) {
+  if (!any_training(named)) return !generic.empty() && !bars_alone_have_time(named, generic);
+  // A script that was made of a known one may print a time that the known one does not.
+  const bool states_none = std::ranges::any_of(named, [](const RunLog& run) {
+    return std::ranges::find(run.notices, NoticeCode::no_rate_in_log, &Notice::code) !=
+           run.notices.end();
+  });
+  if (states_none && std::ranges::any_of(generic, has_time)) return true;
+  return std::ranges::any_of(generic, [](const RunLog& run) {
+    // What a named format leaves out on its lines it has a reason to leave out; a logger's stamps
+    // are not its own.
+    return run.format == kGenericName && run.kind == WorkKind::training && run.clock_is_wall &&
+           std::ranges::any_of(run.records,
+                               [](const Record& record) { return !std::isnan(record.time_s); });
+  });
 }
 
 Induced induced_from(ByteSource& source, std::string_view name, bool of_training) {

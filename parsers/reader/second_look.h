@@ -17,13 +17,6 @@
 
 namespace bertbench {
 
-/// A reader of an induced format. Its own rules come first; the named formats add what they know.
-[[nodiscard]] Result<LogReader> generic_reader(const InducedFormat& induced,
-                                               const ReadOptions& options, const std::string& path);
-
-/// Adds the notices of runs that an induced format read.
-void note_generic(std::vector<RunLog>& runs, const InducedFormat& induced);
-
 /// The format that the lines of a log make, or, where they make none, the lines that come near.
 struct Induced {
   std::optional<InducedFormat> format;
