@@ -1473,8 +1473,8 @@ bool names_other_work(std::string_view line) {
   static constexpr Words kWork(
       {"processed",  "processing",  "preprocessing", "loaded",     "tokenized", "tokenizing",
        "downloaded", "downloading", "generated",     "generating", "encoded",   "extracted",
-       "extracting", "converted",   "converting",    "scanned",    "scanning",  "处理",
-       "加载",       "下载",        "生成"});
+       "extracting", "features",    "converted",     "converting", "scanned",   "scanning",
+       "处理",       "加载",        "下载",          "生成"});
   return has_word(line, kWork);
 }
 
