@@ -145,7 +145,8 @@ inline constexpr double kLongestInterval_s = 3600;
 
 /// The times of a shape without a counter, whose lines follow those of one with a counter.
 /// `of_each`: one iteration lies between two of those, so that a time which does not grow is its
-/// `seconds`. `first_step`: the counter of the first one.
+/// `seconds`. `first_step`: the counter of the first one. A stamp alone on its line is the `clock`,
+/// of the record before or after it alike: from line to line the same time goes by.
 [[nodiscard]] ShapeTimes companion_times(const LineShape& shape, bool of_each, double first_step);
 
 class LineShapes {
