@@ -733,7 +733,7 @@ Result<Explanation> explain_log(const std::string& path) {
   }
 
   std::ranges::stable_sort(out.formats, std::greater<>(), [](const FormatFinding& finding) {
-    return std::pair(finding.speaks, finding.lines);
+    return std::pair(finding.used, finding.lines);
   });
   if (is_read_once(path)) return out;
   source = open_source(path);

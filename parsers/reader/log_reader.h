@@ -61,7 +61,7 @@ struct FormatFinding {
   std::int64_t lines = 0;    ///< that are of the format
   std::int64_t records = 0;  ///< of training
   bool timed = false;        ///< they have times, a clock or rates
-  bool speaks = false;       ///< its runs are those that the log gives
+  bool used = false;         ///< its runs are those that the log gives
 };
 
 /// Streaming and bounded: at most 2^18 records (of all runs together) and one line of 64 KiB are

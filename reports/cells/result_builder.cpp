@@ -436,8 +436,6 @@ ResultBuilder::~ResultBuilder() = default;
 ResultBuilder::ResultBuilder(ResultBuilder&&) noexcept = default;
 ResultBuilder& ResultBuilder::operator=(ResultBuilder&&) noexcept = default;
 
-void ResultBuilder::add_log(const RunLog& log) { add(measure_log(log, state_->options)); }
-
 void ResultBuilder::add_trial(const Identity& identity, WorkKind kind, Trial trial) {
   MeasuredLog log;
   log.identity = identity;

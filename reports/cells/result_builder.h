@@ -44,8 +44,6 @@ class ResultBuilder {
   ResultBuilder(ResultBuilder&&) noexcept;
   ResultBuilder& operator=(ResultBuilder&&) noexcept;
 
-  /// The same as add(measure_log(log, options)).
-  void add_log(const RunLog& log);
   /// A trial whose cell is known (sweeps). Trials of equal identity and kind join. Of several
   /// attempts at one trial the last one counts and the others are notices on it.
   void add_trial(const Identity& identity, WorkKind kind, Trial trial);

@@ -602,14 +602,14 @@ TEST(Generic, ExplainListsWhatEachFormatFound) {
   ASSERT_TRUE(named);
   ASSERT_THAT(named->formats, Not(IsEmpty()));
   EXPECT_EQ(named->formats.front().format, "megatron");
-  EXPECT_TRUE(named->formats.front().speaks && named->formats.front().timed);
+  EXPECT_TRUE(named->formats.front().used && named->formats.front().timed);
   EXPECT_THAT(named->nearest, IsEmpty());
   const auto own = explain_log(BB_SOURCE_DIR
                                "/tests/golden/quoted/generic.stamps_of_a_logger_are_the_clock.log");
   ASSERT_TRUE(own);
   ASSERT_THAT(own->formats, Not(IsEmpty()));
   EXPECT_EQ(own->formats.back().format, kGenericName);
-  EXPECT_TRUE(own->formats.back().speaks);
+  EXPECT_TRUE(own->formats.back().used);
 }
 
 TEST(Generic, ExplainNamesTheLinesNearestToARateWhereNothingIsRead) {

@@ -127,11 +127,11 @@ TEST(SpoolTest, WithoutATemporaryFolderAllStaysInMemory) {
   EXPECT_EQ(piece, "abcdef");
 }
 
-RunLog log_at(const std::string& path, const Facts& facts) {
+MeasuredLog measured(const std::string& path, const Facts& facts) {
   RunLog log = samples::log_of_seconds(std::vector<double>(30, 0.1));
   log.path = path;
   log.facts = facts;
-  return log;
+  return measure_log(log, {});
 }
 
 std::string text_of(const CellSource& cells) {
@@ -142,12 +142,12 @@ std::string text_of(const CellSource& cells) {
 
 TEST(GroupedCellsTest, AreTheResultThatIsInMemory) {
   ResultBuilder builder({});
-  builder.add_log(log_at("a.log", samples::facts(8, 1, 1, 1)));
-  builder.add_log(log_at("b.log", samples::facts(8, 1, 1, 2)));
-  builder.add_log(log_at("c.log", samples::facts(8, 1, 1, 2)));
-  builder.add_log(log_at("r/k/trial_2/attempt_1/log.txt", samples::facts(8, 1, 2, 2)));
-  builder.add_log(log_at("r/k/trial_2/attempt_2/log.txt", samples::facts(8, 1, 2, 2)));
-  builder.add_log(log_at("r/k/trial_1/log.txt", samples::facts(8, 1, 2, 2)));
+  builder.add(measured("a.log", samples::facts(8, 1, 1, 1)));
+  builder.add(measured("b.log", samples::facts(8, 1, 1, 2)));
+  builder.add(measured("c.log", samples::facts(8, 1, 1, 2)));
+  builder.add(measured("r/k/trial_2/attempt_1/log.txt", samples::facts(8, 1, 2, 2)));
+  builder.add(measured("r/k/trial_2/attempt_2/log.txt", samples::facts(8, 1, 2, 2)));
+  builder.add(measured("r/k/trial_1/log.txt", samples::facts(8, 1, 2, 2)));
   const auto cells = builder.finish_cells();
   const ResultSet whole = cells->whole();
   ASSERT_EQ(cells->size(), 3U);
@@ -174,8 +174,8 @@ TEST(GroupedCellsTest, ACellOfVeryManyTrialsIsWrittenAsItIsMade) {
 
 TEST(GroupedCellsTest, ADroppedLogIsGoneAndANoticeIsToldBehindItsOwn) {
   ResultBuilder builder({});
-  builder.add_log(log_at("a.log", samples::facts(8, 1, 1, 1)));
-  builder.add_log(log_at("b.log", samples::facts(8, 1, 1, 1)));
+  builder.add(measured("a.log", samples::facts(8, 1, 1, 1)));
+  builder.add(measured("b.log", samples::facts(8, 1, 1, 1)));
   builder.logs().drop(0);
   builder.logs().add_notice(1, foreign_notice(0, "said later"));
   const ResultSet results = builder.finish();

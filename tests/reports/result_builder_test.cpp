@@ -27,7 +27,7 @@ RunLog log_at(const std::string& path, const Facts& known, double seconds = 0.1)
 
 ResultSet build(const std::vector<RunLog>& logs, const MeasureOptions& options = all_records()) {
   ResultBuilder builder(options);
-  for (const RunLog& log : logs) builder.add_log(log);
+  for (const RunLog& log : logs) builder.add(measure_log(log, options));
   return builder.finish();
 }
 

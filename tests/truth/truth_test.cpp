@@ -1,8 +1,7 @@
 // The golden set: every log that this project has answers for, with all that is read and measured
 // from it. It shows what a change of the parsers or of the measure changes, log by log.
 //   quoted   tests/golden/quoted: logs that tests once quoted; they stay when their test goes. A
-//   log
-//            of each format stands twice in one file as well: what a restart gives
+//            log of each format stands twice in one file as well: what a restart gives
 //   samples  parsers/samples and tests/data/samples
 //   corpus   logs of other people's runs, which are not part of this repository: BB_CORPUS names
 //            their folder (default ../shared/corpus next to the checkout); skipped where it is
@@ -25,8 +24,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kRemedy =
     "BB_UPDATE_GOLDEN=1 on this program rewrites tests/golden/runs; read the difference, and name "
-    "in "
-    "the commit's message each log that changes and why";
+    "in the commit's message each log that changes and why";
 
 bool updating() {
   const char* update = std::getenv("BB_UPDATE_GOLDEN");

@@ -175,7 +175,7 @@ Result<ordered_json> explained(const std::string& log) {
                     {"lines", finding.lines},
                     {"records", finding.records},
                     {"lacks", lack.empty() ? ordered_json() : ordered_json(lack)},
-                    {"used", finding.speaks}});
+                    {"used", finding.used}});
   }
   ordered_json out{{"formats", std::move(rows)}};
   if (found->nearest.empty()) return out;

@@ -133,7 +133,7 @@ class Backend {
   /// be followed by that call.
   virtual void prefetch(const Batch& /*batch*/) {}
 
-  /// Flat fp32 buffers of this rank in host memory (nullptr-sized for device backends).
+  /// Flat fp32 buffers of this rank in host memory; empty where a device holds them.
   virtual std::span<float> weights() = 0;
   virtual std::span<float> gradients() = 0;
   virtual void zero_gradients() = 0;
