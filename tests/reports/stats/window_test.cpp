@@ -156,6 +156,24 @@ TEST(Window, AutoLeavesOutAFirstRecordThatTakesNoTime) {
   EXPECT_EQ(apply(log_of_seconds({0.6, 10.2}), "auto").first, 0U);
 }
 
+// JAX compiles in its first step and only sends the work of the second (MaxText's log).
+TEST(Window, AutoLeavesOutWhatIsOnlySentAfterTheStart) {
+  const Window window = apply(log_of_seconds({44.9, 0.32, 5.66, 5.4, 5.67, 5.67}), "auto");
+  EXPECT_EQ(window.rule, "auto (start-up left out: 2:6)");
+  EXPECT_EQ(apply(log_of_seconds({44.9, 2.1, 5.66, 5.4, 5.67, 5.67}), "auto").first, 1U);
+}
+
+// A clock that counts from the start of the run holds the time of its first record.
+TEST(Window, AutoLeavesOutAStartThatTheClockOfTheRunShows) {
+  RunLog log = log_of_seconds(std::vector<double>(5, kUnknown));
+  for (std::size_t i = 0; i < log.records.size(); ++i) {
+    log.records[i].time_s = 40 + 2 * static_cast<double>(i);
+  }
+  EXPECT_EQ(apply(log, "auto").first, 1U);
+  for (Record& record : log.records) record.step += 100;  // of a log that begins later
+  EXPECT_EQ(apply(log, "auto").first, 0U);
+}
+
 // The last step of an epoch may hold a part of an accumulation.
 TEST(Window, AutoLeavesOutALastOfFewRecordsThatIsMuchShorter) {
   const Window window = apply(log_of_seconds({0.52, 0.53, 0.52, 0.13}), "auto");
