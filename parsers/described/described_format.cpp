@@ -419,7 +419,7 @@ class DescribedParser final : public LineParser {
   void take_counters(Track& of, RunDraft& draft);
 
   [[nodiscard]] Sample sample_of(const Line& line) const;
-  void take_time(Track& of, Sample& sample, RunDraft& draft);
+  void take_time(const DescribedRule& rule, Track& of, Sample& sample, RunDraft& draft);
   void take_rate(const DescribedRule& rule, Track& of, Sample& sample, RunDraft& draft,
                  const RunBuilder& out);
   [[nodiscard]] std::optional<double> rate_since(Track& of) const;
@@ -650,7 +650,8 @@ Sample DescribedParser::sample_of(const Line& line) const {
   return sample;
 }
 
-void DescribedParser::take_time(Track& of, Sample& sample, RunDraft& draft) {
+void DescribedParser::take_time(const DescribedRule& rule, Track& of, Sample& sample,
+                                RunDraft& draft) {
   const auto mean = values_.number(Field::mean_so_far);
   const auto elapsed =
       mean ? std::optional(*mean * of.steps_of_mean) : values_.number(Field::elapsed);
@@ -659,7 +660,8 @@ void DescribedParser::take_time(Track& of, Sample& sample, RunDraft& draft) {
   if (elapsed) {
     // A clock that begins again with the epoch went on through the steps that no line was of, and
     // within the last whole second that it showed.
-    if (*elapsed < of.elapsed_s && sample.step > of.last_step) {
+    const bool again = rule.own_epoch && of.counter.begins_epoch();
+    if ((*elapsed < of.elapsed_s || again) && sample.step > of.last_step) {
       const double cut_off_s = mean ? 0 : std::floor(values_.digit(Field::elapsed));
       of.earlier_s += (of.elapsed_s + cut_off_s / 2) * of.counter.epochs_per_seen();
       of.open_s += cut_off_s;
@@ -791,7 +793,7 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
     paused_ = paused_ || of.clock.paused();
   }
   take_rate(rule, of, sample, draft, out);
-  take_time(of, sample, draft);
+  take_time(rule, of, sample, draft);
   // No interval shows what a step takes, and this one holds a number of them that is not known.
   if (unknown_steps && of.clock.begins_after_evaluation()) sample.time_s = kUnknown;
   if (rule.own_step) take_own_step(rule, of, sample, draft);
@@ -852,7 +854,7 @@ bool DescribedParser::continue_record(const DescribedRule& rule, const Line& lin
   sample.step = of.last_step;
   add_settings(of, *draft);
   take_rate(rule, of, sample, *draft, out);
-  take_time(of, sample, *draft);
+  take_time(rule, of, sample, *draft);
   take_counters(of, *draft);
   const auto mean = values_.number(Field::seconds_per_iteration);
   draft->last_line = std::max(draft->last_line, line.number);

@@ -196,6 +196,7 @@ class DescriptionReader {
         static_cast<CountsFrom>(choice(object, pointer, "counts_from", {"one", "zero", "first"}));
     in_.integer(object, pointer, "step_iterations", rule.step_iterations, 1, kMostStepIterations);
     for (const auto& [key, flag] : {std::pair{"own_step", &rule.own_step},
+                                    {"own_epoch", &rule.own_epoch},
                                     {"begins_run", &rule.begins_run},
                                     {"within_run", &rule.within_run},
                                     {"continues", &rule.continues},

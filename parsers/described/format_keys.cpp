@@ -72,6 +72,7 @@ constexpr auto kLineKeys = std::to_array<FormatKey>({
      "no epoch"},
     {"own_step", kFlag,
      "seconds are of the step that the line names, not of all since the line before"},
+    {"own_epoch", kFlag, "elapsed begins again with each epoch, as that of a bar does"},
     {"continues", kFlag, "the line adds to the record of the line with step before it"},
     {"fallback", kFlag, "its records count only in a run of which no other rule gives records"},
     {"begins_run", kFlag, "what follows is another run"},
