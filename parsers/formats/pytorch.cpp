@@ -207,9 +207,23 @@ struct Pytorch {
     if (!at) return true;
     at->rate = rate;
     at->rate_unit = RateUnit::sequences_per_second;
+    at->unit = IterationUnit::optimizer_step;
+    // The last batch of an epoch may be a smaller one.
+    if (images == 0 && batch + 1 < batches) images = images_of(last_s, rate);
+    at->global_batch = images;
     take_mean(*at, last_s, mean);
     emit(*at);
     return true;
+  }
+
+  /// The time of a batch times its images/s; 0 where their digits leave more than one number open.
+  static std::int64_t images_of(double seconds, double rate) {
+    constexpr double kRoundingOfRate = 0.005, kClear = 0.25;  // kClear: of an image
+    const double images = seconds * rate, whole = std::round(images);
+    const double open = kRounding_s * rate + kRoundingOfRate * seconds;
+    return whole >= 1 && open < kClear && std::abs(images - whole) < 2 * kClear
+               ? static_cast<std::int64_t>(whole)
+               : 0;
   }
 
   // "========== fold: 0 result ==========": a training of several is over. Its last lines may come
@@ -288,6 +302,7 @@ struct Pytorch {
   double rounding = 0;                             ///< of the newest mean, relative
   double whole_s = 0;                              ///< of the epochs that MetricLogger summed up
   std::int64_t whole = 0;                          ///< their iterations
+  std::int64_t images = 0;                         ///< of a batch of the job, by timm's lines
   double stamp_s = kUnknown, time_at_stamp_s = 0;  ///< of the run's first line with a stamp
   bool speed = false, window = false, outlasts_stamps = false;
 };
