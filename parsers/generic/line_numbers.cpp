@@ -56,7 +56,7 @@ class Words {
 constexpr Words kIterations({"step", "steps", "iter", "iters", "iteration", "iterations", "it",
                              "itr", "its", "batch", "batches", "minibatch", "update", "updates",
                              "upd", "updt", "timestep", "timesteps", "episode", "episodes", "cycle",
-                             "round", "nupdates", "tick",
+                             "round", "nupdates",
                              // Of other languages.
                              "iteración", "iteracion", "iteração", "iteracao", "itération",
                              "iterazione", "schritt", "paso", "passo", "шаг", "итерация",
