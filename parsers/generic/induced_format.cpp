@@ -744,11 +744,17 @@ class Induction {
   }
 
   /// "Step 5: training", "Step 6: saving", "Step 7: testing": parts of a program, each of which is
-  /// named once.
+  /// named once. Nor are "Step 1 Trained in 6s" to "Step 3 Trained in 11s" steps of one training.
   static bool names_parts(const LineShape& shape, const ShapeMeaning& meaning) {
+    constexpr std::size_t kMostParts = 5;  // of a program: a training has more steps
+    if (loss_of(shape)) return false;
+    const LineNumber& last = shape.examples.back().at(meaning.step);
+    const bool of_step = trim(lower(shape.examples.back().label_of(last))) == "step";
+    const bool few = last.value <= kMostParts && !last.has_total() && !meaning.epoch;
+    if (of_step && few && !meaning.times.rate && !meaning.times.clock) return true;
     ShapeTimes times = meaning.times;
     times.clock.reset();
-    if (times.any() || loss_of(shape)) return false;
+    if (times.any()) return false;
     std::set<std::string_view> words;
     return std::ranges::all_of(shape.examples, [&](const ShapeLine& line) {
       const std::string_view word = first_word(line.text, line.at(meaning.step).end);
@@ -772,7 +778,7 @@ class Induction {
     // comes with a loss each time, "rollout batch 12 generated", is of a training.
     if (shape.head) return false;
     if (names_other_work(first.text)) return n > least && has_loss_on_other_lines(shape);
-    if (place && !meaning.epoch) return false;
+    if (place && !meaning.epoch) return meaning.times.any() && has_closing_time(shape, meaning);
     if (of_training_) return true;
     // "Epoch: 6020, cost 14.01 s", "fps total: 960 epoch: 3/500"
     const ShapeTimes& times = meaning.times;
@@ -938,6 +944,11 @@ class Induction {
     if (!meaning.step_is_epoch) rank += 2;
     if (candidate.shape->lines < kFewLines) rank -= 3;
     if (candidate.shape->after_counter) rank -= 1;
+    // "| n_updates | 2200 |" counts a part of the work between two boxes, "| iterations | 112 |"
+    // all.
+    const ShapeLine& line = candidate.shape->examples.front();
+    const std::string name = lower(line.label_of(line.at(meaning.step)));
+    if (is_boxed(line) && name.find("n_updates") != std::string::npos) rank -= 1;
     return {rank, candidate.shape->lines};
   }
 
@@ -1129,6 +1140,15 @@ class Induction {
       if (of_training) break;
     }
     return out;
+  }
+
+  /// "Training complete in 651s" after "640,000/2,000,000 | 212s", which alone may be of any work.
+  [[nodiscard]] bool has_closing_time(const LineShape& shape, const ShapeMeaning& meaning) const {
+    return std::ranges::any_of(shapes_.shapes(), [&](const LineShape& other) {
+      const auto place = other.place_of(Meaning::duration);
+      return place && &other != &shape && names_training(other.examples.front().text) &&
+             names_end(other, *place) && what_closes(other, {&shape, meaning}) == Closes::run;
+    });
   }
 
   /// "data loaded in 3.2 s", "inference took 3.2 s": by what stands before the time.
@@ -1434,6 +1454,11 @@ class Induction {
     return out;
   }
 
+  /// "| time_elapsed | 12 |"
+  [[nodiscard]] static bool is_boxed(const ShapeLine& line) {
+    return line.text.front() == '|' && std::ranges::count(line.text, '|') == 3;
+  }
+
   /// A rate on a line of its own that counts the steps of a simulation, of which an iteration of
   /// the training has many: "Steps per second: 3100" next to "Iteration time: 0.17s", and
   /// "| fps | 3100 |" next to "| time_elapsed | 12 |".
@@ -1441,9 +1466,8 @@ class Induction {
                                              const TimesOfCompanions& others) {
     constexpr double kLeastProduct = 0.5, kMostProduct = 2;  // of a rate and the time of one
     const ShapeLine& line = shape.examples.front();
-    const bool boxed = line.text.front() == '|' && std::ranges::count(line.text, '|') == 3;
-    if (boxed && others.elapsed) return true;
-    if (!boxed && line.at(rate).unit != RateUnit::iterations_per_second) return false;
+    if (is_boxed(line) && others.elapsed) return true;
+    if (!is_boxed(line) && line.at(rate).unit != RateUnit::iterations_per_second) return false;
     const double printed = median_of(shape, rate);
     return std::ranges::any_of(others.iterations, [&](double seconds) {
       return printed * seconds < kLeastProduct || printed * seconds > kMostProduct;
@@ -1516,7 +1540,9 @@ class Induction {
         times.seconds.reset();
       }
       auto& each = times.seconds_per_iteration;
-      if (own.clock && !of_each && each && is_meter_of_single_steps(shape, *each)) each.reset();
+      if (own.clock && !of_each && each &&
+          is_meter_of_single_steps(shape, *each, main.meaning.clock_interval_s))
+        each.reset();
       std::vector<Taken> taken;
       take_times(times, taken);
       auto rule = rule_of(shape, taken, loss);

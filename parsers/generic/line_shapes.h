@@ -140,8 +140,9 @@ struct ShapeMeaning {
 inline constexpr double kLongestInterval_s = 3600;
 
 /// Whether number i of the lines is a meter, "Time 0.31 (0.33)": on lines of each tenth step its
-/// time is of one step, where a clock measures all ten.
-[[nodiscard]] bool is_meter_of_single_steps(const LineShape& shape, std::size_t i);
+/// time is of one step, where a clock measures all ten. `interval_s`: from line to line, by that.
+[[nodiscard]] bool is_meter_of_single_steps(const LineShape& shape, std::size_t i,
+                                            double interval_s);
 
 /// The times of a shape without a counter, whose lines follow those of one with a counter.
 /// `of_each`: one iteration lies between two of those, so that a time which does not grow is its

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -582,7 +583,9 @@ class Decision {
   /// Whether a time is that of one iteration or of all since the line before.
   std::optional<TimeKind> kind_of(std::size_t i, const Values& values) {
     const bool labelled = meaning(i) == Meaning::per_iteration;
-    if (out_.times.clock && stride_ > 1 && is_meter_of_single_steps(shape_, i)) return std::nullopt;
+    if (out_.times.clock && stride_ > 1 &&
+        is_meter_of_single_steps(shape_, i, known_median(between_)))
+      return std::nullopt;
     if (!between_.empty()) {
       Values all, each;
       for (std::size_t k = 1; k < n_; ++k) {
@@ -604,6 +607,7 @@ class Decision {
     if (labelled || shape_.examples[0].is_meter(i) || names_mean(i)) {
       return TimeKind{true, 0};
     }
+    if (goes_with_steps(values)) return TimeKind{false, kGapUnchecked};
     const bool one = stride_ == 1 || (std::isnan(stride_) && out_.step_is_epoch);
     auto of_all = is_of_all(values);
     if (one) return TimeKind{of_all == false, kGapUnchecked};
@@ -622,8 +626,31 @@ class Decision {
                        (!epochs_.empty() && growth(epochs_, {}).up == static_cast<int>(n_) - 1);
     if (of_all == true && !round && !counts_samples) of_all.reset();
     if (of_all) return TimeKind{!*of_all, kGapUnchecked};
+    if (is_before_data_time(i)) return TimeKind{true, kGapUnchecked};
     out_.time_is_ambiguous = true;
     return std::nullopt;
+  }
+
+  /// "steps: 10315, episodes: 100", "steps: 15983, episodes: 200": a line comes once with something
+  /// else that is counted, after as many iterations as that took, and the times go with those.
+  [[nodiscard]] bool goes_with_steps(const Values& values) const {
+    constexpr std::size_t kLinesThatShow = 4;
+    constexpr double kClear = 2;  // times as much that the times differ as those of one iteration
+    std::set<double> numbers;
+    Values all, each;
+    for (std::size_t k = 0; k < n_; ++k) {
+      if (!(advance_[k] > 0) || !(values[k] > 0)) continue;
+      numbers.insert(advance_[k]);
+      all.push_back(values[k]);
+      each.push_back(values[k] / advance_[k]);
+    }
+    const auto spread = [](const Values& of) {
+      double sum = 0;
+      for (const double value : of) sum += std::abs(std::log(value / known_median(of)));
+      return sum;
+    };
+    return all.size() >= kLinesThatShow && 2 * numbers.size() > all.size() &&
+           kClear * spread(each) < spread(all);
   }
 
   /// Whether a time is of all iterations since the line before or of one of them, by the lines
@@ -695,6 +722,14 @@ class Decision {
     const double usual = known_median(others), more = values[k] - most;
     return more > kSlowStart * usual && more > kOfSpread * (most - least) &&
            growth(others, {}).up > 0;
+  }
+
+  /// "time: 0.226, data: 0.002": a part is printed next to the whole that it is of, an iteration.
+  [[nodiscard]] bool is_before_data_time(std::size_t i) const {
+    const ShapeLine& line = shape_.examples[0];
+    const std::string after = lower(std::string_view(line.text).substr(line.at(i).end));
+    const auto word = std::ranges::find_if(after, [](char c) { return is_letter(c); });
+    return std::string_view(word, after.end()).starts_with("data");
   }
 
   /// "avg time: 0.36": of an iteration, as nobody prints the mean of intervals.
@@ -797,9 +832,10 @@ std::optional<ShapeMeaning> meaning_of(const LineShape& shape) {
   return out;
 }
 
-bool is_meter_of_single_steps(const LineShape& shape, std::size_t i) {
-  constexpr std::size_t kLinesThatShow = 8;  // over fewer, whole seconds are coarser than a meter
-  return shape.examples.size() >= kLinesThatShow && shape.examples.front().is_meter(i);
+bool is_meter_of_single_steps(const LineShape& shape, std::size_t i, double interval_s) {
+  constexpr double kSpan_s = 10;  // over less, whole seconds are coarser than a meter
+  const double span_s = interval_s * static_cast<double>(shape.examples.size() - 1);
+  return span_s >= kSpan_s && shape.examples.front().is_meter(i);
 }
 
 ShapeTimes companion_times(const LineShape& shape, bool of_each, double first_step) {
