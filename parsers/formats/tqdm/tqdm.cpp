@@ -474,8 +474,10 @@ struct Track {
 /// one, after one at its total, is of the next epoch's bar: its clock is another, or the bar around
 /// it went on (quoted/tqdm.counts_the_bars_of_which_a_terminal_kept_the_ends_only). The Hugging
 /// Face Trainer's bar, without name and loss, is drawn once more when all is saved: that is the
-/// same (quoted/tqdm.does_not_take_a_bar_that_is_closed_later_for_another).
-inline bool is_next_end(const Track& track, const TqdmBar& bar, bool named,
+/// same (quoted/tqdm.does_not_take_a_bar_that_is_closed_later_for_another), and so is one with the
+/// epoch of the one before in its name, which Lightning draws once more after its callbacks
+/// (quoted/tqdm.a_bar_of_an_epoch_that_is_closed_later).
+inline bool is_next_end(const Track& track, const TqdmBar& bar, std::int64_t epoch, bool named,
                         std::int64_t outer_done) {
   // Ranks end together: within 2 s or 2 % of the bar's time.
   constexpr double kEndGapSeconds = 2, kEndGapShare = 0.02;
@@ -486,8 +488,9 @@ inline bool is_next_end(const Track& track, const TqdmBar& bar, bool named,
   const double later = bar.elapsed_s - track.elapsed_s;
   if (later < -std::max(kEndGapSeconds, kEndGapShare * track.elapsed_s)) return true;
   if (track.done != bar.total || bar.done != bar.total || !(named || bar.loss)) return false;
+  const bool same_epoch = epoch >= 0 && epoch == track.epoch;
   return outer_done > track.outer_at_end ||
-         later > std::max(kEndGapSeconds, kEndGapShare * track.elapsed_s);
+         (!same_epoch && later > std::max(kEndGapSeconds, kEndGapShare * track.elapsed_s));
 }
 
 inline void fill_ends(const Track& track, RunDraft& draft) {
@@ -495,9 +498,10 @@ inline void fill_ends(const Track& track, RunDraft& draft) {
   draft.log.note(NoticeCode::bars_one_after_other, 0, track.ends);
 }
 
-/// The bar stands where it stood, under another description: a loop that accumulates gradients sets
-/// it in each micro-step, late into the next step, or one that sets its loss before it goes on by
-/// ten steps. The clock of what was done is that of the first redraw
+/// The bar stands where it stood, at its end or under another description: a model is saved before
+/// it is closed, a loop that accumulates gradients sets the description in each micro-step, late
+/// into the next step, or one that sets its loss before it goes on by ten steps. The clock of what
+/// was done is that of the first redraw
 /// (quoted/tqdm.a_description_that_changes_within_a_step: llama-cookbook,
 /// quoted/tqdm.a_loss_that_is_set_before_the_bar_goes_on).
 inline bool redescribed(Track& track, const TqdmBar& bar) {
@@ -511,8 +515,10 @@ inline bool redescribed(Track& track, const TqdmBar& bar) {
   }
 
   const double late = bar.elapsed_s - track.reached_s;
+  const bool changed =
+      bar.description != track.reached_name || (bar.loss && bar.loss != track.reached_loss);
   return late >= kSecondsApart && late * bar.rate > kStepsApart &&
-         (bar.description != track.reached_name || (bar.loss && bar.loss != track.reached_loss));
+         (changed || bar.done == bar.total);
 }
 
 /// How long a bar ran that has ended. Its elapsed field is cut to whole seconds; where its last
@@ -528,8 +534,11 @@ inline Ended seconds_of(const Track& track) {
   if (!(track.rate > 0) || std::floor(by_rate) != std::floor(track.elapsed_s)) {
     return {track.elapsed_s, 1};
   }
-  const double printed = std::max(track.rate, 1 / track.rate);  // it/s or s/it, of two decimals
-  return {by_rate, by_rate * 0.005 / printed};
+  // "5.20it/s", "3.10s/it", but "97 it/s" of rich, whose slower bars have no rate
+  constexpr double kLeastOfRich = 50;
+  const bool of_rich = track.rate >= kLeastOfRich && std::floor(track.rate) == track.rate;
+  const double rounding = of_rich ? 0.5 : 0.005;
+  return {by_rate, by_rate * rounding / std::max(track.rate, 1 / track.rate)};
 }
 
 // EpochBars: the bar around the loops, which counts their epochs.
@@ -1345,7 +1354,12 @@ class TqdmParser final : public LineParser {
     Sample sample = sample_on(line);
     sample.step = track.base + bar.done;
     // A batch must not multiply a counter of examples: such a bar has no clock.
-    if (!bar.counts_examples && !is_redescribed) sample.time_s = track.base_s + bar.elapsed_s;
+    if (!bar.counts_examples && !is_redescribed) {
+      // A bar of which the end alone is kept is as fine as its mean rate.
+      const Ended at = track.only_ends ? seconds_of(track) : Ended{bar.elapsed_s, 1};
+      sample.time_s = track.base_s + at.seconds;
+      if (!bar.drawn_once) draft.log.clock_resolution_s = at.error;
+    }
     if (bar.loss && !track.showed_loss) {  // Lightning's first redraws have no postfix
       track.showed_loss = true;
       const bool lightning = role == BarRole::training && of_lightning_1(bar, line);
@@ -1401,7 +1415,8 @@ class TqdmParser final : public LineParser {
       return false;
     }
     const bool named = role == BarRole::training;
-    if ((named || role == BarRole::unnamed) && is_next_end(track, bar, named, outer_.done)) {
+    if ((named || role == BarRole::unnamed) &&
+        is_next_end(track, bar, known.name.epoch, named, outer_.done)) {
       if (named) ++track.ends;
       next_generation(track, role, out);
       return false;
