@@ -622,8 +622,10 @@ void DescribedParser::put_first(WorkKind kind, std::optional<std::int64_t> next_
       if (distance > 1 && clocked) sample.seconds = kUnknown;
     } else if (distance > 0) {
       sample.iterations = std::min(distance, std::max<std::int64_t>(1, sample.step));
-    } else if (!std::isnan(sample.seconds) || !std::isnan(of.first_mean_s)) {
+    } else if (!std::isnan(of.first_mean_s) || sample.step <= 1) {
       sample.iterations = 1;
+    } else {
+      sample.seconds = kUnknown;  // of a number of iterations that no other line shows
     }
     if (!std::isnan(of.first_mean_s)) {
       sample.seconds = of.first_mean_s * static_cast<double>(sample.iterations);

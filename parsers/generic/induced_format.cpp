@@ -215,7 +215,9 @@ class RuleWriter {
       const int column = one.in(first_).column;
       (column < 0 ? stamp : groups[static_cast<std::size_t>(column)]) = stretch(one);
     }
-    literal_ = shape_.head->text.substr(0, kMaxLiteral);
+    const auto& names = shape_.head->names;
+    const auto longest = std::ranges::max_element(names, {}, &std::string::size);
+    literal_ = (shape_.head->varies ? *longest : shape_.head->text).substr(0, kMaxLiteral);
     const std::string row = row_pattern(*shape_.head, groups);
     return stamp.empty() ? row : stamp + ".*?" + row.substr(1);
   }
@@ -620,6 +622,13 @@ class Induction {
       if (!format) continue;
       if (format->timed && !format->timed_at_end) return format;
       if (!untimed || (format->timed && !untimed->timed)) untimed = std::move(format);
+    }
+    if (untimed && untimed->timed) return untimed;
+    // No line has another time than some step's own, "time: 0.226, data: 0.002" of each 100th.
+    for (Candidate& candidate : candidates) {
+      if (!candidate.meaning.before_data_time) continue;
+      candidate.meaning.times.seconds_per_iteration = candidate.meaning.before_data_time;
+      if (auto format = format_of(candidate)) return format;
     }
     return untimed;
   }

@@ -189,7 +189,8 @@ bool LineShapes::row(std::string_view text, std::string_view whole) {
   }
   has_rows_ = true;
   stamp_row(found, whole.empty() ? text : whole);
-  std::string key = "\ntable " + head_->text;
+  std::string key = "\ntable";
+  for (const std::string& name : head_->names) key += ' ' + name;
   bool learns = names_training(head_->text);
   for (std::size_t i = 0; i < found.numbers.size(); ++i) {
     const LineNumber& number = found.numbers[i];
@@ -202,8 +203,10 @@ bool LineShapes::row(std::string_view text, std::string_view whole) {
   LineShape& shape = shape_of(std::move(key));
   shape.whole = !whole.empty() && found.text.size() > text.size();
   const bool had_lists = shape.head && shape.head->lists;
+  const bool varies = shape.head && (shape.head->varies || shape.head->text != head_->text);
   shape.head = head_;
   shape.head->lists = lists || had_lists;
+  shape.head->varies = varies;
   add(shape, std::move(found), learns);
   return true;
 }

@@ -29,7 +29,9 @@ struct TableHead {
   bool lists = false;  ///< cells may be lists with blanks: "[1.2e-01, 3.4e-01]"
   /// Where each column begins and ends by the dashes of the line below the head; empty without.
   std::vector<std::pair<std::size_t, std::size_t>> places;
-  std::vector<bool> blank;  ///< columns of which some row has an empty cell; empty without
+  std::vector<bool> blank;        ///< columns of which some row has an empty cell; empty without
+  bool varies = false;            ///< it was printed again with other blanks between the names
+  bool ends_in_brackets = false;  ///< the last cell of a row does: "(00:18)"
 };
 
 /// The head on a line; nothing where its parts are not names or none of them counts.
@@ -44,7 +46,8 @@ void take_places(TableHead& head, std::string_view rule);
 /// The numbers of a row by the names above them: each begins at its value, and `column` is where it
 /// stands in the table. A time without a unit is none: columns of hours have such names as well.
 /// Empty where the line is no row.
-/// Marks the columns of `head` in which its cells are empty.
+/// Marks the columns of `head` in which its cells are empty, and adds one for a time in brackets
+/// that fastai's first releases put at the end of a row alone.
 [[nodiscard]] std::vector<LineNumber> row_numbers(TableHead& head, std::string_view line);
 
 /// An RE2 pattern of the rows; `groups` has that of the value of each column, empty where it is not
@@ -126,7 +129,9 @@ struct ShapeMeaning {
   ShapeTimes times;
   bool day_first = false;          ///< in dates with slashes
   bool time_is_ambiguous = false;  ///< a time of one step or of all since the line before
-  double stride = 0;               ///< iterations from line to line; nan where they are not known
+  /// A time that is ambiguous but for that of its data, which follows it.
+  std::optional<std::size_t> before_data_time;
+  double stride = 0;            ///< iterations from line to line; nan where they are not known
   double clock_interval_s = 0;  ///< by the clock, from line to line; 0 or nan where none shows it
   double outlasts_clock = 0;    ///< times the clock's time, of one that was left out
 };

@@ -626,7 +626,7 @@ class Decision {
                        (!epochs_.empty() && growth(epochs_, {}).up == static_cast<int>(n_) - 1);
     if (of_all == true && !round && !counts_samples) of_all.reset();
     if (of_all) return TimeKind{!*of_all, kGapUnchecked};
-    if (is_before_data_time(i)) return TimeKind{true, kGapUnchecked};
+    if (is_before_data_time(i)) out_.before_data_time = i;
     out_.time_is_ambiguous = true;
     return std::nullopt;
   }

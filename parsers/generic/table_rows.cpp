@@ -156,6 +156,18 @@ bool put_in_places(const TableHead& head, std::vector<Cell>& cells) {
   return true;
 }
 
+/// "1   0.085720   0.072679   (00:18)"
+void take_bracketed_time(TableHead& head, std::vector<Cell>& cells) {
+  if (cells.empty() || head.mark != ' ') return;
+  Cell& last = cells.back();
+  const std::string_view text = last.text;
+  if (text.size() < 3 || !text.starts_with('(') || !text.ends_with(')')) return;
+  if (!head.ends_in_brackets && cells.size() != head.names.size() + 1) return;
+  if (!is_digit(text[1]) || text.find(':') == std::string_view::npos) return;
+  if (!std::exchange(head.ends_in_brackets, true)) head.names.emplace_back("time");
+  last = {last.begin + 1, text.substr(1, text.size() - 2)};
+}
+
 std::optional<TableHead> head_by(std::string_view line, char mark, std::size_t width) {
   constexpr std::size_t kMostColumnsOfATable = 24;
   if (!may_name_counter(line)) return std::nullopt;
@@ -213,6 +225,7 @@ std::vector<LineNumber> row_numbers(TableHead& head, std::string_view line) {
   if (cells.size() > 2 * head.names.size()) return {};
   if (head.mark == ' ') join_units(line, cells);
   const bool placed = put_in_places(head, cells);
+  take_bracketed_time(head, cells);
   if (cells.size() != head.names.size()) return {};
   std::vector<LineNumber> out;
   bool counts = false;
@@ -244,6 +257,7 @@ std::string row_pattern(const TableHead& head, const std::vector<std::string>& g
     const bool may_lack = i > 0 && i < head.blank.size() && head.blank[i];
     if (may_lack) out += "(?:";
     if (i > 0) out += blanks ? "[ \\t]+" : mark;
+    if (head.ends_in_brackets && i + 1 == head.names.size()) out += "\\(";
     if (!groups[i].empty()) {
       out += (blanks ? "" : " *") + groups[i] + rest;
     } else {
