@@ -610,6 +610,7 @@ LiveView LogReader::live() const {
   if (best != nullptr) {
     if (const RunDraft* draft = best->builder->current()) {
       out = view_of(*draft);
+      out.ended_well = out.ended_well || state_->outcomes.is_stated_over(*draft);
       out.facts = state_->facts.so_far(*draft);
       survived_line = OutcomeRules::survived_line(*draft);
     }

@@ -102,6 +102,12 @@ bool OutcomeRules::names_an_end() const {
   return named_ || closing_.last_stated(0, std::numeric_limits<std::int64_t>::max()).has_value();
 }
 
+bool OutcomeRules::is_stated_over(const RunDraft& run) const {
+  constexpr auto kEnd = std::numeric_limits<std::int64_t>::max();
+  const Record* last = run.last();
+  return last != nullptr && closing_.after(0, last->line, kEnd, ClosingWords::Kind::stated);
+}
+
 std::optional<std::int64_t> OutcomeRules::end_after(std::int64_t last_record) const {
   return closing_.after(0, last_record, std::numeric_limits<std::int64_t>::max(),
                         ClosingWords::Kind::implied);

@@ -72,6 +72,8 @@ class OutcomeRules {
   [[nodiscard]] bool names_an_end() const;
   /// Where the log states or implies, after `last_record`, that a training is over.
   [[nodiscard]] std::optional<std::int64_t> end_after(std::int64_t last_record) const;
+  /// The log states after the run's newest record that it is over.
+  [[nodiscard]] bool is_stated_over(const RunDraft& run) const;
   /// The log ends within this line.
   void cut_at(std::int64_t line) { cut_line_ = line; }
   /// The log states how the job failed.

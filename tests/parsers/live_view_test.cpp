@@ -32,6 +32,16 @@ TEST(LiveView, FollowsTheRun) {
   EXPECT_EQ(reader.live().trouble->status, Status::out_of_memory);
 }
 
+TEST(LiveView, EndsWithWhatTheLogStates) {
+  LogReader reader({}, "live.log");
+  reader.feed("Iteration:  40%|####      | 4/10 [00:04<00:06,  1.00it/s]\n");
+  EXPECT_FALSE(reader.live().ended_well);
+  reader.feed("Training finished after 4 iterations\n");
+  EXPECT_TRUE(reader.live().ended_well);
+  reader.feed("Iteration:  50%|#####     | 5/10 [00:05<00:05,  1.00it/s]\n");
+  EXPECT_FALSE(reader.live().ended_well);
+}
+
 TEST(LiveView, HasNoTroubleThatTheRunSurvived) {
   LogReader reader({}, "live.log");
   const auto feed_step = [&](int step) {
