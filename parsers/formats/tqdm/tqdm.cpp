@@ -1137,7 +1137,7 @@ class TqdmParser final : public LineParser {
       if (!any(kLossLine) || unnamed_.empty()) return;
       const auto loss = loss_line(after_bars(line.text));
       if (!loss) return;
-      unnamed_.note_loss_line(*loss);
+      if (!loss->numbers.empty()) unnamed_.note_loss_line(*loss);
       unnamed_.note_loss();
     };
     if (!any(kOthers)) {

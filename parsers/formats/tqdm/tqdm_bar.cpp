@@ -692,7 +692,10 @@ std::optional<LossLine> loss_line(std::string_view line) {
     }
     at = end;
   }
-  return out.numbers.empty() ? std::nullopt : std::optional(std::move(out));
+  // "loss: 2.147" alone: the line is of nothing else.
+  constexpr std::string_view kLabel = "abcdefghijklmnopqrstuvwxyz_ ";
+  const bool whole = head.find_first_not_of(kLabel) == head.npos;
+  return out.numbers.empty() && !whole ? std::nullopt : std::optional(std::move(out));
 }
 
 std::optional<BegunEpoch> epoch_that_begins(std::string_view line) {

@@ -89,7 +89,8 @@ struct EpochResult {
   bool loss = false;         ///< the loss of its training
 };
 [[nodiscard]] std::optional<EpochResult> epoch_result(std::string_view line);
-/// What a line with a loss may count: "[TRAIN] Iter: 300 Loss: 0.021", "Step 300: loss = 0.02".
+/// What a line with a loss may count: "[TRAIN] Iter: 300 Loss: 0.021", "Step 300: loss = 0.02"; one
+/// that begins with the loss counts nothing.
 struct LossLine {
   std::vector<std::int64_t> numbers;  ///< whole ones before the loss
   bool epochs = false;                ///< an epoch's stands first
