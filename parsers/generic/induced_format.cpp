@@ -484,6 +484,7 @@ void take_times(const ShapeTimes& times, std::vector<Taken>& taken) {
   take(times.clock, "clock");
   take(times.elapsed, "elapsed");
   take(times.seconds, "seconds");
+  if (times.seconds) take(times.iterations, "iterations");
   take(times.seconds_per_iteration, "seconds_per_iteration");
   take(times.mean_so_far, "mean_so_far");
   take(times.rate, "rate");

@@ -1012,6 +1012,8 @@ class Reader {
     if (suffix_) {
       found.meaning = label.has(kPlans) ? Meaning::other : suffix_->meaning;
       found.end = at_ + suffix_->length;
+    } else if (found.whole && is_span()) {
+      found.meaning = Meaning::span;
     } else if (is_time_of_data(last, named, after)) {
       return;  // of no iteration
     } else if (after.meaning == Meaning::rate || named.meaning == Meaning::rate) {
@@ -1046,6 +1048,27 @@ class Reader {
     if (after.meaning == Meaning::other && after.length > 0) return true;
     return is_of_data(last) &&
            (after.meaning == Meaning::duration || named.meaning == Meaning::duration);
+  }
+
+  /// " train steps in 5.77 secs" after "Ran 499", " steps take 0.726 seconds" after "100".
+  [[nodiscard]] bool is_span() const {
+    std::string_view rest = line_.substr(at_);
+    std::string word;
+    for (int words = 0; words < 2 && rest.starts_with(' '); ++words) {
+      if (among(kIterations, word_at(rest, 1, word))) {
+        rest.remove_prefix(1 + word.size());
+        return std::ranges::any_of(
+            std::array{" in ", " take ", " takes ", " took "}, [&](std::string_view verb) {
+              const auto begin = verb.size();
+              const auto end = std::min(rest.find_first_not_of("0123456789.", begin), rest.size());
+              return rest.starts_with(verb) && end > begin &&
+                     unit_at(rest.substr(end)).meaning == Meaning::duration;
+            });
+      }
+      if (word.empty()) return false;
+      rest.remove_prefix(1 + word.size());
+    }
+    return false;
   }
 
   /// " training steps" after "After 100", " batches" after "Trained 100".
@@ -1133,8 +1156,9 @@ class Reader {
         (line_[at_] == '%' || is_any_letter(line_[at_]))) {
       return;
     }
-    const bool of_iteration =
-        after.meaning == Meaning::per_iteration || named.meaning == Meaning::per_iteration;
+    const bool of_span = !out_.empty() && out_.back().meaning == Meaning::span;
+    const bool of_iteration = !of_span && (after.meaning == Meaning::per_iteration ||
+                                           named.meaning == Meaning::per_iteration);
     found.meaning = of_iteration ? Meaning::per_iteration : Meaning::duration;
     if (!by_layout) found.scale = has_unit ? after.scale : named.scale;
     if (has_unit) found.end = at_ + after.length;

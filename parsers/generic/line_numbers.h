@@ -26,6 +26,7 @@ enum class Meaning {
   left,  ///< "ETA 0:12:31": seconds until the total is reached, as the loop reckons
   mean,  ///< "0.310 (0.325)": of a meter of single iterations, after its newest value
   rank,  ///< of the process that prints the line
+  span,  ///< "100 steps take 0.73 seconds": the iterations that the next number, a time, is of
 };
 
 /// One number, and the stretch of the line from its label to its unit.

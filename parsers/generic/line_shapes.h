@@ -110,6 +110,7 @@ struct LineShape {
 struct ShapeTimes {
   std::optional<std::size_t> clock, elapsed, seconds, seconds_per_iteration, mean_so_far, rate,
       rate_so_far;
+  std::optional<std::size_t> iterations;  ///< that the line states for its `seconds`
   [[nodiscard]] bool any() const {
     return clock || elapsed || seconds || seconds_per_iteration || mean_so_far || rate ||
            rate_so_far;
