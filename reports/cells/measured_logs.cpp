@@ -324,12 +324,6 @@ Trial MeasuredLogs::trial(std::size_t log) const {
   return out;
 }
 
-MeasuredLog MeasuredLogs::get(std::size_t log) const {
-  const CellFacts& its = facts(log);
-  return {its.identity,          its.kind, trial(log), numbered(log), its.tree, its.world_size,
-          its.global_batch_size, its.gpu};
-}
-
 TrialFigures MeasuredLogs::figures(std::size_t log) const {
   const Entry& entry = entries_[log];
   return {

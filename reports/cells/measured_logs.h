@@ -60,8 +60,6 @@ class MeasuredLogs {
  public:
   std::size_t add(MeasuredLog log);
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
-  [[nodiscard]] MeasuredLog get(std::size_t log) const;
-  /// As get(log).trial.
   [[nodiscard]] Trial trial(std::size_t log) const;
   [[nodiscard]] const CellFacts& facts(std::size_t log) const {
     return facts_[entries_[log].facts];

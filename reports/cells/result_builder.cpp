@@ -433,8 +433,6 @@ ResultBuilder::ResultBuilder(MeasureOptions options) : state_(std::make_unique<S
   state_->options = std::move(options);
 }
 ResultBuilder::~ResultBuilder() = default;
-ResultBuilder::ResultBuilder(ResultBuilder&&) noexcept = default;
-ResultBuilder& ResultBuilder::operator=(ResultBuilder&&) noexcept = default;
 
 void ResultBuilder::add_trial(const Identity& identity, WorkKind kind, Trial trial) {
   MeasuredLog log;

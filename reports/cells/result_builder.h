@@ -41,8 +41,6 @@ class ResultBuilder {
  public:
   explicit ResultBuilder(MeasureOptions options);
   ~ResultBuilder();
-  ResultBuilder(ResultBuilder&&) noexcept;
-  ResultBuilder& operator=(ResultBuilder&&) noexcept;
 
   /// A trial whose cell is known (sweeps). Trials of equal identity and kind join. Of several
   /// attempts at one trial the last one counts and the others are notices on it.

@@ -44,8 +44,6 @@ double real(std::int64_t value) { return static_cast<double>(value); }
 
 }  // namespace
 
-std::string_view name(ModelFamily family) { return family == ModelFamily::bert ? "bert" : "gpt2"; }
-
 std::vector<std::string> known_models() {
   std::vector<std::string> names;
   for (const ModelShape& shape : built_in()) names.push_back(shape.name);

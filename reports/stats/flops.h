@@ -19,7 +19,6 @@ enum class ModelFamily {
   bert,  ///< encoder with pooler, MLM head (transform + tied decoder) and NSP head
   gpt2,  ///< decoder; the tied head is computed at every position
 };
-[[nodiscard]] std::string_view name(ModelFamily family);
 
 /// Shape of a transformer, in elements; all > 0.
 struct ModelShape {
