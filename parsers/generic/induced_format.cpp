@@ -239,9 +239,21 @@ class RuleWriter {
         end += length;
       }
       const std::string_view run = trim(text.substr(begin, end - begin));
-      if (run.size() > literal_.size()) literal_ = std::string(run);
+      if (stands_everywhere(run)) {
+        if (run.size() > literal_.size()) literal_ = std::string(run);
+      } else if (const auto blank = run.find(' ');
+                 blank != run.npos) {  // the columns of a box differ
+        offer(run.substr(0, blank));
+        offer(run.substr(blank + 1));
+      }
       begin = end + 1;
     }
+  }
+
+  [[nodiscard]] bool stands_everywhere(std::string_view text) const {
+    return std::ranges::all_of(shape_.examples, [&](const ShapeLine& line) {
+      return line.text.find(text) != std::string::npos;
+    });
   }
 
   /// "fps" of "|    fps   | 3374 |" and "it" of "ep 0 it 250/1048 Lc 4.6" are short: with the
@@ -252,12 +264,7 @@ class RuleWriter {
       const std::string padded = " " + first_.text.substr(begin, end - begin) + " ";
       begin = end + 1;
       if (padded.size() <= literal_.size() || std::ranges::any_of(padded, is_digit)) continue;
-      if (std::ranges::all_of(padded, is_plain) &&
-          std::ranges::all_of(shape_.examples, [&](const ShapeLine& line) {
-            return line.text.find(padded) != std::string::npos;
-          })) {
-        literal_ = padded;
-      }
+      if (std::ranges::all_of(padded, is_plain) && stands_everywhere(padded)) literal_ = padded;
     }
   }
 
@@ -807,7 +814,8 @@ class Induction {
     if (has_loss_on_other_lines(shape)) return true;
     // "round 3: best so far 0.3 (49.2s)" may be of any search.
     if (!times.clock && !times.elapsed && counter.find("round") != std::string::npos) return false;
-    return shapes_.of_training() && (times.any() || meaning.step_is_epoch || meaning.epoch);
+    return shapes_.of_training() && (times.any() || meaning.step_is_epoch || meaning.epoch ||
+                                     has_time_on_other_lines(shape, meaning));
   }
 
   /// "1.02s/it" on some lines and "1.04it/s" on others: one of the two has the slow steps only.
@@ -947,18 +955,20 @@ class Induction {
     return with >= kLeastShare * intervals;
   }
 
-  static std::pair<int, std::int64_t> worth(const Candidate& candidate) {
+  [[nodiscard]] std::pair<int, std::int64_t> worth(const Candidate& candidate) const {
     constexpr std::int64_t kFewLines = 3;
     const ShapeMeaning& meaning = candidate.meaning;
     int rank = meaning.times.any() ? 4 : 0;
     if (!meaning.step_is_epoch) rank += 2;
     if (candidate.shape->lines < kFewLines) rank -= 3;
     if (candidate.shape->after_counter) rank -= 1;
-    // "| n_updates | 2200 |" counts a part of the work between two boxes, "| iterations | 112 |"
-    // all.
-    const ShapeLine& line = candidate.shape->examples.front();
-    const std::string name = lower(line.label_of(line.at(meaning.step)));
-    if (is_boxed(line) && name.find("n_updates") != std::string::npos) rank -= 1;
+    // "| iterations | 112 |" stands in each box with a time; "| n_updates | 2200 |" not in the
+    // first,
+    // "| total_timesteps | 5000 |" also in those of evaluations.
+    const bool goes_with_time = std::ranges::any_of(shapes_.shapes(), [&](const LineShape& other) {
+      return other.timed() && other.lines == candidate.shape->lines;
+    });
+    if (is_boxed(candidate.shape->examples.front()) && !goes_with_time) rank -= 1;
     return {rank, candidate.shape->lines};
   }
 

@@ -870,11 +870,7 @@ ShapeTimes companion_times(const LineShape& shape, bool of_each, double first_st
       out.seconds_per_iteration = i;
     }
     if (number.meaning != Meaning::duration || out.elapsed || out.seconds) continue;
-    if (is_of_span(shape, i)) {
-      out.seconds = i;
-      out.iterations = i - 1;
-      continue;
-    }
+    if (is_of_span(shape, i)) continue;  // the record may be of another number of iterations
     const Values values = values_of(shape, i);
     const bool rises = values.size() > 2 &&
                        std::ranges::adjacent_find(values, std::greater_equal<>()) == values.end();
