@@ -409,7 +409,8 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "many ranks print",
      "Each rank draws the bar of the job."},
     {BB_CODE(no_bar_of_training),
-     "no bar is named as one of training: none was taken, not even the longest, named '{name}'",
+     "no bar is named as one of training: none was taken, not even the longest, named '{name}'; "
+     "--format tqdm takes it",
      "Only bars of other work, or under a name of its own.", "--format tqdm takes it."},
     {BB_CODE(unnamed_bar_written_over),
      "the bar has no name: that something was written over it every {steps} steps, as the Trainer "
@@ -447,7 +448,8 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "{printed} is taken as that of all cards, as {program} prints it",
      "Whose rate it is follows from the program."},
     {BB_CODE(no_unnamed_bar_taken),
-     "the bars have no name and nothing shows which of them, if any, is training: none was taken",
+     "the bars have no name and nothing shows which of them, if any, is training: none was taken; "
+     "--format tqdm takes the longest",
      "Bars without names may be any loop.", "--format tqdm takes the longest."},
     {BB_CODE(longest_unnamed_bar_taken),
      "the longest of {bars} unnamed bars was taken as training, others as other loops",
