@@ -216,14 +216,14 @@ struct Pytorch {
     return true;
   }
 
-  /// The time of a batch times its images/s; 0 where their digits leave more than one number open.
+  /// The time of a batch times its images/s; 0 where the rounding of the two leaves more than one
+  /// number open.
   static std::int64_t images_of(double seconds, double rate) {
-    constexpr double kRoundingOfRate = 0.005, kClear = 0.25;  // kClear: of an image
-    const double images = seconds * rate, whole = std::round(images);
+    constexpr double kRoundingOfRate = 0.005;  // images/s, of two decimals
+    constexpr double kMostOpen = 0.25;         // images, to either side
+    const double images = seconds * rate;
     const double open = kRounding_s * rate + kRoundingOfRate * seconds;
-    return whole >= 1 && open < kClear && std::abs(images - whole) < 2 * kClear
-               ? static_cast<std::int64_t>(whole)
-               : 0;
+    return open < kMostOpen ? std::llround(images) : 0;
   }
 
   // "========== fold: 0 result ==========": a training of several is over. Its last lines may come

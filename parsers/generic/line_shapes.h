@@ -130,7 +130,8 @@ struct ShapeMeaning {
   ShapeTimes times;
   bool day_first = false;          ///< in dates with slashes
   bool time_is_ambiguous = false;  ///< a time of one step or of all since the line before
-  /// A time that is ambiguous but for that of its data, which follows it.
+  /// An ambiguous time that is followed by the time of its data, as that of one iteration is. It
+  /// counts where no line of the log has another time.
   std::optional<std::size_t> before_data_time;
   double stride = 0;            ///< iterations from line to line; nan where they are not known
   double clock_interval_s = 0;  ///< by the clock, from line to line; 0 or nan where none shows it

@@ -156,7 +156,8 @@ bool put_in_places(const TableHead& head, std::vector<Cell>& cells) {
   return true;
 }
 
-/// "1   0.085720   0.072679   (00:18)"
+/// "1   0.085720   0.072679   (00:18)": the last cell is a time under no name. The head gets one
+/// for it, and the cell loses its brackets.
 void take_bracketed_time(TableHead& head, std::vector<Cell>& cells) {
   if (cells.empty() || head.mark != ' ') return;
   Cell& last = cells.back();

@@ -49,25 +49,19 @@ struct SlowFirst {
   std::string remedy;       ///< what leaving it out would give, and how
 };
 
-// The first takes far less than each of the others: such a step only sends its work to a device.
-bool is_sent_only(std::span<const double> times) {
-  return times.size() > 1 &&
-         times[0] * kTimesTheOthers <= *std::ranges::min_element(times.subspan(1));
-}
-
 // Whether the first of `times` is of another kind than all that follow it: beyond their far fence
 // (Tukey 1977: three interquartile ranges above the upper quartile), which of a thousand normal
 // values less than one passes, and twice as far above that quartile as any of them, as pauses are
 // no start. It then holds what the run begins with, building a graph or filling caches. Of fewer
 // than five others no quartile can be estimated: the first must be far above each, by more than
-// they differ.
+// they differ. A first step that only sends its work to a device takes far less than each.
 bool holds_start(std::span<const double> times) {
   constexpr std::size_t kForQuartiles = 5, kFewest = 2;  // records
   constexpr double kAlike = 1.5, kSpreads = 2;  // times the most over the least of the others
   if (times.size() < kFewest + 1) return false;
   const std::vector<double> others(times.begin() + 1, times.end());
   const auto [least, most] = std::ranges::minmax(others);
-  if (is_sent_only(times)) return most <= kAlike * least;
+  if (times.front() * kTimesTheOthers <= least) return most <= kAlike * least;
   if (others.size() < kForQuartiles) {
     return times.front() >= std::max(kTimesTheOthers, kSpreads * most / least) * most;
   }

@@ -504,7 +504,7 @@ inline void fill_ends(const Track& track, RunDraft& draft) {
 /// was done is that of the first redraw
 /// (quoted/tqdm.a_description_that_changes_within_a_step: llama-cookbook,
 /// quoted/tqdm.a_loss_that_is_set_before_the_bar_goes_on).
-inline bool redescribed(Track& track, const TqdmBar& bar) {
+inline bool stands_still(Track& track, const TqdmBar& bar) {
   constexpr double kStepsApart = 0.1;  // share of a step: redraws of several ranks are nearer
   constexpr double kSecondsApart = 2;  // the clock shows whole seconds
   if (track.draft == nullptr || bar.done != track.done) {
@@ -534,9 +534,8 @@ inline Ended seconds_of(const Track& track) {
   if (!(track.rate > 0) || std::floor(by_rate) != std::floor(track.elapsed_s)) {
     return {track.elapsed_s, 1};
   }
-  // "5.20it/s", "3.10s/it", but "97 it/s" of rich, whose slower bars have no rate
-  constexpr double kLeastOfRich = 50;
-  const bool of_rich = track.rate >= kLeastOfRich && std::floor(track.rate) == track.rate;
+  // "5.20it/s", "3.10s/it", but "97 it/s" of rich
+  const bool of_rich = track.rate >= kLeastRateOfRich && std::floor(track.rate) == track.rate;
   const double rounding = of_rich ? 0.5 : 0.005;
   return {by_rate, by_rate * rounding / std::max(track.rate, 1 / track.rate)};
 }
@@ -1344,7 +1343,7 @@ class TqdmParser final : public LineParser {
     if (bar.done > track.done) track.moved_at = line.number;
     track.only_ends &= bar.done == bar.total;
     track.outer_at_end = outer_.done;
-    const bool is_redescribed = redescribed(track, bar);
+    const bool stands = stands_still(track, bar);
     track.done = bar.done;
     track.elapsed_s = std::max(track.elapsed_s, bar.elapsed_s);
     track.rate = bar.rate;
@@ -1354,7 +1353,7 @@ class TqdmParser final : public LineParser {
     Sample sample = sample_on(line);
     sample.step = track.base + bar.done;
     // A batch must not multiply a counter of examples: such a bar has no clock.
-    if (!bar.counts_examples && !is_redescribed) {
+    if (!bar.counts_examples && !stands) {
       // A bar of which the end alone is kept is as fine as its mean rate.
       const Ended at = track.only_ends ? seconds_of(track) : Ended{bar.elapsed_s, 1};
       sample.time_s = track.base_s + at.seconds;

@@ -319,10 +319,9 @@ void find_bars(std::string_view text, UnitsSought units, std::vector<TqdmBar>& b
     // The rate that rich prints is of the newest seconds, in whole iterations: that of a bar which
     // has run for longer is its counter over its time, whose seconds are cut.
     constexpr double kRichsNewest_s = 30, kCut_s = 0.5;
-    constexpr double kFineRate = 50;  // it/s: half of one is 1 % of it
     if (of_rich && !(bar.elapsed_s < kRichsNewest_s)) {
       bar.rate = static_cast<double>(bar.done) / (bar.elapsed_s + kCut_s);
-    } else if (of_rich && !(rate->value >= kFineRate)) {
+    } else if (of_rich && !(rate->value >= kLeastRateOfRich)) {
       bar.rate = kUnknown;
     } else if (unit.per_second) {
       // Lightning's "0.01it/s" is no better than half of it; tqdm would print s/it.
@@ -693,9 +692,9 @@ std::optional<LossLine> loss_line(std::string_view line) {
     at = end;
   }
   // "loss: 2.147" alone: the line is of nothing else.
-  constexpr std::string_view kLabel = "abcdefghijklmnopqrstuvwxyz_ ";
-  const bool whole = head.find_first_not_of(kLabel) == head.npos;
-  return out.numbers.empty() && !whole ? std::nullopt : std::optional(std::move(out));
+  const bool alone =
+      std::ranges::all_of(head, [](char c) { return is_letter(c) || c == '_' || c == ' '; });
+  return out.numbers.empty() && !alone ? std::nullopt : std::optional(std::move(out));
 }
 
 std::optional<BegunEpoch> epoch_that_begins(std::string_view line) {

@@ -31,6 +31,9 @@ struct TqdmBar {
   std::size_t end = 0;           ///< after the closing bracket
 };
 
+/// Rich prints whole it/s: a slower rate of its bars is not taken, as half of one is more than 1 %.
+inline constexpr double kLeastRateOfRich = 50;
+
 /// All bars of a line, in order: several stand on one when a '\r' got lost or ranks wrote at once.
 /// The block characters are not looked at, so one that is cut or not UTF-8 does no harm.
 /// `units`: those that are looked for; what cannot stand in the text need not be.
