@@ -117,6 +117,12 @@ Stretch measure(std::span<const Record> records, bool has_record_in_front, const
     return static_cast<double>(iterations) * per_iteration;
   };
   out.error = error_at_mark(step, std::max(step_gap(first), step_gap(last)));
+  // Where a second rolls over, the mark lies half its gap after it on the average: gaps that
+  // differ, as that of a bar's last redraw does, do not cancel out.
+  if (first > 0) {
+    const auto late = [&](std::size_t i) { return std::min(step_gap(i), step.tick_s) / 2; };
+    out.seconds += late(last) - late(first);
+  }
   out.variance = variance_at_mark(step, step_gap(first)) + variance_at_mark(step, step_gap(last));
   if (step.tick_s >= 1) {
     add_ends(records, has_record_in_front ? 1 : 0, first, last, step.tick_s, rolls_over, out);

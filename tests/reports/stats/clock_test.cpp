@@ -80,6 +80,27 @@ TEST(CounterClock, WholeSecondsReadAtTheRollOverAreWithinTheStatedResolution) {
   }
 }
 
+// Of the tail of a bar whose last redraw comes after nine iterations and each other one after two,
+// over all places in which the second may roll over.
+TEST(CounterClock, AnUnevenLastRedrawDoesNotBiasTheRate) {
+  constexpr int kPhases = 200;
+  constexpr double kStep_s = 0.055;
+  double sum = 0;
+  for (int phase = 0; phase < kPhases; ++phase) {
+    std::vector<Record> records;
+    const auto draw = [&](std::int64_t step) {
+      const double moment = kStep_s * static_cast<double>(step) + (phase + 0.5) / kPhases;
+      const double shown = std::floor(moment);
+      records.push_back({.step = step, .iterations = 2, .time_s = shown, .first_time_s = shown});
+    };
+    for (std::int64_t step = 101; step <= 201; step += 2) draw(step);
+    draw(210);
+    const auto measured = rate(samples::bar_of(std::move(records)), "all").value();
+    sum += measured.seconds / measured.iterations / kStep_s;
+  }
+  EXPECT_NEAR(sum / kPhases, 1, 0.005);  // 0.985 by the seconds alone
+}
+
 TEST(CounterClock, ForFortySecondsOfQuickStepsTheErrorIsBelowHalfAPercent) {
   const RunLog log = bar(450, 0.1);
   const auto measured = rate(log, "20:450").value();
