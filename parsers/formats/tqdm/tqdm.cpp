@@ -142,17 +142,19 @@ enum Kind : std::uint32_t {
   kClosing = 256,     ///< a statement on the whole run
   kResumed = 512,     ///< at which step the Trainer goes on
   kPlan = 1024,
-  kStopped = 2048,     ///< Lightning's last line
-  kFailures = 4096,    ///< after such a line a bar that had not ended begins in another run
-  kEpochLine = 8192,   ///< may state that an epoch begins
-  kOptimizer = 16384,  ///< a library prints it where an optimizer is made or steps
-  kTorch7 = 32768,     ///< a bar of torch7's
-  kRewards = 65536,    ///< of an agent that learns
-  kLossLine = 131072,  ///< a loss, perhaps with the step that it is of
-  kRuntime = 262144,   ///< of an evaluation within a training, where it names an epoch
+  kStopped = 2048,      ///< Lightning's last line
+  kFailures = 4096,     ///< after such a line a bar that had not ended begins in another run
+  kEpochLine = 8192,    ///< may state that an epoch begins
+  kOptimizer = 16384,   ///< a library prints it where an optimizer is made or steps
+  kTorch7 = 32768,      ///< a bar of torch7's
+  kRewards = 65536,     ///< of an agent that learns
+  kLossLine = 131072,   ///< a loss, perhaps with the step that it is of
+  kRuntime = 262144,    ///< of an evaluation within a training, where it names an epoch
+  kNameAbove = 524288,  ///< perhaps the name of the bar on the next line
 };
 constexpr std::uint32_t kBars = kPerSecond | kPerIteration;
-constexpr std::uint32_t kPlain = kBars | kEpochLine | kLossLine;  ///< nothing more is to be done
+/// Nothing more is to be done.
+constexpr std::uint32_t kPlain = kBars | kEpochLine | kLossLine | kNameAbove;
 
 struct Literal {
   std::string_view text;
@@ -160,6 +162,7 @@ struct Literal {
 };
 constexpr Literal kLiterals[] = {
     {"it/s", kPerSecond},
+    {": 100%", kNameAbove},
     {"s/it", kPerIteration},
     {"batch/s", kOtherUnit},
     {"batches/s", kOtherUnit},
@@ -780,6 +783,23 @@ class UnnamedBars {
     if (!loss || since.empty() || others > kOtherLines) return;
     std::ranges::max_element(since, {}, &Bar::elapsed_s)->of_epoch = true;
   }
+  /// A line states the result of an epoch, whatever that is. A bar over all epochs has then done a
+  /// whole part of its total, and the next part at the next such line: ">>> Epoch 0:
+  /// Perplexity: 12.1" of loops after Hugging Face's course
+  /// (quoted/tqdm.a_bar_that_goes_on_through_the_epochs).
+  void note_epoch_within() {
+    constexpr double kOfAnEpoch = 0.05;  // a fast loop is not drawn at its last steps
+    if (newest_ >= bars_.size()) return;
+    Bar& bar = bars_[newest_];
+    if (bar.done <= bar.epochs_done) return;
+    bar.epochs_done = bar.done;
+    const double share = static_cast<double>(bar.done) / static_cast<double>(bar.total);
+    if (bar.epochs == 0) bar.epochs_in_all = std::round(1 / share);
+    const double ended = share * bar.epochs_in_all;
+    const bool next =
+        bar.epochs_in_all > 1 && std::abs(ended - static_cast<double>(bar.epochs + 1)) < kOfAnEpoch;
+    bar.epochs = next ? bar.epochs + 1 : 0;
+  }
   /// Such a line followed the newest redraw.
   [[nodiscard]] bool epoch_ended() const { return result_line_ > bar_line_; }
   /// A redraw of a bar whose name does not mean training and that shows no loss.
@@ -858,10 +878,15 @@ class UnnamedBars {
     const auto around = std::ranges::max_element(left, {}, &Bar::losses);
     const bool with_losses = (*around)->losses >= kLosses;
     if (!sure && !longest->announced && with_losses) longest = *around;
+    constexpr std::int64_t kEpochs = 2;  // of one alone any bar may have done a part
+    const auto through = std::ranges::max_element(left, {}, &Bar::epochs);
+    const bool with_epochs = (*through)->epochs >= kEpochs;
+    if (!sure && !longest->announced && !with_losses && with_epochs) longest = *through;
     const char* const why = out.asked_for        ? "this format was asked for"
                             : longest->announced ? "a line before it announces a training"
                             : longest->values    ? "its name is values that may be losses"
                             : with_losses        ? "lines with a loss are printed while it runs"
+                            : with_epochs        ? "it goes on through the results of epochs"
                             : optimizer          ? "the program made an optimizer"
                             : torch7             ? "a bar of torch7's, it comes again each epoch"
                             : inner              ? "it comes again within a bar of epochs"
@@ -913,6 +938,9 @@ class UnnamedBars {
     /// Lines with a loss that counted its steps, the newest such count, and whether of epochs.
     std::int64_t counts = 0, counted = -1;
     bool counts_epochs = false;
+    /// Epochs within it whose results were printed, what it had done then, and how many fit in it.
+    std::int64_t epochs = 0, epochs_done = 0;
+    double epochs_in_all = 0;
     /// Places at which a loss was printed while it ran, and the newest of them.
     std::int64_t losses = 0, loss_at = 0;
   };
@@ -1121,6 +1149,7 @@ class TqdmParser final : public LineParser {
     if (any(kLossLine)) unnamed_.announce(false);  // it has begun, with lines
     if (kinds == kLossLine && unnamed_.empty()) return false;
     find_bars(line.text, {any(kPerSecond), any(kPerIteration), any(kOthers)}, bars_);
+    name_by_line_above(line, any(kNameAbove));
     if (any(kTorch7) && bars_.empty()) {
       if (const auto bar = find_torch7_bar(line.text)) bars_.push_back(*bar);
     }
@@ -1128,6 +1157,7 @@ class TqdmParser final : public LineParser {
     if (any(kEpochLine) || (any(kLossLine) && !unnamed_.empty())) {
       if (const auto result = epoch_result(after_bars(line.text))) {
         unnamed_.note_epoch_result(result->loss, result->epochs, line.number);
+        if (result->numbered) unnamed_.note_epoch_within();
         if (result->loss) unnamed_.note_loss();
         if (result->loss) note_trained();
       }
@@ -1260,6 +1290,16 @@ class TqdmParser final : public LineParser {
     BarName name;
     Track* track = nullptr;
   };
+
+  void name_by_line_above(const Line& line, bool may_be_name) {
+    if (bars_.empty()) {
+      if (may_be_name) above_ = {std::string(name_above(line.text)), line.number};
+    } else if (!above_.name.empty()) {
+      const bool next = line.number == above_.line + 1;
+      if (next && bars_.front().description.empty()) name_bar(bars_.front(), above_.name);
+      if (!next) above_ = {};
+    }
+  }
 
   // A redraw and nothing else is nearly every line.
   bool read_bars(const Line& line, RunBuilder& out) {
@@ -1614,6 +1654,11 @@ class TqdmParser final : public LineParser {
   BarLeaps leaps_;
   BarUnits units_;
   std::optional<Known> known_;
+  struct NameAbove {
+    std::string name;
+    std::int64_t line = 0;
+  };
+  NameAbove above_;  ///< newest line that may be the name of the bar on the next one
   bool settled_ = false;
   bool decided_ = true;  ///< a copy of the newest redraw decides nothing
   UnnamedBars unnamed_;

@@ -341,6 +341,19 @@ void find_bars(std::string_view text, UnitsSought units, std::vector<TqdmBar>& b
   }
 }
 
+std::string_view name_above(std::string_view text) {
+  constexpr std::string_view kEnd = ": 100%";  // a notebook keeps the end of a bar alone
+  constexpr std::size_t kLongest = 200;        // bytes of a name; a longer line is text
+  text = trim(text);
+  if (!text.ends_with(kEnd) || text.size() > kLongest) return {};
+  return text.substr(0, text.size() - kEnd.size());
+}
+
+void name_bar(TqdmBar& bar, std::string_view name) {
+  bar.description = name;
+  if (!bar.loss) bar.loss = loss_in(name);
+}
+
 namespace {
 
 // "43s169ms", "2m5s", "1D3h", "36ms".
@@ -652,7 +665,7 @@ std::optional<EpochResult> epoch_result(std::string_view line) {
     if (!names_loss_of_training(words)) return std::nullopt;
     return EpochResult{.loss = true};
   }
-  EpochResult out;
+  EpochResult out{.numbered = true};
   if (is_number(epoch[2]) && line.find('/') != std::string_view::npos) {
     out.epochs = to_int(epoch[2]).value_or(-1);
   }

@@ -43,6 +43,13 @@ struct UnitsSought {
 };
 void find_bars(std::string_view text, UnitsSought units, std::vector<TqdmBar>& bars);
 
+/// A notebook's bar is a widget whose text has the name on a line of its own, and the counter on
+/// the next: "Epochs 0/1. Running Loss: 1.0443: 100%", "115/115 [11:22<00:00, 4.47s/it]"
+/// (quoted/tqdm.bars_of_a_notebook_whose_names_stand_above_them). The name; empty if it is none.
+[[nodiscard]] std::string_view name_above(std::string_view text);
+/// `name` must outlive the bar.
+void name_bar(TqdmBar& bar, std::string_view name);
+
 /// The bar of torch7's xlua, which PyTorch's loops for CIFAR-10 print as well (kuangliu's and their
 /// many copies), as a terminal shows it or as it is written; nothing where the line holds none or
 /// no time yet. Its rate is the mean
@@ -90,6 +97,7 @@ struct BegunEpoch {
 struct EpochResult {
   std::int64_t epochs = -1;  ///< of how many it is one; -1: not printed
   bool loss = false;         ///< the loss of its training
+  bool numbered = false;     ///< the line has the epoch's number
 };
 [[nodiscard]] std::optional<EpochResult> epoch_result(std::string_view line);
 /// What a line with a loss may count: "[TRAIN] Iter: 300 Loss: 0.021", "Step 300: loss = 0.02"; one
