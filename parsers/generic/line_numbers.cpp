@@ -529,12 +529,13 @@ class Reader {
   static constexpr std::size_t kMostNumbers = 32;
 
   /// "step 100 loss 21.1 time 2018-05-02 11:14:37": a stamp at the end, where a counter with a word
-  /// of its own stands before it. What else stands before stamps is the logger's.
+  /// of its own stands before it, or a loss. What else stands before stamps is the logger's.
   void before_stamp(std::size_t begin) {
     if (begin == 0) return;
     auto before = Reader(line_.substr(0, begin), commas_).read();
     if (std::ranges::any_of(before, [](const LineNumber& number) {
-          return number.meaning == Meaning::epoch || number.meaning == Meaning::counter;
+          return number.meaning == Meaning::epoch || number.meaning == Meaning::counter ||
+                 number.meaning == Meaning::loss;
         })) {
       out_ = std::move(before);
     }
@@ -671,7 +672,7 @@ class Reader {
     at_ = end;
     if (found.whole && pair(found)) return;
     if (found.whole) total_of(found);
-    // "[3][40/391]": the bracket before a place is the epoch.
+    // "[3][40/391]", "[train: 3, 40 / 391]": the number before a place is the epoch.
     if (found.whole && !found.has_total() && before_place()) {
       found.meaning = Meaning::epoch;
     }
@@ -784,17 +785,22 @@ class Reader {
     return std::nullopt;
   }
 
-  /// "[1,  2000] loss: 0.3", as PyTorch's tutorials print it: the epoch and a place in it.
+  /// "[1,  2000] loss: 0.3", as PyTorch's tutorials print it, "(0, 16) step_loss : 11.5": the epoch
+  /// and a place in it.
   bool pair(LineNumber& found) {
     const std::size_t first = found.value_begin - std::min<std::size_t>(found.value_begin, 1);
     const bool after_stamp = out_.size() == 1 && out_[0].meaning == Meaning::clock;
     const bool leads =
         first == message_begin() || (after_stamp && first > 0 && line_[first - 1] == ' ');
-    if (line_[first] != '[' || !leads || !line_.substr(at_).starts_with(", ")) return false;
+    const bool round = line_[first] == '(';
+    if ((line_[first] != '[' && !round) || !leads || !line_.substr(at_).starts_with(", ")) {
+      return false;
+    }
     const std::size_t begin = line_.find_first_not_of(' ', at_ + 1);
     const std::size_t end = line_.find_first_not_of("0123456789", begin);
-    if (begin == end || end == std::string_view::npos || !line_.substr(end).starts_with("] ") ||
-        end + 2 >= line_.size() || !is_any_letter(line_[end + 2])) {
+    if (begin == end || end == std::string_view::npos ||
+        !line_.substr(end).starts_with(round ? ") " : "] ") || end + 2 >= line_.size() ||
+        !is_any_letter(line_[end + 2])) {
       return false;
     }
     found.begin = first;
@@ -812,9 +818,12 @@ class Reader {
 
   [[nodiscard]] bool before_place() const {
     const std::string_view rest = line_.substr(at_);
-    if (!rest.starts_with("][")) return false;
+    const bool within = rest.starts_with(", ") && line_.rfind('[', at_) != std::string_view::npos;
+    if (!rest.starts_with("][") && !within) return false;
     const std::size_t digits = rest.find_first_not_of(" 0123456789", 2);
-    return digits != std::string_view::npos && rest[digits] == '/';
+    if (digits == std::string_view::npos || rest[digits] != '/') return false;
+    const std::size_t close = rest.find_first_not_of(" 0123456789", digits + 1);
+    return !within || (close != std::string_view::npos && rest[close] == ']');
   }
 
   /// "2m 30s", "1h 5m 3s".
@@ -1336,6 +1345,12 @@ class Reader {
       at = std::min(line_.find_first_not_of(" -", out_[1].end), line_.size());
     }
     at = std::min(line_.find_first_not_of(" \t", at), line_.size() - 1);
+    // "[xla:0](500) Loss=0.43": a device or a name before the bracket of the counter.
+    const std::size_t tag = line_.find("](", at);
+    if (line_[at] == '[' && tag != std::string_view::npos && is_letter(line_[at + 1]) &&
+        line_.substr(at + 1, tag - at - 1).find_first_of(" [") == std::string_view::npos) {
+      return tag + 1;
+    }
     const std::size_t close = line_.find("] ", at);
     if (at > 0 && line_[at] == '[' && close != std::string_view::npos &&
         std::ranges::all_of(line_.substr(at + 1, close - at - 1), is_letter)) {

@@ -307,12 +307,18 @@ class Decision {
     const Values steps = values_of(shape_, out_.step);
     const Values added = each_of(steps_up(values));
     const double each = known_median(added);
+    constexpr std::ptrdiff_t kLinesALaunch = 8;  // of launches that resume, fewer stand still
+    const bool of_processes =
+        std::ranges::count(same_step_, true) * kLinesALaunch > static_cast<std::ptrdiff_t>(n_);
     for (std::size_t k = 1; k < n_; ++k) {
       // Also where it begins again, as after an evaluation: then it has the time of one interval.
       const double begun = values[k] / (each * advance_[k]);
-      // Where the counter stands still, another process prints a clock that is near to the same.
+      // Where the counter stands still on many lines, another process prints a clock that is near
+      // to the same; a launch that resumes where the one before ended prints one of its own
+      // (quoted/generic.a_launch_that_resumes_has_a_clock_of_its_own).
       constexpr double kOtherProcessClock = 0.5;  // share of the time before: a clock of its own
-      const bool other_time = same_step_[k] && values[k] < kOtherProcessClock * values[k - 1];
+      const bool other_time =
+          of_processes && same_step_[k] && values[k] < kOtherProcessClock * values[k - 1];
       const bool restarts =
           (std::isnan(advance_[k]) && !other_time) || (begun > 0.7 && begun < 1.3);
       // The line of a first step has next to no time, whatever the times of the others are of.
