@@ -64,6 +64,9 @@ constexpr ClosingRule kRules[] = {
     {"ngine run complete. Time taken", Reading::whole},     // Ignite, older releases
     {"callbacks.History ", Reading::whole},                 // what Keras' fit returns, in a shell
     {"callbacks.history.History ", Reading::whole},         // of Keras 3
+    // "global_step = 26, average loss = 9.35" of transformers' first scripts
+    // (quoted/closing_words.the_average_loss_of_a_whole_training).
+    {", average loss = ", Reading::whole},
     // Scripts: "Training finished.", "Finished Training", "training Res18 done in 31.79 seconds"
     // (quoted/closing_words.end_a_run_of_any_format), and in Indonesian, German, Spanish,
     // Portuguese, French, Italian and Turkish.
@@ -124,6 +127,8 @@ constexpr ClosingRule kRules[] = {
     {"test Acc", Reading::report},
     {"test Loss", Reading::report},
     {"test F1", Reading::report},
+    {"esting acc", Reading::report},
+    {"esting Acc", Reading::report},
     {"macro avg", Reading::score},  // scikit-learn's report
     {"raining time", Reading::time},
     {"raining took", Reading::time},
@@ -538,7 +543,7 @@ std::optional<Kind> read(Reading reading, const Sentence& line, std::string_view
     case Reading::score:
       return implied(read_score(line));
     case Reading::report:
-      if (read_report(line, "test"))
+      if (read_report(line, "test") || read_report(line, "testing"))
         return names_a_part(line.words) ? std::nullopt : std::optional(Kind::tested);
       return implied(read_report(line, "best") || read_report(line, "final"));
     case Reading::time:
