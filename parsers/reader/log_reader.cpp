@@ -205,16 +205,25 @@ LiveView view_of(const RunDraft& draft) {
   return out;
 }
 
+bool is_format(std::string_view name, const DescribedFormat* user_format) {
+  return std::ranges::find(all_formats(), name, &Format::name) != all_formats().end() ||
+         (user_format != nullptr && user_format->name() == name);
+}
+
+/// Whether options ask for one format, which is known.
+bool asks_for_one(const ReadOptions& options) {
+  return options.format != "auto" && options.format != kGenericName &&
+         is_format(options.format, options.user_format.get());
+}
+
 /// The format that options ask for; empty = all of them.
 std::string only_format(const ReadOptions& options) {
-  const auto known = check_format_name(options.format, options.user_format.get());
-  const bool all = options.format == "auto" || options.format == kGenericName;
-  return all || !known ? "" : options.format;
+  return asks_for_one(options) ? options.format : "";
 }
 
 /// Whether the lines of an unread log may become a format.
 bool may_look_again(const ReadOptions& options) {
-  return only_format(options).empty() && options.user_format == nullptr;
+  return !asks_for_one(options) && options.user_format == nullptr;
 }
 
 constexpr std::string_view kNoFormat = "unknown";  ///< RunLog::format of a log without any
@@ -824,10 +833,10 @@ Result<std::vector<RunLog>> read_log(const std::string& path, const ReadOptions&
 }
 
 Result<void> check_format_name(const std::string& name, const DescribedFormat* user_format) {
+  if (name == "auto" || name == kGenericName || is_format(name, user_format)) return {};
   std::vector<std::string> known{"auto", std::string(kGenericName)};
   for (const Format* format : all_formats()) known.emplace_back(format->name);
   if (user_format != nullptr) known.emplace_back(user_format->name());
-  if (std::ranges::find(known, name) != known.end()) return {};
   return fail("--format", "'" + name + "' is no format", name_hint(name, known, "use one of: "));
 }
 

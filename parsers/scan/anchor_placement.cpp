@@ -99,6 +99,10 @@ struct OrdinaryParts {
   std::vector<Part> parts;
   std::vector<std::uint32_t> numbers;  ///< of the parts
   std::vector<int> counts;
+  /// Indices of those that come again: seven tenths of all, in less than a third of the parts. A
+  /// bucket is chosen by them alone, as a log that only the generic reader reads waits for its
+  /// tables.
+  std::vector<std::size_t> frequent;
   std::array<int, 256> bytes{};  ///< how often one begins with the byte
   double total = 0;
 
@@ -130,6 +134,9 @@ OrdinaryParts ordinary_parts() {
     }
     ++out.counts.back();
   }
+  for (std::size_t i = 0; i < out.parts.size(); ++i) {
+    if (out.counts[i] > 1) out.frequent.push_back(i);
+  }
   return out;
 }
 
@@ -139,7 +146,7 @@ using Counts = std::array<int, FingerprintTables::kBuckets>;
 template <typename Passes, typename Mask>
 Counts count_more(const OrdinaryParts& ordinary, Passes passes, Mask mask_at) {
   Counts out{};
-  for (std::size_t i = 0; i < ordinary.parts.size(); ++i) {
+  for (const std::size_t i : ordinary.frequent) {
     const Part& part = ordinary.parts[i];
     unsigned mask = FingerprintTables::kAllBuckets;
     for (std::size_t j = 0; j < kWidth && mask != 0; ++j) mask &= mask_at(part, j);
@@ -241,7 +248,7 @@ std::vector<Placement> place_fingerprints(const std::vector<std::string>& litera
     next += placed ? 0 : 1;
     if (placed && literals[i].size() >= kWidth) add(i);
   }
-  const OrdinaryParts parts = ordinary_parts();
+  static const OrdinaryParts parts = ordinary_parts();
   for (const std::size_t i : missing) {
     out[i] = cheapest(tables, parts, literals[i]);
     add(i);
