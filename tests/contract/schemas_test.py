@@ -266,7 +266,8 @@ class Schemas(unittest.TestCase):
         for log in logs:
             done = subprocess.run([BERTBENCH, "reconcile", log, "--json"], capture_output=True)
             if done.returncode == 0:
-                seen |= set(self.conforms("reconcile", json.loads(done.stdout)))
+                with self.subTest(log=log):
+                    seen |= set(self.conforms("reconcile", json.loads(done.stdout)))
         self.assertIn("time_parts", seen)
         native = [log for log in logs if f"{os.sep}native{os.sep}" in log]
         again = self.path("again.log")  # one file named twice would count once
