@@ -82,6 +82,8 @@ struct Step {
   double each_s = kUnknown;   ///< of one of them, a mean
   double time_s = kUnknown;   ///< clock, any origin that stays the same within the run
   double own_s = kUnknown;    ///< see Begin::without_evaluations
+  /// Of the whole job, of exactly these iterations. A mean since the start is taken apart by two
+  /// lines, as DescribedParser does with Field::rate_so_far.
   double rate = kUnknown;
   std::optional<double> loss{};         ///< NaN is a printed NaN
   std::optional<IterationUnit> unit{};  ///< unless as in Begin; likewise the next two
@@ -91,8 +93,9 @@ struct Step {
   std::optional<std::int64_t> skipped{};  ///< skipped steps that come to those before
   /// Of the whole job, as this line states it. A batch that grows has no single number.
   std::int64_t global_batch = 0;
-  /// The records whose counter is above this one are joined with this step to one, as the line is
-  /// an epoch's own and has the time of all its iterations. gluon-cv, PaddleVideo.
+  /// The records whose counter is above this one are joined with this step to one, as the line has
+  /// the time of all their iterations: an epoch's own (gluon-cv, PaddleVideo), or the next of which
+  /// a mean since the start shows anything.
   std::optional<std::int64_t> joins_after{};
   bool last = false;           ///< by its own words, or by the plan, the run's last
   std::int64_t line = 0;       ///< 0: of the line that the handler has, and of its rank
@@ -115,7 +118,7 @@ struct Statement {
   Of of = Of::open;
   std::optional<std::int64_t> planned{};
   std::optional<std::int64_t> reached{};  ///< counter after the last record, by lines that are none
-  std::optional<Stated> summary{};
+  std::optional<Stated> summary{};        ///< of the whole run, by a closing line
   Totals totals{};
   std::optional<MemoryUse> memory{};
   std::optional<double> loss{};  ///< of the newest record
@@ -133,7 +136,7 @@ struct Known {
   bool own_facts = false;  ///< as in Begin, from here on
 };
 
-/// With Of::all, of the runs to come as well.
+/// With Of::all, of the runs to come as well: what depends on a run's own lines is of the open one.
 struct Note {
   Notice notice;
   int track = 0;

@@ -556,7 +556,8 @@ bool DescribedParser::take(const DescribedRule& rule, const Line& line, RunBuild
   }
   taken = take_statement(rule, line, out) || taken;
   if (taken && values_.too_coarse()) note(rule, DescribedNote::When::too_coarse);
-  if (taken) note(rule, DescribedNote::When::used);
+  // A line that gives no value marks something: that it is there is what the note is about.
+  if (taken || !(rule.gives_field || rule.outcome)) note(rule, DescribedNote::When::used);
   return taken;
 }
 

@@ -79,7 +79,7 @@ struct DescribedRule {
   std::optional<Status> outcome;
   std::optional<DescribedNote> note;
 
-  bool gives_step = false, states_facts = false;  ///< what follows from the above
+  bool gives_step = false, gives_field = false, states_facts = false;  ///< by the above
   /// Whether a line of the rule can give the field.
   [[nodiscard]] bool gives(Field field) const;
 };

@@ -211,8 +211,10 @@ class DescriptionReader {
     if (!in_.error()) check_fields(rule, pointer);
     if (!in_.error()) read_factors(rule, object, pointer);
     if (!in_.error() && checks_ == Checks::all) check_example(rule, object, pointer);
-    if (!in_.error()) check_use(rule, object, pointer);
     rule.gives_step = rule.gives(Field::step);
+    rule.gives_field = std::ranges::any_of(
+        field_names(), [&](const std::string& name) { return rule.gives(*parse_field(name)); });
+    if (!in_.error()) check_use(rule, object, pointer);
     rule.states_facts = object.contains("facts") ||
                         std::ranges::any_of(fact_names(),
                                             [&](const std::string& name) {
@@ -408,14 +410,14 @@ class DescriptionReader {
   }
 
   void check_use(const DescribedRule& rule, const Json& object, const std::string& pointer) {
-    const bool gives = std::ranges::any_of(
-        field_names(), [&](const std::string& name) { return rule.gives(*parse_field(name)); });
-    if (gives || rule.outcome || rule.begins_run || rule.interrupts || rule.iteration ||
-        object.contains("facts")) {
+    if (rule.gives_field || rule.outcome || rule.begins_run || rule.interrupts || rule.iteration ||
+        rule.note || object.contains("facts")) {
       return;
     }
-    in_.fail_at(pointer, "gives nothing: no named group and no outcome",
-                "name a group: (?P<rate>...)");
+    in_.fail_at(
+        pointer,
+        "gives nothing: no field, facts, iteration, outcome, begins_run, interrupts or note",
+        "name a group: (?P<rate>...)");
   }
 
   void check_example(const DescribedRule& rule, const Json& object, const std::string& pointer) {

@@ -389,6 +389,16 @@ TEST(DescribedFormat, SecondsOfTheLinesOwnStepAreNotThoseOfTheInterval) {
   EXPECT_TRUE(runs[0].notices.empty());
 }
 
+TEST(DescribedFormat, ALineMayHaveANoteAlone) {
+  const char* lines =
+      R"j([{"literal": "step ", "pattern": "^step (?P<step>\\d+)", "example": "step 1"},
+      {"literal": "checking", "within_run": true, "note": "times hold the checks", "example": "checking"}])j";
+  EXPECT_TRUE(runs_of(lines, "checking\nstep 1\nstep 2\n")[0].notices.empty()) << "before the run";
+  const auto runs = runs_of(lines, "step 1\nchecking\nstep 2\n");
+  ASSERT_EQ(runs[0].notices.size(), 1U);
+  EXPECT_EQ(runs[0].notices[0], make_notice(NoticeCode::format_note, 0, "times hold the checks"));
+}
+
 TEST(DescribedFormat, ReadsTheUsualLayoutsOfStamps) {
   const auto seconds = [](const std::string& one, const std::string& two, bool day_first = false) {
     Json format = {
