@@ -325,6 +325,12 @@ bool stops_early(const Sentence& line) {
       const bool reversed = clause[i + 1] == "early" && clause[i].starts_with("stopp");
       if (!reversed && (clause[i] != "early" || !clause[i + 1].starts_with("stop"))) continue;
       const Words after = Words(line.words).subspan(line.clauses[c + 1]);
+      // "Early stopping at epoch 13 of 20"
+      // (quoted/closing_words.early_stop_at_an_epoch_of_the_plan).
+      constexpr std::string_view kCounters[] = {"epoch", "step", "iteration"};
+      if (i + 3 < clause.size() && clause[i + 2] == "at" && is_in(kCounters, clause[i + 3])) {
+        return !any_in(clause.first(i), kUnreal);
+      }
       // "Early stopping triggered. patience=20": it has happened, whatever follows
       // (quoted/closing_words.early_stop_that_was_triggered).
       constexpr std::string_view kTriggered[] = {"triggered", "activated"};
