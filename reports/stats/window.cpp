@@ -62,6 +62,14 @@ bool holds_start(std::span<const double> times) {
   const std::vector<double> others(times.begin() + 1, times.end());
   const auto [least, most] = std::ranges::minmax(others);
   if (times.front() * kTimesTheOthers <= least) return most <= kAlike * least;
+  // Of three others the next value lies so many of their ranges above them once in 2000 (Student's
+  // t of two degrees of freedom); values that agree better than kDigits may be rounded.
+  constexpr std::size_t kForRange = 3;
+  constexpr double kRanges = 22, kDigits = 0.03;  // kDigits: share of a value
+  if (others.size() >= kForRange && others.size() < kForQuartiles &&
+      times.front() - most > kRanges * std::max(most - least, kDigits * most)) {
+    return true;
+  }
   if (others.size() < kForQuartiles) {
     return times.front() >= std::max(kTimesTheOthers, kSpreads * most / least) * most;
   }
