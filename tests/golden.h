@@ -17,6 +17,8 @@ inline void expect_golden(const std::string& path_from_root, const std::string& 
   const std::filesystem::path path = std::filesystem::path(BB_SOURCE_DIR) / path_from_root;
   const char* update = std::getenv("BB_UPDATE_GOLDEN");
   if (update != nullptr && std::string(update) == "1") write_file(path, text);
+  ASSERT_TRUE(std::filesystem::exists(path))
+      << path << " is not there yet; BB_UPDATE_GOLDEN=1 writes it";
   EXPECT_EQ(read_file(path), text) << path << " differs; BB_UPDATE_GOLDEN=1 stores the new text";
 }
 

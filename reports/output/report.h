@@ -34,8 +34,9 @@ struct Companion {
 
 struct Report {
   std::string_view name;
-  std::string_view title;      ///< one line: what it is for
-  std::string_view extension;  ///< ".json"; a path that ends so selects the report
+  std::string_view title;  ///< one line: what it is for
+  std::string_view
+      extension;  ///< ".json"; a path that ends so selects the report, of several the longest
   Result<void> (*render)(const ResultSet&, const ReportOptions&, std::ostream&);
   /// Files that the text of `render` refers to when companion_stem is set; null: never any.
   std::vector<Companion> (*companions)(const ResultSet&, const ReportOptions&) = nullptr;
