@@ -47,7 +47,8 @@ struct Launcher {
   /// Processes that this machine starts. Never a shell: argv arrays.
   Result<std::vector<ProcessSpec>> (*processes)(const Plan&, const PlannedTrial&,
                                                 const LaunchPlace&) = nullptr;
-  /// What of the config or this machine keeps it from running; before the first launch. May be
+  /// What of the config or this machine keeps it from running; before the first launch. A host may
+  /// hold any of ".:@[]-%": what its program reads as more than a name is refused here. May be
   /// null.
   Result<void> (*check)(const Plan&) = nullptr;
   /// What an exit status of its own program means, empty when it is the trainer's. May be null.
@@ -66,9 +67,11 @@ struct Launcher {
   std::int64_t (*cpus_per_rank)(const SweepConfig&) = nullptr;
   /// Image of the container that the ranks run in; empty: none. May be null.
   std::string (*image)(const SweepConfig&) = nullptr;
-  /// Name in the environment of a result under which the version of `program` stands; empty: none.
+  /// Name in the environment of a result under which the version of `program` stands, the first
+  /// line of `program --version`; empty: none.
   std::string_view version_name{};
-  /// Ranks run on nodes where `bertbench telemetry` looks on (node_telemetry.h).
+  /// Ranks run on nodes where `bertbench telemetry` looks on (node_telemetry.h). False: the harness
+  /// watches them where all hosts are this machine, and nobody else does.
   bool watches_nodes = false;
   /// The samplers, where they are processes of this machine; null: the ranks bring theirs.
   std::vector<NodeSampler> (*samplers)(const Plan&, const PlannedTrial&,
@@ -103,8 +106,7 @@ Result<Variables> trainer_env(const Plan& plan, const PlannedTrial& trial,
 /// `host` of node i: of the config, else "<host1>" ...
 std::string host_of(const Plan& plan, std::int64_t node);
 int threads_per_rank(const Plan& plan, int ranks_per_machine);
-/// Text that a POSIX shell reads back as `text`; for messages and for ssh, never to run a shell
-/// here.
+/// Text that bash and ksh read back as `text`: for messages, never to run a shell here.
 std::string shell_quote(std::string_view text);
 
 }  // namespace bertbench

@@ -62,8 +62,8 @@ struct ProcessSpec {
   std::vector<std::string> unset;  ///< names, or prefixes ending in '*', taken out of it first
   std::string cwd;                 ///< empty: the harness's
   /// Stdin is not /dev/null but a pipe that stays open, and empty, as long as the harness lives.
-  /// Its end is how whoever runs the trainer elsewhere learns that it is to be ended (launcher
-  /// ssh).
+  /// Its end, which SIGTERM then is (ProcessGroup::signal), is how whoever runs the trainer
+  /// elsewhere learns that it is to be ended (launcher ssh).
   bool hold_stdin = false;
   /// Its output goes to a pseudo terminal, from which it is copied into the log.
   bool terminal = false;
