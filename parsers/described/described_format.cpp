@@ -556,7 +556,7 @@ bool DescribedParser::take(const DescribedRule& rule, const Line& line, RunBuild
   }
   taken = take_statement(rule, line, out) || taken;
   if (taken && values_.too_coarse()) note(rule, DescribedNote::When::too_coarse);
-  // A line that gives no value marks something: that it is there is what the note is about.
+  // A rule without fields notes that its line stands in the log.
   if (taken || !(rule.gives_field || rule.outcome)) note(rule, DescribedNote::When::used);
   return taken;
 }

@@ -79,7 +79,8 @@ struct DescribedRule {
   std::optional<Status> outcome;
   std::optional<DescribedNote> note;
 
-  bool gives_step = false, gives_field = false, states_facts = false;  ///< by the above
+  /// What follows from the above: its lines give a step, any field, or facts.
+  bool gives_step = false, gives_field = false, states_facts = false;
   /// Whether a line of the rule can give the field.
   [[nodiscard]] bool gives(Field field) const;
 };

@@ -211,16 +211,15 @@ class DescriptionReader {
     if (!in_.error()) check_fields(rule, pointer);
     if (!in_.error()) read_factors(rule, object, pointer);
     if (!in_.error() && checks_ == Checks::all) check_example(rule, object, pointer);
+    const auto gives_any = [&](const auto& names) {
+      return std::ranges::any_of(
+          names, [&](const std::string& name) { return rule.gives(*parse_field(name)); });
+    };
     rule.gives_step = rule.gives(Field::step);
-    rule.gives_field = std::ranges::any_of(
-        field_names(), [&](const std::string& name) { return rule.gives(*parse_field(name)); });
-    if (!in_.error()) check_use(rule, object, pointer);
-    rule.states_facts = object.contains("facts") ||
-                        std::ranges::any_of(fact_names(),
-                                            [&](const std::string& name) {
-                                              return rule.gives(*parse_field(name));
-                                            }) ||
-                        rule.gives(Field::data_parallel);
+    rule.gives_field = gives_any(field_names());
+    rule.states_facts =
+        object.contains("facts") || gives_any(fact_names()) || rule.gives(Field::data_parallel);
+    if (!in_.error()) check_use(rule, pointer);
     return rule;
   }
 
@@ -409,9 +408,9 @@ class DescriptionReader {
     }
   }
 
-  void check_use(const DescribedRule& rule, const Json& object, const std::string& pointer) {
+  void check_use(const DescribedRule& rule, const std::string& pointer) {
     if (rule.gives_field || rule.outcome || rule.begins_run || rule.interrupts || rule.iteration ||
-        rule.note || object.contains("facts")) {
+        rule.note || rule.states_facts) {
       return;
     }
     in_.fail_at(

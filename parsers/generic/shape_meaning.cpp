@@ -307,9 +307,10 @@ class Decision {
     const Values steps = values_of(shape_, out_.step);
     const Values added = each_of(steps_up(values));
     const double each = known_median(added);
-    constexpr std::ptrdiff_t kLinesALaunch = 8;  // of launches that resume, fewer stand still
+    // Of launches that resume where another ended, one line in so many repeats a step, or fewer.
+    constexpr std::ptrdiff_t kLinesOfALaunch = 8;
     const bool of_processes =
-        std::ranges::count(same_step_, true) * kLinesALaunch > static_cast<std::ptrdiff_t>(n_);
+        std::ranges::count(same_step_, true) * kLinesOfALaunch > static_cast<std::ptrdiff_t>(n_);
     for (std::size_t k = 1; k < n_; ++k) {
       // Also where it begins again, as after an evaluation: then it has the time of one interval.
       const double begun = values[k] / (each * advance_[k]);

@@ -37,7 +37,11 @@ double error_at_mark(const ClockStep& step, double gap) {
   return std::min(step.tick_s, gap) + step.lost_s;
 }
 
-// The variance of the time at a mark: within it each moment is as likely as another.
+// How long after the second that it shows a mark is reached, on the average: within the time since
+// the record before each moment is as likely as another.
+double delay_at_mark(const ClockStep& step, double gap) { return std::min(step.tick_s, gap) / 2; }
+
+// The variance of that time.
 double variance_at_mark(const ClockStep& step, double gap) {
   return variance_of_uniform(std::min(step.tick_s, gap)) + variance_of_uniform(step.lost_s);
 }
@@ -117,11 +121,10 @@ Stretch measure(std::span<const Record> records, bool has_record_in_front, const
     return static_cast<double>(iterations) * per_iteration;
   };
   out.error = error_at_mark(step, std::max(step_gap(first), step_gap(last)));
-  // Where a second rolls over, the mark lies half its gap after it on the average: gaps that
-  // differ, as that of a bar's last redraw does, do not cancel out.
+  // The delays of marks whose gaps differ, as that of a bar's last redraw does, do not cancel out.
+  // A first record is a mark by its second alone.
   if (first > 0) {
-    const auto late = [&](std::size_t i) { return std::min(step_gap(i), step.tick_s) / 2; };
-    out.seconds += late(last) - late(first);
+    out.seconds += delay_at_mark(step, step_gap(last)) - delay_at_mark(step, step_gap(first));
   }
   out.variance = variance_at_mark(step, step_gap(first)) + variance_at_mark(step, step_gap(last));
   if (step.tick_s >= 1) {
@@ -160,12 +163,11 @@ std::optional<ClockRate> from_zero(const RunLog& log, const Window& window) {
   const auto rolls_over = [&](std::size_t i) {
     return i > 0 && clock_of(used[i]) > clock_of(used[i - 1]);
   };
-  // The counter was reached while the second began: on the average half a gap after that.
   const auto tail = static_cast<double>(used.back().step - used[last].step);
   const ClockStep step = step_of(log);
   const double near = pace_near(used, last, -1, pace, step.tick_s, rolls_over);
   const double after = seconds_after_mark(tail, near, gap, step.tick_s);
-  const double seconds = shown + std::min(gap, step.tick_s) / 2 + after;
+  const double seconds = shown + delay_at_mark(step, gap) + after;
   const double variance =
       variance_at_mark(step, gap) + variance_of_uniform(std::min(after, step.tick_s));
   return ClockRate{iterations + tail, seconds, error_at_mark(step, gap) / seconds,

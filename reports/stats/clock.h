@@ -40,13 +40,13 @@ struct ClockRate {
 /// A clock of whole seconds (or minutes, as some time stamps have) is finer at the record where the
 /// second rolls over: there the true time lies between the shown second and the time since the
 /// record before. So the marks are the first and the last such record, the record before the window
-/// included as it ends where the window begins. When each record shows a new second, the first
-/// record is a mark too. The error of a mark is then at most min(clock step, time between two
-/// records), uniform. What the window holds before the first mark and after the last one takes the
-/// time that the nearest seconds' pace gives, but no more than the second shown there leaves: its
-/// error is taken as uniform over that time. A clock or counter that begins anew (a bar per data
-/// file) ends a stretch, and so does a clock that jumps; the stretches are added up. Nothing when
-/// no two marks differ.
+/// included as it ends where the window begins, in the middle of that time. When each record shows
+/// a new second, the first record is a mark too, by its second alone. The error of a mark is then
+/// at most min(clock step, time between two records), uniform. What the window holds before the
+/// first mark and after the last one takes the time that the nearest seconds' pace gives, but no
+/// more than the second shown there leaves: its error is taken as uniform over that time. A clock
+/// or counter that begins anew (a bar per data file) ends a stretch, and so does a clock that
+/// jumps; the stretches are added up. Nothing when no two marks differ.
 [[nodiscard]] std::optional<ClockRate> counter_over_clock(const RunLog& log, const Window& window);
 
 }  // namespace bertbench

@@ -62,16 +62,15 @@ bool holds_start(std::span<const double> times) {
   const std::vector<double> others(times.begin() + 1, times.end());
   const auto [least, most] = std::ranges::minmax(others);
   if (times.front() * kTimesTheOthers <= least) return most <= kAlike * least;
-  // Of three others the next value lies so many of their ranges above them once in 2000 (Student's
-  // t of two degrees of freedom); values that agree better than kDigits may be rounded.
-  constexpr std::size_t kForRange = 3;
-  constexpr double kRanges = 22, kDigits = 0.03;  // kDigits: share of a value
-  if (others.size() >= kForRange && others.size() < kForQuartiles &&
-      times.front() - most > kRanges * std::max(most - least, kDigits * most)) {
-    return true;
-  }
   if (others.size() < kForQuartiles) {
-    return times.front() >= std::max(kTimesTheOthers, kSpreads * most / least) * most;
+    // Of normal values a fourth lies so many ranges of the three others above them once in 2,700, a
+    // fifth once in 170,000 (a million and more drawn).
+    constexpr double kRanges = 22;
+    constexpr double kRounded = 0.03;  // share of a value: those that agree better may be rounded
+    constexpr std::size_t kForRange = 3;
+    const double range = std::max(most - least, kRounded * most);
+    return (others.size() >= kForRange && times.front() - most > kRanges * range) ||
+           times.front() >= std::max(kTimesTheOthers, kSpreads * most / least) * most;
   }
   const double lower = quantile(others, 0.25), upper = quantile(others, 0.75);
   const double above = times.front() - upper;

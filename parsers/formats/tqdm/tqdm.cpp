@@ -788,17 +788,18 @@ class UnnamedBars {
   /// Perplexity: 12.1" of loops after Hugging Face's course
   /// (quoted/tqdm.a_bar_that_goes_on_through_the_epochs).
   void note_epoch_within() {
-    constexpr double kOfAnEpoch = 0.05;  // a fast loop is not drawn at its last steps
+    // Of an epoch: what a fast loop does after its newest redraw, before the line is printed.
+    constexpr double kMissedByTheRedraw = 0.05;
     if (newest_ >= bars_.size()) return;
     Bar& bar = bars_[newest_];
-    if (bar.done <= bar.epochs_done) return;
-    bar.epochs_done = bar.done;
+    if (bar.done <= bar.epoch_result_at || bar.total == 0) return;
+    bar.epoch_result_at = bar.done;
     const double share = static_cast<double>(bar.done) / static_cast<double>(bar.total);
-    if (bar.epochs == 0) bar.epochs_in_all = std::round(1 / share);
-    const double ended = share * bar.epochs_in_all;
-    const bool next =
-        bar.epochs_in_all > 1 && std::abs(ended - static_cast<double>(bar.epochs + 1)) < kOfAnEpoch;
-    bar.epochs = next ? bar.epochs + 1 : 0;
+    if (bar.epoch_results == 0) bar.epochs_that_fit = std::round(1 / share);
+    const double ended = share * bar.epochs_that_fit;
+    const auto next = static_cast<double>(bar.epoch_results + 1);
+    const bool fits = bar.epochs_that_fit > 1 && std::abs(ended - next) < kMissedByTheRedraw;
+    bar.epoch_results = fits ? bar.epoch_results + 1 : 0;
   }
   /// Such a line followed the newest redraw.
   [[nodiscard]] bool epoch_ended() const { return result_line_ > bar_line_; }
@@ -878,9 +879,9 @@ class UnnamedBars {
     const auto around = std::ranges::max_element(left, {}, &Bar::losses);
     const bool with_losses = (*around)->losses >= kLosses;
     if (!sure && !longest->announced && with_losses) longest = *around;
-    constexpr std::int64_t kEpochs = 2;  // of one alone any bar may have done a part
-    const auto through = std::ranges::max_element(left, {}, &Bar::epochs);
-    const bool with_epochs = (*through)->epochs >= kEpochs;
+    constexpr std::int64_t kEpochResults = 2;  // at one alone any bar may have done a part
+    const auto through = std::ranges::max_element(left, {}, &Bar::epoch_results);
+    const bool with_epochs = (*through)->epoch_results >= kEpochResults;
     if (!sure && !longest->announced && !with_losses && with_epochs) longest = *through;
     const char* const why = out.asked_for        ? "this format was asked for"
                             : longest->announced ? "a line before it announces a training"
@@ -938,9 +939,10 @@ class UnnamedBars {
     /// Lines with a loss that counted its steps, the newest such count, and whether of epochs.
     std::int64_t counts = 0, counted = -1;
     bool counts_epochs = false;
-    /// Epochs within it whose results were printed, what it had done then, and how many fit in it.
-    std::int64_t epochs = 0, epochs_done = 0;
-    double epochs_in_all = 0;
+    /// Results of epochs that were printed while it ran, each when it had done one more of the
+    /// epochs that fit in its total, and the newest place at which one was.
+    std::int64_t epoch_results = 0, epoch_result_at = 0;
+    double epochs_that_fit = 0;
     /// Places at which a loss was printed while it ran, and the newest of them.
     std::int64_t losses = 0, loss_at = 0;
   };
@@ -1294,10 +1296,8 @@ class TqdmParser final : public LineParser {
   void name_by_line_above(const Line& line, bool may_be_name) {
     if (bars_.empty()) {
       if (may_be_name) above_ = {std::string(name_above(line.text)), line.number};
-    } else if (!above_.name.empty()) {
-      const bool next = line.number == above_.line + 1;
-      if (next && bars_.front().description.empty()) name_bar(bars_.front(), above_.name);
-      if (!next) above_ = {};
+    } else if (line.number == above_.line + 1 && bars_.front().description.empty()) {
+      name_bar(bars_.front(), above_.name);
     }
   }
 

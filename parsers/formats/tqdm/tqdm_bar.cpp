@@ -330,10 +330,9 @@ void find_bars(std::string_view text, UnitsSought units, std::vector<TqdmBar>& b
       bar.seconds_per_iteration = rate->value;
       if (rate->value > 0) bar.rate = 1 / rate->value;
     }
-    bar.description = of_rich ? rich_description(text, floor, bar.begin)
-                              : description_before(text, floor, bar.begin);
     bar.loss = loss_in(postfix_of(text, from, close));
-    if (!bar.loss) bar.loss = loss_in(bar.description);
+    name_bar(bar, of_rich ? rich_description(text, floor, bar.begin)
+                          : description_before(text, floor, bar.begin));
     bar.end = close == std::string_view::npos ? from : close + 1;
     floor = from;
     if (close != std::string_view::npos && open > close) floor = close + 1;

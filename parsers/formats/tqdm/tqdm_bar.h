@@ -47,7 +47,8 @@ void find_bars(std::string_view text, UnitsSought units, std::vector<TqdmBar>& b
 /// the next: "Epochs 0/1. Running Loss: 1.0443: 100%", "115/115 [11:22<00:00, 4.47s/it]"
 /// (quoted/tqdm.bars_of_a_notebook_whose_names_stand_above_them). The name; empty if it is none.
 [[nodiscard]] std::string_view name_above(std::string_view text);
-/// `name` must outlive the bar.
+/// Gives the bar its description, and of that the loss where its postfix has none. `name` must
+/// outlive the bar.
 void name_bar(TqdmBar& bar, std::string_view name);
 
 /// The bar of torch7's xlua, which PyTorch's loops for CIFAR-10 print as well (kuangliu's and their
