@@ -33,15 +33,25 @@ std::optional<double> runtime_of_table(const Line& line) {
 
 }  // namespace
 
-bool TrainerChecks::read_dict(const Line& line) {
+std::optional<double> TrainerChecks::seconds_of_evaluation(const Line& line) {
   const std::string_view text = trim(line.text);
-  if (!text.starts_with("{'") || text.find("'train_") != std::string_view::npos) return false;
+  if (!text.starts_with("{'") || text.find("'train_") != std::string_view::npos) {
+    return std::nullopt;
+  }
   const auto seconds = number_after(line, "_runtime':");
-  if (!seconds) return false;
+  if (!seconds) return std::nullopt;
   const auto epoch = number_after(line, "'epoch':");
-  if (!epoch || !(*epoch > 0) || !(*seconds > 0) || text == last_) return true;
-  last_ = std::string(text);
-  evaluating_s_ += *seconds;
+  return epoch && *epoch > 0 ? std::max(*seconds, 0.0) : 0;
+}
+
+bool TrainerChecks::read_dict(const Line& line) {
+  const auto seconds = seconds_of_evaluation(line);
+  if (!seconds) return false;
+  const std::string_view text = trim(line.text);
+  if (*seconds > 0 && text != last_) {
+    last_ = std::string(text);
+    evaluating_s_ += *seconds;
+  }
   return true;
 }
 

@@ -18,7 +18,10 @@ namespace bertbench {
 /// its steps, and so does the rate that is made from it.
 class TrainerChecks {
  public:
-  /// True when the line is the dict of an evaluation. One from before the training has no epoch.
+  /// Of an evaluation, where the line is its dict; 0 where it is not of a training: one from before
+  /// the first step has no epoch.
+  [[nodiscard]] static std::optional<double> seconds_of_evaluation(const Line& line);
+  /// True when the line is the dict of an evaluation.
   bool read_dict(const Line& line);
   /// True when the line, which begins with a key, is a member that is kept here.
   bool read_member(const Line& line);

@@ -215,8 +215,7 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "Counters do not reach the end of an epoch whose length is not printed."},
     {BB_CODE(evaluations_off_the_clock),
      "the time of evaluations and other work between lines is taken off the clock: an interval "
-     "that "
-     "holds some counts with the time of its iterations",
+     "that holds some counts with the time of its iterations",
      "Evaluations and other work between two lines are left out of the rate."},
     {BB_CODE(time_includes), "{time} includes {what}: the training itself is faster",
      "The printed time covers more than training steps."},
@@ -352,7 +351,7 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "while the steps are all",
      "A fault of transformers before 4.2.", "Use an estimator of times."},
     {BB_CODE(evaluations_between_steps),
-     "the times between the steps include {evaluations}{seconds}",
+     "the times between the steps include {evaluations}, whose times are not printed",
      "Step times of a progress bar cover what happened between the steps."},
     {BB_CODE(other_formats_records),
      "the log also has training records of {formats}; --format takes those",

@@ -705,6 +705,7 @@ class Decision {
         all += holds_slow_start(k, values) ? 1 : 0;
       } else if (stride >= kLeastStride) {
         all += ratio > 0 && ratio < (k == 0 ? kFirst : kFirstOfEpoch) ? 1 : 0;
+        each += is_of_others(k, values) ? 1 : 0;
         each += k == 0 && out_.step_is_epoch && ratio * stride > kSlowestEpoch ? 1 : 0;
       }
     }
@@ -730,6 +731,22 @@ class Decision {
     if (kClear * from_all < from_each) return 1;
     if (!(kClear * from_each < from_all)) return 0;
     return (shorter ? ratio < kAlike : !(stride_ > 1)) ? -1 : 0;
+  }
+
+  /// The line of the first iteration has the time of the others, which differ by little: as a time
+  /// of several iterations it would be that by chance
+  /// (quoted/generic.a_first_step_as_long_as_the_others).
+  [[nodiscard]] bool is_of_others(std::size_t k, const Values& values) const {
+    constexpr std::size_t kLinesThatShow = 4;
+    constexpr double kMostSpread = 1.1, kAlike = 1.01;  // times: of the others, of this one
+    Values others;
+    for (std::size_t j = 0; j < n_; ++j) {
+      if (!begins_epoch(j)) others.push_back(values[j]);
+    }
+    if (others.size() < kLinesThatShow) return false;
+    const auto [least, most] = std::ranges::minmax(others);
+    return least > 0 && most <= kMostSpread * least && values[k] * kAlike >= least &&
+           values[k] <= kAlike * most;
   }
 
   /// The first line of the log or of an epoch, after the usual number of iterations, has more than

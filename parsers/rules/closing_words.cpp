@@ -479,6 +479,9 @@ bool read_report(const Sentence& line, std::string_view of) {
   constexpr std::size_t kReach = 3;     // words between what it is of and what is measured
   constexpr std::size_t kLongest = 30;  // words: a report, and no row of a table
   if (line.words.size() > kLongest || !std::ranges::any_of(line.words, has_digit)) return false;
+  // "[Eval] Best model at epoch 1:   2%|" names a bar of work that goes on
+  // (quoted/closing_words.the_name_of_a_bar_is_no_result).
+  if (line.text.find("%|") != std::string::npos) return false;
   // "New best model, saved" is of this epoch.
   if (line.has("new") || line.has("saved") || line.has("saving") || line.has("improved")) {
     return false;

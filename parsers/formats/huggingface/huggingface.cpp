@@ -204,35 +204,40 @@ class EvaluationsBetween {
   void see(const Line& line) {
     if (!any_step_ || line.text == last_ || !number_of(line, "eval_loss")) return;
     last_ = std::string(line.text);
-    ++pending_.n;
-    pending_.seconds += std::fmax(number_of(line, "eval_runtime").value_or(0), 0);
+    const double seconds = number_of(line, "eval_runtime").value_or(0);
+    if (!(seconds > 0)) ++pending_.untimed;
+    pending_.seconds += std::fmax(seconds, 0);
   }
 
-  void step() {
+  /// Seconds of the clock, up to this step, that evaluations took.
+  double step() {
     if (any_step_) {
-      between_.n += pending_.n;
-      between_.seconds += pending_.seconds;
+      all_.untimed += pending_.untimed;
+      all_.seconds += pending_.seconds;
     }
     any_step_ = true;
     pending_ = {};
+    return all_.seconds;
   }
 
-  /// Adds a notice of what the run's times hold, and begins anew.
+  /// Adds notices of what the run's times hold, and begins anew.
   void conclude(std::vector<Notice>& notices) {
-    if (between_.n > 0) {
-      notices.push_back(
-          make_notice(NoticeCode::evaluations_between_steps, 0, counted(between_.n, "evaluation"),
-                      between_.seconds > 0 ? fmt::format(", of {:.4g} s", between_.seconds) : ""));
+    if (all_.seconds > 0) {
+      notices.push_back(make_notice(NoticeCode::evaluations_off_the_clock, 0));
+    }
+    if (all_.untimed > 0) {
+      notices.push_back(make_notice(NoticeCode::evaluations_between_steps, 0,
+                                    counted(all_.untimed, "evaluation")));
     }
     *this = {};
   }
 
  private:
   struct Sum {
-    int n = 0;
-    double seconds = 0;
+    int untimed = 0;     ///< evaluations whose time is not stated
+    double seconds = 0;  ///< of the others
   };
-  Sum pending_, between_;
+  Sum pending_, all_;  ///< since the newest step, up to it
   bool any_step_ = false;
   std::string last_;  ///< each process prints it
 };
@@ -580,12 +585,12 @@ struct Huggingface {
       between.see(line);
       return true;
     }
-    between.step();
+    const double evaluated_s = between.step();
     elapsed_s = at.elapsed_s;
     resolution_s = std::fmax(resolution_s, at.resolution_s);
     run.take(line,
              Step{.step = at.step,
-                  .time_s = at.elapsed_s,
+                  .time_s = at.elapsed_s - evaluated_s,
                   .loss = at.loss,
                   .clock = Clock{resolution_s, true},  // does not stop between the lines
                   .planned = at.planned,

@@ -128,6 +128,38 @@ class BarLeaps {
   std::int64_t resumed_at_ = 0;  ///< of the run whose bar did not come yet
 };
 
+// StatedEvaluations: the time of evaluations while the bar of a training stands.
+
+/// The Hugging Face Trainer prints what an evaluation took (eval_runtime) before its bar of
+/// training goes on, whose elapsed time holds it
+/// (quoted/tqdm.takes_the_evaluations_that_the_trainer_times_off_the_clock).
+class StatedEvaluations {
+ public:
+  void see(const Line& line) {
+    if (has(line, "'train_runtime':")) {
+      if (!closed_) began_s_ = std::exchange(ended_s_, total_s_);
+      closed_ = true;  // a last evaluation of what was trained is not within it
+      return;
+    }
+    const auto seconds = closed_ ? std::nullopt : TrainerChecks::seconds_of_evaluation(line);
+    if (!seconds || line.text == last_) return;
+    last_ = std::string(line.text);  // each process may print it
+    total_s_ += *seconds;
+  }
+  void begin_session() { closed_ = false; }
+  /// Of all so far.
+  [[nodiscard]] double total_s() const { return total_s_; }
+  /// Of those before the training that the newest ones are of.
+  [[nodiscard]] double before_session_s() const { return closed_ ? began_s_ : ended_s_; }
+
+ private:
+  double total_s_ = 0;
+  double began_s_ = 0,
+         ended_s_ = 0;   ///< total at the end of the last training but one, of the last
+  bool closed_ = false;  ///< the runtime of the training was stated
+  std::string last_;
+};
+
 // The literals of tqdm's lines, and what each means for a line.
 
 enum Kind : std::uint32_t {
@@ -471,6 +503,9 @@ struct Track {
   bool first_step = false;        ///< its newest bar stood at 0 when the first step was taken
   std::int64_t outer_at_end = 0;  ///< where the bar around it stood
   std::int64_t ends = 1;          ///< bars of which nothing but the end is kept
+  /// Seconds of all stated evaluations at its newest redraw; NaN before its first one.
+  double evaluated_s = kUnknown;
+  double off_s = 0;  ///< of those that were taken off the clock
 };
 
 /// A copy of a terminal, such as wandb's output.log, keeps a bar's last redraw only. True when this
@@ -1201,6 +1236,7 @@ class TqdmParser final : public LineParser {
     // after it, as it saves the model.
     const bool of_bar = !any(kClosing) || !tracks_.empty();
     const bool evaluated = any(kRuntime) && has(line, "'epoch':");
+    if (any(kRuntime)) evaluations_.see(line);
     trainer_evidence_ |= (any(kTrainer) || evaluated) && of_bar;
     known |= any(kLosses) && read_loss(line);
     if (any(kStopped) && newest_ != nullptr) newest_->ended_well = true;
@@ -1384,11 +1420,14 @@ class TqdmParser final : public LineParser {
     track.only_ends &= bar.done == bar.total;
     track.outer_at_end = outer_.done;
     const bool stands = stands_still(track, bar);
+    const double took_s = bar.elapsed_s - track.elapsed_s;
     track.done = bar.done;
     track.elapsed_s = std::max(track.elapsed_s, bar.elapsed_s);
     track.rate = bar.rate;
     track.total = bar.total;
     RunDraft& draft = draft_for(track, role, bar, line, out);
+    if (role != BarRole::evaluation) take_off_evaluations(track, took_s, draft);
+    const double base_s = track.base_s - track.off_s;
     leaps_.see(fresh, bar, &draft, line.number, track.first);
     Sample sample = sample_on(line);
     sample.step = track.base + bar.done;
@@ -1396,7 +1435,7 @@ class TqdmParser final : public LineParser {
     if (!bar.counts_examples && !stands) {
       // A bar of which the end alone is kept is as fine as its mean rate.
       const Ended at = track.only_ends ? seconds_of(track) : Ended{bar.elapsed_s, 1};
-      sample.time_s = track.base_s + at.seconds;
+      sample.time_s = base_s + at.seconds;
       if (!bar.drawn_once) draft.log.clock_resolution_s = at.error;
     }
     if (bar.loss && !track.showed_loss) {  // Lightning's first redraws have no postfix
@@ -1416,7 +1455,7 @@ class TqdmParser final : public LineParser {
     }
     if (!bar.counts_examples && !bar.rounded) {
       sample.bar_s = track.times.see(bar.done, sample.rate, bar.elapsed_s);
-      for (float& s : sample.bar_s) s += static_cast<float>(track.base_s);
+      for (float& s : sample.bar_s) s += static_cast<float>(base_s);
     }
     sample.loss = bar.loss;
     units_.see(bar, line.rank, draft);
@@ -1428,12 +1467,27 @@ class TqdmParser final : public LineParser {
                        (draft.log.kind != WorkKind::training || of_last_epoch(known.name));
     if (draft.log.kind == WorkKind::training) newest_ = &draft;
   }
+  /// `took_s`: what the bar's clock went on by since its redraw before. Evaluations that took
+  /// longer were printed late, as where what is written goes through a buffer: they are not within
+  /// it.
+  void take_off_evaluations(Track& track, double took_s, RunDraft& draft) {
+    constexpr double kWholeSecond_s = 1;  // both redraws show whole seconds
+    const double before_s =
+        std::isnan(track.evaluated_s) ? evaluations_.before_session_s() : track.evaluated_s;
+    const double held_s = evaluations_.total_s() - before_s;
+    track.evaluated_s = evaluations_.total_s();
+    if (!(held_s > 0) || held_s > took_s + kWholeSecond_s) return;
+    if (track.off_s == 0) draft.log.note(NoticeCode::evaluations_off_the_clock, 0);
+    track.off_s += held_s;
+  }
   // True when the redraw shows no progress: a new bar, or a rank that lags.
   bool start_over(const Known& known, const TqdmBar& bar, RunBuilder& out) {
     Track& track = *known.track;
     const BarRole role = known.name.role;
     if (bar.done == 0) {
       ++track.created;
+      track.evaluated_s = evaluations_.total_s();
+      evaluations_.begin_session();
       track.one_ahead |= bar.rate > 0;
       if (!track.progressed) {
         // Ranks step together: before the first step of any, each has drawn its bar
@@ -1537,6 +1591,7 @@ class TqdmParser final : public LineParser {
     track.done = 0;
     track.elapsed_s = 0;
     track.rate = kUnknown;
+    track.evaluated_s = evaluations_.total_s();
     track.times = BarTimes{};
     ++track.starts;
     if (role == BarRole::training || (role == BarRole::unnamed && !other_loop)) {
@@ -1565,7 +1620,7 @@ class TqdmParser final : public LineParser {
       track.draft = nullptr;
       track.unnamed.reset();
       track.base = 0;
-      track.base_s = 0;
+      track.base_s = track.off_s = 0;
     }
   }
   RunDraft& draft_for(Track& track, BarRole role, const TqdmBar& bar, const Line& line,
@@ -1652,6 +1707,7 @@ class TqdmParser final : public LineParser {
 
   std::map<std::string, Track> tracks_;
   BarLeaps leaps_;
+  StatedEvaluations evaluations_;
   BarUnits units_;
   std::optional<Known> known_;
   struct NameAbove {
