@@ -35,7 +35,8 @@ std::optional<double> runtime_of_table(const Line& line) {
 
 std::optional<double> TrainerChecks::seconds_of_evaluation(const Line& line) {
   const std::string_view text = trim(line.text);
-  if (!text.starts_with("{'") || text.find("'train_") != std::string_view::npos) {
+  if (!text.starts_with("{'") || text.starts_with("{'train_") ||
+      text.find("'loss':") != std::string_view::npos) {
     return std::nullopt;
   }
   const auto seconds = number_after(line, "_runtime':");
@@ -121,10 +122,15 @@ std::optional<std::int64_t> TrainerChecks::sequences_per_step(double samples, do
   return error > kMostError ? std::nullopt : whole_near(ratio, error);
 }
 
+std::optional<double> ClosingLines::runtime_of_dict(const Line& line) {
+  if (has(line, "'loss':") || has(line, "{'eval_")) return std::nullopt;
+  return number_after(line, "'train_runtime':");
+}
+
 // {'train_runtime': 273.0148, 'train_samples_per_second': 3.663, 'train_steps_per_second': 0.007}
 // and, in a table, "train_runtime            = 0:14:31.66".
 bool ClosingLines::read_trainer(const Line& line) {
-  if (const auto runtime = number_after(line, "'train_runtime':")) {
+  if (const auto runtime = runtime_of_dict(line)) {
     const auto samples = number_after(line, "'train_samples_per_second':");
     trainer_ = stated_.ended = true;
     if (stated_.totals.training_s && stated_.summary) {
@@ -190,7 +196,7 @@ bool ClosingLines::read_evaluator(const Line& line) {
 
 bool ClosingLines::unlike(const Line& line) const {
   if (!stated_.totals.training_s || !stated_.summary) return false;
-  auto runtime = number_after(line, "'train_runtime':");
+  auto runtime = runtime_of_dict(line);
   if (!runtime) runtime = runtime_of_table(line);
   // Processes of one run end within a second or 2 % of each other: 12.51 and 12.53 s, not 12.5
   // and 9.2 s (quoted/huggingface.tells_trainings_that_state_their_runtimes_one_after_the_other).

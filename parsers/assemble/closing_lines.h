@@ -65,6 +65,10 @@ class ClosingLines {
  public:
   /// True when the line is such a statement.
   bool see(const Line& line);
+  /// train_runtime, where the line is the closing dict of the Hugging Face Trainer. With
+  /// --include_num_input_tokens_seen the dicts of losses and evaluations have it as well, which is
+  /// then the time so far.
+  [[nodiscard]] static std::optional<double> runtime_of_dict(const Line& line);
   /// The statement came from the Hugging Face Trainer.
   [[nodiscard]] bool of_trainer() const { return trainer_; }
   /// A statement was seen after `line`, that of a run's last record: a further record belongs to

@@ -36,8 +36,8 @@ struct DescribedNote {
   std::string text;
 };
 
-/// Of DescribedRule::step_iterations: more batches than an epoch has.
-inline constexpr std::int64_t kMostStepIterations = 1'000'000;
+/// Of DescribedRule::step_iterations: more sequences than an epoch has.
+inline constexpr std::int64_t kMostStepIterations = 1'000'000'000;
 
 /// What of one kind of line is taken.
 struct DescribedRule {

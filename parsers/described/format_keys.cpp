@@ -14,7 +14,7 @@ using nlohmann::ordered_json;
 
 constexpr std::string_view kText = R"({"type": "string"})", kFlag = R"({"type": "boolean"})";
 constexpr std::string_view kIteration =
-    R"({"enum": ["unknown", "micro_step", "optimizer_step", "epoch", "sequence"]})";
+    R"({"enum": ["unknown", "micro_step", "optimizer_step", "epoch", "sequence", "process_sequence"]})";
 
 constexpr auto kFormatKeys = std::to_array<FormatKey>({
     {"schema", R"({"const": "bertbench.format/1"})", "the version of this description", true},
@@ -65,7 +65,7 @@ constexpr auto kLineKeys = std::to_array<FormatKey>({
      "values below it are left out: their digits are too coarse"},
     {"counts_from", R"({"enum": ["one", "zero", "first"]})",
      "the number of the first step; first: what the first line of a run prints"},
-    {"step_iterations", R"({"type": "integer", "minimum": 1, "maximum": 1000000})",
+    {"step_iterations", R"({"type": "integer", "minimum": 1, "maximum": 1000000000})",
      "iterations that one step of the counter stands for, as where it counts epochs"},
     {"wraps", kFlag,
      "step begins again after epoch_steps, without them wherever it goes back, and the line names "

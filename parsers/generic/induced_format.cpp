@@ -93,14 +93,17 @@ constexpr std::string_view kTime = "\\d+:[\\d:]+(?:\\.\\d+)?";
 // "980us", "2m 30s", "1 hour, 3 minutes": in any units, as the next line may have others.
 constexpr std::string_view kWithUnit =
     "(?i:(?:[\\d.,]*\\d {0,2}(?:d(?:ays?)?|h(?:rs?|ours?)?|m(?:ins?|inutes?)?),? ?(?:and )?)*"
-    "[\\d.,]*\\d {0,2}(?:(?:[mu]|µ|μ)?s|m?secs?|milli(?:s|seconds)|seconds?|m(?:ins?|inutes?)?|"
-    "h(?:rs?|ours?)?|d(?:ays?)?))\\b";
+    "[\\d.,]*\\d {0,2}(?:(?:[mu]|µ|μ)?s|m?secs?|milli(?:s|seconds)|seconds?|m(?:ins?|inutes?)|"
+    "h(?:rs?|ours?)|days?LETTERS))\\b";
 constexpr std::string_view kNoLetters = "[^a-zA-Z\\x80-\\xff]*?";
 constexpr std::string_view kSpelledWide = "(?:[\\d.]+ ?[\\x80-\\xff]+ ?)+";  // "2分30秒"
 
-std::string value_pattern(std::string_view text, bool counter, const LineNumber& number) {
+/// `letters`: a unit may be a letter alone that is no second. Else it is the next number's name:
+/// "D:0.28" in "L:0.32 D:0.28 316s".
+std::string value_pattern(std::string_view text, bool counter, const LineNumber& number,
+                          bool letters) {
   if (counter) return std::string(kWhole);
-  if (number.own_unit) return std::string(kWithUnit);
+  if (number.own_unit) return replaced(std::string(kWithUnit), "LETTERS", letters ? "|[dhm]" : "");
   const Meaning meaning = number.meaning;
   const bool colons = text.find(':') != std::string_view::npos;
   // "20231123-120034"; seconds since 1970 are digits and a point.
@@ -366,7 +369,8 @@ class RuleWriter {
     if (of_meter) out += std::string(kReal) + "[^(]*\\( *";
     const bool of_bar = number.meaning == Meaning::place && first_.has_time_of_bar();
     out += "(?P<" + one.name + ">" +
-           (of_bar ? "[1-9]\\d*" : value_pattern(value, one.counter, number)) + ")";
+           (of_bar ? "[1-9]\\d*" : value_pattern(value, one.counter, number, in_letters(one))) +
+           ")";
     if (one.counter && ends_word(one)) out += "\\b";  // not the 1 of "1K"
     if (number.has_total()) {
       const std::string_view slash = part(first_, number.value_end, number.total_begin);
@@ -381,6 +385,17 @@ class RuleWriter {
       offer(unit);
     }
     return out;
+  }
+
+  /// "3.5h", "2 m": on some line the unit is such a letter alone.
+  [[nodiscard]] bool in_letters(const Taken& one) const {
+    return std::ranges::any_of(shape_.examples, [&](const ShapeLine& line) {
+      const LineNumber& number = one.in(line);
+      const std::string_view value = part(line, number.value_begin, number.value_end);
+      const std::size_t n = value.size();
+      return n > 1 && std::string_view("dhmDHM").find(value[n - 1]) != std::string_view::npos &&
+             !is_letter(value[n - 2]);
+    });
   }
 
   /// "[Epoch 3] saved" differs from "[Epoch 4/ Rank 0] training" by what closes it.
@@ -764,6 +779,7 @@ class Induction {
   /// named once. Nor are "Step 1 Trained in 6s" to "Step 3 Trained in 11s" steps of one training.
   static bool names_parts(const LineShape& shape, const ShapeMeaning& meaning) {
     constexpr std::size_t kMostParts = 5;  // of a program: a training has more steps
+    constexpr std::size_t kParts = 2, kPartsWithTimes = 3;  // names that show it
     if (loss_of(shape)) return false;
     const LineNumber& last = shape.examples.back().at(meaning.step);
     const bool of_step = trim(lower(shape.examples.back().label_of(last))) == "step";
@@ -771,12 +787,20 @@ class Induction {
     if (of_step && few && !meaning.times.rate && !meaning.times.clock) return true;
     ShapeTimes times = meaning.times;
     times.clock.reset();
-    if (times.any()) return false;
-    std::set<std::string_view> words;
-    return std::ranges::all_of(shape.examples, [&](const ShapeLine& line) {
-      const std::string_view word = first_word(line.text, line.at(meaning.step).end);
-      return !word.empty() && words.insert(word).second;
-    });
+    return have_names(shape, meaning, times.any() ? kPartsWithTimes : kParts);
+  }
+
+  /// "[1/7] CART train 0.365s", "[2/7] KNN train 0.049s": after each number stands another name
+  /// than on the line before, of which there are several.
+  static bool have_names(const LineShape& shape, const ShapeMeaning& meaning, std::size_t least) {
+    std::set<std::string_view> names;
+    std::string_view before;
+    for (const ShapeLine& line : shape.examples) {
+      const std::string_view name = first_word(line.text, line.at(meaning.step).end);
+      if (name.empty() || name == std::exchange(before, name)) return false;
+      names.insert(name);
+    }
+    return names.size() >= least;
   }
 
   [[nodiscard]] bool is_training(const LineShape& shape, const ShapeMeaning& meaning) const {
@@ -846,10 +870,14 @@ class Induction {
     return std::ranges::any_of(shapes_.shapes(), [&](const LineShape& shape) {
       const auto epoch = shape.place_of(Meaning::epoch);
       if (!epoch || shape.has(Meaning::counter) || shape.has(Meaning::place)) return false;
-      double newest = std::numeric_limits<double>::infinity();  // before `begin`
+      constexpr double kNone = -1;
+      double newest = kNone;  // before `begin`
       for (const ShapeLine& line : shape.examples) {
-        if (line.line < begin) newest = line.at(*epoch).value;
-        if (line.line > begin && line.line < end && line.at(*epoch).value > newest) return true;
+        const double value = line.at(*epoch).value;
+        if (line.line < begin) newest = value;
+        if (line.line < begin || line.line > end) continue;
+        // "Epoch 1 done" after its steps is the first such line of all.
+        if (value > newest && (newest != kNone || value <= 1)) return true;
       }
       return false;
     });
@@ -997,17 +1025,27 @@ class Induction {
     const auto& each = meaning.times.seconds_per_iteration;
     const bool own_batch = each && shape.examples[0].at(*each).meaning == Meaning::per_iteration;
     const bool of_batch = own_batch || std::ranges::any_of(more, has_time_of_one);
-    if (batches > 0) {
-      (*rule)["step_iterations"] = batches;
-      if (!own_batch) scale_time(*rule, batches);
+    // The sequences of an epoch give its time a rate where nothing shows its batches.
+    const bool of_set = meaning.step_is_epoch && batches == 0 && !of_batch && timed;
+    const auto sequences = of_set ? static_cast<std::int64_t>(shapes_.training_set()) : 0;
+    const std::int64_t each_epoch = std::max(batches, sequences);
+    if (each_epoch > 0) {
+      (*rule)["step_iterations"] = each_epoch;
+      if (!own_batch) scale_time(*rule, each_epoch);
     }
     Json format;
     format["schema"] = kFormatSchema;
     format["name"] = name_;
     format["title"] = "lines of one shape that repeats";
     const bool counts_epochs = meaning.step_is_epoch && batches == 0;
-    if (counts_epochs && !of_batch) format["iteration"] = "epoch";
+    if (counts_epochs && !of_batch) format["iteration"] = sequences > 0 ? "sequence" : "epoch";
     Json notes = notes_of(meaning);
+    if (sequences > 0) {
+      notes.push_back(fmt::format(
+          "the lines with a time count epochs: each counts as the {} sequences that the log "
+          "states of the training set, and its time may hold an evaluation",
+          sequences));
+    }
     if (left) {
       notes.push_back(
           "only the time that is left is printed: divided by the steps that are left it is taken "
@@ -1026,7 +1064,7 @@ class Induction {
     }
     if (counts_sequences(shape, meaning)) {
       const bool of_one = meaning.times.seconds_per_iteration || meaning.times.mean_so_far;
-      if (!of_one) format["iteration"] = "sequence";
+      if (!of_one) format["iteration"] = "process_sequence";
       notes.push_back(of_one ? "the lines count sequences, and their time is of one batch of them"
                              : "the lines count the sequences of one process");
     }

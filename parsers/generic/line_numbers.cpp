@@ -64,8 +64,8 @@ constexpr Words kIterations({"step", "steps", "iter", "iters", "iteration", "ite
 constexpr Words kEpochs(
     {"epoch", "epochs", "ep",
      // Of other languages; a word of a script without blanks may stand anywhere in a label.
-     "epoka", "epocha", "epoca", "epoche", "época", "Época", "époque", "Époque", "эпоха", "Эпоха",
-     "エポック", "에포크", "에폭"});
+     "epoka", "epocha", "epoca", "epoha", "epoche", "época", "Época", "époque", "Époque", "эпоха",
+     "Эпоха", "エポック", "에포크", "에폭"});
 constexpr Words kTimes({"time",  "elapsed", "took",    "taken",  "duration", "cost",
                         "spent", "used",    "runtime", "timer",  "耗时",     "用时",
                         "时间",  "時間",    "시간",    "tiempo", "tempo",    "temps",
@@ -1147,7 +1147,7 @@ class Reader {
     std::string thing;
     const std::size_t next = std::min(at_ + 1, line_.size());
     if (!by_layout && after.meaning == Meaning::other && !word_at(line_, next, thing).empty() &&
-        (work_unit(thing) || among(kEpochs, thing))) {
+        (work_unit(thing) || among(kEpochs, thing)) && !labels_next(text, thing)) {
       return;
     }
     const std::string_view then = line_.substr(std::min(line_.size(), at_ + after.length));
@@ -1183,6 +1183,15 @@ class Reader {
     if (left) found.meaning = Meaning::left;
     found.since_start =
         label.has(kSinceStart) || among(kSinceStart, word_at(then, blank, following));
+  }
+
+  /// "elapsed=2.4 steps/s=0.42": what stands after the value of `label` is the label of the next
+  /// number. In "time to learn 1 sample = 6.7ms" no mark parts the 1 from its words.
+  [[nodiscard]] bool labels_next(std::string_view label, std::string_view thing) const {
+    const std::string_view name = trim(label);
+    const Unit unit = unit_at(line_.substr(at_));
+    return (unit.meaning == Meaning::rate && is_label(unit.length)) ||
+           ((name.ends_with('=') || name.ends_with(':')) && is_label(1 + thing.size()));
   }
 
   /// Of a time between 2001 and 2286, in seconds or milliseconds.
@@ -1466,6 +1475,19 @@ std::string_view word_among(std::string_view text, const Words& list) {
 
 bool has_word(std::string_view text, const Words& list) { return !word_among(text, list).empty(); }
 
+/// The word at `at` is of the path of a file: "saved to trained_models/samples.npy", but not of the
+/// name "train/loss".
+bool is_in_path(std::string_view line, std::size_t at) {
+  const std::size_t begin = line.find_last_of(" \t'\"(", at) + 1;
+  std::string_view token = line.substr(begin, line.find_first_of(" \t'\")", at) - begin);
+  while (!token.empty() && !is_any_letter(token.back()) && !is_digit(token.back())) {
+    token.remove_suffix(1);
+  }
+  const std::size_t point = token.rfind('.');
+  return token.find('/') != token.npos && point != token.npos && point + 1 < token.size() &&
+         is_letter(token[point + 1]);
+}
+
 }  // namespace
 
 std::vector<LineNumber> numbers_of(std::string_view line, Commas commas, bool* left_out) {
@@ -1536,12 +1558,62 @@ bool may_name_counter(std::string_view line) {
   return false;
 }
 
+double training_set_of(std::string_view line) {
+  static constexpr Words kTraining({"train", "training", "trainset"});
+  static constexpr Words kSets({"dataset", "datasets", "set", "data", "split"});
+  static constexpr Words kSize({"size"});  // of an image, where no set is named
+  // Words of another number: of a part of the set, of one sequence, of what works on it.
+  static constexpr Words kOthers(
+      {"batch",   "batches", "minibatch", "step",       "steps", "iter", "iters",
+       "epoch",   "epochs",  "iteration", "iterations", "per",   "max",  "min",
+       "class",   "classes", "token",     "tokens",     "seed",  "time", "length",
+       "shape",   "dim",     "width",     "height",     "seen",  "fold", "resolution",
+       "workers", "worker",  "id",        "rank",       "port"});
+  constexpr double kSmallestSet = 50;  // sequences: fewer are files, parts or folds
+  constexpr std::string_view kScript = ".py", kMarksAfter = " ,;|)]\t";
+  const std::size_t script = line.rfind(kScript);  // a logger's "train.py:45"
+  std::size_t from = script == line.npos ? 0 : script + kScript.size();
+  for (std::size_t at = from; at < line.size();) {
+    if (!is_digit(line[at]) || (at > 0 && (is_word(line[at - 1]) || line[at - 1] == '.'))) {
+      ++at;
+      continue;
+    }
+    const std::size_t end = std::min(line.find_first_not_of("0123456789,", at), line.size());
+    const Label label(line.substr(from, at - from));
+    std::string digits(line.substr(at, end - at)), first, second;
+    std::erase(digits, ',');
+    const std::size_t word = end + (line.substr(end).starts_with(' ') ? 1 : 0);
+    const std::size_t next = word + word_at(line, word, first).size() + 1;
+    if (next < line.size()) word_at(line, next, second);
+    const bool after_training = among(kTraining, first);  // "5000 training images"
+    const bool trains = after_training || label.has(kTraining);
+    const bool counted = among(kSequences, after_training ? second : first);
+    const bool named = label.has(kSets) || (label.has(kSequences) && !label.has(kSize));
+    const bool other =
+        label.has(kOthers) || label.has(kOfEvaluation) || among(kOfEvaluation, first);
+    const bool whole = end == line.size() || kMarksAfter.find(line[end]) != line.npos;
+    const double value = to_double(digits).value_or(0);
+    if (trains && (counted || named) && !other && whole && value >= kSmallestSet) return value;
+    from = at = end;
+  }
+  return 0;
+}
+
 bool names_score(std::string_view line) {
   static constexpr Words kScores({"precision", "recall", "auc", "confusion", "iou", "miou", "psnr",
                                   "ssim", "bleu", "mae", "rmse", "score", "scores", "prec"});
   return has_word(line, kScores);
 }
 
-bool names_training(std::string_view line) { return has_word(line, kOfTraining); }
+bool names_training(std::string_view line) {
+  for (std::size_t at = 0; at < line.size();) {
+    const std::string_view word = word_among(line.substr(at), kOfTraining);
+    if (word.empty()) return false;
+    const auto begin = static_cast<std::size_t>(word.data() - line.data());
+    if (!is_in_path(line, begin)) return true;
+    at = begin + word.size();
+  }
+  return false;
+}
 
 }  // namespace bertbench

@@ -143,6 +143,7 @@ void LineShapes::finish() {
 void LineShapes::line(std::string_view text, bool redrawn) {
   redrawn_ = redrawn;
   if (!of_training_) of_training_ = names_training(text);
+  note_training_set(text);
   if (is_bar(text)) return;  // tqdm's
   // They count, but are no records.
   if (find_text(text, RankTimeRules::kAnchor) != text.npos) return;
@@ -151,6 +152,13 @@ void LineShapes::line(std::string_view text, bool redrawn) {
   if (is_bare(text)) return piece(text);
   clean_line(text, ansi_, pieces_);
   for (const Piece& one : pieces_) piece(one.text, one.whole);
+}
+
+void LineShapes::note_training_set(std::string_view text) {
+  constexpr std::int64_t kHead = 1'000;  // lines before which programs state their data
+  if (number_ > kHead || training_set_ < 0 || text.find("rain") == text.npos) return;
+  const double stated = training_set_of(text);
+  if (stated > 0) training_set_ = training_set_ == 0 || training_set_ == stated ? stated : -1;
 }
 
 void LineShapes::head(std::string_view text) {

@@ -183,9 +183,12 @@ class LineShapes {
   /// Of the newest line that a logger stamped and that announces a training or saves its model once
   /// more; 0 where none does.
   [[nodiscard]] std::int64_t announced() const { return announced_; }
+  /// Sequences of the training set, where the first lines state one number of them; else 0.
+  [[nodiscard]] double training_set() const { return std::max(0.0, training_set_); }
 
  private:
   void line(std::string_view text, bool redrawn);
+  void note_training_set(std::string_view text);
   void piece(std::string_view text, std::string_view whole = {});
   void head(std::string_view text);
   bool row(std::string_view text, std::string_view whole = {});
@@ -209,7 +212,8 @@ class LineShapes {
   bool left_out_ = false;
   bool of_training_ = false;
   std::int64_t announced_ = 0;
-  int saves_ = 0;  ///< lines that a logger stamped on which a model is saved
+  double training_set_ = 0;  ///< -1: lines state several
+  int saves_ = 0;            ///< lines that a logger stamped on which a model is saved
 };
 
 }  // namespace bertbench

@@ -250,6 +250,13 @@ Result<std::unique_ptr<ByteSource>> open_unpacked(std::unique_ptr<ByteSource> so
   return open_tracker(tracker, std::make_unique<HeadThenRest>(std::move(head), std::move(source)));
 }
 
+/// The pipe that this program writes to, such as /dev/stdout: a read of it would wait for ever.
+bool is_own_output(const struct stat& info) {
+  struct stat out {};
+  return S_ISFIFO(info.st_mode) && ::fstat(STDOUT_FILENO, &out) == 0 && out.st_dev == info.st_dev &&
+         out.st_ino == info.st_ino;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<ByteSource>> open_source(const std::string& path) {
@@ -263,6 +270,10 @@ Result<std::unique_ptr<ByteSource>> open_source(const std::string& path) {
   if (path != "-" && S_ISDIR(info.st_mode)) {
     ::close(fd);
     return fail(path, "is a directory, not a log", "name the log files in it");
+  }
+  if (path != "-" && is_own_output(info)) {
+    ::close(fd);
+    return fail(path, "is the output of this command, not a log", "`-o FILE` writes the result");
   }
   const bool regular = path != "-" && S_ISREG(info.st_mode);
 #ifdef F_SETPIPE_SZ

@@ -535,8 +535,10 @@ struct LogReader::State final : CandidateSink {
     for (RunLog& run : runs) {
       note_unread(run, training);
       Outcome& outcome = run.outcome;
-      // What closes before the newest line of the training closed a part of it.
-      const bool goes_on = outcome.status == Status::completed && outcome.line < training.last_line;
+      // What closes before the newest line of the training closed a part of it, and what failed
+      // before it was another launch (quoted/several_runs.a_launch_that_nothing_reads).
+      const bool goes_on = outcome.line < training.last_line && outcome.status != Status::nan &&
+                           !outcomes.trouble(training.last_line);
       if (outcome.status != Status::no_data && !goes_on) continue;
       const auto end = training.nan ? std::nullopt : outcomes.end_after(training.last_line);
       outcome = {end            ? Status::completed

@@ -90,6 +90,8 @@ std::optional<std::int64_t> sequences_per_iteration(const Facts& facts, Iteratio
     case IterationUnit::epoch:
       return std::nullopt;
     case IterationUnit::sequence:
+      return 1;
+    case IterationUnit::process_sequence:
       return facts.world().value_or(1);  // each process prints the count of its own
     case IterationUnit::unknown:
       break;

@@ -517,7 +517,9 @@ void choose_rate(const RunLog& log, const Window& window, const Estimates& estim
 // fine enough, of milliseconds as DLLogger's. Micro-steps are joined to whole optimizer steps;
 // nothing when the unit is unknown.
 std::vector<double> step_seconds(const RunLog& log, const Window& window, const Facts& facts) {
-  if (log.iteration_unit == IterationUnit::sequence) return {};
+  const bool sequences = log.iteration_unit == IterationUnit::sequence ||
+                         log.iteration_unit == IterationUnit::process_sequence;
+  if (sequences) return {};
   const auto accumulation = facts.gradient_accumulation_steps.value;
   std::int64_t per_step = 1;  // iterations of the log's counter per optimizer step
   if (log.iteration_unit != IterationUnit::optimizer_step) {

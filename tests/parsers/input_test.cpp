@@ -205,6 +205,18 @@ TEST_F(Input, NeedsReadPermission) {
   EXPECT_THAT(runs.error().message(), HasSubstr("Permission denied"));
 }
 
+TEST_F(Input, IsNotTheOutputOfTheProgram) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  const int before = ::dup(STDOUT_FILENO);
+  ASSERT_GE(::dup2(ends[1], STDOUT_FILENO), 0);
+  const auto runs = read_log("/dev/stdout", {});
+  ::dup2(before, STDOUT_FILENO);
+  for (const int fd : {before, ends[0], ends[1]}) ::close(fd);
+  ASSERT_FALSE(runs);
+  EXPECT_THAT(runs.error().message(), HasSubstr("is the output of this command"));
+}
+
 TEST_F(Input, OfAnotherFormatThanAskedForIsAnError) {
   ReadOptions options;
   options.format = "native";

@@ -104,10 +104,11 @@ TEST(Deduce, WithoutAccumulationAnUnknownCounterIsUnambiguous) {
   EXPECT_EQ(sequences_per_iteration(deduce_facts(facts, notices), IterationUnit::unknown), 32);
 }
 
-TEST(Deduce, ACounterOfSequencesIsThatOfOneProcess) {
-  EXPECT_EQ(sequences_per_iteration({}, IterationUnit::sequence), 1);
+TEST(Deduce, ACounterOfSequencesIsThatOfTheJobOrOfOneProcess) {
+  EXPECT_EQ(sequences_per_iteration({}, IterationUnit::process_sequence), 1);
   const Facts facts = logged({{&Facts::nodes, 2}, {&Facts::gpus_per_node, 4}});
-  EXPECT_EQ(sequences_per_iteration(facts, IterationUnit::sequence), 8);
+  EXPECT_EQ(sequences_per_iteration(facts, IterationUnit::process_sequence), 8);
+  EXPECT_EQ(sequences_per_iteration(facts, IterationUnit::sequence), 1);
 }
 
 }  // namespace

@@ -52,6 +52,8 @@ std::string word(IterationUnit unit) {
       return "epoch";
     case IterationUnit::sequence:
       return "sequence";
+    case IterationUnit::process_sequence:
+      return "sequence of a process";
     case IterationUnit::optimizer_step:
       return "optimizer step";
   }

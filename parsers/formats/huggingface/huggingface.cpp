@@ -559,6 +559,12 @@ struct Huggingface {
     if (known && by_epoch) {
       at.step =
           std::max<std::int64_t>(1, std::llround(std::min(*epoch * steps_per_epoch(), *steps)));
+      // The time so far, of releases that print it with each loss.
+      if (const auto so_far = number_after(line, "'train_runtime':")) {
+        constexpr double kDigit_s = 1e-4;
+        at.time_s = *so_far - between.step();
+        at.clock = Clock{kDigit_s, true};
+      }
     } else {
       by_epoch = false;
     }
@@ -621,7 +627,7 @@ struct Huggingface {
   bool closing_line(const Line& line, Emit emit) {
     // Trainings without a loss between their statements.
     if (closing.unlike(line)) end_run(emit);
-    if (has(line, "'train_runtime':")) read_end(line);
+    if (ClosingLines::runtime_of_dict(line)) read_end(line);
     const bool evaluated = evaluations.see(line, emit);
     if (evaluated) between.see(line);
     if (!closing.see(line)) return evaluated;

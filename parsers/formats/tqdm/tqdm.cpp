@@ -136,7 +136,7 @@ class BarLeaps {
 class StatedEvaluations {
  public:
   void see(const Line& line) {
-    if (has(line, "'train_runtime':")) {
+    if (ClosingLines::runtime_of_dict(line)) {
       if (!closed_) began_s_ = std::exchange(ended_s_, total_s_);
       closed_ = true;  // a last evaluation of what was trained is not within it
       return;
@@ -1436,6 +1436,8 @@ class TqdmParser final : public LineParser {
       // A bar of which the end alone is kept is as fine as its mean rate.
       const Ended at = track.only_ends ? seconds_of(track) : Ended{bar.elapsed_s, 1};
       sample.time_s = base_s + at.seconds;
+      // The mean rate that its only redraw shows holds the evaluations.
+      if (track.only_ends && track.off_s > 0 && draft.count() == 0) sample.seconds = sample.time_s;
       if (!bar.drawn_once) draft.log.clock_resolution_s = at.error;
     }
     if (bar.loss && !track.showed_loss) {  // Lightning's first redraws have no postfix
