@@ -144,7 +144,12 @@ bool ClosingLines::read_trainer(const Line& line) {
     const auto steps = number_after(line, "'train_steps_per_second':");
     if (samples && steps) stated_.batch = TrainerChecks::sequences_per_step(*samples, *steps);
     // transformers from 5.0 on, which quotes its values, counts samples wherever it prints them
-    // (quoted/huggingface.counts_samples_in_releases_that_quote_their_values).
+    // (quoted/huggingface.counts_samples_in_releases_that_quote_their_values). "0.002" of three
+    // decimals may be a quarter more or less: the steps and the runtime are finer.
+    constexpr double kHalfDigit = 5e-4, kCoarse = 0.05;  // of a rate; a share of it
+    if (samples && kHalfDigit > kCoarse * *samples && !has(line, "_per_second': '")) {
+      return true;
+    }
     if (samples &&
         (has(line, "'train_steps_per_second':") || has(line, "'train_samples_per_second': '"))) {
       stated_.summary = Stated{*samples, RateUnit::sequences_per_second, line.number};

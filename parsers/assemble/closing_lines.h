@@ -18,8 +18,8 @@ namespace bertbench {
 /// its steps, and so does the rate that is made from it.
 class TrainerChecks {
  public:
-  /// Of an evaluation, where the line is its dict; 0 where it is not of a training: one from before
-  /// the first step has no epoch.
+  /// What an evaluation took, where the line is its dict; 0 where it is not within a training: one
+  /// from before the first step has no epoch.
   [[nodiscard]] static std::optional<double> seconds_of_evaluation(const Line& line);
   /// True when the line is the dict of an evaluation.
   bool read_dict(const Line& line);

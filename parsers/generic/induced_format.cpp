@@ -780,7 +780,11 @@ class Induction {
   static bool names_parts(const LineShape& shape, const ShapeMeaning& meaning) {
     constexpr std::size_t kMostParts = 5;  // of a program: a training has more steps
     constexpr std::size_t kParts = 2, kPartsWithTimes = 3;  // names that show it
-    if (loss_of(shape)) return false;
+    const auto has_loss = [](const ShapeLine& line) {
+      return std::ranges::find(line.numbers, Meaning::loss, &LineNumber::meaning) !=
+             line.numbers.end();
+    };
+    if (std::ranges::any_of(shape.examples, has_loss)) return false;
     const LineNumber& last = shape.examples.back().at(meaning.step);
     const bool of_step = trim(lower(shape.examples.back().label_of(last))) == "step";
     const bool few = last.value <= kMostParts && !last.has_total() && !meaning.epoch;
@@ -1026,7 +1030,9 @@ class Induction {
     const bool own_batch = each && shape.examples[0].at(*each).meaning == Meaning::per_iteration;
     const bool of_batch = own_batch || std::ranges::any_of(more, has_time_of_one);
     // The sequences of an epoch give its time a rate where nothing shows its batches.
-    const bool of_set = meaning.step_is_epoch && batches == 0 && !of_batch && timed;
+    // Not of a clock that goes on: from one line to the next there are evaluations as well.
+    const bool by_clock = (meaning.times.clock || meaning.times.elapsed) && !meaning.times.seconds;
+    const bool of_set = meaning.step_is_epoch && batches == 0 && !of_batch && timed && !by_clock;
     const auto sequences = of_set ? static_cast<std::int64_t>(shapes_.training_set()) : 0;
     const std::int64_t each_epoch = std::max(batches, sequences);
     if (each_epoch > 0) {

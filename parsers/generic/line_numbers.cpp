@@ -673,7 +673,7 @@ class Reader {
     if (found.whole && pair(found)) return;
     if (found.whole) total_of(found);
     // "[3][40/391]", "[train: 3, 40 / 391]": the number before a place is the epoch.
-    if (found.whole && !found.has_total() && before_place()) {
+    if (found.whole && !found.has_total() && (before_place() || leads_place(found))) {
       found.meaning = Meaning::epoch;
     }
     add(found);
@@ -824,6 +824,18 @@ class Reader {
     if (digits == std::string_view::npos || rest[digits] != '/') return false;
     const std::size_t close = rest.find_first_not_of(" 0123456789", digits + 1);
     return !within || (close != std::string_view::npos && rest[close] == ']');
+  }
+
+  /// "   1  100 /  320 whole_loss = 0.65", as DnCNN's scripts and those after them print it: the
+  /// epoch at the front, and the place in it.
+  [[nodiscard]] bool leads_place(const LineNumber& found) const {
+    const std::string_view rest = line_.substr(at_);
+    if (found.value_begin != message_begin() || !rest.starts_with(' ')) return false;
+    Cursor cursor(rest, false);
+    std::int64_t place = 0, total = 0;
+    if (!cursor.read(kBlanks, place, kBlanks, "/", kBlanks, total, " ")) return false;
+    const std::string_view after = cursor.rest();
+    return place <= total && total > 1 && !after.empty() && is_any_letter(after[0]);
   }
 
   /// "2m 30s", "1h 5m 3s".
@@ -1558,9 +1570,10 @@ bool may_name_counter(std::string_view line) {
   return false;
 }
 
-double training_set_of(std::string_view line) {
+TrainingSet training_set_of(std::string_view line) {
   static constexpr Words kTraining({"train", "training", "trainset"});
-  static constexpr Words kSets({"dataset", "datasets", "set", "data", "split"});
+  static constexpr Words kSets({"dataset", "datasets", "set", "data"});
+  static constexpr Words kParts({"segments", "clips", "utterances", "graphs", "rows"});
   static constexpr Words kSize({"size"});  // of an image, where no set is named
   // Words of another number: of a part of the set, of one sequence, of what works on it.
   static constexpr Words kOthers(
@@ -1569,8 +1582,9 @@ double training_set_of(std::string_view line) {
        "class",   "classes", "token",     "tokens",     "seed",  "time", "length",
        "shape",   "dim",     "width",     "height",     "seen",  "fold", "resolution",
        "workers", "worker",  "id",        "rank",       "port"});
-  constexpr double kSmallestSet = 50;  // sequences: fewer are files, parts or folds
-  constexpr std::string_view kScript = ".py", kMarksAfter = " ,;|)]\t";
+  constexpr double kSmallestSet = 50;   // sequences: fewer are files, parts or folds
+  constexpr double kMostPercent = 100;  // "Train: 95, Val: 93" may be accuracies
+  constexpr std::string_view kScript = ".py", kMarksAfter = " ,;|)]\t", kBetween = " ,;|/";
   const std::size_t script = line.rfind(kScript);  // a logger's "train.py:45"
   std::size_t from = script == line.npos ? 0 : script + kScript.size();
   for (std::size_t at = from; at < line.size();) {
@@ -1587,16 +1601,30 @@ double training_set_of(std::string_view line) {
     if (next < line.size()) word_at(line, next, second);
     const bool after_training = among(kTraining, first);  // "5000 training images"
     const bool trains = after_training || label.has(kTraining);
-    const bool counted = among(kSequences, after_training ? second : first);
+    const std::string_view thing = after_training ? second : first;
+    const bool counted = among(kSequences, thing) || among(kParts, thing);
     const bool named = label.has(kSets) || (label.has(kSequences) && !label.has(kSize));
     const bool other =
         label.has(kOthers) || label.has(kOfEvaluation) || among(kOfEvaluation, first);
     const bool whole = end == line.size() || kMarksAfter.find(line[end]) != line.npos;
     const double value = to_double(digits).value_or(0);
-    if (trains && (counted || named) && !other && whole && value >= kSmallestSet) return value;
+    if (trains && (counted || named) && !other && whole && value >= kSmallestSet) {
+      return {value, true};
+    }
+    // "Train: 22500 | Val: 2500 | Test: 25000"
+    const std::size_t after = std::min(line.find_first_not_of(kBetween, end), line.size());
+    const std::string_view part = word_at(line, after, second);
+    const std::size_t mark = std::min(after + part.size(), line.size());
+    const std::size_t digit = std::min(line.find_first_not_of(" :=", mark), line.size() - 1);
+    const std::size_t last = std::min(line.find_first_not_of("0123456789,", digit), line.size());
+    if (among(kTraining, label.last()) && among(kOfEvaluation, part) && !label.has(kOthers) &&
+        digit > mark && is_digit(line[digit]) && value > kMostPercent &&
+        (last == line.size() || kMarksAfter.find(line[last]) != line.npos)) {
+      return {value, false};
+    }
     from = at = end;
   }
-  return 0;
+  return {};
 }
 
 bool names_score(std::string_view line) {

@@ -76,9 +76,12 @@ struct LineNumber {
 [[nodiscard]] std::string_view word_of_evaluation(std::string_view text);
 /// The next word from `at` on is of evaluation: "Epoch 3: testing psnr = 34.4".
 [[nodiscard]] bool evaluation_follows(std::string_view line, std::size_t at);
-/// "Train dataset size: 67349", "[train] 23560 samples", "Loaded 5000 training images": the
-/// sequences of the training set; 0 where the line does not state them.
-[[nodiscard]] double training_set_of(std::string_view line);
+/// The sequences of the training set, where a line states them; else 0.
+struct TrainingSet {
+  double sequences = 0;
+  bool by_name = false;  ///< "Train dataset size: 67349", "[train] 23560 samples"
+};
+[[nodiscard]] TrainingSet training_set_of(std::string_view line);
 /// The line has a word of work on data: processed, loading, tokenizing ...
 [[nodiscard]] bool names_other_work(std::string_view line);
 /// The line has a word or mark by which the head of a table names a counter, also in another sense.

@@ -156,9 +156,11 @@ void LineShapes::line(std::string_view text, bool redrawn) {
 
 void LineShapes::note_training_set(std::string_view text) {
   constexpr std::int64_t kHead = 1'000;  // lines before which programs state their data
-  if (number_ > kHead || training_set_ < 0 || text.find("rain") == text.npos) return;
-  const double stated = training_set_of(text);
-  if (stated > 0) training_set_ = training_set_ == 0 || training_set_ == stated ? stated : -1;
+  if (number_ > kHead || text.find("rain") == text.npos) return;
+  const auto [sequences, by_name] = training_set_of(text);
+  if (sequences == 0) return;
+  auto& stated = by_name ? named_set_ : set_;
+  stated = !stated || *stated == sequences ? sequences : 0;
 }
 
 void LineShapes::head(std::string_view text) {

@@ -184,7 +184,10 @@ class LineShapes {
   /// more; 0 where none does.
   [[nodiscard]] std::int64_t announced() const { return announced_; }
   /// Sequences of the training set, where the first lines state one number of them; else 0.
-  [[nodiscard]] double training_set() const { return std::max(0.0, training_set_); }
+  [[nodiscard]] double training_set() const {
+    const std::optional<double>& stated = named_set_ ? named_set_ : set_;
+    return stated.value_or(0);
+  }
 
  private:
   void line(std::string_view text, bool redrawn);
@@ -212,8 +215,8 @@ class LineShapes {
   bool left_out_ = false;
   bool of_training_ = false;
   std::int64_t announced_ = 0;
-  double training_set_ = 0;  ///< -1: lines state several
-  int saves_ = 0;            ///< lines that a logger stamped on which a model is saved
+  std::optional<double> named_set_, set_;  ///< TrainingSet; 0: lines state several
+  int saves_ = 0;  ///< lines that a logger stamped on which a model is saved
 };
 
 }  // namespace bertbench

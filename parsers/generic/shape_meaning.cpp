@@ -133,13 +133,14 @@ class Decision {
   }
 
   /// Each value stands there as often as any other but the first and the last, which may be cut: as
-  /// many processes write each line.
-  static bool comes_in_copies(const Values& values) {
+  /// many processes write each line, or each of several losses has a line of its own.
+  [[nodiscard]] bool comes_in_copies(const Values& values) const {
     constexpr std::size_t kWholeSetsThatShow = 2;
     std::vector<std::size_t> sets = {1};
     for (std::size_t k = 1; k < values.size(); ++k) {
-      if (values[k] < values[k - 1]) return false;
-      if (values[k] > values[k - 1]) sets.push_back(0);
+      const bool next_epoch = !epochs_.empty() && epochs_[k] > epochs_[k - 1];
+      if (values[k] < values[k - 1] && !next_epoch) return false;
+      if (values[k] != values[k - 1] || next_epoch) sets.push_back(0);
       ++sets.back();
     }
     if (sets.size() < kWholeSetsThatShow + 2) return false;

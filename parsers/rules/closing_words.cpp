@@ -118,6 +118,7 @@ constexpr ClosingRule kRules[] = {
     {"best acc", Reading::report},
     {"best test", Reading::report},
     {"Test ", Reading::report},
+    {"TEST ", Reading::report},
     {"best_", Reading::report},
     {"test: ", Reading::report},
     {"Test: ", Reading::report},

@@ -561,9 +561,9 @@ struct Huggingface {
           std::max<std::int64_t>(1, std::llround(std::min(*epoch * steps_per_epoch(), *steps)));
       // The time so far, of releases that print it with each loss.
       if (const auto so_far = number_after(line, "'train_runtime':")) {
-        constexpr double kDigit_s = 1e-4;
+        constexpr double kLastDigit_s = 1e-4;
         at.time_s = *so_far - between.step();
-        at.clock = Clock{kDigit_s, true};
+        at.clock = Clock{kLastDigit_s, true};
       }
     } else {
       by_epoch = false;
