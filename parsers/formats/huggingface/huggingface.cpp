@@ -553,14 +553,16 @@ struct Huggingface {
     last_dict = std::string(line.text);
     const auto epoch = number_after(line, "'epoch':");
     Step at{.step = ++dicts, .loss = loss};
+    // The time so far, of runs that print it with each loss.
+    const auto so_far = number_after(line, "'train_runtime':");
+    has_clock = has_clock || so_far;
     // A stream of data has no end: the Trainer then prints 2^63 - 1 epochs.
     const bool known = epoch && epochs && steps && *epochs > 0 && *epochs < 1e9 && *steps < 1e12 &&
                        *epoch >= 0 && *epoch <= *epochs;
     if (known && by_epoch) {
       at.step =
           std::max<std::int64_t>(1, std::llround(std::min(*epoch * steps_per_epoch(), *steps)));
-      // The time so far, of releases that print it with each loss.
-      if (const auto so_far = number_after(line, "'train_runtime':")) {
+      if (so_far) {
         constexpr double kLastDigit_s = 1e-4;
         at.time_s = *so_far - between.step();
         at.clock = Clock{kLastDigit_s, true};
@@ -716,7 +718,7 @@ struct Huggingface {
       // "train_batch_size" of trainer_state.json is of one process and of one micro-step.
       emit(Known{.own_facts = files.history()});
       const auto note = [&](auto... what) { of.notices.push_back(make_notice(what...)); };
-      if (files.history() || (run.record_line > 0 && !run.timed)) {
+      if (files.history() || (run.record_line > 0 && !run.timed && !has_clock)) {
         note(NoticeCode::no_step_times, 0);
       }
       if (!by_epoch) {
@@ -740,7 +742,8 @@ struct Huggingface {
   std::optional<Session> session;  ///< of the closing dict
   std::string last_dict;
   std::int64_t dicts = 0;
-  bool by_epoch = true;  ///< every dict's step followed from its epoch
+  bool by_epoch = true;    ///< every dict's step followed from its epoch
+  bool has_clock = false;  ///< some dict has the time so far
   TrainerFiles files;
   TrainerEvaluations evaluations;
   EvaluationsBetween between;
