@@ -97,9 +97,9 @@ void TrainerChecks::judge(double runtime, const std::optional<Stated>& rate,
   // quoted/huggingface.tells_where_batches_that_were_not_full_are_counted_as_full).
   constexpr double kLeastNoticeShare = 0.02;
   const double share = evaluated_s_ / runtime;
-  if (share >= kLeastNoticeShare && share <= 1) {
+  if (share >= kLeastNoticeShare && share < 1) {
     notices.push_back(make_notice(NoticeCode::closing_rate_holds_evaluations, stated.line,
-                                  evaluated_s_, runtime, 100 * share));
+                                  evaluated_s_, runtime, 100 * share, stated.value / (1 - share)));
   }
   if (!epochs_ || !samples_ || !(*epochs_ > 0) || !(*samples_ > 0)) return;
   const double done = *samples_ * *epochs_ / runtime;

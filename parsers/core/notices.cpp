@@ -325,7 +325,7 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "Several processes print the Trainer's summary."},
     {BB_CODE(closing_rate_holds_evaluations),
      "evaluations took {evaluations_s:.0f} of the {runtime_s:.0f} s of train_runtime "
-     "({percent:.0f} %): the closing rate includes them",
+     "({percent:.0f} %): the closing rate includes them, without them it is {without:.4g}",
      "The Trainer's runtime covers evaluations."},
     {BB_CODE(closing_rate_above_samples),
      "train_samples_per_second = {stated} is {percent:.0f} % above train_samples x epoch / "
