@@ -24,7 +24,8 @@ namespace bertbench {
 enum class WorkKind { training, evaluation, inference };
 [[nodiscard]] std::string_view name(WorkKind kind);
 
-/// What the log's counter counts: sequences are those of the job, or of one process.
+/// What the log's counter counts: `sequence` those of the job, `process_sequence` those of the
+/// process that prints the line.
 enum class IterationUnit { unknown, micro_step, optimizer_step, epoch, sequence, process_sequence };
 
 /// Unit of printed rates and of the log's own closing statement; always of the whole job.

@@ -90,11 +90,12 @@ std::string_view first_word(std::string_view text, std::size_t at) {
 constexpr std::string_view kWhole = "\\d+(?:,\\d{3})*";
 constexpr std::string_view kReal = "[-+]?(?:[\\d.,]*\\d(?:[eE][-+]?\\d+)?[kKMB]?|nan|NaN|inf)";
 constexpr std::string_view kTime = "\\d+:[\\d:]+(?:\\.\\d+)?";
-// "980us", "2m 30s", "1 hour, 3 minutes": in any units, as the next line may have others.
+// "980us", "2m 30s", "1 hour, 3 minutes": in any units, as the next line may have others. Of the
+// last unit value_pattern() adds the letters alone, and the end.
 constexpr std::string_view kWithUnit =
     "(?i:(?:[\\d.,]*\\d {0,2}(?:d(?:ays?)?|h(?:rs?|ours?)?|m(?:ins?|inutes?)?),? ?(?:and )?)*"
     "[\\d.,]*\\d {0,2}(?:(?:[mu]|µ|μ)?s|m?secs?|milli(?:s|seconds)|seconds?|m(?:ins?|inutes?)|"
-    "h(?:rs?|ours?)|days?LETTERS))\\b";
+    "h(?:rs?|ours?)|days?";
 constexpr std::string_view kNoLetters = "[^a-zA-Z\\x80-\\xff]*?";
 constexpr std::string_view kSpelledWide = "(?:[\\d.]+ ?[\\x80-\\xff]+ ?)+";  // "2分30秒"
 
@@ -103,7 +104,7 @@ constexpr std::string_view kSpelledWide = "(?:[\\d.]+ ?[\\x80-\\xff]+ ?)+";  // 
 std::string value_pattern(std::string_view text, bool counter, const LineNumber& number,
                           bool letters) {
   if (counter) return std::string(kWhole);
-  if (number.own_unit) return replaced(std::string(kWithUnit), "LETTERS", letters ? "|[dhm]" : "");
+  if (number.own_unit) return std::string(kWithUnit) + (letters ? "|[dhm]" : "") + "))\\b";
   const Meaning meaning = number.meaning;
   const bool colons = text.find(':') != std::string_view::npos;
   // "20231123-120034"; seconds since 1970 are digits and a point.
@@ -780,6 +781,7 @@ class Induction {
   static bool names_parts(const LineShape& shape, const ShapeMeaning& meaning) {
     constexpr std::size_t kMostParts = 5;  // of a program: a training has more steps
     constexpr std::size_t kParts = 2, kPartsWithTimes = 3;  // names that show it
+    // Each of several losses of a step may have a line of its own, of which none is on all lines.
     const auto has_loss = [](const ShapeLine& line) {
       return std::ranges::find(line.numbers, Meaning::loss, &LineNumber::meaning) !=
              line.numbers.end();
@@ -855,8 +857,8 @@ class Induction {
     });
   }
 
-  /// Wherever the counter goes back, a line of its own has begun the next epoch:
-  /// "[GPU0] Epoch 1 Training ====".
+  /// Wherever the counter goes back, a line of its own has begun the next epoch or ended one:
+  /// "[GPU0] Epoch 1 Training ====", "Epoch 1 done".
   [[nodiscard]] bool epochs_begin_where_it_goes_back(const LineShape& shape,
                                                      const ShapeMeaning& meaning) const {
     if (meaning.epoch || meaning.step_is_epoch || shape.has(Meaning::epoch)) return false;
@@ -1029,11 +1031,8 @@ class Induction {
     const auto& each = meaning.times.seconds_per_iteration;
     const bool own_batch = each && shape.examples[0].at(*each).meaning == Meaning::per_iteration;
     const bool of_batch = own_batch || std::ranges::any_of(more, has_time_of_one);
-    // The sequences of an epoch give its time a rate where nothing shows its batches.
-    // Not of a clock that goes on: from one line to the next there are evaluations as well.
-    const bool by_clock = (meaning.times.clock || meaning.times.elapsed) && !meaning.times.seconds;
-    const bool of_set = meaning.step_is_epoch && batches == 0 && !of_batch && timed && !by_clock;
-    const auto sequences = of_set ? static_cast<std::int64_t>(shapes_.training_set()) : 0;
+    const bool of_set = meaning.step_is_epoch && batches == 0 && !of_batch && timed;
+    const std::int64_t sequences = of_set ? sequences_of_epoch(meaning) : 0;
     const std::int64_t each_epoch = std::max(batches, sequences);
     if (each_epoch > 0) {
       (*rule)["step_iterations"] = each_epoch;
@@ -1289,6 +1288,14 @@ class Induction {
       out = one;
     }
     return out;
+  }
+
+  /// The sequences of the training set, where the log states them and each epoch has a time of its
+  /// own: a clock alone goes on through evaluations. 0 where it does not.
+  [[nodiscard]] std::int64_t sequences_of_epoch(const ShapeMeaning& meaning) const {
+    const ShapeTimes& times = meaning.times;
+    const bool by_clock = (times.clock || times.elapsed) && !times.seconds;
+    return by_clock ? 0 : static_cast<std::int64_t>(shapes_.training_set());
   }
 
   /// The iterations of an epoch, where lines without a time show them: "epoch 3, iter 440/448" that

@@ -1570,21 +1570,79 @@ bool may_name_counter(std::string_view line) {
   return false;
 }
 
-TrainingSet training_set_of(std::string_view line) {
-  static constexpr Words kTraining({"train", "training", "trainset"});
+namespace {
+
+/// A whole number of a text, with the words around it.
+struct CountInText {
+  std::string_view line;
+  std::size_t end = 0;  ///< of its digits
+  double value = 0;
+  Label label;                ///< words between the number before it and this one
+  std::string first, second;  ///< words after it
+
+  CountInText(std::string_view text, std::size_t from, std::size_t at)
+      : line(text),
+        end(std::min(text.find_first_not_of("0123456789,", at), text.size())),
+        label(text.substr(from, at - from)) {
+    std::string digits(line.substr(at, end - at));
+    std::erase(digits, ',');
+    value = to_double(digits).value_or(0);
+    const std::size_t word = end + (line.substr(end).starts_with(' ') ? 1 : 0);
+    const std::size_t next = word + word_at(line, word, first).size() + 1;
+    if (next < line.size()) word_at(line, next, second);
+  }
+  /// No letter, fraction or total belongs to the digits that end at `at`.
+  [[nodiscard]] static bool ends_at(std::string_view line, std::size_t at) {
+    return at == line.size() || std::string_view(" ,;|)]\t").find(line[at]) != line.npos;
+  }
+};
+
+constexpr Words kTrainingSet({"train", "training", "trainset"});
+// Words of another number: of a part of the set, of one sequence, of what works on it.
+constexpr Words kOfNoSet({"batch",  "batches", "minibatch", "step",       "steps",      "iter",
+                          "iters",  "epoch",   "epochs",    "iteration",  "iterations", "per",
+                          "max",    "min",     "class",     "classes",    "token",      "tokens",
+                          "seed",   "time",    "length",    "shape",      "dim",        "width",
+                          "height", "seen",    "fold",      "resolution", "workers",    "worker",
+                          "id",     "rank",    "port"});
+
+/// "Train dataset size: 67349", "[train] 23560 samples", "Loaded 5000 training images"
+bool names_training_set(const CountInText& count) {
   static constexpr Words kSets({"dataset", "datasets", "set", "data"});
   static constexpr Words kParts({"segments", "clips", "utterances", "graphs", "rows"});
   static constexpr Words kSize({"size"});  // of an image, where no set is named
-  // Words of another number: of a part of the set, of one sequence, of what works on it.
-  static constexpr Words kOthers(
-      {"batch",   "batches", "minibatch", "step",       "steps", "iter", "iters",
-       "epoch",   "epochs",  "iteration", "iterations", "per",   "max",  "min",
-       "class",   "classes", "token",     "tokens",     "seed",  "time", "length",
-       "shape",   "dim",     "width",     "height",     "seen",  "fold", "resolution",
-       "workers", "worker",  "id",        "rank",       "port"});
-  constexpr double kSmallestSet = 50;   // sequences: fewer are files, parts or folds
+  const Label& label = count.label;
+  const bool after_training = among(kTrainingSet, count.first);
+  const std::string_view thing = after_training ? count.second : count.first;
+  const bool trains = after_training || label.has(kTrainingSet);
+  const bool counted = among(kSequences, thing) || among(kParts, thing);
+  const bool named = label.has(kSets) || (label.has(kSequences) && !label.has(kSize));
+  const bool evaluates = label.has(kOfEvaluation) || among(kOfEvaluation, count.first);
+  return trains && (counted || named) && !evaluates && !label.has(kOfNoSet) &&
+         CountInText::ends_at(count.line, count.end);
+}
+
+/// "Train: 22500 | Val: 2500 | Test: 25000": a count of an evaluation's follows.
+bool stands_next_to_others(const CountInText& count) {
   constexpr double kMostPercent = 100;  // "Train: 95, Val: 93" may be accuracies
-  constexpr std::string_view kScript = ".py", kMarksAfter = " ,;|)]\t", kBetween = " ,;|/";
+  const std::string_view line = count.line;
+  const std::size_t after = std::min(line.find_first_not_of(" ,;|/", count.end), line.size());
+  std::string word;
+  const std::string_view part = word_at(line, after, word);
+  const std::size_t mark = std::min(after + part.size(), line.size());
+  const std::size_t digit = std::min(line.find_first_not_of(" :=", mark), line.size());
+  const std::size_t last = std::min(line.find_first_not_of("0123456789,", digit), line.size());
+  return among(kTrainingSet, count.label.last()) && !count.label.has(kOfNoSet) &&
+         among(kOfEvaluation, part) && count.value > kMostPercent && digit > mark && last > digit &&
+         is_digit(line[digit]) && CountInText::ends_at(line, last);
+}
+
+}  // namespace
+
+TrainingSet training_set_of(std::string_view line) {
+  // Sequences: fewer are files, parts or folds; more is more than kMostStepIterations.
+  constexpr double kSmallestSet = 50, kLargestSet = 1e9;
+  constexpr std::string_view kScript = ".py";
   const std::size_t script = line.rfind(kScript);  // a logger's "train.py:45"
   std::size_t from = script == line.npos ? 0 : script + kScript.size();
   for (std::size_t at = from; at < line.size();) {
@@ -1592,37 +1650,12 @@ TrainingSet training_set_of(std::string_view line) {
       ++at;
       continue;
     }
-    const std::size_t end = std::min(line.find_first_not_of("0123456789,", at), line.size());
-    const Label label(line.substr(from, at - from));
-    std::string digits(line.substr(at, end - at)), first, second;
-    std::erase(digits, ',');
-    const std::size_t word = end + (line.substr(end).starts_with(' ') ? 1 : 0);
-    const std::size_t next = word + word_at(line, word, first).size() + 1;
-    if (next < line.size()) word_at(line, next, second);
-    const bool after_training = among(kTraining, first);  // "5000 training images"
-    const bool trains = after_training || label.has(kTraining);
-    const std::string_view thing = after_training ? second : first;
-    const bool counted = among(kSequences, thing) || among(kParts, thing);
-    const bool named = label.has(kSets) || (label.has(kSequences) && !label.has(kSize));
-    const bool other =
-        label.has(kOthers) || label.has(kOfEvaluation) || among(kOfEvaluation, first);
-    const bool whole = end == line.size() || kMarksAfter.find(line[end]) != line.npos;
-    const double value = to_double(digits).value_or(0);
-    if (trains && (counted || named) && !other && whole && value >= kSmallestSet) {
-      return {value, true};
+    const CountInText count(line, from, at);
+    if (count.value >= kSmallestSet && count.value <= kLargestSet) {
+      if (names_training_set(count)) return {count.value, true};
+      if (stands_next_to_others(count)) return {count.value, false};
     }
-    // "Train: 22500 | Val: 2500 | Test: 25000"
-    const std::size_t after = std::min(line.find_first_not_of(kBetween, end), line.size());
-    const std::string_view part = word_at(line, after, second);
-    const std::size_t mark = std::min(after + part.size(), line.size());
-    const std::size_t digit = std::min(line.find_first_not_of(" :=", mark), line.size() - 1);
-    const std::size_t last = std::min(line.find_first_not_of("0123456789,", digit), line.size());
-    if (among(kTraining, label.last()) && among(kOfEvaluation, part) && !label.has(kOthers) &&
-        digit > mark && is_digit(line[digit]) && value > kMostPercent &&
-        (last == line.size() || kMarksAfter.find(line[last]) != line.npos)) {
-      return {value, false};
-    }
-    from = at = end;
+    from = at = count.end;
   }
   return {};
 }

@@ -706,7 +706,7 @@ class Decision {
         all += holds_slow_start(k, values) ? 1 : 0;
       } else if (stride >= kLeastStride) {
         all += ratio > 0 && ratio < (k == 0 ? kFirst : kFirstOfEpoch) ? 1 : 0;
-        each += is_of_others(k, values) ? 1 : 0;
+        each += is_as_long_as_others(k, values) ? 1 : 0;
         each += k == 0 && out_.step_is_epoch && ratio * stride > kSlowestEpoch ? 1 : 0;
       }
     }
@@ -737,7 +737,7 @@ class Decision {
   /// The line of the first iteration has the time of the others, which differ by little: as a time
   /// of several iterations it would be that by chance
   /// (quoted/generic.a_first_step_as_long_as_the_others).
-  [[nodiscard]] bool is_of_others(std::size_t k, const Values& values) const {
+  [[nodiscard]] bool is_as_long_as_others(std::size_t k, const Values& values) const {
     constexpr std::size_t kLinesThatShow = 4;
     constexpr double kMostSpread = 1.1, kAlike = 1.01;  // times: of the others, of this one
     Values others;
