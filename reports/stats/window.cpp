@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "reports/stats/bar_clock.h"
 #include "reports/stats/clock.h"
 #include "reports/stats/summary.h"
 
@@ -390,9 +391,14 @@ std::vector<double> iteration_times(const RunLog& log) {
   const auto ticks = [&](std::size_t i) {
     return i == 0 ? kUnknown : per_iteration(i, clock_of(records[i]) - clock_of(records[i - 1]));
   };
+  // A bar's rates are smoothed: a slow first step would show in the ten after it.
+  const auto moments = bar_iteration_times(log);
+  const auto of_bar = [&](std::size_t i) { return moments.empty() ? kUnknown : moments[i]; };
   const auto printed = [&](std::size_t i) { return 1 / records[i].printed_rate; };
   const bool fine = std::isfinite(log.clock_resolution_s) && log.clock_resolution_s < 0.5;
-  if (!fill(own) && !(fine && fill(ticks)) && !fill(printed) && !fill(ticks)) return {};
+  if (!fill(own) && !(fine && fill(ticks)) && !fill(of_bar) && !fill(printed) && !fill(ticks)) {
+    return {};
+  }
   // Most clocks begin with the first record, and it may be the one that holds a compilation: its
   // printed rate shows that, compared with the second's.
   if (std::isnan(times.front()) && records.size() > 1) {

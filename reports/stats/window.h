@@ -37,9 +37,9 @@ struct Window {
 [[nodiscard]] Window apply_window(const RunLog& log, const WindowRule& rule);
 
 /// Seconds per iteration of each record, for detection and percentiles: its own seconds, else the
-/// difference of a fine clock, else the inverse of the printed rate (1 / rate in the rate's own
-/// unit), else the difference of a coarse clock. Empty when the log has none of them; a record
-/// without a value takes its neighbour's.
+/// difference of a fine clock, else of a bar's moments (bar_iteration_times), else the inverse of
+/// the printed rate (1 / rate in the rate's own unit), else the difference of a coarse clock. Empty
+/// when the log has none of them; a record without a value takes its neighbour's.
 [[nodiscard]] std::vector<double> iteration_times(const RunLog& log);
 
 /// MSER-5 (White 1997): batch means of 5, d* = argmin over d of sum_{i>d} (y_i - mean_d)^2 /

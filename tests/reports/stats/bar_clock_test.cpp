@@ -1,10 +1,11 @@
 
+#include "reports/stats/bar_clock.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <vector>
 
-#include "reports/measure/estimators.h"
 #include "reports/measure/measure.h"
 #include "reports/stats/clock.h"
 #include "tests/reports/samples.h"
@@ -98,6 +99,29 @@ TEST(BarClock, OfSeveralBarsTheSecondsThatWereCutOffAreAnError) {
   const double alone = bar_rate(log, "5:60")->error;
   log.clock_resolution_s = 1.5;
   EXPECT_NEAR(bar_rate(log, "5:60")->error, std::hypot(alone, 0.5 / 14.5), 1e-4);
+}
+
+// BERT's SQuAD on 16 GPUs: the first step takes 17 times as long as the others.
+TEST(BarClock, SmoothedRatesDoNotSpreadASlowFirstStepOverOthers) {
+  std::vector<double> steps{5.8};
+  for (int i = 0; i < 173; ++i) steps.push_back(0.338 + 0.002 * (i % 3));
+  RunLog log = bar(steps, mean_of_times);
+  double smoothed = steps.front();
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (i > 0) smoothed += 0.3 * (steps[i] - smoothed);
+    log.records[i].printed_rate = log.records[i].printed_first = 1 / smoothed;
+  }
+  const auto times = iteration_times(log);
+  ASSERT_EQ(times.size(), steps.size());
+  for (std::size_t i = 0; i < steps.size(); ++i) EXPECT_NEAR(times[i], steps[i], 1e-4) << i;
+  EXPECT_EQ(apply_window(log, samples::window("auto")).first, 5) << "a batch of MSER-5";
+  for (Record& record : log.records) record.bar_s = kNoBarSeconds;
+  EXPECT_NEAR(iteration_times(log)[2], smoothed + 0.49 * (5.8 - smoothed), 0.01) << "as printed";
+}
+
+TEST(BarClock, MomentsAfterDaysAreTooCoarseForTheTimeOfAStep) {
+  EXPECT_FALSE(bar_iteration_times(bar(changing(), two_means)).empty());
+  EXPECT_TRUE(bar_iteration_times(bar(changing(), two_means, 1e6)).empty());
 }
 
 TEST(BarClock, StandsBesideTheWholeSecondsAndIsTakenWhereTheseAreCoarse) {
