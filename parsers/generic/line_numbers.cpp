@@ -1662,7 +1662,8 @@ TrainingSet training_set_of(std::string_view line) {
 
 bool names_score(std::string_view line) {
   static constexpr Words kScores({"precision", "recall", "auc", "confusion", "iou", "miou", "psnr",
-                                  "ssim", "bleu", "mae", "rmse", "score", "scores", "prec"});
+                                  "ssim", "bleu", "mae", "rmse", "score", "scores", "prec", "acc",
+                                  "accuracy"});
   return has_word(line, kScores);
 }
 

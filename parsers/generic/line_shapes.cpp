@@ -142,11 +142,17 @@ void LineShapes::finish() {
 
 void LineShapes::line(std::string_view text, bool redrawn) {
   redrawn_ = redrawn;
-  if (!of_training_) of_training_ = names_training(text);
+  if (!of_training_) {
+    // "Inference(pytorch) Perf", "Top1 Acc: 0.76": a score alone shows no training there.
+    infers_ = infers_ || lower(word_of_evaluation(text)) == "inference";
+    of_training_ = names_training(text) && !(infers_ && names_score(text));
+  }
   note_training_set(text);
   if (is_bar(text)) return;  // tqdm's
   // They count, but are no records.
   if (find_text(text, RankTimeRules::kAnchor) != text.npos) return;
+  // MLPerf's statements count epochs of anything, games too: their format knows which train.
+  if (find_text(text, ":::MLLOG {") != text.npos) return;
   // Without a digit nothing is counted, but columns may be named.
   if (std::ranges::none_of(text, is_digit)) return head(text);
   if (is_bare(text)) return piece(text);

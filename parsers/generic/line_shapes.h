@@ -214,6 +214,7 @@ class LineShapes {
   Commas commas_ = Commas::thousands;
   bool left_out_ = false;
   bool of_training_ = false;
+  bool infers_ = false;  ///< a line before the first of a training names inference
   std::int64_t announced_ = 0;
   std::optional<double> named_set_, set_;  ///< TrainingSet; 0: lines state several
   int saves_ = 0;  ///< lines that a logger stamped on which a model is saved
