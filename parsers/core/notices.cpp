@@ -366,6 +366,10 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
     {BB_CODE(rate_over_official_time),
      "the rate is the samples {origin} over run_stop minus run_start, evaluations included",
      "How MLPerf's official time makes a rate."},
+    {BB_CODE(rate_of_middle_epoch),
+     "the run has no run_stop: the rate is that of its middle epoch, train_samples over the time "
+     "from epoch_start to eval_start or epoch_stop",
+     "An MLPerf log that was cut, or is still being written, with whole epochs."},
     {BB_CODE(samples_unknown),
      "the samples trained are not printed (the evaluation's epoch_num counts something else): no "
      "throughput can be had from this log",

@@ -13,6 +13,10 @@
 //    'global_steps': 596, 'samples_trained': 5492736, 'skipped_steps': 9, 'timestamp':
 //    1593109119.4}
 //
+// The HPC benchmarks' DeepCAM states its steps (HelmholtzAI and Fujitsu, rounds 0.7 and 1.0):
+//
+//   "key": "train_loss", "value": 0.97, "metadata": {..., "epoch_num": 1, "step_num": 20}
+//
 // training_steps counts micro-steps there; applied and skipped updates together are the steps.
 // NVIDIA's SSD of rounds 0.5 to 1.1 prints samples/s of all GPUs since the line before:
 //
@@ -241,6 +245,12 @@ class Epochs {
     begun_ = number;
     many_ = many;
     begun_ms_ = time_ms;
+    evaluating_ms_ = kUnknown;
+  }
+
+  /// Its evaluation begins.
+  void evaluate(double time_ms) {
+    if (std::isnan(evaluating_ms_)) evaluating_ms_ = time_ms;
   }
 
   // Ranks repeat a statement; a block is named where it stops as where it began, or by its end.
@@ -251,6 +261,8 @@ class Epochs {
     if (end <= end_) return;
     end_ = end;
     spent_ms_.push_back((time_ms - begun_ms_) / (newest ? many_ : many));
+    const double trained_until = std::isnan(evaluating_ms_) ? time_ms : evaluating_ms_;
+    trained_ms_.push_back((trained_until - begun_ms_) / (newest ? many_ : many));
   }
 
   /// After as many epochs: a block that they end with is over, though it stops after the run.
@@ -271,15 +283,20 @@ class Epochs {
     return spent_ms_.back() < kWhole * middle_of(std::move(others));
   }
 
+  /// What the training of one took, evaluations left out: the middle one's.
+  [[nodiscard]] double trained_s() const {
+    return any() ? middle_of(trained_ms_) / 1000 : kUnknown;
+  }
   [[nodiscard]] double in_one() const { return many_; }
   [[nodiscard]] double first() const { return first_; }
 
  private:
   double first_ = kUnknown, end_ = kUnknown;  ///< end: one past the last
   double begun_ = kUnknown, many_ = 1, begun_ms_ = kUnknown;
-  bool follows_ = false;       ///< one begins where another ends
-  bool named_by_end_ = false;  ///< the first block already: Google's of rounds 0.6 and 0.7
-  std::vector<double> spent_ms_;
+  double evaluating_ms_ = kUnknown;  ///< since then, of the newest one
+  bool follows_ = false;             ///< one begins where another ends
+  bool named_by_end_ = false;        ///< the first block already: Google's of rounds 0.6 and 0.7
+  std::vector<double> spent_ms_, trained_ms_;
 };
 
 /// Samples of a run come from its evaluations (epoch_num or samples_count; a step_num times the
@@ -303,7 +320,8 @@ class MllogSamples {
   }
 
   /// epoch_start, epoch_stop, block_start, block_stop, between run_start and run_stop.
-  void read_epoch(const std::string& key, const nlohmann::json& metadata, double time_ms) {
+  void read_epoch(const std::string& key, const nlohmann::json& metadata, double time_ms,
+                  std::int64_t line) {
     const bool block = key.starts_with("block");
     Epochs& epochs = block ? blocks_ : epochs_;
     const auto named = number_in(metadata, block ? "first_epoch_num" : "epoch_num");
@@ -316,7 +334,14 @@ class MllogSamples {
       epochs.begin(*named, many, time_ms);
     } else {
       epochs.stop(*named, many, time_ms);
+      epoch_line_ = line;
     }
+  }
+
+  /// eval_start, between run_start and run_stop.
+  void read_evaluation_start(double time_ms) {
+    epochs_.evaluate(time_ms);
+    blocks_.evaluate(time_ms);
   }
 
   /// train_samples, stated while the run goes on.
@@ -324,9 +349,8 @@ class MllogSamples {
     end_ = samples;
     end_line_ = line;
   }
-  /// The value of tracked_stats; only a throughput is kept of it.
-  void read_tracked(const nlohmann::json& value, std::int64_t line) {
-    const auto rate = number_in(value, "throughput");
+  /// A tracked throughput.
+  void read_tracked(std::optional<double> rate, std::int64_t line) {
     if (!rate || !(*rate > 0)) return;
     constexpr std::size_t kThroughputsHeld = 100'000;
     if (throughputs_.size() >= kThroughputsHeld) throughputs_.pop_back();
@@ -375,6 +399,18 @@ class MllogSamples {
                             "tokens", "they are divided by the sequence length")});
     }
     compare_with_script(emit);
+  }
+
+  /// Of a run whose run_stop is missing: the rate of its parts.
+  void conclude_cut(const MllogSetting& setting, Emit emit) {
+    if (!throughputs_.empty()) {
+      conclude_tracked(setting, throughput_line_ + 1, true, emit);
+      return;
+    }
+    const double rate = samples_of_epoch(setting) / epochs().trained_s();
+    if (!(epochs().whole() >= 1) || !(rate > 0) || !(rate < kAbsurd)) return;
+    state(rate, epoch_line_, std::nullopt, emit);
+    emit(Note{make_notice(NoticeCode::rate_of_middle_epoch, epoch_line_)});
   }
 
  private:
@@ -457,13 +493,15 @@ class MllogSamples {
   }
 
   // BERT's train_samples is a plan, its only epoch none of it.
+  [[nodiscard]] double samples_of_epoch(const MllogSetting& setting) const {
+    const bool may_be_bert =
+        setting.benchmark == "bert" || (setting.benchmark.empty() && epochs().whole() < 2);
+    const bool self_play = setting.benchmark == "minigo";
+    return may_be_bert || self_play || setting.varied ? kUnknown : data_set(setting);
+  }
   [[nodiscard]] double whole_epochs(const MllogSetting& setting) const {
     const double whole = epochs().whole();
-    const bool may_be_bert =
-        setting.benchmark == "bert" || (setting.benchmark.empty() && whole < 2);
-    const bool self_play = setting.benchmark == "minigo";
-    if (may_be_bert || self_play || setting.varied || !(whole >= 1)) return kUnknown;
-    return whole * data_set(setting);
+    return whole >= 1 ? whole * samples_of_epoch(setting) : kUnknown;
   }
 
   /// Batches, by the last evaluation's step_num or by the blocks of Google's BERT.
@@ -605,7 +643,8 @@ class MllogSamples {
   std::optional<double> rate_;  ///< that was reported
   std::vector<double> throughputs_;
   Epochs epochs_, blocks_;
-  std::int64_t eval_line_ = 0, end_line_ = 0, throughput_line_ = 0, script_line_ = 0;
+  std::int64_t eval_line_ = 0, epoch_line_ = 0, end_line_ = 0, throughput_line_ = 0,
+               script_line_ = 0;
   std::int64_t evals_ = 0;
   bool counted_ = false;   ///< the evaluation prints samples_count, which needs no guess
   bool composer_ = false;  ///< the evaluation is Composer's, whose epoch_num counts epochs
@@ -663,7 +702,7 @@ struct Mlperf {
   /// Whether a statement of this key is left out at this place, whatever it states.
   [[nodiscard]] bool passes_over(std::string_view key) const {
     if (key == "run_start") return running;  // another rank's
-    if (key == "tracked_stats") {
+    if (key == "tracked_stats" || key == "throughput") {
       // After run_stop SSD states an epoch that it did not finish.
       return !running && (!stopped || goes_on || setting.is_ssd());
     }
@@ -706,16 +745,40 @@ struct Mlperf {
     } else if (begins_a_part(key) && !running) {
       goes_on = true;
     } else if (is_of_a_part(key)) {
-      samples.read_epoch(key, of("metadata"), time_ms);
-    } else if (key == "tracked_stats") {
-      samples.read_tracked(of("value"), line.number);
+      samples.read_epoch(key, of("metadata"), time_ms, line.number);
+      newest_line = line.number;
+    } else if (key == "tracked_stats" || key == "throughput") {
+      const Json& value = of("value");
+      samples.read_tracked(key == "throughput" ? number_in(value) : number_in(value, "throughput"),
+                           line.number);
       stated(line, emit);
+    } else if (running && key == "eval_start") {
+      samples.read_evaluation_start(time_ms);
+      evaluating_ms = time_ms;
+    } else if (running && key == "eval_stop") {
+      evaluated_ms += std::max(0.0, time_ms - std::exchange(evaluating_ms, kUnknown));
+    } else if (running && key == "train_loss") {
+      training_loss(number_in(of("value")), number_in(of("metadata"), "step_num"), time_ms, line,
+                    emit);
     } else if (key == "run_stop") {
       stop(of("metadata"), time_ms, line, emit);
     } else {
       set(key, of("value"), line);
     }
     return true;
+  }
+
+  void training_loss(std::optional<double> loss, std::optional<double> step, double time_ms,
+                     const Line& line, Emit emit) {
+    constexpr double kStepLimit = 1e12;  // steps
+    if (!step || !(*step > static_cast<double>(newest_step)) || !(*step < kStepLimit)) return;
+    Step at{.step = static_cast<std::int64_t>(*step),
+            .time_s = (time_ms - evaluated_ms) / 1000,
+            .loss = loss,
+            .clock = Clock{1e-3, true}};
+    at.iterations = at.step - newest_step;
+    newest_step = at.step;
+    add(at, line, emit);
   }
 
   void stated(const Line& line, Emit emit) {
@@ -798,6 +861,8 @@ struct Mlperf {
     start_ms = time_ms;
     running = true;
     rated = false;
+    evaluated_ms = 0;
+    evaluating_ms = kUnknown;
     nan_step.reset();
   }
 
@@ -860,6 +925,7 @@ struct Mlperf {
     if (running) {
       emit(Known{.facts = setting.facts()});
       if (!rated) {
+        samples.conclude_cut(setting, emit);
         emit(End{.well = false,
                  .here = false,
                  .outcome = Outcome{Status::truncated,
@@ -891,6 +957,7 @@ struct Mlperf {
   bool success = false;
   bool goes_on = false;  ///< the job trains beyond its run_stop: what it tracks is not the run's
   double start_ms = kUnknown, seconds = kUnknown;
+  double evaluating_ms = kUnknown, evaluated_ms = 0;  ///< since then; of all evaluations of the run
   std::int64_t start_line = 0, stop_line = 0, newest_line = 0;
   bool rated = false;            ///< the run has records
   std::int64_t newest_step = 0;  ///< optimizer steps of the step lines, skipped ones included
