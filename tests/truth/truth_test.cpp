@@ -1,7 +1,8 @@
 // The golden set: every log that this project has answers for, with all that is read and measured
 // from it. It shows what a change of the parsers or of the measure changes, log by log.
 //   quoted   tests/golden/quoted: logs that tests once quoted; they stay when their test goes. A
-//            log of each format stands twice in one file as well: what a restart gives
+//            log of each format stands twice in one file as well: what a restart gives. A link
+//            leads to what bert_train prints (tests/workloads/driver/golden)
 //   samples  parsers/samples and tests/data/samples
 //   corpus   logs of other people's runs, which are not part of this repository: BB_CORPUS names
 //            their folder (default ../shared/corpus next to the checkout); skipped where it is
