@@ -62,6 +62,15 @@ class Schemas(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.folder.name, name)
 
+    def put(self, name, value):
+        with open(self.path(name), "w") as out:
+            json.dump(value, out)
+        return self.path(name)
+
+    def measured(self):
+        with open(os.path.join(RESULTS, "dlperf_mxnet.json")) as source:
+            return json.load(source)
+
     def conforms(self, name, value):
         rules = strict(schema_of(name))
         jsonschema.Draft202012Validator.check_schema(rules)
@@ -75,17 +84,13 @@ class Schemas(unittest.TestCase):
 
     def slower(self, factor):
         """dlperf_mxnet with every second cell slower, and one cell that the other has not."""
-        with open(os.path.join(RESULTS, "dlperf_mxnet.json")) as source:
-            result = json.load(source)
+        result = self.measured()
         for cell in result["cells"][::2]:
             for trial in cell["trials"]:
                 trial["sequences_per_second"] *= factor
                 trial["stated"] = {"watts_per_gpu": 300}
         result["cells"][-1]["identity"]["precision"] = "fp16"
-        path = self.path("slower.json")
-        with open(path, "w") as out:
-            json.dump(result, out)
-        return path
+        return self.put("slower.json", result)
 
     def test_every_schema_is_one_and_refuses_an_empty_object(self):
         for name in os.listdir(os.path.join(SOURCE, "configs/schema")):
@@ -98,10 +103,7 @@ class Schemas(unittest.TestCase):
         command = {"command": ["python3", "t.py", "{lr}", "{file:a.json}"], "grid": {"lr": [0.1]}, "each": "node",
                    "framework": "f", "files": {"a.json": {"steps": "{steps}"}}, "setup": ["true"],
                    "trial_cleanup": ["rm", "{dir}"]}
-        path = self.path("command.json")
-        with open(path, "w") as out:
-            json.dump(command, out)
-        done = subprocess.run([BERTBENCH, "sweep", path, "--dry-run"], capture_output=True)
+        done = subprocess.run([BERTBENCH, "sweep", self.put("command.json", command), "--dry-run"], capture_output=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         configs = os.path.join(SOURCE, "configs")
         with open(os.path.join(configs, "dlperf-sim.json")) as text:
@@ -125,8 +127,29 @@ class Schemas(unittest.TestCase):
         for name in ("dlperf_mxnet", "empty", "failures", "hostile", "quickstart"):
             value = answer("report", os.path.join(RESULTS, name + ".json"), "--to", "json")
             self.conforms("result", value)
-        value["cells"][0]["nodes"] = "1"
-        self.refuses("result", value)
+
+    def test_result_set_of_gpus(self):
+        """What none of the stored result sets and logs have, and words, keys and limits of the schema."""
+        gpu = {"gpu": "NVIDIA H200", "emulated": True, "time_to_train_s": 3600.0, "power_w": 452.5,
+               "energy_per_sequence_j": 2.5, "flops": {"palm": {"tflops_per_gpu": 15.6, "mfu": 0.0158, "hfu": 0.0158}}}
+        result = self.measured()
+        result["cells"][0].update(gpu)
+        result["cells"][0]["trials"][0]["energy_per_sequence_j"] = 2.5
+        written = self.conforms("result", answer("report", self.put("gpu.json", result), "--to", "json"))
+        cell = written["cells"][0]
+        self.assertEqual({key: cell[key] for key in gpu}, gpu)
+        self.assertEqual(cell["trials"][0]["energy_per_sequence_j"], 2.5)
+        window, identity = cell["trials"][0]["window"], cell["identity"]
+        for inner, key, wrong in ((written, "schema", "bertbench.result/2"), (cell, "nodes", 0), (cell, "nodes", "1"),
+                                  (cell, "kind", "trainng"), (window, "coverd", True), (identity, "xla", 1),
+                                  (cell["trials"][0], "sequences_per_second", 0),
+                                  (cell["trials"][0], "estimators", {"guess": 3})):
+            before = dict(inner)
+            inner[key] = wrong
+            self.refuses("result", written)
+            inner.clear()
+            inner.update(before)
+        self.conforms("result", written)
 
     def test_result_set_of_a_real_log(self):
         samples = os.path.join(SOURCE, "tests/data/samples")
@@ -159,10 +182,8 @@ class Schemas(unittest.TestCase):
             {"cell": waived["key"], "limit": "12%", "reason": "known", "expiry": "9999-12-31"},
             {"cell": "none", "kind": "evaluation", "verdict": "optimizer", "limit": 0.1, "reason": "known",
              "expiry": "9999-12-31"}]}
-        with open(self.path("waivers.json"), "w") as out:
-            json.dump(self.conforms("waivers", waivers), out)
-        judged = self.conforms("check", answer("check", new, "--baseline", base, "--waive", self.path("waivers.json"),
-                                               "--json", statuses=(1,)))
+        file = self.put("waivers.json", self.conforms("waivers", waivers))
+        judged = self.conforms("check", answer("check", new, "--baseline", base, "--waive", file, "--json", statuses=(1,)))
         self.assertTrue(next(cell for cell in judged["cells"] if cell["key"] == waived["key"])["waived"])
         del waivers["waivers"][0]["expiry"]
         self.refuses("waivers", waivers)
@@ -170,8 +191,7 @@ class Schemas(unittest.TestCase):
         self.refuses("check", checked)
 
     def test_check_by_pairs(self):
-        with open(os.path.join(RESULTS, "dlperf_mxnet.json")) as source:
-            result = json.load(source)
+        result = self.measured()
         changed = copy.deepcopy(result["cells"])
         for variant, cells in (("base", result["cells"]), ("new", changed)):
             for cell in cells:
@@ -181,20 +201,13 @@ class Schemas(unittest.TestCase):
                     trial["trial"] = number + 1
                     trial["block"] = {"session": 1, "position": 1}
         result["cells"] += changed
-        with open(self.path("pairs.json"), "w") as out:
-            json.dump(result, out)
-        self.conforms("result", result)
-        self.conforms("check", answer("check", self.path("pairs.json"), "--paired", "base", "--json",
-                                      statuses=(0, 3)))
+        pairs = self.put("pairs.json", self.conforms("result", result))
+        self.conforms("check", answer("check", pairs, "--paired", "base", "--json", statuses=(0, 3)))
 
     def test_compare_with_published_values(self):
         # Logs of DLPerf name the model "bert" only.
-        with open(os.path.join(RESULTS, "dlperf_mxnet.json")) as source:
-            text = source.read().replace('"bert"', '"bert-base"')
-        with tempfile.NamedTemporaryFile("w", suffix=".json") as result:
-            result.write(text)
-            result.flush()
-            value = answer("compare", result.name, "--published", "dlperf-mxnet", "--json")
+        result = json.loads(json.dumps(self.measured()).replace('"bert"', '"bert-base"'))
+        value = answer("compare", self.put("base.json", result), "--published", "dlperf-mxnet", "--json")
         self.conforms("compare-published", value)
         self.assertTrue(any("ratio" in cell for cell in value["cells"]))
         del value["cells"][0]["published"]
@@ -224,16 +237,12 @@ class Schemas(unittest.TestCase):
 
     def numbered(self, number, factor=1.0):
         """dlperf_mxnet as measured at another time, with a little scatter between runs."""
-        with open(os.path.join(RESULTS, "dlperf_mxnet.json")) as source:
-            result = json.load(source)
+        result = self.measured()
         result["created"] = f"2026-01-01T00:{number // 60:02}:{number % 60:02}Z"
         for cell in result["cells"]:
             for trial in cell["trials"]:
                 trial["sequences_per_second"] *= factor * (1 + 0.002 * ((number * 7) % 5 - 2))
-        path = self.path(f"run{number}.json")
-        with open(path, "w") as out:
-            json.dump(result, out)
-        return path
+        return self.put(f"run{number}.json", result)
 
     def test_processes_that_store_at_once_lose_nothing(self):
         db, runs = self.path("history.db"), 24

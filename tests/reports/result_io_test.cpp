@@ -114,6 +114,22 @@ TEST(ResultIo, APointOfALossCurveIsAStepAndALoss) {
   }
 }
 
+// The example of docs and design: keys as they are promised, in this order.
+TEST(ResultIo, KeysOfACellKeepTheirPromisedOrder) {
+  const Json written =
+      to_json(samples::result_set({samples::cell(samples::identity(1, 1), {100, 101, 102}),
+                                   samples::cell(samples::identity(2, 8), {1500, 1501, 1502})}));
+  const std::string promised =
+      " key identity kind model framework precision sequence_length nodes gpus_per_node world_size "
+      "micro_batch_size gradient_accumulation_steps global_batch_size trials throughput "
+      "sequences_per_second_per_gpu speedup scaling_efficiency scaling ";
+  std::string found = " ";
+  for (const auto& [key, value] : written["cells"][1].items()) {
+    if (promised.find(" " + key + " ") != std::string::npos) found += key + " ";
+  }
+  EXPECT_EQ(found, promised);
+}
+
 TEST(ResultIo, KeysOfALaterMinorVersionAreIgnored) {
   const auto result = result_set_from_text(with("\"key\"", R"("new_key": [1, {"x": 2}], "key")"));
   ASSERT_TRUE(result);

@@ -11,7 +11,7 @@ bb_add_test(results_test
   SOURCES cells_test.cpp comparison_test.cpp deduced_facts_test.cpp expected_error_test.cpp identity_test.cpp measure_test.cpp memory_loss_test.cpp memory_text_test.cpp paired_test.cpp parts_test.cpp predict_test.cpp
           published_numbers_test.cpp ranks_test.cpp rate_notices_test.cpp reconcile_test.cpp restarts_test.cpp result_builder_test.cpp result_io_test.cpp
           series_shape_test.cpp stated_rate_test.cpp time_parts_test.cpp tool_windows_test.cpp
-          schema_test.cpp shared_shift_test.cpp stability_test.cpp stopping_test.cpp summarize_test.cpp training_plan_test.cpp verdicts_test.cpp waivers_test.cpp
+          shared_shift_test.cpp stability_test.cpp stopping_test.cpp summarize_test.cpp training_plan_test.cpp verdicts_test.cpp waivers_test.cpp
   LIBS bb::reports)
 if(TARGET bb_store)
   bb_add_test(store_test SOURCES store_test.cpp LIBS bb::store Threads::Threads)
