@@ -31,6 +31,7 @@ def in_trial(tools, act):
     sweep = Sweep(tools, config())
     sweep.hold_trials()
     harness = sweep.start()
+    sweep.pid = harness.pid
     log = wait_for(lambda: (found := sweep.first_log()) and found.stat().st_size > 500 and found)
     if not log:
         sweep.problems.append("the trial never wrote to its log")
@@ -172,7 +173,7 @@ def two_harnesses(tools):
         if second.returncode != 2:
             sweep.problems.append(f"the second harness ended with {second.returncode}")
     sweep = in_trial(tools, act)
-    said = expect(sweep, sweep.second, r"another bertbench \(pid \d+\)", "error")
+    said = expect(sweep, sweep.second, rf"another bertbench \(pid {sweep.pid}\)", "error")
     sweep.resume(2)
     return sweep, said
 
@@ -212,8 +213,9 @@ def on_mount(tools, size, act):
 def disk_full_before(tools):
     def act(sweep):
         status = sweep.go()
-        said = expect(sweep, message(sweep), "No space left on device; free space", "error")
-        if status == 0 or any(r["event"] == "started" for r in read_journal(sweep.run)):
+        said = expect(sweep, message(sweep),
+                      re.escape(str(sweep.run)) + ".*No space left on device; free space", "error")
+        if status != 2 or any(r["event"] == "started" for r in read_journal(sweep.run)):
             sweep.problems.append(f"a trial was started on a full disk (status {status})")
         subprocess.run(["mount", "-o", "remount,size=8m", str(sweep.run)], check=True)
         sweep.resume(2)

@@ -1,7 +1,6 @@
 // The spine: a real sweep of the real trainer, to results, to a report, to a verdict.
 #include <gmock/gmock.h>
 #include <signal.h>
-#include <sys/mount.h>
 
 #include <algorithm>
 #include <cmath>
@@ -376,21 +375,6 @@ TEST(SweepBadInput, AnUnreadableConfigIsOneLineAndStatusTwo) {
   EXPECT_EQ(ran.status, 2);
   EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
   EXPECT_THAT(ran.err, HasSubstr("none.json"));
-}
-
-TEST(SweepBadInput, ADiskThatFillsUpIsSaidWithThePlace) {
-  const Folder folder;
-  write_file(folder / "config.json", config(1, 12).dump());
-  fs::create_directories(folder / "disk");
-  if (mount("none", (folder / "disk").c_str(), "tmpfs", 0, "size=16k") != 0) {
-    GTEST_SKIP() << "a small file system can be mounted by root only";
-  }
-  const Ran ran = folder.bertbench(
-      {"sweep", folder / "config.json", "--out", folder / "disk/run", "--trainer", kBertTrain});
-  umount2((folder / "disk").c_str(), MNT_DETACH);
-  EXPECT_EQ(ran.status, 2) << ran.err;
-  EXPECT_THAT(ran.err, HasSubstr("No space left on device"));
-  EXPECT_THAT(ran.err, HasSubstr(folder / "disk/run"));
 }
 
 /// Two variants of bert_train, of which "new" writes a checkpoint after each step.

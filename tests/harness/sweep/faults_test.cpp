@@ -1,7 +1,6 @@
 // Trainers that misbehave: each outcome is named, nothing is left running, the sweep goes on.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/mount.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -191,51 +190,6 @@ TEST(SweepFaults, GoOnWithTheOtherCells) {
   int measured = 0;
   for (const auto& cell : outcome.result.cells) measured += cell.throughput.n;
   EXPECT_EQ(measured, 2);
-}
-
-TEST(SweepFaults, StopBeforeTheFirstTrialWhenTheDiskIsFull) {
-  if (getuid() != 0) GTEST_SKIP() << "mounting a small tmpfs needs root";
-  ScratchFolder temp;
-  std::filesystem::create_directory(temp.path("small"));
-  if (mount("tmpfs", temp.path("small").c_str(), "tmpfs", 0, "size=64k") != 0) {
-    GTEST_SKIP() << "the kernel allows no mount here";
-  }
-  Recorder seen;
-  const auto outcome = run_sweep(plan_of(small_config()), quick(temp.path("small/run")), seen);
-  umount(temp.path("small").c_str());
-  ASSERT_FALSE(outcome);
-  EXPECT_THAT(outcome.error().message(), HasSubstr("No space left on device; free space there"));
-  EXPECT_TRUE(seen.started.empty());
-}
-
-TEST(SweepFaults, KeepTheJournalReadableWhenTheDiskFillsDuringATrial) {
-  if (getuid() != 0) GTEST_SKIP() << "mounting a small tmpfs needs root";
-  ScratchFolder temp;
-  std::filesystem::create_directory(temp.path("small"));
-  if (mount("tmpfs", temp.path("small").c_str(), "tmpfs", 0, "size=1m") != 0) {
-    GTEST_SKIP() << "the kernel allows no mount here";
-  }
-  {
-    Recorder seen;
-    const auto full = run_sweep(plan_of(small_config(), {"env.FAKE=flood", "trials=1"}),
-                                quick(temp.path("small/run")), seen);
-    EXPECT_FALSE(full);
-    if (!full) {
-      EXPECT_THAT(full.error().message(), HasSubstr("No space left on device"));
-    }
-    expect_nothing_left_running();
-    // Room again: the same folder goes on, and the first trial is there once.
-    std::filesystem::resize_file(
-        temp.path("small/run/bert-tiny.fp32.s64.b4.a1.1n1g+env.FAKE=flood/trial_1/log.txt"), 0);
-    const auto again = run_sweep(plan_of(small_config(), {"env.FAKE=ok", "trials=1"}),
-                                 quick(temp.path("small/run")), seen);
-    EXPECT_TRUE(again) << (again ? "" : again.error().message());
-    if (again) {
-      EXPECT_EQ(again->exit_status, 0);
-      EXPECT_EQ(again->result.cells[0].trials.size(), 1u);
-    }
-  }
-  umount(temp.path("small").c_str());
 }
 
 }  // namespace

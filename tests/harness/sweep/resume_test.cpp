@@ -334,23 +334,6 @@ TEST_F(SweepResume, KillsWhatAKilledHarnessLeftBehindBeforeLaunchingAgain) {
   EXPECT_EQ(outcome.result.cells[0].throughput.n, 1);
 }
 
-TEST_F(SweepResume, ASecondHarnessOnTheSameFolderIsToldThePidOfTheFirst) {
-  const pid_t first = fork();
-  if (first == 0) {
-    (void)run_sweep(plan_of(small_config(), {"env.FAKE=hang"}), quick(temp_.path("run")), seen_);
-    _exit(0);
-  }
-  while (test::count(test::read_file(temp_.path("run/journal.jsonl")), "launched") == 0)
-    usleep(5000);
-  const auto second = run_sweep(plan_of(small_config()), quick(temp_.path("run")), seen_);
-  ASSERT_FALSE(second);
-  EXPECT_THAT(second.error().message(),
-              HasSubstr("another bertbench (pid " + std::to_string(first) + ")"));
-  EXPECT_TRUE(seen_.started.empty());
-  kill(first, SIGKILL);
-  waitpid(first, nullptr, 0);
-}
-
 TEST_F(SweepResume, TakesOverATrialWhoseLogIsWholeThoughItsEndWasNotWritten) {
   Recorder first, second;
   const auto plan = plan_of(small_config(), {"trials=1"});
