@@ -228,7 +228,12 @@ TEST_P(Injection, FollowsNoLinkPlantedInTheRunFolder) {
     if (!folder) test::write_file(target, "untouched");
     fs::create_symlink(target, run + "/" + planted);
     test::Recorder seen;
-    (void)run_sweep(*plan, test::quick(run), seen);
+    const auto swept = run_sweep(*plan, test::quick(run), seen);
+    if (planted == cell) {
+      ASSERT_FALSE(swept);
+      EXPECT_THAT(swept.error().message(),
+                  ::testing::HasSubstr("links and files are not followed"));
+    }
     if (folder) {
       EXPECT_TRUE(fs::is_empty(away)) << planted;
     } else {

@@ -147,24 +147,6 @@ TEST_F(Sweep, FindsImpossibleThingsBeforeTheFirstLaunch) {
   EXPECT_TRUE(seen_.started.empty());
 }
 
-TEST_F(Sweep, FollowsNoLinkPlantedInTheRunFolder) {
-  ScratchFolder temp, outside;
-  std::filesystem::create_directory(temp.path("run"));
-  ASSERT_EQ(symlink(outside.path().c_str(), temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g").c_str()),
-            0);
-  const auto outcome = run_sweep(plan_of(small_config()), quick(temp.path("run")), seen_);
-  ASSERT_FALSE(outcome);
-  EXPECT_THAT(outcome.error().message(), HasSubstr("links and files are not followed"));
-  EXPECT_TRUE(std::filesystem::is_empty(outside.path()));
-
-  std::filesystem::remove(temp.path("run/bert-tiny.fp32.s64.b4.a1.1n1g"));
-  std::filesystem::remove(temp.path("run/results.json"));
-  outside.put("victim", "precious");
-  ASSERT_EQ(symlink(outside.path("victim").c_str(), temp.path("run/results.json").c_str()), 0);
-  swept(plan_of(small_config()), temp, seen_);
-  EXPECT_EQ(test::read_file(outside.path("victim")), "precious");
-}
-
 TEST_F(Sweep, RunsATemplateOfYourOwn) {
   temp_.put("mine.json", std::string(R"({"title": "mine", "framework": "mine",
     "program": ")") + BB_FAKE_TRAINER +
