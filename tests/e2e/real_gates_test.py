@@ -19,6 +19,8 @@ sys.dont_write_bytecode = True
 loader = importlib.machinery.SourceFileLoader("real_gates", os.path.join(SOURCE, "scripts/real_gates"))
 real_gates = importlib.util.module_from_spec(importlib.util.spec_from_loader("real_gates", loader))
 loader.exec_module(real_gates)
+sys.path.insert(0, os.path.join(SOURCE, "scripts/lib"))
+import result_sets  # noqa: E402
 
 
 def grid(number, trials=14, noise=0.002):
@@ -30,20 +32,13 @@ def grid(number, trials=14, noise=0.002):
         slowed = batch == (1, 2, 4)[number % 3]
         for variant in real_gates.VARIANTS if slowed else real_gates.VARIANTS[:2]:
             rate = 100 * batch / (1 + real_gates.LOSSES.get(variant, 0))
-            identity = {"framework": "bert_train", "model": "bert-tiny", "precision": "fp32", "sequence_length": 16,
-                        "micro_batch_size": batch, "gradient_accumulation_steps": 1, "nodes": 1, "gpus_per_node": 1,
-                        "variant": variant}
-            cells.append({
-                "key": f"bert-tiny.fp32.s16.b{batch}.a1.1n1g+variant={variant}", "identity": identity,
-                "kind": "training", "throughput": {"unit": "sequences/s"},
-                "trials": [{"trial": t, "attempt": 1, "block": {"session": 1, "position": 1},
-                            "outcome": {"status": "completed"}, "estimator": "step_time",
-                            "window": {"rule": "all", "chosen_by": "user", "covered": True},
-                            "sequences_per_second": rate * (1 + noise * draw.gauss(0, 1))}
-                           for t in range(1, trials + 1)]})
-    result = {"schema": "bertbench.result/1", "tool": {"version": "1", "commit": ""},
-              "created": f"2026-01-01T00:00:{number:02d}Z", "environment": {"machine": "m"}, "cells": cells}
-    return real_gates.Grid(number, result)
+            identity = result_sets.identity(framework="bert_train", model="bert-tiny", sequence_length=16,
+                                            micro_batch_size=batch, variant=variant)
+            cells.append(result_sets.cell(identity, [
+                result_sets.trial(t, rate * (1 + noise * draw.gauss(0, 1)), block={"session": 1, "position": 1})
+                for t in range(1, trials + 1)]))
+    return real_gates.Grid(number, result_sets.result_set(
+        cells, created=f"2026-01-01T00:00:{number:02d}Z", environment={"machine": "m"}))
 
 
 class Statistics(unittest.TestCase):
