@@ -17,6 +17,7 @@ import deepspeed
 import torch
 import transformers
 from deepspeed.accelerator import get_accelerator
+from pretraining_batch import random_batch
 from tqdm import tqdm
 from update_clock import UpdateClock
 
@@ -34,17 +35,6 @@ def options():
     parser.add_argument("--local_rank", type=int, default=-1)
     deepspeed.add_config_arguments(parser)
     return parser.parse_args()
-
-
-def random_batch(model, sequences, a):
-    """Of the words only the masked have a label."""
-    vocabulary = model.config.vocab_size
-    words = torch.randint(5, vocabulary, (sequences, a.max_seq_length))
-    labels = torch.full_like(words, -100)
-    masked = torch.randint(0, a.max_seq_length, (sequences, a.max_predictions_per_seq))
-    labels.scatter_(1, masked, words.gather(1, masked))
-    return {"input_ids": words, "labels": labels,
-            "next_sentence_label": torch.randint(0, 2, (sequences,))}
 
 
 def main():
@@ -69,7 +59,7 @@ def main():
     clock.start()
     engine.train()
     for _ in tqdm(range(512 * accumulate), smoothing=1):
-        loss = engine(**random_batch(model, micro_batch, a)).loss
+        loss = engine(**random_batch(model.config, micro_batch, a)).loss
         engine.backward(loss)
         if engine.is_gradient_accumulation_boundary():
             step += 1

@@ -15,6 +15,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..
 
 import torch
 import transformers
+from pretraining_batch import random_batch
 from tqdm import tqdm
 from update_clock import UpdateClock
 
@@ -42,15 +43,6 @@ def options():
     # torch's launcher of today spells it with a dash.
     parser.add_argument("--local_rank", "--local-rank", type=int, default=-1)
     return parser.parse_args()
-
-
-def random_batch(config, sequences, a):
-    words = torch.randint(5, config.vocab_size, (sequences, a.max_seq_length))
-    labels = torch.full_like(words, -100)
-    masked = torch.randint(0, a.max_seq_length, (sequences, a.max_predictions_per_seq))
-    labels.scatter_(1, masked, words.gather(1, masked))
-    return {"input_ids": words, "labels": labels,
-            "next_sentence_label": torch.randint(0, 2, (sequences,))}
 
 
 def main():
