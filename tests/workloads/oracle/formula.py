@@ -1,4 +1,4 @@
-"""Inputs of the oracle, by one counter-based formula that tests/workloads/oracle.h repeats in C++.
+"""Inputs of the oracle, by one counter-based formula that tests/workloads/oracle/oracle.h repeats in C++.
 
 uniform(n) = splitmix64(n) / 2^64 in [-1, 1): weights need not be stored, only gradients.
 """
