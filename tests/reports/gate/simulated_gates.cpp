@@ -13,6 +13,7 @@
 
 #include "reports/cells/summarize.h"
 #include "reports/gate/verdicts.h"
+#include "tests/reports/gate/grid_model.h"
 #include "tests/reports/gate/parts_model.h"
 #include "tests/reports/gate/share.h"
 
@@ -22,16 +23,13 @@ using bertbench::GateOptions;
 using bertbench::GateReport;
 using bertbench::ResultSet;
 
-struct Model {
-  int cells = 24, trials = 7, runs = 5;
+struct Model : bertbench::GridModel {
+  Model() { loss = 0.05; }
+  int trials = 7, runs = 5;
   double cv_low = 0.003, cv_high = 0.014;
-  double hit_share = 0.02, hit_low = 0.03, hit_high = 0.15;
   double shift_sd = 0.005;
   double common_sd = 0;  ///< of a shift that all cells of a run share
   double probe_sd = -1;  ///< of the error of the harness's probe of it; below 0: not probed
-  double loss = 0.05;
-  double part_cv = 0;         ///< of a part of the step beyond the step's; 0: no parts
-  double optimizer_loss = 0;  ///< above 0: the slowed cell's optimizer alone loses it
 };
 
 struct GridCell {
@@ -121,11 +119,11 @@ struct Counts {
 enum class Baseline { store, file };
 
 /// Clean grids: any regression counts. Slowed grids: only the slowed cell's.
-Counts simulate(const Model& model, Baseline baseline, bool slow, int grids, std::uint64_t seed) {
-  Simulator draw(model, seed);
+Counts simulate(const Model& model, Baseline baseline, bool slow) {
+  Simulator draw(model, model.seed + (slow ? 1 : 0));
   const GateOptions options;
   Counts counts;
-  for (int g = 0; g < grids; ++g) {
+  for (int g = 0; g < model.grids; ++g) {
     const auto grid = draw.draw_grid();
     std::vector<ResultSet> runs;
     const int stored = baseline == Baseline::store ? model.runs : 1;
@@ -153,30 +151,20 @@ Counts simulate(const Model& model, Baseline baseline, bool slow, int grids, std
 
 int main(int argc, char** argv) {
   Model model;
-  int grids = 5000;
-  std::uint64_t seed = 1;
   bool bounds = false, json = false;
   double cv = 0;
   CLI::App app("Simulated: false alarms and power of the gate of `bertbench check`.");
-  app.add_option("--grids", grids, "Grids of each kind")->check(CLI::Range(1, 10'000'000));
+  add_grid_options(app, model);
   app.add_option("--trials", model.trials, "Trials of a cell in each run")
       ->check(CLI::Range(2, 100));
   app.add_option("--stored", model.runs, "Runs that the store holds")->check(CLI::Range(1, 100));
-  app.add_option("--loss", model.loss, "Of the slowed cell")->check(CLI::Range(0.0, 0.9));
   app.add_option("--shift", model.shift_sd, "Sd of a run's shift")->check(CLI::Range(0.0, 0.5));
-  app.add_option("--cells", model.cells, "Of a grid")->check(CLI::Range(1, 10'000));
   app.add_option("--cv", cv, "Of every cell, in place of one each")->check(CLI::Range(0.0, 0.5));
   app.add_option("--common", model.common_sd, "Sd of a shift that all cells of a run share")
       ->check(CLI::Range(0.0, 0.5));
   app.add_option("--probe", model.probe_sd,
                  "Sd of the error with which a probe of the machine reads that shift")
       ->check(CLI::Range(0.0, 0.5));
-  app.add_option("--part-cv", model.part_cv, "Of a part beyond the step's; 0: trials have no parts")
-      ->check(CLI::Range(0.0, 0.5));
-  app.add_option("--optimizer-loss", model.optimizer_loss,
-                 "In place of --loss: the slowed cell's optimizer, a tenth of its step, loses it")
-      ->check(CLI::Range(0.0, 0.9));
-  app.add_option("--seed", seed, "Of the random numbers");
   app.add_flag("--json", json, "Print the numbers of grids against the store alone, as JSON");
   app.add_flag("--bounds", bounds,
                "Status 1 unless clean grids fail in at most 1 % and slowed cells are found in at "
@@ -184,8 +172,8 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   if (cv > 0) model.cv_low = model.cv_high = cv;
   if (json) {
-    const Counts clean = simulate(model, Baseline::store, false, grids, seed);
-    const Counts slow = simulate(model, Baseline::store, true, grids, seed + 1);
+    const Counts clean = simulate(model, Baseline::store, false);
+    const Counts slow = simulate(model, Baseline::store, true);
     fmt::print(R"({{"store": {{"clean": {}, "found": {}}}, "store, confirmed": {{"clean": {}, )"
                R"("found": {}}}}})"
                "\n",
@@ -198,15 +186,15 @@ int main(int argc, char** argv) {
       "{:.1f} % of all; one cell of a slowed grid loses {:.0f} %\nshare of grids (95 % interval, "
       "Clopper-Pearson), gate with its "
       "defaults, seed {}\n\n",
-      grids, grids, model.cells, model.trials, 100 * model.cv_low, 100 * model.cv_high,
+      model.grids, model.grids, model.cells, model.trials, 100 * model.cv_low, 100 * model.cv_high,
       100 * model.hit_share, 100 * model.hit_low, 100 * model.hit_high, 100 * model.shift_sd,
-      100 * model.common_sd, 100 * model.loss, seed);
+      100 * model.common_sd, 100 * model.loss, model.seed);
   fmt::print("{:24} {:34} {:28} {:28}\n", "baseline", "decided by", "clean grid fails",
              "slowed cell found");
   Counts store_clean, store_slow;
   for (const Baseline baseline : {Baseline::store, Baseline::file}) {
-    const Counts clean = simulate(model, baseline, false, grids, seed);
-    const Counts slow = simulate(model, baseline, true, grids, seed + 1);
+    const Counts clean = simulate(model, baseline, false);
+    const Counts slow = simulate(model, baseline, true);
     if (baseline == Baseline::store) {
       store_clean = clean;
       store_slow = slow;
@@ -215,14 +203,15 @@ int main(int argc, char** argv) {
                                  ? fmt::format("store of {} runs", model.runs)
                                  : std::string("file of one run");
     const auto row = [&](const char* by, int c, int s) {
-      fmt::print("{:24} {:34} {:28} {:28}\n", name, by, bertbench::share_text(c, grids),
-                 bertbench::share_text(s, grids));
+      fmt::print("{:24} {:34} {:28} {:28}\n", name, by, bertbench::share_text(c, model.grids),
+                 bertbench::share_text(s, model.grids));
     };
     row("first measurement", clean.failed_once, slow.failed_once);
     row("one confirmation", clean.failed, slow.failed);
     row("one confirmation, same shift", clean.failed_same_day, slow.failed_same_day);
   }
-  const bool met = store_clean.failed <= 0.01 * grids && store_slow.failed >= 0.98 * grids;
+  const bool met =
+      store_clean.failed <= 0.01 * model.grids && store_slow.failed >= 0.98 * model.grids;
   fmt::print("\nbounds (clean at most 1 %, found at least 98 %; store, one confirmation): {}\n",
              met ? "met" : "NOT met");
   return bounds && !met ? 1 : 0;

@@ -17,6 +17,7 @@
 
 #include "reports/gate/paired.h"
 #include "reports/stats/normals.h"
+#include "tests/reports/gate/grid_model.h"
 #include "tests/reports/gate/parts_model.h"
 #include "tests/reports/gate/share.h"
 
@@ -26,16 +27,12 @@ using bertbench::Normals;
 using bertbench::ResultSet;
 using bertbench::Trial;
 
-struct Model {
-  int cells = 24;
-  double hit_share = 0.02, hit_low = 0.03, hit_high = 0.15;
+struct Model : bertbench::GridModel {
+  Model() { loss = 0.02; }
   double grid_sd = 0.041, block_sd = 0.016;
-  double drift_sd = 0.02;  ///< of the change from the first block to the last
-  double second = 0.003;   ///< the second of a pair is slower by
-  double loss = 0.02;
-  double part_cv = 0;         ///< of a part of the step beyond the step's; 0: no parts
-  bool ends_early = false;    ///< pairs end by the rule of "trials": "auto"
-  double optimizer_loss = 0;  ///< above 0: the slowed cell's optimizer alone loses it
+  double drift_sd = 0.02;   ///< of the change from the first block to the last
+  double second = 0.003;    ///< the second of a pair is slower by
+  bool ends_early = false;  ///< pairs end by the rule of "trials": "auto"
 };
 
 /// How noisy a grid is and how often it is measured.
@@ -123,10 +120,10 @@ struct Counts {
 
 /// Clean grids: any regression counts. Slowed grids: only the slowed cell's.
 Counts simulate(const Model& model, const Case& what, const bertbench::GateOptions& options,
-                bool slow, int grids, std::uint64_t seed) {
-  Simulator draw(model, what, seed);
+                bool slow) {
+  Simulator draw(model, what, model.seed + (slow ? 1 : 0));
   Counts count;
-  for (int g = 0; g < grids; ++g) {
+  for (int g = 0; g < model.grids; ++g) {
     const int slowed = slow ? draw.draw_cell() : -1;
     const auto report = bertbench::check_paired(draw.draw(slowed), "base", options);
     const auto& judged = report.cells[static_cast<std::size_t>(std::max(0, slowed))];
@@ -137,7 +134,7 @@ Counts simulate(const Model& model, const Case& what, const bertbench::GateOptio
       if (slow) break;
       if (&cell != &judged) pairs += cell.n_new + cell.pairs_left_out;
     }
-    count.pairs += pairs / static_cast<double>(slow ? 1 : report.cells.size()) / grids;
+    count.pairs += pairs / static_cast<double>(slow ? 1 : report.cells.size()) / model.grids;
   }
   return count;
 }
@@ -148,29 +145,20 @@ int main(int argc, char** argv) {
   Model model;
   bertbench::GateOptions options;
   options.floor = bertbench::kPairedFloor;
-  int grids = 5000, pairs = 0;
+  int pairs = 0;
   double cv = 0.01;
-  std::uint64_t seed = 1;
   bool bounds = false, json = false;
   CLI::App app("Simulated: false alarms and power of `bertbench check --paired`.");
-  app.add_option("--grids", grids, "Grids of each kind")->check(CLI::Range(1, 10'000'000));
+  add_grid_options(app, model);
   app.add_option("--pairs", pairs, "One case of so many pairs in place of the three that are bound")
       ->check(CLI::Range(1, 200));
   app.add_option("--cv", cv, "Of a trial, with --pairs")->check(CLI::Range(0.0, 0.5));
-  app.add_option("--loss", model.loss, "Of the slowed cell")->check(CLI::Range(0.0, 0.9));
   app.add_option("--floor", options.floor, "Of the gate")->check(CLI::Range(0.0, 0.5));
   app.add_option("--hits", model.hit_share, "Share of trials")->check(CLI::Range(0.0, 1.0));
   app.add_option("--second", model.second, "Loss by coming second")->check(CLI::Range(0.0, 0.5));
   app.add_option("--block", model.block_sd, "Sd of a block's shift")->check(CLI::Range(0.0, 0.5));
-  app.add_option("--cells", model.cells, "Of a grid")->check(CLI::Range(1, 10'000));
-  app.add_option("--part-cv", model.part_cv, "Of a part beyond the step's; 0: trials have no parts")
-      ->check(CLI::Range(0.0, 0.5));
-  app.add_option("--optimizer-loss", model.optimizer_loss,
-                 "In place of --loss: the slowed cell's optimizer, a tenth of its step, loses it")
-      ->check(CLI::Range(0.0, 0.9));
   app.add_flag("--auto", model.ends_early,
                "Pairs end by the rule of a sweep with trials auto, after --pairs at most");
-  app.add_option("--seed", seed, "Of the random numbers");
   app.add_flag("--json", json, "With --pairs: print the numbers of grids alone, as JSON");
   app.add_flag("--bounds", bounds,
                "Status 1 unless clean grids fail in at most 1 % and slowed cells are found in at "
@@ -180,8 +168,8 @@ int main(int argc, char** argv) {
     const Case one{cv, cv, std::max(1, pairs)};
     fmt::print(R"({{"paired": {{"clean": {}, "found": {}}}}})"
                "\n",
-               simulate(model, one, options, false, grids, seed).grids,
-               simulate(model, one, options, true, grids, seed + 1).grids);
+               simulate(model, one, options, false).grids,
+               simulate(model, one, options, true).grids);
     return 0;
   }
   fmt::print(
@@ -190,22 +178,23 @@ int main(int argc, char** argv) {
       "drift sd {:.1f} %, second of a pair {:.1f} % slower; one cell of a slowed grid loses "
       "{:.1f} %\nshare of grids (95 % interval, Clopper-Pearson), floor {:.1f} %, alpha {}, seed "
       "{}\n\n",
-      grids, grids, model.cells, 100 * model.hit_share, 100 * model.hit_low, 100 * model.hit_high,
-      100 * model.grid_sd, 100 * model.block_sd, 100 * model.drift_sd, 100 * model.second,
-      100 * model.loss, 100 * options.floor, options.alpha, seed);
+      model.grids, model.grids, model.cells, 100 * model.hit_share, 100 * model.hit_low,
+      100 * model.hit_high, 100 * model.grid_sd, 100 * model.block_sd, 100 * model.drift_sd,
+      100 * model.second, 100 * model.loss, 100 * options.floor, options.alpha, model.seed);
   fmt::print("{:16} {:6} {:28} {:28} {}\n", "cv of a trial", "pairs", "clean grid fails",
              "slowed cell found", model.ends_early ? "pairs taken: clean, slowed" : "");
   std::vector<Case> cases{{0.005, 0.005, 10}, {0.01, 0.01, 18}, {0.014, 0.014, 28}};
   if (pairs > 0) cases = {{cv, cv, pairs}};
   bool met = true;
   for (const Case& one : cases) {
-    const Counts clean = simulate(model, one, options, false, grids, seed);
-    const Counts found = simulate(model, one, options, true, grids, seed + 1);
+    const Counts clean = simulate(model, one, options, false);
+    const Counts found = simulate(model, one, options, true);
     fmt::print("{:16} {:<6} {:28} {:28} {}\n", fmt::format("{:.1f} %", 100 * one.cv_low), one.pairs,
-               bertbench::share_text(clean.grids, grids), bertbench::share_text(found.grids, grids),
+               bertbench::share_text(clean.grids, model.grids),
+               bertbench::share_text(found.grids, model.grids),
                model.ends_early ? fmt::format("{:.1f}, {:.1f}", clean.pairs, found.pairs) : "");
     std::fflush(stdout);
-    met = met && clean.grids <= 0.01 * grids && found.grids >= 0.95 * grids;
+    met = met && clean.grids <= 0.01 * model.grids && found.grids >= 0.95 * model.grids;
   }
   if (pairs > 0) return 0;
   fmt::print("\nbounds (clean at most 1 %, found at least 95 %): {}\n", met ? "met" : "NOT met");
