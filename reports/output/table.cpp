@@ -114,7 +114,7 @@ class TableWriter {
     for (std::size_t c = 0; c < columns.size(); ++c) total += width_[c] + (c > 0 ? kGap.size() : 0);
     for (std::size_t c = 0; c < columns.size(); ++c) {
       const bool own = options.most_columns > 0 && total > options.most_columns && !above_ &&
-                       columns[c].heading == options.own_line;
+                       columns[c].heading == "cell";
       if (own) {
         above_ = c;
       } else {

@@ -34,10 +34,9 @@ struct TextTableOptions {
   bool headings = true;
   /// Called with the padded text of every body cell; may wrap it in colour codes.
   std::function<std::string(std::size_t row, std::size_t column, const std::string& text)> paint{};
-  /// A table wider than this, 0: any width, gives the column named `own_line` a line of its own
-  /// above the rest of its row.
+  /// A table wider than this, 0: any width, gives the column named "cell" a line of its own above
+  /// the rest of its row.
   std::size_t most_columns = 0;
-  std::string_view own_line = "cell";
 };
 
 /// Columns two blanks apart, a rule below the headings, no blanks at line ends.

@@ -121,7 +121,7 @@ TEST(PresentTest, FailuresInWords) {
 }
 
 TEST(TextTable, ATableTooWideForTheTerminalGivesItsCellsALineOfTheirOwn) {
-  const Table table{{{"n", true}, {"cell"}, {"rate", true}}, {{"7", "bert-large.1n8g", "12.5"}}};
+  Table table{{{"n", true}, {"cell"}, {"rate", true}}, {{"7", "bert-large.1n8g", "12.5"}}};
   TextTableOptions narrow;
   narrow.most_columns = 23;
   EXPECT_EQ(text_table(table, narrow),
@@ -129,7 +129,7 @@ TEST(TextTable, ATableTooWideForTheTerminalGivesItsCellsALineOfTheirOwn) {
   narrow.most_columns = 24;
   EXPECT_EQ(text_table(table, narrow), text_table(table));
   narrow.most_columns = 10;
-  narrow.own_line = "model";  // there is none: nothing can be done
+  table.columns[1].heading = "model";  // no cell: nothing can be done
   EXPECT_EQ(text_table(table, narrow), text_table(table));
 }
 

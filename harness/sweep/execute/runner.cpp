@@ -321,7 +321,6 @@ Result<LargestBatch> search_batch(const std::function<Result<Probe>(std::int64_t
   while (next > found.fits && (!found.does_not || next < *found.does_not)) {
     const auto tried = probe(next);
     if (!tried) return tl::unexpected(tried.error());
-    ++found.probes;
     if (tried->fit == Fit::failed) {
       found.why = fmt::format("the probe of {} failed ({})", next, tried->detail);
       break;

@@ -90,7 +90,6 @@ struct LargestBatch {
   std::int64_t fits = 0;                 ///< 0: not even 1
   std::optional<std::int64_t> does_not;  ///< the smallest tried that is out of memory
   std::string why;                       ///< its detail, or why the search ended early
-  int probes = 0;
 };
 
 /// Bisection on `probe`. A probe that fails otherwise ends the search at what was known to fit.
