@@ -76,7 +76,6 @@ constexpr ClosingRule kRules[] = {
     {"ompletes", Reading::phrase},
     {"OMPLETE", Reading::phrase},
     {"ing complete", Reading::phrase},
-    {"ing Complete", Reading::phrase},
     {"ion complete", Reading::phrase},
     {"Complete", Reading::phrase},
     {"Done", Reading::phrase},

@@ -23,12 +23,12 @@ constexpr OutcomeRule kRules[] = {
     // MXNet 1.9 (quoted/outcome_rules.mxnet_has_its_own_words_for_a_lack_of_memory).
     {"Failed to allocate CPU Memory", "", "", Status::out_of_memory, kMemory},
     // PyTorch's allocator for the CPU, as it prints it on Windows and on Linux
-    // (quoted/outcome_table.tells_how_runs_end.6); then Python and NumPy, PyTorch since 1.13, and
-    // the error codes of CUDA's driver, cuBLAS, cuDNN and CUDA's runtime.
+    // (quoted/outcome_table.tells_how_runs_end.6); then Python and NumPy, PyTorch since 1.13 (its
+    // name is OutOfMemoryError), and the error codes of CUDA's driver, cuBLAS, cuDNN and CUDA's
+    // runtime.
     {"not enough memory: you tried to allocate", "", "", Status::out_of_memory, kMemory},
     {"can't allocate memory", "", "", Status::out_of_memory, kMemory},
     {"MemoryError", "", "", Status::out_of_memory, kMemory},
-    {"OutOfMemoryError", "", "", Status::out_of_memory, kMemory},
     {"CUDA_ERROR_OUT_OF_MEMORY", "", "", Status::out_of_memory, kMemory},
     {"CUBLAS_STATUS_ALLOC_FAILED", "", "", Status::out_of_memory, kMemory},
     {"CUDNN_STATUS_ALLOC_FAILED", "", "", Status::out_of_memory, kMemory},

@@ -198,8 +198,6 @@ constexpr Literal kLiterals[] = {
     {"s/it", kPerIteration},
     {"batch/s", kOtherUnit},
     {"batches/s", kOtherUnit},
-    {"s/batch", kOtherUnit},
-    {"step/s", kOtherUnit},
     {"steps/s", kOtherUnit},
     {"s/step", kOtherUnit},
     {"iter/s", kOtherUnit},
@@ -215,11 +213,11 @@ constexpr Literal kLiterals[] = {
     {"images/s", kOtherUnit},
     {"ex/s", kOtherUnit},
     {"epoch/s", kOtherUnit},
-    {"ep/s", kOtherUnit},
+    {"ep/s", kOtherUnit},  // also "step/s"
     {"episodes/s", kOtherUnit},
     {"s/ep", kOtherUnit},  // also "s/epoch" and "s/episode"
     {"ba/s", kOtherUnit},
-    {"s/ba", kOtherUnit},
+    {"s/ba", kOtherUnit},  // also "s/batch"
     {"seq/s", kOtherUnit},
     {"seqs/s", kOtherUnit},
     {"sequences/s", kOtherUnit},
