@@ -17,7 +17,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "parsers/scan/anchor_kernels.h"
@@ -38,9 +37,6 @@ class AnchorScanner {
   /// Literals of fewer than kFingerprint bytes are never found; there must be no line break in one.
   /// A kernel that the processor lacks becomes its best one.
   explicit AnchorScanner(std::vector<std::string> literals, ScanKernel kernel = best_scan_kernel());
-  AnchorScanner(std::vector<std::string> literals, bool allow_simd)
-      : AnchorScanner(std::move(literals), allow_simd ? best_scan_kernel() : ScanKernel::portable) {
-  }
 
   /// Appends the hits whose offset lies in [begin, end) and whose literal lies wholly in `data`, in
   /// order of offset, then of literal. Returns the number of '\n' in [begin, end); a range must be

@@ -28,7 +28,7 @@ const Scanners& scanners() {
     }
     std::ranges::sort(literals);
     literals.erase(std::unique(literals.begin(), literals.end()), literals.end());
-    return Scanners{literals, AnchorScanner(literals, true), AnchorScanner(literals, false)};
+    return Scanners{literals, AnchorScanner(literals), AnchorScanner(literals, ScanKernel::portable)};
   }();
   return it;
 }
