@@ -1497,11 +1497,7 @@ class Induction {
 
   /// Median of number i of the lines, in seconds where it is a time.
   static double median_of(const LineShape& shape, std::size_t i) {
-    std::vector<double> values;
-    for (const ShapeLine& line : shape.examples) {
-      values.push_back(line.at(i).value * line.at(i).scale);
-    }
-    return median(std::move(values));
+    return median(values_of(shape, i));
   }
 
   /// What the lines that come once with each record show of an iteration's time.

@@ -101,6 +101,12 @@ bool is_bar_at_0(const std::vector<LineNumber>& numbers) {
 
 }  // namespace
 
+std::vector<double> values_of(const LineShape& shape, std::size_t i) {
+  std::vector<double> out;
+  for (const ShapeLine& line : shape.examples) out.push_back(line.at(i).value * line.at(i).scale);
+  return out;
+}
+
 std::optional<std::size_t> LineShape::place_of(Meaning meaning) const {
   const ShapeLine& first = examples.front();
   for (std::size_t i = 0; i < first.key.size(); ++i) {

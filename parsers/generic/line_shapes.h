@@ -102,6 +102,9 @@ struct LineShape {
   }
 };
 
+/// Number i of the lines, in seconds where it is a time.
+[[nodiscard]] std::vector<double> values_of(const LineShape& shape, std::size_t i);
+
 // What the numbers of a shape mean, by how they go on from line to line: a counter grows, an
 // elapsed time grows with it, the time of a step does not.
 

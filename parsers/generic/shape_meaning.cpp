@@ -24,12 +24,6 @@ using Values = std::vector<double>;
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-Values values_of(const LineShape& shape, std::size_t i) {
-  Values out;
-  for (const ShapeLine& line : shape.examples) out.push_back(line.at(i).value * line.at(i).scale);
-  return out;
-}
-
 /// Of those that are known; nan where none is.
 double known_median(Values values) {
   std::erase_if(values, [](double value) { return !std::isfinite(value); });
