@@ -38,6 +38,10 @@ namespace bertbench {
 [[nodiscard]] inline bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
+/// Of UTF-8, a byte of a letter or mark that ASCII lacks.
+[[nodiscard]] inline bool is_beyond_ascii(char c) { return static_cast<unsigned char>(c) >= 0x80; }
+/// A letter of any alphabet, or a byte of one.
+[[nodiscard]] inline bool is_any_letter(char c) { return is_letter(c) || is_beyond_ascii(c); }
 /// May stand in an identifier.
 [[nodiscard]] inline bool is_name_char(char c) { return is_letter(c) || is_digit(c) || c == '_'; }
 [[nodiscard]] inline char lower(char c) {

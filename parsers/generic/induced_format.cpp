@@ -24,7 +24,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
-bool is_plain(char c) { return static_cast<unsigned char>(c) < 0x80 && c >= ' '; }
+bool is_plain(char c) { return !is_beyond_ascii(c) && c >= ' '; }
 
 /// An RE2 text for `text`: as many blanks as there are, one or more. Bytes that JSON cannot hold
 /// are any byte.
@@ -80,10 +80,9 @@ std::string replaced(std::string text, std::string_view what, std::string_view b
 
 /// From `at` on: letters of any alphabet; empty where there is none.
 std::string_view first_word(std::string_view text, std::size_t at) {
-  const auto letter = [](char c) { return is_letter(c) || static_cast<unsigned char>(c) >= 0x80; };
-  while (at < text.size() && !letter(text[at])) ++at;
+  while (at < text.size() && !is_any_letter(text[at])) ++at;
   std::size_t end = at;
-  while (end < text.size() && letter(text[end])) ++end;
+  while (end < text.size() && is_any_letter(text[end])) ++end;
   return text.substr(at, end - at);
 }
 

@@ -122,8 +122,6 @@ bool has_in_any_case(const Words& list, std::string_view word) {
   return list.may_have(word) && among(list, lower(word));
 }
 
-bool is_beyond_ascii(char c) { return static_cast<unsigned char>(c) >= 0x80; }
-
 /// `word` is in the list, or one of another script holds a word of the list: "训练耗时".
 bool holds(const Words& list, std::string_view word) {
   return among(list, word) ||
@@ -132,8 +130,6 @@ bool holds(const Words& list, std::string_view word) {
          }));
 }
 
-/// A letter of any alphabet: the bytes of UTF-8 beyond ASCII.
-bool is_any_letter(char c) { return is_letter(c) || static_cast<unsigned char>(c) >= 0x80; }
 bool is_word(char c) { return is_any_letter(c) || is_digit(c) || c == '_'; }
 
 /// Whether the letter that the byte at `i` is of is one of ASCII, or a Latin one with a mark: "é".

@@ -42,7 +42,7 @@ std::optional<SpelledDuration> spelled_duration(std::string_view text) {
     cursor.literal(" ");
     std::string unit;  // "Hours" too
     for (const char c : cursor.rest()) {
-      if (!is_letter(c) && static_cast<unsigned char>(c) < 0x80) break;
+      if (!is_any_letter(c)) break;
       unit += lower(c);
     }
     const auto seconds = seconds_of_unit(unit);

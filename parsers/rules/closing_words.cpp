@@ -570,7 +570,7 @@ std::optional<Kind> read(Reading reading, const Sentence& line, std::string_view
 /// The hash of a line of a script without blanks, without its numbers.
 std::size_t shape_of_script(std::string_view line) {
   std::string shape(line);
-  std::erase_if(shape, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+  std::erase_if(shape, std::not_fn(is_beyond_ascii));
   return std::hash<std::string>()(shape);
 }
 

@@ -255,9 +255,8 @@ bool announces_training(std::string_view line) {
       "begin training", "training started",  "开始训练",
       "训练开始",       "학습 시작",         "学習開始"};
   // What all of them have, as most lines have none.
-  const bool may =
-      line.find("rain") != line.npos || line.find("RAIN") != line.npos ||
-      std::ranges::any_of(line, [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
+  const bool may = line.find("rain") != line.npos || line.find("RAIN") != line.npos ||
+                   std::ranges::any_of(line, is_beyond_ascii);
   return may && (has_phrase(line, kPhrases) || begins_some_training(line));
 }
 

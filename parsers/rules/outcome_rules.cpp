@@ -104,7 +104,7 @@ bool is_shell_message(std::string_view text, std::string_view word) {
   if (trim(text) == word || text.find("srun: error") != std::string_view::npos) return true;
   // Words of other languages end a line, of a bar too (quoted/mmcv.killed_in_chinese): in a
   // sentence they are followed by more.
-  if (static_cast<unsigned char>(word.front()) >= 0x80) return trim(text).ends_with(word);
+  if (is_beyond_ascii(word.front())) return trim(text).ends_with(word);
   const auto at = text.find(word);
   if (at == std::string_view::npos) return false;
   Cursor cursor(text.substr(at + word.size()), false);

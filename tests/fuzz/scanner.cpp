@@ -28,7 +28,8 @@ const Scanners& scanners() {
     }
     std::ranges::sort(literals);
     literals.erase(std::unique(literals.begin(), literals.end()), literals.end());
-    return Scanners{literals, AnchorScanner(literals), AnchorScanner(literals, ScanKernel::portable)};
+    return Scanners{literals, AnchorScanner(literals),
+                    AnchorScanner(literals, ScanKernel::portable)};
   }();
   return it;
 }
