@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -33,6 +34,14 @@ struct Line {
   std::size_t at = 0;   ///< for the handler of a row: where its literal stands
   std::size_t end = 0;  ///< and where what follows the literal begins
 };
+
+/// The literals of a table, in order of its rows.
+template <class Row, std::size_t N>
+constexpr auto literals_of(const Row (&rows)[N], std::string_view Row::*literal) {
+  std::array<std::string_view, N> out;
+  std::ranges::transform(rows, out.begin(), literal);
+  return out;
+}
 
 /// Calls `visit(row, at)` for each of the owner's rows whose literal stands in the text, in order
 /// of rows, with the first place, until one returns true. Returns whether one did.

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <string>
 
@@ -148,11 +147,7 @@ constexpr ClosingRule kRules[] = {
     {"\"run_end\"", Reading::event},
 };
 
-constexpr auto kLiterals = [] {
-  std::array<std::string_view, std::size(kRules)> out;
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = kRules[i].literal;
-  return out;
-}();
+constexpr auto kLiterals = literals_of(kRules, &ClosingRule::literal);
 
 using Words = std::span<const std::string_view>;
 

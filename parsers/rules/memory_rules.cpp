@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <utility>
 
@@ -17,6 +16,10 @@ struct Rule {
   double unit;
 };
 
+// Of the Trainer's keys one literal each; the CPU's keys have another middle.
+constexpr std::string_view kTrainer = "_mem_gpu";
+constexpr std::string_view kNvidiaSmi = "MiB / ";  // "| N/A 45C P0 44W / 300W | 0MiB / 32510MiB |"
+
 // What PyTorch calls max_memory_allocated, as the trainers print it; units as they divide.
 constexpr Rule kRules[] = {
     {", MaxMemAllocated=", kGiB},              // DeepSpeed's timer, "22.95GB"
@@ -28,19 +31,11 @@ constexpr Rule kRules[] = {
     {", max_memory_allocated: ", kGiB},        // PaddleNLP 3
     {", max_mem_allocated: ", kMiB},           // PaddleDetection
     {"device memory usage: ", kMiB},           // llm.c, "12345 MiB / 81559 MiB"
+    {kTrainer, 0},                             // these two are read by functions of their own
+    {kNvidiaSmi, 0},
 };
 
-// Of the Trainer's keys one literal each; the CPU's keys have another middle.
-constexpr std::string_view kTrainer = "_mem_gpu";
-constexpr std::string_view kNvidiaSmi = "MiB / ";  // "| N/A 45C P0 44W / 300W | 0MiB / 32510MiB |"
-
-constexpr auto kAnchors = [] {
-  std::array<std::string_view, std::size(kRules) + 2> out;
-  for (std::size_t i = 0; i < std::size(kRules); ++i) out[i] = kRules[i].anchor;
-  out[std::size(kRules)] = kTrainer;
-  out[std::size(kRules) + 1] = kNvidiaSmi;
-  return out;
-}();
+constexpr auto kAnchors = literals_of(kRules, &Rule::anchor);
 
 constexpr std::size_t kMaxStatements = 4096;  // hostile input
 constexpr double kMostBytes = 1e15;           // more is a damaged number

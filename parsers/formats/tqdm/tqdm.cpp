@@ -1,7 +1,6 @@
 // tqdm: progress bars of PyTorch trainers, above all NVIDIA's BERT (DeepLearningExamples) and the
 // Hugging Face Trainer, with the lines that stand between their bars.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -282,11 +281,7 @@ constexpr Literal kLiterals[] = {
     {"CANCELLED AT", kFailures},
 };
 
-constexpr auto kAnchors = [] {
-  std::array<std::string_view, std::size(kLiterals)> out;
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = kLiterals[i].text;
-  return out;
-}();
+constexpr auto kAnchors = literals_of(kLiterals, &Literal::text);
 
 /// What the literals on the line show of it.
 inline std::uint32_t kinds_of(const Line& line) {
