@@ -9,6 +9,7 @@
 #include "parsers/core/text.h"
 #include "parsers/described/printed_value.h"
 #include "parsers/lines/cursor.h"
+#include "parsers/lines/decimal.h"
 #include "parsers/lines/evaluation_words.h"
 #include "parsers/lines/json_line.h"
 
@@ -34,7 +35,7 @@ std::string_view first_word(std::string_view text, FieldKind kind, Commas commas
   };
   const bool fraction = commas == Commas::decimal && end + 1 < text.size() && text[end] == ',';
   if (fraction && is_digit(text[end + 1])) {
-    end = std::min(text.find_first_not_of("0123456789", end + 1), text.size());
+    end = digits_after(text, end + 1);
   } else {
     while (thousands()) end += 4;
   }

@@ -10,6 +10,7 @@
 #include "parsers/core/text.h"
 #include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"
+#include "parsers/lines/decimal.h"
 #include "parsers/lines/decoration.h"
 #include "parsers/lines/evaluation_words.h"
 #include "parsers/lines/spelled_duration.h"
@@ -551,7 +552,7 @@ class Reader {
   [[nodiscard]] bool after_counter() const {
     std::size_t begin = at_;
     if (begin > 0 && line_[begin - 1] == '_') {
-      const std::size_t end = std::min(line_.find_first_not_of("0123456789", at_), line_.size());
+      const std::size_t end = digits_after(line_, at_);
       if (end < line_.size() &&
           std::string_view(":, ])").find(line_[end]) == std::string_view::npos) {
         return false;
@@ -592,8 +593,7 @@ class Reader {
   void number() {
     LineNumber found;
     found.value_begin = at_;
-    std::size_t end = at_;
-    while (end < line_.size() && is_digit(line_[end])) ++end;
+    std::size_t end = digits_after(line_, at_);
     if (is_date(end)) return skip_date(end);
     if (const std::size_t length = date_with_month(end); length > 0) {
       at_ = from_ = at_ + length;
@@ -616,8 +616,7 @@ class Reader {
     found.whole = true;
     const bool comma = commas_ == Commas::decimal && mark_in_number(end, ',');
     if (comma || mark_in_number(end, '.')) {
-      ++end;
-      while (end < line_.size() && is_digit(line_[end])) ++end;
+      end = digits_after(line_, end + 1);
       found.whole = false;
       // "0,1,2" and "1.234,5" next to decimal commas.
       if (commas_ == Commas::decimal && mark_in_number(end, ',')) return skip_marked(end);
@@ -627,8 +626,7 @@ class Reader {
       if (e + 1 < line_.size() && (line_[e] == '-' || line_[e] == '+')) ++e;
       if (is_digit(line_[e])) {
         found.whole = false;
-        while (e < line_.size() && is_digit(line_[e])) ++e;
-        end = e;
+        end = digits_after(line_, e);
       }
     }
     // "6086.5+14.8s": a sum, of which no number is the whole.
@@ -706,25 +704,21 @@ class Reader {
   /// the first.
   [[nodiscard]] bool is_date(std::size_t end) const {
     if (end + 1 >= line_.size() || (line_[end] != '/' && line_[end] != '-')) return false;
-    const std::size_t second = line_.find_first_not_of("0123456789", end + 1);
-    return second != std::string_view::npos && second > end + 1 && line_[second] == line_[end] &&
-           second + 1 < line_.size() && is_digit(line_[second + 1]);
+    const std::size_t second = digits_after(line_, end + 1);
+    return second > end + 1 && mark_in_number(second, line_[end]);
   }
 
   /// With the time of day after it, if any: " 11:51", "T11:51:07.123", "--11:51". In
   /// "2023-11-23-12:00:34" the third mark is none of the date.
   void skip_date(std::size_t end) {
-    const auto digits_end = [&](std::size_t at) {
-      return std::min(line_.find_first_not_of("0123456789", at), line_.size());
-    };
-    at_ = digits_end(digits_end(end + 1) + 1);
+    at_ = digits_after(line_, digits_after(line_, end + 1) + 1);
     constexpr std::string_view kBetween = " -T_";
     std::size_t time = at_;
     while (time < line_.size() && time < at_ + 2 &&
            kBetween.find(line_[time]) != std::string_view::npos)
       ++time;
-    const std::size_t colon = line_.find_first_not_of("0123456789", time);
-    if (colon != std::string_view::npos && colon > time && line_[colon] == ':') {
+    const std::size_t colon = digits_after(line_, time);
+    if (colon > time && line_.substr(colon).starts_with(':')) {
       at_ = std::min(line_.find_first_not_of("0123456789:.", colon), line_.size());
     } else if (const auto hours = spelled_duration(line_.substr(time))) {  // "2023-03-01 10h00m29s"
       at_ = time + hours->length;
@@ -752,9 +746,6 @@ class Reader {
     const auto next_word = [&](std::size_t at) {
       return std::min(line_.find_first_not_of(" ,.-/", at), line_.size());
     };
-    const auto digits_end = [&](std::size_t at) {
-      return std::min(line_.find_first_not_of("0123456789", at), line_.size());
-    };
     std::size_t month = at_ > 0 ? at_ - 1 : 0;  // before the day, where one stands there
     while (month > 0 && is_letter(line_[month - 1])) --month;
     std::string word;
@@ -763,10 +754,10 @@ class Reader {
       if (!is_month(word_at(line_, time, word))) return 0;
       time = next_word(time + word.size());
     }
-    if (digits_end(time) == time + kYear) time = next_word(time + kYear);
-    const std::size_t colon = digits_end(time);
+    if (digits_after(line_, time) == time + kYear) time = next_word(time + kYear);
+    const std::size_t colon = digits_after(line_, time);
     if (colon == time || colon > time + kDay || !line_.substr(colon).starts_with(':')) return 0;
-    const std::size_t minutes_end = digits_end(colon + 1);
+    const std::size_t minutes_end = digits_after(line_, colon + 1);
     return line_.substr(minutes_end).starts_with(':') ? 0 : minutes_end - at_;
   }
 
@@ -904,9 +895,7 @@ class Reader {
     std::size_t end = i;
     // "2/100,0/151" has two totals.
     const auto parts_thousands = [&](std::size_t comma) {
-      const std::size_t after =
-          std::min(line_.find_first_not_of("0123456789", comma + 1), line_.size());
-      return line_[comma] == ',' && after - comma - 1 == 3;
+      return line_[comma] == ',' && digits_after(line_, comma + 1) == comma + 4;
     };
     while (end < line_.size() && (is_digit(line_[end]) || parts_thousands(end))) ++end;
     if (end == i || (end < line_.size() &&
@@ -1291,9 +1280,8 @@ class Reader {
   /// " 2.145923e+00"
   [[nodiscard]] bool fraction_follows() const {
     const std::size_t begin = std::min(line_.find_first_not_of(" \t", at_), line_.size());
-    const std::size_t point = line_.find_first_not_of("0123456789", begin);
-    return begin > at_ && point != std::string_view::npos && point > begin &&
-           mark_in_number(point, '.');
+    const std::size_t point = digits_after(line_, begin);
+    return begin > at_ && point > begin && mark_in_number(point, '.');
   }
 
   /// " (11%)]": what PyTorch's examples print after the samples done of all.
@@ -1345,7 +1333,7 @@ class Reader {
 
   /// From `at` on "name=0.1" or "name: 0.1", also after one more number.
   static bool named(std::string_view rest, std::size_t at) {
-    const std::size_t digits = std::min(rest.find_first_not_of("0123456789", at), rest.size());
+    const std::size_t digits = digits_after(rest, at);
     if (digits > at && digits < rest.size() && rest[digits] == ' ') at = digits + 1;
     if (at >= rest.size() || !is_letter(rest[at])) return false;
     while (at < rest.size() && (is_word(rest[at]) || rest[at] == ' ')) ++at;

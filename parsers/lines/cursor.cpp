@@ -127,22 +127,19 @@ std::optional<double> Cursor::duration() {
     return std::nullopt;
   }
   double total = 0;
-  constexpr std::size_t kMostDigits = 18;  // fit into an int64
   for (int part = 0; part < 3; ++part) {
     const std::size_t before = at_, next = digits_after(text_, at_);
-    if (next == at_ || next - at_ > kMostDigits) break;
-    std::int64_t value = 0;
-    for (std::size_t i = at_; i < next; ++i) value = value * 10 + (text_[i] - '0');
-    if (value > 100'000'000) break;
+    const auto value = to_int(text_.substr(at_, next - at_));
+    if (!value || *value > 100'000'000) break;
     const char after = next < text_.size() ? text_[next] : '.';
     if (after == ':' && part < 2) {
-      total = (total + static_cast<double>(value)) * 60;
+      total = (total + static_cast<double>(*value)) * 60;
       at_ = next + 1;
       continue;
     }
     if (after != '.' && after != ',' && after != 'e' && after != 'E') {
       at_ = next;
-      return total + static_cast<double>(value);
+      return total + static_cast<double>(*value);
     }
     if (const auto seconds = number()) return total + *seconds;  // at_ is still before the digits
     at_ = before;

@@ -86,9 +86,7 @@ std::optional<Count> count_before(std::string_view text, std::size_t end) {
   if (count.begin < end && !point) {
     constexpr std::size_t kFits = 18;  // digits of an int64
     if (end - count.begin > kFits) return std::nullopt;
-    for (const char c : text.substr(count.begin, end - count.begin)) {
-      count.value = count.value * 10 + (c - '0');
-    }
+    count.value = to_int(text.substr(count.begin, end - count.begin)).value_or(0);
     return count;
   }
   const std::size_t digits = scale > 1 ? end - 1 : end;
@@ -693,7 +691,7 @@ std::optional<LossLine> loss_line(std::string_view line) {
       ++at;
       continue;
     }
-    const std::size_t end = std::min(head.find_first_not_of("0123456789", at), head.size());
+    const std::size_t end = digits_after(head, at);
     const char before = at > 0 ? head[at - 1] : ' ', after = end < head.size() ? head[end] : ' ';
     const bool alone = !is_letter(before) && before != '.' && !is_letter(after) && after != '.';
     const auto number = to_int(head.substr(at, end - at));
