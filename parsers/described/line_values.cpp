@@ -28,16 +28,11 @@ std::string_view first_word(std::string_view text, FieldKind kind, Commas commas
   Cursor cursor(text, false);
   if (!cursor.number()) return {};
   std::size_t end = cursor.at();
-  const auto thousands = [&] {
-    return text.size() >= end + 4 && text[end] == ',' && is_digit(text[end + 1]) &&
-           is_digit(text[end + 2]) && is_digit(text[end + 3]) &&
-           (text.size() == end + 4 || !is_digit(text[end + 4]));
-  };
   const bool fraction = commas == Commas::decimal && end + 1 < text.size() && text[end] == ',';
   if (fraction && is_digit(text[end + 1])) {
     end = digits_after(text, end + 1);
   } else {
-    while (thousands()) end += 4;
+    while (has_thousands_at(text, end)) end += 4;
   }
   if (end < text.size() && std::string_view("KkMGB").find(text[end]) != std::string_view::npos) {
     const bool last =

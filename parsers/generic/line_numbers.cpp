@@ -605,9 +605,7 @@ class Reader {
       return time_of(found);
     }
     const auto thousands = [&] {
-      return commas_ != Commas::decimal && end + 3 < line_.size() && line_[end] == ',' &&
-             is_digit(line_[end + 1]) && is_digit(line_[end + 2]) && is_digit(line_[end + 3]) &&
-             (end + 4 == line_.size() || !is_digit(line_[end + 4]));
+      return commas_ != Commas::decimal && has_thousands_at(line_, end);
     };
     // "0,099" parts no thousands: no number of a log whose commas do.
     if (line_[at_] == '0' && thousands()) return skip_marked(end);
@@ -894,10 +892,7 @@ class Reader {
     while (i < line_.size() && line_[i] == ' ') ++i;
     std::size_t end = i;
     // "2/100,0/151" has two totals.
-    const auto parts_thousands = [&](std::size_t comma) {
-      return line_[comma] == ',' && digits_after(line_, comma + 1) == comma + 4;
-    };
-    while (end < line_.size() && (is_digit(line_[end]) || parts_thousands(end))) ++end;
+    while (end < line_.size() && (is_digit(line_[end]) || has_thousands_at(line_, end))) ++end;
     if (end == i || (end < line_.size() &&
                      (is_word(line_[end]) || line_[end] == '/' ||
                       (line_[end] == '.' && end + 1 < line_.size() && is_digit(line_[end + 1]))))) {

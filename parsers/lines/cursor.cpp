@@ -43,12 +43,9 @@ namespace {
 // "1,234.5" with the first digits taken: what was read is a part of a number, not a number. Without
 // the point it may be a list.
 bool goes_on_after_comma(std::string_view text, std::size_t first, std::size_t next) {
-  const auto digit = [&](std::size_t i) {
-    return i < text.size() && text[i] >= '0' && text[i] <= '9';
-  };
-  if (next >= text.size() || text[next] != ',' || next - first > 3) return false;
-  return digit(next + 1) && digit(next + 2) && digit(next + 3) && next + 4 < text.size() &&
-         text[next + 4] == '.' && digit(next + 5);
+  const std::size_t point = next + 4;
+  return next - first <= 3 && has_thousands_at(text, next) && point + 1 < text.size() &&
+         text[point] == '.' && is_digit(text[point + 1]);
 }
 
 std::optional<std::int64_t> as_size(std::optional<double> value) {
@@ -97,11 +94,7 @@ std::optional<std::int64_t> Cursor::grouped_integer() {
   const std::size_t start = at_;
   auto value = integer();
   if (!value || *value < 0 || at_ - start > 3) return value;
-  const auto digit = [this](std::size_t i) {
-    return i < text_.size() && text_[i] >= '0' && text_[i] <= '9';
-  };
-  while (at_ < text_.size() && text_[at_] == ',' && digit(at_ + 1) && digit(at_ + 2) &&
-         digit(at_ + 3) && !digit(at_ + 4)) {
+  while (has_thousands_at(text_, at_)) {
     ++at_;
     std::int64_t thousands = 0;
     const auto group = integer();

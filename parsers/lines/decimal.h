@@ -72,6 +72,11 @@ inline std::size_t digits_after(std::string_view text, std::size_t begin) {
   return begin;
 }
 
+/// A comma and three digits, no more, stand at `at`: ",234" of "1,234".
+inline bool has_thousands_at(std::string_view text, std::size_t at) {
+  return at < text.size() && text[at] == ',' && digits_after(text, at + 1) == at + 4;
+}
+
 /// [-]digits[.digits][e[+-]digits] as JSON writes them (no leading zeros, no "1." and no ".5").
 /// The value is what std::from_chars gives: a mantissa below 2^53 and a power of ten up to 22 are
 /// both exact, so one division rounds correctly (Clinger 1990); all else goes to from_chars.
