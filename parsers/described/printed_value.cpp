@@ -33,21 +33,7 @@ double place_value(std::size_t digits) {
 }
 
 /// What a suffix of the number multiplies it by; 1 without one.
-double suffix_of(std::string_view text) {
-  if (text.size() < 2) return 1;
-  switch (text.back()) {
-    case 'K':
-    case 'k':
-      return 1e3;
-    case 'M':
-      return 1e6;
-    case 'G':
-    case 'B':
-      return 1e9;
-    default:
-      return 1;
-  }
-}
+double suffix_of(std::string_view text) { return text.size() < 2 ? 1 : suffix_scale(text.back()); }
 
 /// Where the unit of a time that ends the text begins: after its last digit.
 std::size_t unit_begin(std::string_view text) {

@@ -645,7 +645,7 @@ class Reader {
     // "37.2k": what is rounded so is no counter.
     if (end < line_.size() && std::string_view("kKMB").find(line_[end]) != std::string_view::npos &&
         (end + 1 == line_.size() || !is_word(line_[end + 1]))) {
-      found.value *= line_[end] == 'M' ? 1e6 : line_[end] == 'B' ? 1e9 : 1e3;
+      found.value *= suffix_scale(line_[end]);
       found.whole = false;
       ++end;
     }

@@ -77,6 +77,11 @@ inline bool has_thousands_at(std::string_view text, std::size_t at) {
   return at < text.size() && text[at] == ',' && digits_after(text, at + 1) == at + 4;
 }
 
+/// What a letter right after a number multiplies it by, as in "37.5k"; 1: it is no such letter.
+inline double suffix_scale(char c) {
+  return c == 'k' || c == 'K' ? 1e3 : c == 'M' ? 1e6 : c == 'G' || c == 'B' ? 1e9 : 1;
+}
+
 /// [-]digits[.digits][e[+-]digits] as JSON writes them (no leading zeros, no "1." and no ".5").
 /// The value is what std::from_chars gives: a mantissa below 2^53 and a power of ten up to 22 are
 /// both exact, so one division rounds correctly (Clinger 1990); all else goes to from_chars.
