@@ -18,6 +18,7 @@
 #include "parsers/described/line_values.h"
 #include "parsers/described/stated_facts.h"
 #include "parsers/formats/format.h"
+#include "parsers/lines/whole_number.h"
 
 namespace bertbench {
 namespace {
@@ -459,9 +460,7 @@ std::optional<std::int64_t> gpus_of(PrintedRate all, PrintedRate one) {
   constexpr double kRounding = 1e-9;  // of the division
   const double low = (all.value - all.digit / 2) / (one.value + one.digit / 2) - kRounding;
   const double high = (all.value + all.digit / 2) / (one.value - one.digit / 2) + kRounding;
-  const double whole = std::ceil(low);
-  if (!(whole >= 1 && whole <= high && whole + 1 > high && whole < 1e7)) return std::nullopt;
-  return static_cast<std::int64_t>(whole);
+  return whole_between(low, high);
 }
 
 bool stands_on(const Line& line, const DescribedRule& rule) {
