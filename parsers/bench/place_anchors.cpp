@@ -1,8 +1,9 @@
 // Two steps of the build (parsers/CMakeLists.txt):
 //
-//   place_anchors list > LITERALS                     the literals of all formats and rules, a line
-//   each place_anchors search LITERALS TEXT... > CPP       the table of the places of their
-//   fingerprints
+//   place_anchors list > LITERALS
+//     the literals of all formats and rules, a line each
+//   place_anchors search LITERALS TEXT... > CPP
+//     the table of the places of their fingerprints
 //
 // The texts are logs and prose. The lines that no literal stands on are what counts: there each
 // place that passes the scanner's tables is in vain. Nothing but speed depends on the table. The

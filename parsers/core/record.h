@@ -42,7 +42,7 @@ struct Record {
   BarSeconds bar_s = kNoBarSeconds;  ///< when this counter value was reached, by a bar's rates
   std::int64_t line = 0;             ///< 1-based line of the log
   std::int64_t end_byte = -1;        ///< offset in the log after that line's text; -1 = unknown
-  std::int64_t merged = 1;  ///< records of the log in this one (above 1 only beyond 2^20 records)
+  std::int64_t merged = 1;  ///< records of the log in this one (above 1 only beyond 2^18 records)
 };
 
 }  // namespace bertbench

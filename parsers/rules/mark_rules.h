@@ -71,8 +71,9 @@ class OverflowRules {
 ///   throughput per GPU (TFLOP/s/GPU): 812.5 | energy per GPU (J/iter/GPU): 4311.2 |
 ///     power per GPU (W/GPU): 623.1 |                                          (Megatron-LM)
 ///   Step Time : 9.12s GPU utilization: 812.5MODEL_TFLOP/s/GPU                 (Megatron-Bridge)
-///   throughput per GPU (TFLOP/s/GPU): 612.4/610.2 | tokens per GPU (tokens/s/GPU): 9.1/9.0
-///   (Primus) TFLOP/s/device: 120.123, Tokens/s/device: 4000.0                          (MaxText)
+///   throughput per GPU (TFLOP/s/GPU): 612.4/610.2 |
+///     tokens per GPU (tokens/s/GPU): 9.1/9.0                                  (Primus)
+///   TFLOP/s/device: 120.123, Tokens/s/device: 4000.0                          (MaxText)
 ///   tps: 6,709  tflops: 62.26  mfu: 20.88%                                    (torchtitan)
 ///
 /// Where two numbers stand, the first is of the newest steps, the second a mean since the start.

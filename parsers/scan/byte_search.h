@@ -19,8 +19,7 @@ namespace bertbench {
 [[nodiscard]] std::size_t find_line_begin(std::string_view data, std::size_t at, std::size_t limit);
 
 /// How often the line of `n` bytes at `at`, which '\r' ends, is repeated right after it: copies
-/// that
-/// '\r' (not "\r\n") ends as well, with a byte after it.
+/// that '\r' (not "\r\n") ends as well, with a byte after it.
 [[nodiscard]] std::int64_t count_repeats(std::string_view data, std::size_t at, std::size_t n);
 
 /// Position of the first '\n' or '\r' at or after `from`, npos if there is none.

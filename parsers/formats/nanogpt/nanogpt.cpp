@@ -1,17 +1,12 @@
 // nanogpt: nanoGPT, llm.c, modded-nanogpt and trainers after their manner.
 //
-//   iter 10: loss 4.5735, time 267.36ms, mfu 8.92%                                       (nanoGPT)
-//   iter_dt 21.07ms; iter 100: train loss 1.28713                                         (minGPT)
-//   step:6200/6200 train_loss:3.2533 train_time:1339065ms step_avg:216.33ms       (modded-nanogpt)
-//   step    2/100 | loss 4.1 (+nanz)| norm 2.1 | lr 3e-04 | 80.2 ms | 40.1% bf16 MFU | 51020 tok/s
-//   5 | loss 8.3733 | lr 2.500000e-06 | 161.82ms
-//   step    10 | loss: 6.51 | lr 1e-4 | norm: 0.9 | dt: 340.12ms | tok/sec: 1540000.00
-//   (build-nanogpt) step 00100/01000 (10.00%) | loss: 3.4 | lrm: 1.00 | dt: 1014.23ms | tok/sec:
-//   129,238  (nanochat) step    1/9 | train loss 5.270007 | norm 30.6 | lr 1e-04 | (1200.12 ms |
-//   800 tok/s) (llm.c, Python) step    1/74: train loss 4.367631 (80.639749 ms, 12700 tok/s)
-//   (llm.c, older) step 0: train loss 5.356082 (took 1958.5 ms) (llm.c on a CPU) s:19559 trl:3.2217
-//   lr:0.000000 norm:0.22                                   (llm.c's main.log)
+//   nanoGPT: iter 10: loss 4.5735, time 267.36ms, mfu 8.92%
+//   modded-nanogpt: step:6200/6200 train_loss:3.2533 train_time:1339065ms step_avg:216.33ms
+//   build-nanogpt: step    10 | loss: 6.51 | lr 1e-4 | ... | dt: 340.12ms | tok/sec: 1540000.00
+//   nanochat: step 00100/01000 (10.00%) | loss: 3.4 | ... | dt: 1014.23ms | tok/sec: 129,238
+//   llm.c's main.log: s:19559 trl:3.2217 lr:0.000000 norm:0.22
 //
+// Lines of llm.c, llama2.c and minGPT stand at the functions that read them.
 // nanoGPT prints the time of ONE iteration, that of the line; where it evaluates or compiles, the
 // time holds that too and is left out. train_time is a clock without the evaluations, which some
 // trainers set back to 0 after their first steps. "step_avg:nanms" is a nan of a time.
@@ -65,8 +60,9 @@ std::optional<Step> without_time(const Line& line) {
   return at;
 }
 
+// llm.c and llama2.c:
 // "step    2/100 | loss 4.1 (+nanz)| norm 2.1 | lr 3e-04 | 80.2 ms | 40.1% bf16 MFU | 51020 tok/s"
-// "5 | loss 8.3733 | lr 2.500000e-06 | 161.82ms"                                       (llama2.c)
+// "5 | loss 8.3733 | lr 2.500000e-06 | 161.82ms"
 std::optional<Step> in_columns(const Line& line) {
   Cursor cursor(line);
   Step at;
@@ -83,6 +79,7 @@ std::optional<Step> in_columns(const Line& line) {
   return at;
 }
 
+// llm.c in Python, its older releases, and on a CPU:
 // "step    1/9 | train loss 5.270007 | norm 30.6 | lr 1e-04 | (1200.12 ms | 800 tok/s)"
 // "step    1/74: train loss 4.367631 (80.639749 ms, 12700 tok/s)"
 // "step 0: train loss 5.356082 (took 1958.5 ms)"
@@ -212,15 +209,13 @@ struct TokenBatch {
     world = pass / (*micro * *length);
   }
 
-  /// "batch_size : int = 8*64 # batch size, in sequences, across all devices"   (the source that
-  /// modded-nanogpt prints before its lines)
-  /// modded-nanogpt's source: settings whose comments state what they count, the loader of its
-  /// track 3, whose batch is one of tokens, and that of 2025, which gives each process one long
-  /// sequence:
+  /// The source that modded-nanogpt prints before its lines: settings whose comments state what
+  /// they count, the loader of its track 3, whose batch is one of tokens, and that of 2025, which
+  /// gives each process one long sequence:
+  ///   batch_size : int = 8*64 # batch size, in sequences, across all devices
   ///   train_seq_len = 48*1024 # FlexAttention sequence length
   ///   assert world_size == 8 # this code is designed for 8xH100
-  ///   train_loader = distributed_data_generator(args.train_files, world_size *
-  ///   args.train_seq_len,...
+  ///   train_loader = distributed_data_generator(..., world_size * args.train_seq_len, ...
   void read_source(const Line& line) {
     if (const auto all = setting_of_source(line, "batch_size", kBatchOfAll)) {
       sequences_ = all;

@@ -768,9 +768,8 @@ class UnnamedBars {
   /// A bar counts epochs around these.
   void note_epochs() { within_epochs_ = true; }
   /// A line with a loss, which may count the steps of the newest bar
-  /// (quoted/tqdm.lines_with_a_loss_count_its_steps).
-  /// A loop of few steps a second prints between two redraws, a fast one many steps after the
-  /// newest.
+  /// (quoted/tqdm.lines_with_a_loss_count_its_steps): a loop of few steps a second prints between
+  /// two redraws, a fast one many steps after the newest.
   void note_loss_line(const LossLine& line) {
     if (newest_ >= bars_.size()) return;
     Bar& bar = bars_[newest_];
@@ -1109,10 +1108,8 @@ class UnnamedBars {
                                  last->line,
                                  {make_notice(NoticeCode::no_closing_statement, 0)}};
   }
-
-  std::vector<Bar> bars_;
-  /// The bar that counts the epochs of such lines, where no bar of their batches was taken.
-  /// The bar may come after all the lines: standard error after a file of standard output
+  /// The bar that counts the epochs whose results lines state, where no bar of their batches was
+  /// taken. It may come after all the lines: standard error after a file of standard output
   /// (quoted/tqdm.a_bar_of_the_epochs_of_the_lines).
   Bar* counts_epochs(const std::vector<Bar*>& left) const {
     const auto bar = std::ranges::find_if(
@@ -1121,6 +1118,8 @@ class UnnamedBars {
     count_epochs(*(*bar)->draft);
     return *bar;
   }
+
+  std::vector<Bar> bars_;
   std::int64_t epochs_ = -1;
   std::size_t before_result_ = 0;   ///< bars up to the newest result of an epoch
   std::int64_t result_line_ = 0;    ///< where that stands
