@@ -486,12 +486,17 @@ struct LogReader::State final : CandidateSink {
     return false;
   }
 
-  [[nodiscard]] std::vector<RunLog> finish() {
-    if (feed.is_within_a_line()) outcomes.cut_at(feed.line());
+  /// The log ends: for its last line, and for each format that read any.
+  void end_formats() {
     feed.finish(*this);
     for (FormatState& state : formats) {
       if (state.matched > 0) state.finish();
     }
+  }
+
+  [[nodiscard]] std::vector<RunLog> finish() {
+    if (feed.is_within_a_line()) outcomes.cut_at(feed.line());
+    end_formats();
     claimed = claims_training();
     const FormatState* best = leading();
     if (best == nullptr) return end_only();
@@ -727,10 +732,7 @@ Result<Explanation> explain_log(const std::string& path) {
   LogReader::State& state = *reader.state_;
   const auto problem = read_all(path, **source, state.feed, state);
   if (!problem) return tl::unexpected(problem.error());
-  state.feed.finish(state);
-  for (FormatState& format : state.formats) {
-    if (format.matched > 0) format.finish();
-  }
+  state.end_formats();
   const FormatState* best = state.leading();
   Explanation out;
   for (const FormatState& format : state.formats) {
@@ -782,7 +784,6 @@ Result<std::vector<RunLog>> read_log(const std::string& path, const ReadOptions&
   std::int64_t bytes = 0;
   auto chunks = chunks_for(**source, options);
   if (chunks) {
-    // The rows of a table hold no anchor: only one reader of the whole file knows them.
     LogReader probe(options, path);
     const std::string head = head_of((*source)->plain_file());
     if (auto text = check_text(path, head); !text) return tl::unexpected(text.error());

@@ -92,9 +92,11 @@ void note_gaps(RunLog& run) {
     run.notices.push_back(make_notice(NoticeCode::iterations_without_line, line, missing));
 }
 
-/// Adds the notices of runs that an induced format read.
-void note_generic(std::vector<RunLog>& runs, const InducedFormat& induced) {
+/// What the reader of an induced format read, with its notices; empty where no run is a training.
+std::vector<RunLog> runs_of(LogReader& reader, const InducedFormat& induced) {
   constexpr std::size_t kLine = 100;  // bytes of the notice
+  auto runs = reader.finish();
+  if (!any_training(runs)) return {};
   for (RunLog& run : runs) {
     if (run.format != kGenericName) continue;
     run.notices.push_back(
@@ -110,6 +112,7 @@ void note_generic(std::vector<RunLog>& runs, const InducedFormat& induced) {
       run.notices.push_back(make_notice(NoticeCode::iterations_are_epochs, 0));
     }
   }
+  return runs;
 }
 
 }  // namespace
@@ -179,10 +182,7 @@ std::vector<RunLog> second_look(const std::string& path, const ReadOptions& opti
     reader->feed(bytes);
     return true;
   });
-  auto runs = reader->finish();
-  if (!any_training(runs)) return {};
-  note_generic(runs, *induced);
-  return runs;
+  return runs_of(*reader, *induced);
 }
 
 GrowingLook::GrowingLook(ReadOptions options, std::string path)
@@ -236,11 +236,7 @@ LogReader* GrowingLook::reader() {
 
 std::vector<RunLog> GrowingLook::finish() {
   if (head_.size() < kHead) decide();
-  if (!reader_) return {};
-  auto runs = reader_->finish();
-  if (!any_training(runs)) return {};
-  note_generic(runs, *induced_);
-  return runs;
+  return reader_ ? runs_of(*reader_, *induced_) : std::vector<RunLog>();
 }
 
 }  // namespace bertbench
