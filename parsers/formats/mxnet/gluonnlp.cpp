@@ -84,21 +84,18 @@ class StampClock {
   void evaluated(double seconds, int rank, const Stamp& stamp) {
     if (!take_off(seconds, rank)) return;
     evaluations_s_ += seconds;
-    evaluated_ = stamp;
+    evaluated_s_ = days_.at(stamp);
   }
 
   /// Likewise the saving after it, at `stamp`.
   void saved(int rank, const Stamp& stamp) {
-    constexpr double kDay = 86'400;
-    if (!evaluated_ || rank_ != rank || evaluated_->names_day != stamp.names_day) return;
-    const double seconds = stamp.seconds - evaluated_->seconds;
-    const bool next_day = seconds < -kDay / 2 && !stamp.names_day;
-    if (take_off(next_day ? seconds + kDay : seconds, rank)) saving_too_ = true;
-    evaluated_.reset();
+    if (!evaluated_s_ || rank_ != rank) return;
+    if (take_off(days_.at(stamp) - *evaluated_s_, rank)) saving_too_ = true;
+    evaluated_s_.reset();
   }
 
   /// Training goes on: what is saved from here on does not begin with the evaluation's end.
-  void trains() { evaluated_.reset(); }
+  void trains() { evaluated_s_.reset(); }
   /// Seconds of the evaluations since the last call; counts anew.
   double take_evaluations() { return std::exchange(evaluations_s_, 0); }
   /// A notice of what the stamps are shortened by; null if by nothing.
@@ -119,7 +116,7 @@ class StampClock {
   double off_s_ = 0, evaluations_s_ = 0;
   bool shortened_ = false, saving_too_ = false;
   std::optional<int> rank_;
-  std::optional<Stamp> evaluated_;
+  std::optional<double> evaluated_s_;  ///< when the newest evaluation ended
 };
 
 /// The last number of "span/answer/total=0.7/0.1/0.9": the sum of the others.
