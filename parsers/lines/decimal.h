@@ -82,42 +82,12 @@ inline double suffix_scale(char c) {
   return c == 'k' || c == 'K' ? 1e3 : c == 'M' ? 1e6 : c == 'G' || c == 'B' ? 1e9 : 1;
 }
 
-/// [-]digits[.digits][e[+-]digits] as JSON writes them (no leading zeros, no "1." and no ".5").
-/// The value is what std::from_chars gives: a mantissa below 2^53 and a power of ten up to 22 are
-/// both exact, so one division rounds correctly (Clinger 1990); all else goes to from_chars.
-inline Decimal read_decimal(const char* p, const char* end) {
-  constexpr std::ptrdiff_t kDigits = 19;  // fit into 64 bits
-  const char* const begin = p;
-  const bool negative = p != end && *p == '-';
-  p += negative ? 1 : 0;
-  std::uint64_t mantissa = 0;
-  const char* const whole = p;
-  p = detail::take_digits(p, end, mantissa);
-  std::ptrdiff_t digits = p - whole;
-  if (digits == 0 || (digits > 1 && *whole == '0')) return {};
-  std::ptrdiff_t fraction = 0;
-  if (p != end && *p == '.') {
-    const char* const dot = p++;
-    p = detail::take_digits(p, end, mantissa);
-    fraction = p - dot - 1;
-    if (fraction == 0) return {};
-    digits += fraction;
-  }
-  const bool exponent = p != end && (*p == 'e' || *p == 'E');
-  if (!exponent && digits <= kDigits && mantissa <= detail::kExact && fraction <= 22) {
-    const double exact = static_cast<double>(mantissa) / detail::kTens[fraction];
-    return {negative ? -exact : exact, p};
-  }
-  double value = 0;
-  const auto [stop, error] = std::from_chars(begin, end, value);
-  if (error != std::errc{}) return {};
-  return {value, stop};
-}
-
-/// digits[.digits] as nearly all numbers of logs are, to the same value; whatever is unusual (a
-/// sign, an exponent, no digit on a side of the point, too many digits) is left to from_chars.
+/// digits[.digits] as nearly all numbers of logs are, to the value that std::from_chars gives: a
+/// mantissa below 2^53 and a power of ten up to 22 are both exact, so one division rounds correctly
+/// (Clinger 1990). Whatever is unusual (a sign, an exponent, no digit on a side of the point, too
+/// many digits) is left to from_chars.
 inline Decimal read_plain_decimal(const char* p, const char* end) {
-  constexpr std::ptrdiff_t kDigits = 19;
+  constexpr std::ptrdiff_t kDigits = 19;  // fit into 64 bits
   std::uint64_t mantissa = 0;
   const char* const begin = p;
   p = detail::take_digits(p, end, mantissa);
@@ -133,6 +103,23 @@ inline Decimal read_plain_decimal(const char* p, const char* end) {
   if (digits > kDigits || mantissa > detail::kExact) return {};
   if (p != end && (*p == 'e' || *p == 'E')) return {};
   return {static_cast<double>(static_cast<std::int64_t>(mantissa)) / detail::kTens[fraction], p};
+}
+
+/// [-]digits[.digits][e[+-]digits] as JSON writes them (no leading zeros, no "1." and no ".5"), to
+/// the same value.
+inline Decimal read_decimal(const char* begin, const char* end) {
+  const std::string_view text(begin, static_cast<std::size_t>(end - begin));
+  const std::size_t whole = text.starts_with('-') ? 1 : 0;
+  if (text.substr(whole).starts_with('0') && digits_after(text, whole) > whole + 1) return {};
+  const Decimal plain = read_plain_decimal(begin + whole, end);
+  if (plain.stop != nullptr) return {whole > 0 ? -plain.value : plain.value, plain.stop};
+  const std::size_t point = digits_after(text, whole);
+  if (point == whole) return {};
+  if (text.substr(point).starts_with('.') && digits_after(text, point + 1) == point + 1) return {};
+  double value = 0;
+  const auto [stop, error] = std::from_chars(begin, end, value);
+  if (error != std::errc{}) return {};
+  return {value, stop};
 }
 
 }  // namespace bertbench
