@@ -28,10 +28,11 @@ Option add_positive(CommandLine& line, const std::string& name, std::optional<do
 Option add_window(CommandLine& line, std::optional<WindowRule>& rule,
                   const std::string& default_text);
 
-/// --kind: the kinds of work that a text shows in full; empty: not given. Throws UsageError for
-/// another word.
 /// Completes the names of launchers after --launcher, which the command has declared.
 void complete_launchers(CommandLine& line);
+
+/// --kind: the kinds of work that a text shows in full; empty: not given. Throws UsageError for
+/// another word.
 void add_kinds(CommandLine& line, std::vector<WorkKind>& kinds);
 
 /// --format and --format-file: a known format's name, and the file of the user's own.
