@@ -164,10 +164,7 @@ std::optional<BlockInterval> bootstrap_mean(std::span<const double> series, doub
                                             std::size_t resamples) {
   if (series.size() < kLeastForBootstrap) return std::nullopt;
   const std::size_t batch = (series.size() + kMostValues - 1) / kMostValues;
-  std::vector<double> y;
-  for (std::size_t i = 0; i + batch <= series.size(); i += batch) {
-    y.push_back(mean(series.subspan(i, batch)));
-  }
+  const auto y = batch_means(series, batch);
   const std::size_t n = y.size();
   const std::size_t block = block_length(y);
   std::vector<double> sum(n + 1, 0);  // about the first value: keeps the differences exact enough

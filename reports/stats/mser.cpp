@@ -13,20 +13,11 @@ constexpr std::size_t kBatch = 5;
 // Of the statistic of the best cut in the first half: one beyond it has to stay below that.
 constexpr double kLaterCutShare = 0.25;
 
-std::vector<double> batch_means(std::span<const double> series) {
-  std::vector<double> means;
-  means.reserve(series.size() / kBatch);
-  for (std::size_t i = 0; i + kBatch <= series.size(); i += kBatch) {
-    means.push_back(mean(series.subspan(i, kBatch)));
-  }
-  return means;
-}
-
 }  // namespace
 
 std::optional<std::size_t> mser5(std::span<const double> series) {
   if (series.size() < 2 * kBatch) return std::nullopt;
-  const auto y = batch_means(clipped(series));
+  const auto y = batch_means(clipped(series), kBatch);
   const std::size_t n = y.size();
   // The statistic means nothing on the last few batches (one batch alone has no variance at all).
   const std::size_t last_cut = std::max(n / 2, n - std::min(n, kBatch));

@@ -13,15 +13,6 @@ namespace {
 
 constexpr std::size_t kMostMeans = 400;  // optimal partitioning is quadratic in them
 
-std::vector<double> means_of(std::span<const double> series, std::size_t batch) {
-  std::vector<double> out;
-  out.reserve(series.size() / batch);
-  for (std::size_t i = 0; i + batch <= series.size(); i += batch) {
-    out.push_back(mean(series.subspan(i, batch)));
-  }
-  return out;
-}
-
 bool same_level(double a, double b) { return std::abs(a / b - 1) <= kSameLevel; }
 
 }  // namespace
@@ -33,7 +24,7 @@ std::optional<SteadyState> steady_state(std::span<const double> series) {
     return std::nullopt;
   }
   const std::size_t batch = (n + kMostMeans - 1) / kMostMeans;
-  const auto y = means_of(clipped(series), batch);
+  const auto y = batch_means(clipped(series), batch);
   std::vector<std::size_t> begins = change_points(y);
   begins.insert(begins.begin(), 0);
 

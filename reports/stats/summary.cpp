@@ -41,6 +41,15 @@ double mean(std::span<const double> sample) {
   return sum / static_cast<double>(sample.size());
 }
 
+std::vector<double> batch_means(std::span<const double> series, std::size_t batch) {
+  std::vector<double> out;
+  out.reserve(series.size() / batch);
+  for (std::size_t i = 0; i + batch <= series.size(); i += batch) {
+    out.push_back(mean(series.subspan(i, batch)));
+  }
+  return out;
+}
+
 double median(std::span<const double> sample) {
   std::vector<double> values(sample.begin(), sample.end());
   return median_of(values);

@@ -17,6 +17,8 @@ namespace bertbench {
 
 /// Left to right sum over n. Sample must not be empty (as for all functions below).
 [[nodiscard]] double mean(std::span<const double> sample);
+/// Of each `batch` values in turn; a rest that fills no batch is left out.
+[[nodiscard]] std::vector<double> batch_means(std::span<const double> series, std::size_t batch);
 /// Mean of the middle two for an even n.
 [[nodiscard]] double median(std::span<const double> sample);
 /// n - 1 in the denominator, two passes; n >= 2.
