@@ -1,8 +1,11 @@
 #include "parsers/core/text.h"
 
+#include <fmt/chrono.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <ctime>
 #include <numeric>
 
 namespace bertbench {
@@ -60,6 +63,10 @@ std::string shortest(double value) {
   std::array<char, 32> buffer{};
   const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
   return error == std::errc() ? std::string(buffer.data(), end) : std::string("?");
+}
+
+std::string utc_now() {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
 }
 
 std::string counted(long long n, const std::string& singular) {

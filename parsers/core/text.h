@@ -30,6 +30,9 @@ namespace bertbench {
 /// Shortest text that reads back as the same double ("150.11", "1e+30", "nan").
 [[nodiscard]] std::string shortest(double value);
 
+/// Now, as RFC 3339 has it: "2026-01-31T12:34:56Z".
+[[nodiscard]] std::string utc_now();
+
 /// 1, "trial" -> "1 trial"; 3, "trial" -> "3 trials".
 [[nodiscard]] std::string counted(long long n, const std::string& singular);
 

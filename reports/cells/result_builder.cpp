@@ -4,9 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
-#include <ctime>
 #include <deque>
 #include <map>
 #include <optional>
@@ -384,15 +382,6 @@ Place place_of(const std::string& path, const PathFacts& facts) {
   return place;
 }
 
-std::string now_rfc3339() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  char text[32];
-  const std::size_t n = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return {text, n};
-}
-
 }  // namespace
 
 MeasuredLog measure_log(const RunLog& log, const MeasureOptions& options) {
@@ -458,7 +447,7 @@ std::unique_ptr<CellSource> ResultBuilder::finish_cells() {
   ResultSet head;
   head.tool.version = tool_version();
   head.tool.commit = tool_commit();
-  head.created = now_rfc3339();
+  head.created = utc_now();
   auto cells = std::make_unique<GroupedCells>(
       std::exchange(state_->logs, {}), state_->emulated,
       SummaryOptions{.compat_dlperf = state_->options.compat_dlperf,

@@ -1,11 +1,9 @@
 #include "reports/store/store.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
 
 #include <algorithm>
-#include <ctime>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -79,11 +77,6 @@ CREATE TABLE IF NOT EXISTS cell(
 CREATE INDEX IF NOT EXISTS cell_key ON cell(key, run);
 CREATE INDEX IF NOT EXISTS run_created ON run(created);
 )sql";
-
-std::string now() {
-  const std::time_t time = std::time(nullptr);
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(time));
-}
 
 std::string field(const nlohmann::ordered_json& json, const char* key) {
   const auto at = json.find(key);
@@ -196,7 +189,7 @@ Result<Added> Store::add(const ResultSet& results, const AddOptions& options) {
   Statement run(state_->db,
                 "INSERT INTO run(added, created, machine, commit_id, label, result) "
                 "VALUES(?, ?, ?, ?, ?, ?)");
-  run.bind(now()).bind(results.created).bind(machine_text(*results.environment));
+  run.bind(utc_now()).bind(results.created).bind(machine_text(*results.environment));
   run.bind(options.commit.empty() ? results.tool.commit : options.commit).bind(options.label);
   run.bind(text);
   if (run.step() != SQLITE_DONE) return give_up();

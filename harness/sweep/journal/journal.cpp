@@ -1,7 +1,6 @@
 #include "harness/sweep/journal/journal.h"
 
 #include <fcntl.h>
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -9,7 +8,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <ctime>
 #include <utility>
 
 #include "parsers/core/crc32c.h"
@@ -65,10 +63,6 @@ std::string_view run_of(std::string_view line) {
 }
 
 }  // namespace
-
-std::string utc_now() {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
-}
 
 std::string journal_line(const JournalRecord& record) {
   std::string text = record.dump(-1, ' ', false, JournalRecord::error_handler_t::replace);

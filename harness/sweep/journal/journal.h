@@ -65,6 +65,4 @@ std::string journal_line(const JournalRecord& record);
 /// The record of a line, or nothing when the line is torn or altered.
 std::optional<JournalRecord> parse_journal_line(std::string_view line);
 
-std::string utc_now();
-
 }  // namespace bertbench
