@@ -1,6 +1,7 @@
 #include "harness/sweep/observe/machine.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -118,10 +119,7 @@ bool ask_nvml(Machine& machine) {
     gpu.memory_bytes = info.memory_bytes;
     gpu.used_bytes = now.used_bytes;
     if (now.utilization) gpu.utilisation = 100 * *now.utilization;
-    for (std::uint64_t bit = 1; bit != 0 && bit <= now.throttle; bit <<= 1) {
-      const auto reason = (now.throttle & bit) != 0 ? throttle_reason(bit) : std::string();
-      if (!reason.empty()) gpu.throttled += (gpu.throttled.empty() ? "" : ", ") + reason;
-    }
+    gpu.throttled = fmt::format("{}", fmt::join(now.throttle, ", "));
     machine.gpus.push_back(std::move(gpu));
   }
   return true;

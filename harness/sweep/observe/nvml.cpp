@@ -28,6 +28,7 @@ constexpr int kSuccess = 0;
 constexpr int kInsufficientSize = 7;
 constexpr int kSmClock = 1, kMemoryClock = 2, kGpuTemperature = 0;
 
+// nvmlClocksThrottleReason* of nvml.h that slow a GPU down.
 constexpr std::pair<std::uint64_t, const char*> kReasons[] = {
     {0x04, "power_cap"},  {0x08, "hw_slowdown"}, {0x20, "sw_thermal"},
     {0x40, "hw_thermal"}, {0x80, "power_brake"},
@@ -137,13 +138,6 @@ struct Nvml::Library {
   }
 };
 
-std::string throttle_reason(std::uint64_t bit) {
-  for (const auto& [value, name] : kReasons) {
-    if (value == bit) return name;
-  }
-  return {};
-}
-
 Nvml::Nvml(std::unique_ptr<Library> library) : library_(std::move(library)) {}
 Nvml::~Nvml() = default;
 
@@ -185,7 +179,11 @@ GpuSample Nvml::sample(int index) const {
     out.energy_j = static_cast<double>(wide) / 1000;
   }
   wide = 0;
-  if (nvml.reasons != nullptr && nvml.reasons(device, &wide) == kSuccess) out.throttle = wide;
+  if (nvml.reasons != nullptr && nvml.reasons(device, &wide) == kSuccess) {
+    for (const auto& [bit, name] : kReasons) {
+      if ((wide & bit) != 0) out.throttle.emplace_back(name);
+    }
+  }
   return out;
 }
 

@@ -15,7 +15,9 @@ struct GpuSample {
   std::optional<std::int64_t> used_bytes;  ///< of every process
   std::optional<double> power_w, temperature_c, sm_clock_mhz, memory_clock_mhz;
   std::optional<double> energy_j;  ///< since the driver was loaded
-  std::uint64_t throttle = 0;      ///< bits of throttle_reason()
+  /// What slows it down: "power_cap", "hw_thermal" ... Empty where it is idle or runs at clocks
+  /// that somebody chose.
+  std::vector<std::string> throttle;
 };
 
 struct GpuInfo {
@@ -23,10 +25,6 @@ struct GpuInfo {
   std::string name;
   std::optional<std::int64_t> memory_bytes;
 };
-
-/// Names of the bits that slow a GPU down; "" for bits that do not (idle, chosen clocks).
-/// nvml.h: nvmlClocksThrottleReason*.
-[[nodiscard]] std::string throttle_reason(std::uint64_t bit);
 
 class Nvml {
  public:

@@ -229,11 +229,7 @@ void Telemetry::look(bool training) {
     gpu.temperature.add(seen.temperature_c);
     gpu.used_peak = std::max(gpu.used_peak, seen.used_bytes.value_or(0));
     if (seen.energy_j) gpu.energy_end = seen.energy_j;
-    for (std::uint64_t bit = 1; bit != 0 && bit <= seen.throttle; bit <<= 1) {
-      if ((seen.throttle & bit) == 0) continue;
-      const std::string reason = throttle_reason(bit);
-      if (!reason.empty()) ++gpu.throttled[reason];
-    }
+    for (const std::string& reason : seen.throttle) ++gpu.throttled[reason];
   }
 }
 
