@@ -30,6 +30,13 @@ ExitCode answer(Console& console, const OutputOptions& output, ExitCode status,
   return answer_in_pieces(console, output, status, in_one_piece, human);
 }
 
+ExitCode answer(Console& console, const OutputOptions& output, ExitCode status,
+                const std::function<nlohmann::ordered_json()>& machine,
+                const std::function<void()>& human) {
+  const auto text = [&](const std::string&) { return json_text(machine()); };
+  return answer(console, output, status, text, human);
+}
+
 ExitCode answer_in_pieces(
     Console& console, const OutputOptions& output, ExitCode status,
     const std::function<Result<void>(const std::string& path, const TextSink&)>& machine,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
@@ -36,6 +37,11 @@ inline constexpr const char* kWriteResult =
 /// the file cannot be written.
 ExitCode answer(Console& console, const OutputOptions& output, ExitCode status,
                 const std::function<Result<std::string>(const std::string& path)>& machine,
+                const std::function<void()>& human);
+
+/// The same of a machine form that is JSON wherever it goes.
+ExitCode answer(Console& console, const OutputOptions& output, ExitCode status,
+                const std::function<nlohmann::ordered_json()>& machine,
                 const std::function<void()>& human);
 
 /// The same of a machine form that comes piece by piece.

@@ -186,8 +186,7 @@ ExitCode run(const Options& options, Console& console) {
     console.note("no cell follows from others; name columns by --column, state facts by --fact");
   }
   return answer(
-      console, options.output, status,
-      [&](const std::string&) { return json_text(audit_to_json(tables, notices, options.all)); },
+      console, options.output, status, [&] { return audit_to_json(tables, notices, options.all); },
       [&] { print(console, tables, options.all); });
 }
 

@@ -747,8 +747,7 @@ ExitCode conclude(const Options& options, GateReport report, Console& console) {
   }
   return answer(
       console, options.output, static_cast<ExitCode>(report.exit_status),
-      [&](const std::string&) { return json_text(to_json(options, report)); },
-      [&] { print(console, options, report); });
+      [&] { return to_json(options, report); }, [&] { print(console, options, report); });
 }
 
 ExitCode run_paired(const Options& options, Console& console) {

@@ -293,7 +293,7 @@ ExitCode run_published(const Options& options, Console& console) {
   const bool any = found.compared() > 0;
   const ExitCode status = answer(
       console, options.output, any ? ExitCode::good : ExitCode::not_comparable,
-      [&](const std::string&) { return json_text(to_json(options, *page, found)); },
+      [&] { return to_json(options, *page, found); },
       [&] { print(console, options, *page, found); });
   for (const auto& group : in_groups(
            found.unmatched, [](const PublishedComparison::Unmatched& cell) -> std::string_view {
@@ -361,8 +361,7 @@ ExitCode run(const Options& options, Console& console) {
   }
   const ExitCode status = answer(
       console, options.output, any ? ExitCode::good : ExitCode::not_comparable,
-      [&](const std::string&) { return json_text(to_json(options, cells)); },
-      [&] { print(console, options, cells); });
+      [&] { return to_json(options, cells); }, [&] { print(console, options, cells); });
   if (status == ExitCode::not_comparable) {
     return console.error({"compare", "no cell has a number on both sides",
                           "cells are paired by identity: see `key` in both files"},

@@ -181,9 +181,9 @@ ExitCode run_on_nodes(const Options& options, Console& console) {
   }
   return answer(
       console, options.output, status_of(options, names_any(*preflight)),
-      [&](const std::string&) {
-        return json_text(nlohmann::ordered_json{{"findings", nlohmann::ordered_json::array()},
-                                                {"preflight", json}});
+      [&] {
+        return nlohmann::ordered_json{{"findings", nlohmann::ordered_json::array()},
+                                      {"preflight", json}};
       },
       [&] { print(console, *preflight); });
 }
@@ -202,8 +202,7 @@ ExitCode run(const Options& options, Console& console) {
   const std::vector<DoctorFinding> findings = doctor(options.path);
   return answer(
       console, options.output, status_of(options, warnings_of(findings) > 0),
-      [&](const std::string&) { return json_text(to_json(findings)); },
-      [&] { print(console, findings); });
+      [&] { return to_json(findings); }, [&] { print(console, findings); });
 }
 
 void declare(CommandLine& line, Options& options) {

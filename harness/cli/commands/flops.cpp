@@ -75,8 +75,7 @@ ExitCode run(const Options& options, Console& console) {
   }
   const auto flops = flops_per_sequence(*shape, length, options.checkpointing, options.masked);
   return answer(
-      console, options.output, ExitCode::good,
-      [&](const std::string&) { return json_text(to_json(flops, *shape, length)); },
+      console, options.output, ExitCode::good, [&] { return to_json(flops, *shape, length); },
       [&] { print(console, flops, *shape, length); });
 }
 

@@ -233,7 +233,7 @@ ExitCode run(const Options& options, Console& console) {
     for (const Kind* kind : *kinds) json[std::string(kind->name)] = kind->rows();
   }
   return answer(
-      console, options.output, ExitCode::good, [&](const std::string&) { return json_text(json); },
+      console, options.output, ExitCode::good, [&] { return json; },
       [&] {
         for (const Kind* kind : *kinds) {
           if (kinds->size() > 1) {

@@ -124,8 +124,7 @@ ExitCode run(const Options& options, Console& console) {
                          ExitCode::inconclusive);
   }
   return answer(
-      console, options.output, ExitCode::good,
-      [&](const std::string&) { return json_text(to_json(groups)); },
+      console, options.output, ExitCode::good, [&] { return to_json(groups); },
       [&] { print(console, groups); });
 }
 

@@ -255,8 +255,7 @@ ExitCode run_plan(const Options& options, Console& console) {
   if (!phases) return console.error(phases.error());
   const PlanReckoning plan = reckon(*phases);
   return answer(
-      console, options.output, ExitCode::good,
-      [&](const std::string&) { return json_text(plan_to_json(plan)); },
+      console, options.output, ExitCode::good, [&] { return plan_to_json(plan); },
       [&] { print_plan(console, plan); });
 }
 
@@ -296,8 +295,7 @@ ExitCode run(const Options& options, Console& console) {
                          ExitCode::not_comparable);
   }
   return answer(
-      console, options.output, ExitCode::good,
-      [&](const std::string&) { return json_text(to_json(*result)); },
+      console, options.output, ExitCode::good, [&] { return to_json(*result); },
       [&] { print(console, *result); });
 }
 

@@ -87,8 +87,7 @@ ExitCode add(const Options& options, Console& console) {
                         added->is_new ? "" : ", stored before");
   }
   return answer(
-      console, options.output, ExitCode::good, [&](const std::string&) { return json_text(rows); },
-      [&] { console.print(text); });
+      console, options.output, ExitCode::good, [&] { return rows; }, [&] { console.print(text); });
 }
 
 ExitCode list(const Options& options, const Store& store, Console& console) {
@@ -102,7 +101,7 @@ ExitCode list(const Options& options, const Store& store, Console& console) {
                           run.label, fmt::format("{}", run.cells), run.machine});
   }
   return answer(
-      console, options.output, ExitCode::good, [&](const std::string&) { return json_text(rows); },
+      console, options.output, ExitCode::good, [&] { return rows; },
       [&] { console.print(text_table(table)); });
 }
 

@@ -245,12 +245,9 @@ ExitCode show_plan(const Options& options, const Plan& plan, Console& console) {
     }
     return nlohmann::ordered_json{{"name", plan.config.name}, {"trials", rows}};
   };
-  return answer(
-      console, options.output, ExitCode::good,
-      [&](const std::string&) { return json_text(json()); },
-      [&] {
-        for (const std::string& line : *lines) console.print(escape_for_terminal(line) + "\n");
-      });
+  return answer(console, options.output, ExitCode::good, json, [&] {
+    for (const std::string& line : *lines) console.print(escape_for_terminal(line) + "\n");
+  });
 }
 
 ExitCode show_forecast(const Options& options, const Plan& plan, Console& console) {
@@ -262,8 +259,7 @@ ExitCode show_forecast(const Options& options, const Plan& plan, Console& consol
   }
   const Forecast seen = forecast(plan, options.out, history, options.noise);
   return answer(
-      console, options.output, ExitCode::good,
-      [&](const std::string&) { return json_text(forecast_json(plan, seen)); },
+      console, options.output, ExitCode::good, [&] { return forecast_json(plan, seen); },
       [&] { print_forecast(console, plan, seen); });
 }
 

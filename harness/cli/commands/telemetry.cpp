@@ -133,8 +133,7 @@ ExitCode run(const Options& options, Console& console) {
   }
   const Json seen = watch(options, std::move(log));
   return answer(
-      console, options.output, ExitCode::good, [&](const std::string&) { return json_text(seen); },
-      [&] { print(console, seen); });
+      console, options.output, ExitCode::good, [&] { return seen; }, [&] { print(console, seen); });
 }
 
 void declare(CommandLine& line, Options& options) {
