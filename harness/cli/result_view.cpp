@@ -77,8 +77,9 @@ std::string window_text(const Trial& trial) {
 std::string rate_and_unit(const Cell& cell, const Trial& trial) {
   const auto rate = trial.rate();
   if (!rate) {
-    const auto memory = out_of_memory_text(cell);
-    return std::string(no_rate_text(cell)) + (memory.empty() ? "" : ", " + memory);
+    const FailureWords failures = failures_of(cell);
+    const auto memory = failures.out_of_memory_text();
+    return std::string(failures.no_rate_text()) + (memory.empty() ? "" : ", " + memory);
   }
   const auto tokens = cell.tokens_per_second();
   const bool both = tokens && trial.sequences_per_second;

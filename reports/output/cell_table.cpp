@@ -21,7 +21,7 @@ std::string integer(const std::optional<std::int64_t>& value) {
 }
 
 std::string rate_cell(const Cell& cell, bool note_unit) {
-  if (!cell.throughput.median) return std::string(no_rate_text(cell));
+  if (!cell.throughput.median) return std::string(failures_of(cell).no_rate_text());
   std::string text = number_text(*cell.throughput.median);
   if (note_unit) text += " " + cell.throughput.unit;
   return text;
@@ -116,7 +116,7 @@ Table cell_table(const ResultSet& set) {
     row.push_back(
         maybe(cell.time_to_train_speedup, [](const Ratio& r) { return ratio_text(r.value); }));
     row.push_back(cell.scaling);
-    row.push_back(failures_text(cell));
+    row.push_back(failures_of(cell).text());
     row.emplace_back(with_logs && cell.trials.size() == 1 ? place_name(cell.trials.front().log)
                                                           : std::string_view());
     table.rows.push_back(std::move(row));

@@ -171,11 +171,6 @@ FailureWords failures_of(const Cell& cell) {
   return out;
 }
 
-bool ran_out_of_memory(const Cell& cell) { return failures_of(cell).ran_out_of_memory(); }
-std::string_view no_rate_text(const Cell& cell) { return failures_of(cell).no_rate_text(); }
-std::string out_of_memory_text(const Cell& cell) { return failures_of(cell).out_of_memory_text(); }
-std::string failures_text(const Cell& cell) { return failures_of(cell).text(); }
-
 std::optional<ShownInterval> shown_interval(const Cell& cell) {
   if (cell.throughput.median_interval)
     return ShownInterval{*cell.throughput.median_interval, false};

@@ -71,12 +71,8 @@ class FailureWords {
   std::string memory_;  ///< of the first trial that has it
 };
 
-/// The same for a cell that holds its trials.
+/// Of a cell that holds its trials.
 [[nodiscard]] FailureWords failures_of(const Cell& cell);
-[[nodiscard]] bool ran_out_of_memory(const Cell& cell);
-[[nodiscard]] std::string_view no_rate_text(const Cell& cell);
-[[nodiscard]] std::string out_of_memory_text(const Cell& cell);
-[[nodiscard]] std::string failures_text(const Cell& cell);
 
 /// The interval that is shown for a cell: of the median, else of the mean.
 struct ShownInterval {

@@ -116,7 +116,7 @@ TEST(PresentTest, NumbersAsPeopleReadThem) {
 TEST(PresentTest, FailuresInWords) {
   const ResultSet set = result_files::read("failures");
   std::string all;
-  for (const Cell& cell : set.cells) all += failures_text(cell) + "\n";
+  for (const Cell& cell : set.cells) all += failures_of(cell).text() + "\n";
   EXPECT_EQ(all, "\n\n5 out_of_memory\n\n1 stalled at step 31\n\n1 nan at step 23\n\n\n\n");
 }
 

@@ -17,11 +17,9 @@ std::string number(double value) { return std::isfinite(value) ? shortest(value)
 Result<void> render(const ResultSet& set, const ReportOptions& options, std::ostream& out) {
   for (const std::string& fact : csv_cell_facts()) out << fact << ',';
   out << "trial,attempt,step,time_s,seconds,sequences_per_second,loss,rank_spread,in_window\r\n";
-  for (const Cell& cell : set.cells) {
-    ResultSet alone;
-    alone.cells.push_back(cell);
-    alone.cells.front().trials.clear();
-    const nlohmann::ordered_json json = to_json(alone)["cells"][0];
+  const SetSource cells(set);
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const nlohmann::ordered_json json = to_json(cells.cell(i));  // without the trials: may be many
     std::string facts;
     for (const std::string& fact : csv_cell_facts()) {
       if (json.contains(fact)) {
@@ -30,7 +28,7 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
       }
       facts += ',';
     }
-    for (const Trial& trial : cell.trials) {
+    for (const Trial& trial : set.cells[i].trials) {
       const std::string head =
           facts + std::to_string(trial.trial) + ',' + std::to_string(trial.attempt) + ',';
       read_iterations(options.run_folder, trial.iterations_file, [&](const IterationRow& row) {

@@ -458,10 +458,7 @@ std::optional<Figure> timeline_figure(const ResultSet& set) {
   }
   if (figure.y.rows.empty()) return std::nullopt;
   std::erase_if(figure.series, [](const Series& series) { return series.points.empty(); });
-  figure.title = "Parts of the run's time; one trial a cell";
-  if (all > kMostTimelines) {
-    figure.title += fmt::format(" (the first {} of {} cells)", kMostTimelines, all);
-  }
+  figure.title = "Parts of the run's time; one trial a cell" + capped(figure.y.rows.size(), all);
   // Runs of a minute and of a day stand side by side: each row is its own run's length.
   figure.x.label = "share of the run";
   figure.x.low = 0;

@@ -29,7 +29,7 @@ Column column_of(const Cell& cell) {
 
 /// The failure in a word that fits a tile.
 std::string failure_word(const Cell& cell) {
-  if (ran_out_of_memory(cell)) return "OOM";
+  if (failures_of(cell).ran_out_of_memory()) return "OOM";
   for (const Trial& trial : cell.trials) {
     if (is_failure(trial.outcome.status)) {
       return trial.outcome.status == Status::out_of_memory ? "OOM"
@@ -51,7 +51,7 @@ std::string tip_of(const Cell& cell, const std::string& unit) {
   }
   if (cell.throughput.cv) tip += ", cv " + percent_text(*cell.throughput.cv);
   if (cell.scaling_efficiency) tip += ", efficiency " + percent_text(*cell.scaling_efficiency);
-  if (const std::string failed = failures_text(cell); !failed.empty()) tip += ", " + failed;
+  if (const std::string failed = failures_of(cell).text(); !failed.empty()) tip += ", " + failed;
   return tip;
 }
 
