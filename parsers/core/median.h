@@ -1,16 +1,18 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
+#include <span>
 #include <vector>
 
 namespace bertbench {
 
-/// The middle of finite values, of an even number the mean of the two middle ones. Not empty.
-[[nodiscard]] inline double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  const std::size_t n = values.size();
-  return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+/// The middle value, of an even number the mean of the two middle ones. Not empty.
+[[nodiscard]] inline double median(std::span<const double> sample) {
+  std::vector<double> values(sample.begin(), sample.end());
+  const auto middle = values.begin() + std::ssize(values) / 2;
+  std::ranges::nth_element(values, middle);
+  if (values.size() % 2 == 1) return *middle;
+  return (*std::max_element(values.begin(), middle) + *middle) / 2;
 }
 
 }  // namespace bertbench

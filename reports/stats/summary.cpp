@@ -20,11 +20,6 @@ std::pair<double, double> order_statistics(std::span<double> values, std::size_t
   return {*at, at + 1 == values.end() ? *at : *std::min_element(at + 1, values.end())};
 }
 
-double median_of(std::span<double> values) {
-  const auto [low, high] = order_statistics(values, (values.size() - 1) / 2);
-  return values.size() % 2 == 1 ? low : (low + high) / 2;
-}
-
 std::vector<double> sorted(std::span<const double> sample) {
   std::vector<double> values(sample.begin(), sample.end());
   std::ranges::sort(values);
@@ -50,11 +45,6 @@ std::vector<double> batch_means(std::span<const double> series, std::size_t batc
   return out;
 }
 
-double median(std::span<const double> sample) {
-  std::vector<double> values(sample.begin(), sample.end());
-  return median_of(values);
-}
-
 double standard_deviation(std::span<const double> sample) {
   // The mean of equal values is not always that value to the last bit.
   if (std::ranges::adjacent_find(sample, std::not_equal_to{}) == sample.end()) return 0;
@@ -72,7 +62,7 @@ double median_absolute_deviation(std::span<const double> sample, double median) 
   std::vector<double> deviations;
   deviations.reserve(sample.size());
   for (const double x : sample) deviations.push_back(std::abs(x - median));
-  return median_of(deviations);
+  return bertbench::median(deviations);
 }
 
 double quantile(std::span<const double> sample, double q) { return quantiles(sample, {q}).front(); }

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "parsers/core/median.h"
 #include "reports/model/result_set.h"
 
 namespace bertbench {
@@ -19,8 +20,6 @@ namespace bertbench {
 [[nodiscard]] double mean(std::span<const double> sample);
 /// Of each `batch` values in turn; a rest that fills no batch is left out.
 [[nodiscard]] std::vector<double> batch_means(std::span<const double> series, std::size_t batch);
-/// Mean of the middle two for an even n.
-[[nodiscard]] double median(std::span<const double> sample);
 /// n - 1 in the denominator, two passes; n >= 2.
 [[nodiscard]] double standard_deviation(std::span<const double> sample);
 /// Standard deviations of normal data for one median absolute deviation: 1 / Phi^-1(3/4).

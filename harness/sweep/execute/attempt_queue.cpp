@@ -3,19 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <numeric>
 
 #include "parsers/core/record.h"
+#include "reports/stats/summary.h"
 
 namespace bertbench {
 namespace {
 
 // The estimate is asked for at every redraw and at every start of thousands of trials.
 constexpr std::chrono::milliseconds kSumIsFresh{500};
-
-double mean(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
 
 }  // namespace
 

@@ -6,26 +6,22 @@
 #include <cmath>
 #include <set>
 
+#include "parsers/core/median.h"
+
 namespace bertbench::audit {
 namespace {
 
-double mean_of(const std::vector<double>& values) {
+double mean(const std::vector<double>& values) {
   double sum = 0;
   for (const double value : values) sum += value;
   return sum / static_cast<double>(values.size());
 }
 
 double sum_of_squares(const std::vector<double>& values) {  // about the mean, two passes
-  const double mean = mean_of(values);
+  const double centre = mean(values);
   double sum = 0;
-  for (const double value : values) sum += (value - mean) * (value - mean);
+  for (const double value : values) sum += (value - centre) * (value - centre);
   return sum;
-}
-
-double median_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 // Minimum over c of a convex function, by golden section.
@@ -96,9 +92,9 @@ Quantity evaluate_series(Relation::Kind kind, const std::vector<Quantity>& value
   const double n = static_cast<double>(values.size());
   switch (kind) {
     case Relation::Kind::mean:
-      return {mean_of(nominal), {mean_of(low), mean_of(high)}};
+      return {mean(nominal), {mean(low), mean(high)}};
     case Relation::Kind::median:
-      return {median_of(nominal), {median_of(low), median_of(high)}};
+      return {median(nominal), {median(low), median(high)}};
     case Relation::Kind::deviation:
     case Relation::Kind::deviation_population: {
       const double freedom = kind == Relation::Kind::deviation ? n - 1 : n;
