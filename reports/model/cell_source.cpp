@@ -3,43 +3,6 @@
 namespace bertbench {
 namespace {
 
-// Member by member: a cell's trials may be many. One that is added does not compile before it is
-// here.
-Cell without_trials(const Cell& cell) {
-  const auto& [key, identity, kind, trials, throughput, stability, rate_per_gpu, speedup,
-               efficiency, scaling, precision_speedup, time_to_train, time_to_train_speedup, power,
-               energy, flops, tflops, mfu, hfu, formula, peak, memory, world_size, batch_size, gpu,
-               emulated, warnings, context] = cell;
-  return {key,
-          identity,
-          kind,
-          {},
-          throughput,
-          stability,
-          rate_per_gpu,
-          speedup,
-          efficiency,
-          scaling,
-          precision_speedup,
-          time_to_train,
-          time_to_train_speedup,
-          power,
-          energy,
-          flops,
-          tflops,
-          mfu,
-          hfu,
-          formula,
-          peak,
-          memory,
-          world_size,
-          batch_size,
-          gpu,
-          emulated,
-          warnings,
-          context};
-}
-
 ResultSet without_cells(const ResultSet& set) {
   return {set.tool, set.created, set.environment, {}, set.partial};
 }
@@ -62,7 +25,7 @@ ResultSet CellSource::whole() const {
 
 SetSource::SetSource(const ResultSet& set) : set_(set), head_(without_cells(set)) {}
 
-Cell SetSource::cell(std::size_t i) const { return without_trials(set_.cells[i]); }
+Cell SetSource::cell(std::size_t i) const { return {CellSummary(set_.cells[i]), {}}; }
 
 void SetSource::each_trial(std::size_t i, const std::function<void(const Trial&)>& visit) const {
   for (const Trial& trial : set_.cells[i].trials) visit(trial);

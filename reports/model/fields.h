@@ -348,10 +348,12 @@ void fields(S& s, V& v) {
 
 template <Of<Cell> S, class V>
 void fields(S& s, V& v) {
-  auto& [key, identity, kind, trials, throughput, stability, sequences_per_second_per_gpu, speedup,
+  using Summary = std::conditional_t<std::is_const_v<S>, const CellSummary, CellSummary>;
+  auto& [key, identity, kind, throughput, stability, sequences_per_second_per_gpu, speedup,
          scaling_efficiency, scaling, precision_speedup, time_to_train_s, time_to_train_speedup,
          power_w, energy_per_sequence_j, flops, tflops_per_gpu, mfu, hfu, flops_formula, peak,
-         memory, stated_world_size, stated_global_batch_size, gpu, emulated, warnings, context] = s;
+         memory, stated_world_size, stated_global_batch_size, gpu, emulated, warnings, context] =
+      static_cast<Summary&>(s);
   v("key", key, {.required = true, .always = true});
   v("identity", identity);
   v("kind", kind);
@@ -371,7 +373,7 @@ void fields(S& s, V& v) {
   v("emulated", emulated);
   v.written("simulated", identity.simulated());
   v("context", context);
-  v("trials", trials, {.required = true, .always = true});
+  v("trials", s.trials, {.required = true, .always = true});
   v("throughput", throughput);
   v.written("tokens_per_second", s.tokens_per_second());
   v("stability", stability);

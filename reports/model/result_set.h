@@ -278,11 +278,11 @@ struct Ratio {
   std::string base;  ///< key of the base cell
 };
 
-struct Cell {
+/// A cell but for its trials, of which there may be very many.
+struct CellSummary {
   std::string key;
   Identity identity;
   WorkKind kind = WorkKind::training;
-  std::vector<Trial> trials;
   ThroughputSummary throughput;
   /// By kQualities, over the trials that completed and state it, where these are two or more.
   std::map<std::string, Spread> stability;
@@ -332,6 +332,10 @@ struct Cell {
     if (!rate || !identity.sequence_length) return std::nullopt;
     return *rate * static_cast<double>(*identity.sequence_length);
   }
+};
+
+struct Cell : CellSummary {
+  std::vector<Trial> trials;
 };
 
 /// The bertbench that made a result.
