@@ -151,7 +151,8 @@ Result<Shard> read_shard(ResultSet results, const std::string& where) {
   }
   Shard shard;
   JsonReader in(slot_of(shard), where, "$.partial");
-  auto error = in.tree(*results.partial);
+  using Json = nlohmann::ordered_json;
+  auto error = in.text(results.partial->dump(-1, ' ', false, Json::error_handler_t::replace));
   const auto require = [&](bool good, const std::string& key, const char* rule) {
     if (!good && !error)
       error = Error{where + ": $.partial." + key, "must be " + std::string(rule), {}};

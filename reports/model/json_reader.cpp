@@ -215,35 +215,6 @@ bool JsonReader::close() {
   return true;
 }
 
-bool JsonReader::events(const Json& json) {
-  if (!json.is_structured()) {
-    switch (json.type()) {
-      case Json::value_t::string:
-        return value(std::string_view(json.get_ref<const std::string&>()));
-      case Json::value_t::boolean:
-        return value(json.get<bool>());
-      case Json::value_t::number_unsigned:
-        return value(json.get<std::uint64_t>());
-      case Json::value_t::number_integer:
-        return value(json.get<std::int64_t>());
-      case Json::value_t::number_float:
-        return value(json.get<double>());
-      default:
-        return value({});
-    }
-  }
-  if (!open(json.is_array())) return false;
-  for (const auto& [name, inner] : json.items()) {
-    if (!key(name) || !events(inner)) return false;
-  }
-  return close();
-}
-
-std::optional<Error> JsonReader::tree(const Json& json) {
-  events(json);
-  return error_;
-}
-
 // Strings of the text are unescaped where they stand.
 std::optional<Error> JsonReader::text(std::string text) {
   text.append(32, '\0');  // blanks are looked at 16 bytes at a time, beyond the end as well

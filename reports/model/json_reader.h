@@ -65,7 +65,6 @@ class JsonReader {
 
   /// Reads a whole text; null is as if the key were not there, keys that nobody wants are left out.
   [[nodiscard]] std::optional<Error> text(std::string text);
-  [[nodiscard]] std::optional<Error> tree(const nlohmann::ordered_json& json);
 
   // The events of a text. Each returns false at the first error. Keys live as long as the reader.
   bool value(const JsonScalar& value);
@@ -83,7 +82,6 @@ class JsonReader {
     std::shared_ptr<void> scratch{};
   };
 
-  bool events(const nlohmann::ordered_json& json);
   [[nodiscard]] JsonSlot next();
   /// Of the value to come, or of the object or list around it.
   [[nodiscard]] std::string path(bool of_value) const;
