@@ -147,14 +147,12 @@ class PairedGate {
 
   GateReport run() {
     test_pairings();
-    judge_outcomes(report_, options_.alpha);
-    for (CellVerdict& cell : report_.cells) settle(cell);
+    finish(report_, options_);
     if (report_.compared == 0) {
       report_.notices.push_back(
           make_notice(NoticeCode::nothing_compared, 0,
                       "no cell has a number of '" + base_ + "' and of another variant"));
     }
-    report_.exit_status = gate_exit_status(report_, options_);
     return std::move(report_);
   }
 

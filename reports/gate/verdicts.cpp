@@ -157,10 +157,8 @@ class Gate {
     for (const Cell& cell : result_.cells) look_at(cell);
     add_missing();
     test_all();
-    judge_outcomes(report_, options_.alpha);
-    for (CellVerdict& cell : report_.cells) settle(cell);
+    finish(report_, options_);
     if (report_.compared == 0) note_why_nothing_was_compared();
-    report_.exit_status = gate_exit_status(report_, options_);
     return std::move(report_);
   }
 
@@ -530,16 +528,11 @@ std::string verdict_text(const CellVerdict& cell) {
   return std::string(name(cell.verdict)) + (cell.waived() ? " (waived)" : "");
 }
 
-void judge_outcomes(GateReport& report, double alpha) {
-  const auto tests = std::ranges::count_if(report.cells, [](const CellVerdict& cell) {
-    return cell.outcomes && failed_on_both_sides(*cell.outcomes);
-  });
-  for (CellVerdict& cell : report.cells) {
-    if (!cell.outcomes) continue;
-    judge_outcomes(*cell.outcomes, alpha / static_cast<double>(std::max<std::ptrdiff_t>(1, tests)));
-  }
-}
+namespace {
 
+/// Moves the cell's verdict to CellVerdict::speed and decides the cell anew: a regression where
+/// outcomes, memory, loss or a part regressed; inconclusive where speed passes and a part may be
+/// slower because the machine is. What decides gives the first reasons.
 void settle(CellVerdict& cell) {
   cell.speed = cell.verdict;
   std::vector<Notice> regressed, waiting, no_failure;
@@ -568,6 +561,20 @@ void settle(CellVerdict& cell) {
   add(waiting, passes(cell.speed));
   add(regressed, cell.speed != Verdict::regression);
   add(no_failure, false);
+}
+
+}  // namespace
+
+void finish(GateReport& report, const GateOptions& options) {
+  const auto tests = std::ranges::count_if(report.cells, [](const CellVerdict& cell) {
+    return cell.outcomes && failed_on_both_sides(*cell.outcomes);
+  });
+  const double level = options.alpha / static_cast<double>(std::max<std::ptrdiff_t>(1, tests));
+  for (CellVerdict& cell : report.cells) {
+    if (cell.outcomes) judge_outcomes(*cell.outcomes, level);
+    settle(cell);
+  }
+  report.exit_status = gate_exit_status(report, options);
 }
 
 std::string reason_text(const CellVerdict& cell) {

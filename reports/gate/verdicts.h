@@ -127,9 +127,6 @@ struct GateReport {
   int exit_status = 0;
 };
 
-/// Decides the outcomes that were counted, `alpha` shared by the cells that failed on both sides.
-void judge_outcomes(GateReport& report, double alpha);
-
 /// A reason that names the numbers on both sides.
 [[nodiscard]] Notice measured_so_far(const CellVerdict& cell);
 
@@ -139,10 +136,9 @@ void judge_outcomes(GateReport& report, double alpha);
 void judge_change(double p_faster, double p_faster_adjusted, double alpha, double tolerance,
                   const std::string& tolerance_text, CellVerdict& cell);
 
-/// Moves the cell's verdict to CellVerdict::speed and decides the cell anew: a regression where
-/// outcomes, memory, loss or a part regressed; inconclusive where speed passes and a part may be
-/// slower because the machine is. What decides gives the first reasons.
-void settle(CellVerdict& cell);
+/// Decides the outcomes that were counted, alpha shared by the cells that failed on both sides,
+/// then each cell by all that was judged of it, and the exit status.
+void finish(GateReport& report, const GateOptions& options);
 
 /// What speed, outcomes, memory, loss and the parts make of a cell together.
 [[nodiscard]] Verdict verdict_of_all(const CellVerdict& cell);
