@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "reports/model/json_put.h"
 #include "reports/stats/summary.h"
 
 namespace bertbench {
@@ -25,11 +26,8 @@ std::optional<double> speed_of(const ResultSet& run, const char* kind) {
     for (const Trial& trial : cell.trials) {
       if (!trial.telemetry->is_object() || !trial.telemetry->contains("probe")) continue;
       for (const auto& reading : trial.telemetry->at("probe")) {
-        if (!reading.is_object()) continue;
-        const auto value = reading.find(kind);
-        if (value == reading.end() || !value->is_number()) continue;
-        const double speed = value->get<double>();
-        if (speed > 0 && std::isfinite(speed)) readings.push_back(speed);
+        const auto speed = number_at(reading, kind);
+        if (speed && *speed > 0 && std::isfinite(*speed)) readings.push_back(*speed);
       }
     }
   }

@@ -27,6 +27,7 @@
 #include "harness/sweep/process/temporary_folder.h"
 #include "parsers/core/median.h"
 #include "parsers/core/text.h"
+#include "reports/model/json_put.h"
 
 namespace bertbench {
 namespace {
@@ -42,10 +43,7 @@ constexpr std::size_t kMostNamed = 64;          // outliers that a result keeps
 constexpr double kGrace_s = 5;  // in which a launcher ends what it started on other nodes
 
 std::optional<NodeReading> reading_of(const Json& json, double started_s, double ended_s) {
-  const auto number = [&](const char* key) {
-    const auto at = json.find(key);
-    return at != json.end() && at->is_number() ? std::optional(at->get<double>()) : std::nullopt;
-  };
+  const auto number = [&](const char* key) { return number_at(json, key); };
   const auto gflops = number("gflops"), copy = number("copy_gb_s"), begin_s = number("begin_s"),
              end_s = number("end_s"), node = number("node");
   if (!gflops || !copy || !begin_s || !end_s || !node || !(*gflops > 0) || !(*copy > 0) ||
@@ -54,11 +52,7 @@ std::optional<NodeReading> reading_of(const Json& json, double started_s, double
   }
   NodeReading out;
   out.node = static_cast<std::int64_t>(*node);
-  const auto text = [](const Json& object, const char* key) {
-    const auto at = object.find(key);
-    return at != object.end() && at->is_string() ? at->get<std::string>() : std::string();
-  };
-  out.host = text(json, "host");
+  out.host = text_at(json, "host");
   out.gflops = *gflops;
   out.copy_gb_s = *copy;
   out.clock_mhz = number("clock_mhz");
@@ -66,7 +60,7 @@ std::optional<NodeReading> reading_of(const Json& json, double started_s, double
   out.skew_high_s = *begin_s - started_s;
   for (const Json& finding : json.value("findings", Json::array())) {
     if (finding.is_object()) {
-      out.findings.push_back(text(finding, "subject") + ": " + text(finding, "text"));
+      out.findings.push_back(text_at(finding, "subject") + ": " + text_at(finding, "text"));
     }
   }
   return out;
@@ -230,8 +224,7 @@ std::vector<PairReading> pairs_in(const std::string& printed) {
     if (at == line.npos) continue;
     const auto json = Json::parse(line.substr(at), nullptr, false);
     if (!json.is_object()) continue;
-    const Json nodes = json.value("nodes", Json()), rate = json.value("gb_s", Json()),
-               problem = json.value("problem", Json());
+    const Json nodes = json.value("nodes", Json());
     const auto is_node = [](const Json& node) {
       return node.is_number_integer() && node >= 0 && node < kMostNodes;
     };
@@ -239,8 +232,8 @@ std::vector<PairReading> pairs_in(const std::string& printed) {
       continue;
     }
     PairReading pair{nodes[0], nodes[1], std::nullopt, {}, {}};
-    if (rate.is_number() && rate > 0) pair.gb_s = rate.get<double>();
-    if (problem.is_string()) pair.problem = problem.get<std::string>();
+    if (const auto rate = number_at(json, "gb_s"); rate && *rate > 0) pair.gb_s = rate;
+    pair.problem = text_at(json, "problem");
     if (!pair.gb_s && pair.problem.empty()) continue;
     PairReading& known = out.try_emplace({pair.first, pair.second}, pair).first->second;
     if (!known.gb_s && pair.gb_s) known = std::move(pair);

@@ -12,6 +12,7 @@
 
 #include "harness/sweep/process/proc_fs.h"
 #include "parsers/core/text.h"
+#include "reports/model/json_put.h"
 
 namespace bertbench {
 
@@ -364,11 +365,6 @@ std::int64_t count_in(const Json& json, const char* key) {
   return it != json.end() && it->is_number_integer() ? it->get<std::int64_t>() : 0;
 }
 
-std::optional<double> number_in(const Json& json, const char* key) {
-  const auto it = json.find(key);
-  return it != json.end() && it->is_number() ? std::optional(it->get<double>()) : std::nullopt;
-}
-
 /// Of the GPU that came nearest to its limit; without GPUs of the trainer's processes.
 MemoryRecord memory_of(const Json& telemetry) {
   MemoryRecord best;
@@ -399,8 +395,8 @@ void apply_telemetry(Trial& trial, const nlohmann::ordered_json& telemetry) {
   } else if (trial.memory && trial.memory->capacity_bytes == 0) {
     trial.memory->capacity_bytes = seen.capacity_bytes;
   }
-  trial.energy_j = number_in(telemetry, "energy_j");
-  const auto power = number_in(telemetry, "training_power_w");
+  trial.energy_j = number_at(telemetry, "energy_j");
+  const auto power = number_at(telemetry, "training_power_w");
   if (power && trial.sequences_per_second) {
     trial.energy_per_sequence_j = *power / *trial.sequences_per_second;
   }

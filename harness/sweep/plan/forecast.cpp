@@ -9,6 +9,7 @@
 #include "harness/sweep/plan/pair_stopping.h"
 #include "harness/sweep/process/folder.h"
 #include "parsers/core/text.h"
+#include "reports/model/json_put.h"
 #include "reports/model/result_io.h"
 #include "reports/stats/pairs.h"
 #include "reports/stats/power.h"
@@ -49,11 +50,8 @@ void add_rates(ByCell& rates, const ResultSet& results) {
 void add_seconds(ByCell& seconds, const ResultSet& results) {
   for (const Cell& cell : results.cells) {
     for (const Trial& trial : cell.trials) {
-      if (!trial.telemetry.is_object()) continue;
-      const auto it = trial.telemetry->find("seconds");
-      if (it != trial.telemetry->end() && it->is_number()) {
-        seconds[cell.key].push_back(it->get<double>());
-      }
+      const auto lasted = number_at(*trial.telemetry, "seconds");
+      if (lasted) seconds[cell.key].push_back(*lasted);
     }
   }
 }
