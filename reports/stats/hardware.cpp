@@ -18,7 +18,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::vector<std::string> words(std::string_view text) {
+bool has(const std::vector<std::string>& list, const std::string& word) {
+  return std::find(list.begin(), list.end(), lower(word)) != list.end();
+}
+
+}  // namespace
+
+std::vector<std::string> words_of_gpu(std::string_view text) {
   std::vector<std::string> out(1);
   for (const char c : lower(text)) {
     if (std::isalnum(static_cast<unsigned char>(c)) || c == '.')
@@ -28,12 +34,6 @@ std::vector<std::string> words(std::string_view text) {
   }
   return out;
 }
-
-bool has(const std::vector<std::string>& list, const std::string& word) {
-  return std::find(list.begin(), list.end(), lower(word)) != list.end();
-}
-
-}  // namespace
 
 std::string Peak::str() const {
   return fmt::format("{} {} {} {} TFLOPS", gpu, precision, kind, tflops);
@@ -60,7 +60,7 @@ const std::vector<Hardware>& known_hardware() {
 }
 
 const Hardware* match_hardware(std::string_view gpu_name, const std::vector<Hardware>& list) {
-  const std::vector<std::string> printed = words(gpu_name);
+  const std::vector<std::string> printed = words_of_gpu(gpu_name);
   if (has(printed, "mig")) return nullptr;
   const auto present = [&](const std::string& word) { return has(printed, word); };
   for (const Hardware& hardware : list) {

@@ -23,6 +23,9 @@ struct Peak {
   [[nodiscard]] std::string str() const;
 };
 
+/// "NVIDIA A100-SXM4-40GB": "nvidia", "a100", "sxm4", "40gb".
+[[nodiscard]] std::vector<std::string> words_of_gpu(std::string_view name);
+
 /// Words of the name that nvidia-smi prints: every one of `all` is in it and none of `none`.
 struct HardwareMatch {
   std::vector<std::string> all, none;

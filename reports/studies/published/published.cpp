@@ -14,6 +14,7 @@
 #include "parsers/core/whole_file.h"
 #include "reports/output/value_text.h"
 #include "reports/stats/flops.h"
+#include "reports/stats/hardware.h"
 #include "reports/stats/scaling.h"
 
 namespace bertbench {
@@ -268,14 +269,7 @@ namespace {
 /// True when everything that `published` names of a GPU ("V100 32GB") is in the name of ours.
 bool same_gpu(const std::string& published, const std::string& ours) {
   const auto words = [](std::string_view text) {
-    std::vector<std::string> out(1);
-    for (const char c : lower(text)) {
-      if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
-        out.back() += c;
-      } else if (!out.back().empty()) {
-        out.emplace_back();
-      }
-    }
+    auto out = words_of_gpu(text);
     // "Tesla", "NVIDIA" are left out by some and added by others; "V100", "16GB" are not.
     std::erase_if(out, [](const std::string& word) {
       return std::ranges::none_of(word, [](unsigned char c) { return std::isdigit(c) != 0; });
