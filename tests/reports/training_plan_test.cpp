@@ -60,7 +60,7 @@ TEST(TrainingPlan, NamesWhatIsWrongInAFile) {
     EXPECT_NE(message(text).find(what), std::string::npos) << message(text);
   };
   has("{", "is not JSON");
-  has("[]", "phases");
+  has("[]", "a plan is a JSON object");
   has(R"({"phases": []})", "at least one phase");
   has(R"({"phases": [{"steps": 0}]})", "phases[0].steps");
   has(R"({"phases": [{"steps": 1.5}]})", "whole number");

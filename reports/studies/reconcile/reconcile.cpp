@@ -3,15 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "parsers/core/config_reader.h"
 #include "parsers/core/text.h"
 #include "parsers/core/whole_file.h"
 #include "reports/measure/deduced_facts.h"
@@ -487,52 +487,44 @@ Result<ReconciledRun> reconcile_run(std::span<const RunLog> logs, const Reconcil
 
 namespace {
 
-using nlohmann::json;
-
-constexpr std::array kPlanCounts{"steps", "gradient_accumulation_steps", "micro_batch_size",
-                                 "world_size"};
-constexpr std::array kNumbers{"iterations_per_second", "measured_s"};
-constexpr std::string_view kShape =
+constexpr const char* kShape =
     "a phase has name, steps, gradient_accumulation_steps, iterations_per_second and, if known, "
     "micro_batch_size, world_size, measured_s";
 
-Result<PlanPhase> phase_from(const json& value, const std::string& where) {
-  if (!value.is_object()) return fail(where, "is not an object", std::string(kShape));
+PlanPhase phase_from(ConfigReader& in, const Json& json, const std::string& at) {
   PlanPhase phase;
-  std::map<std::string, std::int64_t> counts;
-  std::map<std::string, double> numbers;
-  for (const auto& [key, field] : value.items()) {
-    const std::string at = where + "." + key;
-    if (key == "name") {
-      if (!field.is_string()) return fail(at, "is not a text", "for example \"phase 1\"");
-      phase.name = field.get<std::string>();
-    } else if (std::ranges::find(kPlanCounts, key) != kPlanCounts.end()) {
-      // Unsigned values above 2^63 would wrap round to negative ones, which the bound refuses too.
-      if (!field.is_number_integer() || field.get<std::int64_t>() < 1) {
-        return fail(at, "is not a whole number of at least 1", "for example 7038");
-      }
-      counts[key] = field.get<std::int64_t>();
-    } else if (std::ranges::find(kNumbers, key) != kNumbers.end()) {
-      if (!field.is_number() || !(field.get<double>() > 0)) {
-        return fail(at, "is not a number above 0", "for example 3.14");
-      }
-      numbers[key] = field.get<double>();
+  if (!json.is_object()) {
+    in.fail_at(at, "is not an object", kShape);
+    return phase;
+  }
+  in.check_keys(json, at,
+                {"name", "steps", "gradient_accumulation_steps", "iterations_per_second",
+                 "micro_batch_size", "world_size", "measured_s"},
+                "key");
+  const auto count = [&](const char* key, auto& out) {
+    std::int64_t value = 0;
+    in.integer(json, at, key, value, 1, std::numeric_limits<std::int64_t>::max());
+    if (value > 0) out = value;
+  };
+  const auto number = [&](const char* key, auto& out) {
+    const auto value = json.find(key);
+    if (value == json.end()) return;
+    if (value->is_number() && value->get<double>() > 0) {
+      out = value->get<double>();
     } else {
-      return fail(at, "is not a key of a phase", std::string(kShape));
+      in.fail_at(child_pointer(at, key), "is not a number above 0");
     }
+  };
+  in.text(json, at, "name", phase.name);
+  count("steps", phase.steps);
+  count("gradient_accumulation_steps", phase.gradient_accumulation_steps);
+  count("micro_batch_size", phase.micro_batch_size);
+  count("world_size", phase.world_size);
+  number("iterations_per_second", phase.iterations_per_second);
+  number("measured_s", phase.measured_s);
+  for (const char* needed : {"steps", "gradient_accumulation_steps", "iterations_per_second"}) {
+    if (!json.contains(needed)) in.fail_at(at, fmt::format("lacks {}", needed));
   }
-  for (const char* needed : {"steps", "gradient_accumulation_steps"}) {
-    if (!counts.contains(needed)) return fail(where, fmt::format("lacks {}", needed), "");
-  }
-  if (!numbers.contains("iterations_per_second")) {
-    return fail(where, "lacks iterations_per_second", "");
-  }
-  phase.steps = counts["steps"];
-  phase.gradient_accumulation_steps = counts["gradient_accumulation_steps"];
-  phase.iterations_per_second = numbers["iterations_per_second"];
-  if (counts.contains("micro_batch_size")) phase.micro_batch_size = counts["micro_batch_size"];
-  if (counts.contains("world_size")) phase.world_size = counts["world_size"];
-  if (numbers.contains("measured_s")) phase.measured_s = numbers["measured_s"];
   return phase;
 }
 
@@ -583,23 +575,19 @@ PlanReckoning reckon(const std::vector<PlanPhase>& phases) {
 }
 
 Result<std::vector<PlanPhase>> plan_from_json(std::string_view text, const std::string& where) {
-  json document;
-  try {
-    document = json::parse(text, nullptr, true, true);
-  } catch (const json::parse_error& error) {
-    return fail(where, fmt::format("is not JSON (byte {})", error.byte), "check the plan file");
-  }
-  if (!document.is_object() || document.size() != 1 || !document.contains("phases") ||
-      !document["phases"].is_array() || document["phases"].empty()) {
-    return fail(where, "is not {\"phases\": [...]} with at least one phase", std::string(kShape));
+  auto in = ConfigReader::open(std::string(text), where, {}, "a plan");
+  if (!in) return tl::unexpected(in.error());
+  in->check_keys(in->root(), "", {"phases"}, "key");
+  const auto list = in->root().find("phases");
+  if (list == in->root().end() || !list->is_array() || list->empty()) {
+    in->fail_at("/phases", "must be a list of at least one phase", kShape);
   }
   std::vector<PlanPhase> phases;
-  for (const json& value : document["phases"]) {
-    auto phase = phase_from(value, fmt::format("{}: phases[{}]", where, phases.size()));
-    if (!phase) return tl::unexpected(phase.error());
-    if (phase->name.empty()) phase->name = fmt::format("phase {}", phases.size() + 1);
-    phases.push_back(std::move(*phase));
+  for (std::size_t i = 0; !in->error() && i < list->size(); ++i) {
+    phases.push_back(phase_from(*in, (*list)[i], fmt::format("/phases/{}", i)));
+    if (phases[i].name.empty()) phases[i].name = fmt::format("phase {}", i + 1);
   }
+  if (in->error()) return tl::unexpected(*in->error());
   return phases;
 }
 
