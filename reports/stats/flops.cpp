@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <nlohmann/json.hpp>
 
+#include "parsers/core/config_reader.h"
 #include "parsers/core/name_hint.h"
 #include "parsers/core/text.h"
 #include "parsers/core/whole_file.h"
@@ -184,35 +184,31 @@ constexpr const char* kModelHint = "see configs/models/bert-base.json for the ke
 Result<ModelShape> read_model_file(const std::string& path) {
   const auto text = read_whole_file(path, 1, kModelHint);
   if (!text) return tl::unexpected(text.error());
-  const auto json = nlohmann::json::parse(*text, nullptr, false, true);
-  if (!json.is_object()) return fail(path, "is not a JSON object", kModelHint);
-
+  auto in = ConfigReader::open(*text, path, {}, "a model");
+  if (!in) return tl::unexpected(in.error());
+  const auto& root = in->root();
+  std::vector<std::string> keys{"name", "family", "source"};
+  for (const auto& [key, member] : kFields) keys.emplace_back(key);
+  in->check_keys(root, "", keys, "key");
   ModelShape shape;
-  for (const auto& [key, value] : json.items()) {
-    bool known = key == "name" || key == "family" || key == "source";
-    for (const auto& field : kFields) known = known || key == field.first;
-    if (!known) return fail(path, "unknown key '" + key + "'", kModelHint);
-    if (value.is_string() != (key == "name" || key == "family" || key == "source"))
-      return fail(path, "'" + key + "' has the wrong type", kModelHint);
+  std::string family = "bert", source;
+  in->text(root, "", "name", shape.name);
+  in->text(root, "", "family", family);
+  in->text(root, "", "source", source);
+  for (const std::string& key : keys) {
+    const bool may_lack = key == "family" || key == "source" || key == "segment_types";
+    if (!may_lack && !root.contains(key)) in->fail_at("", "'" + key + "' is missing", kModelHint);
   }
-  if (!json.contains("name")) return fail(path, "'name' is missing", kModelHint);
-  shape.name = json["name"];
-  const std::string family = json.value("family", "bert");
+  // The bound keeps every FLOP count finite and the parameter count exact in a double.
+  constexpr std::int64_t kModelSizeLimit = 100'000'000;
+  for (const auto& [key, member] : kFields) {
+    const int least = std::string_view(key) == "segment_types" ? 0 : 1;
+    in->integer(root, "", key, shape.*member, least, kModelSizeLimit);
+  }
+  if (in->error()) return tl::unexpected(*in->error());
   if (family != "bert" && family != "gpt2")
     return fail(path, "'family' is '" + family + "'", "bert or gpt2");
   shape.family = family == "bert" ? ModelFamily::bert : ModelFamily::gpt2;
-  for (const auto& [key, member] : kFields) {
-    const bool may_be_zero = std::string_view(key) == "segment_types";
-    if (may_be_zero && !json.contains(key)) continue;
-    if (!json.contains(key)) return fail(path, std::string("'") + key + "' is missing", kModelHint);
-    // The bound keeps every FLOP count finite and the parameter count exact in a double.
-    constexpr std::int64_t kModelSizeLimit = 100'000'000;
-    const auto& value = json[key];
-    if (!value.is_number_integer() || value < (may_be_zero ? 0 : 1) || value > kModelSizeLimit)
-      return fail(path, std::string("'") + key + "' is not a whole number from 1 to 100000000",
-                  kModelHint);
-    shape.*member = value.get<std::int64_t>();
-  }
   if (shape.hidden % shape.heads != 0)
     return fail(path, "'heads' does not divide 'hidden'", "a head has hidden / heads elements");
   return shape;

@@ -194,7 +194,7 @@ TEST_P(BadModelFileTest, IsAnErrorThatNamesTheFileAndTheKey) {
   const std::string path = folder.put("model.json", GetParam().first);
   const auto read = model_shape(path);
   ASSERT_FALSE(read);
-  EXPECT_EQ(read.error().where, path);
+  EXPECT_THAT(read.error().where, testing::StartsWith(path));
   EXPECT_THAT(read.error().message(), testing::HasSubstr(GetParam().second));
 }
 
@@ -203,15 +203,16 @@ TEST_P(BadModelFileTest, IsAnErrorThatNamesTheFileAndTheKey) {
   R"(, "intermediate": 512, "vocabulary": 100, "max_positions": 64)" more "}"
 INSTANTIATE_TEST_SUITE_P(
     Files, BadModelFileTest,
-    testing::Values(std::pair{"", "not a JSON object"}, std::pair{"[1]", "not a JSON object"},
+    testing::Values(std::pair{"", "a model is a JSON object"},
+                    std::pair{"[1]", "a model is a JSON object"},
                     std::pair{SHAPE("2", "2", R"(, "speed": 1)"), "unknown key 'speed'"},
                     std::pair{R"({"name": "x", "layers": 2})", "'hidden' is missing"},
-                    std::pair{SHAPE("0", "2", ""), "'layers'"},
-                    std::pair{SHAPE("-1", "2", ""), "'layers'"},
-                    std::pair{SHAPE("2.5", "2", ""), "'layers'"},
-                    std::pair{SHAPE("1e300", "2", ""), "'layers'"},
-                    std::pair{SHAPE("99999999999999999999", "2", ""), "'layers'"},
-                    std::pair{SHAPE("\"2\"", "2", ""), "'layers'"},
+                    std::pair{SHAPE("0", "2", ""), "layers: must"},
+                    std::pair{SHAPE("-1", "2", ""), "layers: must"},
+                    std::pair{SHAPE("2.5", "2", ""), "layers: must"},
+                    std::pair{SHAPE("1e300", "2", ""), "layers: must"},
+                    std::pair{SHAPE("99999999999999999999", "2", ""), "layers: must"},
+                    std::pair{SHAPE("\"2\"", "2", ""), "layers: must"},
                     std::pair{SHAPE("2", "3", ""), "'heads' does not divide"}));
 
 TEST(FlopsFormulasTest, EveryFormulaIsListedOnceWithTheDefaultFirst) {
