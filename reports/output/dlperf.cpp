@@ -1,8 +1,10 @@
 #include "reports/output/dlperf.h"
 
 #include <fmt/format.h>
+#include <re2/re2.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <span>
 
@@ -18,73 +20,50 @@ bool has(std::string_view text, std::string_view what) {
   return text.find(what) != std::string_view::npos;
 }
 
-std::size_t digits_at(std::string_view text, std::size_t at) {
-  std::size_t n = 0;
-  while (at + n < text.size() && is_digit(text[at + n])) ++n;
-  return n;
+// Patterns are of bytes: logs are in any encoding.
+
+/// The first "1.5" that the pattern's group matches.
+std::optional<double> decimal_in(std::string_view line, const RE2& pattern) {
+  std::string digits;
+  return RE2::PartialMatch(line, pattern, &digits) ? to_double(digits) : std::nullopt;
 }
 
-/// The first "<key><digits>.<digits><tail>" of the line.
-std::optional<double> decimal_between(std::string_view text, std::string_view key,
-                                      std::string_view tail) {
-  for (auto at = text.find(key); at != std::string_view::npos; at = text.find(key, at + 1)) {
-    const std::size_t begin = at + key.size();
-    const std::size_t whole = digits_at(text, begin);
-    const std::size_t point = begin + whole;
-    if (whole == 0 || point >= text.size() || text[point] != '.') continue;
-    const std::size_t fraction = digits_at(text, point + 1);
-    const std::size_t end = point + 1 + fraction;
-    if (fraction > 0 && text.substr(end).starts_with(tail)) {
-      return to_double(text.substr(begin, end - begin));
-    }
-  }
-  return std::nullopt;
+std::optional<std::int64_t> integer_in(std::string_view line, const RE2& pattern) {
+  std::string digits;
+  return RE2::PartialMatch(line, pattern, &digits) ? to_int(digits) : std::nullopt;
 }
 
-std::optional<std::int64_t> integer_at(std::string_view text, std::size_t at) {
-  const std::size_t n = digits_at(text, at);
-  return n > 0 && n < 16 ? to_int(text.substr(at, n)) : std::nullopt;
+/// Hours, minutes, seconds and the digits of their fraction.
+const std::string kTimeOfDay = "([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})\\.([0-9]{1,6})";
+
+std::int64_t micros_of(std::int64_t hour, std::int64_t minute, std::int64_t second,
+                       std::string fraction) {
+  fraction.resize(6, '0');
+  return ((hour * 60 + minute) * 60 + second) * 1'000'000 + *to_int(fraction);
 }
 
-/// "H:M:S.ffffff" at `at`, in microseconds.
-std::optional<std::int64_t> time_of_day(std::string_view text, std::size_t at) {
-  std::int64_t parts[3] = {};
-  for (int i = 0; i < 3; ++i) {
-    const std::size_t n = digits_at(text, at);
-    if (n < 1 || n > 2) return std::nullopt;
-    parts[i] = *to_int(text.substr(at, n));
-    at += n;
-    if (at >= text.size() || text[at] != (i < 2 ? ':' : '.')) return std::nullopt;
-    ++at;
-  }
-  const std::size_t n = std::min<std::size_t>(6, digits_at(text, at));
-  if (n == 0) return std::nullopt;
-  std::int64_t micros = *to_int(text.substr(at, n));
-  for (std::size_t k = n; k < 6; ++k) micros *= 10;
-  return ((parts[0] * 60 + parts[1]) * 60 + parts[2]) * 1'000'000 + micros;
+/// The first "H:M:S.ffffff" of the line, in microseconds.
+std::optional<std::int64_t> time_of_day(std::string_view line) {
+  static const RE2 kTime("(?:^|[^0-9])" + kTimeOfDay, RE2::Latin1);
+  std::int64_t hour = 0, minute = 0, second = 0;
+  std::string fraction;
+  if (!RE2::PartialMatch(line, kTime, &hour, &minute, &second, &fraction)) return std::nullopt;
+  return micros_of(hour, minute, second, fraction);
 }
 
 /// The first "YYYY-M-D H:M:S.ffffff" of the line, in microseconds since some day.
-std::optional<std::int64_t> date_and_time(std::string_view text) {
-  for (std::size_t at = 0; at + 16 < text.size(); ++at) {
-    if (!is_digit(text[at]) || digits_at(text, at) != 4 || text[at + 4] != '-') continue;
-    std::size_t i = at + 5;
-    const std::size_t month = digits_at(text, i);
-    if (month < 1 || month > 2 || i + month >= text.size() || text[i + month] != '-') continue;
-    const auto m = *to_int(text.substr(i, month));
-    i += month + 1;
-    const std::size_t day = digits_at(text, i);
-    if (day < 1 || day > 2) continue;
-    const auto d = *to_int(text.substr(i, day));
-    const auto clock = time_of_day(text, i + day + 1);
-    if (!clock) continue;
-    // Days of the civil calendar (years begin in March, so that leap days come last).
-    const std::int64_t year = *to_int(text.substr(at, 4)) - (m <= 2 ? 1 : 0);
-    const std::int64_t days = 365 * year + year / 4 - year / 100 + year / 400 +
-                              (153 * (m + (m > 2 ? -3 : 9)) + 2) / 5 + d;
-    return days * 86'400'000'000 + *clock;
+std::optional<std::int64_t> date_and_time(std::string_view line) {
+  static const RE2 kStamp("([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})[^0-9]" + kTimeOfDay, RE2::Latin1);
+  int year = 0;
+  unsigned month = 0, day = 0;
+  std::int64_t hour = 0, minute = 0, second = 0;
+  std::string fraction;
+  if (!RE2::PartialMatch(line, kStamp, &year, &month, &day, &hour, &minute, &second, &fraction)) {
+    return std::nullopt;
   }
-  return std::nullopt;
+  const std::chrono::sys_days date = std::chrono::year(year) / month / day;
+  return std::chrono::microseconds(date.time_since_epoch()).count() +
+         micros_of(hour, minute, second, fraction);
 }
 
 double pairwise_sum(const double* values, std::size_t n) {
@@ -185,7 +164,8 @@ class Mxnet final : public Script {
   using Script::Script;
   void read_line(std::string_view line, std::int64_t) override {
     if (!has(line, "throughput=")) return;
-    const auto latency = decimal_between(line, "latency=", " ms/batch");
+    static const RE2 kLatency("latency=([0-9]+\\.[0-9]+) ms/batch", RE2::Latin1);
+    const auto latency = decimal_in(line, kLatency);
     if (!latency) {
       failed_ = true;
       return;
@@ -257,10 +237,8 @@ class NgcPytorch final : public Timed {
   using Timed::Timed;
   void read_line(std::string_view line, std::int64_t) override {
     if (!has(line, "Training Epoch: ")) return;
-    constexpr std::string_view kKey = "Training Iteration: ";
-    const auto at = line.find(kKey);
-    if (at == std::string_view::npos || !has(line.substr(at), "  average_loss")) return;
-    const auto iteration = integer_at(line, at + kKey.size());
+    static const RE2 kIteration("Training Iteration: ([0-9]+).*  average_loss", RE2::Latin1);
+    const auto iteration = integer_in(line, kIteration);
     if (iteration && *iteration > 5) count(date_and_time(line), warmup());
   }
 };
@@ -270,11 +248,7 @@ class Tensorflow final : public Timed {
   using Timed::Timed;
   void read_line(std::string_view line, std::int64_t) override {
     if (!has(line, "Train Step:")) return;
-    std::optional<std::int64_t> time;
-    for (std::size_t at = 0; at < line.size() && !time; ++at) {
-      if (is_digit(line[at]) && (at == 0 || !is_digit(line[at - 1]))) time = time_of_day(line, at);
-    }
-    count(time, from());
+    count(time_of_day(line), from());
   }
 
  private:
@@ -302,12 +276,10 @@ class NgcTensorflow final : public Script {
  public:
   using Script::Script;
   void read_line(std::string_view line, std::int64_t) override {
-    constexpr std::string_view kKey = "Iteration: ";
-    if (!has(line, " throughput_train ") || !has(line, kKey)) return;
-    const auto at = line.find(kKey) + kKey.size();
-    const std::size_t n = digits_at(line, at);
-    if (n < 2 || line[at + n - 1] != '0' || at + n >= line.size() || line[at + n] != ' ') return;
-    if (const auto speed = decimal_between(line, "throughput_train : ", " seq/s")) {
+    static const RE2 kTenth("Iteration: [0-9]+0 ", RE2::Latin1);
+    static const RE2 kSpeed("throughput_train : ([0-9]+\\.[0-9]+) seq/s", RE2::Latin1);
+    if (!has(line, " throughput_train ") || !RE2::PartialMatch(line, kTenth)) return;
+    if (const auto speed = decimal_in(line, kSpeed)) {
       speeds_.push_back(*speed);
     } else {
       ++unread_;
@@ -347,7 +319,8 @@ class Paddle final : public Script {
   using Script::Script;
   void read_line(std::string_view line, std::int64_t number) override {
     if (!has(line, "speed:")) return;
-    const auto speed = decimal_between(line, " speed: ", " steps/s");
+    static const RE2 kSpeed(" speed: ([0-9]+\\.[0-9]+) steps/s", RE2::Latin1);
+    const auto speed = decimal_in(line, kSpeed);
     if (!speed) {
       failed_line_ = number;
       return;
@@ -391,17 +364,16 @@ class Mindspore final : public Script {
   using Script::Script;
   void read_line(std::string_view line, std::int64_t) override {
     if (done_) return;
-    if (has(line, "epoch:") && has(line, "step:")) {
-      if (const auto at = line.find("step: "); at != std::string_view::npos) {
-        if (const auto step = integer_at(line, at + 6)) step_ = *step;
-      }
-    }
+    static const RE2 kStep("step: ([0-9]+)", RE2::Latin1);
+    static const RE2 kEpochTime("epoch time: ([0-9]+\\.[0-9]+)", RE2::Latin1);
+    static const RE2 kStepTime("per step time: ([0-9]+\\.[0-9]+)", RE2::Latin1);
+    if (has(line, "epoch:")) step_ = integer_in(line, kStep).value_or(step_);
     if (!has(line, "epoch time:")) return;
     if (step_ > warmup()) {
-      const auto time = decimal_between(line, "epoch time: ", "");
+      const auto time = decimal_in(line, kEpochTime);
       if (time) {
         milliseconds_ += *time;
-        const auto each = decimal_between(line, "per step time: ", "");
+        const auto each = decimal_in(line, kStepTime);
         steps_ += each && *each > 0 ? std::round(*time / *each) : 1;
       }
     }
@@ -433,15 +405,17 @@ class Oneflow final : public Script {
  public:
   using Script::Script;
   void read_line(std::string_view line, std::int64_t) override {
-    const auto header = [&](std::string_view key, std::int64_t& into) {
-      if (!line.starts_with(key) || !line.substr(key.size()).starts_with(" = ")) return;
-      if (const auto value = integer_at(line, key.size() + 3)) into = *value;
+    static const RE2 kBatch("^batch_size_per_device = ([0-9]+)", RE2::Latin1);
+    static const RE2 kGpus("^gpu_num_per_node = ([0-9]+)", RE2::Latin1);
+    static const RE2 kNodes("^num_nodes = ([0-9]+)", RE2::Latin1);
+    static const RE2 kStep("^step: ([0-9]+)", RE2::Latin1);
+    const auto header = [&](const RE2& pattern, std::int64_t& into) {
+      into = integer_in(line, pattern).value_or(into);
     };
-    header("batch_size_per_device", place_.batch_size_per_device);
-    header("gpu_num_per_node", place_.gpus_per_node);
-    header("num_nodes", place_.nodes);
-    if (!line.starts_with("step: ")) return;
-    const auto step = integer_at(line, 6);
+    header(kBatch, place_.batch_size_per_device);
+    header(kGpus, place_.gpus_per_node);
+    header(kNodes, place_.nodes);
+    const auto step = integer_in(line, kStep);
     const auto word = trim(line.substr(line.rfind(' ') + 1));
     if (step == warmup()) begin_ = to_double(word);
     if (step == train()) end_ = to_double(word);
