@@ -444,10 +444,6 @@ std::vector<WorkKind> all_kinds() {
   return {WorkKind::training, WorkKind::evaluation, WorkKind::inference};
 }
 
-void print_results(Console& console, const ResultSet& set, const ViewOptions& options) {
-  print_results(console, SetSource(set), options);
-}
-
 void print_results(Console& console, const CellSource& all, const ViewOptions& options) {
   const ShownCells cells(all, options);
   const std::size_t count = cells.size();
@@ -482,10 +478,6 @@ void print_results(Console& console, const CellSource& all, const ViewOptions& o
   }
   print_ranks(console, cells);
   print_others(console, all, cells);
-}
-
-void print_notices(Console& console, const ResultSet& set, const ViewOptions& options) {
-  print_notices(console, SetSource(set), options);
 }
 
 void print_notices(Console& console, const CellSource& cells, const ViewOptions& options) {

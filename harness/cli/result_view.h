@@ -24,12 +24,10 @@ struct ViewOptions {
 /// then one row a cell when there are several, then one line a kind that `options` leaves out. Text
 /// from logs is escaped.
 void print_results(Console& console, const CellSource& cells, const ViewOptions& options);
-void print_results(Console& console, const ResultSet& set, const ViewOptions& options);
 
 /// What a reader should know about the numbers shown, to stderr, after them: notices of trials,
 /// warnings of cells.
 void print_notices(Console& console, const CellSource& cells, const ViewOptions& options = {});
-void print_notices(Console& console, const ResultSet& set, const ViewOptions& options = {});
 
 /// "completed", "nan at step 12 (line 340)".
 [[nodiscard]] std::string outcome_text(const Outcome& outcome);

@@ -713,7 +713,7 @@ class Extraction {
     if (logs > 0 && tally_.recognised == 0) status = ExitCode::nothing_read;
     if (options_.strict && tally_.failed > 0) status = ExitCode::regression;
     const ResultSet set = partial_result(std::move(*part_));
-    print_notices(console_, set);
+    print_notices(console_, SetSource(set));
     return answer(
         console_, options_.output, status, [&](const std::string&) { return to_text(set); }, [] {});
   }

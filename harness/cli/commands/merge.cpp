@@ -46,7 +46,7 @@ ExitCode run(const Options& options, Console& console) {
       [&] {
         ViewOptions view;
         view.summary_only = options.summary;
-        print_results(console, *merged, view);
+        print_results(console, SetSource(*merged), view);
       });
 }
 

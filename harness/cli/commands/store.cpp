@@ -121,7 +121,7 @@ ExitCode show(const Options& options, const Store& store, Console& console) {
       console, output, ExitCode::good,
       [&](const std::string& path) { return result_text(*results, path); },
       [&] {
-        if (options.action == "show") print_results(console, *results, {});
+        if (options.action == "show") print_results(console, SetSource(*results), {});
       });
 }
 

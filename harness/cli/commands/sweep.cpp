@@ -291,15 +291,16 @@ ExitCode launch(const Options& options, const Plan& plan, Console& console) {
   console.progress().stop();
   if (!outcome) return console.error(outcome.error());
 
+  const SetSource cells(outcome->result);
   const ExitCode status = answer(
       console, options.output, static_cast<ExitCode>(outcome->exit_status),
       [&](const std::string& path) { return result_text(outcome->result, path, options.out); },
       [&] {
         ViewOptions summary;
         summary.summary_only = true;
-        if (!outcome->result.cells.empty()) print_results(console, outcome->result, summary);
+        if (!outcome->result.cells.empty()) print_results(console, cells, summary);
       });
-  print_notices(console, outcome->result);
+  print_notices(console, cells);
   if (outcome->interrupted) {
     const int open = outcome->open_trials;
     console.status(open == 0   ? "interrupted after the last trial; nothing is left to run"

@@ -25,8 +25,8 @@ Seen seen(const ResultSet& set, Terminal terminal = {}, const ViewOptions& optio
   std::ostringstream out, err;
   {
     Console console(out, err, terminal);
-    print_results(console, set, options);
-    print_notices(console, set, options);
+    print_results(console, SetSource(set), options);
+    print_notices(console, SetSource(set), options);
   }
   return {out.str(), err.str()};
 }
