@@ -646,13 +646,24 @@ LiveView LogReader::live() const {
   return out;
 }
 
-std::vector<RunLog> LogReader::finish() {
+std::vector<RunLog> LogReader::finish(const std::string& whole) {
+  const auto bytes = static_cast<std::size_t>(state_->feed.bytes());
   std::vector<RunLog> out = state_->finish();
   if (state_->look && !state_->claimed) {
     auto generic = state_->look->finish();
-    out = state_->best_of(std::move(out), std::move(generic), state_->look->training());
+    Induced induced;
+    induced.training = state_->look->training();
+    if (generic.empty() && !whole.empty() && bytes > GrowingLook::kHead) {
+      generic = second_look(
+          state_->path, state_->options,
+          [&]() -> std::unique_ptr<ByteSource> {
+            auto source = open_source(whole);
+            return source ? std::move(*source) : nullptr;
+          },
+          induced);
+    }
+    out = state_->best_of(std::move(out), std::move(generic), induced.training);
   }
-
   state_ = std::make_unique<State>(state_->tables, state_->options, state_->path);
   return out;
 }

@@ -85,8 +85,10 @@ class LogReader {
 
   /// End of input: the runs in order of their first lines, training, evaluation and inference
   /// apart. Where no line was of a known format: one run without records, of format `unknown`, when
-  /// the log names a failure or an end, else none. The reader is empty afterwards.
-  [[nodiscard]] std::vector<RunLog> finish();
+  /// the log names a failure or an end, else none. The reader is empty afterwards. `whole`: a path
+  /// of the file of which all was fed: lines that first come after its first MiB and are of no
+  /// known format are read by their shape as well, as read_log() does.
+  [[nodiscard]] std::vector<RunLog> finish(const std::string& whole = {});
 
  private:
   friend Result<std::vector<RunLog>> read_log(const std::string& path, const ReadOptions& options);

@@ -163,6 +163,24 @@ bool is_contradicted_by_statement(std::span<const Estimate> estimates) {
          std::abs(clock->rate / stated - 1) > kApart;
 }
 
+// What a number of an unknown program's line means is a guess: a part of a step, or milliseconds
+// without their unit. Where the lines came at another pace, by a factor of two or more, it is
+// wrong.
+void leave_out_refuted_guesses(const RunLog& log, const ArrivalRate& arrival,
+                               std::vector<Estimate>& estimates) {
+  constexpr double kRefutingFactor = 2;
+  const bool guessed =
+      std::ranges::find(log.notices, NoticeCode::generic_shape, &Notice::code) != log.notices.end();
+  if (!guessed || !(arrival.seconds > 0) || arrival.in_bursts()) return;
+  const double pace = arrival.iterations / arrival.seconds;
+  for (Estimate& estimate : estimates) {
+    const bool of_lines = estimate.name == "step_time" || estimate.name == "printed";
+    if (!of_lines || estimate.unit != RateUnit::iterations_per_second) continue;
+    const double ratio = estimate.rate / pace;
+    estimate.misleads = estimate.misleads || std::max(ratio, 1 / ratio) >= kRefutingFactor;
+  }
+}
+
 }  // namespace
 
 std::span<const std::string_view> estimator_names() { return kEstimatorNames; }
@@ -224,13 +242,15 @@ std::vector<Estimate> estimate_all(const RunLog& log, const Window& window,
               .unit = log.rate_unit,
               .error = printed_error});
   }
-  if (const auto arrival = counter_over_arrivals(log, window); arrival && arrival->seconds > 0) {
+  const auto arrival = counter_over_arrivals(log, window);
+  if (arrival && arrival->seconds > 0) {
     add(out, {.name = "arrival",
               .rate = arrival->iterations / arrival->seconds,
               .resolution = arrival->resolution,
               .misleads = arrival->in_bursts(),
               .error = arrival->error});
   }
+  if (arrival) leave_out_refuted_guesses(log, *arrival, out);
   const Estimate total = total_time(log, sequences_per_optimizer_step);
   if (log.summary && log.summary->unit != RateUnit::unknown) {
     add(out, {.name = "log_summary", .rate = log.summary->value, .unit = log.summary->unit});

@@ -217,7 +217,7 @@ TEST(MeasureTrial, AClosingStatementAloneStandsForTheWholeRunOnly) {
   const Trial trial = measure_trial(log, Facts{}, MeasureOptions{});
   EXPECT_EQ(trial.sequences_per_second, 88.9);
   EXPECT_EQ(trial.estimator, "log_summary");
-  EXPECT_THAT(notices(trial), HasSubstr("whole run with its warm-up"));
+  EXPECT_THAT(notices(trial), HasSubstr("stands for the whole run"));
   const Trial windowed = measure_trial(log, Facts{}, with_window("10:20"));
   EXPECT_FALSE(windowed.window.covered);
   EXPECT_FALSE(windowed.sequences_per_second);

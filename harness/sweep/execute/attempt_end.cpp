@@ -1,6 +1,8 @@
 #include "harness/sweep/execute/attempt_end.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -9,6 +11,7 @@
 #include "harness/sweep/execute/measured_outcome.h"
 #include "harness/sweep/observe/telemetry.h"
 #include "parsers/core/crc32c.h"
+#include "parsers/core/text.h"
 
 namespace bertbench {
 namespace {
@@ -96,7 +99,9 @@ Outcome judge(const std::optional<Outcome>& log, const AttemptEnd& end, const Sw
     return joined(Status::out_of_memory, {make_notice(NoticeCode::kernel_out_of_memory, 0)});
   }
   if (exit.code && *exit.code != 0) {
-    const bool sent = *exit.code == 130 || *exit.code == 137 || *exit.code == 143;
+    // A launcher ends the other ranks by a signal when one has failed, which the log names.
+    const bool after_error = *exit.code == 143 && log && log->status == Status::error;
+    const bool sent = !after_error && (*exit.code == 130 || *exit.code == 137 || *exit.code == 143);
     return joined(sent ? Status::killed : Status::error, exited(exit.str()));
   }
   if (!log) return {Status::no_data, std::nullopt, 0, {make_notice(NoticeCode::no_known_line, 0)}};
@@ -114,6 +119,20 @@ Outcome judge(const std::optional<Outcome>& log, const AttemptEnd& end, const Sw
     return {Status::completed, last_step, 0, {}};
   }
   return *log;
+}
+
+/// The last line of a log that is not empty, as far as it shows in a row of a table.
+std::string last_line(int fd) {
+  constexpr off_t kTail = 4096;
+  constexpr std::size_t kShown = 300;  // bytes
+  struct stat info {};
+  if (fstat(fd, &info) != 0) return {};
+  std::string tail(static_cast<std::size_t>(std::min<off_t>(info.st_size, kTail)), '\0');
+  const ssize_t got = pread(fd, tail.data(), tail.size(), info.st_size - std::ssize(tail));
+  tail.resize(static_cast<std::size_t>(std::max<ssize_t>(0, got)));
+  const std::string_view text = trim(tail);
+  const std::size_t begin = text.find_last_of("\r\n") + 1;  // 0 where there is none
+  return std::string(text.substr(begin, kShown));
 }
 
 }  // namespace
@@ -177,6 +196,15 @@ Result<MeasuredAttempt> measure_ended(const OpenSweep& sweep, const EndedAttempt
   result.outcome = join_outcomes(end.runs.empty() ? std::nullopt : std::optional(result.outcome),
                                  end, sweep.plan.config,
                                  sweep.plan.cells[open->wanted.trial.cell].steps, end.last_step());
+  // Nothing was read of it, but a refusal of a few lines ends with what it refuses.
+  const bool unread =
+      std::ranges::all_of(end.runs, [](const RunLog& run) { return run.records_seen == 0; });
+  if (result.outcome.status == Status::error && end.exit && end.exit->code &&
+      result.outcome.line == 0 && unread) {
+    if (auto last = last_line(open->log_fd); !last.empty()) {
+      result.outcome.details.push_back(log_line(std::move(last)));
+    }
+  }
   add_steps_over_run_time(sweep.plan, sweep.plan.cells[open->wanted.trial.cell], end.seconds,
                           result);
   if (end.log_cuts > 0) {

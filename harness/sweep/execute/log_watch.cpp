@@ -1,6 +1,7 @@
 #include "harness/sweep/execute/log_watch.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -131,7 +132,7 @@ std::int64_t LogWatch::look() {
 }
 
 std::vector<RunLog> LogWatch::finish() {
-  auto runs = reader_.finish();
+  auto runs = reader_.finish(fmt::format("/proc/self/fd/{}", fd_));
   give_arrivals(runs, arrivals_.all());
   return runs;
 }

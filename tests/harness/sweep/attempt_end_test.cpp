@@ -51,6 +51,12 @@ TEST(AttemptEnd, ExitZeroMakesALogWithoutClosingLineWhole) {
   EXPECT_EQ(joined(std::nullopt, exited(0)).status, Status::no_data);
 }
 
+TEST(AttemptEnd, RanksThatWereEndedAsOneFailedAreNoKilledTrial) {
+  EXPECT_EQ(joined(error_of_log(), exited(143)).status, Status::error);
+  EXPECT_EQ(joined(kTruncated, exited(143)).status, Status::killed);
+  EXPECT_EQ(joined(error_of_log(), exited(137)).status, Status::killed);
+}
+
 TEST(AttemptEnd, TheMessageOfTheLogStandsAfterTheExitStatus) {
   const auto outcome = joined(error_of_log(), exited(1));
   EXPECT_EQ(outcome.status, Status::error);

@@ -51,6 +51,20 @@ TEST_F(LogWatching, ReadsWhatIsNewAndNoMoreThanAllowed) {
   EXPECT_EQ(log_.cuts(), 0);
 }
 
+TEST_F(LogWatching, FindsLinesOfAnUnknownProgramAfterAMebibyteOfOthers) {
+  ReadOptions options;
+  options.of_training = true;
+  LogWatch unknown(fd_, LogReader(options, "log.txt"));
+  ASSERT_EQ(ftruncate(fd_, 0), 0);
+  for (int i = 0; i < 6000; ++i) put("warning: " + std::string(200, 'y') + "\n");
+  for (int i = 1; i <= 20; ++i) put("step " + std::to_string(i) + " loss 1.5 0.25 s/step\n");
+  unknown.read(unknown.size());
+  const auto runs = unknown.finish();
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0].records.size(), 20u);
+  EXPECT_EQ(runs[0].path, "log.txt");
+}
+
 TEST_F(LogWatching, LeavesADenseLogForLaterButSeesThatItGrows) {
   std::string lines;
   for (int i = 1; i <= 1000; ++i) lines += step(i);

@@ -212,5 +212,20 @@ TEST(ArrivalClock, APrintedRateFarFromItIsReported) {
   }
 }
 
+// "forward 0.03s" or milliseconds without their unit: what the number of an unknown line means is a
+// guess, which the arrivals refute.
+TEST(ArrivalClock, AGuessedTimeFarFromItIsNotTaken) {
+  const auto ends = ends_of(300, [](int) { return 0.1; });
+  for (const double seconds : {0.01, 0.09, 100.0}) {
+    RunLog log = watched(ends, 0.25, true);
+    for (Record& record : log.records) record.seconds = seconds;
+    EXPECT_EQ(measure_trial(log, {}, samples::with_window("all")).estimator, "step_time");
+    log.notices.push_back(make_notice(NoticeCode::generic_shape, 1, "step 1 forward 0.01s"));
+    EXPECT_EQ(measure_trial(log, {}, samples::with_window("all")).estimator,
+              seconds == 0.09 ? "step_time" : "arrival")
+        << seconds;
+  }
+}
+
 }  // namespace
 }  // namespace bertbench
