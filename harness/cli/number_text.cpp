@@ -6,14 +6,6 @@
 
 namespace bertbench {
 
-std::string rate_text(double value) {
-  if (!std::isfinite(value)) return "-";
-  const double size = std::fabs(value);
-  if (size >= 1e15) return fmt::format("{:.3e}", value);  // no line of 300 digits
-  if (size >= 10 || size == 0) return fmt::format("{:.2f}", value);
-  return size >= 1 ? fmt::format("{:.3f}", value) : fmt::format("{:.5f}", value);
-}
-
 std::string rate_text(const std::optional<double>& value) {
   return value ? rate_text(*value) : "-";
 }

@@ -8,9 +8,8 @@
 
 namespace bertbench {
 
-/// Two decimals, more below 10: "1844.10", "31.49", "3.094", "0.04310".
-[[nodiscard]] std::string rate_text(double value);
-[[nodiscard]] std::string rate_text(const std::optional<double>& value);  ///< "-" when absent
+/// As that of a number (parsers/core/text.h); "-" when absent.
+[[nodiscard]] std::string rate_text(const std::optional<double>& value);
 
 /// A fraction as a percentage: "0.6 %".
 [[nodiscard]] std::string share_text(double fraction);

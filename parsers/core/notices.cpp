@@ -6,6 +6,7 @@
 #include <array>
 
 #include "parsers/core/notice.h"
+#include "parsers/core/text.h"
 
 namespace bertbench {
 namespace {
@@ -366,9 +367,9 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
     {BB_CODE(rate_over_official_time),
      "the rate is the samples {origin} over run_stop minus run_start, evaluations included",
      "How MLPerf's official time makes a rate."},
-    {BB_CODE(rate_of_middle_epoch),
-     "the run has no run_stop: the rate is that of its middle epoch, train_samples over the time "
-     "from epoch_start to eval_start or epoch_stop",
+    {BB_CODE(rate_of_median_epoch),
+     "the run has no run_stop: the rate is train_samples over the median time of an epoch after "
+     "the first, from epoch_start to eval_start or epoch_stop",
      "An MLPerf log that was cut, or is still being written, with whole epochs."},
     {BB_CODE(samples_unknown),
      "the samples trained are not printed (the evaluation's epoch_num counts something else): no "
@@ -807,19 +808,19 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
 
     // Why a cell has its verdict.
     {BB_CODE(slower_beyond_tolerance),
-     "{change}: {now:.2f} against {reference:.2f} {unit}{interval}, n = {n} against {n_base}, "
+     "{change}: {now:rate} against {reference:rate} {unit}{interval}, n = {n} against {n_base}, "
      "p = {p:.2g}, {p_holm:.2g} after Holm, {tolerance}",
      "The loss exceeds the tolerance and is significant."},
     {BB_CODE(faster_beyond_tolerance),
-     "{change}: {now:.2f} against {reference:.2f} {unit}{interval}, n = {n} against {n_base}, "
+     "{change}: {now:rate} against {reference:rate} {unit}{interval}, n = {n} against {n_base}, "
      "p = {p:.2g}, {p_holm:.2g} after Holm, {tolerance}",
      "The gain exceeds the tolerance and is significant."},
     {BB_CODE(within_tolerance),
-     "{change}: {now:.2f} against {reference:.2f} {unit}{interval}, n = {n} against {n_base}, "
+     "{change}: {now:rate} against {reference:rate} {unit}{interval}, n = {n} against {n_base}, "
      "p = {p:.2g}, {p_holm:.2g} after Holm, within the {tolerance}",
      "The change does not exceed the tolerance."},
     {BB_CODE(not_significant),
-     "{change}: {now:.2f} against {reference:.2f} {unit}{interval}, n = {n} against {n_base}, "
+     "{change}: {now:rate} against {reference:rate} {unit}{interval}, n = {n} against {n_base}, "
      "p = {p:.2g}, {p_holm:.2g} after Holm, but not significant, beyond the {tolerance}",
      "The change exceeds the tolerance, but chance makes such a one too often."},
     {BB_CODE(too_few_trials),
@@ -828,7 +829,7 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "No measured values could be significant with so few trials.",
      "Measure the trials that the text names."},
     {BB_CODE(measured_so_far),
-     "so far {change}: {now:.2f} against {reference:.2f} {unit}{interval}, n = {n} against "
+     "so far {change}: {now:rate} against {reference:rate} {unit}{interval}, n = {n} against "
      "{n_base}",
      "The numbers of a cell with too few trials."},
     {BB_CODE(pairs_left_out),
@@ -837,7 +838,7 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
     {BB_CODE(halves_without_partner), "{trials} without a partner of the same number and session",
      "One half of a pair failed or was not measured yet.", "Run the same sweep again."},
     {BB_CODE(number_lost),
-     "no trial gives a number any more ({outcomes}); {reference:.2f} {unit} in the baseline",
+     "no trial gives a number any more ({outcomes}); {reference:rate} {unit} in the baseline",
      "The baseline has a number for the cell, the result has none.", "See how its trials ended."},
     {BB_CODE(more_trials_failed),
      "{failed} of {n} trials failed ({outcomes}), {failed_base} of {n_base} in the baseline; the "
@@ -1023,7 +1024,8 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "the loss curves part at step {step}: {now:.6g} against {before:.6g}, tolerance {tolerance}",
      "At equal seed and data a trial's losses leave those of the baseline.",
      "--allow-context loss where the training was meant to change."},
-    {BB_CODE(loss_curves_agree), "the loss curves agree over {steps} steps, tolerance {tolerance}",
+    {BB_CODE(loss_curves_agree),
+     "the loss curves agree in all {steps} losses compared, tolerance {tolerance}",
      "At equal seed and data the losses are those of the baseline."},
     {BB_CODE(loss_curves_not_compared), "losses are finite; curves are not compared: {why}",
      "Curves can be compared only where seed and work are the same."},
@@ -1074,7 +1076,8 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "Remove it, or write the key as `bertbench check` prints it."},
 });
 
-// The name and the format of the field that begins at `at`, where a '{' is.
+// The name and the format of the field that begins at `at`, where a '{' is; ":rate" stands for
+// rate_text().
 struct Field {
   std::string_view name, format;
 };
@@ -1127,7 +1130,8 @@ std::string text_of(const Notice& notice) {
       out += std::to_string(*count);
     } else {
       const double number = count ? static_cast<double>(*count) : std::get<double>(value);
-      out += fmt::format(fmt::runtime(format), number);
+      out +=
+          field.format == ":rate" ? rate_text(number) : fmt::format(fmt::runtime(format), number);
     }
   }
   out += text.substr(from);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <ctime>
 #include <numeric>
 
@@ -184,6 +185,15 @@ std::string nearest_name(std::string_view text, const std::vector<std::string>& 
     }
   }
   return best;
+}
+
+std::string rate_text(double value) {
+  if (!std::isfinite(value)) return "-";
+  const double size = std::fabs(value);
+  if (size >= 1e15) return fmt::format("{:.3e}", value);  // no line of 300 digits
+  if (size >= 10 || size == 0) return fmt::format("{:.2f}", value);
+  if (size >= 1) return fmt::format("{:.3f}", value);
+  return fmt::format("{:.5f}", value);
 }
 
 }  // namespace bertbench

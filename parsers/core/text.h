@@ -30,6 +30,9 @@ namespace bertbench {
 /// Shortest text that reads back as the same double ("150.11", "1e+30", "nan").
 [[nodiscard]] std::string shortest(double value);
 
+/// Two decimals, more below 10: "1844.10", "31.49", "3.094", "0.04310".
+[[nodiscard]] std::string rate_text(double value);
+
 /// Now, as RFC 3339 has it: "2026-01-31T12:34:56Z".
 [[nodiscard]] std::string utc_now();
 

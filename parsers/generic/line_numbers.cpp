@@ -80,12 +80,14 @@ constexpr Words kOtherTimes({"eta",     "remaining", "remain",     "left",   "da
                              "finish",  "forward",   "backward",   "fwd",    "bwd",  "sampling",
                              "reset",   "io",        "collection", "reader", "剩余", "预计",
                              "残り",    "남은",      "restante"});
+// Of those the passes through the model.
+constexpr Words kPasses({"forward", "backward", "fwd", "bwd"});
 // Of those the words of the time until the end.
 constexpr Words kLeft({"eta", "remaining", "remain", "left", "剩余", "预计", "残り", "남은",
                        "restante"});
 // Words for parts of a step. They count only in the name of the time itself: in "optimizer AdamW
 // time 0.5s" the time is of the step.
-constexpr Words kPartWords({"compute", "comm", "optimizer", "optim", "sync"});
+constexpr Words kPartWords({"compute", "comm", "optimizer", "optim", "opt", "sync", "allreduce"});
 constexpr Words kBeginnings({"starting", "start", "begin", "beginning"});
 // Before a place: "[Train 10/1882]".
 constexpr Words kProgress({"train", "training", "trained", "progress"});
@@ -519,11 +521,23 @@ class Reader {
         ++at_;
       }
     }
+    leave_out_parts();
     return std::move(out_);
   }
 
  private:
   static constexpr std::size_t kMostNumbers = 32;
+
+  /// "forward 0.015s backward 0.030s step 0.005s": what is shorter than a pass through the model is
+  /// another part of an iteration.
+  void leave_out_parts() {
+    if (longest_pass_s_ == 0) return;
+    std::erase_if(out_, [&](const LineNumber& number) {
+      const bool time =
+          number.meaning == Meaning::duration || number.meaning == Meaning::per_iteration;
+      return time && !number.since_start && number.value * number.scale < longest_pass_s_;
+    });
+  }
 
   /// "step 100 loss 21.1 time 2018-05-02 11:14:37": a stamp at the end, where a counter with a word
   /// of its own stands before it, or a loss. What else stands before stamps is the logger's.
@@ -969,6 +983,12 @@ class Reader {
     const Unit unit = unit_at(rest);
     // "loss 5.38 it/s 4.20": no rate is the value of a loss.
     if (unit.meaning == Meaning::rate && is_of_learning(label)) return {};
+    // "step 1 tokens/s 10208": nor of a counter, where another number follows.
+    const std::size_t next = std::min(rest.find_first_not_of(' ', unit.length), rest.size() - 1);
+    const bool counts = among(kIterations, label.last()) || among(kEpochs, label.last());
+    if (unit.meaning == Meaning::rate && counts && next > unit.length && is_digit(rest[next])) {
+      return {};
+    }
     if (unit.length == 0 || rest[0] != ' ' || unit.length >= rest.size()) return unit;
     return is_label(unit.length) ? Unit{} : unit;
   }
@@ -999,7 +1019,7 @@ class Reader {
   }
 
   /// The first that fits: a unit of rates, a word that counts, a time, a loss, a place.
-  void judge(LineNumber& found, const Label& label, std::string_view text) const {
+  void judge(LineNumber& found, const Label& label, std::string_view text) {
     const bool time = found.meaning == Meaning::duration;  // by its layout
     const bool bare = std::isnan(found.value) || found.has_total();
     const Unit named = unit_of(label), after = bare ? Unit{} : own_unit(label);
@@ -1133,7 +1153,7 @@ class Reader {
   }
 
   void take_time(LineNumber& found, const Label& label, std::string_view text, const Unit& named,
-                 const Unit& after, bool by_layout) const {
+                 const Unit& after, bool by_layout) {
     found.meaning = Meaning::other;
     // "time to learn 1 sample = 0.3ms": the 1 is no time.
     std::string thing;
@@ -1145,13 +1165,17 @@ class Reader {
     const std::string_view then = line_.substr(std::min(line_.size(), at_ + after.length));
     const bool left =
         label.has(kLeft) || then.starts_with(" left") || then.starts_with(" remaining");
+    const bool has_unit = after.meaning != Meaning::other;
+    if (label.has(kPasses)) {
+      longest_pass_s_ =
+          std::max(longest_pass_s_, found.value * (has_unit ? after.scale : named.scale));
+    }
     if ((label.has(kOtherTimes) && !left) || names_part(text) || std::isnan(found.value)) return;
     if (const auto seconds = seconds_since_1970(found.value)) {
       found.meaning = Meaning::clock;
       found.value = *seconds;
       return;
     }
-    const bool has_unit = after.meaning != Meaning::other;
     // A percentage, a size and the like have a unit of their own.
     if (!by_layout && !has_unit && at_ < line_.size() &&
         (line_[at_] == '%' || is_any_letter(line_[at_]))) {
@@ -1371,6 +1395,7 @@ class Reader {
   Commas commas_;
   bool unclear_ = false;  ///< the number that is being read has an unclear comma
   bool left_out_ = false;
+  double longest_pass_s_ = 0;  ///< a time that the line names as that of a pass through the model
   std::vector<LineNumber> out_;
 };
 

@@ -36,6 +36,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -44,6 +45,7 @@
 #include "parsers/assemble/assembler.h"
 #include "parsers/core/facts.h"
 #include "parsers/core/line.h"
+#include "parsers/core/median.h"
 #include "parsers/core/record.h"
 #include "parsers/core/text.h"
 #include "parsers/formats/format.h"
@@ -283,9 +285,11 @@ class Epochs {
     return spent_ms_.back() < kWhole * middle_of(std::move(others));
   }
 
-  /// What the training of one took, evaluations left out: the middle one's.
+  /// What the training of one took, evaluations left out: the median of those after the first,
+  /// which holds the start of the run.
   [[nodiscard]] double trained_s() const {
-    return any() ? middle_of(trained_ms_) / 1000 : kUnknown;
+    if (!any()) return kUnknown;
+    return median(std::span(trained_ms_).subspan(trained_ms_.size() > 1 ? 1 : 0)) / 1000;
   }
   [[nodiscard]] double in_one() const { return many_; }
   [[nodiscard]] double first() const { return first_; }
@@ -410,7 +414,7 @@ class MllogSamples {
     const double rate = samples_of_epoch(setting) / epochs().trained_s();
     if (!(epochs().whole() >= 1) || !(rate > 0) || !(rate < kAbsurd)) return;
     state(rate, epoch_line_, std::nullopt, emit);
-    emit(Note{make_notice(NoticeCode::rate_of_middle_epoch, epoch_line_)});
+    emit(Note{make_notice(NoticeCode::rate_of_median_epoch, epoch_line_)});
   }
 
  private:

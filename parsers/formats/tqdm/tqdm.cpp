@@ -807,6 +807,12 @@ class UnnamedBars {
     before_result_ = bars_.size();
     result_line_ = line;
     lines_of_bars_ = 0;
+    // A validation's result comes within or after the second of two bars: the first one, longer by
+    // steps and time, is of the training (quoted/tqdm.a_bar_before_that_of_the_validation).
+    if (!loss && since.size() == 2 && since[0].total > since[1].total &&
+        since[0].elapsed_s > since[1].elapsed_s) {
+      since[0].of_epoch = true;
+    }
     if (!loss || since.empty() || others > kOtherLines) return;
     std::ranges::max_element(since, {}, &Bar::elapsed_s)->of_epoch = true;
   }

@@ -659,8 +659,13 @@ std::optional<EpochResult> epoch_result(std::string_view line) {
   if (std::ranges::find_first_of(words, kFiner) != words.end()) return std::nullopt;
   const auto epoch = std::ranges::find_if(words, is_epoch);
   if (words.end() - epoch < 3 || !is_number(epoch[1])) {
-    if (!names_loss_of_training(words)) return std::nullopt;
-    return EpochResult{.loss = true};
+    if (names_loss_of_training(words)) return EpochResult{.loss = true};
+    // "[ Valid | 003/100 ] loss = 1.34661, acc = 0.40302"
+    const bool validation = words.size() > 3 && is_evaluation_word(words[0]) &&
+                            is_number(words[1]) && is_number(words[2]) &&
+                            line.find('/') != std::string_view::npos;
+    if (!validation) return std::nullopt;
+    return EpochResult{.epochs = to_int(words[2]).value_or(-1), .numbered = true};
   }
   EpochResult out{.numbered = true};
   if (is_number(epoch[2]) && line.find('/') != std::string_view::npos) {
