@@ -15,8 +15,6 @@
 
 #include "parsers/core/error.h"
 #include "parsers/core/text.h"
-#include "reports/output/render.h"
-#include "reports/output/report.h"
 
 namespace bertbench {
 namespace {
@@ -43,25 +41,39 @@ fs::path run_folder_keeping(const fs::path& file) {
   return {};
 }
 
-/// Whether a file begins as one of this program's: JSON with its schema, iterations, JUnit.
-bool begins_as_ours(const std::string& path) {
-  std::string head(4096, '\0');
+/// Whether a file has a mark that this program's have: the name of a schema, of a page's generator
+/// or of JUnit's suites, Prometheus' gauges, the columns of CSV, DLPerf's keys, the last line of
+/// Markdown.
+bool looks_like_ours(const std::string& path) {
+  constexpr std::streamsize kPart = 4096;  // bytes at either end
   std::ifstream file(path, std::ios::binary);
-  file.read(head.data(), static_cast<std::streamsize>(head.size()));
-  head.resize(static_cast<std::size_t>(file.gcount()));
-  return head.find("\"bertbench.") != std::string::npos || head.starts_with("log,trial,") ||
-         head.starts_with("<?xml");
-}
-
-bool has_a_reports_ending(const std::string& path) {
-  const Report* report = report_for_path(path);
-  return report != nullptr && report->extension != ".json";  // trainers write .json logs, too
+  const auto next = [&] {
+    std::string part(kPart, '\0');
+    file.read(part.data(), kPart);
+    part.resize(static_cast<std::size_t>(file.gcount()));
+    return part;
+  };
+  const std::string head = next();
+  const auto has = [](const std::string& text, const char* mark) {
+    return text.find(mark) != std::string::npos;
+  };
+  if (has(head, "\"bertbench") || has(head, " bertbench_") || has(head, "\"average_speed\"") ||
+      head.starts_with("log,trial,") || head.starts_with("key,kind,")) {
+    return true;
+  }
+  file.clear();
+  file.seekg(0, std::ios::end);
+  file.seekg(std::max<std::streamoff>(0, file.tellg() - std::streamoff{kPart}));
+  constexpr std::string_view kName = "\nbertbench ";  // its version follows
+  const std::string tail = next();
+  const std::size_t at = tail.rfind(kName);
+  return (at != std::string::npos && is_digit(tail[at + kName.size()])) ||
+         path.ends_with(".dlperf.txt");
 }
 
 // Refuses `path`, the value of `option`, where a file is there that is one of the command's other
-// `arguments` (by any name or link), one that a sweep keeps in its run folder, or one whose ending
-// and beginning are those of no report. What does not exist, is empty, or is no regular file
-// passes.
+// `arguments` (by any name or link), one that a sweep keeps in its run folder, or one that does not
+// look like a file of this program. What does not exist, is empty, or is no regular file passes.
 Result<void> guard_output(const std::string& option, const std::string& path,
                           const std::vector<std::string>& arguments) {
   std::error_code ignored;
@@ -77,7 +89,7 @@ Result<void> guard_output(const std::string& option, const std::string& path,
     return fail(option, fmt::format("{} belongs to the sweep in {}", path, folder.string()),
                 "name another file");
   }
-  if (has_a_reports_ending(path) || begins_as_ours(path)) return {};
+  if (looks_like_ours(path)) return {};
   return fail(option,
               fmt::format("{} exists and does not look like a file that bertbench wrote", path),
               "name another file, or remove this one first");

@@ -26,9 +26,9 @@ constexpr std::size_t kMostTrialsSideBySide = 6;
 constexpr std::size_t kMostCellsWithEstimators = 2;
 constexpr std::size_t kMostSingleTrials = 12;  // cells of one trial: of more the table has all
 
-// Of several units the least specific: a table of trials has one heading for all.
+// Of several units that of the cell's number: a table of trials has one heading for all.
 std::string_view unit_of(const Cell& cell) {
-  for (const RateUnit unit : kRateUnits | std::views::reverse) {
+  for (const RateUnit unit : kRateUnits) {
     const auto in_unit = [&](const Trial& trial) { return trial.unit() == unit; };
     if (std::ranges::any_of(cell.trials, in_unit)) return name(unit);
   }
@@ -131,6 +131,12 @@ void print_single(Console& console, const Cell& cell, const std::string& title,
   }
 }
 
+// Of a rate that is not in the unit of its column.
+std::string other_unit(const Trial& trial, std::string_view unit) {
+  const bool other = trial.rate() && name(trial.unit()) != unit;
+  return other ? fmt::format(" {}", name(trial.unit())) : std::string();
+}
+
 // Columns that are equal for every trial go into the line above the table.
 void print_trials(Console& console, const Cell& cell, const ViewOptions& options) {
   const std::string unit(unit_of(cell));
@@ -139,7 +145,7 @@ void print_trials(Console& console, const Cell& cell, const ViewOptions& options
   if (options.show_log) table.columns.push_back({"log"});
   for (const Trial& trial : cell.trials) {
     std::vector<std::string> row{std::to_string(trial.trial),
-                                 rate_text(trial.rate()),
+                                 rate_text(trial.rate()) + other_unit(trial, unit),
                                  outcome_text(trial.outcome),
                                  std::to_string(trial.iterations.used),
                                  std::to_string(trial.iterations.seen),

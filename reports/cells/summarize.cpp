@@ -66,13 +66,17 @@ void summarize_throughput(Cell& cell, std::span<const TrialFigures> trials, bool
     cell.warnings.push_back(make_notice(code, 0, values...));
   };
   if (sample.size() < trials.size()) {
-    std::map<std::string_view, int> outcomes;
+    std::map<std::string, int> why_not;
     for (const TrialFigures& trial : trials) {
-      if (trial.unit != unit) ++outcomes[name(trial.status)];
+      if (trial.unit == RateUnit::unknown) {
+        ++why_not[std::string(name(trial.status))];
+      } else if (trial.unit != unit) {
+        ++why_not[fmt::format("a rate in {} alone", name(trial.unit))];
+      }
     }
     std::string why;
-    for (const auto& [status, n] : outcomes) {
-      why += fmt::format("{}{} x{}", why.empty() ? "" : ", ", status, n);
+    for (const auto& [reason, n] : why_not) {
+      why += fmt::format("{}{} x{}", why.empty() ? "" : ", ", reason, n);
     }
     warn(NoticeCode::trials_without_number, trials.size() - sample.size(), trials.size(), why);
   }

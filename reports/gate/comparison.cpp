@@ -153,7 +153,7 @@ std::vector<CellComparison> compare(const ResultSet& a, const ResultSet& b, doub
     row.significant = *row.p_adjusted <= alpha;
     const double least =
         2 * smallest_p(static_cast<std::size_t>(row.n_a), static_cast<std::size_t>(row.n_b));
-    if (least > level) {
+    if (least > level && !row.significant) {
       row.notes.push_back(fmt::format("need >= {} trials a side to see a difference at {}{}",
                                       trials_needed(level / 2), alpha, over));
     }

@@ -63,9 +63,9 @@ void set_tolerance(Baseline& base, double floor, double typical = 0) {
     return;
   }
   base.tolerance_text = fmt::format("tolerance {} ({}), so that ", percent(noise), rule);
-  base.tolerance_text +=
-      noise < 1 ? fmt::format("only a median below {:.2f} could fail", (1 - noise) * base.reference)
-                : std::string("no loss could fail");
+  base.tolerance_text += noise < 1 ? fmt::format("only a median below {} could fail",
+                                                 rate_text((1 - noise) * base.reference))
+                                   : std::string("no loss could fail");
 }
 
 // The environments of both sides. Returns why nothing can be compared, or nothing.
@@ -127,7 +127,9 @@ void judge(const Tested& test, double p_faster_adjusted, std::size_t tests,
   const auto m = test.base.pooled.size();
   const double level = options.alpha / static_cast<double>(tests);
   const double least = smallest_p(n, m);
-  if (least > level) {
+  // Where other cells were significant, Holm leaves this one more than its share of alpha.
+  const bool significant = std::min(out.p_adjusted, p_faster_adjusted) <= options.alpha;
+  if (least > level && !significant) {
     out.verdict = Verdict::inconclusive;
     const std::size_t both = trials_needed(level);
     const std::size_t more = trials_needed(level, m);

@@ -226,7 +226,7 @@ Provenance provenance(const ResultSet& set) {
     out.simulated = out.simulated || cell.identity.simulated();
     for (const Trial& trial : cell.trials) {
       ++out.trials;
-      if (is_failure(trial.outcome.status)) ++out.failed;
+      if (ended_badly(trial.outcome.status)) ++out.failed;
       if (trial.attempt > 1) ++out.retried;
       if (!trial.format.empty()) ++out.formats[trial.format];
       if (!trial.window.covered || !trial.rate()) continue;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/math/distributions/binomial.hpp>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "reports/stats/normals.h"
@@ -11,12 +12,14 @@
 namespace bertbench {
 namespace {
 
-constexpr double kHitSigmas = 3.5;              // robust sd below the median of the variant
-constexpr std::size_t kFewestPairsForHits = 6;  // fewer do not fix a robust sd
-constexpr std::size_t kPairsForEachHit = 3;     // more hits are how the cell behaves
-constexpr double kOneSidedHits = 0.05;          // p below which one variant is hit more by itself
-constexpr double kGuardedErrors = 2.1;          // standard errors that the floor has to be
-constexpr double kSigmasOf95 = 1.96;            // half of a 95 % interval of normal data
+constexpr double kHitSigmas = 3.5;                // robust sd below the median of the variant
+constexpr std::size_t kFewestPairsForHits = 6;    // fewer do not fix a robust sd
+constexpr std::size_t kPairsForEachHit = 3;       // more hits are how the cell behaves
+constexpr double kOneSidedHits = 0.05;            // p below which one variant is hit more by itself
+constexpr double kGuardedErrors = 2.1;            // standard errors that the floor has to be
+constexpr double kSigmasOf95 = 1.96;              // half of a 95 % interval of normal data
+constexpr std::size_t kPairsOfWiderInterval = 5;  // that can decide, and have no interval of 95 %
+constexpr double kSigmasOf93 = 1.863;             // of one of 93.75 %: all that five pairs span
 
 /// Half by half, what its variant's median does not explain.
 std::vector<double> residuals(std::span<const double> halves, std::span<const double> shared) {
@@ -89,10 +92,14 @@ PairTest test_pairs(std::span<const double> log_ratios, double floor) {
   const double most = hodges_lehmann(sizes);  // with all signs alike
   out.could_lose = -most < std::log1p(-floor);
   out.could_gain = most > std::log1p(floor);
+  double error = std::numeric_limits<double>::infinity();
   if (const auto& interval = out.change.interval) {
-    const double error = (interval->high - interval->low) / (2 * kSigmasOf95);
-    out.guarded = floor >= kGuardedErrors * error;
+    error = (interval->high - interval->low) / (2 * kSigmasOf95);
+  } else if (log_ratios.size() == kPairsOfWiderInterval) {
+    const auto [low, high] = std::ranges::minmax(log_ratios);
+    error = (high - low) / (2 * kSigmasOf93);
   }
+  out.guarded = floor >= kGuardedErrors * error;
   return out;
 }
 

@@ -81,6 +81,16 @@ TEST(JunitTest, AWindowThatTheLogDoesNotCoverIsSkipped) {
   EXPECT_TRUE(document.named("failure").empty());
 }
 
+TEST(JunitTest, ALogThatEndsEarlyIsNoFailure) {
+  ResultSet set = read("quickstart");
+  set.cells[0].trials[0].outcome.status = Status::truncated;
+  EXPECT_TRUE(xml::parse(render("junit", set)).named("failure").empty());
+  EXPECT_THAT(render("prometheus", set),
+              testing::Not(HasSubstr("failed_trials{key=\"" + set.cells[0].key + "\"} 1")));
+  set.cells[0].trials[0].outcome.status = Status::error;
+  EXPECT_EQ(xml::parse(render("junit", set)).named("failure").size(), 1U);
+}
+
 TEST(MarkdownTest, EveryRowOfAMarkdownTableHasTheCellsOfItsHeading) {
   for (const char* name : result_files::kNames) {
     std::size_t expected = 0;

@@ -186,6 +186,14 @@ TEST(CheckPaired, ACellWithoutAnyPairIsInconclusive) {
   EXPECT_THAT(reason_text(report.cells[0]), HasSubstr("need 5 pairs"));
 }
 
+TEST(CheckPaired, FivePairsOfAQuietCellDecide) {
+  EXPECT_EQ(judged(run(4, 0.95, 1)).exit_status, 3);
+  const GateReport report = judged(run(5, 0.95, 1));
+  EXPECT_EQ(report.exit_status, 1);
+  EXPECT_EQ(report.cells[0].level, 0.05);
+  EXPECT_NEAR(report.cells[0].p, 1.0 / 32, 1e-12);
+}
+
 TEST(CheckPaired, ALostCellIsARegressionAndAMissingOneIsNamed) {
   ResultSet result = run(7, 1);
   for (Trial& trial : result.cells[1].trials) {

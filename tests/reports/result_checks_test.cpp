@@ -56,7 +56,7 @@ TEST(Trust, TrialsOfWhichHalfFailAreWorthless) {
   EXPECT_THAT(result_checks(set), Contains(AllOf(Field(&ResultCheck::text, "3 of 6 trials failed"),
                                                  Field(&ResultCheck::grave, true))));
   for (Trial& trial : set.cells[0].trials) trial.outcome.status = Status::truncated;
-  EXPECT_THAT(result_checks(set), doubt("6 of 6 trials failed"));
+  EXPECT_THAT(result_checks(set), Not(doubt("6 of 6 trials failed"))) << "logs that end early";
 }
 
 TEST(Trust, TrialsThatChangeSpeedAreADoubtUnlessTheyAreFew) {

@@ -23,6 +23,17 @@ TEST(Summarize, OnlyTrialsThatCountAreAveragedAndNeverAsZero) {
   EXPECT_EQ(text_of(results.cells[0].warnings.front()), "1 of 3 trials give no number (killed x1)");
 }
 
+TEST(Summarize, ATrialWithARateInAnotherUnitIsNamedByIt) {
+  Cell one = cell(identity(1, 1), {100, 102, 104});
+  one.trials[1].sequences_per_second.reset();
+  one.trials[1].iterations_per_second = 1.7;
+  one.trials[1].outcome.status = Status::truncated;
+  const ResultSet results = result_set({one});
+  EXPECT_EQ(results.cells[0].throughput.n, 2);
+  EXPECT_EQ(text_of(results.cells[0].warnings.front()),
+            "1 of 3 trials give no number (a rate in iterations/s alone x1)");
+}
+
 TEST(Summarize, SpeedupIsOverTheSameIdentityAtOneGpu) {
   const ResultSet results =
       result_set({cell(identity(1, 1, 32), {100}), cell(identity(1, 1, 64), {120}),

@@ -48,6 +48,28 @@ TEST(Check, ARunAgainstItselfPasses) {
   EXPECT_THAT(reason_text(report.cells[0]), HasSubstr("no change"));
 }
 
+// Holm leaves the second cell all of alpha once the first is significant: 1/35 is below 0.05,
+// though not below half of it.
+TEST(Check, WhatHolmFindsIsNoMatterOfTooFewTrials) {
+  const ResultSet base =
+      result_set({cell(identity(1, 1), {100, 100.1, 100.2, 99.9, 99.8, 100.3, 99.7}),
+                  cell(identity(1, 2), {200, 200.3, 199.7})});
+  const ResultSet now =
+      result_set({cell(identity(1, 1), {98.6, 98.7, 98.8, 98.5, 98.4, 98.9, 98.3}),
+                  cell(identity(1, 2), {160, 160.2, 159.8, 160.1})});
+  const GateReport report = check(now, base);
+  EXPECT_EQ(report.exit_status, 1);
+  EXPECT_EQ(report.cells[0].verdict, Verdict::pass) << "within the tolerance";
+  EXPECT_EQ(last(report).verdict, Verdict::regression) << reason_text(last(report));
+  EXPECT_NEAR(last(report).p_adjusted, 1.0 / 35, 1e-12);
+}
+
+TEST(Check, SlowRatesKeepTheirDigitsInTheReason) {
+  const GateReport report = check(result_set({cell(identity(1, 1), times(kFive, 0.000222))}),
+                                  result_set({cell(identity(1, 1), times(kFive, 0.000235))}));
+  EXPECT_THAT(reason_text(last(report)), HasSubstr("0.02220 against 0.02350"));
+}
+
 TEST(Check, AgainstACopyWithOneCellTenPercentFasterItFailsWithStatus1) {
   const GateReport report = check(grid(), grid(1.1));
   EXPECT_EQ(report.exit_status, 1);

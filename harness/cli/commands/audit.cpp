@@ -153,8 +153,7 @@ ExitCode run(const Options& options, Console& console) {
   std::vector<TableAudit> tables;
   std::vector<audit::FileNotices> notices;
   for (const std::string& path : options.tables) {
-    const auto text =
-        read_whole_file(path, kLargestMib, "name a text file that holds the table; it is small");
+    const auto text = read_whole_file(path, kLargestMib, "name the text file that holds the table");
     if (!text) {
       (void)console.error(text.error());
       continue;

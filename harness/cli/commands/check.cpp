@@ -195,6 +195,22 @@ Result<void> place_rerun(SweepConfig& config, std::vector<std::string> used,
   return {};
 }
 
+using nlohmann::ordered_json;
+
+/// Whether a cell's command is that of the result's: another program's speed confirms nothing.
+Result<void> runs_the_same(const PlannedCell& planned, const ResultSet& measured) {
+  for (const Cell& cell : measured.cells) {
+    const auto command = cell.context->find("command");
+    if (cell.key != planned.key || command == cell.context->end() || planned.command.empty() ||
+        *command == ordered_json(planned.command)) {
+      continue;
+    }
+    return fail("", fmt::format("the command of {} is another one than the result's", cell.key),
+                "give the configuration that measured the result: sweep.json in its run folder");
+  }
+  return {};
+}
+
 /// Runs the cells of `first`, which is of `measured`, the file or run folder `result`, that are
 /// regressions with the configuration, in a run folder that no sweep has used, and gives the report
 /// that `decide` makes of it. Of a report of pairs the base is run with them, in turn as in the
@@ -233,6 +249,10 @@ Result<GateReport> confirm_by_rerun(GateReport first, const ResultSet& measured,
     if (!wanted.contains(cell.key)) continue;
     held.insert(cell.key);
     points.insert(cell.grid_point);
+    if (auto same = runs_the_same(cell, measured); !same) {
+      same.error().where = "--confirm " + options.config;
+      return tl::unexpected(same.error());
+    }
   }
   const auto is_base_of_flagged = [&](const PlannedCell& cell) {
     const auto variant = cell.identity.axes.find(kVariantAxis);
@@ -275,8 +295,6 @@ Result<GateReport> confirm_by_rerun(GateReport first, const ResultSet& measured,
   }
   return decide(std::move(first), outcome->result);
 }
-
-using nlohmann::ordered_json;
 
 struct Options {
   std::string result, baseline;
@@ -451,8 +469,9 @@ std::vector<Notice> cautions_of(const CellVerdict& cell, const GateReport& repor
   if (report.paired.empty() && cell.change && cell.tolerance > gate.floor) {
     out.push_back(cell.reasons.front());
   }
-  if (cell.memory && cell.memory->verdict == Verdict::pass &&
-      std::abs(cell.memory->change) > gate.memory_floor) {
+  const bool others = cell.memory && cell.memory->verdict == Verdict::not_comparable;
+  if (others || (cell.memory && cell.memory->verdict == Verdict::pass &&
+                 std::abs(cell.memory->change) > gate.memory_floor)) {
     out.push_back(cell.memory->reason);
   }
   if (cell.outcomes && cell.outcomes->failed_now > 0) out.push_back(cell.outcomes->reason);
@@ -483,10 +502,10 @@ constexpr std::string_view kLegend =
     "loss beyond the tolerance (--floor or the noise of the baseline) with p <= {}.\n";
 
 constexpr std::string_view kPairedLegend =
-    "\n{0}, now: median rate; change: median of the pairs' ratios, with an interval of\n"
-    "95 % or more; pairs: those that count (+ those left out as hit); p slower: exact\n"
-    "one-sided signed rank, after Holm. A regression is a loss beyond the floor\n"
-    "({1:.1f} %) with p <= {2}.\n";
+    "\n{0}, now: median rate; change: Hodges-Lehmann's estimate by the pairs' ratios\n"
+    "(median of the means of two), with an interval of 95 % or more; pairs: those that\n"
+    "count (+ those left out as hit); p slower: exact one-sided signed rank, after Holm.\n"
+    "A regression is a loss beyond the floor ({1:.1f} %) with p <= {2}.\n";
 
 /// The levels that the p values of the cells had to pass.
 std::set<double> levels_of(const GateReport& report) {

@@ -353,9 +353,8 @@ ExitCode run(const Options& options, Console& console) {
   const auto b = run_of_b->results();
   if (!b) return console.error(b.error(), ExitCode::nothing_read);
   const std::vector<CellComparison> cells = compare(*a, *b, options.alpha);
-  const bool any = std::any_of(cells.begin(), cells.end(), [](const CellComparison& cell) {
-    return cell.n_a > 0 && cell.n_b > 0;
-  });
+  const bool any =
+      std::ranges::any_of(cells, [](const CellComparison& cell) { return cell.p.has_value(); });
   if (!options.to.empty() && any) {
     return write_report(options, *a, *b, run_folder_of(run_of_b->path()), console);
   }
@@ -363,7 +362,7 @@ ExitCode run(const Options& options, Console& console) {
       console, options.output, any ? ExitCode::good : ExitCode::not_comparable,
       [&] { return to_json(options, cells); }, [&] { print(console, options, cells); });
   if (status == ExitCode::not_comparable) {
-    return console.error({"compare", "no cell has a number on both sides",
+    return console.error({"compare", "no cell has numbers of one unit on both sides",
                           "cells are paired by identity: see `key` in both files"},
                          status);
   }
@@ -396,7 +395,7 @@ constexpr Example kExamples[] = {
 constexpr ExitCodeRow kStatuses[] = {
     {ExitCode::good, "compared, whatever came out"},
     {ExitCode::usage},
-    {ExitCode::not_comparable, "no cell has a number on both sides, or none is of published work"},
+    {ExitCode::not_comparable, "no cell has numbers of one unit on both sides, or published ones"},
     {ExitCode::nothing_read}};
 
 }  // namespace

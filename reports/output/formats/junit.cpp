@@ -24,7 +24,7 @@ std::string message(const Outcome& outcome) {
 void test_case(const Cell& cell, const std::vector<const Trial*>& attempts, JunitCounts& counts,
                std::string& out) {
   const Trial& last = *attempts.back();
-  const bool failed = is_failure(last.outcome.status);
+  const bool failed = ended_badly(last.outcome.status);
   const bool unmeasured = !failed && !last.window.covered;
   ++counts.tests;
   counts.failures += failed ? 1 : 0;
@@ -46,9 +46,12 @@ void test_case(const Cell& cell, const std::vector<const Trial*>& attempts, Juni
     out += fmt::format("      <{}", retry) + junit_attribute("type", "retried") +
            junit_attribute("message", "an earlier attempt did not complete") + "/>\n";
   if (unmeasured)
-    out += "      <skipped" +
-           junit_attribute("message", "the log does not cover the window " + last.window.rule) +
-           "/>\n";
+    out +=
+        "      <skipped" +
+        junit_attribute("message", last.outcome.status == Status::no_data
+                                       ? message(last.outcome)
+                                       : "the log does not cover the window " + last.window.rule) +
+        "/>\n";
   std::vector<std::pair<std::string, std::string>> facts;
   if (last.sequences_per_second) {
     facts.emplace_back("sequences_per_second", shortest(*last.sequences_per_second));

@@ -68,7 +68,7 @@ constexpr Metric kMetrics[] = {
     {"bertbench_failed_trials", "Trials that ended in a failure.",
      [](const Cell& cell) {
        double failed = 0;
-       for (const Trial& trial : cell.trials) failed += is_failure(trial.outcome.status) ? 1 : 0;
+       for (const Trial& trial : cell.trials) failed += ended_badly(trial.outcome.status) ? 1 : 0;
        return std::optional<double>(failed);
      }},
     {"bertbench_speedup_ratio", "Throughput over that of the base cell.",

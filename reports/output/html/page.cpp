@@ -72,6 +72,7 @@ void write_page(const PageText& text, std::ostream& out) {
   std::string hashes;
   for (const Script& script : all) hashes += " 'sha256-" + base64_of_hex(script.sha256) + "'";
   out << "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+         "<meta name=\"generator\" content=\"bertbench\">\n"
          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
          "'unsafe-inline'; script-src"
       << hashes

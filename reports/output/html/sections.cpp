@@ -305,7 +305,8 @@ std::string pairs_section(const ResultSet& set) {
   if (report.compared == 0) return {};
   std::string body = small(fmt::format(
       "Each variant against '{}' as check --paired judges it: floor {:.3g} %, alpha {}. Ratio: "
-      "median of the pairs' ratios with its interval; pairs: those that count (+ those left out, "
+      "Hodges-Lehmann's estimate by the pairs, with its interval; pairs: those that count (+ those "
+      "left out, "
       "as one half was hit); p: exact one-sided signed rank, after Holm. Memory, loss and parts of "
       "a step are not in these verdicts.",
       report.paired, 100 * options.floor, options.alpha));

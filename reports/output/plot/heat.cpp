@@ -63,7 +63,7 @@ Tile tile_of(const Cell& cell, const std::string& unit) {
     tile.value = *rate;
     tile.text = number_text(*rate);
     tile.flawed = std::ranges::any_of(
-        cell.trials, [](const Trial& trial) { return is_failure(trial.outcome.status); });
+        cell.trials, [](const Trial& trial) { return ended_badly(trial.outcome.status); });
   } else {
     tile.kind = Tile::Kind::failed;
     tile.text = failure_word(cell);

@@ -182,7 +182,7 @@ TEST_F(ResultsTest, CheckHoldsVariantsAgainstEachOther) {
   const Ran ran = run_to(1, {"check", slow, "--paired", "base"});
   EXPECT_THAT(ran.out, HasSubstr("regression  bert-tiny.fp32.s64.b4.a1.1n2g+variant=new"));
   EXPECT_THAT(ran.out, HasSubstr("-5.0 %  -5.0 % to -5.0 %      8"));
-  EXPECT_THAT(ran.out, HasSubstr("beyond the floor\n(1.3 %) with p <= 0.05."));
+  EXPECT_THAT(ran.out, HasSubstr("beyond the floor (1.3 %) with p <= 0.05."));
   EXPECT_EQ(run({"check", slow, "--paired", "new"}).status, 0);
   EXPECT_EQ(run({"check", slow, "--paired", "base", "--floor", "6%"}).status, 0);
   const std::string few = store("few.json", variants(0.95, 5));
@@ -312,7 +312,20 @@ TEST_F(ResultsTest, CompareWithoutACommonCellIsStatusFour) {
   ResultSet none = results();
   none.cells.clear();
   const Ran ran = run_to(4, {"compare", store("a.json", results()), store("none.json", none)});
-  EXPECT_THAT(ran.err, HasSubstr("no cell has a number on both sides"));
+  EXPECT_THAT(ran.err, HasSubstr("no cell has numbers of one unit on both sides"));
+}
+
+TEST_F(ResultsTest, FilesOfOthersAreNeverReplacedAndOwnReportsAre) {
+  const std::string good = store("a.json", results());
+  for (const char* name :
+       {"README.md", "page.html", "table.csv", "x.prom", "suite.junit.xml", "t.trials.csv"}) {
+    const std::string file = put(name, "# My project\n\nbertbench is what we use.\n");
+    const Ran refused = run_to(2, {"report", good, "-o", file});
+    EXPECT_THAT(refused.err, HasSubstr("does not look like a file that bertbench wrote")) << name;
+    std::filesystem::remove(file);
+    run_to(0, {"report", good, "-o", file});
+    run_to(0, {"report", good, "-o", file});
+  }
 }
 
 TEST_F(ResultsTest, AnUnreadableOrForeignResultIsOneLineAndStatusFive) {

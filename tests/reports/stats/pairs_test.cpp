@@ -104,7 +104,10 @@ TEST(TestPairs, ACellTooNoisyForItsFloorIsTestedAtAFifthOfAlpha) {
   EXPECT_TRUE(test_pairs(noisy, 0.1).guarded);
   for (double& x : noisy) x /= 6;
   EXPECT_TRUE(test_pairs(noisy, 0.013).guarded);
-  EXPECT_FALSE(test_pairs(std::vector<double>(5, 0.0), 0.013).guarded);  // no interval
+  EXPECT_FALSE(test_pairs(std::vector<double>(4, 0.0), 0.013).guarded);  // no interval
+  // All that five pairs span is an interval of 93.75 %.
+  EXPECT_TRUE(test_pairs(std::vector{-0.05, -0.051, -0.049, -0.052, -0.05}, 0.013).guarded);
+  EXPECT_FALSE(test_pairs(std::vector{-0.05, -0.08, -0.02, -0.01, -0.06}, 0.013).guarded);
 }
 
 // The figures that docs/gate.md promises: normal halves, 24 cells.
