@@ -1666,17 +1666,17 @@ TrainingSet training_set_of(std::string_view line) {
 
 bool names_score(std::string_view line) {
   static constexpr Words kScores({"precision", "recall", "auc", "confusion", "iou", "miou", "psnr",
-                                  "ssim", "bleu", "mae", "rmse", "score", "scores", "prec", "acc",
-                                  "accuracy"});
+                                  "ssim", "bleu", "mae", "rmse", "score", "scores", "prec"});
   return has_word(line, kScores);
 }
 
-bool names_training(std::string_view line) {
+bool names_training(std::string_view line, bool by_accuracy) {
   for (std::size_t at = 0; at < line.size();) {
     const std::string_view word = word_among(line.substr(at), kOfTraining);
     if (word.empty()) return false;
     const auto begin = static_cast<std::size_t>(word.data() - line.data());
-    if (!is_in_path(line, begin)) return true;
+    const bool counts = by_accuracy || !lower(word).starts_with("acc");
+    if (counts && !is_in_path(line, begin)) return true;
     at = begin + word.size();
   }
   return false;

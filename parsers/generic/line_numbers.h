@@ -88,7 +88,8 @@ struct TrainingSet {
 [[nodiscard]] bool may_name_counter(std::string_view line);
 /// The line has the name of a score: precision, a confusion matrix ...
 [[nodiscard]] bool names_score(std::string_view line);
-/// The line has a word that only training has: loss, learning rate, train ...
-[[nodiscard]] bool names_training(std::string_view line);
+/// The line has a word that only training has: loss, learning rate, train ... `by_accuracy`: also
+/// an accuracy, which an inference has as well.
+[[nodiscard]] bool names_training(std::string_view line, bool by_accuracy = true);
 
 }  // namespace bertbench

@@ -148,10 +148,11 @@ void LineShapes::finish() {
 
 void LineShapes::line(std::string_view text, bool redrawn) {
   redrawn_ = redrawn;
+  rank_ = -1;
   if (!of_training_) {
-    // "Inference(pytorch) Perf", "Top1 Acc: 0.76": a score alone shows no training there.
+    // "Inference(pytorch) Perf", "Top1 Acc: 0.76": an accuracy alone shows no training there.
     infers_ = infers_ || lower(word_of_evaluation(text)) == "inference";
-    of_training_ = names_training(text) && !(infers_ && names_score(text));
+    of_training_ = names_training(text, !infers_);
   }
   note_training_set(text);
   if (is_bar(text)) return;  // tqdm's
@@ -163,7 +164,10 @@ void LineShapes::line(std::string_view text, bool redrawn) {
   if (std::ranges::none_of(text, is_digit)) return head(text);
   if (is_bare(text)) return piece(text);
   clean_line(text, ansi_, pieces_);
-  for (const Piece& one : pieces_) piece(one.text, one.whole);
+  for (const Piece& one : pieces_) {
+    rank_ = one.rank;
+    piece(one.text, one.whole);
+  }
 }
 
 void LineShapes::note_training_set(std::string_view text) {
@@ -266,6 +270,7 @@ void LineShapes::piece(std::string_view text, std::string_view whole) {
     if (of_whole) {
       numbers = std::move(more);
       text = whole;
+      rank_ = -1;  // what looked like its label is the trainer's own
     }
   }
   ShapeLine found;
@@ -334,6 +339,9 @@ void LineShapes::add(LineShape& shape, ShapeLine found, bool learns) {
   ++shape.lines;
   shape.last_line = number_;
   if (shape.examples.size() >= kExamples) return;
+  // Processes that run apart count each for itself: how a counter goes on is shown by those of one.
+  if (shape.examples.empty()) shape.rank = rank_;
+  if (rank_ != shape.rank) return;
   if (learns) ++shape.learning;
   found.line = number_;
   shape.examples.push_back(std::move(found));

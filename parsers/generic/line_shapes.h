@@ -86,9 +86,10 @@ struct LineShape {
   bool evaluation = false;        ///< words of evaluation stand before its first counter
   bool after_counter = false;     ///< a word of evaluation stands right after its first counter
   bool whole = false;             ///< its lines are read as a whole: Piece::whole
-  std::int64_t lines = 0;         ///< all of them
-  std::int64_t last_line = 0;     ///< of the log, of the newest of them
-  std::size_t learning = 0;       ///< examples with a word that only training has
+  int rank = -1;               ///< of the process that the examples are of, by its label; -1: none
+  std::int64_t lines = 0;      ///< all of them
+  std::int64_t last_line = 0;  ///< of the log, of the newest of them
+  std::size_t learning = 0;    ///< examples with a word that only training has
   std::vector<ShapeLine> examples;
   /// The first number that means it, as a place in ShapeLine::key.
   [[nodiscard]] std::optional<std::size_t> place_of(Meaning meaning) const;
@@ -208,6 +209,7 @@ class LineShapes {
   bool returned_ =
       false;              ///< a carriage return ended it: what follows shows whether that of a line
   bool redrawn_ = false;  ///< the line that is looked at was written over
+  int rank_ = -1;         ///< by its label, -1: none
   std::string ansi_;
   std::vector<Piece> pieces_;
   std::optional<TableHead> head_;  ///< newest, until a line that is no row of it comes first

@@ -180,7 +180,8 @@ std::optional<TableHead> head_by(std::string_view line, char mark, std::size_t w
     const auto number = number_under(cell.text, {0, "3"});
     return number && is_counter(number->meaning) && !is_batch(cell.text);
   });
-  const bool learns = std::ranges::any_of(cells, names_training, &Cell::text);
+  const bool learns = std::ranges::any_of(
+      cells, [](std::string_view text) { return names_training(text); }, &Cell::text);
   const bool numbered =
       std::ranges::any_of(cells, [](const Cell& cell) { return cell.text == "#"; });
   // "#" also numbers the parts of a model.
