@@ -32,15 +32,17 @@ bool RunDraft::goes_back(const Sample& sample) const {
   const auto allowed =
       sample.rank >= 0 ? static_cast<std::int64_t>(kRankGroups) : kStragglerRecords;
   const auto n = static_cast<std::int64_t>(records.size());
+  const bool clock_says_new = !std::isnan(sample.time_s) && !std::isnan(records.back().time_s) &&
+                              sample.time_s - origin_ < 0;
   for (std::int64_t k = 2; k <= std::min(n, allowed + 1); ++k) {
-    if (records[static_cast<std::size_t>(n - k)].step == sample.step) {
-      // A short run that starts over looks like a rank that lags
-      // (quoted/tqdm.lets_a_rank_that_lags_behind_not_start_a_run): the clock or the first step
-      // decides.
-      const bool clock_says_new = !std::isnan(sample.time_s) &&
-                                  !std::isnan(records.back().time_s) && sample.time_s - origin_ < 0;
-      return clock_says_new || (sample.rank < 0 && n - k == 0);
-    }
+    const std::int64_t step = records[static_cast<std::size_t>(n - k)].step;
+    // A short run that starts over looks like a rank that lags
+    // (quoted/tqdm.lets_a_rank_that_lags_behind_not_start_a_run): the clock or the first step
+    // decides.
+    if (step == sample.step) return clock_says_new || (sample.rank < 0 && n - k == 0);
+    // The rank before it lacks this step: its line was glued to another one
+    // (quoted/generic.ranks_that_run_apart).
+    if (step < sample.step && sample.rank >= 0) return clock_says_new;
   }
   return true;
 }
