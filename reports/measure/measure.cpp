@@ -213,9 +213,12 @@ void note_arrival(std::span<const Estimate> estimates, const Estimate& chosen, T
   const Estimate* arrival = find_like(estimates, "arrival", chosen);
   if (arrival == nullptr || arrival->misleads) return;
   for (const std::string_view stated :
-       {chosen.name, std::string_view("printed"), std::string_view("printed_last")}) {
+       {chosen.name, std::string_view("printed"), std::string_view("printed_last"),
+        std::string_view("step_time")}) {
     const Estimate* other = find_like(estimates, stated, chosen);
     if (other == nullptr || other == arrival) continue;
+    // Times that are not taken are reported only where the arrivals are why.
+    if (stated == "step_time" && stated != chosen.name && !other->misleads) continue;
     // The error of a printed rate includes its distance from the clocks.
     const double own = other->name.starts_with("printed") ? 0 : other->error;
     const double allowed = kErrorsApart * std::hypot(arrival->error, std::isnan(own) ? 0 : own);

@@ -130,7 +130,8 @@ constexpr std::string_view kSetByLauncher[] = {"--nodes",
                                                "--kill-on-bad-exit",
                                                "--export-file",
                                                "--multi-prog",
-                                               "--label"};
+                                               "--label",
+                                               "--test-only"};
 
 /// Options of sbatch and srun. A word that is none would be the script or the program.
 void read_slurm_args(ConfigReader& in, const Json& slurm, std::vector<std::string>& args) {
@@ -140,7 +141,9 @@ void read_slurm_args(ConfigReader& in, const Json& slurm, std::vector<std::strin
     if (!arg.starts_with("--") || name.size() < 3) {
       in.fail_at("/slurm/args", fmt::format("'{}' is no long option", arg),
                  "give each as one word, \"--nodelist=node[1-4]\"");
-    } else if (std::ranges::find(kSetByLauncher, name) != std::end(kSetByLauncher)) {
+    } else if (std::ranges::any_of(kSetByLauncher, [&](std::string_view option) {
+                 return option.starts_with(name);  // Slurm takes "--outpu" as well
+               })) {
       in.fail_at("/slurm/args", fmt::format("'{}' is set by the launcher", name),
                  "shape, output and environment follow from the grid; leave it out");
     }

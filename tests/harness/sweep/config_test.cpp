@@ -180,6 +180,8 @@ TEST(SweepConfig, TakesFurtherOptionsOfSlurmAndAContainer) {
   const auto error = [](const char* set) { return error_of(small_config(), {set}); };
   EXPECT_THAT(error(R"(slurm.args=["-w", "n1"])"), HasSubstr("'-w' is no long option"));
   EXPECT_THAT(error(R"(slurm.args=["--nodes=3"])"), HasSubstr("'--nodes' is set by the launcher"));
+  EXPECT_THAT(error(R"(slurm.args=["--outpu=a.log"])"),
+              HasSubstr("'--outpu' is set by the launcher"));
   EXPECT_THAT(error("slurm.container.workdir=/w"), HasSubstr("has no image"));
   EXPECT_THAT(error(R"(slurm.container={"image":"i","mounts":["/a:/a,/b:/b"]})"),
               HasSubstr("is no SOURCE:TARGET without a comma"));
