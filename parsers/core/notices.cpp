@@ -579,8 +579,7 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "were not applied",
      "Loss scaling skipped updates."},
     {BB_CODE(only_closing_rate),
-     "the log has no lines of steps with a rate or a time: its one rate stands for the whole run, "
-     "warm-up included unless another note states of what it is",
+     "the log has one rate and no lines of steps with their own: it stands for the whole run",
      "There are no records: the closing statement stands for the run."},
     {BB_CODE(bar_clock_differs),
      "the counter over the clock of whole seconds is {percent:.0f} % {direction} than the printed "

@@ -163,9 +163,8 @@ bool is_contradicted_by_statement(std::span<const Estimate> estimates) {
          std::abs(clock->rate / stated - 1) > kApart;
 }
 
-// What a number of an unknown program's line means is a guess: a part of a step, or milliseconds
-// without their unit. Where the lines came at another pace, by a factor of two or more, it is
-// wrong.
+// What a number on a line of an unknown program means is a guess, which is wrong where the lines
+// came at another pace by a factor of two: it was a part of a step, or milliseconds without a unit.
 void leave_out_refuted_guesses(const RunLog& log, const ArrivalRate& arrival,
                                std::vector<Estimate>& estimates) {
   constexpr double kRefutingFactor = 2;

@@ -207,20 +207,24 @@ class Reader {
   const RunLog& log_;
 };
 
+/// Only a bar's elapsed time is in whole seconds and none of the day.
+std::optional<Reader::Found> read_bar(const RunLog& log, const Window& window) {
+  if (log.clock_is_wall || !(log.clock_resolution_s >= 1)) return std::nullopt;
+  return Reader(log, window).read();
+}
+
 }  // namespace
 
 std::optional<BarRate> counter_over_bar_rates(const RunLog& log, const Window& window) {
-  if (log.clock_is_wall || !(log.clock_resolution_s >= 1)) return std::nullopt;
-  const auto found = Reader(log, window).read();
+  const auto found = read_bar(log, window);
   return found ? std::optional(found->rate) : std::nullopt;
 }
 
 std::vector<double> bar_iteration_times(const RunLog& log) {
-  if (log.clock_is_wall || !(log.clock_resolution_s >= 1)) return {};
   const auto& records = log.records;
   Window all;
   all.last = records.size();
-  const auto found = Reader(log, all).read();
+  const auto found = read_bar(log, all);
   if (!found) return {};
   const auto moment = [&](std::size_t i) {
     return static_cast<double>(records[i].bar_s[found->reading]);

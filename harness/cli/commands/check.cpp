@@ -460,8 +460,8 @@ void print_reasons(Console& console, const GateReport& report) {
 }
 
 /// What a reader must know of a cell that passes: a change that is no regression only as the
-/// tolerance is wider than was asked for, or as memory is looked at too seldom; trials that fail
-/// on both sides.
+/// tolerance is wider than was asked for, or as memory is looked at too seldom; memory of two
+/// sources, which is not compared; trials that fail on both sides.
 std::vector<Notice> cautions_of(const CellVerdict& cell, const GateReport& report,
                                 const GateOptions& gate) {
   std::vector<Notice> out;
@@ -469,10 +469,11 @@ std::vector<Notice> cautions_of(const CellVerdict& cell, const GateReport& repor
   if (report.paired.empty() && cell.change && cell.tolerance > gate.floor) {
     out.push_back(cell.reasons.front());
   }
-  const bool others = cell.memory && cell.memory->verdict == Verdict::not_comparable;
-  if (others || (cell.memory && cell.memory->verdict == Verdict::pass &&
-                 std::abs(cell.memory->change) > gate.memory_floor)) {
-    out.push_back(cell.memory->reason);
+  if (cell.memory) {
+    const MemoryVerdict& memory = *cell.memory;
+    const bool let_pass =
+        memory.verdict == Verdict::pass && std::abs(memory.change) > gate.memory_floor;
+    if (let_pass || memory.verdict == Verdict::not_comparable) out.push_back(memory.reason);
   }
   if (cell.outcomes && cell.outcomes->failed_now > 0) out.push_back(cell.outcomes->reason);
   return out;

@@ -395,7 +395,7 @@ constexpr Example kExamples[] = {
 constexpr ExitCodeRow kStatuses[] = {
     {ExitCode::good, "compared, whatever came out"},
     {ExitCode::usage},
-    {ExitCode::not_comparable, "no cell has numbers of one unit on both sides, or published ones"},
+    {ExitCode::not_comparable, "no cell has numbers of one unit on both sides, or on the page"},
     {ExitCode::nothing_read}};
 
 }  // namespace

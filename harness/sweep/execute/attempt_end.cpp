@@ -135,6 +135,18 @@ std::string last_line(int fd) {
   return std::string(text.substr(begin, kShown));
 }
 
+/// An error of a trainer that never began has no line that explains it, but a refusal of a few
+/// lines ends with what it refuses.
+void add_last_line(const AttemptEnd& end, int log_fd, Outcome& outcome) {
+  const bool exited = end.exit && end.exit->code;
+  const bool began =
+      std::ranges::any_of(end.runs, [](const RunLog& run) { return run.records_seen > 0; });
+  if (outcome.status != Status::error || outcome.line != 0 || !exited || began) return;
+  if (auto last = last_line(log_fd); !last.empty()) {
+    outcome.details.push_back(log_line(std::move(last)));
+  }
+}
+
 }  // namespace
 
 void AttemptEnd::take(TrialLogs& logs) {
@@ -196,15 +208,7 @@ Result<MeasuredAttempt> measure_ended(const OpenSweep& sweep, const EndedAttempt
   result.outcome = join_outcomes(end.runs.empty() ? std::nullopt : std::optional(result.outcome),
                                  end, sweep.plan.config,
                                  sweep.plan.cells[open->wanted.trial.cell].steps, end.last_step());
-  // Nothing was read of it, but a refusal of a few lines ends with what it refuses.
-  const bool unread =
-      std::ranges::all_of(end.runs, [](const RunLog& run) { return run.records_seen == 0; });
-  if (result.outcome.status == Status::error && end.exit && end.exit->code &&
-      result.outcome.line == 0 && unread) {
-    if (auto last = last_line(open->log_fd); !last.empty()) {
-      result.outcome.details.push_back(log_line(std::move(last)));
-    }
-  }
+  add_last_line(end, open->log_fd, result.outcome);
   add_steps_over_run_time(sweep.plan, sweep.plan.cells[open->wanted.trial.cell], end.seconds,
                           result);
   if (end.log_cuts > 0) {

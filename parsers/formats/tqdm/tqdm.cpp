@@ -796,7 +796,8 @@ class UnnamedBars {
   /// A line states the result of an epoch. Where it is the loss, and hardly a line but bars stands
   /// since such a line before, the longest of them may be of its training: other lines may be its
   /// steps (quoted/tqdm.a_bar_before_the_loss_of_its_epoch). `epochs`: of how many it is, or -1; a
-  /// bar of that total counts them.
+  /// bar of that total counts them. The result of a validation shows which of two bars is the
+  /// training's (quoted/tqdm.a_bar_before_that_of_the_validation).
   void note_epoch_result(bool loss, std::int64_t epochs, std::int64_t line) {
     // Lines: a blank one, a rule, scores, "saved"; the loop of corpus
     // pytorch-plain/kaggle_deberta_elapsed_remain.log prints its steps, more than these.
@@ -807,8 +808,7 @@ class UnnamedBars {
     before_result_ = bars_.size();
     result_line_ = line;
     lines_of_bars_ = 0;
-    // A validation's result comes within or after the second of two bars: the first one, longer by
-    // steps and time, is of the training (quoted/tqdm.a_bar_before_that_of_the_validation).
+    // It comes within or after the second bar: the first, longer by steps and time, trains.
     if (!loss && since.size() == 2 && since[0].total > since[1].total &&
         since[0].elapsed_s > since[1].elapsed_s) {
       since[0].of_epoch = true;
