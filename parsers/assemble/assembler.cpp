@@ -287,7 +287,10 @@ void Assembler::finish(std::string_view framework) {
   }
   for (const Track& of : tracks_) {
     if (!(of.clock.off_s() > 0)) continue;
-    for (RunDraft* draft : of.runs) draft->log.note(NoticeCode::evaluations_off_the_clock, 0);
+    for (RunDraft* draft : of.runs) {
+      draft->log.note(NoticeCode::evaluations_off_the_clock, 0);
+      if (of.runs.size() == 1) draft->log.off_clock_s = of.clock.off_s();
+    }
   }
 }
 

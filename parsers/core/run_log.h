@@ -79,6 +79,7 @@ struct RunLog {
   std::vector<Record> records;             ///< in order of steps of this run
   std::int64_t records_seen = 0;           ///< before neighbours were merged to stay in bounds
   double clock_resolution_s = kUnknown;    ///< of time_s: 1 for a bar's elapsed, 1e-6 for stamps
+  double off_clock_s = 0;                  ///< evaluations and checkpoints that time_s leaves out
   bool clock_is_wall = false;     ///< time_s is from time stamps: differences hold across gaps
   std::optional<Stated> summary;  ///< the log's own closing throughput
   Totals totals;

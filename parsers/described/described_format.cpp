@@ -137,6 +137,7 @@ class PausedClock {
   /// The newest line comes after an evaluation, and none before it shows how long steps take.
   [[nodiscard]] bool begins_after_evaluation() const { return held_ && std::isnan(pace_.each_s); }
   [[nodiscard]] bool paused() const { return clock_.off_s() > 0 || shortened_; }
+  [[nodiscard]] double off_s() const { return clock_.off_s(); }
   [[nodiscard]] bool holds_evaluation() const { return held_; }
   /// Evaluations are between all its lines: it shows no time of a step.
   [[nodiscard]] bool always_holds_evaluations() const {
@@ -389,6 +390,7 @@ class DescribedParser final : public LineParser {
     double first_mean_s = kUnknown;
     bool first_is_own = false;    ///< its time is that of one step
     double elapsed_s = kUnknown;  ///< newest, as printed
+    double off_before_s = 0;      ///< what the clock took off before the newest run
     double earlier_s = 0;         ///< of the epochs before, where elapsed begins again with each
     double open_s = 0;            ///< what their last seconds leave open, together
     double digit_s = kUnknown;    ///< finest last digit of the clock
@@ -659,7 +661,11 @@ void DescribedParser::take_time(const DescribedRule& rule, Track& of, Sample& sa
       mean ? std::optional(*mean * of.steps_of_mean) : values_.number(Field::elapsed);
   const double digit = mean ? values_.digit(Field::mean_so_far) * of.steps_of_mean
                             : values_.digit(elapsed ? Field::elapsed : Field::clock);
-  if (elapsed) {
+  constexpr double kSince1970_s = 1e9;  // 2001: no run lasts that long
+  if (elapsed && *elapsed > kSince1970_s) {
+    sample.time_s = of.clock.at(*elapsed, digit);
+    draft.log.clock_is_wall = true;
+  } else if (elapsed) {
     // A clock that begins again with the epoch went on through the steps that no line was of, and
     // within the last whole second that it showed.
     const bool again = rule.own_epoch && of.counter.begins_epoch();
@@ -678,6 +684,8 @@ void DescribedParser::take_time(const DescribedRule& rule, Track& of, Sample& sa
     return;
   }
   paused_ = paused_ || of.clock.paused();
+  if (draft.count() == 0) of.off_before_s = of.clock.off_s();
+  draft.log.off_clock_s = of.clock.off_s() - of.off_before_s;
   double& resolution = draft.log.clock_resolution_s;
   of.digit_s = std::fmin(of.digit_s, digit);
   resolution = of.digit_s + of.open_s;

@@ -501,11 +501,15 @@ struct LogReader::State final : CandidateSink {
     const FormatState* best = leading();
     if (best == nullptr) return end_only();
     std::string others;
-    for (FormatState& state : formats) {
+    for (std::size_t i = 0; i < formats.size(); ++i) {
+      FormatState& state = formats[i];
       if (&state == best || state.matched == 0 || !only.empty()) continue;
       move_stated_evaluations(*state.builder, *best->builder);
       copy_official_end(*state.builder, *best->builder);
-      if (!state.has_training_records()) continue;
+      // What a format that yields has is what the others left, as bert_train's checkpoints.
+      if (!state.has_training_records() || yields(kFormats + static_cast<std::uint32_t>(i))) {
+        continue;
+      }
       others += (others.empty() ? "" : ", ") + std::string(state.name);
     }
     auto runs = close_runs(*best->builder, {facts, outcomes, marks, newest_line}, others);

@@ -119,7 +119,7 @@ std::optional<TimeParts> time_parts(const RunLog& log, std::span<const double> i
   Timeline line;
   const double own = records[0].seconds > 0 ? records[0].seconds : level * iterations(0);
   const bool starts_on_clock = records[0].time_s > own;
-  const double wall = log.totals.wall_s.value_or(0);
+  const double wall = log.totals.wall_s.value_or(0) - log.off_clock_s;
   const double on_clock = records.back().time_s - records[0].time_s;
   if (starts_on_clock) {
     line.add(TimePart::start_up, records[0].time_s - own);
@@ -144,6 +144,7 @@ std::optional<TimeParts> time_parts(const RunLog& log, std::span<const double> i
     line.add(kind, excess);
     line.add(usual, work);
   }
+  line.add(TimePart::evaluation, log.off_clock_s);
   if (starts_on_clock) line.add(TimePart::tail, wall - records.back().time_s);
   return line.take();
 }

@@ -1479,6 +1479,7 @@ class TqdmParser final : public LineParser {
     if (!(held_s > 0) || held_s > took_s + kWholeSecond_s) return;
     if (track.off_s == 0) draft.log.note(NoticeCode::evaluations_off_the_clock, 0);
     track.off_s += held_s;
+    draft.log.off_clock_s += held_s;
   }
   // True when the redraw shows no progress: a new bar, or a rank that lags.
   bool start_over(const Known& known, const TqdmBar& bar, RunBuilder& out) {

@@ -145,9 +145,9 @@ Clocked seconds_of(const RunLog& log) {
     if (log.clock_is_wall && !(log.records.front().time_s > 0)) {
       const auto parts = time_parts(log);
       const double own = log.records.front().seconds;
-      before = parts ? std::max(0.0, parts->total_s - time) : own > 0 ? own : 0;
+      before = parts ? std::max(0.0, parts->total_s - log.off_clock_s - time) : own > 0 ? own : 0;
     }
-    return {time + before, "to the last record"};
+    return {time + before + log.off_clock_s, "to the last record"};
   }
   double sum = 0;
   for (const Record& record : log.records) {
