@@ -93,8 +93,8 @@ constexpr std::string_view kTime = "\\d+:[\\d:]+(?:\\.\\d+)?";
 // last unit value_pattern() adds the letters alone, and the end.
 constexpr std::string_view kWithUnit =
     "(?i:(?:[\\d.,]*\\d {0,2}(?:d(?:ays?)?|h(?:rs?|ours?)?|m(?:ins?|inutes?)?),? ?(?:and )?)*"
-    "[\\d.,]*\\d {0,2}(?:(?:[mu]|µ|μ)?s|m?secs?|milli(?:s|seconds)|seconds?|m(?:ins?|inutes?)|"
-    "h(?:rs?|ours?)|days?";
+    "[\\d.,]*\\d {0,2}(?:(?:[mnu]|µ|μ)?s|[mnu]?secs?|(?:milli|micro)s|(?:milli|micro|nano)?seconds?"
+    "|m(?:ins?|inutes?)|h(?:rs?|ours?)|days?";
 constexpr std::string_view kNoLetters = "[^a-zA-Z\\x80-\\xff]*?";
 constexpr std::string_view kSpelledWide = "(?:[\\d.]+ ?[\\x80-\\xff]+ ?)+";  // "2分30秒"
 
@@ -628,7 +628,7 @@ class Induction {
         times.rate.reset();
         times.rate_so_far.reset();
         meaning->time_is_ambiguous = !times.any();
-      } else if (meaning->time_is_ambiguous && !meaning->times.any()) {
+      } else if (meaning->time_is_ambiguous && !meaning->times.any_time()) {
         settle_by_epochs(shape, *meaning);
       }
       meaning->wraps = meaning->wraps || epochs_begin_where_it_goes_back(shape, *meaning);
@@ -1017,7 +1017,8 @@ class Induction {
     if (!rule) return std::nullopt;
     if (meaning.wraps) (*rule)["wraps"] = true;
     // Of samples each counts its own.
-    if (meaning.of_processes && rule->contains("rate") &&
+    const bool of_processes = meaning.of_processes || meaning.rank || shape.of_ranks;
+    if (of_processes && rule->contains("rate") &&
         (*rule)["rate"]["unit"].get<std::string>() != name(RateUnit::iterations_per_second)) {
       (*rule)["rate"]["per"] = "gpu";
     }

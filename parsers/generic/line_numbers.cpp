@@ -75,11 +75,19 @@ constexpr Words kSinceStart({"elapsed", "total", "since", "wall", "总", "累计
 // Words of a number that is not of the training so far.
 constexpr Words kPlans({"best", "size", "per", "max", "every", "last", "warmup", "early", "min",
                         "patience"});
-constexpr Words kOtherTimes({"eta",     "remaining", "remain",     "left",   "data", "load",
-                             "loading", "estimated", "expected",   "est",    "save", "saving",
-                             "finish",  "forward",   "backward",   "fwd",    "bwd",  "sampling",
-                             "reset",   "io",        "collection", "reader", "剩余", "预计",
-                             "残り",    "남은",      "restante"});
+constexpr Words kOtherTimes({"eta",        "remaining", "remain",    "left",       "data",
+                             "load",       "loading",   "estimated", "expected",   "est",
+                             "save",       "saving",    "finish",    "forward",    "backward",
+                             "fwd",        "bwd",       "sampling",  "reset",      "io",
+                             "collection", "reader",    "剩余",      "预计",       "残り",
+                             "남은",       "restante",  "saved",     "checkpoint", "ckpt",
+                             "warmup",     "timeout",   "gc",        "dataloader", "idle"});
+// Words of a time or a rate that is not that of the iterations as they come.
+constexpr Words kExtremes({"max", "maximum", "min", "minimum", "best", "worst", "peak", "target",
+                           "fastest", "slowest", "std", "decode", "prefill"});
+// What one of several processes runs on: a rate may be of that alone.
+constexpr Words kProcessors({"device", "gpu", "rank", "chip", "worker", "card", "process", "local",
+                             "accelerator", "tpu", "npu"});
 // Of those the passes through the model.
 constexpr Words kPasses({"forward", "backward", "fwd", "bwd"});
 // Of those the words of the time until the end.
@@ -98,12 +106,14 @@ constexpr Words kOfTraining({"loss",     "losses",  "lr",      "train",   "train
                              "accuracy", "reward",  "rewards", "returns", "return",     "learning",
                              "kl",       "nll",     "损失",    "训练",    "損失",       "学習",
                              "손실",     "학습",    "err",     "elbo",    "bpd",        "perda",
-                             "perte",    "verlust", "strata",  "потери",  "обучение"});
-constexpr Words kSequences({"sample", "samples",  "example",   "examples",  "ex",
-                            "seq",    "seqs",     "sequence",  "sequences", "sent",
-                            "sents",  "sentence", "sentences", "img",       "imgs",
-                            "image",  "images",   "pairs",     "items",     "records",
-                            "frames", "videos",   "instance",  "instances"});
+                             "perte",    "verlust", "strata",  "потери",  "обучение",   "episode"});
+constexpr Words kSequences({"sample", "samples",    "example",   "examples",  "ex",
+                            "seq",    "seqs",       "sequence",  "sequences", "sent",
+                            "sents",  "sentence",   "sentences", "img",       "imgs",
+                            "image",  "images",     "pairs",     "items",     "records",
+                            "frames", "videos",     "instance",  "instances", "utt",
+                            "utts",   "utterances", "docs",      "rows",      "graphs",
+                            "clips"});
 constexpr Words kTokens({"tok", "toks", "token", "tokens", "word", "words", "tks"});
 constexpr Words kOfEvaluation(kEvaluationWords);
 constexpr Words kSeconds({"s", "sec", "secs", "second", "seconds"});
@@ -242,6 +252,30 @@ std::optional<RateUnit> work_unit(std::string_view word) {
   return std::nullopt;
 }
 
+constexpr double kThousand = 1e3, kMillion = 1e6;
+
+/// Of a word before a unit of work, or after it in brackets: "k tokens/s", "tokens/s (thousands)".
+std::optional<double> multiple(std::string_view word) {
+  if (word == "k" || word == "kilo" || word == "thousand" || word == "thousands") return kThousand;
+  if (word == "m" || word == "mega" || word == "million" || word == "millions") return kMillion;
+  return std::nullopt;
+}
+
+struct Work {
+  RateUnit unit = RateUnit::unknown;
+  double scale = 1;
+};
+
+/// "tokens", "ktok", "Msamples"; in small letters.
+std::optional<Work> work_of(std::string_view word) {
+  constexpr std::size_t kLeastLetters = 4;  // "kit" is none
+  if (const auto unit = work_unit(word)) return Work{*unit, 1};
+  if (word.size() < kLeastLetters) return std::nullopt;
+  const auto scale = multiple(word.substr(0, 1));
+  const auto unit = work_unit(word.substr(1));
+  return scale && unit ? std::optional(Work{*unit, *scale}) : std::nullopt;
+}
+
 /// The letters m and d alone are other units as well.
 std::optional<double> seconds_in(std::string_view word) {
   if (word == "m" || word == "d" || word == "分") return std::nullopt;
@@ -281,7 +315,8 @@ struct Unit {
   Meaning meaning = Meaning::other;
   RateUnit rate = RateUnit::unknown;
   double scale = 1;
-  std::size_t length = 0;  ///< in the text
+  std::size_t length = 0;  ///< in the text; of a label above 0 where it names another rate
+  bool apart = false;      ///< in brackets, or after "in": the same on each line
 };
 
 std::string_view word_at(std::string_view text, std::size_t at, std::string& small) {
@@ -299,12 +334,36 @@ bool is_of_data(std::string_view word) {
   return work && *work != RateUnit::iterations_per_second && !word.ends_with('s');
 }
 
+/// At the start of `text`: " (ms)", "[sec]", " in ms".
+Unit unit_apart(std::string_view text) {
+  constexpr std::string_view kIn = " in ";
+  std::size_t begin = text.starts_with(' ') ? 1 : 0;
+  char close = 0;
+  if (text.starts_with(kIn)) {
+    begin = kIn.size();
+  } else if (text.substr(begin).starts_with('(')) {
+    close = ')';
+  } else if (text.substr(begin).starts_with('[')) {
+    close = ']';
+  } else {
+    return {};
+  }
+  begin += close != 0 ? 1 : 0;
+  std::string word;
+  const auto seconds = seconds_in(word_at(text, begin, word));
+  const std::size_t end = begin + word.size();
+  const bool closes = close == 0 ? end == text.size() || !is_word(text[end])
+                                 : end < text.size() && text[end] == close;
+  if (!seconds || !closes) return {};
+  return {Meaning::duration, {}, *seconds, end + (close != 0 ? 1 : 0), true};
+}
+
 /// At the start of `text`: "it/s", " samples/sec", "ms/step", "steps per second", "s", " minutes".
 Unit unit_at(std::string_view text) {
   std::size_t at = 0;
   while (at < text.size() && text[at] == ' ' && at < 2) ++at;
   std::string first, second;
-  if (word_at(text, at, first).empty()) return {};
+  if (word_at(text, at, first).empty() || text.starts_with(" in ")) return unit_apart(text);
   const std::size_t after_first = at + first.size();
   if (text.substr(after_first).starts_with('@')) return {};  // "0.51  HR@20: 0.69", a hit rate
   std::size_t next = after_first;
@@ -344,8 +403,9 @@ Unit unit_at(std::string_view text) {
   const std::size_t end = next + second.size();
   if (time && among(kIterations, second)) return {Meaning::per_iteration, {}, *time, end};
   if (time && among(kEpochs, second)) return {Meaning::duration, {}, *time, end};
-  const auto work = work_unit(first);
-  if (work && among(kSeconds, second)) return {Meaning::rate, *work, 1, end};
+  const auto work = work_of(first);
+  const auto per_s = seconds_in(second);  // "samples/hour" too
+  if (work && per_s) return {Meaning::rate, work->unit, work->scale / *per_s, end};
   return {};
 }
 
@@ -369,16 +429,34 @@ bool names_part(std::string_view text) {
 /// "time cost", and not "cost= 2.29" of a loss.
 bool is_no_cost(std::string_view word) { return word != "cost" && among(kTimes, word); }
 
+/// What is done in a time, by the words of a label around the word "per" at `per`: "samples/s",
+/// "kTok/s", "samples/GPU/s", "tokens/s (k)", "steps/hour". What is no work of a training, as
+/// "TFLOP/s", has no meaning.
+Unit rate_of_words(std::span<const std::string> words, std::size_t per) {
+  Unit out{.length = 1};
+  std::size_t thing = per - 1;
+  if (thing > 1 && among(kProcessors, words[thing]) && words[thing - 1] == "per") thing -= 2;
+  const auto work = work_of(words[thing]);
+  const auto per_s = seconds_in(words[per + 1]);
+  if (!work || !per_s) return out;
+  out.meaning = Meaning::rate;
+  out.rate = work->unit;
+  out.scale = work->scale / *per_s;
+  if (thing > 0) out.scale *= multiple(words[thing - 1]).value_or(1);
+  if (per + 3 == words.size()) out.scale *= multiple(words[per + 2]).value_or(1);
+  return out;
+}
+
 /// Of a label: "steps/s", "tok_per_sec", "step_time_ms", "Time (mins)", "dt".
-Unit unit_of(const Label& label) {
+Unit unit_of(const Label& label, std::string_view text) {
   const auto words = label.all();
   Unit out;
   double scale = 1;
   bool time = label.has(kTimes);
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (i + 2 < words.size() && words[i + 1] == "per") {
-      const auto work = work_unit(words[i]);
-      if (work && among(kSeconds, words[i + 2])) return {Meaning::rate, *work, 1, 0};
+      // "time/s" is a time in seconds.
+      if (seconds_in(words[i + 2]) && !among(kTimes, words[i])) return rate_of_words(words, i + 1);
       const auto seconds = seconds_in(words[i]);
       if (seconds && among(kIterations, words[i + 2])) {
         return {Meaning::per_iteration, {}, *seconds, 0};
@@ -387,11 +465,14 @@ Unit unit_of(const Label& label) {
     if (words[i] == "tps" || words[i] == "wps") return {Meaning::rate, RateUnit::tokens_per_second};
     if (words[i] == "fps") return {Meaning::rate, RateUnit::sequences_per_second};
     if (words[i] == "sps") return {Meaning::rate, RateUnit::iterations_per_second};
-    // "min" next to other words is a minimum; "loss_s" may stand next to "loss_m" and "loss_l".
+    // "min" next to other words is a minimum, unless it stands in brackets or next to a word of a
+    // time since the start; "loss_s" may stand next to "loss_m" and "loss_l".
     // Hours have a word of time with them: "elapsed_h", but not the entropy "nca_h".
     const bool no_unit =
         (words[i] == "s" && names_loss(label)) || (words[i] == "h" && !label.has(kTimes));
-    if (i + 1 == words.size() && words.size() > 1 && words[i] != "min" && !no_unit) {
+    const bool minimum = words[i] == "min" && !label.has(kSinceStart) &&
+                         text.find("(min") == text.npos && text.find("[min") == text.npos;
+    if (i + 1 == words.size() && words.size() > 1 && !minimum && !no_unit) {
       if (const auto seconds = seconds_in(words[i])) {
         scale = *seconds;
         time = true;
@@ -430,9 +511,12 @@ std::size_t label_begin(std::string_view line, std::size_t from, std::size_t at)
     return c == ' ' || c == ':' || c == '=' || c == '~' || c == '#' || c == '\'' || c == '"' ||
            c == '[' || c == '(' || c == '\t' || (c == '|' && boxed);
   });
-  if (i > from && line[i - 1] == ')') {  // "Time (mins): "
-    const auto open = line.rfind('(', i - 1);
-    if (open != std::string_view::npos && open > from && i - open < 12) {
+  // "Time (mins): ", "Speed (samples/sec) ", "throughput[tok/s] "
+  if (i > from && (line[i - 1] == ')' || line[i - 1] == ']')) {
+    constexpr std::size_t kLongestUnit = 24;  // bytes, with its brackets
+    const auto open = line.rfind(line[i - 1] == ')' ? '(' : '[', i - 1);
+    if (open != std::string_view::npos && open > from && i - open < kLongestUnit &&
+        is_any_letter(line[open + 1])) {
       i = open;
       back_over([](char c) { return c == ' '; });
     }
@@ -613,6 +697,7 @@ class Reader {
       at_ = from_ = at_ + length;
       return;
     }
+    if (has_other_thousands(end)) return skip_other_thousands(end);
     if (spelled(found)) return;
     if (end + 2 < line_.size() && line_[end] == ':' && is_digit(line_[end + 1]) &&
         is_digit(line_[end + 2])) {
@@ -630,8 +715,13 @@ class Reader {
     if (comma || mark_in_number(end, '.')) {
       end = digits_after(line_, end + 1);
       found.whole = false;
-      // "0,1,2" and "1.234,5" next to decimal commas.
-      if (commas_ == Commas::decimal && mark_in_number(end, ',')) return skip_marked(end);
+      // "0,1,2" and "1.234,5" next to decimal commas, where "12.043" may part thousands as well.
+      constexpr std::size_t kThousands = 4;  // bytes: of ".043"
+      const bool group =
+          !comma && line_[at_] != '0' && end > at_ + kThousands && line_[end - kThousands] == '.';
+      if (commas_ == Commas::decimal && (group || mark_in_number(end, ','))) {
+        return skip_marked(end);
+      }
     }
     if (end + 1 < line_.size() && (line_[end] == 'e' || line_[end] == 'E')) {
       std::size_t e = end + 1;
@@ -700,6 +790,26 @@ class Reader {
     found.own_unit = true;
     found.meaning = Meaning::duration;
     return true;
+  }
+
+  /// "12'043", and "12 043 samples/s" where the 12 is no counter: the mark may part thousands, and
+  /// may not. `end` is that of the first digits.
+  [[nodiscard]] bool has_other_thousands(std::size_t end) const {
+    constexpr std::size_t kGroup = 3;  // digits
+    if (end - at_ > kGroup || end >= line_.size()) return false;
+    const std::size_t last = digits_after(line_, end + 1);
+    if (last != end + 1 + kGroup || (last < line_.size() && is_word(line_[last]))) return false;
+    if (line_[end] == '\'') return true;
+    if (line_[end] != ' ' || unit_at(line_.substr(last)).meaning != Meaning::rate) return false;
+    const std::size_t begin = label_begin(line_, from_, at_);
+    const Label label(line_.substr(begin, at_ - begin));
+    return begin != message_begin() && !among(kIterations, label.last()) &&
+           !among(kEpochs, label.last()) && !joins_counter(label.last());
+  }
+
+  void skip_other_thousands(std::size_t end) {
+    const std::size_t last = digits_after(line_, end + 1);
+    at_ = from_ = std::min(line_.find_first_not_of("0123456789.", last), line_.size());
   }
 
   /// The rest of digits, commas and points from `end` on.
@@ -1022,7 +1132,7 @@ class Reader {
   void judge(LineNumber& found, const Label& label, std::string_view text) {
     const bool time = found.meaning == Meaning::duration;  // by its layout
     const bool bare = std::isnan(found.value) || found.has_total();
-    const Unit named = unit_of(label), after = bare ? Unit{} : own_unit(label);
+    const Unit named = unit_of(label, text), after = bare ? Unit{} : own_unit(label);
     const std::string_view last = label.last();
     // "Up. 4000" is short for updates, "scale up 2" is not.
     const bool counts = among(kIterations, last) || joins_counter(last) ||
@@ -1035,6 +1145,11 @@ class Reader {
       found.end = at_ + suffix_->length;
     } else if (found.whole && is_span()) {
       found.meaning = Meaning::span;
+    } else if (found.whole && found.value > 0 && divides_time(label)) {
+      divisor_ = found.value;
+    } else if (is_extreme(found, label, named, after) ||
+               (named.meaning == Meaning::other && named.length > 0)) {
+      return;
     } else if (is_time_of_data(last, named, after)) {
       return;  // of no iteration
     } else if (after.meaning == Meaning::rate || named.meaning == Meaning::rate) {
@@ -1051,6 +1166,9 @@ class Reader {
       found.meaning = own.has(kPlans) ? Meaning::other : counter;
       found.names_total = own.words[0] == "global" || own.words[0] == "total";
       found.begins = label.has(kBeginnings);
+    } else if (found.whole && names_loss(label) && label.count > 1 && names_training(text) &&
+               fraction_follows()) {
+      found.meaning = Meaning::counter;  // "Train loss 313 0.828650"
     } else if (last.starts_with("loss") && !time && after.meaning == Meaning::other) {
       if (names_loss(label)) found.meaning = Meaning::loss;  // also "Time Loss: 0.22"
     } else if (time || after.meaning != Meaning::other || named.meaning != Meaning::other) {
@@ -1064,11 +1182,35 @@ class Reader {
     }
   }
 
+  /// A time or a rate: "max step time 0.3", "p99 12ms", "peak 812 tokens/s".
+  [[nodiscard]] bool is_extreme(const LineNumber& found, const Label& label, const Unit& named,
+                                const Unit& after) const {
+    if (named.meaning == Meaning::other && after.meaning == Meaning::other) return false;
+    constexpr double kMinute_s = 60;
+    const bool minutes = named.scale == kMinute_s;
+    if (std::ranges::any_of(label.all(), [&](std::string_view word) {
+          return among(kExtremes, word) && !(minutes && word == "min");
+        })) {
+      return true;
+    }
+    const std::string_view before = trim(line_.substr(0, found.begin));
+    const std::size_t digits = before.find_last_not_of("0123456789");
+    return digits != before.npos && digits + 1 < before.size() && lower(before[digits]) == 'p' &&
+           (digits == 0 || !is_word(before[digits - 1]));
+  }
+
   /// "0.0021 s/img", "time per sample: 0.3", "time to learn 1 sample = 6.7ms"
   static bool is_time_of_data(std::string_view last, const Unit& named, const Unit& after) {
     if (after.meaning == Meaning::other && after.length > 0) return true;
     return is_of_data(last) &&
            (after.meaning == Meaning::duration || named.meaning == Meaning::duration);
+  }
+
+  /// The 10 of "time per 10 steps 5.77 s".
+  [[nodiscard]] bool divides_time(const Label& label) const {
+    std::string word;
+    return label.last() == "per" && label.has(kTimes) && line_.substr(at_).starts_with(' ') &&
+           among(kIterations, word_at(line_, at_ + 1, word));
   }
 
   /// " train steps in 5.77 secs" after "Ran 499", " steps take 0.726 seconds" after "100".
@@ -1138,18 +1280,31 @@ class Reader {
 
   void take_rate(LineNumber& found, const Label& label, const Unit& named,
                  const Unit& after) const {
-    if (!(found.value >= 0)) return;
-    static constexpr Words kParts({"device", "gpu", "rank", "chip"});
-    found.of_one_gpu = label.has(kParts);
+    if (found.value < 0 || label.has(kOtherTimes)) return;  // "nan" of a first line is one
+    const Unit& unit = after.meaning == Meaning::rate ? after : named;
+    found.of_one_gpu = label.has(kProcessors);
     found.meaning = Meaning::rate;
-    found.unit = after.meaning == Meaning::rate ? after.rate : named.rate;
-    if (after.meaning != Meaning::rate) return;
-    found.end = at_ + after.length;
-    for (const std::string_view part : {"/gpu", "/GPU", "/device"}) {
-      if (!line_.substr(found.end).starts_with(part)) continue;
+    found.unit = unit.rate;
+    found.scale = unit.scale;
+    if (after.meaning == Meaning::rate) found.end = at_ + after.length;
+    if (const std::size_t length = of_one_gpu_at(found.end); length > 0) {
       found.of_one_gpu = true;
-      found.end += part.size();
+      found.end += length;
     }
+  }
+
+  /// Bytes of "/gpu", " per device", " (per GPU)", " on this rank", " each" at `at`; else 0.
+  [[nodiscard]] std::size_t of_one_gpu_at(std::size_t at) const {
+    const std::string_view rest = line_.substr(at);
+    std::string word;
+    for (const std::string_view front : {"/", " per ", " (per ", " / ", " on this ", " on each "}) {
+      if (!rest.starts_with(front)) continue;
+      const std::string_view part = word_at(rest, front.size(), word);
+      if (among(kProcessors, part)) return front.size() + part.size();
+    }
+    constexpr std::string_view kEach = " each";
+    if (!rest.starts_with(kEach)) return 0;
+    return rest.size() == kEach.size() || !is_word(rest[kEach.size()]) ? kEach.size() : 0;
   }
 
   void take_time(LineNumber& found, const Label& label, std::string_view text, const Unit& named,
@@ -1188,7 +1343,7 @@ class Reader {
     if (!by_layout) found.scale = has_unit ? after.scale : named.scale;
     if (has_unit) found.end = at_ + after.length;
     // "took 980us" may be "took 1.05ms" on the next line: each has its own scale.
-    if (after.meaning == Meaning::duration && !by_layout &&
+    if (after.meaning == Meaning::duration && !by_layout && !after.apart &&
         is_unit_of_latin(line_.substr(at_, after.length))) {
       found.value *= std::exchange(found.scale, 1);
       found.value_end = found.end;
@@ -1197,6 +1352,10 @@ class Reader {
     std::string following;  // "12 s elapsed"
     const std::size_t blank = then.starts_with(' ') ? 1 : 0;
     if (left) found.meaning = Meaning::left;
+    if (const double steps = std::exchange(divisor_, 1); steps > 1) {
+      found.meaning = Meaning::per_iteration;
+      found.scale /= steps;
+    }
     found.since_start =
         label.has(kSinceStart) || among(kSinceStart, word_at(then, blank, following));
   }
@@ -1395,6 +1554,7 @@ class Reader {
   Commas commas_;
   bool unclear_ = false;  ///< the number that is being read has an unclear comma
   bool left_out_ = false;
+  double divisor_ = 1;         ///< iterations that the next time is of
   double longest_pass_s_ = 0;  ///< a time that the line names as that of a pass through the model
   std::vector<LineNumber> out_;
 };

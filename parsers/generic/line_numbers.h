@@ -36,7 +36,7 @@ struct LineNumber {
   std::size_t value_begin = 0, value_end = 0;  ///< of the number
   std::size_t total_begin = 0, total_end = 0;  ///< of M in "N/M"; equal where there is none
   double value = 0, total = 0;
-  double scale = 1;                   ///< makes seconds of a time
+  double scale = 1;                   ///< makes seconds of a time, the unit of a rate
   RateUnit unit = RateUnit::unknown;  ///< of a rate
   int column = -1;                    ///< of a table, whose head names it
   bool whole = false;                 ///< digits only

@@ -150,8 +150,10 @@ void LineShapes::line(std::string_view text, bool redrawn) {
   redrawn_ = redrawn;
   rank_ = -1;
   if (!of_training_) {
-    // "Inference(pytorch) Perf", "Top1 Acc: 0.76": an accuracy alone shows no training there.
-    infers_ = infers_ || lower(word_of_evaluation(text)) == "inference";
+    // "Inference(pytorch) Perf", "latency p50 31.20 ms", "Top1 Acc: 0.76": an accuracy alone shows
+    // no training there.
+    infers_ = infers_ || lower(word_of_evaluation(text)) == "inference" ||
+              find_text(lower(text), "latency") != text.npos;
     of_training_ = names_training(text, !infers_);
   }
   note_training_set(text);
@@ -338,6 +340,7 @@ void LineShapes::piece(std::string_view text, std::string_view whole) {
 void LineShapes::add(LineShape& shape, ShapeLine found, bool learns) {
   ++shape.lines;
   shape.last_line = number_;
+  shape.of_ranks = shape.of_ranks || (rank_ >= 0 && shape.rank >= 0 && rank_ != shape.rank);
   if (shape.examples.size() >= kExamples) return;
   // Processes that run apart count each for itself: how a counter goes on is shown by those of one.
   if (shape.examples.empty()) shape.rank = rank_;

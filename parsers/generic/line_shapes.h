@@ -87,6 +87,7 @@ struct LineShape {
   bool after_counter = false;     ///< a word of evaluation stands right after its first counter
   bool whole = false;             ///< its lines are read as a whole: Piece::whole
   int rank = -1;               ///< of the process that the examples are of, by its label; -1: none
+  bool of_ranks = false;       ///< others label such lines as well
   std::int64_t lines = 0;      ///< all of them
   std::int64_t last_line = 0;  ///< of the log, of the newest of them
   std::size_t learning = 0;    ///< examples with a word that only training has
@@ -115,10 +116,10 @@ struct ShapeTimes {
   std::optional<std::size_t> clock, elapsed, seconds, seconds_per_iteration, mean_so_far, rate,
       rate_so_far;
   std::optional<std::size_t> iterations;  ///< that the line states for its `seconds`
-  [[nodiscard]] bool any() const {
-    return clock || elapsed || seconds || seconds_per_iteration || mean_so_far || rate ||
-           rate_so_far;
+  [[nodiscard]] bool any_time() const {
+    return clock || elapsed || seconds || seconds_per_iteration || mean_so_far;
   }
+  [[nodiscard]] bool any() const { return any_time() || rate || rate_so_far; }
 };
 
 /// Places in ShapeLine::key.

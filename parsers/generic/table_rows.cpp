@@ -156,6 +156,13 @@ bool put_in_places(const TableHead& head, std::vector<Cell>& cells) {
   return true;
 }
 
+/// "1   0.0857   0.0726   *": the star of the best row so far is under no name.
+void leave_out_star(const TableHead& head, std::vector<Cell>& cells) {
+  const bool star = cells.size() == head.names.size() + 1 &&
+                    cells.back().text.find_first_not_of("*+") == std::string_view::npos;
+  if (star && head.mark == ' ') cells.pop_back();
+}
+
 /// "1   0.085720   0.072679   (00:18)": the last cell is a time under no name. The head gets one
 /// for it, and the cell loses its brackets.
 void take_bracketed_time(TableHead& head, std::vector<Cell>& cells) {
@@ -226,6 +233,7 @@ std::vector<LineNumber> row_numbers(TableHead& head, std::string_view line) {
   // Each column has one unit at most: a line of many more words is no row.
   if (cells.size() > 2 * head.names.size()) return {};
   if (head.mark == ' ') join_units(line, cells);
+  leave_out_star(head, cells);
   const bool placed = put_in_places(head, cells);
   take_bracketed_time(head, cells);
   if (cells.size() != head.names.size()) return {};
@@ -267,7 +275,7 @@ std::string row_pattern(const TableHead& head, const std::vector<std::string>& g
     }
     if (may_lack) out += ")?";
   }
-  return out + (head.mark == '|' ? "\\|? *$" : "[ \\t]*$");
+  return out + (head.mark == '|' ? "\\|? *$" : blanks ? "[ \\t]*[*+]*[ \\t]*$" : "[ \\t]*$");
 }
 
 }  // namespace bertbench

@@ -114,12 +114,14 @@ Piece without_front_labels(Piece piece) {
     }
     if (text.empty() || text[0] != '[') return piece;
     std::size_t word = 1;
-    while (word < text.size() && text[word] >= 'a' && text[word] <= 'z') ++word;
-    const std::string_view label = text.substr(1, word - 1);
+    while (word < text.size() && is_letter(text[word])) ++word;
+    const std::string label = lower(text.substr(1, word - 1));
+    const bool by_loop = label == "rank" || label == "gpu";  // "[rank 3] ", "[GPU0] "
+    if (by_loop && word < text.size() && text[word] == ' ') ++word;
     const std::size_t n = digits_after(text, word) - word;
     const std::string_view after = n > 0 ? text.substr(word + n) : std::string_view{};
     const bool torch =
-        !label.empty() && (after.starts_with("]:") || (label == "rank" && after.starts_with("] ")));
+        !label.empty() && (after.starts_with("]:") || (by_loop && after.starts_with("] ")));
     const bool intel = label.empty() && after.starts_with("] ");
     if (!torch && !intel) return piece;
     piece.rank = small_int(text.substr(word, n)).value_or(-1);

@@ -15,14 +15,15 @@ std::optional<double> seconds_of_unit(std::string_view unit) {
     double seconds;
     std::array<std::string_view, 9> names;
   };
-  static constexpr std::array<Unit, 6> kUnits = {
-      {{1e-6, {"us", "µs", "μs"}},
-       {1e-3, {"ms", "msec", "millis", "milliseconds"}},
+  static constexpr std::array<Unit, 7> kUnits = {
+      {{1e-9, {"ns", "nsec", "nanosecond", "nanoseconds"}},
+       {1e-6, {"us", "µs", "μs", "usec", "micros", "microsecond", "microseconds"}},
+       {1e-3, {"ms", "msec", "millis", "millisecond", "milliseconds"}},
        {1, {"s", "sec", "secs", "second", "seconds", "秒", "초", "с", "сек"}},
        {60, {"m", "min", "mins", "minute", "minutes", "分", "분", "分钟"}},
        {3'600, {"h", "hr", "hrs", "hour", "hours", "小时", "시간", "時間"}},
        {86'400, {"d", "day", "days"}}}};
-  constexpr std::string_view kFirstLetters = "umshd";
+  constexpr std::string_view kFirstLetters = "numshd";
   if (unit.empty()) return std::nullopt;
   if (is_letter(unit[0]) && kFirstLetters.find(unit[0]) == kFirstLetters.npos) return std::nullopt;
   for (const Unit& one : kUnits) {
