@@ -940,6 +940,10 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
     {BB_CODE(log_replaced_while_running),
      "its log was removed or replaced while it ran; it is written again",
      "Something replaced the log of a running trial."},
+    {BB_CODE(own_log_missing), "no file matches {patterns}: its log is what the program printed",
+     "The key \"logs\" names a file that the trial did not write.",
+     "Check its path, which is below the folder of the attempt: begin it with {dir} or "
+     "{output}, and give the program that folder."},
     {BB_CODE(processes_left_behind), "{processes} that the trainer left running {were} ended",
      "The trainer left processes.", "Let the trainer wait for its children."},
     {BB_CODE(trainer_build_changed),

@@ -146,10 +146,8 @@ void FailureWords::add(const Trial& trial) {
   ++trials_;
   if (trial.outcome.status == Status::out_of_memory && !trial.window.covered) ++out_of_memory_;
   if (memory_.empty() && trial.memory && trial.memory->capacity_bytes > 0) {
-    constexpr double kGiB = 1 << 30;
-    memory_ =
-        fmt::format("{:.2f} of {:.2f} GiB", static_cast<double>(trial.memory->peak_bytes) / kGiB,
-                    static_cast<double>(trial.memory->capacity_bytes) / kGiB);
+    memory_ = fmt::format("{} of {}", bytes_text(static_cast<double>(trial.memory->peak_bytes)),
+                          bytes_text(static_cast<double>(trial.memory->capacity_bytes)));
   }
 }
 

@@ -165,7 +165,7 @@ constexpr ExitCodeRow kStatuses[] = {{ExitCode::good, "whatever it found"}, {Exi
 extern const Command entry{
     "telemetry",
     "what this machine does while ranks run on it",
-    "",
+    "--marker TEXT",
     "Looks at GPUs (NVML), /proc and the ranks once a second, more often in the first ten seconds, "
     "until SIGTERM, SIGINT, the end of the program that started it, or the end that an option "
     "sets; then prints the figures that a sweep keeps of each trial (docs/telemetry.md). A sweep "

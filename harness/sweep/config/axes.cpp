@@ -137,10 +137,7 @@ Result<void> check_axis_value(const std::string& axis, const std::string& value,
   }
   if (workload.is_bert_train && !axis.starts_with("env.")) {
     const auto* option = find_trainer_option(axis);
-    // Another bert_train than this one may have further models.
-    if (option != nullptr && option->owner == OptionOwner::user && !option->values.empty()) {
-      return one_of(value, option->values);
-    }
+    if (option != nullptr && !option->values.empty()) return one_of(value, option->values);
   }
   return {};
 }

@@ -466,9 +466,8 @@ void check_args(ConfigReader& in, const std::string& list, const std::vector<std
       in.fail_at(at, fmt::format("--{} is an axis of this grid as well", name), "keep one of them");
     }
   }
-  const auto simulated = simulated_topology(given_options(args));
-  if (simulated && !simulated->empty()) {
-    in.accepts(list, check_axis_value("sim_topology", *simulated, workload));
+  for (const auto& [name, value] : given_options(args)) {
+    in.accepts(list, check_axis_value(name, value, workload));
   }
 }
 

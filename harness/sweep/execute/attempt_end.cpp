@@ -121,6 +121,27 @@ Outcome judge(const std::optional<Outcome>& log, const AttemptEnd& end, const Sw
   return *log;
 }
 
+/// Takes the paragraphs between rules of dashes, which Open MPI prints when a rank has failed, off
+/// the end of a text.
+std::string_view without_mpirun(std::string_view text) {
+  const auto last_of = [](std::string_view of) { return of.substr(of.find_last_of("\r\n") + 1); };
+  const auto is_rule = [&](std::string_view line) {
+    return line.size() > 20 && line.find_first_not_of('-') == std::string_view::npos;
+  };
+  while (is_rule(last_of(text))) {
+    std::string_view rest = text;
+    do {
+      rest.remove_suffix(last_of(rest).size());
+      rest = trim(rest);
+    } while (!rest.empty() && !is_rule(last_of(rest)));
+    if (rest.empty()) return text;
+    rest.remove_suffix(last_of(rest).size());
+    if (trim(rest).empty()) return text;
+    text = trim(rest);
+  }
+  return text;
+}
+
 /// The last line of a log that is not empty, as far as it shows in a row of a table.
 std::string last_line(int fd) {
   constexpr off_t kTail = 4096;
@@ -130,7 +151,7 @@ std::string last_line(int fd) {
   std::string tail(static_cast<std::size_t>(std::min<off_t>(info.st_size, kTail)), '\0');
   const ssize_t got = pread(fd, tail.data(), tail.size(), info.st_size - std::ssize(tail));
   tail.resize(static_cast<std::size_t>(std::max<ssize_t>(0, got)));
-  const std::string_view text = trim(tail);
+  const std::string_view text = without_mpirun(trim(tail));
   const std::size_t begin = text.find_last_of("\r\n") + 1;  // 0 where there is none
   return std::string(text.substr(begin, kShown));
 }
@@ -214,6 +235,7 @@ Result<MeasuredAttempt> measure_ended(const OpenSweep& sweep, const EndedAttempt
   if (end.log_cuts > 0) {
     result.notices.push_back(make_notice(NoticeCode::log_cut_while_running, 0));
   }
+  add_missing_log(sweep.plan.workload.logs, !end.own_path.empty(), result.notices);
   if (!end.own_path.empty()) {
     auto kept = open->folder.keep(kTrainerLog, end.own_path, end.own_bytes);
     if (!kept) return tl::unexpected(kept.error());

@@ -354,6 +354,9 @@ Result<ReadAgain> read_again(const OpenSweep& sweep, const PlannedTrial& trial,
                                  chosen.own ? fmt::format("{}/{}", folder, kTrainerLog) : path,
                                  again ? IterationsText::yes : IterationsText::no);
   out.legible = legible;
+  std::error_code ec;
+  const bool own_log = std::filesystem::exists(sweep.root.path_of(folder) + "/" + kTrainerLog, ec);
+  add_missing_log(sweep.plan.workload.logs, own_log, out.measured.trial.notices);
   if (!out.measured.iterations_csv.empty()) {
     auto place = sweep.attempt_folder(trial, attempt.attempt);
     if (place) (void)place->write_unsynced("iterations.csv", out.measured.iterations_csv);

@@ -1,5 +1,8 @@
 #include "harness/sweep/plan/own_logs.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <filesystem>
 
@@ -83,6 +86,13 @@ std::vector<std::string> OwnLogs::look(bool all) const {
     if (!parts.empty()) expand(folder, parts, 0, out);
   }
   return out;
+}
+
+void add_missing_log(const std::vector<std::string>& patterns, bool found,
+                     std::vector<Notice>& notices) {
+  if (found || patterns.empty()) return;
+  notices.push_back(
+      make_notice(NoticeCode::own_log_missing, 0, fmt::format("{}", fmt::join(patterns, ", "))));
 }
 
 TrialRuns choose_runs(std::vector<RunLog> own, std::vector<RunLog> printed) {

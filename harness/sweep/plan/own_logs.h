@@ -42,4 +42,8 @@ struct TrialRuns {
 };
 TrialRuns choose_runs(std::vector<RunLog> own, std::vector<RunLog> printed);
 
+/// Where `patterns` name a log and none was `found`: a notice, as of a path with a typing error.
+void add_missing_log(const std::vector<std::string>& patterns, bool found,
+                     std::vector<Notice>& notices);
+
 }  // namespace bertbench

@@ -259,8 +259,10 @@ void enter_phase(PlannedCell& cell, const SweepConfig& config, std::size_t index
   for (std::size_t i = 0; i <= index; ++i) cell.steps += config.phases[i].steps;
 }
 
-Result<std::vector<PlannedCell>> expand(const Plan& plan) {
+/// `idle`: set to which entries of "exclude" leave nothing out.
+Result<std::vector<PlannedCell>> expand(const Plan& plan, std::vector<bool>& idle) {
   const SweepConfig& config = plan.config;
+  idle.assign(config.exclude.size(), true);
   const Workload& workload = plan.workload;
   const auto loops = loops_of(config);
   if (auto small = check_size(config, loops); !small) return tl::unexpected(small.error());
@@ -284,9 +286,11 @@ Result<std::vector<PlannedCell>> expand(const Plan& plan) {
       const auto topology = complete(one.point, workload);
       if (topology) one.topology = *topology;
       if (!topology && divided) divided = tl::unexpected(topology.error());
-      excluded = excluded || std::ranges::any_of(config.exclude, [&](const auto& entry) {
-                   return matches(one.point, entry);
-                 });
+      for (std::size_t i = 0; i < config.exclude.size(); ++i) {
+        if (!matches(one.point, config.exclude[i])) continue;
+        excluded = true;
+        idle[i] = false;
+      }
     }
     if (!excluded && !divided) return fail(config.source, divided.error().message());
     if (excluded) here.clear();
@@ -368,12 +372,15 @@ Result<std::vector<bool>> select(const std::vector<PlannedCell>& cells,
 }
 
 /// Entries of "exclude" that name a variant: the others of their point stay.
-void leave_out_variants(const Plan& plan, std::vector<bool>& keep) {
-  for (std::size_t i = 0; i < keep.size(); ++i) {
-    const auto leaves_out = [&](const Exclude& entry) {
-      return entry.contains(kVariantAxis) && matches(plan.cells[i].point, entry);
-    };
-    if (std::ranges::any_of(plan.config.exclude, leaves_out)) keep[i] = false;
+void leave_out_variants(const Plan& plan, std::vector<bool>& keep, std::vector<bool>& idle) {
+  for (std::size_t e = 0; e < idle.size(); ++e) {
+    const Exclude& entry = plan.config.exclude[e];
+    if (!entry.contains(kVariantAxis)) continue;
+    for (std::size_t i = 0; i < keep.size(); ++i) {
+      if (!matches(plan.cells[i].point, entry)) continue;
+      keep[i] = false;
+      idle[e] = false;
+    }
   }
 }
 
@@ -428,8 +435,12 @@ std::vector<PlannedTrial> order_trials(const SweepConfig& config, const std::vec
 }
 
 /// What is worth a thought before the start; what else warns of a cell is for the report.
-std::vector<std::string> notices_of(const Plan& plan) {
+std::vector<std::string> notices_of(const Plan& plan, const std::vector<bool>& idle) {
   std::vector<std::string> out;
+  for (std::size_t i = 0; i < idle.size(); ++i) {
+    if (idle[i])
+      out.push_back(fmt::format("exclude[{}] matches no cell: it leaves nothing out", i));
+  }
   std::set<std::string> added;
   for (const auto& cell : plan.cells) {
     for (const auto& warning : cell.warnings) {
@@ -511,7 +522,8 @@ Result<Plan> make_plan(const SweepConfig& config, const PlanOptions& options) {
   plan.workload = std::move(*workload);
   plan.cores = options.cores > 0 ? options.cores : usable_cores();
 
-  auto cells = expand(plan);
+  std::vector<bool> idle;
+  auto cells = expand(plan, idle);
   if (!cells) return tl::unexpected(cells.error());
   plan.cells = std::move(*cells);
   if (plan.cells.empty()) {
@@ -529,7 +541,7 @@ Result<Plan> make_plan(const SweepConfig& config, const PlanOptions& options) {
 
   auto keep = select(plan.cells, options.only);
   if (!keep) return tl::unexpected(keep.error());
-  leave_out_variants(plan, *keep);
+  leave_out_variants(plan, *keep, idle);
   plan.trials = order_trials(plan.config, *keep);
   if (plan.trials.empty()) {
     return fail("--only", "together these leave no cell", "loosen one of them");
@@ -542,7 +554,7 @@ Result<Plan> make_plan(const SweepConfig& config, const PlanOptions& options) {
       return tl::unexpected(good.error());
     }
   }
-  plan.notices = notices_of(plan);
+  plan.notices = notices_of(plan, idle);
   if (auto good = check_words(plan); !good) return tl::unexpected(good.error());
   auto missing = missing_needs(plan);
   if (!missing) return tl::unexpected(missing.error());

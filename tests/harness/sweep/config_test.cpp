@@ -142,6 +142,13 @@ TEST(SweepConfig, RefusesArgumentsThatTheGridOrTheHarnessSets) {
               HasSubstr("--steps is set by the harness; use the key 'steps'"));
   EXPECT_THAT(error_of(small_config(R"(, "args": ["--optimiser", "lamb"])")),
               HasSubstr("bert_train has no option --optimiser; did you mean --optimizer?"));
+  EXPECT_THAT(error_of(small_config(R"(, "args": ["--optimizer", "sgd"])")),
+              HasSubstr("'sgd' is not one of adamw, lamb"));
+}
+
+TEST(SweepConfig, RefusesAModelThatTheTrainerDoesNotHave) {
+  EXPECT_THAT(error_of(small_config(), {"grid.model=bert-tinny"}),
+              HasSubstr("did you mean 'bert-tiny'?"));
 }
 
 TEST(SweepConfig, ChecksZipsAndExcludes) {
@@ -153,8 +160,8 @@ TEST(SweepConfig, ChecksZipsAndExcludes) {
       HasSubstr("zipped axes need equally many values: model has 2, micro_batch_size has 1"));
   EXPECT_THAT(error_of(small_config(R"(, "exclude": [{"optimizer": "lamb"}])")),
               HasSubstr("'optimizer' is no axis of the grid, so it excludes nothing"));
-  EXPECT_THAT(error_of(small_config(), {"grid.model=[\"a\",\"a\"]"}),
-              HasSubstr("'a' is there twice"));
+  EXPECT_THAT(error_of(small_config(), {"grid.model=[\"bert-tiny\",\"bert-tiny\"]"}),
+              HasSubstr("'bert-tiny' is there twice"));
 }
 
 TEST(SweepConfig, RefusesBrokenJsonWithItsLine) {

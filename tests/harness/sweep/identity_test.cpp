@@ -29,7 +29,8 @@ PlannedCell cell_of(const std::vector<std::string>& args,
 /// A value that the option takes and that is not its default.
 std::string other_value(const TrainerOption& option) {
   const std::string usual = default_value(option, {{"model", "bert-tiny"}, {"steps", "20"}});
-  for (const auto value : {"cuda", "tcp", "tanh", "lamb", "off", "on", "1"}) {
+  for (const auto value : {"cuda", "tcp", "tanh", "lamb", "off", "on", "1", "squad", "uniform",
+                           "warmup_linear_decay_exp", "cudnn"}) {
     if (value != usual &&
         (" " + std::string(option.values) + " ").find(" " + std::string(value) + " ") !=
             std::string::npos) {

@@ -75,6 +75,20 @@ TEST(OwnLogs, AreReadAsTheyGrowAndKeptAsTheLogOfTheTrial) {
   EXPECT_TRUE(std::ranges::any_of(seen.progress, [](const auto& at) { return at.step > 0; }));
 }
 
+TEST(OwnLogs, OfANameThatTheTrialDidNotWriteAreReportedNowAndByAResume) {
+  Quiet quiet;
+  Recorder first, second;
+  std::string text = read_file(quiet.path);
+  const std::string_view right = "{output}/phase1_log";
+  test::write_file(quiet.path, text.replace(text.find(right), right.size(), "{output}/phase2_log"));
+  const Plan plan = quiet.plan();
+  for (Recorder* seen : {&first, &second}) {
+    const SweepOutcome outcome = swept(plan, quiet.temp, *seen, 1);
+    EXPECT_THAT(outcome.result.cells.at(0).trials.at(0).notices,
+                Contains(::testing::Field(&Notice::code, NoticeCode::own_log_missing)));
+  }
+}
+
 TEST(OwnLogs, AreFoundAgainByAResumeAlsoWhenNoCopyWasMade) {
   Quiet quiet;
   Recorder first, second, third;
@@ -123,6 +137,24 @@ TEST(OwnLogs, AndCheckpointsOfAnAttemptThatBeginsAgainAreGone) {
   EXPECT_FALSE(fs::exists(quiet.trial() + "output/ckpt_1.pt"));
   EXPECT_TRUE(fs::exists(quiet.temp.path("train.sh")));  // the link went, not what it names
   EXPECT_EQ(read_file(quiet.trial() + "trainer.log").find("999"), std::string::npos);
+}
+
+TEST(PrintedLog, ItsLastLineThatIsNotMpirunsIsTheReasonOfAStartThatFailed) {
+  ScratchFolder temp;
+  Recorder seen;
+  const std::string rule = "echo " + std::string(40, '-') + "; ";
+  const std::string script = "echo 'no such data set: wiki'; " + rule +
+                             "echo 'Primary job  terminated normally, but 1 process returned'; " +
+                             rule + rule + "echo 'Exit code: 1'; " + rule + "exit 1";
+  temp.put("bad.json", Json{{"framework", "pytorch"},
+                            {"program", "sh"},
+                            {"each", "job"},
+                            {"args", {"-c", script, "{steps}"}}}
+                           .dump(1));
+  const Plan plan = plan_of(small_config(), {"workload=" + temp.path("bad.json"), "trials=1"});
+  const SweepOutcome outcome = swept(plan, temp, seen, 1);
+  EXPECT_THAT(detail_text(outcome.result.cells.at(0).trials.at(0).outcome),
+              HasSubstr("no such data set: wiki"));
 }
 
 TEST(OwnLogs, FollowNoLinkOutOfTheFolder) {

@@ -61,6 +61,13 @@ TEST(SweepPlan, LeavesOutWhatMatchesEveryAxisOfAnExclude) {
   }
 }
 
+TEST(SweepPlan, AnExcludeThatMatchesNoCellIsNamed) {
+  const auto plan = plan_of(small_config(R"(, "exclude": [{"micro_batch_size": 8},
+                                                          {"micro_batch_size": 80}])"),
+                            {"grid.micro_batch_size=[4,8]"});
+  EXPECT_THAT(plan.notices, ElementsAre("exclude[1] matches no cell: it leaves nothing out"));
+}
+
 TEST(SweepPlan, SaysWhenExcludesLeaveNothing) {
   const auto config =
       value_of(parse_config(small_config(R"(, "exclude": [{"model": "bert-tiny"}])"), "test.json"));
@@ -83,19 +90,21 @@ TEST(SweepPlan, RefusesAGridThatNobodyMeasures) {
 }
 
 TEST(SweepPlan, InterleavesTrialsOverTheCells) {
-  const std::vector<std::string> sets{"grid.model=[\"a\",\"b\"]"};
-  EXPECT_THAT(order(plan_of(small_config(), sets)), ElementsAre("a/1", "b/1", "a/2", "b/2"));
+  const std::vector<std::string> sets{"grid.model=[\"bert-tiny\",\"bert-mini\"]"};
+  EXPECT_THAT(order(plan_of(small_config(), sets)),
+              ElementsAre("bert-tiny/1", "bert-mini/1", "bert-tiny/2", "bert-mini/2"));
   EXPECT_THAT(order(plan_of(small_config(R"(, "order": "sequential")"), sets)),
-              ElementsAre("a/1", "a/2", "b/1", "b/2"));
+              ElementsAre("bert-tiny/1", "bert-tiny/2", "bert-mini/1", "bert-mini/2"));
 }
 
 TEST(SweepPlan, BuildsTopologiesFromNodesAndGpus) {
-  const auto plan = plan_of(R"({"grid": {"nodes": [1, 2], "gpus_per_node": [1, 8], "model": "m",
+  const auto plan =
+      plan_of(R"({"grid": {"nodes": [1, 2], "gpus_per_node": [1, 8], "model": "bert-tiny",
                                "micro_batch_size": 1, "sequence_length": 8}, "launcher": "mpi"})");
   std::vector<std::int64_t> worlds;
   for (const auto& cell : plan.cells) worlds.push_back(cell.topology.world_size());
   EXPECT_THAT(worlds, ElementsAre(1, 8, 2, 16));
-  EXPECT_EQ(plan.cells[3].key, "m.fp32.s8.b1.a1.2n8g");
+  EXPECT_EQ(plan.cells[3].key, "bert-tiny.fp32.s8.b1.a1.2n8g");
 }
 
 TEST(SweepPlan, OnlySelectsLaunchesAndAndsItsRepeats) {
@@ -224,21 +233,22 @@ TEST(SweepPlan, AContainerHoldsTheCheckpointsOfPhases) {
 
 TEST(SweepPlan, DryRunKeepsHostileTextOnOneLineAndQuoted) {
   const auto lines = *dry_run(
-      plan_of(small_config(), {"grid.model=[\"$(touch pwned)\"]", "grid.data=a\nb;'c"}), "run");
+      plan_of(small_config(), {"grid.vocabulary=[\"$(touch pwned)\"]", "grid.data=a\nb;'c"}),
+      "run");
   EXPECT_EQ(test::count(lines[0], "\n"), 0u);
-  EXPECT_THAT(lines[0], HasSubstr("--model '$(touch pwned)'"));
+  EXPECT_THAT(lines[0], HasSubstr("--vocabulary '$(touch pwned)'"));
   EXPECT_THAT(lines[0], HasSubstr(R"(--data $'a\x0ab;\'c')"));
 }
 
 TEST(SweepPlan, QuotesTwiceForTheShellBehindSsh) {
   PlanOptions options;
   options.launcher = "ssh";
-  const auto plan = plan_of(small_config(), {"grid.model=[\"; touch pwned\"]"}, options);
+  const auto plan = plan_of(small_config(), {"grid.vocabulary=[\"; touch pwned\"]"}, options);
   const auto processes =
       value_of((*find_launcher("ssh"))->processes(plan, plan.trials[0], {"/d", 1, "m"}));
   const auto& argv = processes.front().argv;
   EXPECT_EQ(argv[argv.size() - 3], "--");
-  EXPECT_THAT(argv.back(), HasSubstr("'--model' '; touch pwned'"));
+  EXPECT_THAT(argv.back(), HasSubstr("'--vocabulary' '; touch pwned'"));
 }
 
 TEST(SweepPlan, TurnsFlagsIntoArgumentsOnlyWhenTrue) {
