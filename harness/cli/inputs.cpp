@@ -1,12 +1,15 @@
 #include "harness/cli/inputs.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <numeric>
+#include <set>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -217,6 +220,27 @@ std::int64_t size_of(const fs::path& path) {
   return error ? 0 : static_cast<std::int64_t>(size);
 }
 
+/// "latest.log" next to the log that it links to is no further run.
+void leave_out_links(std::vector<Input>& found) {
+  const auto is_link = [](const Input& log) {
+    std::error_code ignored;
+    return fs::is_symlink(log.path, ignored);
+  };
+  const auto links = std::stable_partition(found.begin(), found.end(), std::not_fn(is_link));
+  if (links == found.end()) return;
+  using File = std::pair<dev_t, ino_t>;
+  const auto file_of_path = [](const Input& log) {
+    struct stat info {};
+    return ::stat(log.path.c_str(), &info) == 0 ? File(info.st_dev, info.st_ino) : File();
+  };
+  std::set<File> files;
+  std::transform(found.begin(), links, std::inserter(files, files.end()), file_of_path);
+  found.erase(
+      std::remove_if(links, found.end(),
+                     [&](const Input& log) { return !files.insert(file_of_path(log)).second; }),
+      found.end());
+}
+
 std::vector<Input> below(const fs::path& folder, std::vector<Error>& errors) {
   std::vector<Input> found;
   std::error_code error;
@@ -234,6 +258,7 @@ std::vector<Input> below(const fs::path& folder, std::vector<Error>& errors) {
     errors.push_back({folder.string(), fmt::format("cannot be searched: {}", error.message()),
                       "check its permissions"});
   }
+  leave_out_links(found);
   std::sort(found.begin(), found.end(),
             [](const Input& a, const Input& b) { return a.path < b.path; });
   constexpr std::size_t kBlock = 256;

@@ -32,7 +32,8 @@ std::string without_numbers(std::string_view text) {
 
 /// Its numbers are the measurement itself, which no other line of the output has.
 bool is_answer(NoticeCode code) {
-  return code == NoticeCode::collective_bandwidth || code == NoticeCode::mean_bus_bandwidth;
+  return code == NoticeCode::collective_bandwidth || code == NoticeCode::mean_bus_bandwidth ||
+         code == NoticeCode::window_of_tool || code == NoticeCode::window_of_tool_empty;
 }
 
 // Notices that differ in numbers alone: of one code and one wording.

@@ -33,6 +33,15 @@ TEST_F(InputsTest, FoldersAreSearchedInOrderOfPath) {
                                                              "bz32/4n8g/bert_b32_fp32_2.log"}));
 }
 
+TEST_F(InputsTest, ALinkToALogThatIsThereIsNoFurtherOne) {
+  put("run1.log", "x");
+  put("run2.log", "x");
+  std::filesystem::create_symlink("run2.log", folder / "latest.log");
+  std::filesystem::create_symlink("/dev/null", folder / "gone.log");
+  EXPECT_EQ(names(find_inputs({folder.string()}), folder),
+            (std::vector<std::string>{"run1.log", "run2.log"}));
+}
+
 // gluon-nlp writes CKPT_DIR/phase1_log.RANK, all ranks the same steps.
 TEST_F(InputsTest, OfTheLogsOfAllRanksTheFirstIsTaken) {
   for (const char* name : {"a/phase1_log.0", "a/phase1_log.1", "a/phase1_log.10", "a/phase2_log.0",
