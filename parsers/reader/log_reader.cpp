@@ -738,6 +738,21 @@ Result<std::string> read_all(const std::string& path, ByteSource& source, LineFe
   }
 }
 
+/// What the lines of the shape that was found give, all over the log.
+FormatFinding generic_finding(std::span<const RunLog> runs, bool used) {
+  FormatFinding out{std::string(kGenericName), 0, 0, false, used};
+  for (const RunLog& run : runs) {
+    if (run.kind != WorkKind::training) continue;
+    out.records += run.records_seen;
+    out.timed =
+        out.timed || std::ranges::any_of(run.records, [](const Record& record) {
+          return record.seconds > 0 || record.printed_rate > 0 || std::isfinite(record.time_s);
+        });
+  }
+  out.lines = out.records;
+  return out;
+}
+
 }  // namespace
 
 Result<Explanation> explain_log(const std::string& path) {
@@ -768,11 +783,11 @@ Result<Explanation> explain_log(const std::string& path) {
   source = open_source(path);
   if (source) {
     auto induced = induced_from(**source);
-    if (induced.format) {
-      out.formats.push_back({std::string(kGenericName), induced.format->lines,
-                             induced.format->lines, induced.format->timed,
-                             !state.claims_training()});
-    }
+    const auto runs = induced.format
+                          ? read_log(path, {.format = std::string(kGenericName), .window = {}})
+                          : Result<std::vector<RunLog>>();
+    if (induced.format && runs)
+      out.formats.push_back(generic_finding(*runs, !state.claims_training()));
     if (std::ranges::none_of(out.formats, &FormatFinding::timed)) {
       out.nearest = std::move(induced.nearest);
     }
