@@ -19,6 +19,7 @@ std::optional<ModelShape> shape_of(const Identity& identity) {
 std::optional<Peak> peak_for(const Cell& cell, std::optional<double> stated) {
   const auto& precision = cell.identity.precision;
   if (stated) return Peak{"stated", precision.value_or("?"), *stated, "dense", "--peak"};
+  if (auto own = peak_from_text(cell.peak)) return own;
   if (cell.gpu.empty() || !precision) return std::nullopt;
   return peak_of(cell.gpu, *precision);
 }
@@ -38,6 +39,7 @@ bool recomputes_activations(const Identity& identity) {
 
 void count_flops(Cell& cell, std::string_view formula, std::optional<double> peak_tflops) {
   const std::string chosen = formula.empty() ? cell.flops_formula : std::string(formula);
+  const auto peak = peak_for(cell, peak_tflops);
   cell.flops.clear();
   cell.tflops_per_gpu = cell.mfu = cell.hfu = std::nullopt;
   cell.flops_formula.clear();
@@ -51,8 +53,8 @@ void count_flops(Cell& cell, std::string_view formula, std::optional<double> pea
   if (cell.kind != WorkKind::training || !rate || !id.sequence_length || !shape) return;
   // The formulas are those of full sequences, and how long these were is in no result.
   if (id.axes.contains("lengths")) return;
-  const Utilization used = utilization(*shape, *id.sequence_length, recomputes_activations(id),
-                                       *rate, peak_for(cell, peak_tflops), chosen);
+  const Utilization used =
+      utilization(*shape, *id.sequence_length, recomputes_activations(id), *rate, peak, chosen);
   for (const auto& [key, use] : used.by_formula) {
     cell.flops[key] = {use.tflops_per_gpu, use.mfu, use.hfu};
   }

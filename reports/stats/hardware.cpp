@@ -39,6 +39,16 @@ std::string Peak::str() const {
   return fmt::format("{} {} {} {} TFLOPS", gpu, precision, kind, tflops);
 }
 
+std::optional<Peak> peak_from_text(std::string_view text) {
+  // From its end, as a GPU's name has blanks.
+  const auto words = split(text, ' ');
+  const std::size_t n = words.size();
+  const auto tflops = n < 5 ? std::nullopt : to_double(words[n - 2]);
+  if (!tflops || !(*tflops > 0) || words[n - 1] != "TFLOPS") return std::nullopt;
+  const auto gpu = text.substr(0, static_cast<std::size_t>(words[n - 4].data() - text.data()) - 1);
+  return Peak{std::string(gpu), std::string(words[n - 4]), *tflops, std::string(words[n - 3]), {}};
+}
+
 const std::vector<Hardware>& known_hardware() {
   static const std::vector<Hardware> list = [] {
     std::vector<Hardware> out;

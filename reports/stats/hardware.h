@@ -22,6 +22,8 @@ struct Peak {
   /// "H200 bf16 dense 989.5 TFLOPS"
   [[nodiscard]] std::string str() const;
 };
+/// The peak of which Peak::str() made this text.
+[[nodiscard]] std::optional<Peak> peak_from_text(std::string_view text);
 
 /// "NVIDIA A100-SXM4-40GB": "nvidia", "a100", "sxm4", "40gb".
 [[nodiscard]] std::vector<std::string> words_of_gpu(std::string_view name);

@@ -57,6 +57,19 @@ TEST(Assume, AStatedPeakGivesMfuAndItsWarning) {
   EXPECT_THAT(text_of(set.cells[0].warnings[0]), HasSubstr("above 100 %"));
 }
 
+TEST(Assume, APeakThatACellNamesStaysWhenResultsAreJoined) {
+  ResultSet set = samples::result_set({large(128, 200)});
+  apply_assumptions(set, {125, {}});
+  const auto mfu = set.cells[0].mfu;
+  set.cells[0].peak = "V100 SXM2 bf16 dense 125 TFLOPS";
+  (void)summarize(set);
+  EXPECT_EQ(set.cells[0].mfu, mfu);
+  EXPECT_EQ(set.cells[0].peak, "V100 SXM2 bf16 dense 125 TFLOPS");
+  set.cells[0].peak = "unknown TFLOPS";
+  (void)summarize(set);
+  EXPECT_FALSE(set.cells[0].mfu);
+}
+
 TEST(Assume, AStatedFormulaCountsAnewAndAllStandBesideIt) {
   ResultSet set = samples::result_set({large(128, 200)});
   EXPECT_EQ(set.cells[0].flops_formula, "masked_head");
