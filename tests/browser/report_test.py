@@ -12,7 +12,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from cdp import Chromium  # noqa: E402
-from results import grid_result, long_names, pairs_result, run_folder  # noqa: E402
+from results import grid_result, long_names, pairs_result, run_folder, units_result  # noqa: E402
 
 BERTBENCH, SOURCE = sys.argv[1], sys.argv[2]
 SHOTS = sys.argv[4] if len(sys.argv) > 4 and sys.argv[3] == "--screenshots" else None
@@ -45,6 +45,7 @@ class ReportInBrowser(unittest.TestCase):
         cls.pages["run"] = render(cls.folder, "run", "report", run)
         cls.pages["grid"] = render(cls.folder, "grid", "report", grid_result(cls.folder))
         cls.pages["long"] = render(cls.folder, "long", "report", long_names(cls.folder))
+        cls.pages["units"] = render(cls.folder, "units", "report", units_result(cls.folder))
         for points in (1, 8, 40):
             cls.pages[f"pairs-{points}"] = render(
                 cls.folder, f"pairs-{points}", "report", pairs_result(cls.folder, points))
@@ -140,6 +141,18 @@ class ReportInBrowser(unittest.TestCase):
         self.assertEqual([float(text.split()[0]) for text in self.column(heading)], up[::-1])
         self.assertEqual(self.browser.run(
             f"document.querySelector('{selector}').parentNode.getAttribute('aria-sort')"), "descending")
+
+    def test_units_and_topologies_sort_by_value(self):
+        for page, heading, values in (
+                ("dlperf_mxnet", "topology", ["1n1g", "1n2g", "1n4g", "1n8g", "2n8g", "4n8g"]),
+                ("units", "peak memory", ["798.7 MiB", "1.5 GiB", "25.5 GiB"]),
+                ("units", "time to train", ["36 min 54 s", "1 h 27 min", "9 h 27 min"])):
+            with self.subTest(heading):
+                self.open(page)
+                self.browser.run(
+                    "[...document.querySelectorAll('#cells th button')].find((b) => b.textContent === "
+                    f"'{heading}').click()")
+                self.assertEqual(sorted(set(self.column(heading)), key=self.column(heading).index), values)
 
     def test_the_filter_keeps_the_rows_with_all_words(self):
         self.open("quickstart")

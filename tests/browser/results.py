@@ -67,6 +67,14 @@ def long_names(folder):
     return write(os.path.join(folder, "long.json"), cells)
 
 
+def units_result(folder):
+    """Memory and times whose numbers are in another order than their values."""
+    cells = [cell(identity(gpus_per_node=gpus), [trial(1, 100.0 * gpus)], time_to_train_s=seconds,
+                  memory={"peak_bytes": int(mib * 2**20), "source": "log"})
+             for gpus, mib, seconds in ((1, 25.5 * 1024, 34020), (2, 1.5 * 1024, 5220), (4, 798.7, 2214))]
+    return write(os.path.join(folder, "units.json"), cells)
+
+
 def pairs_result(folder, points):
     """A run with variants: 18 pairs a cell, one of which was hit; every fourth cell is 3 % slower."""
     draw = random.Random(1)

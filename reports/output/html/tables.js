@@ -27,10 +27,15 @@ for (const table of document.querySelectorAll("table.sortable")) {
     table.tBodies[0].append(...order);
   };
 
-  // "98.4 %" and "12.30x" sort by value; what is no number stays last, whatever the direction.
+  // "98.4 %", "36 min 54 s", "798.7 MiB" and "2n8g" sort by value; what is no number stays last, whatever
+  // the direction.
+  const units = { us: 1e-6, ms: 1e-3, min: 60, h: 3600, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40,
+                  mJ: 1e-3, kJ: 1e3, kW: 1e3 };
   const number = (text) => {
-    const value = parseFloat(text);
-    return /^[-+]?[\d.]/.test(text) && !isNaN(value) ? value : null;
+    const gpus = /^([\d?]+)n([\d?]+)g$/.exec(text);
+    const [, first, unit, rest] = /^([-+]?[\d.]+(?:e[-+]?\d+)?) ?([a-zA-Z]*) ?(\d\d s|\d\d min)?/.exec(text) ?? [];
+    const value = gpus ? gpus[1] * gpus[2] : parseFloat(first) * (units[unit] ?? 1) + (rest ? number(rest) : 0);
+    return isNaN(value) ? null : value;
   };
   head.forEach((th, i) => {
     const button = document.createElement("button");
