@@ -74,7 +74,8 @@ std::string duration_text(double seconds) {
   if (seconds > 1e12) return fmt::format("{:.3g} s", seconds);
   const auto whole = static_cast<std::int64_t>(std::llround(seconds));
   if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
-  return fmt::format("{} h {:02} min", whole / 3600, whole % 3600 / 60);
+  const std::int64_t minutes = (whole + 30) / 60;
+  return fmt::format("{} h {:02} min", minutes / 60, minutes % 60);
 }
 
 std::string power_text(double watts) {

@@ -110,6 +110,7 @@ TEST(PresentTest, NumbersAsPeopleReadThem) {
   EXPECT_EQ(duration_text(0.0172), "17.2 ms");
   EXPECT_EQ(duration_text(200), "3 min 20 s");
   EXPECT_EQ(duration_text(7500), "2 h 05 min");
+  EXPECT_EQ(duration_text(37785.8), "10 h 30 min");
   EXPECT_EQ(bytes_text(10.1 * 1024 * 1024 * 1024), "10.1 GiB");
 }
 
