@@ -170,6 +170,17 @@ FailureWords failures_of(const Cell& cell) {
   return out;
 }
 
+int failed_trials(const Cell& cell) {
+  std::map<int, int> last;  // attempt of each trial
+  for (const Trial& trial : cell.trials) {
+    int& newest = last[trial.trial];
+    newest = std::max(newest, trial.attempt);
+  }
+  return static_cast<int>(std::ranges::count_if(cell.trials, [&](const Trial& trial) {
+    return ended_badly(trial.outcome.status) && trial.attempt == last[trial.trial];
+  }));
+}
+
 std::optional<ShownInterval> shown_interval(const Cell& cell) {
   if (cell.throughput.median_interval)
     return ShownInterval{*cell.throughput.median_interval, false};
@@ -223,9 +234,9 @@ Provenance provenance(const ResultSet& set) {
   for (const Cell& cell : set.cells) {
     out.emulated = out.emulated || cell.emulated;
     out.simulated = out.simulated || cell.identity.simulated();
+    out.failed += failed_trials(cell);
     for (const Trial& trial : cell.trials) {
       ++out.trials;
-      if (ended_badly(trial.outcome.status)) ++out.failed;
       if (trial.attempt > 1) ++out.retried;
       if (!trial.format.empty()) ++out.formats[trial.format];
       if (!trial.window.covered || !trial.rate()) continue;

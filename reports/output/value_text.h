@@ -74,6 +74,9 @@ class FailureWords {
 /// Of a cell that holds its trials.
 [[nodiscard]] FailureWords failures_of(const Cell& cell);
 
+/// Trials whose last attempt ended in a failure.
+[[nodiscard]] int failed_trials(const Cell& cell);
+
 /// The interval that is shown for a cell: of the median, else of the mean.
 struct ShownInterval {
   Interval interval;

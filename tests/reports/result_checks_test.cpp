@@ -40,6 +40,22 @@ TEST(Trust, FewTrialsAndOneTrialAreDoubts) {
   EXPECT_THAT(result_checks(one_cell({100})), doubt("no spread is known"));
 }
 
+TEST(Trust, ACellWithoutANumberHasNoTrialsToCount) {
+  Cell failed = cell(identity(1, 2), kFive);
+  for (Trial& trial : failed.trials) trial.window.covered = false;
+  EXPECT_THAT(result_checks(result_set({cell(identity(1, 1), kFive), failed})),
+              Contains(Field(&ResultCheck::text, "at least 5 trials in each cell with a number")));
+}
+
+TEST(Trust, ATrialWhoseRetrySucceededHasNotFailed) {
+  ResultSet set = one_cell();
+  Trial first = set.cells[0].trials[0];
+  first.outcome.status = Status::killed;
+  set.cells[0].trials[0].attempt = 2;
+  set.cells[0].trials.push_back(first);
+  EXPECT_THAT(result_checks(set), Contains(Field(&ResultCheck::text, "6 trials, none failed")));
+}
+
 TEST(Trust, ASpreadOfAFifthSaysThatTheNumbersAreWorthless) {
   ResultSet set = one_cell();
   set.cells[0].throughput.cv = 0.06;

@@ -5,6 +5,7 @@
 
 #include "parsers/core/text.h"
 #include "reports/output/report.h"
+#include "reports/output/value_text.h"
 
 namespace bertbench::report_prometheus {
 namespace {
@@ -66,11 +67,7 @@ constexpr Metric kMetrics[] = {
     {"bertbench_counted_trials", "Trials that give a number.",
      [](const Cell& cell) { return std::optional<double>(cell.throughput.n); }},
     {"bertbench_failed_trials", "Trials that ended in a failure.",
-     [](const Cell& cell) {
-       double failed = 0;
-       for (const Trial& trial : cell.trials) failed += ended_badly(trial.outcome.status) ? 1 : 0;
-       return std::optional<double>(failed);
-     }},
+     [](const Cell& cell) { return std::optional<double>(failed_trials(cell)); }},
     {"bertbench_speedup_ratio", "Throughput over that of the base cell.",
      [](const Cell& cell) {
        return cell.speedup ? std::optional<double>(cell.speedup->value) : std::nullopt;
