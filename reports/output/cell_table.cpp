@@ -90,8 +90,8 @@ Table cell_table(const ResultSet& set) {
                                     integer(id.micro_batch_size),
                                     integer(id.gradient_accumulation_steps),
                                     topology_text(id),
-                                    integer(id.world_size()),
-                                    integer(id.global_batch_size()),
+                                    integer(cell.world_size()),
+                                    integer(cell.global_batch_size()),
                                     std::string(name(cell.kind))};
     for (const std::string& axis : axes) {
       const auto found = id.axes.find(axis);

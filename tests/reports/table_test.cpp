@@ -114,6 +114,17 @@ TEST(PresentTest, NumbersAsPeopleReadThem) {
   EXPECT_EQ(bytes_text(10.1 * 1024 * 1024 * 1024), "10.1 GiB");
 }
 
+TEST(CellTable, HasTheGpusThatALogStatesAsAProductAlone) {
+  ResultSet set;
+  Cell& cell = set.cells.emplace_back();
+  cell.stated_world_size = 2;
+  cell.stated_global_batch_size = 10240;
+  const Table table = filled_columns(cell_table(set));
+  EXPECT_EQ(table.columns[0].heading, "GPUs");
+  EXPECT_EQ(table.rows[0][0], "2");
+  EXPECT_EQ(table.rows[0][1], "10240");
+}
+
 TEST(PresentTest, FailuresInWords) {
   const ResultSet set = result_files::read("failures");
   std::string all;
