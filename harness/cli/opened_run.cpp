@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "harness/cli/run_archive.h"
+#include "reports/cells/summarize.h"
 
 namespace bertbench {
 namespace {
@@ -50,6 +51,17 @@ Result<ResultSet> read_results(const std::string& path, Parts parts) {
   const auto run = OpenedRun::open(path);
   if (!run) return tl::unexpected(run.error());
   return run->results(parts);
+}
+
+Result<ResultSet> settled(Result<ResultSet> results, const std::string& path, Console& console) {
+  if (results) {
+    for (const Notice& notice : settle(*results)) console.note(path, notice);
+  }
+  return results;
+}
+
+Result<ResultSet> read_results(const std::string& path, Console& console) {
+  return settled(read_results(path), path, console);
 }
 
 }  // namespace bertbench

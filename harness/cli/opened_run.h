@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "harness/cli/console.h"
 #include "harness/sweep/process/temporary_folder.h"
 #include "parsers/core/error.h"
 #include "reports/model/result_io.h"
@@ -32,7 +33,12 @@ class OpenedRun {
   std::optional<TemporaryFolder> folder_;
 };
 
-/// The results of a run that is needed for nothing else.
+/// The results of a run that is needed for nothing else, as its file has them.
 [[nodiscard]] Result<ResultSet> read_results(const std::string& path, Parts parts = Parts::refused);
+/// settle() of results that were read; `path` names them on the console.
+[[nodiscard]] Result<ResultSet> settled(Result<ResultSet> results, const std::string& path,
+                                        Console& console);
+/// The results of a run, settled.
+[[nodiscard]] Result<ResultSet> read_results(const std::string& path, Console& console);
 
 }  // namespace bertbench

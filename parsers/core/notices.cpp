@@ -761,6 +761,15 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "A trial was repeated: the last attempt counts."},
     {BB_CODE(figures_lost), "its figures could not be read back from the temporary file",
      "The disk of temporary files failed.", "Free space in TMPDIR and repeat."},
+    {BB_CODE(keys_repeated),
+     "the key of {cells} is that of an earlier one, such as {key}: numbered, and all figures are "
+     "computed again",
+     "Cells of two results were put into one file.",
+     "Name both files to bertbench report, which keeps them apart."},
+    {BB_CODE(figures_contradict_trials),
+     "n, rate or spread of {cells} does not follow from the trials, such as {key}: all figures are "
+     "computed again",
+     "Trials or their figures were changed after the result was written."},
     {BB_CODE(base_unusable), "the base {base} {why}; no speedup is given",
      "--base names no cell with a rate.", "Choose a cell that the table shows."},
     {BB_CODE(base_ambiguous),

@@ -8,7 +8,9 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <utility>
 
+#include "parsers/core/text.h"
 #include "reports/cells/cell_flops.h"
 #include "reports/cells/relations.h"
 #include "reports/stats/summary.h"
@@ -123,6 +125,28 @@ void summarize_quality(Cell& cell, std::span<const TrialFigures> trials) {
   }
 }
 
+/// Whether n, rate and spread are those of the cell's trials. What the file lacks does not differ.
+bool follows_from_trials(const Cell& cell) {
+  constexpr double kLastDigits = 1e-6;  // of the mean; files of others may be rounded to seven
+  std::vector<TrialFigures> trials;
+  for (const Trial& trial : cell.trials) trials.push_back(figures_of(trial));
+  Cell own;
+  static_cast<CellSummary&>(own) = cell;
+  const auto agrees = [&](bool compat_dlperf) {
+    summarize_trials(own, trials, compat_dlperf);
+    const ThroughputSummary &stated = cell.throughput, &right = own.throughput;
+    const auto same = [](std::optional<double> a, std::optional<double> b, double size) {
+      return !a || (b && std::fabs(*a - *b) <= kLastDigits * size);
+    };
+    const double size = right.mean.value_or(0);
+    return stated.n == right.n && (right.n == 0 || stated.unit == right.unit) &&
+           same(stated.mean, right.mean, size) && same(stated.median, right.median, size) &&
+           same(stated.stddev, right.stddev, size) && same(stated.cv, right.cv, 1) &&
+           same(cell.sequences_per_second_per_gpu, own.sequences_per_second_per_gpu, size);
+  };
+  return agrees(false) || agrees(true);
+}
+
 void summarize_memory(Cell& cell, std::span<const TrialFigures> trials) {
   cell.memory = std::nullopt;
   for (const TrialFigures& trial : trials) {
@@ -198,6 +222,26 @@ std::vector<Notice> summarize(ResultSet& results, const SummaryOptions& options)
     results.cells[i].warnings.push_back(std::move(warning));
   }
   return std::move(found.notices);
+}
+
+std::vector<Notice> settle(ResultSet& results) {
+  std::set<std::string_view> keys;
+  std::vector<std::string> twins, wrong;
+  for (Cell& cell : results.cells) {
+    if (!keys.insert(cell.key).second) twins.push_back(cell.key);
+    if (follows_from_trials(cell)) continue;
+    wrong.push_back(cell.key);
+    cell.time_to_train_s = std::nullopt;  // of the rate that the trials do not give
+  }
+  std::vector<Notice> out;
+  for (const auto& [code, found] : {std::pair(NoticeCode::keys_repeated, &twins),
+                                    std::pair(NoticeCode::figures_contradict_trials, &wrong)}) {
+    if (found->empty()) continue;
+    const auto count = static_cast<long long>(found->size());
+    out.push_back(make_notice(code, 0, counted(count, "cell"), found->front()));
+  }
+  if (!out.empty()) std::ranges::move(summarize(results), std::back_inserter(out));
+  return out;
 }
 
 namespace {

@@ -62,6 +62,11 @@ struct SummaryOptions {
 /// keys unique ("#2"). May be called again. Returns notices, for example that the base is unknown.
 std::vector<Notice> summarize(ResultSet& results, const SummaryOptions& options = {});
 
+/// A file that contradicts itself: keys that stand twice, or n, rate and spread that do not follow
+/// from the trials. Such results are summarized again, so that every command makes the same of
+/// them; the notices name what was wrong.
+[[nodiscard]] std::vector<Notice> settle(ResultSet& results);
+
 // What a reader states about a result after it was measured, and what follows from it.
 
 struct Assumptions {

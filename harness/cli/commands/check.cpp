@@ -771,7 +771,7 @@ ExitCode conclude(const Options& options, GateReport report, Console& console) {
 }
 
 ExitCode run_paired(const Options& options, Console& console) {
-  const auto result = read_results(options.result);
+  const auto result = read_results(options.result, console);
   if (!result) return console.error(result.error(), ExitCode::nothing_read);
   auto report = judge_pairs(options, *result);
   if (!report) return console.error(report.error());
@@ -811,10 +811,11 @@ ExitCode run(const Options& given, Console& console) {
   std::future<Result<ResultSet>> file =
       std::async(baseline_is_store(options) ? std::launch::deferred : std::launch::async,
                  [&options] { return read_results(options.baseline); });
-  const auto result = read_results(options.result);
+  const auto result = read_results(options.result, console);
   if (!result) return console.error(result.error(), ExitCode::nothing_read);
-  const auto runs =
-      baseline_runs(options, *result, baseline_is_store(options) ? ResultSet{} : file.get());
+  const auto runs = baseline_runs(
+      options, *result,
+      baseline_is_store(options) ? ResultSet{} : settled(file.get(), options.baseline, console));
   if (!runs) {
     Error error = runs.error();
     if (error.hint.empty()) {

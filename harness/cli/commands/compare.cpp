@@ -287,7 +287,7 @@ ExitCode run_published(const Options& options, Console& console) {
   }
   const auto page = published_values(options.published, "--published");
   if (!page) return console.error(page.error());
-  const auto ours = read_results(options.a);
+  const auto ours = read_results(options.a, console);
   if (!ours) return console.error(ours.error(), ExitCode::nothing_read);
   const PublishedComparison found = compare_with_published(*ours, *page);
   const bool any = found.compared() > 0;
@@ -346,11 +346,11 @@ ExitCode run(const Options& options, Console& console) {
     return console.error(
         {"compare", "B is required", "name a second result, or published values: --published"});
   }
-  const auto a = read_results(options.a);
+  const auto a = read_results(options.a, console);
   if (!a) return console.error(a.error(), ExitCode::nothing_read);
   const auto run_of_b = OpenedRun::open(options.b);
   if (!run_of_b) return console.error(run_of_b.error(), ExitCode::nothing_read);
-  const auto b = run_of_b->results();
+  const auto b = settled(run_of_b->results(), options.b, console);
   if (!b) return console.error(b.error(), ExitCode::nothing_read);
   const std::vector<CellComparison> cells = compare(*a, *b, options.alpha);
   const bool any =

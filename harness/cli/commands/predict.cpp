@@ -113,7 +113,7 @@ ExitCode run(const Options& options, Console& console) {
     }
     topologies.push_back(*topology);
   }
-  const auto results = read_results(options.result);
+  const auto results = read_results(options.result, console);
   if (!results) return console.error(results.error(), ExitCode::nothing_read);
   const auto groups = predict(*results, topologies);
   const bool any =

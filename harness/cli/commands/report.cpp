@@ -33,7 +33,7 @@ Result<ResultSet> read_all(const std::vector<std::string>& paths, Console& conso
   ResultSet all;
   SummaryOptions several;
   for (const std::string& path : paths) {
-    auto set = read_result_set(path);
+    auto set = settled(read_result_set(path), path, console);
     if (!set) return set;
     if (&path == &paths.front()) {
       all = std::move(*set);
@@ -123,7 +123,7 @@ ExitCode run(const Options& options, Console& console) {
   apply_assumptions(*set, {options.peak, options.sequences, options.flops_formula});
   std::optional<ResultSet> baseline;
   if (!options.baseline.empty()) {
-    auto read = read_results(options.baseline);
+    auto read = read_results(options.baseline, console);
     if (!read) return console.error(read.error(), ExitCode::nothing_read);
     baseline = std::move(*read);
   }

@@ -70,7 +70,7 @@ void note_failed_trials(const ResultSet& result, Console& console) {
 ExitCode add(const Options& options, Console& console) {
   std::vector<ResultSet> results;  // all are read before any is stored
   for (const std::string& path : options.operands) {
-    auto result = read_results(path);
+    auto result = read_results(path, console);
     if (!result) return console.error(result.error(), ExitCode::nothing_read);
     results.push_back(std::move(*result));
   }

@@ -253,7 +253,7 @@ ExitCode show_plan(const Options& options, const Plan& plan, Console& console) {
 ExitCode show_forecast(const Options& options, const Plan& plan, Console& console) {
   std::vector<ResultSet> history;
   for (const std::string& path : options.history) {
-    auto results = read_results(path);
+    auto results = read_results(path, console);
     if (!results) return console.error(results.error(), ExitCode::nothing_read);
     history.push_back(std::move(*results));
   }

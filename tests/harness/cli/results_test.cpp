@@ -360,6 +360,26 @@ TEST_F(ResultsTest, ReportWritesOneFormOrSeveral) {
   expect_one_error_line(two);
 }
 
+TEST_F(ResultsTest, AResultThatContradictsItselfIsComputedAgain) {
+  EXPECT_EQ(run_to(0, {"report", store("good.json", results())}).err, "");
+  ResultSet set = results();
+  set.cells[0].trials.resize(3);
+  set.cells.push_back(set.cells[1]);
+  const std::string a = store("a.json", set);
+  const Ran ran = run_to(0, {"report", a, "--json"});
+  EXPECT_THAT(ran.err,
+              HasSubstr("the key of 1 cell is that of an earlier one, such as bert-tiny."));
+  EXPECT_THAT(ran.err, HasSubstr("n, rate or spread of 1 cell does not follow from the trials"));
+  const json cells = json::parse(ran.out)["cells"];
+  EXPECT_EQ(cells[0]["throughput"]["n"], 3);
+  EXPECT_NEAR(cells[0]["throughput"]["median"].get<double>(), 99.9, 1e-9);
+  EXPECT_EQ(cells[2]["key"], cells[1]["key"].get<std::string>() + "#2");
+  EXPECT_THAT(run({"check", a, "--baseline", a}).err, HasSubstr("does not follow from the trials"));
+  run_to(0, {"store", "add", a, "--db", path("h.db")});
+  EXPECT_EQ(
+      json::parse(run_to(0, {"store", "list", "--db", path("h.db"), "--json"}).out)[0]["cells"], 3);
+}
+
 TEST_F(ResultsTest, ReportOnAFullDiskIsOneLineAndStatusTwo) {
   const Ran ran =
       run_to(2, {"report", store("a.json", results()), "--to", "csv", "-o", "/dev/full"});
