@@ -72,8 +72,10 @@ extern const Command entry{
     "merge",
     "join the parts of `extract --shard` into one result",
     "RESULT...",
-    "The result equals that of one process reading every log, except for `created` and "
-    "`environment`: logs of one cell are joined and trials are numbered here, not in the shards.",
+    "The result equals that of one extract --no-join of every log, except for `created` and "
+    "`environment`: logs of one cell are joined and trials are numbered here, not in the shards; "
+    "the "
+    "logs of a run that was restarted stay trials of their own.",
     kExamples,
     kStatuses,
     declared<Options, declare, run>};
