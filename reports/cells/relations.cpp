@@ -141,6 +141,7 @@ void speedups(Cells cells, const SummaryOptions& options, std::vector<Notice>& n
     return cell.identity->nodes == topology->nodes &&
            cell.identity->gpus_per_node == topology->gpus_per_node;
   };
+  const bool several = std::ranges::any_of(cells, &CellFigures::run);
   bool found = false;
   std::size_t undecided = 0;
   Base such;
@@ -158,8 +159,7 @@ void speedups(Cells cells, const SummaryOptions& options, std::vector<Notice>& n
     };
     for (const std::uint32_t i : family) {
       if (!cells[i].has_rate()) continue;
-      const Base base =
-          base_of(cells[i], cells, options.run_begins.empty() ? bases : of_its_run(cells[i]));
+      const Base base = base_of(cells[i], cells, several ? of_its_run(cells[i]) : bases);
       if (base.other) {
         if (!is_base_world(cells[i]) && undecided++ == 0) such = base;
       } else if (base.index) {

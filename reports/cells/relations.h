@@ -26,7 +26,7 @@ struct CellFigures {
   bool emulated = false;
   std::optional<std::int64_t> world, global_batch;  ///< as of the cell
   double rate = kUnknown;                           ///< median in sequences/s, above 0, else NaN
-  std::size_t run = 0;  ///< which of several, see SummaryOptions::run_begins
+  std::size_t run = 0;                              ///< which of several, by Cell::result
   bool strong = false;  ///< its speedup is over the same global batch alone
 
   // What relate() finds.
@@ -48,8 +48,7 @@ struct Relations {
   std::vector<std::pair<std::size_t, Notice>> warnings;  ///< of cells by their index
 };
 
-/// `cells` are in the order of the result. Of the options, `run_begins` is ignored
-/// (CellFigures::run holds the same), and so is `flops_formula`.
+/// `cells` are in the order of the result. Of the options, `flops_formula` is ignored.
 [[nodiscard]] Relations relate(std::span<CellFigures> cells, const SummaryOptions& options);
 
 /// Writes what relate() found for a summarized cell into it, and its FLOPs by `flops_formula` (see

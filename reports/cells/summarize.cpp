@@ -204,6 +204,7 @@ std::vector<Notice> summarize(ResultSet& results, const SummaryOptions& options)
   std::vector<std::string> keys;
   keys.reserve(results.cells.size());
   std::vector<CellFigures> figures;
+  std::map<std::string_view, std::size_t> runs;
   for (Cell& cell : results.cells) {
     std::vector<TrialFigures> trials;
     for (const Trial& trial : cell.trials) trials.push_back(figures_of(trial));
@@ -211,8 +212,7 @@ std::vector<Notice> summarize(ResultSet& results, const SummaryOptions& options)
     CellFigures& its =
         figures.emplace_back(cell, cell.identity, keys.emplace_back(cell.identity.key()));
     its.strong = cell.scaling == "strong";
-    const auto later = std::ranges::upper_bound(options.run_begins, figures.size() - 1);
-    its.run = static_cast<std::size_t>(later - options.run_begins.begin());
+    its.run = runs.emplace(cell.result, runs.size()).first->second;
   }
   Relations found = relate(figures, options);
   for (std::size_t i = 0; i < figures.size(); ++i) {

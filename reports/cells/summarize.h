@@ -48,10 +48,7 @@ void summarize_trials(Cell& cell, std::span<const TrialFigures> trials, bool com
 
 struct SummaryOptions {
   bool compat_dlperf = false;
-  std::string base;  ///< as MeasureOptions::base
-  /// Results of several runs, one after the other: the index of the first cell of each run but the
-  /// first one. A cell's base is one of its own run, if that has one.
-  std::vector<std::size_t> run_begins = {};
+  std::string base;             ///< as MeasureOptions::base
   bool strong_scaling = false;  ///< as MeasureOptions::strong_scaling
   /// As MeasureOptions::flops_formula; empty = the one that a cell names already, else the default.
   std::string flops_formula = {};
@@ -59,7 +56,8 @@ struct SummaryOptions {
 
 /// Fills everything of every cell that follows from its trials and from the other cells: n, mean,
 /// median, spread, intervals, per GPU, speedup, efficiency, precision speedup, FLOPs; and makes
-/// keys unique ("#2"). May be called again. Returns notices, for example that the base is unknown.
+/// keys unique ("#2"). A cell's base is one of its own Cell::result, if that has one. May be called
+/// again. Returns notices, for example that the base is unknown.
 std::vector<Notice> summarize(ResultSet& results, const SummaryOptions& options = {});
 
 /// A file that contradicts itself: keys that stand twice, or n, rate and spread that do not follow

@@ -349,12 +349,13 @@ void fields(S& s, V& v) {
 template <Of<Cell> S, class V>
 void fields(S& s, V& v) {
   using Summary = std::conditional_t<std::is_const_v<S>, const CellSummary, CellSummary>;
-  auto& [key, identity, kind, throughput, stability, sequences_per_second_per_gpu, speedup,
+  auto& [key, result, identity, kind, throughput, stability, sequences_per_second_per_gpu, speedup,
          scaling_efficiency, scaling, precision_speedup, time_to_train_s, time_to_train_speedup,
          power_w, energy_per_sequence_j, flops, tflops_per_gpu, mfu, hfu, flops_formula, peak,
          memory, stated_world_size, stated_global_batch_size, gpu, emulated, warnings, context] =
       static_cast<Summary&>(s);
   v("key", key, {.required = true, .always = true});
+  v("result", result);
   v("identity", identity);
   v("kind", kind);
   // The facts once more, for tables and for whoever reads no identity.

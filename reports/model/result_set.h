@@ -281,6 +281,7 @@ struct Ratio {
 /// A cell but for its trials, of which there may be very many.
 struct CellSummary {
   std::string key;
+  std::string result;  ///< of a report of several results that have cells in common: which one
   Identity identity;
   WorkKind kind = WorkKind::training;
   ThroughputSummary throughput;

@@ -68,8 +68,9 @@ Table cell_table(const ResultSet& set) {
   for (const Cell& cell : set.cells)
     for (const auto& axis : cell.identity.axes) axes.insert(axis.first);
 
-  Table table{columns_of({"model", "framework", "precision", ">sequence length", ">micro batch",
-                          ">accumulation", ">topology", ">GPUs", ">global batch", "kind"})};
+  Table table{
+      columns_of({"result", "model", "framework", "precision", ">sequence length", ">micro batch",
+                  ">accumulation", ">topology", ">GPUs", ">global batch", "kind"})};
   for (const std::string& axis : axes) table.columns.push_back({axis});
   std::ranges::move(columns_of({"stand-ins", ">n", ">" + rate_heading(set), ">interval", ">cv",
                                 ">speedup", ">efficiency", ">per GPU", ">TFLOPS/GPU", ">MFU",
@@ -83,7 +84,8 @@ Table cell_table(const ResultSet& set) {
   for (const Cell& cell : set.cells) {
     const Identity& id = cell.identity;
     const auto percent = [](double value) { return percent_text(value); };
-    std::vector<std::string> row = {id.model.value_or(""),
+    std::vector<std::string> row = {cell.result,
+                                    id.model.value_or(""),
                                     id.framework.value_or(""),
                                     id.precision.value_or(""),
                                     integer(id.sequence_length),
@@ -276,9 +278,9 @@ Table stated_table(const ResultSet& set) {
 
 std::vector<std::string> cell_table_keep(const Table& table) {
   static const std::set<std::string> kFacts = {
-      "model",        "framework",    "precision", "sequence length",
-      "micro batch",  "accumulation", "topology",  "GPUs",
-      "global batch", "kind",         "stand-ins", "scaling"};
+      "result",      "model",        "framework", "precision", "sequence length",
+      "micro batch", "accumulation", "topology",  "GPUs",      "global batch",
+      "kind",        "stand-ins",    "scaling"};
   std::vector<std::string> keep;
   bool measured = false;
   for (const TableColumn& column : table.columns) {
@@ -302,6 +304,7 @@ std::vector<std::string> short_names(const CellSource& cells) {
       return value ? letter + std::to_string(*value) : std::string();
     };
     std::vector<std::string> out = {
+        cell.result,
         id.framework.value_or(""),
         id.model.value_or(""),
         id.precision.value_or(""),

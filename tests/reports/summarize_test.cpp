@@ -144,23 +144,24 @@ TEST(Summarize, OfTwoLogsThatFitAlikeNeitherIsTheBase) {
 TEST(Summarize, TheBaseIsOneOfTheSameRunWhereThatHasOne) {
   ResultSet results = result_set({cell(identity(1, 1), {100}), cell(identity(1, 2), {190}),
                                   cell(identity(1, 1), {50}), cell(identity(1, 2), {80})});
-  EXPECT_EQ(summarize(results, {false, "", {2}}).size(), 0U);
+  for (std::size_t i = 0; i < 4; ++i) results.cells[i].result = i < 2 ? "a.json" : "b.json";
+  EXPECT_EQ(summarize(results).size(), 0U);
   EXPECT_NEAR(results.cells[1].speedup->value, 1.9, 1e-12);
   EXPECT_NEAR(results.cells[3].speedup->value, 1.6, 1e-12);
   results.cells.erase(results.cells.begin() + 2);  // the second run has no base of its own
-  summarize(results, {false, "", {2}});
+  summarize(results);
   EXPECT_NEAR(results.cells[2].speedup->value, 0.8, 1e-12);
 }
 
 // Bases and jobs of a strong sweep in two run folders; cell 1 would be a base of weak scaling.
 TEST(Summarize, CellsOfAStrongSweepStayStrongNextToOtherResults) {
-  const SummaryOptions strong{false, "", {}, true};
+  const SummaryOptions strong{false, "", true};
   ResultSet results =
       result_set({cell(identity(1, 1, 64), {100}), cell(identity(1, 1, 32), {90})}, strong);
   const ResultSet larger = result_set({cell(identity(1, 2, 32), {180})}, strong);
   EXPECT_EQ(larger.cells[0].scaling, "strong") << "though it has no speedup";
   results.cells.push_back(larger.cells[0]);
-  EXPECT_TRUE(summarize(results, {false, "", {2}}).empty());
+  EXPECT_TRUE(summarize(results).empty());
   ASSERT_TRUE(results.cells[2].speedup);
   EXPECT_EQ(results.cells[2].speedup->base, results.cells[0].key);
   EXPECT_EQ(results.cells[2].scaling, "strong");
@@ -177,7 +178,7 @@ TEST(Summarize, OfSeveralWaysToCutABatchTheBaseIsThatOfTheSameMicroBatch) {
     const std::int64_t first = other_order ? 8 : 4, second = other_order ? 4 : 8;
     const ResultSet results = result_set(
         {cut(1, first, 90), cut(1, second, 100), cut(2, first, 170), cut(2, second, 180)},
-        {false, "", {}, true});
+        {false, "", true});
     EXPECT_EQ(results.cells[2].speedup->base, results.cells[0].key);
     EXPECT_EQ(results.cells[3].speedup->base, results.cells[1].key);
   }

@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <map>
 #include <optional>
+#include <utility>
 
 #include "harness/cli/command.h"
 #include "harness/cli/console.h"
@@ -28,26 +30,36 @@ struct Options {
   bool json = false;
 };
 
-// Several results become one set: cells in the order given, speedups computed again over all.
-Result<ResultSet> read_all(const std::vector<std::string>& paths, Console& console) {
+/// Several results become one set: cells in the order given, speedups computed again over all.
+/// Cells have the name of their result, unless no two results hold the same: then they are parts of
+/// one grid. `names`: the paths as they were given.
+Result<ResultSet> read_all(const std::vector<OpenedRun>& runs,
+                           const std::vector<std::string>& names, Console& console) {
   ResultSet all;
-  SummaryOptions several;
-  for (const std::string& path : paths) {
-    auto set = settled(read_result_set(path), path, console);
-    if (!set) return set;
-    if (&path == &paths.front()) {
+  std::map<std::string, std::size_t> result_of;  // of a key, the first that holds it
+  bool parts = true;
+  std::map<std::string, int> seen;  // a result may be named twice
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    auto set = settled(runs[i].results(), names[i], console);
+    if (!set || runs.size() == 1) return set;
+    if (i == 0) {
       all = std::move(*set);
-      continue;
+      set->cells = std::exchange(all.cells, {});
+    } else if (set->environment != all.environment) {
+      console.note(names[i], make_notice(NoticeCode::other_environment, 0, names.front()));
     }
-    if (set->environment != all.environment) {
-      console.note(path, make_notice(NoticeCode::other_environment, 0, paths.front()));
+    std::string name = names[i];
+    if (const int n = ++seen[name]; n > 1) name += fmt::format("#{}", n);
+    for (Cell& cell : set->cells) {
+      parts = result_of.emplace(cell.identity.key(), i).first->second == i && parts;
+      cell.result = name + (cell.result.empty() ? "" : ": " + cell.result);
+      all.cells.push_back(std::move(cell));
     }
-    several.run_begins.push_back(all.cells.size());
-    for (Cell& cell : set->cells) all.cells.push_back(std::move(cell));
   }
-  if (paths.size() > 1) {
-    for (const Notice& notice : summarize(all, several)) console.note("", notice);
+  for (Cell& cell : all.cells) {
+    if (parts) cell.result.clear();
   }
+  for (const Notice& notice : summarize(all)) console.note("", notice);
   return all;
 }
 
@@ -118,7 +130,7 @@ ExitCode run(const Options& options, Console& console) {
     results.push_back(run->path());
     runs.push_back(std::move(*run));
   }
-  auto set = read_all(results, console);
+  auto set = read_all(runs, options.results, console);
   if (!set) return console.error(set.error(), ExitCode::nothing_read);
   apply_assumptions(*set, {options.peak, options.sequences, options.flops_formula});
   std::optional<ResultSet> baseline;
@@ -135,7 +147,8 @@ ExitCode run(const Options& options, Console& console) {
 void declare(CommandLine& line, Options& options) {
   line.add_arguments(
       "RESULT", options.results,
-      "Result files, run folders or their archives; the cells of several make one report.");
+      "Result files, run folders or their archives; the cells of several make one report, "
+      "with a column that names their result where two have a cell in common.");
   std::vector<std::string> names;
   for (const Report* report : all_reports()) names.emplace_back(report->name);
   line.add_text(

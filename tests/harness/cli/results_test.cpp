@@ -380,6 +380,24 @@ TEST_F(ResultsTest, AResultThatContradictsItselfIsComputedAgain) {
       json::parse(run_to(0, {"store", "list", "--db", path("h.db"), "--json"}).out)[0]["cells"], 3);
 }
 
+TEST_F(ResultsTest, ReportOfSeveralResultsNamesThemWhereTheyHaveCellsInCommon) {
+  const std::string a = store("a.json", results()), b = store("b.json", results(0.5));
+  const Ran both = run_to(0, {"report", a, b});
+  EXPECT_THAT(both.out, testing::ContainsRegex("\\| result +\\| topology"));
+  EXPECT_THAT(both.out, testing::ContainsRegex("b.json +\\| +1n2g"));
+  const json cells = json::parse(run_to(0, {"report", a, b, a, "--json"}).out)["cells"];
+  EXPECT_EQ(cells[1]["result"], a);
+  EXPECT_EQ(cells[3]["speedup"]["base"], cells[2]["key"]);
+  EXPECT_EQ(cells[5]["result"], a + "#2");
+  ResultSet one = results(), two = one;  // parts of one grid
+  one.cells.pop_back();
+  two.cells.erase(two.cells.begin());
+  const json grid = json::parse(
+      run_to(0, {"report", store("1.json", one), store("2.json", two), "--json"}).out)["cells"];
+  EXPECT_FALSE(grid[1].contains("result"));
+  EXPECT_EQ(grid[1]["speedup"]["base"], grid[0]["key"]);
+}
+
 TEST_F(ResultsTest, ReportOnAFullDiskIsOneLineAndStatusTwo) {
   const Ran ran =
       run_to(2, {"report", store("a.json", results()), "--to", "csv", "-o", "/dev/full"});

@@ -267,15 +267,13 @@ TEST(Phases, APhaseIsRunAnewWhereTheNextOneNeedsACheckpointThatIsGone) {
 TEST(Phases, OfTwoRunsAreSummedByRun) {
   const auto plan = plan_of(config_of(kTwo), {"trials=1"});
   ResultSet both;
-  SummaryOptions options;
   for (int run = 0; run < 2; ++run) {
     const ScratchFolder temp;
     Recorder seen;
     const SweepOutcome outcome = swept(plan, temp, seen);
-    if (!both.cells.empty()) options.run_begins.push_back(both.cells.size());
     std::ranges::copy(outcome.result.cells, std::back_inserter(both.cells));
   }
-  (void)summarize(both, options);
+  (void)summarize(both);
   std::vector<std::string> rows;
   for (const auto& row : phases_table(SetSource(both)).rows) {
     rows.push_back(row[1] + " " + row[2] + " " + row[3]);
