@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "reports/gate/paired.h"
 #include "reports/output/plot/figures.h"
@@ -151,6 +152,44 @@ TEST(ScalingFigures, OfManySeriesHoldEightEach) {
   EXPECT_THAT(figures[1][0].series, SizeIs(12));
   EXPECT_EQ(figures[1][0].id, "throughput-2");
   EXPECT_THAT(figures[1][0].title, HasSubstr("(series 9 to 12 of 12)"));
+}
+
+/// Names of the series that lines join.
+std::vector<std::string> joined(const Figure& figure) {
+  std::vector<std::string> out;
+  for (const Series& series : figure.series) {
+    if (series.mark == Mark::line_and_points) out.push_back(series.name);
+  }
+  return out;
+}
+
+TEST(ScalingFigures, JoinNoCellsOfDifferentUnits) {
+  std::vector<Cell> cells{plot_cell(1, 100), plot_cell(2, 190), plot_cell(4, 9e4),
+                          plot_cell(8, 1.8e5)};
+  for (std::size_t i = 2; i < 4; ++i) {
+    for (Trial& trial : cells[i].trials) {
+      trial.tokens_per_second = std::exchange(trial.sequences_per_second, std::nullopt);
+    }
+  }
+  const auto all = scaling_figures(samples::result_set(cells));
+  ASSERT_THAT(all, SizeIs(2));
+  EXPECT_EQ(all[0][0].y.label, "sequences/s");
+  EXPECT_EQ(all[1][0].y.label, "tokens/s");
+  EXPECT_THAT(all[0][0].x.ticks, ElementsAre(1, 2));
+  EXPECT_THAT(all[1][0].x.ticks, ElementsAre(4, 8));
+}
+
+TEST(ScalingFigures, JoinNoCellsOfDifferentResults) {
+  std::vector<Cell> cells{plot_cell(1, 100), plot_cell(2, 190), plot_cell(1, 50), plot_cell(2, 80)};
+  EXPECT_THAT(joined(scaling_figures(samples::result_set(cells))[0][0]), IsEmpty())
+      << "of logs that may be of any machine";
+  for (std::size_t i = 0; i < 4; ++i) {
+    cells[i].result = i < 2 ? "a.json" : "b.json";
+    cells[i].emulated = i > 1;
+  }
+  const auto all = scaling_figures(samples::result_set(cells));
+  EXPECT_THAT(joined(all[0][0]), ElementsAre("a.json", "b.json"));
+  EXPECT_EQ(all[0][0].x.label, "GPUs or ranks");
 }
 
 TEST(ReconciliationFigure, IsAgainstAllWorkOverAllTime) {

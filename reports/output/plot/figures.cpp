@@ -1,10 +1,13 @@
 #include "reports/output/plot/figures.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -22,13 +25,18 @@ namespace {
 
 constexpr std::size_t kMostFamilies = 400;  // that are drawn
 
-using Family = CellGroup;  // cells that differ in nothing but their number of GPUs, fewest first
+/// Cells that differ in nothing but their number of GPUs, fewest first; their rates in one unit.
+using Family = CellGroup;
 
 double gpus(const Cell& cell) { return static_cast<double>(*cell.identity.world_size()); }
 
 std::vector<Family> families_of(const ResultSet& set) {
   return groups_of(
-      set, [](const Cell& cell) { return cell.identity.world_size() && cell.throughput.median; },
+      set,
+      [](const Cell& cell) {
+        const bool known = cell.identity.world_size() && cell.throughput.median;
+        return known ? std::optional(cell.throughput.unit) : std::nullopt;
+      },
       [](Identity& identity) { identity.nodes = identity.gpus_per_node = std::nullopt; },
       [](Family& family) {
         std::ranges::sort(family.cells, {}, [](const Cell* c) { return gpus(*c); });
@@ -36,8 +44,31 @@ std::vector<Family> families_of(const ResultSet& set) {
       });
 }
 
+/// Separate logs of one topology may be of different machines, so no line joins them.
+bool is_one_run(const Family& family) {
+  std::set<std::string> topologies;
+  return std::ranges::all_of(family.cells, [&](const Cell* cell) {
+    return topologies.insert(topology_text(cell->identity)).second;
+  });
+}
+
+Mark mark_of(const Family& family) {
+  return is_one_run(family) ? Mark::line_and_points : Mark::points;
+}
+
+/// What the GPUs of these families are.
+std::string gpu_label(std::span<const Family> families) {
+  std::set<std::string_view> words;
+  for (const Family& family : families) {
+    for (const Cell* cell : family.cells) words.insert(gpu_word(*cell));
+  }
+  if (words.size() > 1) return fmt::format("{}s", fmt::join(words, "s or "));
+  return *words.begin() == "rank" ? "ranks (each stands in for a GPU)"
+                                  : fmt::format("{}s", *words.begin());
+}
+
 /// The axis of GPUs. Doublings up to large jobs want logarithms, where the ideal stays straight.
-Axis gpu_axis(const std::vector<Family>& families, const char* label) {
+Axis gpu_axis(std::span<const Family> families) {
   std::vector<double> counts;
   for (const Family& family : families) {
     for (const Cell* cell : family.cells) counts.push_back(gpus(*cell));
@@ -45,7 +76,7 @@ Axis gpu_axis(const std::vector<Family>& families, const char* label) {
   std::ranges::sort(counts);
   counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
   Axis axis;
-  axis.label = label;
+  axis.label = gpu_label(families);
   axis.ticks = counts;
   if (counts.back() / counts.front() > 4) {
     axis.scale = Scale::log2;
@@ -58,8 +89,7 @@ Axis gpu_axis(const std::vector<Family>& families, const char* label) {
 }
 
 /// Range of the rates of all families together; an ideal far above them does not flatten them.
-Axis rate_axis(const std::vector<Family>& families, const std::string& label, Scale scale,
-               double most) {
+Axis rate_axis(std::span<const Family> families, Scale scale, double most) {
   double top = 0, bottom = INFINITY, ideal = 0;
   for (const Family& family : families) {
     const Cell& base = *family.cells.front();
@@ -73,7 +103,7 @@ Axis rate_axis(const std::vector<Family>& families, const std::string& label, Sc
     }
   }
   Axis axis;
-  axis.label = label;
+  axis.label = families.front().cells.front()->throughput.unit;
   axis.high = std::max(top, std::min(ideal, 1.6 * top)) * 1.06;
   if (scale == Scale::log2 && bottom > 0) {
     axis.scale = scale;
@@ -103,9 +133,11 @@ Series ideal_of(const Family& family, const Axis& x, const Axis& y, int colour) 
 }
 
 void add_rates(const Family& family, int colour, Figure& figure) {
-  figure.series.push_back(ideal_of(family, figure.x, figure.y, colour));
+  if (is_one_run(family)) {
+    figure.series.push_back(ideal_of(family, figure.x, figure.y, colour));
+  }
   Series trials{"", colour, Mark::faint_points, {}};
-  Series medians{family.name, colour, Mark::line_and_points, {}};
+  Series medians{family.name, colour, mark_of(family), {}};
   for (const Cell* cell : family.cells) {
     for (const Trial& trial : cell->trials) {
       if (!trial.counts()) continue;
@@ -128,7 +160,7 @@ void add_rates(const Family& family, int colour, Figure& figure) {
 }
 
 Series efficiencies(const Family& family, int colour) {
-  Series series{family.name, colour, Mark::line_and_points, {}};
+  Series series{family.name, colour, mark_of(family), {}};
   for (const Cell* cell : family.cells) {
     if (!cell->scaling_efficiency) continue;
     series.points.push_back(
@@ -140,16 +172,16 @@ Series efficiencies(const Family& family, int colour) {
   return series;
 }
 
-/// Throughput and, where it is known, efficiency of some families; `number` where they are not all.
-std::vector<Figure> figures_of(const std::vector<Family>& families, const std::string& rate_label,
-                               const char* gpu_label, const std::string& number) {
+/// Throughput and, where it is known, efficiency of families of one unit; `number` where they are
+/// not all.
+std::vector<Figure> figures_of(std::span<const Family> families, const std::string& number) {
   Figure rate;
   rate.id = "throughput" + number;
   rate.title = "Throughput of the whole job: median, interval, trials; dashed: ideal from the base";
-  rate.x = gpu_axis(families, gpu_label);
+  rate.x = gpu_axis(families);
   double most = 0;
   for (const Family& family : families) most = std::max(most, gpus(*family.cells.back()));
-  rate.y = rate_axis(families, rate_label, rate.x.scale, most);
+  rate.y = rate_axis(families, rate.x.scale, most);
 
   Figure efficiency;
   efficiency.id = "efficiency" + number;
@@ -177,21 +209,21 @@ std::vector<Figure> figures_of(const std::vector<Family>& families, const std::s
 }  // namespace
 
 std::vector<std::vector<Figure>> scaling_figures(const ResultSet& set) {
-  const std::vector<Family> families = families_of(set);
-  const Provenance made = provenance(set);
-  const char* gpu_label = made.simulated  ? "simulated GPUs"
-                          : made.emulated ? "ranks (each stands in for a GPU)"
-                                          : "GPUs";
-  // As many series a figure as there are colours.
+  std::vector<Family> families = families_of(set);
+  const auto unit_of = [](const Family& family) {
+    const std::string& unit = family.cells.front()->throughput.unit;
+    return std::ranges::find(kRateUnits, unit, [](RateUnit one) { return name(one); });
+  };
+  std::ranges::stable_sort(families, {}, unit_of);
+  // As many series of one unit a figure as there are colours.
   std::vector<std::vector<Figure>> out;
   const std::size_t last = std::min(families.size(), kMostFamilies);
-  for (std::size_t from = 0; from < last; from += kColours) {
-    const auto end = std::min<std::size_t>(from + kColours, last);
-    const std::vector<Family> some(families.begin() + static_cast<std::ptrdiff_t>(from),
-                                   families.begin() + static_cast<std::ptrdiff_t>(end));
-    const std::string number = from == 0 ? "" : fmt::format("-{}", from / kColours + 1);
-    out.push_back(figures_of(some, rate_heading(set), gpu_label, number));
-    if (families.size() <= kColours) break;
+  for (std::size_t from = 0, end = 0; from < last; from = end) {
+    while (end < last && end - from < kColours && unit_of(families[end]) == unit_of(families[from]))
+      ++end;
+    const std::string number = from == 0 ? "" : fmt::format("-{}", out.size() + 1);
+    out.push_back(figures_of(std::span(families).subspan(from, end - from), number));
+    if (end - from == families.size()) break;
     for (Figure& figure : out.back()) {
       figure.title += fmt::format(" (series {} to {} of {})", from + 1, end, families.size());
     }

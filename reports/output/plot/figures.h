@@ -16,8 +16,9 @@ namespace bertbench::plot {
 
 /// Throughput and efficiency against GPUs: medians with intervals, trials as points, the ideal line
 /// of each series from its smallest job. A series is the cells that differ in their GPUs only; two
-/// numbers of GPUs make one. Each element holds as many series as there are colours: their
-/// throughput and, where it is known, efficiency.
+/// numbers of GPUs make one. Its points are joined unless several cells are of one topology. Each
+/// element holds as many series of one unit as there are colours: their throughput and, where it is
+/// known, efficiency.
 [[nodiscard]] std::vector<std::vector<Figure>> scaling_figures(const ResultSet& set);
 
 /// Every trial against the median of its cell, in percent: outliers and drift are seen at once.

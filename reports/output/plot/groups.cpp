@@ -7,18 +7,18 @@
 
 namespace bertbench::plot {
 
-std::vector<CellGroup> groups_of(const ResultSet& set,
-                                 const std::function<bool(const Cell&)>& wanted,
+std::vector<CellGroup> groups_of(const ResultSet& set, const WantedCell& wanted,
                                  const std::function<void(Identity&)>& strip,
                                  const std::function<bool(CellGroup&)>& keep) {
   std::map<std::string, std::size_t> index;
   std::vector<CellGroup> all;
   for (const Cell& cell : set.cells) {
-    if (!wanted(cell)) continue;
+    const auto shared = wanted(cell);
+    if (!shared) continue;
     Identity rest = cell.identity;
     strip(rest);
-    std::string key =
-        rest.framework.value_or("") + "|" + rest.key() + "|" + std::string(name(cell.kind));
+    std::string key = cell.result + "|" + *shared + "|" + rest.framework.value_or("") + "|" +
+                      rest.key() + "|" + std::string(name(cell.kind));
     const auto [found, added] = index.emplace(std::move(key), all.size());
     if (added) all.emplace_back();
     all[found->second].cells.push_back(&cell);
@@ -29,6 +29,7 @@ std::vector<CellGroup> groups_of(const ResultSet& set,
   for (const CellGroup& group : all) {
     Cell& cell = first.cells.emplace_back();
     cell.key = group.cells.front()->key;
+    cell.result = group.cells.front()->result;
     cell.kind = group.cells.front()->kind;
     cell.identity = group.cells.front()->identity;
     strip(cell.identity);

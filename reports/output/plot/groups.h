@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,11 +16,11 @@ struct CellGroup {
   std::vector<const Cell*> cells;  ///< in the order of the set
 };
 
-/// Groups of the cells that `wanted` takes, in order of appearance: equal framework, kind and
-/// identity once `strip` has taken away the facts that differ within a group. `keep` (may be empty)
-/// decides which groups stay; names are made of those.
-[[nodiscard]] std::vector<CellGroup> groups_of(const ResultSet& set,
-                                               const std::function<bool(const Cell&)>& wanted,
+/// Groups of the cells that `wanted` takes, in order of appearance: equal framework, kind, result,
+/// text of `wanted` and identity once `strip` has taken away the facts that differ within a group.
+/// `keep` decides which groups stay; names are made of those.
+using WantedCell = std::function<std::optional<std::string>(const Cell&)>;
+[[nodiscard]] std::vector<CellGroup> groups_of(const ResultSet& set, const WantedCell& wanted,
                                                const std::function<void(Identity&)>& strip,
                                                const std::function<bool(CellGroup&)>& keep);
 

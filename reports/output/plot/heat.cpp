@@ -129,7 +129,10 @@ bool has_two_axes(const CellGroup& group) {
 HeatMaps heat_maps(const ResultSet& set) {
   const std::vector<CellGroup> groups = groups_of(
       set,
-      [](const Cell& cell) { return cell.identity.micro_batch_size && cell.identity.world_size(); },
+      [](const Cell& cell) {
+        const bool placed = cell.identity.micro_batch_size && cell.identity.world_size();
+        return placed ? std::optional<std::string>("") : std::nullopt;
+      },
       [](Identity& identity) {
         identity.nodes = identity.gpus_per_node = identity.micro_batch_size = std::nullopt;
       },
