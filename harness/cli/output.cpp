@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <vector>
 
 #include "harness/cli/options.h"
 #include "harness/cli/progress.h"
@@ -83,10 +83,16 @@ Result<void> write_result(const CellSource& cells, const std::string& path, cons
 }
 
 Result<void> check_ending(const std::string& path) {
-  const std::filesystem::path file(path);
-  if (!file.has_extension() || report_for_path(path) != nullptr) return {};
+  if (report_for_path(path) != nullptr) return {};
   std::vector<std::string_view> known;
   for (const Report* report : all_reports()) known.push_back(report->extension);
+  return check_ending(path, known);
+}
+
+Result<void> check_ending(const std::string& path, const std::vector<std::string_view>& known) {
+  const std::filesystem::path file(path);
+  const auto ends = [&](std::string_view ending) { return path.ends_with(ending); };
+  if (!file.has_extension() || std::ranges::any_of(known, ends)) return {};
   return fail("-o " + path, fmt::format("{} is the ending of no report", file.extension().string()),
               fmt::format("use one of {}", fmt::join(known, " ")));
 }

@@ -5,6 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "harness/cli/console.h"
 #include "harness/cli/exit_status.h"
@@ -58,8 +59,11 @@ ExitCode answer_in_pieces(
 [[nodiscard]] Result<std::string> result_text(const ResultSet& set, const std::string& path,
                                               const std::string& run_folder = {});
 
-/// An error where the file named by -o has an ending, and it is that of no report.
+/// An error where the file named by -o has an ending, and it is that of no report; the second takes
+/// the endings of an answer that has fewer forms.
 [[nodiscard]] Result<void> check_ending(const std::string& path);
+[[nodiscard]] Result<void> check_ending(const std::string& path,
+                                        const std::vector<std::string_view>& known);
 
 /// JSON as this program prints it: two blanks, bytes that are not UTF-8 replaced.
 [[nodiscard]] std::string json_text(const nlohmann::ordered_json& json);

@@ -4,9 +4,11 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <ranges>
 #include <set>
 #include <tuple>
 
@@ -134,17 +136,21 @@ bool is_database(const std::string& path) {
 }
 
 Result<Store> Store::open(const std::string& path, Mode mode) {
+  constexpr const char* kBegins = "`bertbench store add RESULT --db FILE` begins a store";
+  if (path.empty()) return fail("the store", "has an empty name", "name a file");
   auto state = std::make_unique<State>();
   state->path = path;
   const int flags = SQLITE_OPEN_READWRITE | (mode == Mode::create ? SQLITE_OPEN_CREATE : 0);
-  if (sqlite3_open_v2(path.c_str(), &state->db, flags, nullptr) != SQLITE_OK) {
-    return fail(path, fmt::format("cannot be opened: {}", sqlite3_errmsg(state->db)),
-                "`bertbench store add RESULT --db FILE` begins a store");
+  // Names such as ":memory:" are databases that go with the process; a path from a folder is none.
+  const std::string file = std::filesystem::path(".") / path;
+  if (sqlite3_open_v2(file.c_str(), &state->db, flags, nullptr) != SQLITE_OK) {
+    return fail(path, fmt::format("cannot be opened: {}", sqlite3_errmsg(state->db)), kBegins);
   }
   sqlite3_busy_timeout(state->db, kWaitMs);
+  constexpr const char* kTablesInIt = "SELECT count(*) FROM sqlite_schema";
   if (mode == Mode::create) {
     if (!state->execute("BEGIN IMMEDIATE")) return tl::unexpected(state->error("begin"));
-    const bool fresh = state->number("SELECT count(*) FROM sqlite_schema") == 0;
+    const bool fresh = state->number(kTablesInIt) == 0;
     const bool made =
         !fresh || (state->execute(kTables) &&
                    state->execute(fmt::format("PRAGMA application_id={}; PRAGMA user_version={}",
@@ -159,6 +165,7 @@ Result<Store> Store::open(const std::string& path, Mode mode) {
   Statement first(state->db, "PRAGMA application_id");
   if (first.step() != SQLITE_ROW) return tl::unexpected(state->error("read"));
   if (first.integer(0) != kApplication) {
+    if (state->number(kTablesInIt) == 0) return fail(path, "is empty", kBegins);
     return fail(path, "is a database of another program", "name another file");
   }
   if (state->number("PRAGMA user_version") > kVersion) {
@@ -206,7 +213,8 @@ Result<Added> Store::add(const ResultSet& results, const AddOptions& options) {
 Result<std::vector<StoredRun>> Store::list() const {
   Statement query(state_->db,
                   "SELECT id, added, created, machine, commit_id, label, "
-                  "(SELECT count(*) FROM cell WHERE cell.run=run.id) FROM run ORDER BY id");
+                  "(SELECT count(*) FROM cell WHERE cell.run=run.id) FROM run "
+                  "ORDER BY coalesce(julianday(created), julianday(added)), id");
   std::vector<StoredRun> out;
   int code = query.step();
   for (; code == SQLITE_ROW; code = query.step()) {
@@ -250,7 +258,9 @@ void keep_rates(ResultSet& run) {
 
 Result<std::vector<ResultSet>> Store::baseline(const ResultSet& results,
                                                const std::vector<std::string>& allowed) const {
-  std::set<std::int64_t, std::greater<>> with_cell;  // newest first
+  const auto runs = list();
+  if (!runs) return tl::unexpected(runs.error());
+  std::set<std::int64_t> with_cell;
   for (const Cell& cell : results.cells) {
     Statement query(state_->db, "SELECT run FROM cell WHERE key=?");
     query.bind(cell.key);
@@ -264,9 +274,10 @@ Result<std::vector<ResultSet>> Store::baseline(const ResultSet& results,
     });
   };
   std::vector<ResultSet> same;
-  std::vector<ResultSet> newest;  // of whatever machine
-  for (const std::int64_t id : with_cell) {
-    auto run = load(id);
+  std::vector<ResultSet> newest;                                 // of whatever machine
+  for (const StoredRun& stored : *runs | std::views::reverse) {  // newest first
+    if (!with_cell.contains(stored.id)) continue;
+    auto run = load(stored.id);
     if (!run) return tl::unexpected(run.error());
     if (std::ranges::all_of(context_differences(*results.environment, *run->environment),
                             may_differ)) {

@@ -20,7 +20,7 @@ namespace bertbench {
 struct StoredRun {
   std::int64_t id = 0;
   std::string added;    ///< when it was stored, RFC 3339 UTC
-  std::string created;  ///< when it was measured
+  std::string created;  ///< when it was measured, as the result states it
   std::string machine;  ///< machine_text() of its environment
   std::string commit;   ///< what was measured
   std::string label;
@@ -53,15 +53,15 @@ class Store {
 
   /// One transaction; waits up to 30 s for another writer.
   [[nodiscard]] Result<Added> add(const ResultSet& results, const AddOptions& options = {});
-  /// In the order in which they were stored.
+  /// In the order in which they were measured, by `created`; where that is no time, by `added`.
   [[nodiscard]] Result<std::vector<StoredRun>> list() const;
   /// The result as it was stored, to the byte of its JSON.
   [[nodiscard]] Result<ResultSet> load(std::int64_t id) const;
   /// The newest kRunsOfHistory runs of the machine of `results` (by the context that a comparison
-  /// needs) that hold one of its cells, oldest first. Context keys in `allowed` may differ. Of runs
-  /// before the newest kRunsOfBaseline only the trials' rates and parts of a step are there. Where
-  /// no run is of this machine, those of the newest machine, so that the gate can name what
-  /// differs.
+  /// needs) that hold one of its cells, oldest first as in list(). Context keys in `allowed` may
+  /// differ. Of runs before the newest kRunsOfBaseline only the trials' rates and parts of a step
+  /// are there. Where no run is of this machine, those of the newest machine, so that the gate can
+  /// name what differs.
   [[nodiscard]] Result<std::vector<ResultSet>> baseline(
       const ResultSet& results, const std::vector<std::string>& allowed) const;
 
@@ -91,7 +91,7 @@ struct TrendShift {
 struct Trend {
   std::string key, machine, unit;
   WorkKind kind = WorkKind::training;
-  std::vector<TrendPoint> points;  ///< in order of storing
+  std::vector<TrendPoint> points;  ///< oldest first
   std::vector<TrendShift> shifts;  ///< only with kLeastForChangePoints points
 };
 

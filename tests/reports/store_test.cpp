@@ -111,6 +111,33 @@ TEST_F(StoreTest, TheBaselineIsTheNewestRunsOfTheMachineOldestFirst) {
   EXPECT_THAT(db.baseline(results(100), {}).value(), SizeIs(kRunsOfHistory));
 }
 
+TEST_F(StoreTest, RunsAreInTheOrderInWhichTheyWereMeasured) {
+  Store db = store();
+  for (const char* created :
+       {"2001-02-03T00:00:00Z", "yesterday", "2001-01-02T23:30:00-01:00", "2001-01-03T00:00:00Z"}) {
+    ResultSet set = results(100);
+    set.created = created;
+    ASSERT_TRUE(db.add(set));
+  }
+  std::vector<std::int64_t> ids;
+  const auto list = db.list().value();
+  for (const StoredRun& run : list) ids.push_back(run.id);
+  EXPECT_THAT(ids, testing::ElementsAre(4, 3, 1, 2));
+  const auto runs = db.baseline(results(100), {}).value();
+  ASSERT_THAT(runs, SizeIs(4));
+  EXPECT_EQ(runs[0].created, "2001-01-03T00:00:00Z");
+  EXPECT_EQ(runs[3].created, "yesterday") << "by the time at which it was added";
+}
+
+TEST_F(StoreTest, EveryNameIsThatOfAFile) {
+  EXPECT_THAT(Store::open("", Store::Mode::create).error().message(), HasSubstr("an empty name"));
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(std::filesystem::path(path).parent_path());
+  EXPECT_TRUE(Store::open(":memory:", Store::Mode::create));
+  EXPECT_TRUE(is_database(":memory:"));
+  std::filesystem::current_path(before);
+}
+
 TEST_F(StoreTest, RefusesFilesOfOthers) {
   EXPECT_FALSE(Store::open(path, Store::Mode::existing));
   std::ofstream(path) << "this is no database, whatever its name says about it ................";
@@ -118,6 +145,7 @@ TEST_F(StoreTest, RefusesFilesOfOthers) {
   EXPECT_FALSE(Store::open(path, Store::Mode::create));
   std::filesystem::remove(path);
   std::ofstream(path).close();  // empty, as mktemp leaves it: fine to begin a store in
+  EXPECT_THAT(Store::open(path, Store::Mode::existing).error().message(), HasSubstr("is empty"));
   EXPECT_TRUE(Store::open(path, Store::Mode::create));
   EXPECT_TRUE(is_database(path));
 }

@@ -161,6 +161,9 @@ void print(Console& console, const std::vector<Trend>& all) {
 }
 
 ExitCode trend(const Options& options, const Store& store, Console& console) {
+  if (const auto good = check_ending(options.output.path, {".html", ".json"}); !good) {
+    return console.error(good.error());
+  }
   const auto list = store.list();
   if (!list) return console.error(list.error(), ExitCode::nothing_read);
   std::vector<std::pair<StoredRun, ResultSet>> runs;
@@ -245,7 +248,8 @@ extern const Command entry{
     "ACTION [OPERAND...] --db FILE",
     "add keeps results, list names the runs, show prints one, export gives it back as a file, "
     "trend follows each cell over the runs and finds the runs at which its level shifted "
-    "(at least 20 runs, levels of at least 3). Several programs may add at the same time.",
+    "(at least 20 runs, levels of at least 3). The order of runs is that of their `created`, "
+    "whenever they were added. Several programs may add at the same time.",
     kExamples,
     kStatuses,
     declared<Options, declare, run>};

@@ -546,6 +546,7 @@ TEST_F(ResultsTest, StoreSaysWhatIsWrong) {
   EXPECT_EQ(run({"store", "show", "x", "--db", db}).status, 2);
   EXPECT_EQ(run({"store", "show", "7", "--db", db}).status, 5);
   EXPECT_EQ(run({"store", "trend", "--cell", "x", "--db", db}).status, 5);
+  EXPECT_EQ(run({"store", "trend", "-o", path("t.csv"), "--db", db}).status, 2);
 }
 #endif
 
