@@ -43,7 +43,7 @@ fs::path run_folder_keeping(const fs::path& file) {
 
 /// Whether a file has a mark that this program's have: the name of a schema, of a page's generator
 /// or of JUnit's suites, Prometheus' gauges, the columns of CSV, DLPerf's keys, the last line of
-/// Markdown.
+/// Markdown or of an archive.
 bool looks_like_ours(const std::string& path) {
   constexpr std::streamsize kPart = 4096;  // bytes at either end
   std::ifstream file(path, std::ios::binary);
@@ -76,6 +76,7 @@ bool looks_like_ours(const std::string& path) {
 // look like a file of this program. What does not exist, is empty, or is no regular file passes.
 Result<void> guard_output(const std::string& option, const std::string& path,
                           const std::vector<std::string>& arguments) {
+  if (path.empty()) return fail(option, "names no file", "name one, or leave the option out");
   std::error_code ignored;
   if (!fs::is_regular_file(path, ignored) || fs::file_size(path, ignored) == 0) return {};
   for (const std::string& argument : arguments) {

@@ -20,9 +20,11 @@
 #include "harness/sweep/plan/launcher.h"
 #include "harness/sweep/plan/template_call.h"
 #include "harness/sweep/process/folder.h"
+#include "harness/sweep/process/temporary_folder.h"
 #include "parsers/core/sha256.h"
 #include "parsers/core/text.h"
 #include "parsers/input/input.h"
+#include "reports/model/version.h"
 #include "reports/output/render.h"
 
 namespace bertbench {
@@ -98,6 +100,13 @@ class ZstdText {
   std::array<char, 1 << 17> block_;
   bool good_ = true;
 };
+
+/// A frame of zstd that readers skip (RFC 8878, 3.1.2): a line with the program's name.
+std::string skipped_line() {
+  const std::string line = fmt::format("\nbertbench {}\n", tool_version());
+  return std::string("\x50\x2a\x4d\x18") + static_cast<char>(line.size()) + std::string(3, '\0') +
+         line;
+}
 
 void pad(ZstdText& out, std::uint64_t size) {
   out.add(std::string((kBlock - size % kBlock) % kBlock, '\0'));
@@ -307,17 +316,17 @@ Result<ArchiveContents> write_archive(const std::string& folder, const std::stri
     pad(out, sums.size());
     out.add(std::string(2 * kBlock, '\0'));
     if (!out.finish()) return fail(path, "cannot be compressed", "see the machine's free memory");
+    sink(skipped_line());
     return {};
   });
   if (!written) return tl::unexpected(written.error());
   return contents;
 }
 
-Result<ArchiveContents> unpack_archive(const std::string& path, const std::string& folder) {
-  std::error_code ec;
-  if (fs::exists(folder, ec)) {
-    return fail(folder, "is there already", "name a folder that is not there yet");
-  }
+namespace {
+
+/// unpack_archive(), of which a part remains where there is an error.
+Result<ArchiveContents> unpack_into(const std::string& path, const std::string& folder) {
   auto source = open_source(path);
   if (!source) return tl::unexpected(source.error());
   auto root = Folder::make_root(folder);
@@ -370,6 +379,29 @@ Result<ArchiveContents> unpack_archive(const std::string& path, const std::strin
   if (!found.empty()) {
     return fail(path, fmt::format("{} has no checksum", found.begin()->first), "copy it again");
   }
+  return contents;
+}
+
+}  // namespace
+
+Result<ArchiveContents> unpack_archive(const std::string& path, const std::string& folder) {
+  std::error_code ec;
+  if (fs::exists(folder, ec)) {
+    return fail(folder, "is there already", "name a folder that is not there yet");
+  }
+  // Beside its place, and there when it is whole: every command reads a folder as it lies.
+  fs::path whole = fs::absolute(folder).lexically_normal();
+  if (!whole.has_filename()) whole = whole.parent_path();
+  if (const auto parent = Folder::make_root(whole.parent_path()); !parent) {
+    return tl::unexpected(parent.error());
+  }
+  const TemporaryFolder beside(".bertbench", whole.parent_path());
+  if (beside.path().empty()) return fail(folder, "cannot be made", "see its parent's permissions");
+  const auto unpacked = beside.path() + "/run";
+  auto contents = unpack_into(path, unpacked);
+  if (!contents) return contents;
+  fs::rename(unpacked, whole, ec);
+  if (ec) return tl::unexpected(file_error(folder, "cannot be made", ec.value()));
   return contents;
 }
 

@@ -21,12 +21,13 @@ struct ArchiveContents {
 
 /// `<name of the folder>/...` with all files of the run folder and `checksums.sha256`, as sha256sum
 /// writes it, at the end. Links are left out, and what `left_out` and
-/// `checkpoints` name. The file appears when it is whole.
+/// `checkpoints` name. The file appears when it is whole. Its last bytes name this program, for who
+/// is to replace it; zstd skips them.
 [[nodiscard]] Result<ArchiveContents> write_archive(const std::string& folder,
                                                     const std::string& path);
 
 /// Makes `folder`, which must not be there, of an archive. An error where a file is damaged, is
-/// missing, or would lie outside of the folder; what was unpacked until then stays.
+/// missing, or would lie outside of the folder: then it is not made.
 [[nodiscard]] Result<ArchiveContents> unpack_archive(const std::string& path,
                                                      const std::string& folder);
 

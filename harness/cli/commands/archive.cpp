@@ -6,6 +6,7 @@
 #include "harness/cli/command.h"
 #include "harness/cli/command_line.h"
 #include "harness/cli/console.h"
+#include "harness/cli/opened_run.h"
 #include "harness/cli/run_archive.h"
 #include "parsers/core/text.h"
 
@@ -35,6 +36,10 @@ ExitCode run(const Options& options, Console& console) {
     if (!folder.has_filename()) folder = folder.parent_path();
     path = folder.filename().string() + ".tar.zst";
   }
+  if (!is_archive(path)) {
+    return console.error({"-o " + path, "is no name of an archive: no command would read it",
+                          "let it end with .tar.zst"});
+  }
   const auto done = write_archive(options.source, path);
   if (!done) return console.error(done.error(), ExitCode::nothing_read);
   for (const auto& name : done->left_out) {
@@ -51,7 +56,8 @@ ExitCode run(const Options& options, Console& console) {
 void declare(CommandLine& line, Options& options) {
   line.add_argument("DIR-OR-FILE", options.source,
                     "A run folder to pack; with --unpack an archive.");
-  line.add_output_file("-o,--output", options.output, "FILE", "The archive to write.")
+  line.add_output_file("-o,--output", options.output, "FILE",
+                       "The archive to write; it ends with .tar.zst.")
       .default_text("NAME.tar.zst here");
   line.add_text("--unpack", options.unpack, "DIR",
                 "Make this run folder of an archive; it must not be there yet.");

@@ -8,12 +8,14 @@
 
 namespace bertbench {
 
-/// "$TMPDIR/<name>-XXXXXX" of mode 0700. The path is empty where none can be made.
+/// "<parent>/<name>-XXXXXX" of mode 0700; without a parent in $TMPDIR. The path is empty where none
+/// can be made.
 class TemporaryFolder {
  public:
-  explicit TemporaryFolder(const std::string& name) {
+  explicit TemporaryFolder(const std::string& name, std::filesystem::path parent = {}) {
     std::error_code ec;
-    path_ = (std::filesystem::temp_directory_path(ec) / (name + "-XXXXXX")).string();
+    if (parent.empty()) parent = std::filesystem::temp_directory_path(ec);
+    path_ = (parent / (name + "-XXXXXX")).string();
     if (ec || mkdtemp(path_.data()) == nullptr) path_.clear();
   }
   TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}

@@ -161,13 +161,29 @@ TEST_F(ArchiveTest, IsReadByTarAndSha256sum) {
 TEST_F(ArchiveTest, IsRefusedWhereItIsDamaged) {
   ASSERT_EQ(pack().status, 0);
   const auto whole = read_file(folder / "run.tar.zst");
-  for (const std::size_t cut :
-       {std::size_t{0}, std::size_t{10}, whole.size() / 2, whole.size() - 5}) {
+  const std::size_t frame = whole.rfind("\nbertbench ") - 8;  // the skipped one, with its header
+  for (const std::size_t cut : {std::size_t{0}, std::size_t{10}, whole.size() / 2, frame - 5}) {
     write_file(folder / "cut.tar.zst", whole.substr(0, cut));
-    run_to(5, {"archive", path("cut.tar.zst"), "--unpack", path("cut" + std::to_string(cut))});
+    run_to(5, {"archive", path("cut.tar.zst"), "--unpack", path("bad")});
   }
-  run_to(5, {"archive", path("result.json"), "--unpack", path("none")});
+  run_to(5, {"archive", path("result.json"), "--unpack", path("bad")});
   EXPECT_EQ(run({"archive", folder.string()}).status, 5) << "no run folder";
+  EXPECT_FALSE(std::filesystem::exists(folder / "bad")) << "a part would be read as a run";
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    EXPECT_FALSE(entry.path().filename().string().starts_with(".bertbench")) << entry.path();
+  }
+}
+
+TEST_F(ArchiveTest, ReplacesAnArchiveAndNothingElse) {
+  ASSERT_EQ(pack().status, 0);
+  EXPECT_EQ(pack().status, 0);
+  std::string other = read_file(folder / "run.tar.zst");
+  other.resize(other.size() / 2);
+  write_file(folder / "run.tar.zst", other);
+  EXPECT_EQ(pack().status, 2);
+  EXPECT_THAT(run_to(2, {"archive", path("run"), "-o", path("run.zip")}).err,
+              HasSubstr(".tar.zst"));
+  EXPECT_THAT(run_to(2, {"archive", path("run"), "-o", ""}).err, HasSubstr("names no file"));
 }
 
 /// A tar file with one entry.
@@ -189,13 +205,11 @@ TEST_F(ArchiveTest, WritesNothingOutsideOfItsFolder) {
     write_file(folder / "evil.tar", tar_of(name, "x"));
     const Ran ran = run_to(5, {"archive", path("evil.tar"), "--unpack", path("evil")});
     EXPECT_THAT(ran.err, HasSubstr("outside of the folder")) << name;
-    std::filesystem::remove_all(folder / "evil");
   }
   EXPECT_FALSE(std::filesystem::exists(folder / "out"));
   write_file(folder / "evil.tar", tar_of("run/link", "", '2'));
   EXPECT_THAT(run({"archive", path("evil.tar"), "--unpack", path("evil")}).err,
               HasSubstr("which is no file"));
-  std::filesystem::remove_all(folder / "evil");
   write_file(folder / "evil.tar", tar_of("run/a", "x"));
   EXPECT_THAT(run({"archive", path("evil.tar"), "--unpack", path("evil")}).err,
               HasSubstr("a has no checksum"));
