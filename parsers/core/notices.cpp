@@ -918,6 +918,9 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "the log begins after step {step}: earlier work is not counted, though its time may be; give "
      "--optimizer-steps",
      "The log is of a resumed run.", "Give --optimizer-steps."},
+    {BB_CODE(jobs_overlap),
+     "{log} begins {seconds:.6g} s before the job before it ends: that time counts for both",
+     "The times of a training's jobs sum to more than it took."},
     {BB_CODE(part_without_time), "{log} has no time; give the whole with --total-seconds",
      "reconcile needs the time of the run.", "Give --total-seconds."},
     {BB_CODE(clock_of_records),

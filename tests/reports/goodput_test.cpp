@@ -76,6 +76,19 @@ TEST(GoodputTest, CountsEachStepOnceAndNamesWhereTheRestWent) {
   EXPECT_NEAR(all.share(), 150 / all.total_s, 1e-12);
 }
 
+TEST(GoodputTest, NamesStepsThatNoLogHasAndJobsThatOverlap) {
+  const auto all = goodput({job_of(0, 0, 60), job_of(200, 100, 150), job_of(250, 150, 200)});
+  ASSERT_TRUE(all);
+  EXPECT_EQ(all->counted_steps, 160);
+  EXPECT_EQ(all->missing_steps, 40);
+  EXPECT_THAT(texts_of(all->notices),
+              ElementsAre("no log has the steps 61 to 100",
+                          "job150.log begins 10 s before the job before it ends: that time counts "
+                          "for both"));
+  EXPECT_EQ(goodput_json(*all)["steps"]["missing"], 40);
+  EXPECT_THAT(goodput_html(*all, "T"), HasSubstr("no log has the steps 61 to 100"));
+}
+
 TEST(GoodputTest, StepsOfAnUnknownUnitAreCountedByTheirLines) {
   auto first = job_of(1000, 0, 100), second = job_of(1170, 80, 130);
   for (JobLog* job : {&first, &second}) job->log.iteration_unit = IterationUnit::unknown;

@@ -24,8 +24,10 @@ struct Options {
 
 void print(Console& console, const Goodput& goodput) {
   console.print(text_table(goodput_table(goodput)));
-  console.print(fmt::format("\n{} counted, {} done again, {}\n\n",
+  const auto missing = goodput.missing_steps;
+  console.print(fmt::format("\n{} counted, {} done again, {}{}\n\n",
                             counted(goodput.counted_steps, "step"), goodput.lost_steps,
+                            missing > 0 ? fmt::format("{} in no log, ", missing) : std::string(),
                             counted(static_cast<long long>(goodput.jobs.size()), "job")));
   console.print(text_table(goodput_jobs_table(goodput)));
 }
@@ -50,6 +52,7 @@ ExitCode run(const Options& options, Console& console) {
   for (const auto& path : found->left_out) {
     console.note(fmt::format("{} ran while the job before it did and is left out", path));
   }
+  for (const Notice& notice : found->notices) console.note("goodput", notice);
   if (!found->between_known) {
     console.note("a log has no dated lines: the time between jobs is unknown and counts as none");
   }

@@ -252,6 +252,7 @@ Result<Goodput> goodput(std::vector<JobLog> jobs) {
       lowest = std::min(lowest, steps->first);
     }
   }
+  std::optional<std::int64_t> done;  // the highest step of the jobs before
   for (std::size_t i = 0; i < kept.size(); ++i) {
     const JobLog& source = kept[i];
     GoodputJob job;
@@ -264,6 +265,18 @@ Result<Goodput> goodput(std::vector<JobLog> jobs) {
       const auto last = std::clamp(keep[i], job.steps->first, job.steps->last);
       job.counted_steps = last - job.steps->first;
       job.lost_steps = job.steps->last - last;
+      const auto missing = overlap_of(done.value_or(job.steps->first), *job.steps).missing;
+      if (missing > 0) {
+        out.notices.push_back(
+            make_notice(NoticeCode::steps_missing, 0, *done + 1, job.steps->first));
+      }
+      out.missing_steps += missing;
+      done = std::max(done.value_or(job.steps->last), job.steps->last);
+    }
+    const auto& before_ended = kept[i > 0 ? i - 1 : i].wall.end;
+    if (i > 0 && dated && before_ended && *source.wall.begin < *before_ended) {
+      out.notices.push_back(
+          make_notice(NoticeCode::jobs_overlap, 0, job.path, *before_ended - *source.wall.begin));
     }
     job.begin_s = out.jobs.empty() ? 0 : out.jobs.back().end_s;
     if (dated && !out.jobs.empty()) {
@@ -504,6 +517,7 @@ Json goodput_json(const Goodput& goodput) {
               {"seconds", seconds_json(goodput.seconds)},
               {"between_known", goodput.between_known},
               {"jobs", Json::array()}};
+  if (goodput.missing_steps > 0) out["steps"]["missing"] = goodput.missing_steps;
   for (const auto& job : goodput.jobs) {
     Json one = {{"log", job.path}};
     if (job.line > 1) one["line"] = job.line;
@@ -521,6 +535,7 @@ Json goodput_json(const Goodput& goodput) {
     out["jobs"].push_back(std::move(one));
   }
   if (!goodput.left_out.empty()) out["left_out"] = goodput.left_out;
+  if (!goodput.notices.empty()) out["notices"] = texts_of(goodput.notices);
   return out;
 }
 
@@ -528,8 +543,9 @@ std::string goodput_html(const Goodput& goodput, const std::string& title) {
   std::string body =
       html::section("Goodput", "<div class=\"plots\">" +
                                    html::figure_element(goodput_figure(goodput)) + "</div>\n");
-  body += html::section("Where the time went",
-                        html::sortable_table({goodput_table(goodput), "parts", "parts"}));
+  std::string parts = html::sortable_table({goodput_table(goodput), "parts", "parts"});
+  for (const Notice& notice : goodput.notices) parts += html::small(text_of(notice));
+  body += html::section("Where the time went", parts);
   body +=
       html::section("Jobs", html::sortable_table({goodput_jobs_table(goodput), "jobs", "jobs"}));
   return html::page_of(title, body);

@@ -63,9 +63,11 @@ struct Goodput {
   GoodputSeconds seconds{};
   double total_s = 0;
   std::int64_t counted_steps = 0, lost_steps = 0;
+  std::int64_t missing_steps = 0;  ///< between the jobs, in no log: their time counts as `between`
   /// False: a job has no stamps, so that the time before it is unknown and counts as none.
   bool between_known = true;
   std::vector<std::string> left_out;  ///< paths of logs of the same time as another's: other ranks
+  std::vector<Notice> notices;
 
   [[nodiscard]] double share() const;  ///< of the wall time in steps that counted, 0 to 1
 };
