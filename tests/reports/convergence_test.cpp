@@ -171,6 +171,46 @@ TEST(Convergence, SeedsGiveMeanAndStandardDeviation) {
   EXPECT_NEAR(*study.stability[0].f1_stddev, 0.2, 1e-12);
 }
 
+TEST(Convergence, RowsOfOneSeedAreOneAndCheckpointsOfDifferentParentsTwo) {
+  Study study;
+  ASSERT_TRUE(read_study_tables(
+      "step,phase,from_step,seed,exact_match\n9,2,5,a,80\n9,2,5,a,82\n9,2,5,b,83\n"
+      "9,2,6,a,50\n8,1,,a,70\n8,1,,a,71\n",
+      "s.csv", study));
+  derive(study, {});
+  ASSERT_THAT(study.stability, SizeIs(1)) << "one seed has no spread";
+  EXPECT_EQ(study.stability[0].n, 2);
+  EXPECT_EQ(study.stability[0].exact_match_mean, 82);
+  EXPECT_THAT(study.notices, SizeIs(2));
+  EXPECT_EQ(study.notices[0].code, NoticeCode::seed_stands_twice);
+}
+
+TEST(Convergence, SeedsAreOnePointOfAPlotWithTheirRange) {
+  Study study;
+  ASSERT_TRUE(read_study_tables(
+      "step,seed,exact_match\n1000,a,70\n1000,b,72\n1000,c,77\n2000,a,75\n", "s.csv", study));
+  derive(study, {});
+  const auto figures = study_figures(study);
+  ASSERT_THAT(figures, SizeIs(1));
+  ASSERT_THAT(points(figures[0].series[0]),
+              ElementsAre(std::pair{1000.0, 73.0}, std::pair{2000.0, 75.0}));
+  EXPECT_EQ(figures[0].series[0].points[0].interval, (std::pair{70.0, 77.0}));
+}
+
+TEST(Convergence, HoursThatCannotBeCalculatedAreNamed) {
+  for (const char* later : {"100,1000", "100,", "1100,1000"}) {
+    Study study;
+    ASSERT_TRUE(read_study_tables("phase,step,from_step,sequence_length,f1\n1,1000,,128,85\n2," +
+                                      std::string(later) + ",512,88\n",
+                                  "s.csv", study));
+    derive(study, {{128, 3.6}, {512, 36}});
+    EXPECT_EQ(study.checkpoints[0].hours, 1);
+    const bool known = later[1] == '1';
+    EXPECT_EQ(study.checkpoints[1].hours, known ? std::optional(2.0) : std::nullopt) << later;
+    EXPECT_THAT(study.notices, SizeIs(known ? 0 : 1)) << later;
+  }
+}
+
 // NGC card (seed 001), five seeds of SQuAD fine-tuning: the printed EM mean 83.961 and standard
 // deviation 0.266, F1 90.683 and 0.160.
 TEST(Convergence, ScoresOfEveryWayOfWriting) {
@@ -217,7 +257,15 @@ TEST(Convergence, WhatIsWrongInATableIsNamedWithItsLine) {
   };
   EXPECT_THAT(message("step,f1\n12,x\n"), HasSubstr("t.csv:2: 'x' in column f1"));
   EXPECT_THAT(message("step,f1\n1.5,80\n"), HasSubstr("no whole number"));
+  EXPECT_THAT(message("step,f1\n1,101\n"), HasSubstr("no number from 0 to 100"));
   EXPECT_EQ(*read_study_tables("a,b\n1,2\n", "t.csv", study), false);
+  study = {};
+  EXPECT_EQ(message("step,exact_match,f1\n1,0.81,0.88\n2,81,80\n"), "no error");
+  EXPECT_EQ(study.checkpoints[0].f1, 88);
+  derive(study, {});
+  EXPECT_THAT(texts_of(study.notices),
+              ElementsAre("t.csv:2: scores up to 1 are fractions: multiplied by 100",
+                          "t.csv:3: the exact match, 81, is above F1, 80, which it cannot be"));
 }
 
 }  // namespace

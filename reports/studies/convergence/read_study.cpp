@@ -79,14 +79,29 @@ Result<void> fill(Checkpoint& row, const std::string& column, const std::string&
     if (column == "from_step") row.from_step = number;
     if (column == "phase") row.phase = static_cast<int>(std::min<std::int64_t>(*number, 1000));
   } else {
+    const bool score = column == "exact_match" || column == "f1";
     const auto number = to_double(value);
-    if (!number || !(*number >= 0) || *number > 1e9) return wrong("number of at least 0");
+    if (!number || !(*number >= 0) || *number > (score ? 100 : 1e9)) {
+      return wrong(score ? "number from 0 to 100" : "number of at least 0");
+    }
     if (column == "hours") row.hours = number;
     if (column == "epochs") row.epochs = number;
     if (column == "exact_match") row.exact_match = number;
     if (column == "f1") row.f1 = number;
   }
   return {};
+}
+
+/// Fractions up to 1 are no percent.
+template <class Scores>
+bool make_percent(Scores& scores) {
+  const auto above = [](const std::optional<double>& value, double limit) { return value > limit; };
+  if (above(scores.exact_match, 1) || above(scores.f1, 1)) return false;
+  const bool changes = above(scores.exact_match, 0) || above(scores.f1, 0);
+  for (auto* value : {&scores.exact_match, &scores.f1}) {
+    if (*value) **value *= 100;
+  }
+  return changes;
 }
 
 /// Step, phase, seed and epochs as file names state them.
@@ -131,7 +146,11 @@ Result<void> add_row(const std::vector<std::string>& columns, const audit::Sourc
       if (!filled) return filled;
     }
   }
-  if (any) study.checkpoints.push_back(std::move(row));
+  if (!any) return {};
+  if (make_percent(row)) {
+    study.notices.push_back(make_notice(NoticeCode::scores_are_fractions, 0, where));
+  }
+  study.checkpoints.push_back(std::move(row));
   return {};
 }
 
@@ -161,12 +180,7 @@ SquadScore squad_score(std::string_view text) {
     return value;
   };
   SquadScore score{last(kExact), last(kF1)};
-  const auto fraction = [](const std::optional<double>& value) { return !value || *value <= 1; };
-  if (fraction(score.exact_match) && fraction(score.f1)) {
-    for (auto* value : {&score.exact_match, &score.f1}) {
-      if (*value) **value *= 100;
-    }
-  }
+  make_percent(score);
   return score;
 }
 

@@ -52,12 +52,16 @@ void calculate_hours(Study& study, const std::map<std::int64_t, double>& rates) 
       if (row.hours || !row.step || !row.sequence_length || (row.phase == 1) != first) continue;
       const auto rate = rates.find(*row.sequence_length);
       if (rate == rates.end()) continue;
-      if (first) {
-        row.hours = static_cast<double>(*row.step) * rate->second / kHour;
-      } else if (const Checkpoint* parent = parent_of(study, row); parent && parent->hours) {
-        row.hours =
-            *parent->hours + static_cast<double>(*row.step - *parent->step) * rate->second / kHour;
+      const Checkpoint* parent = first ? nullptr : parent_of(study, row);
+      const auto steps = *row.step - (parent != nullptr ? *parent->step : 0);
+      if (!first && (parent == nullptr || !parent->hours || steps < 0)) {
+        study.notices.push_back(make_notice(
+            NoticeCode::hours_not_calculated, 0, row.source,
+            steps < 0 ? "its step lies before that of the checkpoint that it went on from"
+                      : "those of the phase-1 checkpoint that it went on from are unknown"));
+        continue;
       }
+      row.hours = (first ? 0 : *parent->hours) + static_cast<double>(steps) * rate->second / kHour;
       row.hours_calculated = row.hours.has_value();
     }
   }
@@ -75,30 +79,39 @@ void imply_seconds(Study& study) {
 }
 
 void summarize_seeds(Study& study) {
-  std::map<std::string, std::vector<const Checkpoint*>> groups;
+  using Rows = std::vector<const Checkpoint*>;
+  std::map<std::string, std::map<std::string, Rows>> groups;  // by checkpoint and seed
   std::vector<std::string> order;
   for (const Checkpoint& row : study.checkpoints) {
     if (!row.seed) continue;
-    const std::string key =
-        fmt::format("{}|{}|{}|{}", row.step.value_or(-1), row.phase.value_or(-1),
-                    row.sequence_length.value_or(-1), row.epochs.value_or(-1));
+    const std::string key = fmt::format("{}|{}|{}|{}|{}", row.step.value_or(-1),
+                                        row.phase.value_or(-1), row.sequence_length.value_or(-1),
+                                        row.from_step.value_or(-1), row.epochs.value_or(-1));
     auto& group = groups[key];
     if (group.empty()) order.push_back(key);
-    group.push_back(&row);
+    Rows& of_seed = group[*row.seed];
+    of_seed.push_back(&row);
+    if (of_seed.size() == 2) {
+      study.notices.push_back(make_notice(NoticeCode::seed_stands_twice, 0, row.source, *row.seed));
+    }
   }
   for (const std::string& key : order) {
     const auto& group = groups[key];
     if (group.size() < 2) continue;
     Stability out;
-    out.of = *group.front();
+    out.of = *group.begin()->second.front();
     out.of.seed.reset();
     out.of.source.clear();
     out.n = static_cast<int>(group.size());
     const auto spread = [&](auto member, std::optional<double>& average,
                             std::optional<double>& deviation) {
       std::vector<double> values;
-      for (const Checkpoint* row : group) {
-        if (row->*member) values.push_back(*(row->*member));
+      for (const auto& [seed, rows] : group) {
+        std::vector<double> of_seed;
+        for (const Checkpoint* row : rows) {
+          if (row->*member) of_seed.push_back(*(row->*member));
+        }
+        if (!of_seed.empty()) values.push_back(mean(of_seed));
       }
       if (values.size() != group.size()) return;
       average = mean(values);
@@ -121,6 +134,10 @@ void derive(Study& study, const std::map<std::int64_t, double>& seconds_per_step
   for (const Checkpoint& row : study.checkpoints) {
     if (!row.exact_match && !row.f1) {
       study.notices.push_back(make_notice(NoticeCode::no_score, 0, row.source));
+    }
+    if (row.exact_match && row.f1 && *row.exact_match > *row.f1) {
+      study.notices.push_back(
+          make_notice(NoticeCode::exact_match_above_f1, 0, row.source, *row.exact_match, *row.f1));
     }
   }
 }

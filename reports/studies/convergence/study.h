@@ -29,10 +29,11 @@ struct Checkpoint {
   std::optional<double> seconds_per_step;       ///< that hours and steps imply for its last phase
 };
 
-/// Mean and standard deviation (n - 1) of runs that differ in their seed only.
+/// Mean and standard deviation (n - 1) of runs that differ in their seed only. Rows of one seed
+/// count once, by their mean.
 struct Stability {
   Checkpoint of;  ///< what the runs share
-  int n = 0;
+  int n = 0;      ///< seeds
   std::optional<double> exact_match_mean, exact_match_stddev, f1_mean, f1_stddev;
 };
 
@@ -45,7 +46,7 @@ struct Study {
 /// The last exact match and F1 that a text prints, as SQuAD's evaluation, run_squad.py, the
 /// Hugging Face examples and gluon-nlp write them: {"exact_match": 84.47, "f1": 90.97}, with either
 /// quotes, `exact_match : 84.5`, `eval_f1 = 90.9`. Fractions up to 1 are not percent: both values
-/// of a text at most 1 are multiplied by 100.
+/// of a text, or of a row of a table, at most 1 are multiplied by 100.
 struct SquadScore {
   std::optional<double> exact_match, f1;
 };

@@ -20,16 +20,42 @@ void fit(Figure& figure, bool from_zero) {
     for (const Point& point : series.points) {
       low_x = std::min(low_x, point.x);
       high_x = std::max(high_x, point.x);
-      low_y = std::min(low_y, point.y);
-      high_y = std::max(high_y, point.y);
+      low_y = std::min(low_y, point.interval ? point.interval->first : point.y);
+      high_y = std::max(high_y, point.interval ? point.interval->second : point.y);
     }
   }
-  const double room_x = std::max(1e-6, (high_x - low_x) * 0.06);
+  const double room_x = std::max(1e-6, (high_x > low_x ? high_x - low_x : high_x) * 0.06);
   const double room_y = std::max(0.5, (high_y - low_y) * 0.08);
   figure.x.low = from_zero ? 0 : std::max(0.0, low_x - room_x);
   figure.x.high = high_x + room_x;
   figure.y.low = std::max(0.0, low_y - room_y);
   figure.y.high = std::min(100.0, high_y + room_y);
+}
+
+/// Points in order of x; those at one x, as of several seeds, as their mean with their range.
+void merge_points(Series& series) {
+  std::ranges::stable_sort(series.points, {}, &Point::x);
+  std::vector<Point> out;
+  for (auto at = series.points.begin(); at != series.points.end();) {
+    const auto end = std::ranges::find_if(at, series.points.end(),
+                                          [&](const Point& point) { return point.x != at->x; });
+    const auto n = static_cast<double>(end - at);
+    Point merged = *at;
+    if (n > 1) {
+      const auto [low, high] = std::ranges::minmax_element(at, end, {}, &Point::y);
+      merged.interval = std::pair(low->y, high->y);
+      merged.y = 0;
+      merged.tip.clear();
+      for (; at != end; ++at) {
+        merged.y += at->y / n;
+        merged.tip += (merged.tip.empty() ? "" : "; ") + at->tip;
+      }
+      merged.tip = fmt::format("mean of {}: EM {:.2f}; {}", n, merged.y, merged.tip);
+    }
+    out.push_back(std::move(merged));
+    at = end;
+  }
+  series.points = std::move(out);
 }
 
 std::size_t points_of(const Figure& figure) {
@@ -101,18 +127,16 @@ std::vector<Figure> study_figures(const Study& study) {
     if (!row.epochs || !row.exact_match) continue;
     add(epochs, row.step ? fmt::format("step {}", *row.step) : "all", row, *row.epochs);
   }
-  for (Series& series : epochs.series) std::ranges::sort(series.points, {}, &Point::x);
-  const bool epochs_vary = std::ranges::any_of(epochs.series, [](const Series& series) {
-    return series.points.front().x != series.points.back().x;
-  });
+  for (Figure* figure : {&first, &later, &hours, &epochs}) {
+    for (Series& series : figure->series) merge_points(series);
+  }
+  const bool epochs_vary = std::ranges::any_of(
+      epochs.series, [](const Series& series) { return series.points.size() > 1; });
   if (!epochs_vary) epochs.series.clear();
   std::vector<Figure> out;
   for (Figure* figure : {&first, &later, &hours, &epochs}) {
     if (points_of(*figure) < 2) continue;
-    for (Series& series : figure->series) {
-      std::ranges::stable_sort(series.points, {}, &Point::x);
-      if (figure->series.size() == 1) series.name.clear();
-    }
+    if (figure->series.size() == 1) figure->series.front().name.clear();
     fit(*figure, figure == &epochs);
     out.push_back(std::move(*figure));
   }

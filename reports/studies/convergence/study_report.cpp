@@ -61,16 +61,17 @@ Table study_table(const Study& study) {
 }
 
 Table stability_table(const Study& study) {
-  Table table{columns_of(
-      {">step", ">phase", ">epochs", ">seeds", ">EM mean", ">EM sd", ">F1 mean", ">F1 sd"})};
+  Table table{columns_of({">step", ">from step", ">phase", ">epochs", ">seeds", ">EM mean",
+                          ">EM sd", ">F1 mean", ">F1 sd"})};
   for (const Stability& group : study.stability) {
-    table.rows.push_back(
-        {text_of(group.of.step), group.of.phase ? std::to_string(*group.of.phase) : "",
-         group.of.epochs ? shortest(*group.of.epochs) : "", std::to_string(group.n),
-         text_of(group.exact_match_mean, 3), text_of(group.exact_match_stddev, 3),
-         text_of(group.f1_mean, 3), text_of(group.f1_stddev, 3)});
+    table.rows.push_back({text_of(group.of.step), text_of(group.of.from_step),
+                          group.of.phase ? std::to_string(*group.of.phase) : "",
+                          group.of.epochs ? shortest(*group.of.epochs) : "",
+                          std::to_string(group.n), text_of(group.exact_match_mean, 3),
+                          text_of(group.exact_match_stddev, 3), text_of(group.f1_mean, 3),
+                          text_of(group.f1_stddev, 3)});
   }
-  return table;
+  return filled_columns(table);
 }
 
 Json study_json(const Study& study) {
