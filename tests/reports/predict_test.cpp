@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 
 #include "tests/reports/samples.h"
@@ -83,6 +84,52 @@ TEST(ScalingModel, FindsTheCoefficientsThatMadeTheData) {
   const auto predicted = predict_step(fit, {{64, 8}, 10, 0, 0.3});
   EXPECT_NEAR(predicted->step_s, 0.37, 1e-9);
   EXPECT_FALSE(predict_step(fit, {{64, 8}, 10, 0, {}}));
+}
+
+/// One micro batch of 32 on kMeasured, its step in ms by `of` the number of GPUs.
+std::vector<ScalingCell> measured_by(double (*of)(double gpus)) {
+  std::vector<ScalingCell> cells;
+  for (std::size_t i = 0; i < std::size(kMeasured); ++i) {
+    const auto gpus = static_cast<double>(kMeasured[i].world_size());
+    const double noise = i % 2 == 0 ? 1.001 : 0.999;
+    cells.push_back({kMeasured[i], 32, of(gpus) * noise / 1e3, of(1) * 1.001 / 1e3});
+  }
+  return cells;
+}
+
+// Of T1 + a + b + c log2 n noise makes a and b negative; they are zero then, and log2 n stays.
+TEST(ScalingModel, ATermThatComesOutNegativeIsZero) {
+  const auto fit =
+      fit_scaling(measured_by([](double n) { return 200 + 10 * std::log2(n); })).value();
+  EXPECT_EQ(fit.chosen.form->name, "tree");
+  EXPECT_NEAR(predict_step(fit, {{64, 8}, 32, 0, 0.2})->step_s, 0.290, 0.003);
+}
+
+TEST(ScalingModel, StepsThatGrowWithTheGpusAreALine) {
+  const auto fit = fit_scaling(measured_by([](double n) { return 200 + 2 * n; })).value();
+  EXPECT_EQ(fit.chosen.form->name, "line");
+  EXPECT_NEAR(predict_step(fit, {{8, 8}, 32, 0, 0.202})->step_s, 0.328, 0.003);
+}
+
+// No form has a square: what the largest cells show of that, the interval shows.
+TEST(ScalingModel, TheIntervalIsAtLeastAsWideAsTheErrorOfTheLargestJobs) {
+  const auto fit = fit_scaling(measured_by([](double n) { return 200 + 0.1 * n * n; })).value();
+  ASSERT_GT(fit.held_out_error, 0.1);
+  const auto predicted = predict_step(fit, {{8, 8}, 32, 0, 0.2}).value();
+  EXPECT_GE(predicted.high_s, (1 + *fit.held_out_error) * predicted.step_s * (1 - 1e-12));
+}
+
+TEST(ScalingModel, StrongScalingThatHalvesTheMicroBatchIsFollowedBelowIt) {
+  std::vector<Cell> cells;
+  for (const Topology& topology : kMeasured) {
+    const std::int64_t micro = 256 / topology.world_size();
+    cells.push_back(samples::cell(samples::identity(topology.nodes, topology.gpus_per_node, micro),
+                                  {256 / (0.005 * static_cast<double>(micro) + 0.030)}));
+  }
+  const auto groups = predict(samples::result_set(std::move(cells)), {{8, 8}, {3, 8}});
+  ASSERT_EQ(groups[0].cells.size(), 1U);
+  EXPECT_EQ(groups[0].cells[0].identity.micro_batch_size, 4);
+  EXPECT_NEAR(groups[0].cells[0].sequences_per_second, 256 / 0.050, 0.1);
 }
 
 TEST(ScalingModel, StrongScalingWithoutOneGpuKeepsTheGlobalBatch) {

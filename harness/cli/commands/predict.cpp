@@ -32,7 +32,7 @@ ordered_json to_json(const std::vector<PredictedGroup>& groups) {
   for (const PredictedGroup& group : groups) {
     ordered_json row{{"group", group.name}};
     if (group.simulated) row["simulated"] = true;
-    if (!group.fit) {
+    if (!group.reason.empty()) {
       row["reason"] = group.reason;
       rows.push_back(std::move(row));
       continue;
@@ -68,7 +68,7 @@ void print(Console& console, const std::vector<PredictedGroup>& groups) {
                               group.simulated ? " from simulated cells" : "",
                               escape_for_terminal(group.name)));
     first = false;
-    if (!group.fit) {
+    if (!group.reason.empty()) {
       console.print(escape_for_terminal(group.reason) + "\n");
       continue;
     }
@@ -119,9 +119,11 @@ ExitCode run(const Options& options, Console& console) {
   const bool any =
       std::ranges::any_of(groups, [](const PredictedGroup& group) { return !group.cells.empty(); });
   if (!any) {
-    return console.error({options.result, "too few cells to fit a model to",
-                          "measure at least three topologies, one GPU among them"},
-                         ExitCode::inconclusive);
+    return console.error(
+        {options.result,
+         groups.empty() ? "no cell has a batch, a topology and sequences/s" : groups.front().reason,
+         "measure at least three topologies, one GPU of each batch among them"},
+        ExitCode::inconclusive);
   }
   return answer(
       console, options.output, ExitCode::good, [&] { return to_json(groups); },
@@ -140,10 +142,11 @@ void declare(CommandLine& line, Options& options) {
 constexpr Example kExamples[] = {
     {"bertbench predict run --topologies 8n8g,16n8g", "Twice and four times the nodes measured."},
 };
-constexpr ExitCodeRow kStatuses[] = {{ExitCode::good},
-                                     {ExitCode::usage},
-                                     {ExitCode::inconclusive, "too few cells to fit a model to"},
-                                     {ExitCode::nothing_read}};
+constexpr ExitCodeRow kStatuses[] = {
+    {ExitCode::good},
+    {ExitCode::usage},
+    {ExitCode::inconclusive, "no model, or none for these topologies"},
+    {ExitCode::nothing_read}};
 
 }  // namespace
 
@@ -152,9 +155,10 @@ extern const Command entry{
     "throughput of larger jobs, by a model of the measured ones",
     "RESULT --topologies LIST",
     "Cells that differ only in batch and topology share one model of the step time: that of one "
-    "GPU (T1) plus terms of n GPUs, N nodes and g GPUs a node. A model of more terms must halve "
-    "the error of cells left out. The interval is for a new cell, widened to what rival models "
-    "give. Machines beyond the network that was measured may behave otherwise.",
+    "GPU (T1) plus terms of n GPUs, N nodes and g GPUs a node. A model of more terms, or one that "
+    "grows with n, must halve the error of cells left out. The interval is for a new cell, widened "
+    "to what rival models give and to the error with which the smaller jobs predict the largest. "
+    "Machines beyond the network that was measured may behave otherwise.",
     kExamples,
     kStatuses,
     declared<Options, declare, run>};

@@ -14,14 +14,16 @@
 namespace bertbench {
 namespace {
 
-constexpr std::array<ScalingForm, 5> kForms{{
+constexpr std::array<ScalingForm, 6> kForms{{
     {"fixed", "T1 + a [n > 1]", true, 1},
+    {"line", "T1 + a (n - 1)", true, 1},
     {"flat", "T1 + a [n > 1] + b [N > 1]", true, 2},
     {"ring", "T1 + a [n > 1] + b 2(g-1)/g + c 2(N-1)/N", true, 3},
     {"tree", "T1 + a [n > 1] + b [N > 1] + c log2 n", true, 3},
     {"linear", "a sequences/GPU + b", false, 2},
 }};
 constexpr double kMustImprove = 0.5;
+constexpr double kGoodEnough = 1e-4;  // left-out error: no rate is measured more exactly
 constexpr double kRivals = 2;
 
 std::vector<double> terms_of(const ScalingForm& form, const ScalingCell& cell) {
@@ -31,6 +33,7 @@ std::vector<double> terms_of(const ScalingForm& form, const ScalingCell& cell) {
   const double many = world > 1 ? 1 : 0;
   const double across = nodes > 1 ? 1 : 0;
   if (form.name == "fixed") return {many};
+  if (form.name == "line") return {world - 1};
   if (form.name == "flat") return {many, across};
   if (form.name == "ring") return {many, 2 * (gpus - 1) / gpus, 2 * (nodes - 1) / nodes};
   if (form.name == "tree") return {many, across, std::log2(world)};
@@ -84,7 +87,8 @@ struct Solution {
   std::vector<double> coefficients, inverse;
 };
 
-// Both sides over the measured step, so that relative errors are squared.
+// Both sides over the measured step, so that relative errors are squared. Where a coefficient
+// comes out negative, the best solution of fewer terms: the others are zero.
 std::optional<Solution> solve(const ScalingForm& form, std::span<const ScalingCell> cells) {
   const std::size_t p = form.terms;
   std::vector<double> normal(p * p, 0);
@@ -97,16 +101,34 @@ std::optional<Solution> solve(const ScalingForm& form, std::span<const ScalingCe
       right[i] += weight * x[i] * (cell.step_s - known_of(form, cell));
     }
   }
-  Solution out;
-  out.inverse = inverse_of(std::move(normal), p);
-  if (out.inverse.empty()) return std::nullopt;
-  for (std::size_t i = 0; i < p; ++i) {
-    double value = 0;
-    for (std::size_t k = 0; k < p; ++k) value += out.inverse[i * p + k] * right[k];
-    if (!(value >= 0)) return std::nullopt;  // communication takes no negative time
-    out.coefficients.push_back(value);
+  if (inverse_of(normal, p).empty()) return std::nullopt;
+  std::optional<Solution> best;
+  double most_explained = -1;  // of the sum of squares
+  for (std::size_t without = 0; without < (std::size_t{1} << p); ++without) {
+    const auto left_out = [&](std::size_t i) { return (without >> i & 1U) != 0; };
+    Solution one;
+    one.inverse = normal;
+    for (std::size_t i = 0; i < p; ++i) {
+      for (std::size_t k = 0; k < p; ++k) {
+        if (i != k && (left_out(i) || left_out(k))) one.inverse[i * p + k] = 0;
+      }
+    }
+    one.inverse = inverse_of(std::move(one.inverse), p);
+    if (one.inverse.empty()) continue;
+    double explained = 0;
+    for (std::size_t i = 0; i < p; ++i) {
+      if (left_out(i)) one.inverse[i * p + i] = 0;
+      double value = 0;
+      for (std::size_t k = 0; k < p; ++k) value += one.inverse[i * p + k] * right[k];
+      one.coefficients.push_back(value);
+      explained += value * right[i];
+    }
+    const bool possible = std::ranges::all_of(one.coefficients, [](double c) { return c >= 0; });
+    if (!possible || explained <= most_explained) continue;
+    most_explained = explained;
+    best = std::move(one);
   }
-  return out;
+  return best;
 }
 
 double step_by(const ScalingForm& form, const std::vector<double>& coefficients,
@@ -161,9 +183,8 @@ std::optional<ScalingFit> fit_scaling(std::span<const ScalingCell> cells) {
   if (models.size() > 1 && !models.back().form->needs_base) models.pop_back();
   std::size_t best = 0;
   for (std::size_t i = 1; i < models.size(); ++i) {
-    const bool same_terms = models[i].form->terms == models[best].form->terms;
-    const double needed = models[best].left_out_error * (same_terms ? 1 : kMustImprove);
-    if (models[i].left_out_error < needed) best = i;
+    const double error = models[best].left_out_error;
+    if (error > kGoodEnough && models[i].left_out_error < kMustImprove * error) best = i;
   }
   ScalingFit out;
   out.chosen = models[best];
@@ -205,7 +226,9 @@ std::optional<Predicted> predict_step(const ScalingFit& fit, const ScalingCell& 
   leverage /= out.step_s * out.step_s;
   const boost::math::students_t t(static_cast<double>(model.cells - model.form->terms));
   const double half =
-      boost::math::quantile(t, 0.975) * model.sigma * std::sqrt(1 + leverage) * out.step_s;
+      std::max(boost::math::quantile(t, 0.975) * model.sigma * std::sqrt(1 + leverage),
+               fit.held_out_error.value_or(0)) *
+      out.step_s;
   out.low_s = std::max(out.step_s - half, out.step_s * 1e-3);
   out.high_s = out.step_s + half;
   for (const FittedModel& other : fit.others) {
@@ -289,6 +312,9 @@ class Group {
         predict_one(out, identity, topology);
       }
     }
+    if (out.cells.empty()) {
+      out.reason = "the topologies cannot share the global batch of the measured cells evenly";
+    }
     return out;
   }
 
@@ -307,7 +333,7 @@ class Group {
     return point;
   }
 
-  // The largest measured micro batch that divides what is left for each GPU.
+  // The largest measured micro batch that divides what is left for each GPU; all of it where none.
   void predict_strong(PredictedGroup& out, const Topology& topology, std::int64_t global) {
     const std::int64_t world = topology.world_size();
     if (global % world != 0) return;
@@ -316,7 +342,7 @@ class Group {
       const std::int64_t size = *cell->identity.micro_batch_size;
       if (global / world % size == 0) micro = std::max(micro, size);
     }
-    if (micro == 0) return;
+    if (micro == 0) micro = global / world;
     Identity identity = cells_.front()->identity;
     identity.micro_batch_size = micro;
     identity.gradient_accumulation_steps = global / world / micro;

@@ -24,9 +24,11 @@ struct ScalingCell {
   std::optional<double> base_s;
 };
 
-/// step = known + sum of coefficient x term, all coefficients >= 0. `known` is base_s or 0.
+/// step = known + sum of coefficient x term, all coefficients >= 0, as communication takes no
+/// negative time. `known` is base_s or 0.
 ///
 /// fixed  T1 + a [n > 1]                                   (one-GPU cells measured)
+/// line   T1 + a (n - 1)
 /// flat   T1 + a [n > 1] + b [N > 1]
 /// ring   T1 + a [n > 1] + b 2(g-1)/g + c 2(N-1)/N
 /// tree   T1 + a [n > 1] + b [N > 1] + c log2 n
@@ -54,15 +56,16 @@ struct ScalingFit {
   std::optional<double> held_out_error;
 };
 
-/// Least squares of relative errors. A form of more terms is taken only when it halves the left-out
-/// error of the simpler one: what extrapolates must not follow the noise. Nothing when no form has
-/// at least two cells more than terms.
+/// Least squares of relative errors. A form is taken only when it halves the left-out error of the
+/// one taken from those above it, which have fewer terms or grow less: what extrapolates must not
+/// follow the noise. Nothing when no form has at least two cells more than terms.
 [[nodiscard]] std::optional<ScalingFit> fit_scaling(std::span<const ScalingCell> cells);
 
 struct Predicted {
   double step_s = 0;
-  double low_s = 0, high_s = 0;  ///< 95 % t interval of a new cell, widened to the other forms
-                                 ///< whose left-out error is at most twice that of the chosen one
+  /// 95 % t interval of a new cell, widened to `held_out_error` and to the other forms whose
+  /// left-out error is at most twice that of the chosen one.
+  double low_s = 0, high_s = 0;
 };
 /// `cell.step_s` is not looked at. Nothing when the model needs a base_s that is unknown.
 [[nodiscard]] std::optional<Predicted> predict_step(const ScalingFit& fit, const ScalingCell& cell);
@@ -81,7 +84,7 @@ struct PredictedGroup {
   std::string name;        ///< "bert-base.fp32.s128"
   bool simulated = false;  ///< its cells were not measured, but simulated
   std::optional<ScalingFit> fit;
-  std::string reason;  ///< why there is none
+  std::string reason;  ///< why there is none, or why it predicts no cell
   std::vector<PredictedCell> cells;
 };
 
