@@ -190,6 +190,7 @@ struct Lightning {
     if (epoch < bar.epoch) {
       emit(Begin{kRichRun});
       bar = {};
+      stopped = false;
     } else if (epoch != bar.epoch && bar.epoch >= 0) {
       bar.before += bar.done;
       bar.before_s += bar.elapsed_s;
@@ -205,8 +206,15 @@ struct Lightning {
               .time_s = bar.before_s + *elapsed,
               .rate = rate && *rate > 0 ? *rate : kUnknown,
               .clock = Clock{1 + static_cast<double>(epoch)},
-              .last = epoch == *last && done == total});
+              .last = stopped || (epoch == *last && done == total)});
     return true;
+  }
+
+  // Into a pipe the bar is drawn after this line alone.
+  bool stop(const Line&, Emit emit) {
+    stopped = true;
+    if (bar.epoch >= 0) emit(End{.track = kRich});
+    return bar.epoch >= 0;
   }
 
   bool nemo(const Line& line, Emit emit) {
@@ -322,6 +330,7 @@ struct Lightning {
     std::int64_t epoch = -1, done = 0, before = 0;
     double elapsed_s = 0, before_s = 0;  ///< in the epochs before
   } bar;
+  bool stopped = false;  ///< the Trainer stated that it has reached its end
   struct {
     std::int64_t step = -1;
     double elapsed_s = 0, before_s = 0, start_s = 0;
@@ -335,6 +344,7 @@ constexpr Row kRows[] = {
     on<&Lightning::nemo>("train_step_timing in s: "),
     on<&Lightning::nemo_bar>("train_step_timing in s="),
     on<&Lightning::rich>(" • "),
+    on<&Lightning::stop>("`Trainer.fit` stopped: `max_"),
     on<&Lightning::header>("epoch,"),
     on<&Lightning::header>(",epoch"),
 };
