@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "parsers/assemble/closing_lines.h"
 #include "parsers/assemble/run_builder.h"
 #include "parsers/assemble/training_clock.h"
 #include "parsers/core/facts.h"
@@ -956,7 +957,8 @@ void DescribedParser::take_counted(const DescribedRule& rule, const Line& line, 
       Stated{of.counted / of.counted_s, RateUnit::iterations_per_second, line.number};
 }
 
-// A log may state one rate twice, with all its digits and rounded.
+// A log may state one rate twice, with all its digits and rounded, or in two units: sequences/s
+// next to steps/s show the batch.
 void DescribedParser::take_average(const DescribedRule& rule, const Line& line, RunDraft& draft,
                                    const RunBuilder& out) {
   const auto rate = values_.number(Field::average_rate);
@@ -966,6 +968,14 @@ void DescribedParser::take_average(const DescribedRule& rule, const Line& line, 
   if (!gpus || of.unit == RateUnit::unknown) return;
   const double scale = static_cast<double>(*gpus);
   const auto& before = draft.log.summary;
+  if (before && before->unit == RateUnit::sequences_per_second &&
+      of.unit == RateUnit::iterations_per_second) {
+    const auto batch = TrainerChecks::sequences_per_step(before->value, *rate);
+    if (!batch || draft.log.facts.sequences_per_optimizer_step()) return;
+    draft.log.facts.global_batch_size.set(*batch, FactSource::log);
+    if (rule.iteration) draft.log.iteration_unit = *rule.iteration;
+    return;
+  }
   const double half = values_.digit(Field::average_rate) / 2 * scale;
   if (before && before->unit == of.unit && std::abs(before->value - *rate * scale) <= half) return;
   draft.log.summary = Stated{*rate * scale, of.unit, line.number};
