@@ -94,13 +94,12 @@ class TensorboardSource final : public TrackerSource {
       if (!(std::abs(wall_time) < 1e12) || step < 0) return;
       ProtoFields values(field->bytes);
       while (const auto value = values.next()) {
-        if (value->is(1, 2)) take_value(value->bytes, step, fmt::format("{:.6f}", wall_time), out);
+        if (value->is(1, 2)) take_value(value->bytes, step, wall_time, out);
       }
     }
   }
 
-  void take_value(std::string_view message, std::int64_t step, const std::string& wall_time,
-                  std::string& out) {
+  void take_value(std::string_view message, std::int64_t step, double wall_time, std::string& out) {
     std::string_view tag;
     std::optional<std::string> value;
     ProtoFields fields(message);
@@ -112,7 +111,7 @@ class TensorboardSource final : public TrackerSource {
     if (value && !tag.empty() && counts_steps(tag)) lines_.add(tag, step, wall_time, *value, out);
   }
 
-  LoggedSteps lines_;
+  LoggedSteps lines_{6};
 };
 
 }  // namespace

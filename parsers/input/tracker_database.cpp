@@ -144,8 +144,7 @@ class DatabaseSource final : public TrackerSource {
       const bool is_nan = sqlite3_column_int(query_, kIsNan) != 0;
       const double value = sqlite3_column_double(query_, kValue);
       const double seconds = static_cast<double>(sqlite3_column_int64(query_, kTime)) / 1000;
-      lines_.add(text(kKey), step, fmt::format("{:.3f}", seconds),
-                 is_nan ? "\"nan\"" : json_number(value), out);
+      lines_.add(text(kKey), step, seconds, is_nan ? "\"nan\"" : json_number(value), out);
     }
   }
 
@@ -167,7 +166,7 @@ class DatabaseSource final : public TrackerSource {
 
   void end_run(std::string& out) {
     lines_.flush(out);
-    lines_ = {};
+    lines_ = LoggedSteps(kDecimals);
     if (!newest_members_.empty()) end_step(false, out);
     rows_.flush(out);
     rows_ = {};
@@ -190,12 +189,14 @@ class DatabaseSource final : public TrackerSource {
 
   static constexpr std::size_t kTenths = std::string_view("2026-01-01T00:00:00.0").size();
 
+  static constexpr int kDecimals = 3;  // MLflow's milliseconds
+
   sqlite3* db_ = nullptr;
   sqlite3_stmt* query_ = nullptr;
   int progress_ = 0;
   bool out_of_run_ = true;
   std::string run_, status_;
-  LoggedSteps lines_;
+  LoggedSteps lines_{kDecimals};
   LoggedRows rows_;
   std::int64_t step_ = 0;
   std::string newest_members_, time_;  ///< Trackio's newest step, and when it was sent

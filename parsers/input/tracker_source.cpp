@@ -80,8 +80,9 @@ void TrackerSource::set_problem(std::string text) {
 
 // One counter leads. A name that is logged at smaller numbers than the newest has another counter
 // (epochs, not steps), unless it goes back itself: then the run began again.
-void LoggedSteps::add(std::string_view name, std::int64_t step, std::string_view wall_time,
+void LoggedSteps::add(std::string_view name, std::int64_t step, double wall_time,
                       std::string_view value, std::string& out) {
+  constexpr double kOneCall_s = 0.01;  // the values of one call of a logger are no further apart
   if (name.size() > kLongestName) return;
   auto at = series_.find(name);
   if (at == series_.end()) {
@@ -98,11 +99,14 @@ void LoggedSteps::add(std::string_view name, std::int64_t step, std::string_view
     of.other_counter = true;
     return;
   }
-  of.last = newest_ = step;
-  if (step != step_ || line_.size() > kLongestLine) flush(out);
+  newest_ = step;
+  const bool again = std::exchange(of.last, step) == step;
+  const bool later = !(wall_time - wall_time_ < kOneCall_s);
+  if (step != step_ || again || later || line_.size() > kLongestLine) flush(out);
   if (line_.empty()) {
-    line_ = fmt::format("{{\"step\": {}, \"wall_time\": {}", step, wall_time);
+    line_ = fmt::format("{{\"step\": {}, \"wall_time\": {:.{}f}", step, wall_time, decimals_);
     step_ = step;
+    wall_time_ = wall_time;
   }
   line_ += fmt::format(", {}: {}", json_string(name), value);
 }

@@ -55,12 +55,15 @@ class TrackerSource : public ByteSource {
   std::string problem_;
 };
 
-/// Values that a tracker has by name and step, one by one, become a line a step.
+/// Values that a tracker has by name and step, one by one, become a line for each time that
+/// something of a step was logged: what an evaluation after it gives has a later time.
 class LoggedSteps {
  public:
-  /// `wall_time` (seconds since 1970; the first of a step is the line's) and `value` are JSON.
-  void add(std::string_view name, std::int64_t step, std::string_view wall_time,
-           std::string_view value, std::string& out);
+  /// `decimals`: those of its times.
+  explicit LoggedSteps(int decimals) : decimals_(decimals) {}
+  /// `wall_time`: seconds since 1970, the first of a line is the line's. `value` is JSON.
+  void add(std::string_view name, std::int64_t step, double wall_time, std::string_view value,
+           std::string& out);
   /// The line that waits for more values.
   void flush(std::string& out);
 
@@ -75,6 +78,8 @@ class LoggedSteps {
   };
   std::map<std::string, Series, std::less<>> series_;
   std::int64_t step_ = -1, newest_ = -1;
+  double wall_time_ = 0;  ///< of the line
+  int decimals_;
   std::size_t restarts_ = 0;
   std::string line_;
 };

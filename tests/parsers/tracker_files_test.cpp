@@ -145,12 +145,16 @@ TEST(Tensorboard, ReadsTensorsAndLeavesOtherCountersOut) {
       scalar(101, 20, "loss", proto(2, std::numeric_limits<float>::quiet_NaN())) +
       scalar(102, 1, "val", of_tf2) + scalar(103, 2, "val", of_tf2) +  // counts epochs
       scalar(104, 30, "loss", of_tf2) + scalar(104, 3, "epoch_loss", of_tf2) +
+      scalar(104.001, 30, "loss", of_tf2) + scalar(109, 30, "eval/loss", of_tf2) +
       scalar(110, 20, "loss", of_tf2));  // began again
   EXPECT_EQ(text.problem, "");
   EXPECT_EQ(text.lines,
-            "{\"step\": 10, \"wall_time\": 100.000000, \"loss\": 2.5, \"lr\": 0.125}\n"
+            "{\"step\": 10, \"wall_time\": 100.000000, \"loss\": 2.5}\n"
+            "{\"step\": 10, \"wall_time\": 100.500000, \"lr\": 0.125}\n"
             "{\"step\": 20, \"wall_time\": 101.000000, \"loss\": \"nan\"}\n"
             "{\"step\": 30, \"wall_time\": 104.000000, \"loss\": 2.5}\n"
+            "{\"step\": 30, \"wall_time\": 104.001000, \"loss\": 2.5}\n"
+            "{\"step\": 30, \"wall_time\": 109.000000, \"eval/loss\": 2.5}\n"
             "{\"step\": 20, \"wall_time\": 110.000000, \"loss\": 2.5}\n");
 }
 
