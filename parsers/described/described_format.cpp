@@ -54,6 +54,7 @@ class StepCounter {
   [[nodiscard]] bool leaves_unknown_steps(const Printed& printed) const;
   /// The first line of the log showed that it begins at 0.
   [[nodiscard]] bool began_at_zero() const { return shift_ == 1; }
+  [[nodiscard]] std::int64_t printed() const { return printed_; }  ///< on the newest line
   /// The steps of the newest epoch, where it has ended, or of all where lines name none. 0 where
   /// its lines leave too many open.
   [[nodiscard]] std::int64_t counted() const;
@@ -419,6 +420,7 @@ class DescribedParser final : public LineParser {
   void take_outcome(const DescribedRule& rule, const Line& line, RunDraft& draft, RunBuilder& out);
   void take_average(const DescribedRule& rule, const Line& line, RunDraft& draft,
                     const RunBuilder& out);
+  bool take_stamp(const DescribedRule& rule, const Line& line, RunBuilder& out);
   void take_counted(const DescribedRule& rule, const Line& line, RunDraft& draft);
   void take_counters(Track& of, RunDraft& draft);
 
@@ -541,7 +543,7 @@ bool DescribedParser::read_line(const DescribedRule& rule, const Line& line) {
 bool DescribedParser::take(const DescribedRule& rule, const Line& line, RunBuilder& out) {
   const bool is_open = out.open(rule.kind) != nullptr;
   if (rule.within_run && !is_open) return false;
-  if (rule.fallback && is_open && !track(rule.kind).fallback) return true;
+  if (rule.fallback && is_open && !track(rule.kind).fallback) return take_stamp(rule, line, out);
   if (rule.begins_run) {
     begin_again(rule.kind, out);
     stated_ = {};
@@ -561,6 +563,16 @@ bool DescribedParser::take(const DescribedRule& rule, const Line& line, RunBuild
   // A rule without fields notes that its line stands in the log.
   if (taken || !(rule.gives_field || rule.outcome)) note(rule, DescribedNote::When::used);
   return taken;
+}
+
+// Trackio stamps the last of the rows that it sends together, which may be of the newest step and
+// have no loss.
+bool DescribedParser::take_stamp(const DescribedRule& rule, const Line& line, RunBuilder& out) {
+  const Track& of = track(rule.kind);
+  const Record* last = out.open(rule.kind)->last();
+  const bool same = of.counter.printed() == values_.count(Field::step);
+  return !same || last == nullptr || last->step != of.last_step || !std::isnan(last->time_s) ||
+         continue_record(rule, line, out);
 }
 
 // What a line states of the runs to come; the open one takes it with its next record.

@@ -215,6 +215,21 @@ std::optional<ClockJump> clock_jump(const RunLog& log, const Window& window) {
 }
 
 std::optional<ClockRate> counter_over_clock(const RunLog& log, const Window& window) {
+  // The clock goes on over records without a time: Trackio stamps once what it sends together.
+  const auto has_time = [](const Record& record) { return !std::isnan(clock_of(record)); };
+  if (!std::ranges::all_of(std::span(log.records).first(window.last), has_time)) {
+    RunLog timed;
+    timed.clock_is_wall = log.clock_is_wall;
+    timed.clock_resolution_s = log.clock_resolution_s;
+    Window part = window;
+    for (std::size_t i = 0; i < window.last; ++i) {
+      if (i == window.first) part.first = timed.records.size();
+      if (has_time(log.records[i])) timed.records.push_back(log.records[i]);
+    }
+    part.last = timed.records.size();
+    if (part.first >= part.last) return std::nullopt;
+    return counter_over_clock(timed, part);
+  }
   const auto jump = clock_jump(log, window);
   if (!jump && begins_at_zero(log, window)) return from_zero(log, window);
   const std::span<const Record> records = log.records;
@@ -237,10 +252,7 @@ std::optional<ClockRate> counter_over_clock(const RunLog& log, const Window& win
     begin = end;
   };
   for (std::size_t i = from; i < window.last; ++i) {
-    if (std::isnan(clock_of(records[i]))) {
-      close(i);
-      begin = i + 1;
-    } else if (i > begin && (!goes_on(records[i - 1], records[i]) || (jump && jump->record == i))) {
+    if (i > begin && (!goes_on(records[i - 1], records[i]) || (jump && jump->record == i))) {
       close(i);
     }
   }
