@@ -124,6 +124,8 @@ class RunBuilder {
   std::optional<std::int64_t> world;
   /// The user chose this format: it overrules doubt about what is training.
   bool asked_for = false;
+  /// The log begins with the head of a file of this format.
+  bool own_file = false;
   /// ReadOptions::of_training.
   bool of_training = false;
 

@@ -457,6 +457,7 @@ class DescribedParser final : public LineParser {
 
   bool rate_left_out_ = false;  ///< of one GPU, of a number that is unknown
   bool paused_ = false;         ///< an evaluation was taken off a clock
+  bool gaps_ = false;           ///< a counter went on by more than one
   std::vector<std::string> noted_;
 };
 
@@ -545,6 +546,7 @@ bool DescribedParser::take(const DescribedRule& rule, const Line& line, RunBuild
   if (rule.within_run && !is_open) return false;
   if (rule.fallback && is_open && !track(rule.kind).fallback) return take_stamp(rule, line, out);
   if (rule.begins_run) {
+    out.own_file = out.own_file || line.number == 1;
     begin_again(rule.kind, out);
     stated_ = {};
     plans_[static_cast<std::size_t>(rule.kind)] = {};
@@ -562,6 +564,7 @@ bool DescribedParser::take(const DescribedRule& rule, const Line& line, RunBuild
   if (taken && values_.too_coarse()) note(rule, DescribedNote::When::too_coarse);
   // A rule without fields notes that its line stands in the log.
   if (taken || !(rule.gives_field || rule.outcome)) note(rule, DescribedNote::When::used);
+  if (taken) note(rule, DescribedNote::When::no_gaps);
   return taken;
 }
 
@@ -824,6 +827,7 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
   const auto mean = seconds_of_one(printed);
   if (sample.step > of.last_step && !values_.has(Field::rate)) of.rate = {};
   const std::int64_t before = std::exchange(of.last_step, std::max(of.last_step, sample.step));
+  gaps_ = gaps_ || (before >= 0 && sample.step > before + 1);
   take_counters(of, draft);
   const bool again = !of.first.empty() && sample.step == of.first.front().step;
   if ((first && (sample.iterations == 0 || rule.own_step)) || again) {
@@ -1023,6 +1027,13 @@ void DescribedParser::finish(RunBuilder& out) {
     // Settings after the last line of a run that still goes on are of it, where it knows none.
     RunDraft* open = out.open(kind);
     if (open != nullptr && !open->ended_well) add_settings(track(kind), *open);
+  }
+  // A log that begins with what begins this format's runs is of this format, whatever else prints
+  // into it; but its counter must be one of steps.
+  out.own_file = out.own_file && (gaps_ || !track(WorkKind::training).fallback);
+  for (const DescribedRule& rule : description_.rules) {
+    if (!gaps_ || !rule.note || rule.note->when != DescribedNote::When::no_gaps) continue;
+    std::erase(noted_, rule.note->text);
   }
   std::vector<std::string> notes = description_.notes;
   notes.insert(notes.end(), noted_.begin(), noted_.end());

@@ -31,6 +31,7 @@ struct DescribedNote {
   enum class When {
     used,        ///< a line was taken
     gaps,        ///< steps lie between two lines of own_step
+    no_gaps,     ///< a line was taken, and the counter goes on by one from line to line
     too_coarse,  ///< a value was below "least"
   } when = When::used;
   std::string text;

@@ -318,7 +318,7 @@ class DescriptionReader {
       in_.check_keys(object["note"], here, {"text", "when"}, "key");
       in_.text(object["note"], here, "text", note.text);
       note.when = static_cast<DescribedNote::When>(
-          choice(object["note"], here, "when", {"used", "gaps", "too_coarse"}));
+          choice(object["note"], here, "when", {"used", "gaps", "no_gaps", "too_coarse"}));
     } else {
       in_.text(object, pointer, "note", note.text);
     }

@@ -173,7 +173,7 @@ std::string format_schema() {
       {"note", ordered_json::parse(R"({"anyOf": [{"type": "string"},
          {"type": "object", "required": ["text"], "additionalProperties": false,
           "properties": {"text": {"type": "string"},
-                         "when": {"enum": ["used", "gaps", "too_coarse"]}}}]})")},
+                         "when": {"enum": ["used", "gaps", "no_gaps", "too_coarse"]}}}]})")},
       {"outcome", {{"enum", outcome_names()}}},
       {"line", object_of(kLineKeys)}};
   head.update(out);

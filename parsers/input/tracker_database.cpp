@@ -160,7 +160,7 @@ class DatabaseSource final : public TrackerSource {
   void end_step(bool more_of_its_time, std::string& out) {
     // It sends every half second, so that finer digits of the stamp mean nothing.
     const std::string time = json_string(std::string_view(time_).substr(0, kTenths));
-    rows_.add(step_, newest_members_ + (more_of_its_time ? "" : ", \"_timestamp\": " + time), out);
+    add_row(step_, newest_members_ + (more_of_its_time ? "" : ", \"_timestamp\": " + time), out);
     newest_members_.clear();
   }
 
@@ -168,8 +168,6 @@ class DatabaseSource final : public TrackerSource {
     lines_.flush(out);
     lines_ = LoggedSteps(kDecimals);
     if (!newest_members_.empty()) end_step(false, out);
-    rows_.flush(out);
-    rows_ = {};
     if (!status_.empty()) out += fmt::format("{{\"status\": {}}}\n", json_string(status_));
     status_.clear();
     out_of_run_ = true;
@@ -197,7 +195,6 @@ class DatabaseSource final : public TrackerSource {
   bool out_of_run_ = true;
   std::string run_, status_;
   LoggedSteps lines_{kDecimals};
-  LoggedRows rows_;
   std::int64_t step_ = 0;
   std::string newest_members_, time_;  ///< Trackio's newest step, and when it was sent
 };

@@ -117,22 +117,10 @@ void LoggedSteps::flush(std::string& out) {
   line_.clear();
 }
 
-void LoggedRows::add(std::int64_t number, std::string members, std::string& out) {
+void add_row(std::int64_t number, std::string_view members, std::string& out) {
   constexpr std::int64_t kMostRows = 1'000'000'000'000'000;
   if (number < 0 || number >= kMostRows) return;
-  given_ = given_ || (waits_ && number > number_ + 1);
-  flush(out);
-  number_ = number;
-  members_ = std::move(members);
-  waits_ = true;
-}
-
-void LoggedRows::flush(std::string& out) {
-  if (!waits_) return;
-  const bool names_step = members_.find("\"step\": ") != std::string::npos;
-  out += fmt::format("{{\"{}\": {}{}{}}}\n", given_ && !names_step ? "step" : "_step", number_,
-                     members_.empty() ? "" : ", ", members_);
-  waits_ = false;
+  out += fmt::format("{{\"_step\": {}{}{}}}\n", number, members.empty() ? "" : ", ", members);
 }
 
 std::string json_string(std::string_view text) {

@@ -84,20 +84,8 @@ class LoggedSteps {
   std::string line_;
 };
 
-/// Rows that a tracker numbers. Where the trainer gives no number, each call of the logger is one
-/// more: numbers without a gap are "_step", others, which the trainer gave, "step".
-class LoggedRows {
- public:
-  /// `members` are those of a JSON object.
-  void add(std::int64_t number, std::string members, std::string& out);
-  /// The row that waits for the next one's number.
-  void flush(std::string& out);
-
- private:
-  std::int64_t number_ = -1;
-  std::string members_;
-  bool waits_ = false, given_ = false;
-};
+/// Appends a row that a tracker numbers: `members` are those of a JSON object.
+void add_row(std::int64_t number, std::string_view members, std::string& out);
 
 /// As JSON: text in quotes, numbers plain, and in quotes where they are not finite.
 [[nodiscard]] std::string json_string(std::string_view text);

@@ -79,25 +79,27 @@ class WandbSource final : public TrackerSource {
     const auto head = next(begins ? kFileHead : std::min(left, kChunkHead));
     if (!head) return tl::unexpected(head.error());
     if (head->empty()) return end(out);
+    if (begins) out += "{\"run\": \"wandb\"}\n";
     if (begins || left < kChunkHead) return true;
     if (head->size() < kChunkHead) return cut(out);
     const unsigned crc = byte_at(*head, 0) | byte_at(*head, 1) << 8 | byte_at(*head, 2) << 16 |
                          byte_at(*head, 3) << 24;
     const std::size_t length = byte_at(*head, 4) | byte_at(*head, 5) << 8;
     const auto type = static_cast<char>(byte_at(*head, 6));
-    if (length > left - kChunkHead || type < 1 || type > 4) return skip_block(from, out);
+    if (length > left - kChunkHead || type < 1 || type > 4) return skip_block(from);
     const auto data = next(length);
     if (!data) return tl::unexpected(data.error());
     if (data->size() < length) return cut(out);
     uLong sum = crc32(0, reinterpret_cast<const Bytef*>(&type), 1);
     sum = crc32(sum, reinterpret_cast<const Bytef*>(data->data()), static_cast<uInt>(length));
-    if (sum != crc) return skip_block(from, out);
+    if (sum != crc) return skip_block(from);
     add_chunk(static_cast<unsigned>(type), *data, out);
     return true;
   }
 
   bool end(std::string& out) {
-    rows_.flush(out);
+    out += std::exchange(lines_, {});
+    out += std::exchange(exit_, {});
     for (std::string& text : console_) out += std::exchange(text, {});
     return false;
   }
@@ -105,12 +107,12 @@ class WandbSource final : public TrackerSource {
     set_problem("the wandb file is cut: read up to its end");
     return end(out);
   }
-  Result<bool> skip_block(std::uint64_t from, std::string& out) {
+  Result<bool> skip_block(std::uint64_t from) {
     set_problem(fmt::format(
         "the wandb file is damaged at byte {}: the rest of that block is left out", from));
     open_ = false;
     for (std::string& text : console_) {  // its line lost its end
-      if (!text.empty()) out += std::exchange(text, {}) + "\n";
+      if (!text.empty()) lines_ += std::exchange(text, {}) + "\n";
     }
     const auto skipped = next((kLogBlock - offset() % kLogBlock) % kLogBlock);
     if (!skipped) return tl::unexpected(skipped.error());
@@ -152,7 +154,7 @@ class WandbSource final : public TrackerSource {
         take_run(message, out);
         break;
       case kExit:
-        take_exit(message, out);
+        take_exit(message);
         break;
       default:
         break;
@@ -176,10 +178,11 @@ class WandbSource final : public TrackerSource {
       }
     }
     const std::string members = members_of(message);
-    if (number && !members.empty()) rows_.add(*number, members, out);
+    if (number && !members.empty()) add_row(*number, members, out);
   }
 
-  /// Up to the last end of a line; the rest waits, so that nothing gets between.
+  /// Up to the last end of a line; the rest waits, so that nothing gets between. All of it comes
+  /// after the history, whose rows wandb writes later than the lines of a failure after them.
   void add_console(std::string_view message, std::string& out) {
     constexpr std::size_t kLongestLine = std::size_t{64} << 10;
     std::string* text = &console_[0];
@@ -200,8 +203,9 @@ class WandbSource final : public TrackerSource {
     } else {
       return;
     }
-    out.append(*text, 0, ends + 1);
+    lines_.append(*text, 0, ends + 1);
     text->erase(0, ends + 1);
+    if (lines_.size() > kLongestRecord) out += std::exchange(lines_, {});
   }
 
   static void take_run(std::string_view message, std::string& out) {
@@ -212,21 +216,21 @@ class WandbSource final : public TrackerSource {
   }
 
   /// In the words that wandb prints of it.
-  void take_exit(std::string_view message, std::string& out) {
-    rows_.flush(out);
+  void take_exit(std::string_view message) {
     std::int64_t code = 0;
     ProtoFields fields(message);
     while (const auto field = fields.next()) {
       if (field->is(1, 0)) code = static_cast<std::int64_t>(field->value);
     }
-    out += code == 0 ? "wandb: Program ended successfully.\n"
-                     : fmt::format("wandb: Program failed with code {}.\n", code);
+    exit_ = code == 0 ? "wandb: Program ended successfully.\n"
+                      : fmt::format("wandb: Program failed with code {}.\n", code);
   }
 
-  LoggedRows rows_;
   std::string record_;
   bool open_ = false;       ///< its end has not come
   std::string console_[2];  ///< by OutputType: 0 standard error, 1 standard output
+  std::string lines_;       ///< whole ones of the console
+  std::string exit_;        ///< how the run ended
 };
 
 }  // namespace

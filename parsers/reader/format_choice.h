@@ -5,7 +5,8 @@
 // nvidia-dle-pytorch/lambda_8xa4000_squad_large_fp32.log). Each format reads its own lines; one of
 // them gives the runs that are shown, the others are named in a notice. The rule, first difference
 // decides:
-//   0. a record or a statement of the user's own format (--format-file); samples/s over the
+//   0. a record or a statement of the user's own format (--format-file), or of the one whose run
+//      begins with the first line of the log (what a tracker logged); samples/s over the
 //      official time of a benchmark before records of iterations only;
 //   1. what the training runs hold: records with a clock or step times, records with printed rates,
 //      records with losses only, no record but a closing statement, a run of which it has lines
@@ -26,7 +27,7 @@ class RunDraft;
 struct Evidence {
   enum Kind { nothing, lines, statement, losses, rates, times };
   Kind kind = nothing;
-  bool given = false;     ///< the user's own format
+  bool given = false;     ///< the user's own format, or that of the file
   bool official = false;  ///< sequences/s by the job's official statement
   bool records = false;
   bool counts = false;  ///< sequences or tokens, not only iterations

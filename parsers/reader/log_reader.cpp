@@ -455,7 +455,8 @@ struct LogReader::State final : CandidateSink {
     for (const FormatState& state : formats) {
       if (state.matched == 0 || (!only.empty() && state.name != only)) continue;
       Evidence evidence = evidence_of(*state.builder, state.matched);
-      evidence.given = options.user_format && state.name == options.user_format->name();
+      evidence.given = state.builder->own_file ||
+                       (options.user_format && state.name == options.user_format->name());
       if (best != nullptr && !evidence.beats(of_best)) continue;
       best = &state;
       of_best = evidence;

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "tests/parsers/run_log_text.h"
+#include "tests/scratch_folder.h"
 #include "tests/tracker_bytes.h"
 
 namespace bertbench {
@@ -83,25 +84,34 @@ TEST(TrackerFiles, StateFactsAndOutcomes) {
   }
 }
 
+/// What was logged, or else the console, which comes after it.
+std::vector<std::string> part_of(const std::string& text, bool logged) {
+  auto out = lines_of(text);
+  std::erase_if(out, [&](const std::string& line) { return line.starts_with("{") != logged; });
+  return out;
+}
+
 // Twice: each byte changed, and the file cut there.
 TEST(TrackerFiles, DamageChangesNothingBeforeIt) {
   for (const std::string name : {kEvents, "run.wandb"}) {
     const std::string whole = test::read_file(kFolder + name);
-    const auto all = lines_of(tracker_text(whole).lines);
+    const std::string all = tracker_text(whole).lines;
     for (std::size_t at = kTrackerHead; at < whole.size(); ++at) {
       const TrackerText cut = tracker_text(std::string_view(whole).substr(0, at));
       std::string bytes = whole;
       bytes[at] = static_cast<char>(bytes[at] ^ 0x20);
       const TrackerText damaged = tracker_text(bytes);
       EXPECT_NE(damaged.problem, "") << name << " at " << at;
-      // The newest line of the console and the newest row wait for what follows them.
-      auto before = lines_of(cut.lines);
-      before.resize(before.size() - std::min<std::size_t>(2, before.size()));
-      const auto of_damaged = lines_of(damaged.lines);
-      for (const auto* after : {&all, &of_damaged}) {
-        ASSERT_LE(before.size(), after->size()) << name << " at " << at;
-        ASSERT_TRUE(std::ranges::equal(before, std::span(*after).first(before.size())))
-            << name << " at " << at;
+      for (const bool logged : {true, false}) {
+        // The newest line waits for what follows it.
+        auto before = part_of(cut.lines, logged);
+        before.resize(before.size() - std::min<std::size_t>(1, before.size()));
+        for (const std::string& text : {all, damaged.lines}) {
+          const auto after = part_of(text, logged);
+          ASSERT_LE(before.size(), after.size()) << name << " at " << at;
+          ASSERT_TRUE(std::ranges::equal(before, std::span(after).first(before.size())))
+              << name << " at " << at;
+        }
       }
     }
   }
@@ -117,7 +127,7 @@ TEST(TrackerFiles, ADamagedDatabaseIsReadAsFarAsItGoes) {
   ASSERT_GT(read, 0);
   const auto size = static_cast<std::size_t>(read);
   whole.resize(size);
-  ASSERT_THAT(tracker_text(whole).lines, HasSubstr("\"step\": 60"));
+  ASSERT_THAT(tracker_text(whole).lines, HasSubstr("\"_step\": 60"));
   for (std::size_t at = kTrackerHead; at < size; at += 211) {
     std::string bytes = whole;
     for (std::size_t i = at; i < std::min(size, at + 16); ++i)
@@ -173,26 +183,67 @@ TEST(Wandb, GivesConsoleHistoryAndExit) {
       console(0, "warning\n"), console(1, " done\nstep 2"), proto(18, proto(1, std::uint64_t{1})),
       console(1, std::string(40'000, 'x') + "\n")}));
   EXPECT_EQ(text.problem, "");
-  EXPECT_THAT(text.lines, StartsWith("{\"config\": {\"lr\": 0.5}}\n"
-                                     "warning\nstep 1 done\n"
+  EXPECT_THAT(text.lines, StartsWith("{\"run\": \"wandb\"}\n"
+                                     "{\"config\": {\"lr\": 0.5}}\n"
                                      "{\"_step\": 7, \"loss\": \"NaN\", \"a.b\": 1}\n"
-                                     "wandb: Program failed with code 1.\nstep 2xxx"));
-  EXPECT_THAT(text.lines, EndsWith("xxx\n")) << "a record over two blocks";
+                                     "warning\nstep 1 done\nstep 2xxx"));
+  EXPECT_THAT(text.lines, EndsWith("xxx\nwandb: Program failed with code 1.\n"))
+      << "a record over two blocks";
 }
 
-TEST(Wandb, NumbersWithAGapAreTheTrainers) {
-  const auto rows_of = [](const std::vector<std::uint64_t>& numbers) {
-    std::vector<std::string> records;
-    for (const std::uint64_t number : numbers) {
-      const std::string json = std::to_string(number);
-      records.push_back(
-          proto(2, item("_step", json) + item("a", "1") + proto(2, proto(1, number))));
+RunLog run_of(const std::vector<std::string>& records) {
+  const test::ScratchFolder folder;
+  const auto runs = read_log(folder.put("run.wandb", wandb_file(records)), {});
+  return runs && runs->size() == 1 ? runs->front() : RunLog{};
+}
+std::string row(std::uint64_t step, double time_s, const std::string& more = "") {
+  return proto(2, item("train/loss", "2.5") + more +
+                      item("_timestamp", std::to_string(1.79e9 + time_s)) +
+                      proto(2, proto(1, step)));
+}
+
+TEST(Wandb, AGapInTheStepsLosesNoRowAndShowsThatTheyAreTheTrainers) {
+  for (const bool gap : {false, true}) {
+    std::vector<std::string> rows;
+    for (std::uint64_t step = 1; step <= 12; ++step) {
+      if (!gap || step != 9) rows.push_back(row(step, 0.5 * static_cast<double>(step)));
     }
-    return tracker_text(wandb_file(records)).lines;
-  };
-  EXPECT_EQ(rows_of({0, 1}), "{\"_step\": 0, \"a\": 1}\n{\"_step\": 1, \"a\": 1}\n");
-  EXPECT_EQ(rows_of({0, 10, 20}),
-            "{\"step\": 0, \"a\": 1}\n{\"step\": 10, \"a\": 1}\n{\"step\": 20, \"a\": 1}\n");
+    const RunLog run = run_of(rows);
+    EXPECT_EQ(run.records.size(), rows.size());
+    EXPECT_EQ(run.notices.size(), gap ? 0U : 1U) << "calls of the logger";
+  }
+}
+
+// wandb writes the rows of the last seconds after what the program printed when it failed.
+TEST(Wandb, TheHistoryLeadsHoweverManyStepsTheConsoleShowsAndComesBeforeAFailure) {
+  std::vector<std::string> records;
+  for (std::uint64_t step = 5; step <= 100; step += 5) {
+    if (step < 95) records.push_back(row(step, 0.1 * static_cast<double>(step)));
+    for (const int back : {2, 1}) {
+      const std::string number = std::to_string(step - static_cast<std::uint64_t>(back) + 1);
+      records.push_back(console(1, "step " + number + "/160 loss 2.5 (0.1 sec/step)\n"));
+    }
+  }
+  records.push_back(console(0, "Traceback (most recent call last):\nRuntimeError: fault\n"));
+  records.push_back(row(95, 9.5));
+  records.push_back(row(100, 10));
+  const RunLog run = run_of(records);
+  EXPECT_EQ(run.format, "jsonl");
+  EXPECT_EQ(run.records.size(), 20U);
+  EXPECT_EQ(run.outcome.status, Status::error);
+  EXPECT_EQ(run.outcome.step, 100);
+}
+
+// A row that has both is written after the evaluation.
+TEST(Wandb, TheTimeOfAnEvaluationIsTakenOffTheClock) {
+  std::vector<std::string> rows;
+  double time_s = 0;
+  for (std::uint64_t step = 5; step <= 100; step += 5) {
+    const bool evaluates = step % 50 == 0;
+    time_s += evaluates ? 2.5 : 0.5;
+    rows.push_back(row(step, time_s, evaluates ? item("eval/loss", "2.5") : ""));
+  }
+  EXPECT_NEAR(seconds_per_step(run_of(rows)), 0.1, 1e-6);
 }
 
 TEST(Wandb, ADamagedBlockIsLeftOutAndTheNextOneRead) {
