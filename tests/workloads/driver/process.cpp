@@ -92,12 +92,14 @@ Process::~Process() {
 
 void Process::signal(int number) const { ::kill(pid_, number); }
 
+bool Process::ended() {
+  ended_ = ended_ || waitpid(pid_, &raw_status_, WNOHANG) == pid_;
+  return ended_;
+}
+
 bool Process::wait_for_output(const std::string& text, int times) {
   while (count(read_file(out_path_), text) < times) {
-    if (waitpid(pid_, &raw_status_, WNOHANG) == pid_) {
-      ended_ = true;
-      return count(read_file(out_path_), text) >= times;
-    }
+    if (ended()) return count(read_file(out_path_), text) >= times;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   return true;

@@ -32,6 +32,7 @@ class Process {
   Process& operator=(const Process&) = delete;
 
   void signal(int number) const;
+  [[nodiscard]] bool ended();
   /// Waits until the output holds `text` at least `times` times, or the process ends.
   bool wait_for_output(const std::string& text, int times = 1);
   Finished wait();

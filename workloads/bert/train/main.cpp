@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <ctime>
 #include <iostream>
 #include <new>
 #include <optional>
@@ -23,17 +24,29 @@
 namespace bert {
 namespace {
 
-// Signals: SIGTERM and SIGINT ask for an end at the next step boundary.
+// Signals: SIGTERM and SIGINT ask for an end at the next step boundary, or at once.
 
 volatile std::sig_atomic_t received = 0;
 
 volatile std::sig_atomic_t training = 0;
 
+void end_at_once(std::string_view why) {
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, why.data(), why.size());
+  ::_exit(130);
+}
+
 extern "C" void note_signal(int number) {
+  // A terminal, timeout(1) and mpirun may each pass on the same request; seconds.
+  constexpr std::time_t kOneRequest_s = 2;
+  static std::time_t first_s = 0;
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC, &now);
   if (training == 0) {  // waiting for other ranks, or for memory: nothing to finish or to save
-    constexpr std::string_view kText = "bert_train: interrupted before training began\n";
-    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kText.data(), kText.size());
-    ::_exit(130);
+    end_at_once("bert_train: interrupted before training began\n");
+  }
+  if (received == 0) first_s = now.tv_sec;
+  if (now.tv_sec - first_s >= kOneRequest_s) {
+    end_at_once("bert_train: interrupted twice: what no checkpoint has is lost\n");
   }
   received = number;
 }
@@ -55,15 +68,15 @@ void leave_signals_to_a_thread_of_their_own() {
 }
 
 /// SIGTERM and SIGINT end the program at once with status 130 until training_begins(); from then on
-/// they set a flag only, and a second SIGINT kills as usual. SIGPIPE is ignored, so that a closed
-/// pipe or socket is an error of the write. Call once, before any thread starts.
+/// the first sets a flag only, and another one, after kOneRequest_s, ends it as before: its step
+/// may take hours, or its log may be a full pipe that nobody reads. SIGPIPE is ignored, so that a
+/// closed pipe or socket is an error of the write. Call once, before any thread starts.
 void catch_stop_signals() {
   struct sigaction action = {};
   action.sa_handler = note_signal;
-  sigemptyset(&action.sa_mask);
+  sigfillset(&action.sa_mask);
   action.sa_flags = SA_RESTART;
   sigaction(SIGTERM, &action, nullptr);
-  action.sa_flags = static_cast<int>(SA_RESTART | SA_RESETHAND);  // second Ctrl-C: at once
   sigaction(SIGINT, &action, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
   leave_signals_to_a_thread_of_their_own();

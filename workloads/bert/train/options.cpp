@@ -26,7 +26,8 @@ Ranks come from the launcher's variables, the first complete set of: torchrun (R
 LOCAL_RANK LOCAL_WORLD_SIZE), Open MPI (OMPI_COMM_WORLD_*), PMI (PMI_RANK PMI_SIZE), Slurm
 (SLURM_PROCID SLURM_NTASKS). Rank 0 serves at MASTER_ADDR:MASTER_PORT (127.0.0.1:29500).
 Rank 0 writes the log to standard output; errors of any rank go to standard error.
-SIGTERM or SIGINT to any one rank ends the job at the next step boundary.
+SIGTERM or SIGINT to any one rank ends the job at the next step boundary, another one 2 s later or
+more at once.
 
 Exit status: 0 done; 1 a started run broke (dead peer, full disk); 2 wrong usage or wrong world;
 3 no device or module; 12 out of memory; 130 interrupted.
