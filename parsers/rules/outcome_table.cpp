@@ -120,9 +120,16 @@ constexpr OutcomeRule kRules[] = {
     {"uncorrectable ECC error", "", "", Status::error, kNamed},                // CUDA
     {"GPU has fallen off the bus", "", "", Status::error, kNamed},  // NVIDIA's driver, Xid 79
     {"No space left on device", "", "", Status::error, kNamed},     // ENOSPC
-    {".py: error: ", "", "", Status::error, kNamed},                // argparse
-    {"EnforceNotMet", "", "", Status::error, kNamed},               // Paddle
-    {"MPI_ABORT was invoked", "", "", Status::error, kSignal},      // Open MPI
+    // bert_train: of another rank's failure, of a rank, and of its command line
+    // (quoted/native.names_a_rank_that_died,
+    // quoted/native.names_the_cause_and_not_the_rank_that_waited).
+    {"bert_train: rank ", "see its error", "", Status::error, kSignal},
+    {"bert_train: rank ", "", ": warning: ", Status::error, kNamed},
+    {"bert_train: --", "", "", Status::error, kNamed},
+    {"(bert_train --help explains", "", "", Status::error, kNamed},
+    {".py: error: ", "", "", Status::error, kNamed},            // argparse
+    {"EnforceNotMet", "", "", Status::error, kNamed},           // Paddle
+    {"MPI_ABORT was invoked", "", "", Status::error, kSignal},  // Open MPI
     // What wandb and swanlab report of the process that they watched
     // (quoted/outcome_rules.believe_the_trackers_that_watched_the_process).
     {"W&B process to finish", "(failed ", "", Status::error, kSignal},
@@ -213,6 +220,7 @@ constexpr OutcomeRule kRules[] = {
     {"nterrumpido por el usuario", "", "", Status::killed, kNamed},
     {"nterrompido pelo usu", "", "", Status::killed, kNamed},
     {"nterrompu par l'utilisateur", "", "", Status::killed, kNamed},
+    {"bert_train: interrupted ", "", "", Status::killed, kNamed},
     {"训练被中断", "", "", Status::killed, kNamed},
     {"KeyboardInterrupt", "", "", Status::killed, kNamed},
     {"srun: Force Terminated ", "", "", Status::killed, kSignal},

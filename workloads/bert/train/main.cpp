@@ -349,7 +349,8 @@ int run_bert_train(int argc, const char* const* argv, std::ostream& out, std::os
   };
   catch_stop_signals();
   try {
-    const auto end = run(options, *environment, clock, out, say);
+    const auto end = run(options, *environment, clock, out,
+                         [&](const std::string& message) { say("warning: " + message); });
     if (!end) {
       say(end.error().message);
       return status(end.error().status);
