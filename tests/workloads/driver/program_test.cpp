@@ -481,6 +481,7 @@ TEST(Program, WhatCannotRunIsRefusedInOneLineWithItsStatus) {
       {{"--data", "/nonexistent"}, 2, "/nonexistent"},
       {{"--resume", "/nonexistent"}, 2, "no step_"},
       {{"--timings", "/nonexistent/t"}, 2, "/nonexistent/t"},
+      {{"--checkpoint", "/dev/null"}, 2, "--checkpoint /dev/null: Not a directory"},
       {{"--checkpoint-every", "5"}, 2, "--checkpoint DIR"},
       {{"--comm", "sim", "--sim-topology", "4x8"}, 2, "NnGg"},
       {{"--model", "bert-large", "--micro-batch-size", "1000000"}, 12, "out of memory"},

@@ -108,6 +108,17 @@ void Hash64::add(std::span<const float> values) {
   state_ = state;
 }
 
+Result<void> make_checkpoint_folder(const std::string& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  const std::string trial = (fs::path(folder) / "step_00000000.ckpt.tmp").string();
+  const int failed = error ? error.value() : OutputFile(trial).finish();
+  ::unlink(trial.c_str());
+  if (failed == 0) return {};
+  return usage_error(fmt::format("--checkpoint {}: {}; give a folder that can be made and written",
+                                 folder, std::strerror(failed)));
+}
+
 Result<std::string> write_checkpoint(const std::string& folder, const CheckpointFacts& facts,
                                      Backend& backend) {
   std::error_code error;

@@ -51,6 +51,10 @@ struct ResumePoint {
   ScalarState scalars;
 };
 
+/// Makes DIR of --checkpoint and tries a file there: else that it cannot be written would be found
+/// out after the training, which is lost then.
+[[nodiscard]] Result<void> make_checkpoint_folder(const std::string& folder);
+
 /// Writes DIR/step_NNNNNNNN.ckpt through a temporary file, fsync and rename; makes DIR. Returns
 /// the path. A full disk leaves earlier checkpoints as they are. The state is read by
 /// for_each_part(), all of it whatever happens to the file.

@@ -194,6 +194,9 @@ class Trainer {
     if (auto chosen = choose_reduction(); !chosen) {
       return chosen;
     }
+    if (auto made = make_folder(); !made) {
+      return made;
+    }
     if (auto resumed = resume(); !resumed) {
       return resumed;
     }
@@ -205,6 +208,18 @@ class Trainer {
                       options_.resume, done_, options_.steps));
     }
     return begin_schedule();
+  }
+
+  Result<void> make_folder() {
+    if (options_.checkpoint.empty()) {
+      return {};
+    }
+    Result<void> made;
+    if (communicator_.rank() == 0) {
+      made = make_checkpoint_folder(options_.checkpoint);
+    }
+    return agreed_on_rank_0(made ? nullptr : &made.error(),
+                            usage_error("rank 0 cannot write to --checkpoint, see its error"));
   }
 
   // The steps of a phase are known once the checkpoint before it has been read.
