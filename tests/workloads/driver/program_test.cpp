@@ -197,6 +197,7 @@ TEST(Program, APhaseGoesOnFromTheOneBeforeAtAnotherLengthWithItsScheduleBegunAne
   const Finished refused = phase2({"--steps", "7", "--resume", one});
   EXPECT_EQ(refused.status, 2);
   EXPECT_THAT(refused.err, HasSubstr("was made with"));
+  EXPECT_THAT(refused.err, HasSubstr("only --new-phase changes it"));
   const Finished second =
       phase2({"--steps", "7", "--resume", one, "--new-phase", "--checkpoint", two});
   ASSERT_EQ(second.status, 0) << second.err;
@@ -451,7 +452,7 @@ TEST(Program, WhatCannotRunIsRefusedInOneLineWithItsStatus) {
       {{"--all-positions", "--model", "gpt2-tiny"}, 2, "pre-training of bert models"},
       {{"--new-phase"}, 2, "needs --resume"},
       {{"--init-checkpoint", "x", "--resume", "y"}, 2, "leave one out"},
-      {{"--init-checkpoint", "/nonexistent"}, 2, "no step_"},
+      {{"--init-checkpoint", "/nonexistent"}, 2, "--init-checkpoint /nonexistent: no step_"},
       {{"--decay-rate", "0.5"}, 2, "not for --schedule polynomial"},
       {{"--schedule", "warmup_linear_decay_exp", "--decay-power", "2"}, 2, "leave it out"},
       {{"--shuffle-labels"}, 2, "needs --task"},

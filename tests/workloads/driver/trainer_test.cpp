@@ -490,6 +490,7 @@ TEST(Checkpoint, DamageAndForeignRunsAreRefused) {
   std::string flipped = good;
   flipped[good.size() - 20] ^= 1;
   EXPECT_THAT(refused(flipped), HasSubstr("damaged"));
+  EXPECT_THAT(refused(good + "x"), HasSubstr("damaged"));
   EXPECT_THAT(refused("BERTCKP1"), HasSubstr("not a checkpoint"));
   EXPECT_EQ(refused(good), "accepted");
   auto other = some_facts();
@@ -497,6 +498,10 @@ TEST(Checkpoint, DamageAndForeignRunsAreRefused) {
   const auto step = read_newest_checkpoint(folder, other, a);
   ASSERT_FALSE(step);
   EXPECT_THAT(step.error().message, HasSubstr("seed 1, this run has 2"));
+  auto larger = some_facts();
+  larger.global_batch_size = 6;
+  EXPECT_THAT(read_newest_checkpoint(folder, larger, a).error().message,
+              HasSubstr("global_batch_size 3, this run has 6; it is --micro-batch-size x"));
   EXPECT_THAT(read_newest_checkpoint(folder + "/none", other, a).error().message,
               HasSubstr("no step_"));
 }

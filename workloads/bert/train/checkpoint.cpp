@@ -91,10 +91,6 @@ tl::unexpected<Failure> cannot_write(const std::string& path, int error) {
                                std::strerror(error)));
 }
 
-tl::unexpected<Failure> refuse(const std::string& path, const std::string& why) {
-  return usage_error(fmt::format("--resume {}: {}", path, why));
-}
-
 }  // namespace
 
 void Hash64::add(std::span<const float> values) {
@@ -205,14 +201,12 @@ Result<CheckpointReader> CheckpointReader::open(const std::string& folder,
                                                 const CheckpointFacts& expected, Backend& backend,
                                                 TakeUp take_up) {
   const std::string path = newest_checkpoint(folder);
-  if (path.empty()) {
-    return usage_error(
-        fmt::format("--resume {}: no step_*.ckpt there; --checkpoint DIR of an "
-                    "earlier run writes them",
-                    folder));
-  }
   CheckpointReader reader;
-  reader.path_ = path;
+  reader.name_ = fmt::format("--{} {}", take_up == TakeUp::weights ? "init-checkpoint" : "resume",
+                             path.empty() ? folder : path);
+  if (path.empty()) {
+    return reader.refuse("no step_*.ckpt there; --checkpoint DIR of an earlier run writes them");
+  }
   reader.in_.open(path, std::ios::binary);
   std::ifstream& in = reader.in_;
   char magic[8] = {};
@@ -220,13 +214,13 @@ Result<CheckpointReader> CheckpointReader::open(const std::string& folder,
   in.read(magic, sizeof magic);
   in.read(reinterpret_cast<char*>(&size), sizeof size);
   if (!in || std::memcmp(magic, kMagic, sizeof magic) != 0 || size > (1U << 28)) {
-    return refuse(path, "not a checkpoint of bert_train; remove it to use an earlier one");
+    return reader.refuse("not a checkpoint of bert_train; remove it to use an earlier one");
   }
   std::string text(size, '\0');
   in.read(text.data(), static_cast<std::streamsize>(size));
   const Json found = Json::parse(text, nullptr, false);
   if (!in || !is_sound(found)) {
-    return refuse(path, "its header is damaged; remove it to use an earlier one");
+    return reader.refuse("its header is damaged; remove it to use an earlier one");
   }
   CheckpointFacts same = expected;
   same.step = found["step"].get<std::int64_t>();
@@ -237,13 +231,18 @@ Result<CheckpointReader> CheckpointReader::open(const std::string& folder,
   const Json wanted = describe(same, backend);
   for (const auto& [key, value] : wanted.items()) {
     if (take_up == TakeUp::weights && (key == "optimizer" || key == "seed")) continue;
-    if (!found.contains(key) || found[key] != value) {
-      return key == "parameters"
-                 ? refuse(path,
-                          "its parameters are laid out otherwise: another version of bert_train")
-                 : refuse(path, fmt::format("was made with {} {}, this run has {}", key,
-                                            found.value(key, Json()).dump(), value.dump()));
+    if (key == "next_sequence") continue;  // it follows from step and batch
+    if (found.contains(key) && found[key] == value) continue;
+    if (key == "parameters") {
+      return reader.refuse("its parameters are laid out otherwise: another version of bert_train");
     }
+    const char* remedy = key == "global_batch_size"
+                             ? "; it is --micro-batch-size x --gradient-accumulation-steps x "
+                               "ranks, and only --new-phase changes it"
+                         : key == "sequence_length" ? "; only --new-phase changes it"
+                                                    : "";
+    return reader.refuse(fmt::format("was made with {} {}, this run has {}{}", key,
+                                     found.value(key, Json()).dump(), value.dump(), remedy));
   }
   reader.point_.step = same.step;
   reader.point_.skipped = number(found, "skipped_steps");
@@ -252,6 +251,10 @@ Result<CheckpointReader> CheckpointReader::open(const std::string& folder,
   reader.point_.scalars.loss_scale = found.value("loss_scale", 0.0);
   reader.point_.scalars.good_steps = number(found, "good_steps");
   return reader;
+}
+
+tl::unexpected<Failure> CheckpointReader::refuse(const std::string& why) const {
+  return usage_error(fmt::format("{}: {}", name_, why));
 }
 
 void CheckpointReader::read(std::span<float> part) {
@@ -265,8 +268,8 @@ void CheckpointReader::read(std::span<float> part) {
 Result<void> CheckpointReader::finish() {
   std::uint64_t sum = 0;
   in_.read(reinterpret_cast<char*>(&sum), sizeof sum);
-  if (!in_ || sum != hash_.value()) {
-    return refuse(path_, "is cut off or damaged; remove it to use an earlier one");
+  if (!in_ || sum != hash_.value() || in_.peek() != std::ifstream::traits_type::eof()) {
+    return refuse("is cut off or damaged; remove it to use an earlier one");
   }
   return {};
 }

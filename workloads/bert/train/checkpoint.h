@@ -88,7 +88,9 @@ class CheckpointReader {
   [[nodiscard]] Result<void> finish();
 
  private:
-  std::string path_;
+  [[nodiscard]] tl::unexpected<Failure> refuse(const std::string& why) const;
+
+  std::string name_;  ///< option and path, for messages
   std::ifstream in_;
   ResumePoint point_;
   Hash64 hash_;
