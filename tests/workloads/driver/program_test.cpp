@@ -134,7 +134,7 @@ TEST(Program, FiveStepsAndFiveResumedEqualTenBitForBit) {
   const Words common = {"--deterministic", "--decay-steps", "10", "--warmup-steps", "3"};
   const auto train = [&](Words more) {
     more.insert(more.end(), common.begin(), common.end());
-    run_to(0, small(more));
+    EXPECT_EQ(run_to(0, small(more)).err, "");
   };
   train({"--steps", "10", "--checkpoint", whole});
   train({"--steps", "5", "--checkpoint", parts});
@@ -142,6 +142,12 @@ TEST(Program, FiveStepsAndFiveResumedEqualTenBitForBit) {
   const State a = newest_state(whole), b = newest_state(parts);
   EXPECT_EQ(b.header["step"], 10);
   ASSERT_EQ(a.values.size(), b.values.size());
+  const Finished changed =
+      run_to(0, small({"--steps", "11", "--decay-steps", "10", "--warmup-steps", "3", "--dropout",
+                       "0.2", "--resume", parts}));
+  EXPECT_THAT(changed.err, HasSubstr("rank 0: warning: --resume " + parts +
+                                     ": goes on with other settings: --dropout was \"0.1\" and is "
+                                     "\"0.2\"\n"));
   EXPECT_EQ(std::memcmp(a.values.data(), b.values.data(), a.values.size() * 4), 0);
 }
 

@@ -82,6 +82,7 @@ Json describe(const CheckpointFacts& facts, Backend& backend) {
           {"sequence_length", facts.sequence_length},
           {"global_batch_size", facts.global_batch_size},
           {"seed", facts.seed},
+          {"settings", facts.settings},
           {"elements", state_elements(backend)},
           {"parameters", std::move(parameters)}};
 }
@@ -128,7 +129,8 @@ Result<std::string> write_checkpoint(const std::string& folder, const Checkpoint
     described["good_steps"] = scalars.good_steps;
   }
   if (facts.phase_start > 0) described["phase_start"] = facts.phase_start;
-  const std::string header = described.dump();
+  // The name of a file may be no UTF-8.
+  const std::string header = described.dump(-1, ' ', false, Json::error_handler_t::replace);
   const std::uint64_t size = header.size();
   OutputFile file(temporary);
   file.write(kMagic, 8);
@@ -231,7 +233,8 @@ Result<CheckpointReader> CheckpointReader::open(const std::string& folder,
   const Json wanted = describe(same, backend);
   for (const auto& [key, value] : wanted.items()) {
     if (take_up == TakeUp::weights && (key == "optimizer" || key == "seed")) continue;
-    if (key == "next_sequence") continue;  // it follows from step and batch
+    // The next sequence follows from step and batch; settings may change.
+    if (key == "next_sequence" || key == "settings") continue;
     if (found.contains(key) && found[key] == value) continue;
     if (key == "parameters") {
       return reader.refuse("its parameters are laid out otherwise: another version of bert_train");
@@ -243,6 +246,10 @@ Result<CheckpointReader> CheckpointReader::open(const std::string& folder,
                                                     : "";
     return reader.refuse(fmt::format("was made with {} {}, this run has {}{}", key,
                                      found.value(key, Json()).dump(), value.dump(), remedy));
+  }
+  const Json settings = found.value("settings", Json::object());
+  for (const auto& [name, value] : settings.items()) {
+    if (value.is_string()) reader.point_.settings[name] = value;
   }
   reader.point_.step = same.step;
   reader.point_.skipped = number(found, "skipped_steps");

@@ -3,15 +3,17 @@
 // File step_NNNNNNNN.ckpt, little endian:
 //   8 bytes   "BERTCKP1"
 //   u64       size J of the header
-//   J bytes   JSON: step, next_sequence, the facts that must match on resume, and `parameters`
-//             (name, shape, offset and size in elements); with fp16 also skipped_steps, loss_scale
-//             and good_steps; after a change of phase also phase_start
+//   J bytes   JSON: step, next_sequence, the facts that must match on resume, `parameters` (name,
+//             shape, offset and size in elements) and `settings`, which older files lack; with fp16
+//             also skipped_steps, loss_scale and good_steps; after a change of phase also
+//             phase_start
 //   f32 x P   weights, then first moments, then second moments; P = elements of the model
 //   u64       hash64 of the three arrays together
 #pragma once
 
 #include <cstdint>
 #include <fstream>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,7 +33,10 @@ class Hash64 {
   std::uint64_t state_ = 0xcbf29ce484222325U;
 };
 
-/// What a run must share with the one that it continues.
+/// Values of options by their names, which a run that goes on may change.
+using Settings = std::map<std::string, std::string>;
+
+/// What a run must share with the one that it continues, but for its settings.
 struct CheckpointFacts {
   std::string model;
   std::string optimizer;
@@ -41,6 +46,7 @@ struct CheckpointFacts {
   std::int64_t step = 0;         ///< optimizer steps done
   std::int64_t skipped = 0;      ///< of them without an update (fp16)
   std::int64_t phase_start = 0;  ///< of them before this phase
+  Settings settings = {};
 };
 
 /// Where a run goes on.
@@ -49,6 +55,7 @@ struct ResumePoint {
   std::int64_t skipped = 0;
   std::int64_t phase_start = 0;
   ScalarState scalars;
+  Settings settings;  ///< as they were
 };
 
 /// Makes DIR of --checkpoint and tries a file there: else that it cannot be written would be found

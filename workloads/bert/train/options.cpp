@@ -20,7 +20,7 @@ Examples:
   bert_train --model gpt2 --sequence-length 1024 --micro-batch-size 1 --steps 20
   WORLD_SIZE=2 RANK=0 bert_train & WORLD_SIZE=2 RANK=1 bert_train      two ranks on this machine
   srun -n 16 bert_train --expect-world-size 16                         any launcher works
-  bert_train --steps 100 --checkpoint ckpt; bert_train --steps 200 --resume ckpt
+  bert_train --steps 100 --decay-steps 200 --checkpoint ckpt; bert_train --steps 200 --resume ckpt
 
 Ranks come from the launcher's variables, the first complete set of: torchrun (RANK WORLD_SIZE
 LOCAL_RANK LOCAL_WORLD_SIZE), Open MPI (OMPI_COMM_WORLD_*), PMI (PMI_RANK PMI_SIZE), Slurm

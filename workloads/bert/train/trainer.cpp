@@ -207,7 +207,11 @@ class Trainer {
                       "beyond them",
                       options_.resume, done_, options_.steps));
     }
-    return begin_schedule();
+    if (auto begun = begin_schedule(); !begun) {
+      return begun;
+    }
+    warn_of_changes();
+    return {};
   }
 
   Result<void> make_folder() {
@@ -220,6 +224,45 @@ class Trainer {
     }
     return agreed_on_rank_0(made ? nullptr : &made.error(),
                             usage_error("rank 0 cannot write to --checkpoint, see its error"));
+  }
+
+  // What a training that goes on should have as before, or its curve is that of neither run.
+  [[nodiscard]] Settings settings() const {
+    const auto text = [](auto value) { return fmt::format("{}", value); };
+    const Schedule& schedule = parts_.facts.schedule;
+    Settings all = {{"task", options_.task},
+                    {"data", options_.data},
+                    {"vocabulary", options_.vocabulary},
+                    {"lengths", options_.lengths},
+                    {"precision", options_.precision},
+                    {"dropout", text(options_.dropout)},
+                    {"gradient-clipping", text(options_.gradient_clipping)},
+                    {"weight-decay", text(options_.optimizer.weight_decay)},
+                    {"learning-rate", text(schedule.peak)},
+                    {"warmup-steps", text(schedule.warmup_steps)}};
+    if (schedule.decay == Schedule::Decay::exponential) {
+      all["decay-rate"] = text(schedule.rate);
+      all["decay-rate-steps"] = text(schedule.rate_steps);
+    } else {
+      all["decay-power"] = text(schedule.power);
+      all["decay-steps"] = text(schedule.decay_steps);
+    }
+    return all;
+  }
+
+  void warn_of_changes() const {
+    const Settings now = settings();
+    std::string changes;
+    for (const auto& [name, was] : saved_) {
+      const auto same = now.find(name);
+      const std::string is = same == now.end() ? "not used" : same->second;
+      if (is == was) continue;
+      changes += fmt::format("{}--{} was \"{}\" and is \"{}\"", changes.empty() ? "" : ", ", name,
+                             was, is);
+    }
+    if (changes.empty()) return;
+    parts_.warn(
+        fmt::format("--resume {}: goes on with other settings: {}", options_.resume, changes));
   }
 
   // The steps of a phase are known once the checkpoint before it has been read.
@@ -314,7 +357,8 @@ class Trainer {
             options_.seed,
             done_,
             skipped_,
-            phase_start_};
+            phase_start_,
+            settings()};
   }
 
   // Who sums gradients: the backend on its device, a thread next to backward, or the trainer after
@@ -361,6 +405,7 @@ class Trainer {
     if (reads) {
       reader = CheckpointReader::open(folder, checkpoint_facts(), backend_, take_up);
       point = reader ? reader->point() : ResumePoint{};
+      if (take_up == TakeUp::same_run) saved_ = point.settings;
     }
     const Result<void> unread =
         usage_error(fmt::format("--{} {}: rank 0 could not read it, see its error",
@@ -638,6 +683,7 @@ class Trainer {
   std::int64_t done_ = 0;          ///< optimizer steps, over the whole training
   std::int64_t skipped_ = 0;       ///< of them without an update
   std::int64_t phase_start_ = 0;   ///< of them before this phase, whose schedule begins there
+  Settings saved_;                 ///< rank 0: of the run that this one continues
   std::int64_t micro_done_ = 0;    ///< micro-steps of this run
   std::vector<double> latencies_;  ///< inference: seconds of a batch
   double last_end_ = 0;            ///< seconds: of the last step, before the first one the start
