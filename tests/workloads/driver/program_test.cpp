@@ -459,8 +459,17 @@ TEST(Program, WhatCannotRunIsRefusedInOneLineWithItsStatus) {
       {{"--new-phase"}, 2, "needs --resume"},
       {{"--init-checkpoint", "x", "--resume", "y"}, 2, "leave one out"},
       {{"--init-checkpoint", "/nonexistent"}, 2, "--init-checkpoint /nonexistent: no step_"},
-      {{"--decay-rate", "0.5"}, 2, "not for --schedule polynomial"},
-      {{"--schedule", "warmup_linear_decay_exp", "--decay-power", "2"}, 2, "leave it out"},
+      {{"--decay-rate", "0.5"}, 2, "needs --schedule warmup_linear_decay_exp"},
+      {{"--schedule", "warmup_linear_decay_exp", "--decay-power", "2"}, 2, "needs --schedule poly"},
+      {{"--lamb-min-trust", "1"}, 2, "--lamb-min-trust: needs --optimizer lamb"},
+      {{"--sim-topology", "2n2g"}, 2, "--sim-topology: needs --comm sim"},
+      {{"--optimizer", "lamb", "--lamb-min-trust", "2", "--lamb-max-trust", "1"}, 2, "lower it"},
+      {{"--checkpoint", ""}, 2, "--checkpoint: \"\" is not a name"},
+      {{"--resume", ""}, 2, "--resume: \"\" is not a name"},
+      {{"--seed", "-1"}, 2, "from 0 to 18446744073709551615"},
+      {{"--seed", "18446744073709551616"}, 2, "from 0 to 18446744073709551615"},
+      {{"--micro-batch-size", "1.5"}, 2, "\"1.5\" is not a whole number of at least 1"},
+      {{"--beta1", "-0.1"}, 2, "\"-0.1\" is not a number from 0 to 0.999999"},
       {{"--shuffle-labels"}, 2, "needs --task"},
       {{"--task", "squad", "--sequence-length", "16"}, 2, "at least 24"},
       {{"--task", "squad", "--lengths", "wikipedia"}, 2, "as long as they are"},
@@ -475,7 +484,7 @@ TEST(Program, WhatCannotRunIsRefusedInOneLineWithItsStatus) {
       {{"--attention", "cudnn", "--backend", "cuda"}, 2, "16-bit numbers"},
       {{"--cuda-graph", "on"}, 2, "CUDA graphs are of GPUs"},
       {{"--cuda-graph", "yes"}, 2, "there are: off, on, auto"},
-      {{"--loss-scale", "128"}, 2, "is for --precision fp16"},
+      {{"--loss-scale", "128"}, 2, "needs --precision fp16"},
       {{"--backend", "cuda", "--precision", "fp16", "--loss-scale", "0.5"}, 2, "at least 1"},
       {{"--backend", "cuda", "--inference", "--checkpoint", "x"}, 2, "without an update"},
       {{"--comm", "pigeon"}, 2, "auto, self, shm, tcp, mpi, nccl, sim"},
@@ -580,6 +589,11 @@ TEST(Program, TheLogAndTheTimingsTellTheSameTime) {
   // Both clocks start together and stop one log line apart.
   EXPECT_LE(log_sum, sum);
   EXPECT_GT(log_sum, 0.5 * sum);
+}
+
+TEST(Program, AWholeNumberWithZerosBeforeItIsNoOctalOne) {
+  const Finished done = run_to(0, {"--steps", "1", "--threads", "1", "--sequence-length", "032"});
+  EXPECT_EQ(lines_of(done).at(0)["sequence_length"], 32);
 }
 
 TEST(Program, ASimulatedClusterIsLabelled) {

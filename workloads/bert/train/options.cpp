@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
+#include <limits>
 
 #include "workloads/bert/comm/sim.h"
 #include "workloads/bert/data/answers.h"
@@ -33,6 +35,8 @@ Exit status: 0 done; 1 a started run broke (dead peer, full disk); 2 wrong usage
 3 no device or module; 12 out of memory; 130 interrupted.
 )";
 
+constexpr const char* kExponential = "warmup_linear_decay_exp";  // a schedule
+
 /// Options as they are given, where the run needs them in another form.
 struct Given {
   TrainOptions options;
@@ -51,31 +55,47 @@ struct Given {
   double node_gbps = 200, cross_gbps = 11, node_us = 5, cross_us = 20;
 };
 
-/// Which values an option takes: one of a list, a number of a range, or any.
+/// Which values an option takes: one of a list, a number of a range, a name, or any.
 struct Rule {
   std::vector<std::string> choices;
   double low = 0, high = 0;
-  std::string text;  ///< of a range; empty: none is checked
+  std::string text;  ///< of a range or a name; empty: none is checked
 
-  [[nodiscard]] std::string problem(const std::string& value) const {
-    if (!choices.empty() && std::find(choices.begin(), choices.end(), value) == choices.end()) {
-      return fmt::format("\"{}\" is unknown; there are: {}", value, fmt::join(choices, ", "));
+  template <class Value>
+  [[nodiscard]] std::string problem(std::string& given) const {
+    if (!choices.empty() && std::find(choices.begin(), choices.end(), given) == choices.end()) {
+      return fmt::format("\"{}\" is unknown; there are: {}", given, fmt::join(choices, ", "));
     }
-    // NaN and infinity pass CLI11's own range checks in places; here they never do.
-    double number = 0;
-    const bool good = text.empty() ||
-                      (CLI::detail::lexical_cast(value, number) && number >= low && number <= high);
-    return good ? "" : fmt::format("{} is not {}", value, text);
+    bool good = text.empty() || !given.empty();
+    if constexpr (std::is_arithmetic_v<Value> && !std::is_same_v<Value, bool>) {
+      // CLI11 itself takes -1 for 2^64 - 1, 010 for 8, and NaN for a number of any range.
+      Value number{};
+      const char* end = given.data() + given.size();
+      const auto [at, error] = std::from_chars(given.data(), end, number);
+      const auto size = static_cast<double>(number);
+      good = text.empty() || (error == std::errc() && at == end && size >= low && size <= high);
+      if (good && std::is_integral_v<Value>) given = fmt::format("{}", number);
+    }
+    return good ? "" : fmt::format("\"{}\" is not {}", given, text);
   }
 };
 Rule one_of(std::vector<std::string> choices) { return {std::move(choices), 0, 0, ""}; }
 Rule within(double low, double high, std::string text) { return {{}, low, high, std::move(text)}; }
-Rule at_least(int low) {
-  return within(low, 9e15, fmt::format("a whole number of at least {}", low));
+Rule whole(double low, double high) {
+  return within(low, high, fmt::format("a whole number from {} to {}", low, high));
 }
-Rule not_negative() { return within(0, 1e300, "a number of at least 0"); }
-Rule positive() { return within(1e-300, 1e300, "a number above 0"); }
-Rule below_one() { return within(0, 0.999999, "below 1"); }
+Rule number(double low, double high) {
+  return within(low, high, fmt::format("a number from {} to {}", low, high));
+}
+Rule at_least(int low) {
+  return within(low, 9e15, fmt::format("a whole number of at least {}, at most 9e15", low));
+}
+constexpr double kLargest = std::numeric_limits<double>::max();
+Rule not_negative() { return within(0, kLargest, "a finite number of at least 0"); }
+Rule positive() { return within(1e-300, kLargest, "a finite number above 0"); }
+Rule below_one() { return number(0, 0.999999); }
+/// Of a path without which the run does something else: an empty one is a variable not set.
+Rule named() { return within(0, 0, "a name; give one, or leave the option out"); }
 Rule any() { return {}; }
 
 struct Option {
@@ -106,10 +126,11 @@ std::vector<Group> option_table(Given& given) {
          "Sequences per rank per micro-step"},
         {"--gradient-accumulation-steps", &o.gradient_accumulation_steps, at_least(1),
          "Micro-steps per optimizer step"},
-        {"--sequence-length", &o.sequence_length, within(8, 1024, "a whole number from 8 to 1024"),
+        {"--sequence-length", &o.sequence_length, whole(8, 1024),
          "Tokens per sequence, 8 to 512; gpt2 models to 1024"},
         {"--steps", &o.steps, at_least(1), "Last optimizer step; a resumed run goes on up to it"},
-        {"--seed", &o.seed, any(), "Of weights, data and dropout"},
+        {"--seed", &o.seed, within(0, 1.9e19, "a whole number from 0 to 18446744073709551615"),
+         "Of weights, data and dropout"},
         {"--data", &o.data, any(),
          "\"synthetic\", a token file or UTF-8 text; for --task squad a JSON file of SQuAD 1.1, "
          "for classification also a table of labelled sentences (workloads/bert/data/README.md)"},
@@ -129,8 +150,7 @@ std::vector<Group> option_table(Given& given) {
         {"--lengths", &o.lengths, one_of({"full", "uniform", "wikipedia"}),
          "Of sequences: all full, uniform from a quarter of that, or the shares of it that "
          "Wikipedia's have at 512 tokens (Krell et al. 2021)"},
-        {"--dropout", &o.dropout, within(0, 0.999, "a number from 0 to 0.999"),
-         "Of hidden layers and attention, 0 to below 1"},
+        {"--dropout", &o.dropout, number(0, 0.999), "Of hidden layers and attention, 0 to below 1"},
         {"--activation-checkpointing", &o.activation_checkpointing, any(),
          "Recompute activations in backward: less memory, about a third more work"},
         {"--gelu", &given.gelu, one_of({"erf", "tanh"}),
@@ -148,7 +168,7 @@ std::vector<Group> option_table(Given& given) {
          "Optimizer steps until the rate is zero; of a phase its own [--steps]", true},
         {"--decay-power", &o.schedule.power, not_negative(),
          "Of the polynomial decay; 0 = constant rate"},
-        {"--schedule", &given.schedule, one_of({"polynomial", "warmup_linear_decay_exp"}),
+        {"--schedule", &given.schedule, one_of({"polynomial", kExponential}),
          "Decay after the warm-up: polynomial to zero, or by --decay-rate (DeepSpeed's bing_bert)"},
         {"--decay-rate", &o.schedule.rate, within(1e-9, 1, "a number above 0, at most 1"),
          "warmup_linear_decay_exp: factor of the rate for each --decay-rate-steps"},
@@ -163,7 +183,7 @@ std::vector<Group> option_table(Given& given) {
          "Bound of the global L2 norm, 0 = none"},
         {"--loss-scale", &given.loss_scale, any(),
          "fp16: \"dynamic\", or the constant factor of the loss"},
-        {"--loss-scale-initial", &o.loss_scale.initial, within(1, 1e30, "a number of at least 1"),
+        {"--loss-scale-initial", &o.loss_scale.initial, number(1, 1e30),
          "fp16: first factor of a dynamic scale"},
         {"--loss-scale-growth-interval", &o.loss_scale.growth_interval, at_least(1),
          "fp16: good steps in a row after which the factor doubles"},
@@ -178,27 +198,27 @@ std::vector<Group> option_table(Given& given) {
       {"Output",
        {{"--log-style", &o.log_style, one_of(log_style_names()), "Whose log to print"},
         {"--log-every", &o.log_every, at_least(1), "Optimizer steps between two log lines"},
-        {"--timings", &o.timings, any(), "Write one JSON line per optimizer step: the truth"},
-        {"--checkpoint", &o.checkpoint, any(), "Folder to save to at the end and when interrupted"},
+        {"--timings", &o.timings, named(), "Write one JSON line per optimizer step: the truth"},
+        {"--checkpoint", &o.checkpoint, named(),
+         "Folder to save to at the end and when interrupted"},
         {"--checkpoint-every", &o.checkpoint_every, at_least(0),
          "Also every N optimizer steps, 0 = no"},
-        {"--resume", &o.resume, any(), "Go on from the newest checkpoint in this folder"},
-        {"--init-checkpoint", &o.init_checkpoint, any(),
+        {"--resume", &o.resume, named(), "Go on from the newest checkpoint in this folder"},
+        {"--init-checkpoint", &o.init_checkpoint, named(),
          "Begin with the weights of the newest checkpoint in this folder, and nothing else of it"},
         {"--new-phase", &o.new_phase, any(),
          "The resumed checkpoint ended a phase: this one may have another sequence length and "
          "batch size, and its schedule begins anew (BERT's phase 2, a re-warmed rate)"}}},
       {"Machine",
-       {{"--threads", &o.threads, within(0, 4096, "a whole number from 0 to 4096"),
+       {{"--threads", &o.threads, whole(0, 4096),
          "Compute threads of this rank, 0 = cores / ranks here"},
         {"--deterministic", &o.deterministic, any(), "Same bits for any number of threads"},
         {"--comm", &o.comm, one_of({"auto", "self", "shm", "tcp", "mpi", "nccl", "sim"}),
          "auto = self for one rank, nccl for cuda, shm (shared memory) where all ranks are on one "
          "machine, else tcp"},
-        {"--comm-timeout", &o.comm_timeout_s, within(0.1, 1e6, "a number of at least 0.1"),
+        {"--comm-timeout", &o.comm_timeout_s, number(0.1, 1e6),
          "Seconds until a silent peer counts as dead"},
-        {"--bucket-mb", &o.bucket_mb, within(0.001, 1e6, "a number of at least 0.001"),
-         "MiB of gradients per all-reduce"},
+        {"--bucket-mb", &o.bucket_mb, number(0.001, 1e6), "MiB of gradients per all-reduce"},
         {"--zero", &o.zero_stage, one_of({"0", "1"}),
          "1 = each rank keeps the optimizer state of its share (ZeRO-1); cuda: with nccl"},
         {"--algorithm-cache", &o.algorithm_cache, any(),
@@ -212,11 +232,11 @@ std::vector<Group> option_table(Given& given) {
         {"--cuda-graph", &given.cuda_graph, one_of({"off", "on", "auto"}),
          "cuda: record a micro-step's work once and replay it as CUDA graphs, to the same bits; "
          "auto = with micro-batches of up to 16"},
-        {"--memory-limit-mb", &o.memory_limit_mb, within(0, 1e9, "a number of at least 0"),
+        {"--memory-limit-mb", &o.memory_limit_mb, number(0, 1e9),
          "cpu: MiB this rank may plan with, else status 12; 0 = what there is"},
         {"--expect-world-size", &o.expect_world_size, at_least(0),
          "End with status 2 in another world"},
-        {"--turn-s", &o.turn_s, within(0, 1e6, "a number of at least 0"),
+        {"--turn-s", &o.turn_s, number(0, 1e6),
          "Compute for so many seconds, at least a step, and wait for the other trainers of the "
          "sweep that take turns, over a socket at standard input; 0 = no"},
         {"--sim-topology", &given.topology, any(),
@@ -238,9 +258,14 @@ void add_option(CLI::App& app, const Option& option, const char* group) {
   CLI::Option* added = std::visit(add, option.value)->group(group);
   if (option.depends) added->default_str("");
   if (option.rule.choices.empty() && option.rule.text.empty()) return;
-  added->check(
-      CLI::Validator([rule = option.rule](std::string& value) { return rule.problem(value); },
-                     fmt::format("{}", fmt::join(option.rule.choices, ", "))));
+  const auto check = [&](auto* value) {
+    return CLI::Validator(
+        [rule = option.rule](std::string& given) {
+          return rule.problem<std::remove_pointer_t<decltype(value)>>(given);
+        },
+        fmt::format("{}", fmt::join(option.rule.choices, ", ")));
+  };
+  added->transform(std::visit(check, option.value));
 }
 
 /// For the harness, whose list is this text: a row {name, default, values} an option. The default
@@ -265,15 +290,41 @@ tl::unexpected<Failure> refuse(const std::string& option, const std::string& rem
   return usage_error(fmt::format("{}: {}", option, remedy));
 }
 
-Result<void> finish_loss_scale(const CLI::App& app, Given& given) {
-  TrainOptions& o = given.options;
-  for (const char* name :
-       {"--loss-scale", "--loss-scale-initial", "--loss-scale-growth-interval"}) {
-    if (app.count(name) > 0 && o.precision != "fp16") {
-      return usage_error(
-          fmt::format("{} is for --precision fp16; {} needs no scale", name, o.precision));
+/// An option that would change nothing: whoever gives it expects another run.
+Result<void> refuse_idle(const CLI::App& app, const Given& given) {
+  const struct {
+    const char* option;
+    std::string_view given, value;
+    std::vector<const char*> needed_by;
+  } needs[] = {
+      {"--precision",
+       given.options.precision,
+       "fp16",
+       {"--loss-scale", "--loss-scale-initial", "--loss-scale-growth-interval"}},
+      {"--optimizer",
+       given.optimizer,
+       "lamb",
+       {"--lamb-pre-normalization", "--lamb-trust-without-decay", "--lamb-min-trust",
+        "--lamb-max-trust"}},
+      {"--comm",
+       given.options.comm,
+       "sim",
+       {"--sim-topology", "--sim-node-gbps", "--sim-cross-gbps", "--sim-node-us",
+        "--sim-cross-us"}},
+      {"--schedule", given.schedule, "polynomial", {"--decay-power", "--decay-steps"}},
+      {"--schedule", given.schedule, kExponential, {"--decay-rate", "--decay-rate-steps"}}};
+  for (const auto& need : needs) {
+    if (need.given == need.value) continue;
+    for (const char* name : need.needed_by) {
+      if (app.count(name) == 0) continue;
+      return refuse(name, fmt::format("needs {} {}", need.option, need.value));
     }
   }
+  return {};
+}
+
+Result<void> finish_loss_scale(Given& given) {
+  TrainOptions& o = given.options;
   if (given.loss_scale == "dynamic") return {};
   double factor = 0;
   if (!CLI::detail::lexical_cast(given.loss_scale, factor) || !(factor >= 1 && factor <= 1e30)) {
@@ -281,23 +332,6 @@ Result<void> finish_loss_scale(const CLI::App& app, Given& given) {
   }
   o.loss_scale.initial = factor;
   o.loss_scale.growth_interval = 0;
-  return {};
-}
-
-/// An option of the other schedule would change nothing.
-Result<void> finish_schedule(const CLI::App& app, Given& given) {
-  Schedule& schedule = given.options.schedule;
-  const bool exponential = given.schedule == "warmup_linear_decay_exp";
-  schedule.decay = exponential ? Schedule::Decay::exponential : Schedule::Decay::polynomial;
-  const std::vector<const char*> others = exponential
-                                              ? std::vector{"--decay-power", "--decay-steps"}
-                                              : std::vector{"--decay-rate", "--decay-rate-steps"};
-  for (const char* name : others) {
-    if (app.count(name) > 0) {
-      return usage_error(
-          fmt::format("{} is not for --schedule {}: leave it out", name, given.schedule));
-    }
-  }
   return {};
 }
 
@@ -352,6 +386,8 @@ Result<void> check_together(const TrainOptions& o) {
       {o.schedule.warmup_steps > o.schedule.decay_steps,
        {fmt::format("--warmup-steps {}", o.schedule.warmup_steps),
         fmt::format("more than the {} steps of the schedule", o.schedule.decay_steps)}},
+      {o.optimizer.max_trust > 0 && o.optimizer.min_trust > o.optimizer.max_trust,
+       {"--lamb-min-trust", "above --lamb-max-trust: lower it"}},
       {o.checkpoint_every > 0 && o.checkpoint.empty(),
        {"--checkpoint-every", "needs --checkpoint DIR"}},
       {o.all_positions && (!cpu || next_word || tuned),
@@ -430,9 +466,11 @@ Result<TrainOptions> finished(const CLI::App& app, Given& given) {
   o.cuda_graph = given.cuda_graph == "on"     ? CudaGraphs::on
                  : given.cuda_graph == "auto" ? CudaGraphs::automatic
                                               : CudaGraphs::off;
-  return finish_cluster(given)
-      .and_then([&] { return finish_schedule(app, given); })
-      .and_then([&] { return finish_loss_scale(app, given); })
+  o.schedule.decay =
+      given.schedule == kExponential ? Schedule::Decay::exponential : Schedule::Decay::polynomial;
+  return refuse_idle(app, given)
+      .and_then([&] { return finish_cluster(given); })
+      .and_then([&] { return finish_loss_scale(given); })
       .and_then([&] { return finish_handicap(given); })
       .and_then([&] { return check_together(o); })
       .map([&] { return std::move(o); });
