@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "parsers/core/text.h"
 #include "parsers/core/topology.h"
@@ -296,6 +297,38 @@ RuleReadings tflops_rule(const Grid& grid, const RowBuilder& build, FlopsLookup 
   return rule;
 }
 
+// Nobody states the accumulation: any whole one is right, but not the 1.1 of 143 sequences on 4
+// GPUs with 32 each. Where this explains few rows (GPUs that share a model), nothing is claimed.
+RuleReadings any_accumulation(const Grid& grid, const RowBuilder& build) {
+  constexpr double kLeastShare = 2.0 / 3;  // of the rows
+  RuleReadings rule{"global batch", true, {}};
+  if (grid.has(Role::accumulation) || grid.facts.contains(Role::accumulation) ||
+      grid.has(Role::accumulated_batch)) {
+    return rule;
+  }
+  const auto holds = [&](const Relation& relation) {
+    return judge(grid, relation.target, evaluate(grid, relation, {}), {}) != Verdict::impossible;
+  };
+  const auto add = [&](std::string_view name, std::vector<Relation> relations) {
+    const auto right = static_cast<double>(std::ranges::count_if(relations, holds));
+    if (relations.empty() || right < kLeastShare * static_cast<double>(relations.size())) return;
+    rule.readings.push_back({std::string(name), std::move(relations)});
+  };
+  auto relations = build.build(Role::global_batch, {{Role::batch_size}, {Role::world_size}},
+                               "global batch = batch size x GPUs x accumulation");
+  for (Relation& relation : relations) {
+    const double ratio =
+        quantity(grid, relation.target)->nominal / evaluate(grid, relation, {}).nominal;
+    const double nearest = std::isfinite(ratio) ? std::max(1.0, std::round(ratio)) : 1;
+    relation.terms.push_back(
+        {std::nullopt, 1, {nearest, Interval::point(nearest)}, "accumulation, the nearest whole"});
+  }
+  add("", std::move(relations));
+  add("the batch size is that of all GPUs",
+      build.build(Role::global_batch, {{Role::batch_size}}, "global batch = batch size"));
+  return rule;
+}
+
 int speed_rank(std::string_view variant) {
   constexpr std::string_view kOrder[] = {"fp32", "tf32", "bf16", "mixed", "fp8"};
   const auto at = std::find(std::begin(kOrder), std::end(kOrder), variant);
@@ -370,6 +403,9 @@ std::vector<RuleReadings> row_rules(const Grid& grid, FlopsLookup flops) {
   if (RuleReadings tflops = tflops_rule(grid, build, flops); !tflops.readings.empty()) {
     std::erase_if(tflops.readings, [](const Reading& r) { return r.relations.empty(); });
     if (!tflops.readings.empty()) rules.push_back(std::move(tflops));
+  }
+  if (RuleReadings any = any_accumulation(grid, build); !any.readings.empty()) {
+    rules.push_back(std::move(any));
   }
   precision_rules(grid, rules);
   return rules;

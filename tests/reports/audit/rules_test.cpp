@@ -96,6 +96,20 @@ TEST(Rows, ColumnsAndFactsCanBeStated) {
               HasSubstr("no column is headed"));
 }
 
+TEST(Rows, AGlobalBatchThatNoWholeAccumulationGivesIsImpossible) {
+  EXPECT_THAT(findings(audit_rows({"GPUs | batch size per GPU | global batch", "1 | 32 | 32",
+                                   "2 | 32 | 256", "4 | 32 | 143"})),
+              ElementsAre("impossible 143 -> 128"));
+  EXPECT_THAT(findings(audit_rows({"GPUs | batch size | global batch", "1 | 32 | 32", "2 | 64 | 64",
+                                   "4 | 128 | 128"})),
+              IsEmpty())
+      << "the batch size is that of all GPUs";
+  EXPECT_EQ(count(audit_rows({"GPUs | batch size | global batch", "8 | 4 | 16", "16 | 4 | 32"}))
+                .impossible,
+            0U)
+      << "GPUs that share a model";
+}
+
 TEST(Rows, ARuleThatHardlyARowFollowsIsLeftOutAndSaidSo) {
   const auto tables = audit_rows({"GPUs | batch size | it/s | samples/s", "1 | 8 | 3.0 | 77.0",
                                   "2 | 8 | 3.0 | 99.0", "4 | 8 | 2.9 | 123.0"});
