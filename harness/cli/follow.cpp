@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -291,7 +292,10 @@ Result<Followed> follow(const std::vector<std::string>& paths, const FollowOptio
         }
         last_plain = Clock::now();
       }
-      if (out.interrupted || std::ranges::all_of(logs, &Follower::over)) break;
+      // Of a pipe, as in `| head`: nobody reads what would be printed at the end.
+      pollfd reader{STDOUT_FILENO, 0, 0};
+      const bool read_no_more = ::poll(&reader, 1, 0) > 0 && (reader.revents & POLLERR) != 0;
+      if (out.interrupted || read_no_more || std::ranges::all_of(logs, &Follower::over)) break;
       pollfd woken{signals.wake_fd(), POLLIN, 0};
       (void)::poll(&woken, 1, static_cast<int>(kPollInterval.count()));
     }

@@ -33,8 +33,9 @@ struct Quiet {
 
 /// Reads what is there and what comes. On a terminal one line a log is redrawn in place; elsewhere
 /// a line is written when something happens (NaN, out of memory, stalled, rotated ...) and every
-/// ten seconds while records come. Ends when every log was deleted or closed, or on a signal; then
-/// a log's quiet end is its outcome (`stalled` where it had stalled).
+/// ten seconds while records come. Ends when every log was deleted or closed, when the reader of
+/// stdout is gone, or on a signal; then a log's quiet end is its outcome (`stalled` where it had
+/// stalled).
 [[nodiscard]] Result<Followed> follow(const std::vector<std::string>& paths,
                                       const FollowOptions& options, Console& console);
 

@@ -163,6 +163,18 @@ TEST(Stalls, AreOfLogsThatAreThereAndQuietForLongerThanUsual) {
   EXPECT_FALSE(is_stalled({.seconds = 61, .deleted = true}, 60));
 }
 
+TEST_F(FollowTest, EndsWithTheReaderOfItsOutput) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  ::close(ends[0]);
+  const int kept = ::dup(STDOUT_FILENO);
+  ::dup2(ends[1], STDOUT_FILENO);
+  const Ran ran = follow({put("run.log", step_line(1))}, [](Printed&) {});
+  ::dup2(kept, STDOUT_FILENO);
+  for (const int one : {kept, ends[1]}) ::close(one);
+  EXPECT_EQ(ran.status, 0) << ran.err;
+}
+
 TEST_F(FollowTest, NamesALogThatIsNotThere) {
   run_to(5, {"extract", "--follow", path("none.log")});
   EXPECT_EQ(run({"extract", "--stall-after", "3", put("a.log", step_line(1))}).status, 2);
