@@ -703,7 +703,17 @@ Result<void> check_text(const std::string& path, std::string_view head) {
           kLeastBinaryShare * static_cast<double>(head.size())) {
     return {};
   }
-  return fail(path, "is a binary file and no log", "give the text that the trainer printed");
+  const char* packer = head.starts_with(
+                           "\xFD"
+                           "7zXZ")
+                           ? "xz"
+                       : head.starts_with("BZh") ? "bzip2"
+                                                 : nullptr;
+  if (packer == nullptr) {
+    return fail(path, "is a binary file and no log", "give the text that the trainer printed");
+  }
+  return fail(path, fmt::format("is compressed by {}", packer),
+              fmt::format("let `{} -dc` decompress it into a pipe", packer));
 }
 
 /// Chunks for a file that is large enough, nothing for all else.

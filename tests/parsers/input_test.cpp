@@ -167,6 +167,13 @@ TEST_F(Input, IsAnErrorThatSaysWhereAndWhatToDo) {
   const auto binary = read_log(put("noise.bin", noise), {});
   ASSERT_FALSE(binary);
   EXPECT_THAT(binary.error().message(), HasSubstr("is a binary file and no log"));
+  const auto packed = read_log(put("log.xz",
+                                   "\xFD"
+                                   "7zXZ" +
+                                       noise),
+                               {});
+  ASSERT_FALSE(packed);
+  EXPECT_THAT(packed.error().message(), HasSubstr("is compressed by xz; let `xz -dc`"));
   const auto prose = read_log(put("prose.txt", "training went well\nloss was low\n"), {});
   ASSERT_FALSE(prose);
   EXPECT_THAT(prose.error().message(), HasSubstr("no line is of any known format"));

@@ -1,6 +1,7 @@
 // bertbench describe: the lines of a log that no format knows as a format file.
 
 #include <string>
+#include <vector>
 
 #include "harness/cli/command.h"
 #include "harness/cli/console.h"
@@ -9,6 +10,7 @@
 #include "parsers/described/described_format.h"
 #include "parsers/generic/induced_format.h"
 #include "parsers/input/input.h"
+#include "parsers/reader/log_reader.h"
 #include "parsers/reader/second_look.h"
 #include "reports/output/render.h"
 
@@ -24,11 +26,16 @@ ExitCode run(const Options& options, Console& console) {
   if (!source) return console.error(source.error(), ExitCode::nothing_read);
   const auto induced = induced_from(**source, options.name);
   if (!induced.format) {
-    return console.error(unread_error(options.log, induced.nearest), ExitCode::nothing_read);
+    // An empty file, or one that is no text.
+    const auto read = options.log == "-" ? std::vector<RunLog>() : read_log(options.log, {});
+    return console.error(read ? unread_error(options.log, induced.nearest) : read.error(),
+                         ExitCode::nothing_read);
   }
   // What is printed is what --format-file takes.
-  const auto checked = DescribedFormat::parse(induced.format->json, "--name " + options.name);
-  if (!checked) return console.error(checked.error());
+  if (auto checked = DescribedFormat::parse(induced.format->json, ""); !checked) {
+    checked.error().where = "--name " + options.name;  // all else is right by itself
+    return console.error(checked.error());
+  }
   const std::string text = induced.format->json + "\n";
   if (options.output == "-") {
     console.print(text);
@@ -59,8 +66,9 @@ extern const Command entry{
     "describe",
     "write a format file for a log that no format knows",
     "LOG",
-    "The lines that repeat, with a counter, are the records: `extract` reads such a log by the "
-    "same rule. The file states what each number was taken for; correct it where that is wrong.",
+    "The lines that repeat, with a counter, are the records: `extract` reads a log that no format "
+    "knows by the same rule. The file states what each number was taken for; correct it where that "
+    "is wrong.",
     kExamples,
     kStatuses,
     declared<Options, declare, run>};

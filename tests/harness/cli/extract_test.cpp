@@ -173,6 +173,14 @@ TEST_F(ExtractTest, NothingUsableIsStatusFiveWithOneLineEach) {
   expect_one_error_line(ran);
 }
 
+TEST_F(ExtractTest, DescribeNamesWhyALogHasNoLines) {
+  EXPECT_THAT(run_to(5, {"describe", put("empty.log", "")}).err, HasSubstr("is empty"));
+  std::string lines;
+  for (int i = 1; i < 30; ++i) lines += fmt::format("step {} loss 7.5 took 0.2 s\n", i);
+  const Ran named = run_to(2, {"describe", "--name", "X", put("own.log", lines)});
+  EXPECT_THAT(named.err, testing::StartsWith("bertbench: --name X: name: must be"));
+}
+
 TEST_F(ExtractTest, IterationsAreCsvWithTheNumberOfTheTrial) {
   put("bz32/1n1g/bert_b32_fp32_1.log", tf_log(3));
   put("bz32/1n1g/bert_b32_fp32_2.log", tf_log(2));
