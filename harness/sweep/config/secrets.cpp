@@ -32,6 +32,16 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
   }
 }
 
+/// The same where no letter or digit stands next to it.
+void replace_alone(std::string& text, std::string_view from, std::string_view to) {
+  const auto is_plain = [&](std::size_t at) { return at < text.size() && is_plain_char(text[at]); };
+  for (auto at = text.find(from); at != text.npos;) {
+    const bool alone = (at == 0 || !is_plain(at - 1)) && !is_plain(at + from.size());
+    if (alone) text.replace(at, from.size(), to);
+    at = text.find(from, at + (alone ? to.size() : 1));
+  }
+}
+
 /// What an escaped string of JSON is between its quotes.
 std::string inside_quotes(const std::string& text) {
   const auto quoted = Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -208,19 +218,39 @@ ProcessSpec Secrets::reveal(ProcessSpec spec) const {
 }
 
 std::string Secrets::conceal_values(std::string text) const {
+  return conceal_forms(std::move(text), false);
+}
+
+std::string Secrets::conceal_word(std::string word) const {
+  return conceal_forms(std::move(word), true);
+}
+
+std::string Secrets::conceal_forms(std::string text, bool short_ones) const {
   constexpr std::size_t kShortestFound = 6;  // bytes
-  // What is quoted of a log is one line: each line of a value is looked for. The longest come
-  // first, as one value may begin with another.
-  std::vector<std::pair<std::string_view, std::string_view>> pieces;
+  // The longest come first, as one value may begin with another.
+  std::vector<std::pair<std::string, std::string_view>> pieces;
   for (const auto& [marker, value] : values_) {
-    if (marker == value) continue;
-    pieces.emplace_back(value, marker);
-    for (const auto line : split(value, '\n')) pieces.emplace_back(line, marker);
+    if (marker == value || value.empty()) continue;
+    std::string braces = value;
+    replace_all(braces, "{", "{{");
+    replace_all(braces, "}", "}}");
+    for (const auto& form : {value, braces}) {
+      pieces.emplace_back(form, marker);
+      pieces.emplace_back(inside_quotes(form), marker);
+    }
+    // What is quoted of a log is one line: each line of a value is looked for.
+    for (const auto line : split(value, '\n')) {
+      if (line.size() >= kShortestFound) pieces.emplace_back(line, marker);
+    }
   }
   std::ranges::stable_sort(pieces, std::greater<>(),
                            [](const auto& one) { return one.first.size(); });
   for (const auto& [piece, marker] : pieces) {
-    if (piece.size() >= kShortestFound) replace_all(text, piece, marker);
+    if (piece.size() >= kShortestFound) {
+      replace_all(text, piece, marker);
+    } else if (short_ones) {
+      replace_alone(text, piece, marker);
+    }
   }
   return text;
 }

@@ -29,9 +29,13 @@ class Secrets {
   /// The same of JSON text, in whose strings the markers stand.
   [[nodiscard]] std::string reveal_json(std::string text) const;
   [[nodiscard]] ProcessSpec reveal(ProcessSpec spec) const;
-  /// The text, which a trainer wrote, with markers in place of values and of their lines. Those of
-  /// fewer than 6 bytes stay: they would be found in what has nothing to do with them.
+  /// The text, which a trainer wrote, with markers in place of values and of their lines, also
+  /// where they stand as in JSON or with doubled braces. Those of fewer than 6 bytes stay: they
+  /// would be found in what has nothing to do with them.
   [[nodiscard]] std::string conceal_values(std::string text) const;
+  /// The same of a word of the command line that may have given the values: the short ones too,
+  /// where they stand by themselves.
+  [[nodiscard]] std::string conceal_word(std::string word) const;
 
   [[nodiscard]] bool held_by(std::string_view text) const;  ///< it holds a marker
   /// For each marker in the text a line of its name and the SHA-256 of `salt` and its value, by
@@ -42,6 +46,8 @@ class Secrets {
   [[nodiscard]] bool empty() const { return values_.empty(); }
 
  private:
+  [[nodiscard]] std::string conceal_forms(std::string text, bool short_ones) const;
+
   std::map<std::string, std::string> values_;  // by marker
   std::set<std::string> numbers_;              // markers of numbers
 };

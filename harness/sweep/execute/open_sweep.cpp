@@ -187,7 +187,10 @@ Result<void> OpenSweep::note_environment(const std::string& config) {
   environment = capture_environment({.hostname = plan.config.record_hostname,
                                      .configuration = config,
                                      .version_name = std::string(launcher.version_name),
-                                     .version_program = std::string(launcher.program)});
+                                     .version_program = std::string(launcher.program),
+                                     .conceal = [this](std::string word) {
+                                       return plan.config.secrets.conceal_word(std::move(word));
+                                     }});
   const auto path = root.path_of("environment.json");
   if (root.holds("environment.json")) {
     // Trials of before were measured there; a resume elsewhere is reported, not hidden.

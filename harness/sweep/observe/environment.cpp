@@ -153,13 +153,13 @@ Json capture_environment(const EnvironmentOptions& options) {
   }
   if (!libraries.empty()) out["libraries"] = std::move(libraries);
   if (Json git = git_state(); !git.empty()) out["git"] = std::move(git);
-  if (options.command) {
-    const auto words = proc::read_file("/proc/self/cmdline");
-    Json argv = Json::array();
-    for (const auto word : split(words, '\0')) argv.push_back(std::string(word));
-    if (!argv.empty() && argv.back() == "") argv.erase(argv.size() - 1);
-    out["command"] = std::move(argv);
+  const auto words = proc::read_file("/proc/self/cmdline");
+  Json argv = Json::array();
+  for (const auto word : split(words, '\0')) {
+    argv.push_back(options.conceal ? options.conceal(std::string(word)) : std::string(word));
   }
+  if (!argv.empty() && argv.back() == "") argv.erase(argv.size() - 1);
+  out["command"] = std::move(argv);
   if (!options.configuration.empty()) out["configuration"] = digest(options.configuration);
   out["bertbench"] = {{"version", std::string(tool_version())},
                       {"commit", std::string(tool_commit())},

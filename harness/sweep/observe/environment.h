@@ -1,6 +1,7 @@
 // Facts about this machine.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <set>
@@ -13,7 +14,8 @@ struct EnvironmentOptions {
   std::string configuration{};    ///< text whose digest is kept: what was asked for
   std::string version_name{};     ///< of the launcher, among the libraries; empty: none
   std::string version_program{};  ///< the program that prints its version
-  bool command = true;            ///< argv of this process
+  /// Takes the secrets out of a word of this process's command line; empty: there are none.
+  std::function<std::string(std::string)> conceal{};
 };
 
 /// Object for environment.json and ResultSet::environment: cpu, cores, memory, kernel, governor,

@@ -115,6 +115,17 @@ TEST(Secrets, InTheLastWordsOfATrainerStandInNoReport) {
   EXPECT_EQ(files_with(temp.path("run"), "hf_aB3-x2nd").size(), 1u + seen.counts.to_run);
 }
 
+// The command line of the harness is kept with the results, which are published: here the name of
+// this program is the secret that it holds.
+TEST(Secrets, OfTheHarnessesOwnCommandLineStandInNoFile) {
+  ScratchFolder temp;
+  Recorder seen;
+  const std::string own = test::read_file("/proc/self/cmdline").c_str();
+  swept(plan_of(small_config(), {"trials=1", "env.MY_TOKEN=" + own}), temp, seen);
+  EXPECT_THAT(files_with(temp.path("run"), own), IsEmpty());
+  EXPECT_THAT(files_with(temp.path("run"), "\"<secret:MY_TOKEN>\""), Contains("environment.json"));
+}
+
 TEST(Secrets, OfASweepJsonAreMissing) {
   ScratchFolder temp;
   Recorder seen;
@@ -211,6 +222,14 @@ TEST(Secrets, AreRevealedWholeAndAsTheyWere) {
   secrets.conceal("long-key", "abcdefgh");
   secrets.conceal("pem", "first line\nsecond");
   EXPECT_EQ(secrets.conceal_values("abcdefgh, first line"), "<secret:long-key>, <secret:pem>");
+  secrets.conceal("code", "471");
+  secrets.conceal("quoted", "{\"s-3\"}");
+  EXPECT_EQ(secrets.conceal_word("env.PIN=471"), "env.PIN=<secret:code>");
+  EXPECT_EQ(secrets.conceal_word("micro_batch_size=4711"), "micro_batch_size=4711");
+  EXPECT_EQ(secrets.conceal_word(R"(args=["--quoted","{\"s-3\"}"])"),
+            R"(args=["--quoted","<secret:quoted>"])");
+  EXPECT_EQ(secrets.conceal_word("{{\"s-3\"}}"), "<secret:quoted>") << "of a word of a command";
+  EXPECT_EQ(secrets.conceal_values("exit status 471"), "exit status 471");
   const auto number = secrets.conceal_number("password", "123456");
   EXPECT_EQ(secrets.reveal_json("{\"password\":\"" + number + "\"}"), R"({"password":123456})");
   EXPECT_NE(secrets.digests_of(first, "s"), secrets.digests_of(first, "t"));
