@@ -797,6 +797,10 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "More work per second than the hardware can do.", "Check the facts, or give --peak-tflops."},
 
     // The gate.
+    {BB_CODE(held_against_itself),
+     "the baseline holds this very result, of {created}: held against itself it shows no loss",
+     "Time and rates of the result are those of a run of the baseline.",
+     "Name the baseline of before; store a result after its check."},
     {BB_CODE(context_one_sided), "{key} is known only for the {side}",
      "A key of the context is absent on one side."},
     {BB_CODE(context_differs), "{key} differs: \"{now}\" now, \"{before}\" in the baseline",
@@ -836,10 +840,13 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "{level:.2g}; {need}",
      "No measured values could be significant with so few trials.",
      "Measure the trials that the text names."},
+    {BB_CODE(no_loss_could_fail), "nothing is decided: {tolerance}",
+     "The baseline is so noisy that its tolerance exceeds 100 %, the largest loss there is.",
+     "Make the baseline anew where its trials agree, of one program, or compare in pairs."},
     {BB_CODE(measured_so_far),
      "so far {change}: {now:rate} against {reference:rate} {unit}{interval}, n = {n} against "
      "{n_base}",
-     "The numbers of a cell with too few trials."},
+     "The numbers of a cell that is not decided."},
     {BB_CODE(pairs_left_out),
      "{hit} left out: one half is more than 3.5 sd below its variant's median",
      "Something slowed one half of a pair, so that its ratio is not that of the variants."},

@@ -42,6 +42,9 @@ struct Tested {
   double p_slower = 1, p_faster = 1;
 };
 
+/// The noise allows what no program can lose. A floor that does was asked for.
+bool no_loss_exceeds(double tolerance, double floor) { return tolerance >= 1 && tolerance > floor; }
+
 /// `typical`: the noise of the grid's median cell; 0: unknown. Five runs that happen to agree make
 /// a cell look quieter than it is.
 void set_tolerance(Baseline& base, double floor, double typical = 0) {
@@ -143,6 +146,11 @@ void judge(const Tested& test, double p_faster_adjusted, std::size_t tests,
   }
   judge_change(test.p_faster, p_faster_adjusted, options.alpha, test.base.tolerance,
                test.base.tolerance_text, out);
+  if (out.verdict == Verdict::pass && no_loss_exceeds(test.base.tolerance, options.floor)) {
+    out.verdict = Verdict::inconclusive;
+    out.reasons = {make_notice(NoticeCode::no_loss_could_fail, 0, test.base.tolerance_text),
+                   measured_so_far(out)};
+  }
 }
 
 class Gate {
@@ -153,6 +161,9 @@ class Gate {
   }
 
   GateReport run() {
+    if (std::ranges::any_of(indexes_, [&](const CellIndex& run) { return is_the_result(run); })) {
+      report_.notices.push_back(make_notice(NoticeCode::held_against_itself, 0, result_.created));
+    }
     if (!runs_.empty()) {
       blocked_ = compare_environments(result_, *runs_.back(), options_, report_.notices);
     }
@@ -187,6 +198,20 @@ class Gate {
     for (const ResultSet* run : history) indexes_.emplace_back(*run);
     const auto older = history.size() - std::min(history.size(), kRunsOfBaseline);
     runs_.assign(history.begin() + static_cast<std::ptrdiff_t>(older), history.end());
+  }
+
+  /// Of the same time, with the same rates in each cell that both hold.
+  [[nodiscard]] bool is_the_result(const CellIndex& run) const {
+    if (result_.created.empty() || result_.created != run.results().created) return false;
+    bool some = false;
+    for (const Cell& cell : result_.cells) {
+      const Cell* other = run.find(cell);
+      const std::vector<double> rates = sample_of(cell).values;
+      if (other == nullptr || rates.empty()) continue;
+      if (rates != sample_of(*other).values) return false;
+      some = true;
+    }
+    return some;
   }
 
   // The same cell in each run of the history that has it, oldest first. The last `newest` of them

@@ -18,6 +18,7 @@ class CellIndex {
  public:
   /// `results` must outlive this.
   explicit CellIndex(const ResultSet& results);
+  [[nodiscard]] const ResultSet& results() const { return results_; }
   /// The cell of the same identity and kind; else that of the same key and kind. Null if none.
   [[nodiscard]] const Cell* find(const Cell& cell) const;
   /// A cell that differs only in that one of the two was simulated, or in that and the topology:

@@ -36,7 +36,8 @@ ResultSet grid(double factor = 1, int cells = 4) {
 const CellVerdict& last(const GateReport& report) { return report.cells.back(); }
 
 TEST(Check, ARunAgainstItselfPasses) {
-  const GateReport report = check(grid(), grid());
+  const ResultSet run = grid();
+  const GateReport report = check(run, run);
   EXPECT_EQ(report.exit_status, 0);
   EXPECT_EQ(report.compared, 4);
   ASSERT_EQ(report.cells.size(), 4U);
@@ -46,6 +47,25 @@ TEST(Check, ARunAgainstItselfPasses) {
     EXPECT_EQ(cell.n_new, 5);
   }
   EXPECT_THAT(reason_text(report.cells[0]), HasSubstr("no change"));
+  ASSERT_EQ(report.notices.size(), 1U)
+      << "it shows no loss, and a gate that does so each day is none";
+  EXPECT_EQ(report.notices[0].code, NoticeCode::held_against_itself);
+  EXPECT_TRUE(check(grid(), run).notices.empty());
+}
+
+// 3 x 1.4826 MAD of a baseline of two runs at two speeds is more than a program can lose.
+TEST(Check, ABaselineThatWouldLetEveryLossPassDecidesNothing) {
+  const std::vector<double> fast = times(kFive, 4);
+  const ResultSet runs[] = {result_set({cell(identity(1, 1), kFive)}),
+                            result_set({cell(identity(1, 1), fast)})};
+  const ResultSet slow = result_set({cell(identity(1, 1), times(kFive, 0.1))});
+  const GateReport report = check(slow, runs);
+  EXPECT_EQ(report.exit_status, 3);
+  EXPECT_EQ(last(report).verdict, Verdict::inconclusive) << reason_text(last(report));
+  EXPECT_THAT(reason_text(last(report)), HasSubstr("no loss could fail"));
+  GateOptions wide;
+  wide.floor = 5;
+  EXPECT_EQ(check(slow, runs, wide).exit_status, 0) << "asked for";
 }
 
 // Holm leaves the second cell all of alpha once the first is significant: 1/35 is below 0.05,

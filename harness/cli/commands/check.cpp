@@ -866,7 +866,7 @@ void declare(CommandLine& line, Options& options) {
   line.add_flag("--allow-missing", gate.allow_missing,
                 "A cell of the baseline that was not measured is no failure.");
   line.add_flag("--accept-inconclusive", gate.accept_inconclusive,
-                "Too few trials to decide are no failure.");
+                "Cells that cannot be decided are no failure.");
   line.add_text(
       "--waive", options.waive, "FILE",
       "Losses that are accepted: a JSON file of cells, limits, reasons and expiry. They are "
@@ -905,7 +905,7 @@ constexpr ExitCodeRow kStatuses[] = {
     {ExitCode::good, "no cell became slower, larger, another training, or fails more often"},
     {ExitCode::regression, "a regression, or a missing cell without --allow-missing"},
     {ExitCode::usage},
-    {ExitCode::inconclusive, "a cell has too few trials to decide"},
+    {ExitCode::inconclusive, "a cell has too few trials to decide, or too noisy a baseline"},
     {ExitCode::not_comparable, "nothing was compared, or a cell in another context"},
     {ExitCode::nothing_read}};
 
