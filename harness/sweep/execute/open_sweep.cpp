@@ -49,7 +49,7 @@ Result<void> check_hosts_known(const Plan& plan) {
   return {};
 }
 
-Result<void> check_programs(const Plan& plan) {
+Result<void> check_programs(const Plan& plan, const std::string& out) {
   const Launcher& launcher = *plan.launcher;
   if (!launcher.program.empty() && find_program(std::string(launcher.program)).empty()) {
     return fail("launcher " + std::string(launcher.name),
@@ -78,6 +78,11 @@ Result<void> check_programs(const Plan& plan) {
     return fail("launcher " + std::string(launcher.name),
                 "runs trial_setup and trial_cleanup only inside an allocation",
                 "start bertbench in one (salloc), or let the program do it");
+  }
+  std::error_code ec;
+  if (launcher.queue() && std::filesystem::absolute(out, ec).string().find('\\') != out.npos) {
+    return fail("--out " + out, "holds a backslash, which Slurm drops from the name of a job's log",
+                "name a folder without one");
   }
   if (launcher.check) {
     if (auto good = launcher.check(plan); !good) return good;
@@ -108,7 +113,7 @@ Result<void> check_same_looks(const Folder& root, const std::string& config) {
 Result<OpenSweep> OpenSweep::open(const Plan& plan, const SweepOptions& options,
                                   SweepObserver& observer, const StopSignals& signals) {
   prepare_to_run_processes();
-  if (auto good = check_programs(plan); !good) return tl::unexpected(good.error());
+  if (auto good = check_programs(plan, options.out); !good) return tl::unexpected(good.error());
   auto root = Folder::make_root(options.out);
   if (!root) return tl::unexpected(root.error());
   auto journal = Journal::open(*root);
