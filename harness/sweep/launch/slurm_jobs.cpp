@@ -30,6 +30,7 @@ mark() {
   printf '%s\n' "$2" >"$1.new" && sync "$1.new" && mv -fT "$1.new" "$1"
 }
 void() { [ -e "$job/void" ]; }
+aborted='^srun: (error: Node failure|Job step aborted)'
 cancelled=
 holder=
 trap 'cancelled=1; [ -z "$holder" ] || kill "$holder" 2>/dev/null' TERM INT
@@ -88,8 +89,8 @@ for dir in "${attempts[@]}"; do
   end=$(uptime)
   kill "$watch" "$holder" 2>/dev/null
   # Where Slurm itself ended the ranks (a node lost, the job cancelled), it ends this script too:
-  # then the attempt has no end of its own.
-  [ "$status" -eq 0 ] || sleep 2
+  # then the attempt has no end of its own. srun may give 0 for a trainer that ended on its signal.
+  if [ "$status" -ne 0 ] || tail -c 4096 "$dir/log.txt" | grep -aqE "$aborted"; then sleep 2; fi
   void && exit 0
   # Else Slurm calls a job completed whose ranks it killed late, for a node that was lost before.
   [ -z "$cancelled" ] || exit 143

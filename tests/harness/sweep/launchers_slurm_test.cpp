@@ -349,6 +349,66 @@ TEST_F(SlurmLauncher, ARefusedJobIsAnErrorOfItsTrials) {
               HasSubstr("refused the job: sbatch: error: invalid partition"));
 }
 
+/// A program of this text in `folder`, which comes first on PATH while the test runs.
+class FakePrograms {
+ public:
+  explicit FakePrograms(const ScratchFolder& folder) : folder_(folder), path_(getenv("PATH")) {
+    setenv("PATH", (folder.path("bin") + ":" + path_).c_str(), 1);
+  }
+  ~FakePrograms() { setenv("PATH", path_.c_str(), 1); }
+  FakePrograms(const FakePrograms&) = delete;
+  FakePrograms& operator=(const FakePrograms&) = delete;
+  void add(const std::string& name, const std::string& text) const {
+    std::filesystem::create_directories(folder_.path("bin"));
+    const auto file = folder_.put("bin/" + name, "#!/bin/sh\n" + text + "\n");
+    chmod(file.c_str(), 0755);
+  }
+
+ private:
+  const ScratchFolder& folder_;
+  std::string path_;
+};
+
+// srun ends with 0 where the trainer does on its signal; Slurm's signal for the script comes later.
+TEST(SlurmScript, ATrialOfANodeThatWasLostHasNoEndOfItsOwn) {
+  const ScratchFolder temp;
+  const FakePrograms programs(temp);
+  programs.add("sleep", "[ \"$1\" = 2 ] && kill -TERM $PPID && exit; exec /bin/sleep \"$@\"");
+  programs.add("scontrol", "");
+  std::filesystem::create_directories(temp.path("job"));
+  temp.put("script.sh", std::string(slurm_batch.script));
+  for (const bool lost : {false, true}) {
+    const std::string trial = temp.path(lost ? "lost" : "good");
+    std::filesystem::create_directories(trial);
+    using namespace std::string_literals;
+    test::write_file(temp.path("job/trials"), trial + "\0"s);
+    test::write_file(trial + "/job", "job\n");
+    test::write_file(trial + "/log.txt", "");
+    test::write_file(trial + "/launch.env", "");
+    test::write_file(trial + "/launch.argv",
+                     "echo\0"s + (lost ? "srun: error: Node failure on n1" : "step 1") + "\0"s);
+    capture_output({"env", "SLURM_JOB_ID=1", "SLURM_JOB_NODELIST=n1", "bash",
+                    temp.path("script.sh"), temp.path("job"), "60"},
+                   std::chrono::seconds(60));
+    EXPECT_NE(test::read_file(trial + "/log.txt"), "");
+    EXPECT_EQ(std::filesystem::exists(trial + "/ended"), !lost);
+  }
+}
+
+TEST(SlurmConfig, ABackslashInTheRunFolderIsRefused) {
+  if (getenv("SLURM_JOB_ID") != nullptr) GTEST_SKIP() << "no job is handed in";
+  const ScratchFolder temp;
+  const FakePrograms programs(temp);
+  for (const char* name : {"srun", "sbatch", "squeue", "scontrol"}) programs.add(name, "");
+  PlanOptions options;
+  options.launcher = "slurm";
+  test::Recorder seen;
+  const auto outcome =
+      run_sweep(plan_of(small_config(), {}, options), quick(temp.path("a\\b")), seen);
+  ASSERT_FALSE(outcome);
+  EXPECT_THAT(outcome.error().message(), HasSubstr("holds a backslash"));
+}
+
 TEST(SlurmQueue, ReadsStatesAndPrefersALiveJobOfAName) {
   const auto known = parse_squeue(
       "bb-1-a|7|NODE_FAIL|None|node1\nbb-1-a|7|RUNNING|None|node2\n"
