@@ -18,6 +18,8 @@ class PlacementLabels {
   /// Empty where the cell ran as it was planned.
   [[nodiscard]] const std::vector<Notice>& of(std::size_t cell) const;
 
+  [[nodiscard]] bool emulated(std::size_t cell) const;
+
  private:
   const OpenSweep& sweep_;
   std::map<std::size_t, std::vector<Notice>> warnings_;

@@ -144,7 +144,7 @@ ResultSet SweepResults::collect() const {
   for (const auto& [id, measured] : kept_) {
     const auto& cell = plan.cells[id.first];
     builder.add_trial(cell.identity, measured.kind, measured.trial);
-    if (cell.emulated || !placement_.of(id.first).empty()) {
+    if (cell.emulated || placement_.emulated(id.first)) {
       builder.mark_emulated(cell.identity, measured.kind);
     }
     for (const auto& [name, value] : measured.versions) versions[name].insert(value);

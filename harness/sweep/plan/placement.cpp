@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "harness/sweep/config/hosts.h"
 #include "parsers/core/text.h"
 #include "parsers/core/trainer_options.h"
 
@@ -18,6 +19,16 @@ Notice emulated_nodes(std::int64_t nodes, std::int64_t machines) {
 
 Notice outnumbered(std::int64_t ranks, std::int64_t cores) {
   return make_notice(NoticeCode::ranks_outnumber_cores, 0, ranks, counted(cores, "core"));
+}
+
+bool is_this_machine(const std::string& host) {
+  static const std::string kHere = [] {
+    char name[256] = {};
+    const bool known = gethostname(name, sizeof name - 1) == 0;
+    return known ? std::string(name, 0, std::string_view(name).find('.')) : std::string();
+  }();
+  const auto name = std::string_view(host).substr(host.rfind('@') + 1);
+  return is_loopback(host) || (!kHere.empty() && name.substr(0, name.find('.')) == kHere);
 }
 
 std::vector<NodePlace> parse_nodes(std::string_view text) {
@@ -40,16 +51,9 @@ std::vector<Notice> placement_warnings(const Plan& plan, const PlannedCell& cell
   if (hosts.size() < wanted) {
     out.push_back(emulated_nodes(cell.topology.nodes, static_cast<std::int64_t>(hosts.size())));
   }
-  char name[256] = {};
-  if (gethostname(name, sizeof name - 1) != 0) return out;
-  std::string here = name;
-  here = here.substr(0, here.find('.'));
   for (const auto& [host, count] : hosts) {
     const auto ranks = count * cell.topology.gpus_per_node;
-    if (host.substr(0, host.find('.')) == here && ranks > plan.cores &&
-        ranks_are_cpus(cell, plan.workload)) {
-      out.push_back(outnumbered(ranks, plan.cores));
-    }
+    if (is_this_machine(host) && ranks > plan.cores) out.push_back(outnumbered(ranks, plan.cores));
   }
   return out;
 }

@@ -12,6 +12,9 @@ namespace bertbench {
 Notice emulated_nodes(std::int64_t nodes, std::int64_t machines);
 Notice outnumbered(std::int64_t ranks, std::int64_t cores);
 
+/// A loopback name or address, or this machine's own name.
+bool is_this_machine(const std::string& host);
+
 /// A node's machine.
 struct NodePlace {
   std::string node, host;
@@ -19,7 +22,7 @@ struct NodePlace {
 /// "node host" a line; lines of another form are left out.
 std::vector<NodePlace> parse_nodes(std::string_view text);
 
-/// Warnings of a cell whose nodes were these: nodes that share a machine, more CPU ranks than this
+/// Warnings of a cell whose nodes were these: nodes that share a machine, more ranks than this
 /// machine (where it is one of them) has cores.
 std::vector<Notice> placement_warnings(const Plan& plan, const PlannedCell& cell,
                                        const std::vector<NodePlace>& nodes);

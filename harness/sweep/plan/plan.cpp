@@ -150,18 +150,23 @@ void label(PlannedCell& cell, const Plan& plan) {
   const auto nodes = cell.topology.nodes;
   // Nodes that a queue chooses are labelled when the trial runs: see placement.h.
   const bool known = hosts != RankHosts::allotted;
+  auto names = plan.config.hosts;
+  for (auto& host : names) {
+    if (is_this_machine(host)) host = "localhost";
+  }
   const auto shares = hosts == RankHosts::this_machine
                           ? std::vector<HostShare>{{"localhost", nodes}}
-                          : shares_of(plan.config.hosts, nodes);
+                          : shares_of(names, nodes);
   const auto machines = static_cast<std::int64_t>(shares.size());
   if (known && machines < nodes) {
     cell.emulated = true;
     cell.warnings.push_back(emulated_nodes(nodes, machines));
   }
-  if (!ranks_are_cpus(cell, workload)) return;
-  cell.emulated = cell.cpu_stands_in = true;
-  cell.warnings.push_back(make_notice(NoticeCode::cpu_stands_in, 0));
-  // Cores are known of this machine only.
+  if (ranks_are_cpus(cell, workload)) {
+    cell.emulated = cell.cpu_stands_in = true;
+    cell.warnings.push_back(make_notice(NoticeCode::cpu_stands_in, 0));
+  }
+  // A rank that drives a GPU needs a core as well. Cores are known of this machine only.
   for (const auto& share : shares) {
     const auto ranks = share.nodes * cell.topology.gpus_per_node;
     if (known && share.host == "localhost" && ranks > plan.cores) {

@@ -58,6 +58,11 @@ TEST(Command, AnyAxisBecomesAPlaceholderAndPartOfTheIdentity) {
   EXPECT_THAT(plan.notices, Contains(HasSubstr("nodes")).Times(0));
 }
 
+TEST(Command, RanksThatOutnumberTheCoresAreLabelled) {
+  const auto plan = value_of(plan_of_line(line({"topology=2n8g"}, {"train"})));
+  EXPECT_THAT(plan.notices, Contains("ranks outnumber cores: 16 ranks on 8 cores"));
+}
+
 TEST(Command, WordsThatNoPlaceholderMadeAreTheContext) {
   const auto one =
       value_of(plan_of_line(line({"lr=1,2"}, {"t", "--lr", "{lr}", "--compile", "{steps}"})));
