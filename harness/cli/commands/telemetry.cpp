@@ -17,8 +17,8 @@
 #include "harness/cli/options.h"
 #include "harness/cli/output.h"
 #include "harness/sweep/execute/log_watch.h"
-#include "harness/sweep/journal/run_state.h"
 #include "harness/sweep/observe/machine.h"
+#include "harness/sweep/observe/node_telemetry.h"
 #include "harness/sweep/process/stop_signals.h"
 #include "reports/output/table.h"
 #include "reports/output/value_text.h"
@@ -93,8 +93,7 @@ Json watch(const Options& options, std::optional<StampedLog> log) {
     (void)log->save(true);  // a trial without stamps has no `arrival`, and telemetry all the same
   }
   Json out = telemetry.finish();
-  // Nodes that are one machine are recognised by it.
-  out["machine"] = digest(boot_id()).substr(0, 8);
+  out["machine"] = this_machine();  // nodes that are one machine are recognised by it
   return out;
 }
 

@@ -21,14 +21,15 @@
 #include <utility>
 #include <vector>
 
+#include "harness/sweep/config/hosts.h"
 #include "harness/sweep/execute/attempt_end.h"
 #include "harness/sweep/execute/hooks.h"
 #include "harness/sweep/execute/measure_attempt.h"
 #include "harness/sweep/observe/machine.h"
-#include "harness/sweep/observe/node_telemetry.h"
 #include "harness/sweep/observe/nvml.h"
 #include "harness/sweep/observe/speed_probe.h"
 #include "harness/sweep/observe/telemetry.h"
+#include "harness/sweep/plan/launcher.h"
 #include "harness/sweep/plan/template_call.h"
 #include "harness/sweep/process/proc_fs.h"
 #include "parsers/core/text.h"
@@ -100,13 +101,32 @@ void AttemptRunner::take_node_telemetry(OpenAttempt& open) {
     nodes.resize(static_cast<std::size_t>(process_count(sweep_.plan, open.cell).nodes));
     std::iota(nodes.begin(), nodes.end(), 0);
   }
-  open.telemetry = bertbench::take_node_telemetry(open.folder, nodes);
+  const auto all = bertbench::take_node_telemetry(open.folder, nodes);
+  open.telemetry = join_nodes(all);
+  if (launcher.hosts == RankHosts::configured) label_machines(open, all);
   for (const auto& node : open.telemetry.value("nodes", nlohmann::ordered_json::array())) {
     const auto why = node.value("missing", "");
     if (why.empty() || !reasons_reported_.insert(why).second) continue;
     sweep_.observer.notice(fmt::format("{} trial {}: no telemetry of node {}: {}", open.cell.key,
                                        open.wanted.trial.trial, node.value("node", 0), why));
   }
+}
+
+void AttemptRunner::label_machines(OpenAttempt& open, const std::vector<NodeTelemetry>& samplers) {
+  const auto& plan = sweep_.plan;
+  const auto shares = shares_of(plan.config.hosts, open.cell.topology.nodes);
+  std::string text;
+  for (std::size_t i = 0; i < shares.size() && i < samplers.size(); ++i) {
+    auto machine = machine_of(samplers[i]);
+    if (machine.empty()) return;
+    if (machine == this_machine()) machine = "localhost";
+    for (std::int64_t n = 0; n < shares[i].nodes; ++n) {
+      text += fmt::format("{} {}\n", host_of(plan, samplers[i].node), machine);
+    }
+  }
+  // For a resume; without it the results of one lack the label.
+  (void)open.folder.write_unsynced("nodes", text);
+  placement_.add(open.wanted.trial.cell, text);
 }
 
 namespace {

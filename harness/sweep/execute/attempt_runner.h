@@ -14,6 +14,7 @@
 #include "harness/sweep/execute/attempt_queue.h"
 #include "harness/sweep/execute/open_attempt.h"
 #include "harness/sweep/execute/placement_labels.h"
+#include "harness/sweep/observe/node_telemetry.h"
 #include "harness/sweep/process/process.h"
 
 namespace bertbench {
@@ -47,6 +48,8 @@ class AttemptRunner {
   void report_progress(OpenAttempt& open, double elapsed_s);
   /// Where nodes are watched: what their samplers left in the folder of the attempt, joined.
   void take_node_telemetry(OpenAttempt& open);
+  /// Several host names may be one machine: labels the cell by what their samplers found.
+  void label_machines(OpenAttempt& open, const std::vector<NodeTelemetry>& samplers);
 
   OpenSweep& sweep_;
   AttemptQueue& queue_;

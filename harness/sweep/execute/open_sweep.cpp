@@ -458,7 +458,7 @@ Result<void> review_trial(const OpenSweep& sweep, EarlierTrial& out,
     out.block = a->block;
     out.seconds = a->seconds;
     out.measured = std::move(reviewed->measured);
-    if (sweep.launcher.queue()) {
+    if (sweep.launcher.hosts != RankHosts::this_machine) {
       const auto folder = sweep.attempt_folder(trial, a->attempt);
       if (folder) out.nodes = read_mark(*folder, "nodes");
     }

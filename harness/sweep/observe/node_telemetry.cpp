@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "harness/sweep/journal/run_state.h"
 #include "harness/sweep/process/proc_fs.h"
 #include "parsers/core/text.h"
 
@@ -144,7 +145,8 @@ Json join_nodes(const std::vector<NodeTelemetry>& nodes) {
 
 std::string node_file(std::int64_t node) { return fmt::format("telemetry.{}.json", node); }
 
-Json take_node_telemetry(const Folder& attempt, const std::vector<std::int64_t>& nodes) {
+std::vector<NodeTelemetry> take_node_telemetry(const Folder& attempt,
+                                               const std::vector<std::int64_t>& nodes) {
   std::vector<NodeTelemetry> all;
   for (const auto node : nodes) {
     const auto name = node_file(node);
@@ -152,7 +154,15 @@ Json take_node_telemetry(const Folder& attempt, const std::vector<std::int64_t>&
     attempt.remove(name);
   }
   attempt.remove(kTrainingMark);
-  return join_nodes(all);
+  return all;
+}
+
+std::string this_machine() { return digest(boot_id()).substr(0, 8); }
+
+std::string machine_of(const NodeTelemetry& node) {
+  const Json json = object_of(node.text);
+  const bool known = json.is_object() && json["machine"].is_string();
+  return known ? json["machine"].get<std::string>() : std::string();
 }
 
 }  // namespace bertbench

@@ -37,10 +37,14 @@ struct NodeTelemetry {
 /// each node's own figures, or why they are missing.
 nlohmann::ordered_json join_nodes(const std::vector<NodeTelemetry>& nodes);
 
-/// Reads and removes telemetry.<node>.json of these nodes in the folder of an attempt, and joins
-/// them.
-nlohmann::ordered_json take_node_telemetry(const Folder& attempt,
-                                           const std::vector<std::int64_t>& nodes);
+/// Reads and removes telemetry.<node>.json of these nodes in the folder of an attempt.
+std::vector<NodeTelemetry> take_node_telemetry(const Folder& attempt,
+                                               const std::vector<std::int64_t>& nodes);
+
+/// What stands for this machine in the text of its sampler.
+std::string this_machine();
+/// The machine of a node; empty: not known.
+std::string machine_of(const NodeTelemetry& node);
 
 std::string node_file(std::int64_t node);
 /// The file whose existence means to the samplers that steps are logged.

@@ -126,6 +126,23 @@ TEST_F(SshLauncher, WatchesTheMachineOfTheRanksAndSaysWhatIsMissing) {
   EXPECT_FALSE(std::filesystem::exists(attempt("2n2g", "telemetry.0.json")));
   EXPECT_FALSE(std::filesystem::exists(attempt("2n2g", "training")));
 
+  // Names alone do not show it.
+  temp_.put("aliases",
+            "Host nodeA nodeB\n  HostName 127.0.0.1\nInclude " + server_.client_config() + "\n");
+  const auto named = plan({"hosts=[\"nodeA\",\"nodeB\"]", "env.MASTER_ADDR=127.0.0.1",
+                           "ssh={\"config_file\": \"" + temp_.path("aliases") + "\"}"},
+                          "2n2g");
+  EXPECT_FALSE(texts_of(named.cells[0].warnings).front().starts_with("nodes"));
+  for (const char* start : {"the first", "a resume"}) {
+    const SweepOutcome two = sweep(named);
+    EXPECT_THAT(texts_of(two.result.cells.at(0).warnings),
+                Contains("nodes are emulated: 2 nodes are ranks of one machine"))
+        << start;
+    EXPECT_THAT(texts_of(two.result.cells.at(0).warnings),
+                Contains("ranks outnumber cores: 4 ranks on 2 cores"))
+        << start;
+  }
+
   setenv("BERTBENCH_SAMPLER", "/nowhere/bertbench", 1);
   const SweepOutcome without = sweep(plan({"env.FAKE_DELAY_MS=21"}, "2n2g"));
   EXPECT_THAT(without.result.cells.at(0).trials.at(0).telemetry->dump(),
