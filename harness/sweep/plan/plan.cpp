@@ -447,8 +447,8 @@ std::vector<std::string> notices_of(const Plan& plan, const std::vector<bool>& i
       out.push_back(fmt::format("exclude[{}] matches no cell: it leaves nothing out", i));
   }
   std::set<std::string> added;
-  for (const auto& cell : plan.cells) {
-    for (const auto& warning : cell.warnings) {
+  for (const auto& trial : plan.trials) {
+    for (const auto& warning : plan.cells[trial.cell].warnings) {
       const bool early = warning.code == NoticeCode::nodes_emulated ||
                          warning.code == NoticeCode::ranks_outnumber_cores;
       if (!early) continue;

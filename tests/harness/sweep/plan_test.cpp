@@ -144,6 +144,12 @@ TEST(SweepPlan, LabelsWhatIsEmulatedHere) {
   EXPECT_THAT(texts_of(plan.cells[0].warnings),
               ElementsAre(HasSubstr("nodes are emulated"), HasSubstr("stands in for a GPU"),
                           "ranks outnumber cores: 4 ranks on 2 cores"));
+  // Of cells that are not run nothing is said before the start.
+  const auto two = plan_of(small_config(), {"grid.topology=[\"1n1g\",\"2n2g\"]"}, options);
+  EXPECT_THAT(two.notices, Contains(HasSubstr("nodes are emulated")));
+  options.only = {"topology=1n1g"};
+  const auto one = plan_of(small_config(), {"grid.topology=[\"1n1g\",\"2n2g\"]"}, options);
+  EXPECT_TRUE(one.notices.empty());
   const auto cuda = plan_of(small_config(R"(, "args": ["--backend", "cuda"])"));
   EXPECT_FALSE(cuda.cells[0].emulated);
   EXPECT_TRUE(cuda.cells[0].warnings.empty());
