@@ -1,5 +1,7 @@
 #include "harness/sweep/plan/trainer_call.h"
 
+#include <algorithm>
+
 #include "harness/sweep/plan/template_call.h"
 #include "harness/sweep/process/program.h"
 
@@ -28,6 +30,11 @@ Result<TrainerCall> trainer_call(const Plan& plan, const PlannedTrial& trial,
   call.per_node = count.per_node;
   call.port = place.master_port ? std::to_string(place.master_port) : "<port>";
   return call;
+}
+
+std::string master_of(const TrainerCall& call, const std::string& own) {
+  const auto given = std::ranges::find(call.env, "MASTER_ADDR", &Variables::value_type::first);
+  return given == call.env.end() ? own : given->second;
 }
 
 Variables place_variables(const TrainerCall& call, std::int64_t process,

@@ -27,6 +27,9 @@ Result<TrainerCall> trainer_call(const Plan& plan, const PlannedTrial& trial,
                                  const LaunchPlace& place, std::int64_t nodes_per_machine,
                                  bool full_path);
 
+/// The MASTER_ADDR of the configuration, for hosts whose names the others do not know; else `own`.
+std::string master_of(const TrainerCall& call, const std::string& own);
+
 /// torchrun's variables of process i, node by node; rank 0's machine is `master`.
 Variables place_variables(const TrainerCall& call, std::int64_t process, const std::string& master);
 

@@ -150,6 +150,16 @@ TEST_F(SshLauncher, WatchesTheMachineOfTheRanksAndSaysWhatIsMissing) {
   EXPECT_THAT(seen_.notices, Contains(HasSubstr("no telemetry of node 0: bertbench is not")));
 }
 
+TEST(SshConfig, AMasterOfTheConfigurationIsThatOfEachRank) {
+  PlanOptions options;
+  options.launcher = "ssh";
+  const auto plan =
+      plan_of(small_config(), {"hosts=[\"alias\"]", "env.MASTER_ADDR=10.0.0.9"}, options);
+  const auto line = value_of(dry_run(plan, "run")).front();
+  EXPECT_THAT(line, HasSubstr("MASTER_ADDR=10.0.0.9"));
+  EXPECT_EQ(line.find("MASTER_ADDR=alias"), line.npos) << line;
+}
+
 TEST(SshConfig, HostsAndKeysAreChecked) {
   EXPECT_FALSE(parse_config(small_config(), "t.json", {"hosts=[\"-oProxyCommand=x\"]"}));
   EXPECT_FALSE(parse_config(small_config(), "t.json", {"hosts=[\"$(touch pwned)\"]"}));

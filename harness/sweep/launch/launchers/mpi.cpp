@@ -81,15 +81,14 @@ Result<std::vector<ProcessSpec>> processes(const Plan& plan, const PlannedTrial&
   }
   // For communicators that meet over TCP; MPI itself needs neither.
   const auto& first = shares.front().host;
-  call->env.emplace_back("MASTER_ADDR", first == "localhost" ? "127.0.0.1" : first);
+  const auto master = master_of(*call, first == "localhost" ? "127.0.0.1" : first);
+  call->env.emplace_back("MASTER_ADDR", master);
   call->env.emplace_back("MASTER_PORT", call->port);
   if (!call->per_rank && call->processes() > 1) {
     // torchrun on each node learns from mpirun neither which node it is nor who begins: they meet.
     call->env.emplace_back("PET_RDZV_BACKEND", "c10d");
     call->env.emplace_back("PET_RDZV_ID", "bertbench");
-    call->env.emplace_back(
-        "PET_RDZV_ENDPOINT",
-        fmt::format("{}:{}", first == "localhost" ? "127.0.0.1" : first, call->port));
+    call->env.emplace_back("PET_RDZV_ENDPOINT", fmt::format("{}:{}", master, call->port));
   }
 
   const auto program = program_of(options.implementation);

@@ -44,8 +44,9 @@ if [ "$kind" = rank ]; then
 else
   export NODE_RANK="$SLURM_NODEID" PET_NODE_RANK="$SLURM_NODEID"
 fi
+# The cell's own MASTER_ADDR wins; that of a job around the harness was taken away.
 # "gpu[03-05,07],x1" begins with gpu03. No scontrol: an image of a container has none.
-first=$(printf %s "$SLURM_STEP_NODELIST" | sed 's/\[\([0-9]*\)[^]]*\]/\1/g; s/,.*//')
+first=${MASTER_ADDR:-$(printf %s "$SLURM_STEP_NODELIST" | sed 's/\[\([0-9]*\)[^]]*\]/\1/g; s/,.*//')}
 if ! getent hosts "$first" >/dev/null 2>&1; then
   address=$(scontrol show node "$first" --oneliner </dev/null 2>/dev/null |
     sed -n 's/.* NodeAddr=\([^ ]*\) .*/\1/p')

@@ -88,7 +88,8 @@ Result<std::vector<ProcessSpec>> processes(const Plan& plan, const PlannedTrial&
     for (auto& [name, value] : variables) {
       if (name == "BERTBENCH_TRIAL") value = marker;
     }
-    for (auto& one : place_variables(*call, process, address_of(host_of(plan, 0)))) {
+    for (auto& one :
+         place_variables(*call, process, master_of(*call, address_of(host_of(plan, 0))))) {
       variables.push_back(std::move(one));
     }
     std::vector<std::string> words{marker, std::to_string(variables.size())};
