@@ -116,8 +116,9 @@ std::optional<SlowFirst> slow_first(const RunLog& log, std::span<const double> t
   // The start may go on in the next record; JAX compiles in its first step and only sends the
   // second.
   if (out.start_up && slow < kStart && holds_start(times.subspan(slow))) ++out.records;
-  out.remedy = fmt::format("without it, as by --window {}:{}, the rate is {:.{}f} % higher", slow,
-                           times.size(), 100 * higher, higher < 0.1 ? 1 : 0);
+  out.remedy = fmt::format("without it, as by --window {}:{}, the rate is {:.{}f} % {}", slow,
+                           times.size(), 100 * std::abs(higher), std::abs(higher) < 0.1 ? 1 : 0,
+                           higher < 0 ? "lower" : "higher");
   return out;
 }
 

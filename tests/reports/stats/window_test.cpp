@@ -118,6 +118,11 @@ TEST(Window, AutoTellsHowMuchSlowerTheFirstOfFewRecordsIs) {
                 .find("an iteration of the first takes 2.25 times as long as the median of the "
                       "others: without it, as by --window 1:5, the rate is 25 % higher"),
             std::string::npos);
+  EXPECT_NE(notices(apply(log_of_seconds({1.5, 1, 1, 1, 4}), "auto"))
+                .find("1.50 times as long as the median of the others: without it, as by --window "
+                      "1:5, the rate is 2.9 % lower"),
+            std::string::npos)
+      << "a pause later on weighs more than the first";
 }
 
 // Building the graph is no training, and of a short run it is most of the time.
