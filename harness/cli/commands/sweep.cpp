@@ -211,14 +211,15 @@ class SweepView : public SweepObserver {
 };
 
 Result<Plan> plan_of(const Options& options) {
-  const auto config = options.config.empty()
-                          ? parse_config("{}", "", options.set, options.line)
-                          : load_config(options.config, options.set, options.line);
+  auto sets = options.set;
+  const bool auto_trials = options.trials == "auto";
+  if (auto_trials) sets.emplace_back("trials=auto");
+  const auto config = options.config.empty() ? parse_config("{}", "", sets, options.line)
+                                             : load_config(options.config, sets, options.line);
   if (!config) return tl::unexpected(config.error());
   PlanOptions how;
   how.only = options.only;
-  how.auto_trials = options.trials == "auto";
-  if (!options.trials.empty() && !how.auto_trials) {
+  if (!options.trials.empty() && !auto_trials) {
     const auto trials = to_int(options.trials);
     if (!trials || *trials < 1 || *trials > 100'000) {
       return fail("--trials", fmt::format("'{}' is not a number of trials", options.trials),

@@ -395,10 +395,6 @@ void override_config(SweepConfig& config, const PlanOptions& options) {
     config.trials = options.trials;
     config.auto_trials = false;
   }
-  if (options.auto_trials && !config.auto_trials) {
-    config.auto_trials = true;
-    config.trials = 30;
-  }
   if (!options.launcher.empty()) config.launcher = options.launcher;
 }
 

@@ -61,7 +61,6 @@ struct PlannedTrial {
 struct PlanOptions {
   std::vector<std::string> only;  ///< "key=v1,v2", ANDed; keys: axes, nodes, gpus_per_node, key
   int trials = 0;                 ///< > 0 overrides the config
-  bool auto_trials = false;       ///< overrides the config: "trials": "auto"
   std::string launcher;           ///< overrides the config
   std::string trainer;            ///< path of bert_train; empty: next to bertbench, else on PATH
   int cores = 0;                  ///< of this machine; 0 = look
