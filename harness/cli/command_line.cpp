@@ -96,15 +96,16 @@ Result<void> guard_output(const std::string& option, const std::string& path,
               "name another file, or remove this one first");
 }
 
-// "(formats, reports ... or notices)": the beginning of an option's description, for who left its
-// value out.
+// "(formats, reports ... or notices)": the first sentence of an option's description, for who left
+// its value out.
 std::string what_it_is(const CLI::App& app, const std::string& name) {
   const CLI::Option* const option = app.get_option_no_throw(name);
   if (option == nullptr) return {};
   std::string text = option->get_description();
-  text.resize(std::min(text.size(), text.find_first_of(".;")));
+  text.resize(std::min(text.size(), text.find(". ")));
+  if (text.ends_with('.')) text.pop_back();
   if (text.empty()) return text;
-  if (text.size() > 1 && std::islower(static_cast<unsigned char>(text[1])) != 0) {
+  if (text.size() > 1 && (text[1] == ' ' || std::islower(static_cast<unsigned char>(text[1])))) {
     text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
   }
   return " (" + text + ")";
