@@ -689,9 +689,20 @@ Result<std::vector<ResultSet>> baseline_runs(const Options& options, const Resul
 // Why the options do not go together, or nothing.
 Result<void> check_usage(const Options& options) {
   const ConfirmOptions& confirm = options.confirm;
-  if (confirm.config.empty() && (confirm.elsewhere || !confirm.hosts.empty())) {
-    return fail(confirm.elsewhere ? "--confirm-elsewhere" : "--confirm-hosts",
-                "chooses where --confirm measures", "give --confirm CONFIG");
+  const char* of_confirm = confirm.elsewhere          ? "--confirm-elsewhere"
+                           : !confirm.hosts.empty()   ? "--confirm-hosts"
+                           : !confirm.out.empty()     ? "--confirm-out"
+                           : !confirm.set.empty()     ? "--confirm-set"
+                           : !confirm.trainer.empty() ? "--trainer"
+                                                      : nullptr;
+  if (confirm.config.empty() && of_confirm != nullptr) {
+    return fail(of_confirm, "is for what --confirm measures", "give --confirm CONFIG");
+  }
+  // A mistake there is not to show on the day of the first regression.
+  if (!confirm.config.empty()) {
+    if (const auto config = load_config(confirm.config, confirm.set); !config) {
+      return tl::unexpected(config.error());
+    }
   }
   if (confirm.elsewhere && !confirm.hosts.empty()) {
     return fail("--confirm-elsewhere", "Slurm chooses the nodes, --confirm-hosts names them",

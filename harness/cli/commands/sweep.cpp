@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -141,7 +142,7 @@ struct Options {
   std::vector<std::string> set, only, history;
   OneLine line;
   bool dry_run = false, plan = false, no_probe = false;
-  double noise = 0.01;
+  double noise = std::numeric_limits<double>::quiet_NaN();  // NaN: not given
   std::string flops_formula;
   OutputOptions output;
 };
@@ -258,7 +259,8 @@ ExitCode show_forecast(const Options& options, const Plan& plan, Console& consol
     if (!results) return console.error(results.error(), ExitCode::nothing_read);
     history.push_back(std::move(*results));
   }
-  const Forecast seen = forecast(plan, options.out, history, options.noise);
+  const double noise = std::isnan(options.noise) ? 0.01 : options.noise;
+  const Forecast seen = forecast(plan, options.out, history, noise);
   return answer(
       console, options.output, ExitCode::good, [&] { return forecast_json(plan, seen); },
       [&] { print_forecast(console, plan, seen); });
@@ -280,9 +282,6 @@ std::string settled_text(const SweepOutcome& outcome) {
 }
 
 ExitCode launch(const Options& options, const Plan& plan, Console& console) {
-  if (const auto good = check_ending(options.output.path); !good) {
-    return console.error(good.error());
-  }
   SweepView view(console);
   SweepOptions how;
   how.out = options.out;
@@ -330,6 +329,17 @@ ExitCode run(const Options& options, Console& console) {
   if (options.config.empty() && options.line.command.empty()) {
     return console.error({"sweep", "needs a CONFIG, or a program after --",
                           "as in `bertbench sweep --out run -- python3 train.py`"});
+  }
+  if (options.dry_run && options.plan) {
+    return console.error(
+        {"sweep", "--dry-run and --plan print different things", "give one of the two"});
+  }
+  if (!options.plan && (!options.history.empty() || !std::isnan(options.noise))) {
+    return console.error({options.history.empty() ? "--noise" : "--history",
+                          "is for the forecast of --plan", "give --plan, or leave it out"});
+  }
+  if (const auto good = check_ending(options.output.path); !good) {
+    return console.error(good.error());
   }
   const auto plan = plan_of(options);
   if (!plan) return console.error(plan.error());

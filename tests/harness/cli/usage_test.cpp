@@ -36,10 +36,13 @@ const Wrong kWrong[] = {
     {{"--versoin"}, "bertbench: --versoin: unknown option; see `bertbench --help`"},
     {{"extract"},
      "bertbench: extract: PATH is required (logs, folders that are searched for logs, or - for "
-     "stdin); see `bertbench extract --help`"},
+     "stdin; .gz and .zst too); see `bertbench extract --help`"},
     {{"list"},
      "bertbench: list: KIND is required (formats, reports, launchers, models, hardware, published "
-     "or notices); see `bertbench list --help`"},
+     "or notices; several with commas); see `bertbench list --help`"},
+    {{"describe"},
+     "bertbench: describe: LOG is required (a log, also .gz or .zst; - for stdin); see `bertbench "
+     "describe --help`"},
     {{"extract", "--windw", "1:2", "x"},
      "bertbench: extract: unknown option --windw; did you mean --window?"},
     {{"extract", "x", "--frob=1"},
@@ -80,12 +83,20 @@ const Wrong kWrong[] = {
     {{"sweep", "x.json"},
      "bertbench: sweep: --out DIR is required; name the run folder, or use --dry-run "
      "or --plan"},
+    {{"sweep", "x.json", "--dry-run", "--plan"},
+     "bertbench: sweep: --dry-run and --plan print different things; give one of the two"},
+    {{"sweep", "x.json", "--dry-run", "--history", "y.json"},
+     "bertbench: --history: is for the forecast of --plan; give --plan, or leave it out"},
+    {{"sweep", "x.json", "--out", "run", "--noise", "1%"},
+     "bertbench: --noise: is for the forecast of --plan; give --plan, or leave it out"},
     {{"list", "modles"}, "bertbench: list: there is no list of 'modles'; did you mean 'models'?"},
     {{"list", "models", "more"},
      "bertbench: list: 'more' is one argument too many; see `bertbench list --help`"},
     {{"check", "a"},
      "bertbench: check: there is nothing to hold the result against; give --baseline FILE-OR-DB, "
      "or --paired VARIANT for a run with variants"},
+    {{"check", "a", "--baseline", "b", "--confirm-out", "c"},
+     "bertbench: --confirm-out: is for what --confirm measures; give --confirm CONFIG"},
     {{"check", "a", "--baseline", "b", "--floor", "150%"},
      "bertbench: --floor: '150%' is not a share from 0 up to 100 %; for example --floor 2% or "
      "--floor 0.02"},
@@ -115,6 +126,24 @@ TEST(UsageErrorTest, UnknownModelNamesTheNearest) {
   const Ran ran = run_to(2, {"flops", "--model", "bert-larg", "--sequence-length", "128"});
   expect_one_error_line(ran);
   EXPECT_NE(ran.err.find("bert-large"), std::string::npos) << ran.err;
+}
+
+TEST(UsageErrorTest, WhatIsAskedForOnlyLaterIsCheckedAtOnce) {
+  EXPECT_NE(run_to(2, {"check", "a", "--baseline", "b", "--confirm", "/nonexistent.json"})
+                .err.find("/nonexistent.json"),
+            std::string::npos);
+  EXPECT_NE(run_to(2, {"sweep", "x.json", "--dry-run", "-o", "x.nope"})
+                .err.find(".nope is the ending of no report"),
+            std::string::npos);
+}
+
+TEST(UsageErrorTest, AutoOfTheCommandLineTakesTheLimitsThatAreSet) {
+  const std::string config = std::string(BB_SOURCE_DIR) + "/configs/quickstart.json";
+  const Ran ran = run_to(
+      0, {"sweep", config, "--dry-run", "--only", "micro_batch_size=8", "--only", "topology=1n1g",
+          "--only", "model=bert-tiny", "--trials", "auto", "--set", "trials_max=7"});
+  EXPECT_NE(ran.out.find("trial=7 "), std::string::npos) << ran.out;
+  EXPECT_EQ(ran.out.find("trial=8 "), std::string::npos) << ran.out;
 }
 
 TEST(UsageErrorTest, ARepeatableOptionDoesNotSwallowTheArgumentBehindIt) {

@@ -55,10 +55,10 @@ class ConfirmTest : public testing::Test {
   }
   Ran check(const std::vector<std::string>& more, const char* speed = kUsual) const {
     const SpeedOfTheMachine machine(speed);
-    std::vector<std::string> args{
-        "check",     folder.path("slow"), "--baseline", folder.path("base"),
-        "--trainer", BB_FAKE_TRAINER,     "--json"};
+    std::vector<std::string> args{"check", folder.path("slow"), "--baseline", folder.path("base"),
+                                  "--json"};
     args.insert(args.end(), more.begin(), more.end());
+    if (!more.empty()) args.insert(args.end(), {"--trainer", BB_FAKE_TRAINER});
     return run(args);
   }
 
