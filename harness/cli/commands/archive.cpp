@@ -22,10 +22,15 @@ std::string contents_text(const ArchiveContents& contents) {
                      static_cast<double>(contents.bytes) / 1e6);
 }
 
+/// What was to be written is the user's word, what was to be read may be damaged.
+ExitCode status_of(const Error& error, const std::string& output) {
+  return error.where == output ? ExitCode::usage : ExitCode::nothing_read;
+}
+
 ExitCode run(const Options& options, Console& console) {
   if (!options.unpack.empty()) {
     const auto done = unpack_archive(options.source, options.unpack);
-    if (!done) return console.error(done.error(), ExitCode::nothing_read);
+    if (!done) return console.error(done.error(), status_of(done.error(), options.unpack));
     console.print(fmt::format("{}: {}, checksums are right\n", escape_for_terminal(options.unpack),
                               contents_text(*done)));
     return ExitCode::good;
@@ -41,7 +46,7 @@ ExitCode run(const Options& options, Console& console) {
                           "let it end with .tar.zst"});
   }
   const auto done = write_archive(options.source, path);
-  if (!done) return console.error(done.error(), ExitCode::nothing_read);
+  if (!done) return console.error(done.error(), status_of(done.error(), path));
   for (const auto& name : done->left_out) {
     console.note(
         fmt::format("{} is for the trainer alone, as it may hold a secret, and is left out", name));
