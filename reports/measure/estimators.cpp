@@ -352,7 +352,8 @@ double digit_of(std::span<const double> values) {
   for (int decimals = 0; decimals <= 9; ++decimals, digit /= 10) {
     const bool all = std::ranges::all_of(values, [&](double value) {
       const double n = value / digit;
-      return std::abs(n - std::round(n)) <= kRounding * std::max(1.0, std::abs(n)) && n < 1e12;
+      const double whole = std::round(n);
+      return whole >= 1 && std::abs(n - whole) <= kRounding * std::max(1.0, n) && n < 1e12;
     });
     if (all) return digit;
   }
@@ -384,8 +385,11 @@ double error_of_printed(std::span<const Record> window, double Record::*value) {
   }
   if (values.empty()) return kUnknown;
   const auto n = static_cast<double>(times.size());
-  const double digits = digit_of(values) / std::sqrt(12.0) / mean(values) / std::sqrt(n);
   const double mean_time = mean(times);
+  // A time that is printed of one iteration stands in the record times their number.
+  const double of_one = rates ? 0 : digit_of(times) / mean_time;
+  const double digit = std::max(digit_of(values) / mean(values), of_one);
+  const double digits = digit / std::sqrt(12.0) / std::sqrt(n);
   const double variation = mean_time > 0 ? deviation_of(times) / mean_time : 0;
   // The sum of own seconds is that of all iterations by what a record is: only rates may be of one.
   const double per_record = iterations / n;

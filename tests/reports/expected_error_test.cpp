@@ -27,6 +27,11 @@ TEST(ExpectedError, TheDigitsOfAPrintedValueAverageOut) {
   const auto fine = records({0.1234567, 0.2345678}, &Record::seconds);
   EXPECT_LT(error_of_printed(fine, &Record::seconds), 1e-6);
   EXPECT_TRUE(std::isnan(error_of_printed({}, &Record::seconds)));
+  // 29, 28 and 28 ms a step of 19 and 20: the digit is a step's.
+  auto epochs = records({0.551, 0.56, 0.56}, &Record::seconds, 20);
+  epochs.front().iterations = 19;
+  EXPECT_NEAR(error_of_printed(epochs, &Record::seconds),
+              1 / std::sqrt(12.0) / (85 / 3.0) / std::sqrt(3.0), 1e-9);
 }
 
 TEST(ExpectedError, ARateOfOneStepInTenIsASample) {

@@ -58,6 +58,17 @@ TEST(Command, AnyAxisBecomesAPlaceholderAndPartOfTheIdentity) {
   EXPECT_THAT(plan.notices, Contains(HasSubstr("nodes")).Times(0));
 }
 
+TEST(Command, AProgramWhoseLinesGiveNoRateIsNotMeasured) {
+  const ScratchFolder temp;
+  Recorder seen;
+  const auto plan = value_of(plan_of_line(
+      line({}, {"printf", "step 1 loss 0.5\nstep 2 loss 0.4\nstep 3 loss 0.3\nstep 4 loss 0.2\n"}),
+      {"trials=1", "retries=0"}));
+  const auto done = swept(plan, temp, seen, 1);
+  EXPECT_EQ(seen.finished.at(0).outcome.status, Status::completed);
+  EXPECT_EQ(done.settled_failures, 1) << "the same command would give the same";
+}
+
 TEST(Command, RanksThatOutnumberTheCoresAreLabelled) {
   const auto plan = value_of(plan_of_line(line({"topology=2n8g"}, {"train"})));
   EXPECT_THAT(plan.notices, Contains("ranks outnumber cores: 16 ranks on 8 cores"));
