@@ -34,8 +34,9 @@ std::string counts_in_words(const std::map<std::string_view, int>& counts) {
 std::string outcomes_of(const Cell& cell) {
   std::map<std::string_view, int> counts;
   for (const Trial& trial : cell.trials) {
-    const bool uncovered = !is_failure(trial.outcome.status);
-    ++counts[uncovered ? "window not covered" : name(trial.outcome.status)];
+    ++counts[is_failure(trial.outcome.status) ? name(trial.outcome.status)
+             : trial.window.covered           ? "no rate"
+                                              : "window not covered"];
   }
   return counts.empty() ? "no trials" : counts_in_words(counts);
 }

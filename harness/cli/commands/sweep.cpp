@@ -422,7 +422,7 @@ constexpr Example kExamples[] = {
 };
 constexpr ExitCodeRow kStatuses[] = {
     {ExitCode::good},
-    {ExitCode::regression, "a trial failed, or its window is not covered"},
+    {ExitCode::regression, "a trial failed, or its window is not covered or gives no rate"},
     {ExitCode::usage},
     {ExitCode::interrupted}};
 

@@ -202,7 +202,8 @@ void SweepResults::count_failures(SweepOutcome& out) const {
     if (!ran && settled(trial.cell)) continue;  // not needed any more
     const auto status = ran ? it->second.trial.outcome.status : Status::no_data;
     const bool covered = ran && it->second.trial.window.covered;
-    if (covered && !ended_badly(status)) continue;
+    // A window may hold no time: what was measured is then nothing.
+    if (covered && it->second.trial.rate() && !ended_badly(status)) continue;
     // A trial whose window is covered has its number, however it ended: it is not run again.
     const bool final = covered || (ran && repeats_if_launched_again(status));
     if (!final) ++out.open_trials;
