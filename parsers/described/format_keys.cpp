@@ -42,7 +42,7 @@ constexpr auto kFormatKeys = std::to_array<FormatKey>({
 
 constexpr auto kLineKeys = std::to_array<FormatKey>({
     {"literal",
-     R"({"type": ["string", "array"], "items": {"type": "string", "minLength": 4, "maxLength": 200}, "minLength": 4, "maxLength": 200})",
+     R"({"type": ["string", "array"], "items": {"type": "string", "minLength": 1, "maxLength": 200}, "minLength": 1, "maxLength": 200})",
      "text that is on every such line, the rarer the better; of several in a list one is", true},
     {"pattern", R"({"type": "string", "maxLength": 1000})",
      "an RE2 pattern whose named groups are fields; without it, json and after the literal itself"},
@@ -51,7 +51,7 @@ constexpr auto kLineKeys = std::to_array<FormatKey>({
     {"after", R"({"$ref": "#/$defs/keys"})",
      "text to field: the number or word after it, where the line has it"},
     {"example",
-     R"({"type": ["string", "array"], "items": {"type": "string", "minLength": 4}, "minLength": 4})",
+     R"({"type": ["string", "array"], "items": {"type": "string", "minLength": 1}, "minLength": 1})",
      "a line that the rule reads; for a list of literals a list", true},
     {"kind", R"({"enum": ["training", "evaluation", "inference"]})", "they never mix"},
     {"iteration", kIteration, "what step counts, where it differs from the file's"},
