@@ -389,15 +389,17 @@ Result<ArchiveContents> unpack_archive(const std::string& path, const std::strin
   if (fs::exists(folder, ec)) {
     return fail(folder, "is there already", "name a folder that is not there yet");
   }
-  // Beside its place, and there when it is whole: every command reads a folder as it lies.
+  // It is made next to its place and put there when it is whole, as every command reads a folder
+  // as it lies.
   fs::path whole = fs::absolute(folder).lexically_normal();
   if (!whole.has_filename()) whole = whole.parent_path();
   if (const auto parent = Folder::make_root(whole.parent_path()); !parent) {
     return tl::unexpected(parent.error());
   }
-  const TemporaryFolder beside(".bertbench", whole.parent_path());
-  if (beside.path().empty()) return fail(folder, "cannot be made", "see its parent's permissions");
-  const auto unpacked = beside.path() + "/run";
+  const TemporaryFolder next_to_it(".bertbench", whole.parent_path());
+  if (next_to_it.path().empty())
+    return fail(folder, "cannot be made", "see its parent's permissions");
+  const auto unpacked = next_to_it.path() + "/run";
   auto contents = unpack_into(path, unpacked);
   if (!contents) return contents;
   fs::rename(unpacked, whole, ec);

@@ -315,8 +315,9 @@ struct Unit {
   Meaning meaning = Meaning::other;
   RateUnit rate = RateUnit::unknown;
   double scale = 1;
-  std::size_t length = 0;  ///< in the text; of a label above 0 where it names another rate
-  bool apart = false;      ///< in brackets, or after "in": the same on each line
+  std::size_t length = 0;   ///< in the text
+  bool apart = false;       ///< in brackets, or after "in": the same on each line
+  bool other_rate = false;  ///< of a label: a rate of what is no work of a training
 };
 
 std::string_view word_at(std::string_view text, std::size_t at, std::string& small) {
@@ -431,14 +432,15 @@ bool is_no_cost(std::string_view word) { return word != "cost" && among(kTimes, 
 
 /// What is done in a time, by the words of a label around the word "per" at `per`: "samples/s",
 /// "kTok/s", "samples/GPU/s", "tokens/s (k)", "steps/hour". What is no work of a training, as
-/// "TFLOP/s", has no meaning.
+/// "TFLOP/s", is an other_rate.
 Unit rate_of_words(std::span<const std::string> words, std::size_t per) {
-  Unit out{.length = 1};
+  Unit out;
   std::size_t thing = per - 1;
   if (thing > 1 && among(kProcessors, words[thing]) && words[thing - 1] == "per") thing -= 2;
   const auto work = work_of(words[thing]);
   const auto per_s = seconds_in(words[per + 1]);
-  if (!work || !per_s) return out;
+  out.other_rate = !work || !per_s;
+  if (out.other_rate) return out;
   out.meaning = Meaning::rate;
   out.rate = work->unit;
   out.scale = work->scale / *per_s;
@@ -1147,8 +1149,7 @@ class Reader {
       found.meaning = Meaning::span;
     } else if (found.whole && found.value > 0 && divides_time(label)) {
       divisor_ = found.value;
-    } else if (is_extreme(found, label, named, after) ||
-               (named.meaning == Meaning::other && named.length > 0)) {
+    } else if (named.other_rate || is_extreme(found, label, named, after)) {
       return;
     } else if (is_time_of_data(last, named, after)) {
       return;  // of no iteration

@@ -74,8 +74,7 @@ extern const Command entry{
     "RESULT...",
     "The result equals that of one extract --no-join of every log, except for `created` and "
     "`environment`: logs of one cell are joined and trials are numbered here, not in the shards; "
-    "the "
-    "logs of a run that was restarted stay trials of their own.",
+    "the logs of a run that was restarted stay trials of their own.",
     kExamples,
     kStatuses,
     declared<Options, declare, run>};

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <ranges>
 #include <utility>
 
 #include "harness/sweep/execute/measured_outcome.h"
@@ -121,39 +122,31 @@ Outcome judge(const std::optional<Outcome>& log, const AttemptEnd& end, const Sw
   return *log;
 }
 
-/// Takes the paragraphs between rules of dashes, which Open MPI prints when a rank has failed, off
-/// the end of a text.
-std::string_view without_mpirun(std::string_view text) {
-  const auto last_of = [](std::string_view of) { return of.substr(of.find_last_of("\r\n") + 1); };
-  const auto is_rule = [&](std::string_view line) {
-    return line.size() > 20 && line.find_first_not_of('-') == std::string_view::npos;
-  };
-  while (is_rule(last_of(text))) {
-    std::string_view rest = text;
-    do {
-      rest.remove_suffix(last_of(rest).size());
-      rest = trim(rest);
-    } while (!rest.empty() && !is_rule(last_of(rest)));
-    if (rest.empty()) return text;
-    rest.remove_suffix(last_of(rest).size());
-    if (trim(rest).empty()) return text;
-    text = trim(rest);
-  }
-  return text;
-}
-
-/// The last line of a log that is not empty, as far as it shows in a row of a table.
+/// The last line of a log that is not empty, as far as it shows in a row of a table. What Open MPI
+/// prints between rules of dashes when a rank has failed comes after the reason and is left out.
 std::string last_line(int fd) {
   constexpr off_t kTail = 4096;
-  constexpr std::size_t kShown = 300;  // bytes
+  constexpr std::size_t kShown = 300;        // bytes
+  constexpr std::size_t kShortestRule = 20;  // dashes
   struct stat info {};
   if (fstat(fd, &info) != 0) return {};
   std::string tail(static_cast<std::size_t>(std::min<off_t>(info.st_size, kTail)), '\0');
   const ssize_t got = pread(fd, tail.data(), tail.size(), info.st_size - std::ssize(tail));
   tail.resize(static_cast<std::size_t>(std::max<ssize_t>(0, got)));
-  const std::string_view text = without_mpirun(trim(tail));
-  const std::size_t begin = text.find_last_of("\r\n") + 1;  // 0 where there is none
-  return std::string(text.substr(begin, kShown));
+  std::string_view last;  // also between rules, where nothing else is there
+  bool between_rules = false;
+  std::ranges::replace(tail, '\r', '\n');
+  for (const auto whole : split(tail, '\n') | std::views::reverse) {
+    const std::string_view line = trim(whole);
+    if (line.empty()) continue;
+    if (line.size() > kShortestRule && line.find_first_not_of('-') == line.npos) {
+      between_rules = !between_rules;
+      continue;
+    }
+    if (last.empty() || !between_rules) last = line;
+    if (!between_rules) break;
+  }
+  return std::string(last.substr(0, kShown));
 }
 
 /// An error of a trainer that never began has no line that explains it, but a refusal of a few

@@ -439,8 +439,8 @@ std::vector<PlannedTrial> order_trials(const SweepConfig& config, const std::vec
 std::vector<std::string> notices_of(const Plan& plan, const std::vector<bool>& idle) {
   std::vector<std::string> out;
   for (std::size_t i = 0; i < idle.size(); ++i) {
-    if (idle[i])
-      out.push_back(fmt::format("exclude[{}] matches no cell: it leaves nothing out", i));
+    if (!idle[i]) continue;
+    out.push_back(fmt::format("exclude[{}] matches no cell: it leaves nothing out", i));
   }
   std::set<std::string> added;
   for (const auto& trial : plan.trials) {
