@@ -830,6 +830,10 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
   gaps_ = gaps_ || (before >= 0 && sample.step > before + 1);
   take_counters(of, draft);
   const bool again = !of.first.empty() && sample.step == of.first.front().step;
+  // A line of step 0 before the evaluation that a run begins with is no begin of its steps.
+  if (again && of.clock.holds_evaluation()) {
+    for (Sample& one : of.first) one.time_s = kUnknown;
+  }
   if ((first && (sample.iterations == 0 || rule.own_step)) || again) {
     if (first) of.first_mean_s = mean.value_or(kUnknown);
     if (first) of.first_is_own = rule.own_step;

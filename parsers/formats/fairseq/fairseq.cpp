@@ -38,7 +38,7 @@ namespace {
 // The progress lines of fairseq: what its keys mean.
 
 struct FairseqFields {
-  std::optional<double> updates, wps, ups, wpb, bsz, loss, wall;
+  std::optional<double> updates, wps, ups, wpb, bsz, loss, wall, train_wall;
   std::optional<double> within;   ///< "85 / 282": batches of the epoch so far
   std::optional<double> batches;  ///< of an epoch: its total, else the updates of one in the mean
   bool epoch = false;             ///< mean of an epoch
@@ -93,6 +93,7 @@ std::optional<FairseqFields> read_fairseq_line(const Line& line) {
   }
   read_rates(line, prefix, out);
   out.wall = number_named(line, "wall");
+  out.train_wall = number_named(line, "train_wall");
   return out;
 }
 
@@ -174,6 +175,7 @@ struct Fairseq {
               .clock = {stamp && stamp->length > kWholeSeconds ? 1e-3 : 1, wall_clock},
               .restart = Restart::never,
               .from_zero = !wall_clock,  // `wall` counts from the start of the run
+              .without_evaluations = wall_clock,
               .own_facts = true,         // batches of fairseq are sentences or tokens, by option
               .line = line.number};
     for (how.track = kInner; how.track <= kEpochs; ++how.track) emit(how);
@@ -181,7 +183,7 @@ struct Fairseq {
     unit[kInner] = unit[kEpochs] = std::nullopt;
     launch_world = world;
     open = true;
-    ended = false;
+    ended = evaluated = false;
     intervals = of_one = 0;
     inner_time_s = low_bsz = high_bsz = kUnknown;
   }
@@ -225,6 +227,7 @@ struct Fairseq {
     at.track = fields->epoch ? kEpochs : kInner;
     place(line, *fields, at);
     newest = at.step;
+    if (!fields->epoch) leave_evaluation_out(*fields, at, emit);
     emit(at);
     emit.fact(&Facts::world_size, launch_world, at.track);
     emit(Statement{.track = kInner});
@@ -237,7 +240,18 @@ struct Fairseq {
     return true;
   }
 
+  // From 0.9 on the rates of a line are of all the time since the one before. Of an interval that
+  // holds an evaluation `train_wall` shows how long the updates took, in whole seconds.
+  void leave_evaluation_out(const FairseqFields& fields, Step& at, Emit emit) {
+    if (!std::exchange(evaluated, false) || old || !wall_clock) return;
+    at.rate = kUnknown;
+    if (!fields.train_wall || !(*fields.train_wall > 0)) return;
+    at.own_s = *fields.train_wall;
+    emit(Evaluated{kInner});
+  }
+
   void evaluation(const std::string& subset, Step at, Emit emit) {
+    evaluated = true;
     const auto found = std::ranges::find(subsets, subset);
     const auto index = static_cast<std::size_t>(found - subsets.begin());
     if (index == kSubsetLimit) return;
@@ -329,6 +343,7 @@ struct Fairseq {
   }
 
   bool open = false, ended = false;  ///< a launch, and whether its end was printed
+  bool evaluated = false;            ///< since the newest inner line
   std::optional<RateUnit> unit[2];   ///< of the launch's lines and of its epochs
   std::optional<std::int64_t> world, launch_world;
   std::vector<std::string> subsets;
