@@ -38,7 +38,8 @@ struct Mmcv {
     Step at{.step = by_epoch ? (epoch - 1) * total + iteration : iteration,
             .loss = number_named(line, "loss")};
     at.iterations = since(at.step, iteration);
-    if (!by_epoch && total > 0) at.planned = total;
+    if (total > 0)
+      at.planned = by_epoch ? planned_epochs(line, at.step, total, *time) * total : total;
     // The last line of an epoch may stand up to an interval before its end.
     const bool in_last = epochs && epoch >= *epochs && total - iteration < at.iterations;
     at.last = in_last || has(line, "eta: 0:00:00");
@@ -47,6 +48,16 @@ struct Mmcv {
     at.clock = Clock{.no_year = stamp && !stamp->names_year};
     add(at, *time, engine, emit);
     return true;
+  }
+
+  // A log that does not state its epochs shows by the time left how many there are.
+  std::int64_t planned_epochs(const Line& line, std::int64_t step, std::int64_t total,
+                              double each_s) const {
+    if (epochs) return *epochs;
+    Cursor cursor(line);
+    const double left_s = cursor.skip_past("eta: ") ? cursor.duration().value_or(0) : 0;
+    const double left = each_s > 0 ? std::min(left_s / each_s, kMostSteps) : 0;
+    return (step + static_cast<std::int64_t>(left) + total - 1) / total;
   }
 
   bool json(const Line& line, Emit emit) {
@@ -137,6 +148,7 @@ struct Mmcv {
   }
 
   static constexpr std::int64_t kMostEpochs = 1'000'000;  ///< times a count fits 64 bits
+  static constexpr double kMostSteps = 1e12;
 
   std::optional<std::int64_t> world, micro_batch, epochs;
   std::int64_t accumulation = 1;

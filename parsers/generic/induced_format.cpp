@@ -1179,6 +1179,7 @@ class Induction {
     for (const LineShape& shape : shapes_.shapes()) {
       const auto place = shape.place_of(Meaning::duration);
       if (!place || &shape == main.shape || shape.evaluation || shape.head) continue;
+      if (shape.is_coarse(*place)) continue;  // "Total training time: 0.2 hours"
       // "took 10m09s, ETA 91m21s": what goes on after it.
       if (number_on_all(shape, Meaning::left)) continue;
       const bool of_training = names_training(shape.examples.front().text);
@@ -1192,7 +1193,7 @@ class Induction {
       const bool from_first = main.shape->examples.front().at(main.meaning.step).value <= 1;
       const bool run = closes == Closes::run;
       const bool in_epochs = main.meaning.epoch.has_value() || main.meaning.wraps;
-      if (run && !from_first) continue;
+      if (run && (!from_first || restarts_of(main) >= shape.lines)) continue;
       // Of a training in epochs all steps count, not those of the newest one.
       const char* field = run && in_epochs ? "total_seconds" : "counted_seconds";
       auto rule = rule_of(shape, {{*place, field, ""}}, std::nullopt);
@@ -1200,6 +1201,18 @@ class Induction {
       if (run) (*rule)["outcome"] = "completed";
       out = std::move(rule);
       if (of_training) break;
+    }
+    return out;
+  }
+
+  /// How often its counter goes back where no epoch ends: to another phase, or another launch.
+  [[nodiscard]] static std::int64_t restarts_of(const Candidate& main) {
+    if (main.meaning.wraps) return 0;
+    const std::size_t counter = main.meaning.epoch.value_or(main.meaning.step);
+    const auto& lines = main.shape->examples;
+    std::int64_t out = 0;
+    for (std::size_t i = 1; i < lines.size(); ++i) {
+      if (lines[i].at(counter).value < lines[i - 1].at(counter).value) ++out;
     }
     return out;
   }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "parsers/core/text.h"
+#include "parsers/described/printed_value.h"
 #include "parsers/lines/decoration.h"
 #include "parsers/rules/mark_rules.h"
 #include "parsers/scan/byte_search.h"
@@ -105,6 +106,15 @@ std::vector<double> values_of(const LineShape& shape, std::size_t i) {
   std::vector<double> out;
   for (const ShapeLine& line : shape.examples) out.push_back(line.at(i).value * line.at(i).scale);
   return out;
+}
+
+bool LineShape::is_coarse(std::size_t place) const {
+  constexpr double kCoarse = 0.1;  // half of the last digit, as a share
+  return std::ranges::all_of(examples, [&](const ShapeLine& line) {
+    std::string text(line.text_of(place));
+    if (!line.at(place).whole) std::ranges::replace(text, ',', '.');  // "0,101"
+    return last_digit(text) / 2 > kCoarse * line.at(place).value;
+  });
 }
 
 std::optional<std::size_t> LineShape::place_of(Meaning meaning) const {

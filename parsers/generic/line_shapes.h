@@ -95,6 +95,9 @@ struct LineShape {
   /// The first number that means it, as a place in ShapeLine::key.
   [[nodiscard]] std::optional<std::size_t> place_of(Meaning meaning) const;
   [[nodiscard]] bool has(Meaning meaning) const { return place_of(meaning).has_value(); }
+  /// "0.1 images/sec" or "3 samples/sec" on each line: what that was rounded from may be half as
+  /// much more.
+  [[nodiscard]] bool is_coarse(std::size_t place) const;
   [[nodiscard]] bool counts() const {
     return has(Meaning::counter) || has(Meaning::epoch) || has(Meaning::place);
   }

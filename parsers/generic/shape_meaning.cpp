@@ -39,17 +39,6 @@ Values steps_up(const Values& values) {
   return out;
 }
 
-/// "0.1 images/sec" or "3 samples/sec" on each line: what that was rounded from may be half as much
-/// more.
-bool is_coarse(const LineShape& shape, std::size_t i) {
-  constexpr double kCoarse = 0.1;  // half of the last digit, as a share
-  return std::ranges::all_of(shape.examples, [&](const ShapeLine& line) {
-    std::string text(line.text_of(i));
-    if (!line.at(i).whole) std::ranges::replace(text, ',', '.');  // "0,101"
-    return last_digit(text) / 2 > kCoarse * line.at(i).value;
-  });
-}
-
 /// How a number goes on from line to line.
 struct Growth {
   int up = 0, same = 0, down = 0;
@@ -218,7 +207,7 @@ class Decision {
       const bool finer = of == Meaning::counter || (of == Meaning::place && !step);
       if (finer && whole(i)) step = i;
       const LineNumber& number = shape_.examples[0].at(i);
-      if (!(number.value > 0) || is_coarse(shape_, i)) continue;
+      if (!(number.value > 0) || shape_.is_coarse(i)) continue;
       if (of == Meaning::rate && !out_.times.rate) out_.times.rate = i;
       // By its unit: of several times with names one may be of a part.
       const bool by_unit =
@@ -556,7 +545,7 @@ class Decision {
       if (of_first_steps) continue;
       // "epoch_time: 105.0min" of each 50th step is of all of them, or of those that are left.
       if (of == Meaning::duration && !out_.step_is_epoch && names(i, "epoch")) continue;
-      if (is_minute_of_day(i, values) || is_whole_and_short(i, values) || is_coarse(shape_, i)) {
+      if (is_minute_of_day(i, values) || is_whole_and_short(i, values) || shape_.is_coarse(i)) {
         continue;
       }
       constexpr int kFallsThatShow = 4;
@@ -789,7 +778,7 @@ class Decision {
 
   void find_rate() {
     for (std::size_t i = 0; i < fields(); ++i) {
-      if (meaning(i) != Meaning::rate || is_coarse(shape_, i)) continue;
+      if (meaning(i) != Meaning::rate || shape_.is_coarse(i)) continue;
       // "Speed 0.0 samples/s" where the counter goes on: a first line alone may have none yet.
       constexpr std::ptrdiff_t kShare = 4;  // of the lines, one in so many
       if (std::ranges::count(values_of(shape_, i), 0.0) * kShare > static_cast<std::ptrdiff_t>(n_))
@@ -884,7 +873,7 @@ ShapeTimes companion_times(const LineShape& shape, bool of_each, double first_st
   if (first.numbers.size() == 1 && first.numbers[0].meaning == Meaning::clock) out.clock = 0;
   for (std::size_t i = 0; i < first.key.size(); ++i) {
     const LineNumber& number = first.at(i);
-    if (number.meaning == Meaning::rate && !out.rate && !is_coarse(shape, i)) out.rate = i;
+    if (number.meaning == Meaning::rate && !out.rate && !shape.is_coarse(i)) out.rate = i;
     if (number.meaning == Meaning::per_iteration && !out.seconds_per_iteration) {
       out.seconds_per_iteration = i;
     }

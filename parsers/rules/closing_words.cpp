@@ -269,12 +269,14 @@ bool ends_there(Words rest) {
 }
 
 // "Training finished", "Fine-tuning completed", "The training of tiny-bert is done!"
-// (quoted/closing_words.end_a_run_of_any_format.20), which has four words in between.
+// (quoted/closing_words.end_a_run_of_any_format.20), which has four words in between. Words with
+// digits are those of a name: "training tsm_16_256_aug0.1 finished".
 bool ending_after_training(Words clause, std::size_t ending) {
-  constexpr std::size_t kReach = 5;  // words from the training to its end
-  for (std::size_t n = 1; n <= kReach && n <= ending; ++n) {
-    const std::size_t at = ending - n;
+  constexpr std::size_t kReach = 4;  // words between the training and its end
+  std::size_t between = 0;
+  for (std::size_t at = ending; at-- > 0 && between <= kReach;) {
     if (!is_in(kTraining, clause[at])) {
+      if (!has_digit(clause[at])) ++between;
       if (is_in(kParts, clause[at]) || is_in(kUnreal, clause[at])) return false;
       continue;
     }

@@ -176,7 +176,7 @@ struct Fairseq {
               .restart = Restart::never,
               .from_zero = !wall_clock,  // `wall` counts from the start of the run
               .without_evaluations = wall_clock,
-              .own_facts = true,         // batches of fairseq are sentences or tokens, by option
+              .own_facts = true,  // batches of fairseq are sentences or tokens, by option
               .line = line.number};
     for (how.track = kInner; how.track <= kEpochs; ++how.track) emit(how);
     for (std::size_t i = 0; i < subsets.size(); ++i) emit(evaluations(i));
