@@ -16,6 +16,8 @@
 //   FAKE_NOISE       bytes of other text after each step (default 0)
 //   FAKE_DUMP        file to which rank 0 writes its arguments and FAKE_ variables, NUL-ended
 //   FAKE_NOTE        file to which each start adds a line "RANK WORLD pid"
+//   FAKE_PLACES      file to which each start adds what torchrun's variables are: "RANK WORLD_SIZE
+//                    LOCAL_RANK LOCAL_WORLD_SIZE GROUP_RANK"
 //   FAKE_TURNS       file: each step asks for a turn over stdin, as bert_train --turn-s does, and
 //                    adds a line "pid begins", then "pid ends" (default: none is asked for)
 #include <fcntl.h>
@@ -281,6 +283,14 @@ int main(int argc, char** argv) {
   }
   if (const auto note = env("FAKE_NOTE", ""); !note.empty()) {
     add_line(note, rank + " " + world + " " + std::to_string(getpid()) + "\n");
+  }
+  if (const auto places = env("FAKE_PLACES", ""); !places.empty()) {
+    std::string line;
+    for (const char* name :
+         {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK"}) {
+      line += (line.empty() ? "" : " ") + env(name, "?");
+    }
+    add_line(places, line + "\n");
   }
   const bool mine = rank == env("FAKE_RANK", "0");
   const std::string mode = mode_of_this_start(mine);

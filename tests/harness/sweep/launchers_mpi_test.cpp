@@ -28,9 +28,15 @@ class MpiLauncher : public test::LauncherTest, public ::testing::WithParamInterf
 };
 
 TEST_P(MpiLauncher, GivesEightRanksTheirPlaceAndLabelsThem) {
-  const SweepOutcome outcome = sweep(plan({"env.FAKE_NOTE=" + temp_.path("note")}, "4n2g"));
+  const SweepOutcome outcome = sweep(plan(
+      {"env.FAKE_NOTE=" + temp_.path("note"), "env.FAKE_PLACES=" + temp_.path("places")}, "4n2g"));
   EXPECT_EQ(test::count(test::read_file(temp_.path("note")), "\n"), 8u);
   expect_ranks(8);
+  // A script for torchrun asks for its variables, not for those of MPI.
+  const auto places = "\n" + test::read_file(temp_.path("places"));
+  for (int rank = 0; rank < 8; ++rank) {
+    EXPECT_THAT(places, HasSubstr(fmt::format("\n{} 8 {} 2 {}\n", rank, rank % 2, rank / 2)));
+  }
   const auto& cell = outcome.result.cells.at(0);
   EXPECT_EQ(cell.identity.world_size(), 8);
   EXPECT_EQ(cell.trials.at(0).outcome.status, Status::completed);

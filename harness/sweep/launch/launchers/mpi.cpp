@@ -15,6 +15,13 @@
 namespace bertbench::launcher_mpi {
 namespace {
 
+/// Gives a rank torchrun's variables by what Open MPI or Hydra has set. $1: ranks of a node; then
+/// the command.
+constexpr const char* kPlace =
+    "export RANK=\"${OMPI_COMM_WORLD_RANK:-$PMI_RANK}\" "
+    "WORLD_SIZE=\"${OMPI_COMM_WORLD_SIZE:-$PMI_SIZE}\" LOCAL_WORLD_SIZE=\"$1\"; "
+    "export LOCAL_RANK=$((RANK % $1)) GROUP_RANK=$((RANK / $1)); shift; exec \"$@\"";
+
 /// Debian installs both side by side, each under a name of its own.
 std::string program_of(const std::string& implementation) {
   std::vector<std::string> names{"mpirun"};
@@ -118,6 +125,10 @@ Result<std::vector<ProcessSpec>> processes(const Plan& plan, const PlannedTrial&
     // short ranks, and mpirun then waits for ever (openpmix/prrte issue 1839). First, so that a
     // variable of the config overrides it.
     one.set.insert(one.set.begin(), {"OMPI_MCA_odls_base_num_threads", "0"});
+  }
+  if (call->per_rank) {
+    const std::string each = std::to_string(call->per_node);
+    one.argv.insert(one.argv.end(), {"sh", "-c", kPlace, "bertbench", each});
   }
   one.argv.insert(one.argv.end(), call->words.begin(), call->words.end());
   // Who this process is in a job around it is nothing to the ranks of the trial.
