@@ -332,10 +332,11 @@ void print_cells(Console& console, const CellSource& cells) {
   if (!formulas.empty()) {
     legend = fmt::format("TFLOPS and MFU by the formula {}", fmt::join(formulas, ", "));
   }
-  if (!sources.empty()) {
-    legend += fmt::format("{}peak memory of one GPU by {}", legend.empty() ? "" : "; ",
-                          fmt::join(sources, ", "));
-  }
+  const auto add_memory = [&](std::string_view of, const std::string& by) {
+    legend += fmt::format("{}peak memory of {} by {}", legend.empty() ? "" : "; ", of, by);
+  };
+  if (sources.erase("proc") > 0) add_memory("all processes of a machine", "proc");
+  if (!sources.empty()) add_memory("one GPU", fmt::format("{}", fmt::join(sources, ", ")));
   if (!legend.empty()) console.print("\n" + escape_for_terminal(legend) + "\n");
 }
 

@@ -278,6 +278,12 @@ std::map<std::string, int> memory_sources(const ResultSet& set) {
   return out;
 }
 
+std::string_view whose_memory(const std::map<std::string, int>& sources) {
+  if (!sources.contains("proc")) return "one GPU";
+  return sources.size() == 1 ? "all ranks of a machine"
+                             : "one GPU, or of all ranks of a machine by proc";
+}
+
 std::vector<std::pair<std::string, std::string>> environment_lines(const ResultSet& set) {
   std::vector<std::pair<std::string, std::string>> out;
   flatten(*set.environment, "", out);

@@ -106,6 +106,9 @@ struct Provenance {
                                       bool with_capacity = false);
 /// Where the peak memory comes from ("log", "nvml") with how many cells.
 [[nodiscard]] std::map<std::string, int> memory_sources(const ResultSet& set);
+/// Whose memory that is: one GPU's; where the processes were looked at (source `proc`), that of all
+/// ranks of a machine together.
+[[nodiscard]] std::string_view whose_memory(const std::map<std::string, int>& sources);
 
 /// The environment as path -> text ("cpu.model" -> "..."), scalars only, in order.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> environment_lines(

@@ -107,7 +107,7 @@ std::string remarks(const ResultSet& set) {
 std::string how_made(const ResultSet& set) {
   std::string out =
       "<ul>\n<li>throughput is of the whole job: the median over the trials that count</li>\n";
-  const auto list = [&](const char* what, const std::map<std::string, int>& counts,
+  const auto list = [&](const std::string& what, const std::map<std::string, int>& counts,
                         const char* unit) {
     for (const auto& [text, n] : counts) {
       out += fmt::format("<li>{}: <b>{}</b>", what, escape_markup(text));
@@ -126,7 +126,8 @@ std::string how_made(const ResultSet& set) {
       "Student t</li>\n<li>cv: standard deviation (n - 1) over mean; speedup: ratio of medians; "
       "efficiency: speedup over the ratio of GPUs</li>\n";
   list("FLOPs by formula", flops_formulas(set), "cell");
-  list("peak memory of one GPU, source", memory_sources(set), "cell");
+  const auto sources = memory_sources(set);
+  list(fmt::format("peak memory of {}, source", whose_memory(sources)), sources, "cell");
   return out + "</ul>";
 }
 

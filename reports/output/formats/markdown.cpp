@@ -80,7 +80,8 @@ void legend(const ResultSet& set, std::ostream& out) {
     out << "\n";
   }
   if (const auto sources = memory_sources(set); !sources.empty()) {
-    out << "- peak memory: of one GPU, the most of a cell's trials, source ";
+    out << fmt::format("- peak memory: of {}, the most of a cell's trials, source ",
+                       whose_memory(sources));
     const char* separator = "";
     for (const auto& entry : sources) {
       out << separator << markdown_text(entry.first);
