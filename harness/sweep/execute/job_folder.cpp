@@ -11,7 +11,7 @@ namespace bertbench {
 
 std::string read_mark(const Folder& folder, const char* name) {
   if (!folder.holds(name)) return {};
-  return std::string(trim(proc::read_file(folder.path_of(name))));
+  return proc::read_value(folder.path_of(name));
 }
 
 std::optional<std::string> job_of(const Folder& root, const Folder& attempt) {

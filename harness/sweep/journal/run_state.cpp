@@ -96,8 +96,6 @@ std::string random_id() {
   return fmt::format("{:016x}", value);
 }
 
-std::string boot_id() {
-  return std::string(trim(proc::read_file("/proc/sys/kernel/random/boot_id")));
-}
+std::string boot_id() { return proc::read_value("/proc/sys/kernel/random/boot_id"); }
 
 }  // namespace bertbench

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <set>
 
+#include "harness/sweep/observe/cgroup.h"
 #include "harness/sweep/observe/nvml.h"
 #include "harness/sweep/process/proc_fs.h"
 #include "harness/sweep/process/process.h"
@@ -17,8 +18,6 @@
 
 namespace bertbench {
 namespace {
-
-std::string word(const std::string& path) { return std::string(trim(proc::read_file(path))); }
 
 /// "key : value" of the first line that begins with `key`.
 std::string field(const std::string& text, std::string_view key) {
@@ -46,21 +45,6 @@ int affinity_cores() {
     return static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
   }
   return std::max(1, CPU_COUNT(&set));
-}
-
-/// CPUs the cgroup lets us use, as a number of CPUs; nothing without a limit.
-std::optional<double> cgroup_cores(const std::string& root) {
-  const auto v2 = word(root + "/sys/fs/cgroup/cpu.max");
-  if (const auto space = v2.find(' '); space != std::string::npos) {
-    const auto quota = to_double(v2.substr(0, space));
-    const auto period = to_double(v2.substr(space + 1));
-    if (quota && period && *period > 0) return *quota / *period;
-    return std::nullopt;
-  }
-  const auto quota = to_double(word(root + "/sys/fs/cgroup/cpu/cpu.cfs_quota_us"));
-  const auto period = to_double(word(root + "/sys/fs/cgroup/cpu/cpu.cfs_period_us"));
-  if (quota && period && *quota > 0 && *period > 0) return *quota / *period;
-  return std::nullopt;
 }
 
 std::string container_of(const std::string& root) {
@@ -94,15 +78,15 @@ void read_cpu(Machine& machine, const std::string& root) {
     }
   }
   if ((" " + flags + " ").find(" hypervisor ") != std::string::npos) {
-    const auto vendor = word(root + "/sys/class/dmi/id/sys_vendor");
+    const auto vendor = proc::read_value(root + "/sys/class/dmi/id/sys_vendor");
     machine.virtualization = vendor.empty() ? "hypervisor" : vendor;
   }
 }
 
 std::optional<bool> turbo_of(const std::string& root) {
-  const auto intel = word(root + "/sys/devices/system/cpu/intel_pstate/no_turbo");
+  const auto intel = proc::read_value(root + "/sys/devices/system/cpu/intel_pstate/no_turbo");
   if (!intel.empty()) return intel == "0";
-  const auto boost = word(root + "/sys/devices/system/cpu/cpufreq/boost");
+  const auto boost = proc::read_value(root + "/sys/devices/system/cpu/cpufreq/boost");
   if (!boost.empty()) return boost == "1";
   return std::nullopt;
 }
@@ -153,20 +137,23 @@ Machine look_at_machine(const std::string& root, bool with_gpus) {
   Machine machine;
   read_cpu(machine, root);
   machine.cores_usable = affinity_cores();
-  if (const auto limit = cgroup_cores(root)) {
-    machine.cores_usable = std::clamp(static_cast<int>(std::ceil(*limit)), 1, machine.cores_usable);
+  const CgroupLimits limits = cgroup_limits(root);
+  if (limits.cores) {
+    machine.cores_usable =
+        std::clamp(static_cast<int>(std::ceil(*limits.cores)), 1, machine.cores_usable);
   }
   const auto memory = proc::read_file(root + "/proc/meminfo");
   machine.memory_bytes = kilobytes(memory, "MemTotal");
   machine.memory_available_bytes = kilobytes(memory, "MemAvailable");
-  machine.memory_limit_bytes = to_int(word(root + "/sys/fs/cgroup/memory.max"));
+  machine.memory_limit_bytes = limits.memory_bytes;
   utsname names{};
   if (uname(&names) == 0) machine.kernel = fmt::format("{} {}", names.sysname, names.release);
   machine.os = field(proc::read_file(root + "/etc/os-release"), "PRETTY_NAME");
-  machine.governor = word(root + "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+  machine.governor =
+      proc::read_value(root + "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
   machine.turbo = turbo_of(root);
   machine.clock_source =
-      word(root + "/sys/devices/system/clocksource/clocksource0/current_clocksource");
+      proc::read_value(root + "/sys/devices/system/clocksource/clocksource0/current_clocksource");
   const auto load = proc::read_file(root + "/proc/loadavg");
   machine.load_1min = to_double(std::string_view(load).substr(0, load.find(' ')));
   machine.container = container_of(root);

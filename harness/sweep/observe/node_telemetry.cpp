@@ -134,6 +134,7 @@ Json join_nodes(const std::vector<NodeTelemetry>& nodes) {
   // A sum that lacks a node is no sum.
   const bool whole = each.size() == static_cast<std::size_t>(seen);
   if (!whole || cpu_energy_known != seen) cpu.erase("energy_j");
+  cpu.erase("seconds");  // of each node its own
   if (!cpu.empty()) out["cpu"] = std::move(cpu);
   if (!gpus.empty()) out["gpus"] = std::move(gpus);
   if (whole && energy_known == seen) out["energy_j"] = energy;

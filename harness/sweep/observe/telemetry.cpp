@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "harness/sweep/observe/cgroup.h"
 #include "harness/sweep/process/proc_fs.h"
 #include "parsers/core/text.h"
 #include "reports/model/json_put.h"
@@ -90,7 +91,7 @@ struct Telemetry::Packages {
       const auto name = proc::read_file(zone + "name");
       if (name.empty()) break;
       if (!name.starts_with("package")) continue;
-      const auto range = to_int(trim(proc::read_file(zone + "max_energy_range_uj")));
+      const auto range = to_int(proc::read_value(zone + "max_energy_range_uj"));
       counters.push_back({zone + "energy_uj", range.value_or(0)});
     }
     look(false);
@@ -100,7 +101,7 @@ struct Telemetry::Packages {
   void look(bool training) {
     for (Counter& counter : counters) {
       // Root alone may read it on most systems.
-      const auto now = to_int(trim(proc::read_file(counter.path)));
+      const auto now = to_int(proc::read_value(counter.path));
       if (!now || (*now < counter.last && counter.range == 0)) return counters.clear();
       const auto used = *now - counter.last + (*now < counter.last ? counter.range : 0);
       energy_j += 1e-6 * static_cast<double>(used);
@@ -166,11 +167,7 @@ Telemetry::Cpu Telemetry::look_at_cpu() {
   }
   out.reaped_s = used_by(RUSAGE_CHILDREN);
   out.self_s = used_by(RUSAGE_SELF);
-  const std::string stat = proc::read_file("/sys/fs/cgroup/cpu.stat");
-  if (const auto at = stat.find("throttled_usec "); at != std::string::npos) {
-    const auto rest = std::string_view(stat).substr(at + 15);
-    out.quota_s = static_cast<double>(to_int(rest.substr(0, rest.find('\n'))).value_or(0)) * 1e-6;
-  }
+  out.quota_s = cgroup_limits().stopped_s.value_or(0);
   out.overheated = core_overheated();
   return out;
 }
@@ -211,7 +208,7 @@ void Telemetry::look(bool training) {
     resident = seen.resident_peak;
     // What they used after the last look at them is lost with them, so the machine's own count
     // is taken up to there as well.
-    if (seen.alive > 0 || !last_cpu_) {
+    if (seen.alive > 0) {
       last_cpu_ = look_at_cpu();
       last_cpu_->reaped_s = cpu_.reaped_s + seen.cpu_s;
       last_cpu_at_ = Clock::now();
@@ -272,8 +269,10 @@ nlohmann::ordered_json Telemetry::summarize_cpu(double seconds, Marks& marks) co
     marks.add("throttled", fmt::format("CPU cores slowed down for heat {} times",
                                        now.overheated - cpu_.overheated));
   }
-  return {{"cores", options_.cores}, {"busy_cores", busy},   {"trainer_cores", trainer},
-          {"other_cores", other},    {"steal_cores", steal}, {"quota_stopped_s", quota}};
+  Json out = {{"cores", options_.cores}, {"busy_cores", busy},   {"trainer_cores", trainer},
+              {"other_cores", other},    {"steal_cores", steal}, {"quota_stopped_s", quota}};
+  if (last_cpu_) out["seconds"] = watched;  // up to the last look at the trainers
+  return out;
 }
 
 struct Telemetry::GpuSummary {

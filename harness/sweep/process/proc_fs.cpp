@@ -29,6 +29,7 @@ std::vector<pid_t> numbers_in(const std::string& path) {
 }  // namespace
 
 std::string read_file(const std::string& path) { return read_text(path).value_or(""); }
+std::string read_value(const std::string& path) { return std::string(trim(read_file(path))); }
 
 std::optional<Stat> stat(pid_t pid) {
   const std::string text = read_file(fmt::format("/proc/{}/stat", pid));

@@ -30,6 +30,8 @@ bool has_marker(pid_t pid, std::string_view marker);
 bool appends_to_log_below(pid_t pid, const std::string& folder);
 /// Whole small file, empty when it cannot be read.
 std::string read_file(const std::string& path);
+/// The same without blanks around it: a file of one value.
+[[nodiscard]] std::string read_value(const std::string& path);
 
 /// TrialProcesses: the processes of a trial on a machine where they are nobody's children that we
 /// could wait for, found by the variable that every rank carries.

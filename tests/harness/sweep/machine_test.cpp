@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "harness/sweep/observe/cgroup.h"
 #include "harness/sweep/observe/environment.h"
 #include "harness/sweep/plan/doctor.h"
 #include "harness/sweep/process/process.h"
@@ -57,6 +58,37 @@ TEST(Machine, ReadsProcAndSys) {
   EXPECT_THAT(warned, ::testing::UnorderedElementsAre("governor", "clock source", "load", "threads",
                                                       "free disk"));
   EXPECT_EQ(findings.front().severity, Severity::warning);
+}
+
+// A job's group has the limits, not the root of the tree; one above it may allow less.
+TEST(Machine, HasTheLimitsOfItsOwnGroupAndThoseAbove) {
+  test::ScratchFolder root;
+  root.put("proc/self/cgroup", "0::/slurm/job_7/step_0\n");
+  root.put("sys/fs/cgroup/slurm/job_7/cpu.max", "50000 100000\n");
+  root.put("sys/fs/cgroup/slurm/job_7/cpu.stat", "usage_usec 9\nthrottled_usec 210000\n");
+  root.put("sys/fs/cgroup/slurm/job_7/step_0/cpu.max", "max 100000\n");
+  root.put("sys/fs/cgroup/slurm/job_7/step_0/memory.max", "max\n");
+  root.put("sys/fs/cgroup/slurm/memory.max", "524288\n");
+  const CgroupLimits limits = cgroup_limits(root.path());
+  EXPECT_EQ(limits.cores, 0.5);
+  EXPECT_EQ(limits.memory_bytes, 524288);
+  EXPECT_DOUBLE_EQ(limits.stopped_s.value_or(0), 0.21);
+  EXPECT_EQ(look_at_machine(root.path(), false).memory_limit_bytes, 524288);
+}
+
+TEST(Machine, ReadsGroupsOfTheFirstVersion) {
+  test::ScratchFolder root;
+  root.put("proc/self/cgroup", "5:memory:/job\n4:cpu,cpuacct:/job\n1:name=systemd:/\n");
+  root.put("sys/fs/cgroup/cpu/job/cpu.cfs_quota_us", "150000\n");
+  root.put("sys/fs/cgroup/cpu/job/cpu.cfs_period_us", "100000\n");
+  root.put("sys/fs/cgroup/cpu/job/cpu.stat", "nr_periods 43\nthrottled_time 210000000\n");
+  root.put("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
+  root.put("sys/fs/cgroup/memory/job/memory.limit_in_bytes", "524288\n");
+  root.put("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  const CgroupLimits limits = cgroup_limits(root.path());
+  EXPECT_EQ(limits.cores, 1.5);
+  EXPECT_EQ(limits.memory_bytes, 524288);
+  EXPECT_DOUBLE_EQ(limits.stopped_s.value_or(0), 0.21);
 }
 
 TEST(Machine, SaysNothingOfWhatTheKernelDoesNotTell) {
