@@ -67,6 +67,8 @@ constexpr Words kEpochs(
      // Of other languages; a word of a script without blanks may stand anywhere in a label.
      "epoka", "epocha", "epoca", "epoha", "epoche", "época", "Época", "époque", "Époque", "эпоха",
      "Эпоха", "エポック", "에포크", "에폭"});
+constexpr Words kRates({"speed", "throughput", "rate", "perf", "performance", "average", "avg",
+                        "mean", "running", "current", "at"});
 constexpr Words kTimes({"time",  "elapsed", "took",    "taken",  "duration", "cost",
                         "spent", "used",    "runtime", "timer",  "耗时",     "用时",
                         "时间",  "時間",    "시간",    "tiempo", "tempo",    "temps",
@@ -1089,20 +1091,36 @@ class Reader {
     out_.push_back(mean);
   }
 
-  /// The unit after the number. In "lr=3.00e-04 tok/s=37486" it is the label of the next one.
-  [[nodiscard]] Unit own_unit(const Label& label) const {
+  /// The unit after the number. In "lr=3.00e-04 tok/s=37486" it is the label of the next one, and
+  /// in "dt 0.25 samples/s 256" as well.
+  [[nodiscard]] Unit own_unit(const LineNumber& found, const Label& label) const {
     const std::string_view rest = line_.substr(at_);
     const Unit unit = unit_at(rest);
     // "loss 5.38 it/s 4.20": no rate is the value of a loss.
     if (unit.meaning == Meaning::rate && is_of_learning(label)) return {};
-    // "step 1 tokens/s 10208": nor of a counter, where another number follows.
-    const std::size_t next = std::min(rest.find_first_not_of(' ', unit.length), rest.size() - 1);
-    const bool counts = among(kIterations, label.last()) || among(kEpochs, label.last());
-    if (unit.meaning == Meaning::rate && counts && next > unit.length && is_digit(rest[next])) {
-      return {};
-    }
     if (unit.length == 0 || rest[0] != ' ' || unit.length >= rest.size()) return unit;
-    return is_label(unit.length) ? Unit{} : unit;
+    if (is_label(unit.length)) return {};
+    const std::size_t begin = found.value_begin;
+    const bool named = begin > 1 && line_[begin - 1] == ' ' && is_word(line_[begin - 2]);
+    const bool of_label = label.has(unit.meaning == Meaning::rate ? kRates : kTimes);
+    return named && !of_label && names_come_first(unit.length) ? Unit{} : unit;
+  }
+
+  /// The number after the unit, which ends `length` bytes after this one, has none of its own: no
+  /// word follows it, or one that names the next number.
+  [[nodiscard]] bool names_come_first(std::size_t length) const {
+    std::string_view rest = line_.substr(at_ + length);
+    while (rest.starts_with(' ')) {
+      const std::size_t number = rest.find_first_not_of(" -+");
+      if (number == std::string_view::npos || !is_digit(rest[number])) return false;
+      const std::size_t end = rest.find_first_not_of("0123456789.,eE+-", number);
+      if (end == std::string_view::npos) return true;
+      rest.remove_prefix(end);
+      const std::size_t unit = unit_at(rest).length;
+      if (unit == 0) return true;
+      rest.remove_prefix(unit);
+    }
+    return false;
   }
 
   /// The `length` bytes after the number are the label of the next one: " tok/s=37486".
@@ -1134,7 +1152,7 @@ class Reader {
   void judge(LineNumber& found, const Label& label, std::string_view text) {
     const bool time = found.meaning == Meaning::duration;  // by its layout
     const bool bare = std::isnan(found.value) || found.has_total();
-    const Unit named = unit_of(label, text), after = bare ? Unit{} : own_unit(label);
+    const Unit named = unit_of(label, text), after = bare ? Unit{} : own_unit(found, label);
     const std::string_view last = label.last();
     // "Up. 4000" is short for updates, "scale up 2" is not.
     const bool counts = among(kIterations, last) || joins_counter(last) ||
