@@ -59,27 +59,38 @@ void RunDraft::note_loss(Record& record, double loss) {
 }
 
 void RunDraft::add_rank_seconds(Record& record, const Sample& sample) {
+  constexpr std::size_t kMostSeconds = std::size_t{1} << 16;  // 1 MB: lines come late in blocks
   if (sample.rank < 0 || std::isnan(sample.seconds)) return;
-  auto group = std::ranges::find(ranks_, sample.step, &RankGroup::step);
-  if (group == ranks_.end()) {
-    if (ranks_.size() == kRankGroups) ranks_.pop_front();
-    ranks_.push_back({sample.step, {}});
-    group = std::prev(ranks_.end());
-  }
-  const auto same = std::ranges::find(group->seconds, sample.rank, &std::pair<int, double>::first);
-  if (same != group->seconds.end()) return;  // a doubled line
-  group->seconds.emplace_back(sample.rank, sample.seconds);
+  // Of a step before all that are kept the other ranks are no longer known.
+  if (sample.step <= ranks_dropped_to_) return;
+  auto& group = ranks_[sample.step];
+  const auto same = std::ranges::find(group, sample.rank, &std::pair<int, double>::first);
+  if (same != group.end()) return;  // a doubled line
+  group.emplace_back(sample.rank, sample.seconds);
   std::vector<double> values;
-  for (const auto& [rank, seconds] : group->seconds) values.push_back(seconds);
+  for (const auto& [rank, seconds] : group) values.push_back(seconds);
   double low = sample.seconds, high = sample.seconds;
   for (const double value : values) {
     low = std::min(low, value);
     high = std::max(high, value);
   }
   record.seconds = median(std::move(values));
-  if (group->seconds.size() > 1 && record.seconds > 0) {
+  if (group.size() > 1 && record.seconds > 0) {
     record.rank_spread = (high - low) / record.seconds;
   }
+  if (++rank_seconds_ > kMostSeconds && ranks_.size() > kRankGroups) {
+    rank_seconds_ -= ranks_.begin()->second.size();
+    ranks_dropped_to_ = ranks_.begin()->first;
+    ranks_.erase(ranks_.begin());
+  }
+}
+
+const Record* RunDraft::record_of(const Sample& sample) const {
+  const auto& records = store_.records();
+  const auto found = std::ranges::upper_bound(records, sample.step, {}, &Record::step);
+  const auto newer = static_cast<std::size_t>(records.end() - found);
+  if (found == records.begin() || std::prev(found)->step != sample.step) return nullptr;
+  return sample.rank >= 0 || newer <= kRankGroups ? &*std::prev(found) : nullptr;
 }
 
 void RunDraft::add(const Sample& sample) {
@@ -96,10 +107,8 @@ void RunDraft::add(const Sample& sample) {
   last_line = std::max(last_line, sample.line);
   auto& records = store_.records();
   if (!sample.distinct) {
-    for (std::size_t k = 1; k <= std::min(records.size(), kRankGroups + 1); ++k) {
-      Record& record = records[records.size() - k];
-      if (record.step > sample.step) continue;
-      if (record.step < sample.step) break;
+    if (const Record* known = record_of(sample)) {
+      Record& record = records[static_cast<std::size_t>(known - records.data())];
       if (!std::isnan(sample.rate)) {
         record.printed_rate = sample.rate;
         if (std::isnan(record.printed_first)) record.printed_first = sample.rate;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -69,6 +69,8 @@ class RunDraft {
   [[nodiscard]] const Record* last() const {
     return store_.empty() ? nullptr : &store_.records().back();
   }
+  /// The record that a sample of a step which was met before is merged into; null if there is none.
+  [[nodiscard]] const Record* record_of(const Sample& sample) const;
   [[nodiscard]] std::int64_t count() const { return store_.seen(); }
   [[nodiscard]] const std::vector<Record>& records() const { return store_.records(); }
 
@@ -89,19 +91,18 @@ class RunDraft {
   [[nodiscard]] RunLog take();
 
  private:
-  struct RankGroup {
-    std::int64_t step = 0;
-    std::vector<std::pair<int, double>> seconds;
-  };
   void add_rank_seconds(Record& record, const Sample& sample);
   void note_loss(Record& record, double loss);
   void weigh_headless();
 
   RecordStore store_;
   std::int64_t begins_at_ = 0;
-  std::deque<RankGroup> ranks_;  ///< newest steps only
-  double origin_ = kUnknown;     ///< first clock value
-  bool learns_ = false;          ///< a loss was finite
+  /// Of a step the ranks and their seconds; newest steps only.
+  std::map<std::int64_t, std::vector<std::pair<int, double>>> ranks_;
+  std::size_t rank_seconds_ = 0;        ///< in all of them
+  std::int64_t ranks_dropped_to_ = -1;  ///< a step
+  double origin_ = kUnknown;            ///< first clock value
+  bool learns_ = false;                 ///< a loss was finite
 };
 
 class RunBuilder {

@@ -39,6 +39,8 @@ class StepCounter {
   };
   /// Nothing where the epoch is before that of the newest line.
   [[nodiscard]] std::optional<std::int64_t> step_of(const Printed& printed) const;
+  /// Of an epoch before that, where all have the printed length.
+  [[nodiscard]] std::optional<std::int64_t> earlier_step_of(const Printed& printed) const;
   void move_to(const Printed& printed);
   /// The steps from the begin of the last epoch of which lines were met to that of this one, over
   /// those up to its last line: 1 where they are the same, or not known.
@@ -206,6 +208,11 @@ std::int64_t StepCounter::shift_of(const Printed& printed) const {
 std::optional<std::int64_t> StepCounter::step_of(const Printed& printed) const {
   if (printed.epoch && *printed.epoch < epoch_) return std::nullopt;
   return base_of(printed) + std::min(printed.step, kLargestStep) + shift_of(printed);
+}
+
+std::optional<std::int64_t> StepCounter::earlier_step_of(const Printed& printed) const {
+  if (!printed.epoch || epoch_steps_ < 1 || *printed.epoch < first_epoch_) return std::nullopt;
+  return base_of(printed) + std::min(printed.step, epoch_steps_) + shift_of(printed);
 }
 
 bool StepCounter::leaves_unknown_steps(const Printed& printed) const {
@@ -389,7 +396,7 @@ class DescribedParser final : public LineParser {
     /// The samples of the first step wait for the second: how many iterations they cover is their
     /// distance, where the line does not state it.
     std::vector<Sample> first;
-    double first_mean_s = kUnknown;
+    bool first_is_mean = false;   ///< their times are those of one iteration
     bool first_is_own = false;    ///< its time is that of one step
     double elapsed_s = kUnknown;  ///< newest, as printed
     double off_before_s = 0;      ///< what the clock took off before the newest run
@@ -400,6 +407,8 @@ class DescribedParser final : public LineParser {
     /// Of a line with Field::rate_so_far: its steps, and those over its rate.
     double steps_of_rate = 0, steps_over_rate = kUnknown;
     std::int64_t last_step = -1;
+    /// Epoch and step as printed on the newest line of each labelled rank.
+    std::map<int, std::pair<std::int64_t, std::int64_t>> ranks;
     /// Of all lines with Field::counted_seconds.
     double counted = 0, counted_s = 0;
     PrintedRate rate;  ///< of the newest record
@@ -408,6 +417,11 @@ class DescribedParser final : public LineParser {
     std::int64_t settings = 0;  ///< those that its facts hold already
     bool fallback = false;      ///< its records are those of a fallback
   };
+  static constexpr std::size_t kMostRanks = 256;  ///< of which lines of a first step are kept
+  static void note_rank(const StepCounter::Printed& printed, int rank, Track& of) {
+    if (rank < 0 || (of.ranks.size() >= kMostRanks && !of.ranks.contains(rank))) return;
+    of.ranks[rank] = {printed.epoch.value_or(0), printed.step};
+  }
   [[nodiscard]] Track& track(WorkKind kind) { return tracks_[static_cast<std::size_t>(kind)]; }
 
   bool read_line(const DescribedRule& rule, const Line& line);
@@ -423,6 +437,8 @@ class DescribedParser final : public LineParser {
   bool take_stamp(const DescribedRule& rule, const Line& line, RunBuilder& out);
   void take_counted(const DescribedRule& rule, const Line& line, RunDraft& draft);
   void take_counters(Track& of, RunDraft& draft);
+
+  void add_late(const StepCounter::Printed& printed, Sample sample, RunDraft& draft) const;
 
   [[nodiscard]] Sample sample_of(const Line& line) const;
   void take_time(const DescribedRule& rule, Track& of, Sample& sample, RunDraft& draft);
@@ -640,14 +656,12 @@ void DescribedParser::put_first(WorkKind kind, std::optional<std::int64_t> next_
       if (distance > 1 && clocked) sample.seconds = kUnknown;
     } else if (distance > 0) {
       sample.iterations = std::min(distance, std::max<std::int64_t>(1, sample.step));
-    } else if (!std::isnan(of.first_mean_s) || sample.step <= 1) {
+    } else if (of.first_is_mean || sample.step <= 1) {
       sample.iterations = 1;
     } else {
       sample.seconds = kUnknown;  // of a number of iterations that no other line shows
     }
-    if (!std::isnan(of.first_mean_s)) {
-      sample.seconds = of.first_mean_s * static_cast<double>(sample.iterations);
-    }
+    if (of.first_is_mean) sample.seconds *= static_cast<double>(sample.iterations);
     run(kind, sample.line, out).add(sample);
   }
 }
@@ -759,7 +773,6 @@ std::optional<double> DescribedParser::seconds_of_one(const StepCounter::Printed
 }
 
 bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, RunBuilder& out) {
-  constexpr std::size_t kMostRanks = 256;  // whose lines of a first step are kept
   const RunDraft* open = out.open(rule.kind);
   if (!rule.fallback && track(rule.kind).fallback) {
     if (open != nullptr && !open->ended_well) out.open(rule.kind)->discard = true;
@@ -774,8 +787,16 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
     const Track& of = track(rule.kind);
     const auto step = of.counter.step_of(printed);
     sample.step = iterations_of(rule, step.value_or(0));
-    const bool back = !step || (of.first.empty() ? open != nullptr && open->goes_back(sample)
-                                                 : sample.step < of.first.front().step);
+    bool back = !step || (of.first.empty() ? open != nullptr && open->goes_back(sample)
+                                           : sample.step < of.first.front().step);
+    // The lines of a labelled rank may come in blocks, long after those of another: it begins again
+    // where its own ones go back.
+    const bool labelled = sample.rank >= 0 && !rule.wraps && !of.ranks.empty();
+    if (labelled) {
+      const auto own = of.ranks.find(sample.rank);
+      back =
+          own != of.ranks.end() && std::pair(printed.epoch.value_or(0), printed.step) < own->second;
+    }
     const bool copy = sample.step == of.last_step && sample.rank >= 0;
     const bool over =
         open != nullptr &&
@@ -784,9 +805,16 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
       begin_again(rule.kind, out);
       const auto again = track(rule.kind).counter.step_of(printed);
       sample.step = iterations_of(rule, again.value_or(0));
+    } else if (labelled && of.first.empty() && (!step || sample.step < of.last_step)) {
+      const auto late = step ? step : of.counter.earlier_step_of(printed);
+      note_rank(printed, sample.rank, track(rule.kind));
+      if (late) sample.step = iterations_of(rule, *late);
+      if (late) add_late(printed, std::move(sample), *out.open(rule.kind));
+      return true;
     }
   }
   Track& of = track(rule.kind);
+  note_rank(printed, sample.rank, of);
   of.fallback = rule.fallback;
   const bool unknown_steps =
       rule.counts_from == CountsFrom::first && of.counter.leaves_unknown_steps(printed);
@@ -835,7 +863,8 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
     for (Sample& one : of.first) one.time_s = kUnknown;
   }
   if ((first && (sample.iterations == 0 || rule.own_step)) || again) {
-    if (first) of.first_mean_s = mean.value_or(kUnknown);
+    if (mean) sample.seconds = *mean;
+    if (first) of.first_is_mean = mean.has_value();
     if (first) of.first_is_own = rule.own_step;
     if (of.first.size() < kMostRanks) of.first.push_back(sample);
     return true;
@@ -863,6 +892,18 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
   }
   draft.add(sample);
   return true;
+}
+
+/// A line of a rank whose step another rank has printed before: its time alone counts.
+void DescribedParser::add_late(const StepCounter::Printed& printed, Sample sample,
+                               RunDraft& draft) const {
+  const Record* record = draft.record_of(sample);
+  if (record == nullptr) return;
+  if (const auto mean = seconds_of_one(printed)) {
+    sample.seconds = *mean * static_cast<double>(record->iterations);
+  }
+  draft.last_line = std::max(draft.last_line, sample.line);
+  draft.add(sample);
 }
 
 // Where other steps are between two lines, a clock measures them all; without one, the line stands
@@ -896,7 +937,10 @@ bool DescribedParser::continue_record(const DescribedRule& rule, const Line& lin
     return true;
   }
   Sample& first = of.first.back();
-  keep_unknown(of.first_mean_s, mean.value_or(kUnknown));
+  if (mean && std::isnan(first.seconds)) {
+    first.seconds = *mean;
+    of.first_is_mean = true;
+  }
   keep_unknown(first.seconds, sample.seconds);
   keep_unknown(first.rate, sample.rate);
   keep_unknown(first.time_s, sample.time_s);
