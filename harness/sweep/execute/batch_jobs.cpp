@@ -96,8 +96,9 @@ class BatchJobs final : public AttemptRunner {
     Clock::time_point handed_in = Clock::now(), running = handed_in;
     std::optional<Clock::time_point> missing{}, ended{};
     QueueEntry entry{};
-    bool known = false;   // the queue has named it at least once
-    bool cancel = false;  // it is not about to end by itself
+    bool known = false;        // the queue has named it at least once
+    std::string noted_reason;  // why it waits, where a notice names that
+    bool cancel = false;       // it is not about to end by itself
     bool closed = false;
     bool spared = false;
 
@@ -408,6 +409,14 @@ Result<void> BatchJobs::judge_queue(Job& job) {
   if (job.known && entry.state == QueueState::held) {
     return end_all(Status::error,
                    fmt::format("{} holds job {}: {}", batch_.title, job.name, entry.reason));
+  }
+  if (job.known && entry.state == QueueState::waiting && !entry.reason_is_usual &&
+      entry.reason != job.noted_reason) {
+    job.noted_reason = entry.reason;
+    sweep_.observer.notice(
+        fmt::format("{} job {} waits for another reason than its turn: {}. It may never start; "
+                    "slurm.queue_timeout_s bounds the wait, scancel --name={} ends it",
+                    batch_.title, job.name, entry.reason, job.name));
   }
   if (job.known && entry.state == QueueState::waiting && config.slurm.queue_timeout_s > 0 &&
       seconds_since(job.handed_in) > config.slurm.queue_timeout_s) {

@@ -221,6 +221,10 @@ std::map<std::string, QueueEntry> parse_squeue(std::string_view text) {
     entry.word = fields[2];
     entry.reason = fields[3];
     std::tie(entry.state, entry.outcome) = state_of(fields[2], fields[3]);
+    // Others, such as PartitionNodeLimit or BadConstraints, no time that passes takes away.
+    constexpr std::string_view kUsual[] = {"",          "None",     "Priority",   "Resources",
+                                           "BeginTime", "Licenses", "Dependency", "Reservation"};
+    entry.reason_is_usual = std::ranges::find(kUsual, entry.reason) != std::end(kUsual);
     entry.launch_failed =
         entry.state == QueueState::held && entry.reason.starts_with("launch failed");
     const auto [it, fresh] = out.emplace(std::string(fields[0]), entry);

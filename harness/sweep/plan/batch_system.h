@@ -46,6 +46,7 @@ struct QueueEntry {
   std::string id;
   std::string word;                ///< the queue's own name of the state: "PENDING"
   std::string reason;              ///< why it waits or ended
+  bool reason_is_usual = true;     ///< its turn, its resources: waiting helps
   bool launch_failed = false;      ///< held as the queue could not start it, by nobody's wish
   Status outcome = Status::error;  ///< of attempts that the end of the job cut off
 };

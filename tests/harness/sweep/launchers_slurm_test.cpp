@@ -421,6 +421,16 @@ TEST(SlurmQueue, ReadsStatesAndPrefersALiveJobOfAName) {
   EXPECT_EQ(known.at("bb-1-c").outcome, Status::out_of_memory);
 }
 
+TEST(SlurmQueue, KnowsReasonsThatNoTimeTakesAway) {
+  const auto known = parse_squeue(
+      "a|1|PENDING|Priority|\nb|2|PENDING|Resources|\nc|3|PENDING|PartitionConfig|\n"
+      "d|4|PENDING|ReqNodeNotAvail, UnavailableNodes:n1|\n");
+  EXPECT_TRUE(known.at("a").reason_is_usual);
+  EXPECT_TRUE(known.at("b").reason_is_usual);
+  EXPECT_FALSE(known.at("c").reason_is_usual);
+  EXPECT_FALSE(known.at("d").reason_is_usual);
+}
+
 TEST(SlurmConfig, RefusesWordsThatWouldBeMoreThanAName) {
   for (const char* key :
        {"account", "partition", "qos", "constraint", "reservation", "gres", "time_limit", "mpi"}) {
