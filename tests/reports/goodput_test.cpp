@@ -1,6 +1,7 @@
 // Goodput of trainings whose times are known.
 #include "reports/studies/goodput/goodput.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
@@ -229,6 +230,34 @@ TEST(GoodputTest, APipeIsRefusedAsItCannotBeReadTwice) {
   ASSERT_FALSE(jobs);
   EXPECT_THAT(jobs.error().message(), HasSubstr("is no regular file"));
   EXPECT_FALSE(read_jobs("-"));
+}
+
+// The clock of such lines leaves the evaluation out; the stamps of the lines have it.
+TEST(GoodputTest, AnEvaluationStaysWhereItWas) {
+  const test::ScratchFolder folder;
+  std::string text = "2026-11-21 04:00:00 starting\n";
+  int at_s = 10;
+  const auto stamp = [&] {
+    return fmt::format("2026-11-21 04:{:02}:{:02} ", at_s / 60, at_s % 60);
+  };
+  for (int i = 1; i <= 40; ++i) {
+    text += stamp() + fmt::format("step {} loss {:.3f}\n", i, 9.0 / i);
+    if (i % 10 == 0 && i < 40) {
+      text += stamp() + "Running evaluation\n";
+      at_s += 20;
+      text += stamp() + "eval loss 3.2\n";
+    }
+    ++at_s;
+  }
+  at_s += 4;
+  text += stamp() + "Training finished\n";
+  auto jobs = read_jobs(folder.put("train.log", text));
+  ASSERT_TRUE(jobs) << jobs.error().message();
+  const auto all = goodput(std::move(*jobs));
+  ASSERT_TRUE(all);
+  EXPECT_NEAR(of(*all, GoodputPart::evaluation), 60, 1e-6);
+  EXPECT_NEAR(of(*all, GoodputPart::closing), 5, 1e-6);
+  EXPECT_NEAR(of(*all, GoodputPart::counted), 40, 1e-6);
 }
 
 TEST(GoodputTest, SpansAreBoundedAndThePictureNamesEachPart) {

@@ -33,11 +33,15 @@ void print(Console& console, const Goodput& goodput) {
 }
 
 ExitCode run(const Options& options, Console& console) {
-  const auto inputs = find_inputs(options.paths);
+  const auto inputs = find_inputs(options.paths, RankLogs::joined);
   for (const auto& error : inputs.errors) console.error(error);
   for (const auto& sentence : inputs.left_out) console.note(sentence);
   std::vector<JobLog> jobs;
   for (const auto& input : inputs.logs) {
+    if (!input.ranks.empty()) {
+      console.note(fmt::format("{}: of the {} of one job that of rank 0 is read", input.path,
+                               counted(static_cast<long long>(input.ranks.size()), "log")));
+    }
     auto read = read_jobs(input.path);
     if (!read && input.named) console.error(read.error());
     if (!read) continue;

@@ -65,6 +65,13 @@ double seconds_of(const RunLog& log, std::size_t i) {
   return records[i].seconds;
 }
 
+/// The same with what the clock leaves out.
+double whole_seconds_of(const JobLog& job, std::size_t i) {
+  const double stamps = job.stamps.empty() ? kUnknown : job.stamps[i] - job.stamps[i - 1];
+  const double seconds = seconds_of(job.log, i);
+  return stamps > seconds ? stamps : seconds;
+}
+
 /// Of an iteration, over all jobs. Steps that a clock of whole seconds does not resolve are taken
 /// together.
 double median_iteration(const std::vector<JobLog>& jobs) {
@@ -170,7 +177,7 @@ void divide(const JobLog& source, double level, std::int64_t keep, GoodputJob& j
   add_steps(records[0], own);
   for (std::size_t i = 1; i < records.size(); ++i) {
     const double usual = level * iterations_of(records[i]);
-    double took = seconds_of(log, i);
+    double took = whole_seconds_of(source, i);
     if (!(took >= 0)) took = usual;
     const auto kind = kind_between(log.marks, records[i - 1].line, records[i].line);
     const double excess = took - usual;
@@ -399,7 +406,11 @@ Result<std::vector<JobLog>> read_jobs(const std::string& path) {
   auto runs = read_log(path, {});
   if (!runs) return tl::unexpected(runs.error());
   std::vector<JobLog> jobs;
-  for (auto& run : *runs) jobs.push_back({std::move(run), {}});
+  for (auto& run : *runs) {
+    jobs.push_back({std::move(run), {}});
+    const RunLog& log = jobs.back().log;
+    if (log.off_clock_s > 0) jobs.back().stamps.assign(log.records.size(), kUnknown);
+  }
   std::ranges::stable_sort(jobs, {}, [](const JobLog& job) { return job.log.first_line; });
   auto source = open_source(path);
   if (!source) return tl::unexpected(source.error());
@@ -410,6 +421,12 @@ Result<std::vector<JobLog>> read_jobs(const std::string& path) {
     const auto stamp = stamp_at_front(text);
     if (!stamp) return;
     const auto& records = jobs[next - 1].log.records;
+    if (auto& of_records = jobs[next - 1].stamps; !of_records.empty()) {
+      const auto record = std::ranges::lower_bound(records, number, {}, &Record::line);
+      if (record != records.end() && record->line == number) {
+        of_records[static_cast<std::size_t>(record - records.begin())] = *stamp;
+      }
+    }
     stamps[next - 1].add(*stamp, !records.empty() && records.front().line == number);
   });
   if (!done) return tl::unexpected(done.error());

@@ -37,6 +37,9 @@ struct WallTimes {
 struct JobLog {
   RunLog log;
   WallTimes wall;
+  /// The stamp on the line of each record, as the lines have them, where the run's own clock leaves
+  /// evaluations out (RunLog::off_clock_s); NaN where there is none. Empty: the clock is whole.
+  std::vector<double> stamps{};
 };
 
 /// A stretch of one part, seconds since the training's beginning.
