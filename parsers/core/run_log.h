@@ -91,6 +91,9 @@ struct RunLog {
   /// was.
   std::optional<std::int64_t> first_nan_step;
   Outcome outcome;
+  /// A failure that a line names and after which others of the run went on. It is what ended the
+  /// run where the exit status, which the log does not have, is that of a failure.
+  std::optional<Outcome> survived;
   std::vector<Mark> marks;  ///< in order, at most 4096
   RankTimes rank_times;     ///< empty where the ranks do not print them
   PartSeries parts;         ///< of optimizer steps, where the trainer times their parts

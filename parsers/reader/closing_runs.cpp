@@ -297,6 +297,7 @@ std::vector<RunLog> close_runs(RunBuilder& builder, const LineRules& rules,
     if (draft.log.kind == WorkKind::training) training = draft.log.first_line;
     const std::int64_t own = draft.log.kind == WorkKind::training ? 0 : training;
     draft.log.outcome = rules.outcomes.decide(draft, std::max(first ? 0 : begin, own), end);
+    draft.log.survived = rules.outcomes.survived(draft);
     judge_banner(draft.log.outcome, rules.newest_line);
     draft.log.marks = rules.marks.of(first ? 0 : begin, end);
     if (draft.log.kind == WorkKind::training && !draft.log.totals.skipped_steps) {

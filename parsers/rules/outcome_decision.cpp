@@ -19,6 +19,20 @@ std::optional<Outcome> OutcomeRules::trouble(std::int64_t survived_line) const {
   return Outcome{best->status, std::nullopt, best->line, {log_line(best->text)}};
 }
 
+std::optional<Outcome> OutcomeRules::survived(const RunDraft& run) const {
+  const auto& records = run.records();
+  if (records.empty()) return std::nullopt;
+  const Sign* best = nullptr;
+  for (const Sign& sign : signs_) {
+    const bool within = sign.line > records.front().line && sign.line < records.back().line;
+    if (!within || sign.strength < kNamed || sign.cancelled) continue;
+    if (best == nullptr || sign.strength > best->strength) best = &sign;
+  }
+  if (best == nullptr) return std::nullopt;
+  const auto after = std::ranges::lower_bound(records, best->line, {}, &Record::line);
+  return Outcome{best->status, std::prev(after)->step, best->line, {log_line(whole_text(*best))}};
+}
+
 std::int64_t OutcomeRules::survived_line(const RunDraft& run) {
   // Records: a bar that is drawn once more, and ranks that still finish the step
   // (quoted/outcome_rules.keep_a_failure_after_which_a_bar_is_drawn_once_more).

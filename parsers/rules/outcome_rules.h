@@ -89,6 +89,8 @@ class OutcomeRules {
   /// over, else `truncated`.
   [[nodiscard]] Outcome decide(const RunDraft& run, std::int64_t begin_line,
                                std::int64_t end_line) const;
+  /// The first of the strongest failures within the records of the run: RunLog::survived.
+  [[nodiscard]] std::optional<Outcome> survived(const RunDraft& run) const;
   /// Where the last launch begins that failed after all that the run printed, if one did.
   [[nodiscard]] std::optional<std::int64_t> failed_launch_after(const RunDraft& run) const;
 

@@ -276,8 +276,8 @@ void write(Page& page, const RunLog& run) {
   [[maybe_unused]] const auto& [path, format, kind, iteration_unit, rate_unit, facts, records,
                                 records_seen, clock_resolution_s, off_clock_s, clock_is_wall,
                                 summary, totals, memory, scores, planned, first_nan_step, outcome,
-                                marks, rank_times, parts, counters, stated, notices, first_line,
-                                arrivals] = run;
+                                survived, marks, rank_times, parts, counters, stated, notices,
+                                first_line, arrivals] = run;
   page.head(fmt::format("{} by {} from line {}", name(kind), format, first_line));
   Fields units;
   units.put("iteration", word(iteration_unit)).put("rate", std::string(name(rate_unit)));
@@ -286,6 +286,7 @@ void write(Page& page, const RunLog& run) {
   page.line("units", units.put("clock", clock_is_wall ? "time stamps" : "elapsed or none"));
   write(page, facts);
   page.line("outcome", text_of(outcome));
+  if (survived) page.line("survived", text_of(*survived));
   page.line("first step without a finite loss", Fields().put("step", first_nan_step));
   if (summary) {
     const auto& [value, unit, line] = *summary;

@@ -161,6 +161,20 @@ void add_last_line(const AttemptEnd& end, int log_fd, Outcome& outcome) {
   }
 }
 
+/// The runs, where the trainer failed and a failure stands within their records alone: one rank
+/// died of it, the others went on until the launcher ended them, and their steps are no training.
+std::optional<std::vector<RunLog>> ended_by_survived(const AttemptEnd& end) {
+  const bool failed = end.cause == EndCause::exited && end.exit && end.exit->code.value_or(0) != 0;
+  if (!failed || end.runs.empty()) return std::nullopt;
+  const RunLog& last = end.runs.back();
+  if (!last.survived ||
+      (is_failure(last.outcome.status) && last.outcome.status != Status::truncated))
+    return std::nullopt;
+  auto runs = end.runs;
+  runs.back().outcome = *last.survived;
+  return runs;
+}
+
 }  // namespace
 
 void AttemptEnd::take(TrialLogs& logs) {
@@ -215,9 +229,10 @@ bool worth_retrying(const Outcome& outcome, const std::optional<ExitStatus>& exi
 
 Result<MeasuredAttempt> measure_ended(const OpenSweep& sweep, const EndedAttempt& ended) {
   const auto& [open, end] = ended;
-  auto measured =
-      measure_attempt(sweep.plan, open->wanted.trial, open->wanted.attempt, end.runs,
-                      fmt::format("{}/{}", open->path, end.own_log ? kTrainerLog : "log.txt"));
+  const auto failed = ended_by_survived(end);
+  auto measured = measure_attempt(
+      sweep.plan, open->wanted.trial, open->wanted.attempt, failed ? *failed : end.runs,
+      fmt::format("{}/{}", open->path, end.own_log ? kTrainerLog : "log.txt"));
   auto& result = measured.trial;
   result.outcome = join_outcomes(end.runs.empty() ? std::nullopt : std::optional(result.outcome),
                                  end, sweep.plan.config,

@@ -1,4 +1,5 @@
 // The command of a sweep: a template without a file, by the one-line form or by the key "command".
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -67,6 +68,37 @@ TEST(Command, AProgramWhoseLinesGiveNoRateIsNotMeasured) {
   const auto done = swept(plan, temp, seen, 1);
   EXPECT_EQ(seen.finished.at(0).outcome.status, Status::completed);
   EXPECT_EQ(done.settled_failures, 1) << "the same command would give the same";
+}
+
+// One rank dies, the others print on until the launcher ends them: their steps are no training.
+TEST(Command, AFailureWithinTheStepsOfAFailedTrainerIsItsReason) {
+  std::string text;
+  for (int step = 1; step <= 40; ++step) {
+    text += fmt::format("step {} loss {:.2f} 0.05 s/step\n", step, 1.0 / step);
+    if (step == 6) {
+      text +=
+          "Traceback (most recent call last):\n  File \"t.py\", line 3, in <module>\n"
+          "RuntimeError: boom on rank 1\n";
+    }
+  }
+  const auto trial_of = [&](const char* script, const std::string& run) {
+    const ScratchFolder temp;
+    Recorder seen;
+    const auto plan = value_of(
+        plan_of_line(line({}, {"sh", "-c", script, "sh", text}), {"trials=1", "retries=0"}));
+    const auto outcome = run_sweep(plan, quick(temp.path(run)), seen);
+    EXPECT_TRUE(outcome) << outcome.error().message();
+    return outcome->result.cells.at(0).trials.at(0);
+  };
+  const auto failed = trial_of("printf %s \"$1\"; exit 1", "failed");
+  EXPECT_EQ(failed.outcome.status, Status::error);
+  EXPECT_EQ(failed.outcome.step, 6);
+  EXPECT_THAT(detail_text(failed.outcome), HasSubstr("boom on rank 1"));
+  EXPECT_FALSE(failed.rate());
+  // A trainer that ends well has lived on after it.
+  const auto good = trial_of("printf %s \"$1\"", "good");
+  EXPECT_EQ(good.outcome.status, Status::completed);
+  EXPECT_NEAR(good.rate().value_or(0), 20, 1e-9);
 }
 
 TEST(Command, RanksThatOutnumberTheCoresAreLabelled) {
