@@ -107,6 +107,18 @@ TEST(Reconcile, WithoutABatchStaysInIterationsPerSecond) {
   EXPECT_THAT(notices(run), HasSubstr("--micro-batch-size"));
 }
 
+// Stamps begin after the first ten iterations, which count as work.
+TEST(Reconcile, TheFirstIntervalOfStampsTakesAsLongAsTheOthers) {
+  RunLog log;
+  log.path = "train.log";
+  log.clock_is_wall = true;
+  for (std::int64_t i = 1; i <= 4; ++i) {
+    log.records.push_back({.step = 10 * i, .iterations = 10, .time_s = 10.0 * double(i - 1)});
+  }
+  const ReconciledRun run = reconciled({log}, given({}));
+  EXPECT_NEAR(*run.rate, 1, 1e-9);
+}
+
 TEST(Reconcile, JoinsRestartsAndCountsRedoneStepsOnce) {
   // Killed at step 50; restarted from the checkpoint of step 40 and run to 100.
   RunLog first = log_of_counters(10, 50);

@@ -127,6 +127,10 @@ ScriptNumber explain_script(const RunLog& log, const ScriptInputs& inputs) {
 
 constexpr const char* kSumOfSteps = "sum of the steps";
 
+double iterations_of(const Record& record) {
+  return static_cast<double>(std::max<std::int64_t>(1, record.iterations));
+}
+
 struct Clocked {
   std::optional<double> seconds;
   std::string clock;
@@ -139,13 +143,19 @@ Clocked seconds_of(const RunLog& log) {
   }
   if (log.records.empty()) return {};
   if (const double time = log.records.back().time_s; time > 0) {
-    // Stamps begin at the end of the first record, whose work counts: its own time, or what the
-    // parts of the time give it.
+    // Stamps begin at the end of the first record, whose work counts: what the parts of the time
+    // give it, its own time, or that of as many iterations of the others.
     double before = 0;
     if (log.clock_is_wall && !(log.records.front().time_s > 0)) {
       const auto parts = time_parts(log);
-      const double own = log.records.front().seconds;
-      before = parts ? std::max(0.0, parts->total_s - log.off_clock_s - time) : own > 0 ? own : 0;
+      const Record& first = log.records.front();
+      double rest = 0;  // iterations
+      for (const Record& record : log.records) rest += iterations_of(record);
+      rest -= iterations_of(first);
+      const double own = first.seconds > 0 ? first.seconds
+                         : rest > 0        ? time * iterations_of(first) / rest
+                                           : 0;
+      before = parts ? std::max(0.0, parts->total_s - log.off_clock_s - time) : own;
     }
     return {time + before + log.off_clock_s, "to the last record"};
   }
