@@ -156,7 +156,7 @@ bool looks_like_log(const fs::path& path) {
   }
   name = without_packing(std::move(name));
   if ((name == "stdout" || name == "stderr") && rank_file(path.string())) return true;
-  return name.starts_with(kTensorboard) || name == "mlflow.db" ||
+  return name.starts_with(kTensorboard) || name == "mlflow.db" || name.starts_with("workerlog.") ||
          std::any_of(std::begin(kEndings), std::end(kEndings),
                      [&](std::string_view ending) { return name.ends_with(ending); }) ||
          gluonnlp_file(name);

@@ -49,9 +49,9 @@ struct RankFile {
 
 /// Files stand for themselves whatever their name. Folders are searched for files whose name ends
 /// in .log .txt .out .err .json .jsonl or .stdout, also with .gz or .zst appended; hidden ones and,
-/// in a run folder, everything but the trials' logs are left out. gluon-nlp's "phase1_log.0" and
-/// Open MPI's "rank.0/stdout" are some as well. A path named twice is read once. Which logs are of
-/// ranks of one job: docs/ranks.md.
+/// in a run folder, everything but the trials' logs are left out. gluon-nlp's "phase1_log.0", Open
+/// MPI's "rank.0/stdout" and Paddle's "workerlog.0" are some as well. A path named twice is read
+/// once. Which logs are of ranks of one job: docs/ranks.md.
 [[nodiscard]] Inputs find_inputs(const std::vector<std::string>& paths,
                                  RankLogs ranks = RankLogs::apart);
 

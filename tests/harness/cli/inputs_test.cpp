@@ -64,6 +64,14 @@ TEST_F(InputsTest, OfPackedLogsOfAllRanksTheFirstIsTakenAndJoinedTheyAreOne) {
   EXPECT_EQ(joined.logs[0].ranks.size(), 2U);
 }
 
+// PaddlePaddle's launcher writes one for each process.
+TEST_F(InputsTest, WorkerlogsAreFoundAndJoinedTheyAreOne) {
+  for (const char* name : {"workerlog.0", "workerlog.1", "workerlog.10"}) put(name, "x");
+  const Inputs joined = find_inputs({folder.string()}, RankLogs::joined);
+  ASSERT_EQ(joined.logs.size(), 1U);
+  EXPECT_EQ(joined.logs[0].ranks.size(), 3U);
+}
+
 TEST_F(InputsTest, OfARunFolderOnlyTheLogsOfTrialsAreTaken) {
   for (const char* name : {"sweep.json", "journal.jsonl", "results.json", "environment.json"}) {
     put(name, "{}");
