@@ -211,6 +211,7 @@ std::string_view without_holes(std::string_view text, bool first_line) {
 }
 
 std::string_view without_transport(std::string_view text, std::string_view* stamped) {
+  constexpr std::string_view kKnitr = "## ";  // before each line of output in R's documents
   for (int round = 0; round < 2 && !text.empty(); ++round) {
     std::string_view rest;
     if (is_digit(text[0]) || text[0] == '[') {
@@ -222,6 +223,8 @@ std::string_view without_transport(std::string_view text, std::string_view* stam
     } else if (is_letter(text[0])) {
       rest = after_compose(text);
       if (rest.empty()) rest = after_tabs(text);
+    } else if (text.starts_with(kKnitr)) {
+      rest = text.substr(kKnitr.size());
     }
     if (rest.empty()) return text;
     text = rest;

@@ -94,7 +94,7 @@ std::optional<MpirunLabel> next_mpirun_label(std::string_view text, std::size_t 
 }
 
 bool may_have_label(std::string_view text) {
-  return text[0] == '[' || text[0] == ' ' || text[0] == '(' || is_digit(text[0]);
+  return text[0] == '[' || text[0] == ' ' || text[0] == '(' || text[0] == '#' || is_digit(text[0]);
 }
 
 // Leading labels, by one launcher inside another ("localhost: [rank1]: " is left to pdsh).
