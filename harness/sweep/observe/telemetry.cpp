@@ -25,7 +25,7 @@ namespace {
 // A trial is marked when others took more than this of what it could have had.
 constexpr double kOtherShare = 0.05;
 constexpr double kStealShare = 0.02;
-// Share of samples in which the power limit held the clocks down. Below it is common and short.
+// Share of the time in which the power limit held the clocks down. Below it is common and short.
 constexpr double kPowerCapShare = 0.1;
 
 double seconds_of(const timeval& time) {
@@ -58,17 +58,17 @@ std::int64_t core_overheated() {
   return sum;
 }
 
+/// Over time: looks are not equally far apart.
 struct Mean {
-  double sum = 0, low = INFINITY, high = -INFINITY;
-  int n = 0;
-  void add(const std::optional<double>& value) {
+  double mean = 0, low = INFINITY, high = -INFINITY;
+  double seconds = 0;
+  void add(const std::optional<double>& value, double since_s) {
     if (!value) return;
-    sum += *value;
+    seconds += since_s;
+    mean += (*value - mean) * (since_s / seconds);
     low = std::min(low, *value);
     high = std::max(high, *value);
-    ++n;
   }
-  [[nodiscard]] double mean() const { return sum / n; }
 };
 
 }  // namespace
@@ -77,8 +77,9 @@ struct Telemetry::Gpu {
   GpuInfo info;
   Mean utilization, power, training_power, sm_clock, memory_clock, temperature;
   std::int64_t used_peak = 0;
-  int samples = 0, others = 0;
-  std::map<std::string, int> throttled;  // samples
+  int others = 0;
+  double seconds = 0;
+  std::map<std::string, double> throttled;  ///< seconds
   std::optional<double> energy_begin, energy_end;
 };
 
@@ -187,7 +188,7 @@ Telemetry::Telemetry(TelemetryOptions options) : options_(std::move(options)) {
   }
   cpu_ = look_at_cpu();
   packages_ = std::make_unique<Packages>(options_.powercap);
-  begin_ = Clock::now();
+  begin_ = looked_ = Clock::now();
   last_ = begin_ - std::chrono::hours(1);
 }
 
@@ -200,6 +201,11 @@ void Telemetry::sample(bool training) {
 }
 
 void Telemetry::look(bool training) {
+  constexpr double kShortest_s = 1e-6;  // a first look right at the begin counts as well
+  const auto now = Clock::now();
+  const double since_s =
+      std::max(kShortest_s, std::chrono::duration<double>(now - looked_).count());
+  looked_ = now;
   ++samples_;
   std::int64_t resident = 0;
   for (const pid_t rank : ranks_) resident += resident_bytes(rank);
@@ -218,16 +224,16 @@ void Telemetry::look(bool training) {
   packages_->look(training);
   for (Gpu& gpu : gpus_) {
     const GpuSample seen = options_.nvml->sample(gpu.info.index);
-    ++gpu.samples;
-    gpu.utilization.add(seen.utilization);
-    gpu.power.add(seen.power_w);
-    if (training) gpu.training_power.add(seen.power_w);
-    gpu.sm_clock.add(seen.sm_clock_mhz);
-    gpu.memory_clock.add(seen.memory_clock_mhz);
-    gpu.temperature.add(seen.temperature_c);
+    gpu.seconds += since_s;
+    gpu.utilization.add(seen.utilization, since_s);
+    gpu.power.add(seen.power_w, since_s);
+    if (training) gpu.training_power.add(seen.power_w, since_s);
+    gpu.sm_clock.add(seen.sm_clock_mhz, since_s);
+    gpu.memory_clock.add(seen.memory_clock_mhz, since_s);
+    gpu.temperature.add(seen.temperature_c, since_s);
     gpu.used_peak = std::max(gpu.used_peak, seen.used_bytes.value_or(0));
     if (seen.energy_j) gpu.energy_end = seen.energy_j;
-    for (const std::string& reason : seen.throttle) ++gpu.throttled[reason];
+    for (const std::string& reason : seen.throttle) gpu.throttled[reason] += since_s;
   }
 }
 
@@ -284,35 +290,35 @@ Telemetry::GpuSummary Telemetry::summarize_gpu(Gpu& gpu, double seconds, Marks& 
   GpuSummary out;
   Json& json = out.json = {{"index", gpu.info.index}, {"name", gpu.info.name}};
   const auto put = [&](const char* key, const Mean& value, double result) {
-    if (value.n > 0) json[key] = result;
+    if (value.seconds > 0) json[key] = result;
   };
-  put("utilization", gpu.utilization, gpu.utilization.mean());
+  put("utilization", gpu.utilization, gpu.utilization.mean);
   if (gpu.used_peak > 0) json["memory_peak_bytes"] = gpu.used_peak;
   if (gpu.info.memory_bytes) json["memory_bytes"] = *gpu.info.memory_bytes;
-  put("power_w", gpu.power, gpu.power.mean());
+  put("power_w", gpu.power, gpu.power.mean);
   put("power_max_w", gpu.power, gpu.power.high);
-  put("sm_clock_mhz", gpu.sm_clock, gpu.sm_clock.mean());
+  put("sm_clock_mhz", gpu.sm_clock, gpu.sm_clock.mean);
   put("sm_clock_min_mhz", gpu.sm_clock, gpu.sm_clock.low);
-  put("memory_clock_mhz", gpu.memory_clock, gpu.memory_clock.mean());
+  put("memory_clock_mhz", gpu.memory_clock, gpu.memory_clock.mean);
   put("temperature_max_c", gpu.temperature, gpu.temperature.high);
   const GpuSample last = options_.nvml->sample(gpu.info.index);
   if (last.energy_j) gpu.energy_end = last.energy_j;
   if (gpu.energy_begin && gpu.energy_end) {
     out.energy_j = *gpu.energy_end - *gpu.energy_begin;
-  } else if (gpu.power.n > 0) {
-    out.energy_j = gpu.power.mean() * seconds;  // no counter: mean power x time
+  } else if (gpu.power.seconds > 0) {
+    out.energy_j = gpu.power.mean * seconds;  // no counter: mean power x time
   }
   if (out.energy_j) json["energy_j"] = *out.energy_j;
-  if (gpu.training_power.n > 0) {
-    out.training_power_w = gpu.training_power.mean();
+  if (gpu.training_power.seconds > 0) {
+    out.training_power_w = gpu.training_power.mean;
     json["training_power_w"] = *out.training_power_w;
   }
-  for (const auto& [reason, samples] : gpu.throttled) {
-    const double share = static_cast<double>(samples) / std::max(1, gpu.samples);
+  for (const auto& [reason, held_s] : gpu.throttled) {
+    const double share = held_s / gpu.seconds;
     json["throttle"][reason] = share;
     if (reason == "power_cap" && share <= kPowerCapShare) continue;
-    marks.add("throttled", fmt::format("GPU {} held its clocks down ({}) in {:.0f} % of {} samples",
-                                       gpu.info.index, reason, 100 * share, gpu.samples));
+    marks.add("throttled", fmt::format("GPU {} held its clocks down ({}) for {:.0f} % of the time",
+                                       gpu.info.index, reason, 100 * share));
   }
   if (gpu.others > 0) {
     marks.add("shared", fmt::format("{} other process{} computed on GPU {} when it began",

@@ -67,6 +67,7 @@ class Telemetry {
   TelemetryOptions options_;
   std::vector<pid_t> ranks_;
   std::chrono::steady_clock::time_point begin_, last_;
+  std::chrono::steady_clock::time_point looked_;  ///< as last_ is, but of a real look
   Cpu cpu_;
   std::optional<proc::TrialProcesses> elsewhere_;
   std::optional<Cpu> last_cpu_;  // when the trainers elsewhere were last seen
