@@ -23,6 +23,10 @@ enum class Status {
   no_data,        ///< a recognised log without any record
 };
 
+/// Others ended it, a limit or a scheduler: by itself it would have gone on.
+[[nodiscard]] constexpr bool is_cut_off(Status status) {
+  return status == Status::killed || status == Status::timeout || status == Status::stalled;
+}
 [[nodiscard]] std::string_view name(Status status);
 [[nodiscard]] std::optional<Status> parse_status(std::string_view text);
 /// true for every status but `completed`: the trial did not do what was asked.

@@ -730,6 +730,20 @@ void compare_tools(const RunLog& log, const Conversion& conversion, const Measur
   }
 }
 
+void leave_early_end_out(const RunLog& log, const MeasureOptions& options, Window& window) {
+  const bool counts_steps = log.iteration_unit != IterationUnit::epoch &&
+                            log.iteration_unit != IterationUnit::sequence &&
+                            log.iteration_unit != IterationUnit::process_sequence;
+  if (!window.covered || options.window.kind != WindowRule::Kind::automatic || !counts_steps) {
+    return;
+  }
+  const std::int64_t last = log.records[window.last - 1].step;
+  if (2 * last >= options.planned_steps) return;
+  window.covered = false;
+  window.notices.push_back(
+      make_notice(NoticeCode::ended_too_early, 0, last, options.planned_steps));
+}
+
 }  // namespace
 
 Trial measure_trial(const RunLog& log, const Facts& merged, const MeasureOptions& options) {
@@ -742,6 +756,7 @@ Trial measure_trial(const RunLog& log, const Facts& merged, const MeasureOptions
   trial.simulated = identity_of(facts).simulated();
 
   Window window = apply_window(log, options.window);
+  leave_early_end_out(log, options, window);
   cover_by_summary(log, options.window, window, trial);
   for (const Notice& notice : window.notices) {
     if (notice.code != NoticeCode::few_records || !is_benchmark(trial)) {

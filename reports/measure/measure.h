@@ -24,8 +24,11 @@ namespace bertbench {
 [[nodiscard]] std::optional<MemoryRecord> memory_of_failure(std::string_view text);
 
 struct MeasureOptions {
-  Facts given;            ///< facts of the command line, trusted above the log's and the path's
-  WindowRule window;      ///< default `auto`
+  Facts given;        ///< facts of the command line, trusted above the log's and the path's
+  WindowRule window;  ///< default `auto`
+  /// Of a trial that others ended before it had done these: `auto` is not covered by less than
+  /// half. 0: any log is taken.
+  std::int64_t planned_steps = 0;
   std::string estimator;  ///< name of an estimator; empty = the default order of estimators.h
   std::vector<std::string> windows_of;  ///< other tools, of window_tools(): a notice of each
   bool compat_dlperf = false;           ///< round as the published DLPerf tables were rounded

@@ -230,13 +230,18 @@ bool worth_retrying(const Outcome& outcome, const std::optional<ExitStatus>& exi
 Result<MeasuredAttempt> measure_ended(const OpenSweep& sweep, const EndedAttempt& ended) {
   const auto& [open, end] = ended;
   const auto failed = ended_by_survived(end);
-  auto measured = measure_attempt(
-      sweep.plan, open->wanted.trial, open->wanted.attempt, failed ? *failed : end.runs,
-      fmt::format("{}/{}", open->path, end.own_log ? kTrainerLog : "log.txt"));
+  const auto measure = [&, &open = open, &end = end](bool cut_off) {
+    return measure_attempt(sweep.plan, open->wanted.trial, open->wanted.attempt,
+                           failed ? *failed : end.runs, cut_off,
+                           fmt::format("{}/{}", open->path, end.own_log ? kTrainerLog : "log.txt"));
+  };
+  auto measured = measure(false);
+  const auto outcome = join_outcomes(
+      end.runs.empty() ? std::nullopt : std::optional(measured.trial.outcome), end,
+      sweep.plan.config, sweep.plan.cells[open->wanted.trial.cell].steps, end.last_step());
+  if (is_cut_off(outcome.status)) measured = measure(true);
   auto& result = measured.trial;
-  result.outcome = join_outcomes(end.runs.empty() ? std::nullopt : std::optional(result.outcome),
-                                 end, sweep.plan.config,
-                                 sweep.plan.cells[open->wanted.trial.cell].steps, end.last_step());
+  result.outcome = outcome;
   add_last_line(end, open->log_fd, result.outcome);
   add_steps_over_run_time(sweep.plan, sweep.plan.cells[open->wanted.trial.cell], end.seconds,
                           result);

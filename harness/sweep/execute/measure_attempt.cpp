@@ -69,8 +69,8 @@ Facts facts_of(const PlannedCell& cell) {
 }
 
 MeasuredAttempt measure_attempt(const Plan& plan, const PlannedTrial& planned, int attempt,
-                                const std::vector<RunLog>& runs, const std::string& log_path,
-                                IterationsText iterations) {
+                                const std::vector<RunLog>& runs, bool cut_off,
+                                const std::string& log_path, IterationsText iterations) {
   MeasuredAttempt out;
   const auto& cell = plan.cells[planned.cell];
   const RunLog* run = run_of(runs);
@@ -81,6 +81,7 @@ MeasuredAttempt measure_attempt(const Plan& plan, const PlannedTrial& planned, i
     MeasureOptions options;
     options.given = given;
     options.window = plan.config.window;
+    if (cut_off && plan.config.asks_for_steps()) options.planned_steps = cell.steps;
     out.trial = measure_trial(*run, facts, options);
     out.trial.notices.insert(out.trial.notices.end(), notices.begin(), notices.end());
     if (runs.size() > 1) {

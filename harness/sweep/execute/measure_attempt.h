@@ -24,9 +24,11 @@ struct MeasuredAttempt {
 /// Whether measure_attempt makes MeasuredAttempt::iterations_csv, which may be long.
 enum class IterationsText { no, yes };
 
-/// `log_path` is as it shall stand in the result: relative to the run folder.
+/// `log_path` is as it shall stand in the result: relative to the run folder. `cut_off`: others
+/// ended the trainer, so that it might have done more.
 MeasuredAttempt measure_attempt(const Plan& plan, const PlannedTrial& planned, int attempt,
-                                const std::vector<RunLog>& runs, const std::string& log_path,
+                                const std::vector<RunLog>& runs, bool cut_off,
+                                const std::string& log_path,
                                 IterationsText iterations = IterationsText::yes);
 
 /// Where the log of a trainer that ended by itself counts nothing: `total_time` of the steps that

@@ -353,12 +353,19 @@ Result<ReadAgain> read_again(const OpenSweep& sweep, const PlannedTrial& trial,
     return tl::unexpected(printed.error());
   }
   const bool legible = printed.has_value() || !own->empty();
-  const auto chosen =
-      choose_runs(std::move(*own), std::move(printed).value_or(std::vector<RunLog>{}));
+  auto chosen = choose_runs(std::move(*own), std::move(printed).value_or(std::vector<RunLog>{}));
   // iterations.csv is not synced; after a crash of the machine it may be missing or empty.
   const bool again = legible && !holds_text(sweep.root.path_of(folder) + "/iterations.csv");
+  const bool failed = attempt.outcome && is_failure(attempt.outcome->status);
+  for (RunLog& run : chosen.runs) {
+    // The exit status showed that the run did not live on after it.
+    if (failed && run.survived && run.survived->line == attempt.outcome->line) {
+      run.outcome = *run.survived;
+    }
+  }
   ReadAgain out;
-  out.measured = measure_attempt(sweep.plan, trial, attempt.attempt, chosen.runs,
+  const bool cut_off = attempt.outcome && is_cut_off(attempt.outcome->status);
+  out.measured = measure_attempt(sweep.plan, trial, attempt.attempt, chosen.runs, cut_off,
                                  chosen.own ? fmt::format("{}/{}", folder, kTrainerLog) : path,
                                  again ? IterationsText::yes : IterationsText::no);
   out.legible = legible;

@@ -101,6 +101,33 @@ TEST(Command, AFailureWithinTheStepsOfAFailedTrainerIsItsReason) {
   EXPECT_NEAR(good.rate().value_or(0), 20, 1e-9);
 }
 
+// 15 steps of the start of 80: what a scheduler or a user ended so early is run again.
+TEST(Command, AnEndBeforeHalfOfTheStepsGivesNoRate) {
+  const auto trial_of = [&](int steps, const char* script, const std::string& run) {
+    std::string text;
+    for (int step = 1; step <= steps; ++step) {
+      text += fmt::format("step {} loss {:.2f} 0.05 s/step\n", step, 1.0 / step);
+    }
+    const ScratchFolder temp;
+    Recorder seen;
+    const auto plan = value_of(plan_of_line(line({}, {"sh", "-c", script, "{steps}", text}),
+                                            {"trials=1", "retries=0", "steps=80"}));
+    const auto outcome = run_sweep(plan, quick(temp.path(run)), seen);
+    EXPECT_TRUE(outcome) << outcome.error().message();
+    return outcome->result.cells.at(0).trials.at(0);
+  };
+  const auto early = trial_of(15, "printf %s \"$1\"; kill -9 $$", "early");
+  EXPECT_EQ(early.outcome.status, Status::killed);
+  EXPECT_FALSE(early.window.covered);
+  EXPECT_FALSE(early.rate());
+  EXPECT_THAT(early.notices,
+              Contains(::testing::Field(&Notice::code, NoticeCode::ended_too_early)));
+  const auto late = trial_of(60, "printf %s \"$1\"; kill -9 $$", "late");
+  EXPECT_NEAR(late.rate().value_or(0), 20, 1e-9) << "it trained well until then";
+  // A trainer that stops early by itself did what it had to do.
+  EXPECT_NEAR(trial_of(15, "printf %s \"$1\"", "stopped").rate().value_or(0), 20, 1e-9);
+}
+
 TEST(Command, RanksThatOutnumberTheCoresAreLabelled) {
   const auto plan = value_of(plan_of_line(line({"topology=2n8g"}, {"train"})));
   EXPECT_THAT(plan.notices, Contains("ranks outnumber cores: 16 ranks on 8 cores"));
