@@ -159,6 +159,14 @@ TEST(ScalingModel, WhatNoCellKnowsDoesNotHinder) {
   EXPECT_TRUE(predict(set, {{8, 8}}).empty());
 }
 
+// Six cells, but two points of the way from 1 GPU to 2 alone.
+TEST(ScalingModel, TwoTopologiesDetermineNoModelHoweverManyCellsTheyHave) {
+  const auto groups = predict(published(kFp32, "fp32", 2), {{4, 8}});
+  ASSERT_EQ(groups.size(), 1U);
+  EXPECT_FALSE(groups[0].fit);
+  EXPECT_EQ(groups[0].reason, "6 cells of 2 topologies do not determine a model");
+}
+
 TEST(ScalingModel, TooFewCellsGiveAReasonAndNoNumber) {
   const auto groups = predict(published(kFp32, "fp32", 1), {{4, 8}});
   ASSERT_EQ(groups.size(), 1U);

@@ -289,9 +289,15 @@ class Group {
       point.step_s = step_of(*cell);
       points.push_back(point);
     }
-    out.fit = fit_scaling(points);
+    constexpr std::size_t kLeastTopologies = 3;  // two lie on any line
+    std::set<std::pair<std::int64_t, std::int64_t>> measured;
+    for (const ScalingCell& point : points) {
+      measured.emplace(point.topology.nodes, point.topology.gpus_per_node);
+    }
+    if (measured.size() >= kLeastTopologies) out.fit = fit_scaling(points);
     if (!out.fit) {
-      out.reason = fmt::format("{} cells do not determine a model", points.size());
+      out.reason = fmt::format("{} cells of {} topologies do not determine a model", points.size(),
+                               measured.size());
       return out;
     }
     const bool strong = !out.fit->chosen.form->needs_base && global.size() == 1;
