@@ -18,12 +18,20 @@ Result<void> check_host(const std::string& host) {
 }
 
 Result<void> add_host(std::string_view text, Hostfile& out) {
-  const std::string host(text.substr(0, text.find_first_of(" \t")));
+  constexpr std::string_view kSlots = "slots=";
+  const auto word = text.substr(0, text.find_first_of(" \t"));
+  std::string host(word), option(trim(text.substr(word.size())));
+  // "node1:4" of MPICH; an address of IPv6 has more colons.
+  const auto colon = word.find(':');
+  if (option.empty() && colon == word.rfind(':') && colon != word.npos) {
+    option = std::string(kSlots) + std::string(word.substr(colon + 1));
+    host.resize(colon);
+  }
   if (auto good = check_host(host); !good) return good;
   out.hosts.push_back(host);
-  const auto option = trim(text.substr(host.size()));
   if (option.empty()) return {};
-  const auto slots = option.starts_with("slots=") ? to_int(option.substr(6)) : std::nullopt;
+  const auto slots =
+      option.starts_with(kSlots) ? to_int(option.substr(kSlots.size())) : std::nullopt;
   if (!slots || *slots < 1) {
     return fail("", fmt::format("'{}' is not understood", option),
                 "write one host a line; slots=N may follow, N ranks at most");

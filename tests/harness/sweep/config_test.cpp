@@ -196,6 +196,15 @@ TEST(SweepConfig, TakesFurtherOptionsOfSlurmAndAContainer) {
   EXPECT_THAT(error(R"(slurm.container={"img":"x"})"), HasSubstr("known: image, mounts, workdir"));
 }
 
+TEST(SweepConfig, ReadsAHostfileOfMpich) {
+  test::ScratchFolder folder;
+  folder.put("hosts.txt", "node1:8\nfe80::1\n");
+  folder.put("c.json", small_config(R"(, "hosts": "hosts.txt")"));
+  const auto config = value_of(load_config(folder.path("c.json")));
+  EXPECT_THAT(config.hosts, ElementsAre("node1", "fe80::1"));
+  EXPECT_THAT(config.slots, ElementsAre(Pair("node1", 8)));
+}
+
 TEST(SweepConfig, ReadsAHostfileBesideTheConfig) {
   test::ScratchFolder folder;
   folder.put("hosts.txt", "# cluster\nnode1 slots=8\n\n  node2\n");
