@@ -967,7 +967,8 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
 
     // The sweep.
     {BB_CODE(last_run_of_log_counts), "the log holds {runs} training runs; the last one counts",
-     "A trial's log with several runs."},
+     "A trial's log with several runs.",
+     "Where several processes print the same steps, let one of them print."},
     {BB_CODE(log_cut_while_running),
      "its log was cut while it ran; what was written after that counts",
      "Something truncated the log of a running trial."},
