@@ -1236,7 +1236,7 @@ class Induction {
     const bool part = std::ranges::any_of(
         kParts, [&](std::string_view word) { return small.find(word) != small.npos; });
     return part || names_other_work(before) ||
-           (!names_training(line.text) && names_evaluation(before, before.size()));
+           (!names_training(line.text) && names_evaluation(before));
   }
 
   /// Its time is of something that has ended, and not of one of several: "Average time per epoch".

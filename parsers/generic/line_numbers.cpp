@@ -61,12 +61,13 @@ constexpr Words kIterations({"step", "steps", "iter", "iters", "iteration", "ite
                              // Of other languages.
                              "iteración", "iteracion", "iteração", "iteracao", "itération",
                              "iterazione", "schritt", "paso", "passo", "шаг", "итерация",
-                             "Итерация", "Шаг", "эпизод", "Эпизод"});
+                             "Итерация", "Шаг", "эпизод", "Эпизод", "步", "批", "回合", "次迭代",
+                             "ステップ"});
 constexpr Words kEpochs(
     {"epoch", "epochs", "ep",
      // Of other languages; a word of a script without blanks may stand anywhere in a label.
      "epoka", "epocha", "epoca", "epoha", "epoche", "época", "Época", "époque", "Époque", "эпоха",
-     "Эпоха", "エポック", "에포크", "에폭"});
+     "Эпоха", "エポック", "에포크", "에폭", "轮", "輪"});
 constexpr Words kRates({"speed", "throughput", "rate", "perf", "performance", "average", "avg",
                         "mean", "running", "current", "at"});
 constexpr Words kTimes({"time",  "elapsed", "took",    "taken",  "duration", "cost",
@@ -131,6 +132,10 @@ bool joins_counter(std::string_view word) {
       [&](std::string_view front) {
         return word.starts_with(front) && among(kIterations, word.substr(front.size()));
       });
+}
+
+bool names_counter(std::string_view word) {
+  return among(kIterations, word) || among(kEpochs, word) || joins_counter(word);
 }
 
 bool has_in_any_case(const Words& list, std::string_view word) {
@@ -263,6 +268,14 @@ std::optional<double> multiple(std::string_view word) {
   return std::nullopt;
 }
 
+/// Of a word that names a rate by itself.
+std::optional<RateUnit> rate_named(std::string_view word) {
+  if (word == "fps") return RateUnit::sequences_per_second;
+  if (word == "sps") return RateUnit::iterations_per_second;
+  if (word == "tps" || word == "wps") return RateUnit::tokens_per_second;
+  return std::nullopt;
+}
+
 struct Work {
   RateUnit unit = RateUnit::unknown;
   double scale = 1;
@@ -270,9 +283,8 @@ struct Work {
 
 /// "tokens", "ktok", "Msamples"; in small letters.
 std::optional<Work> work_of(std::string_view word) {
-  constexpr std::size_t kLeastLetters = 4;  // "kit" is none
   if (const auto unit = work_unit(word)) return Work{*unit, 1};
-  if (word.size() < kLeastLetters) return std::nullopt;
+  if (word.empty()) return std::nullopt;
   const auto scale = multiple(word.substr(0, 1));
   const auto unit = work_unit(word.substr(1));
   return scale && unit ? std::optional(Work{*unit, *scale}) : std::nullopt;
@@ -288,12 +300,8 @@ std::optional<double> seconds_in(std::string_view word) {
 /// "steps/epoch" or "max/step", which name a plan: else all of `text`.
 std::string_view without_group(std::string_view text) {
   const std::size_t slash = text.rfind('/');
-  if (slash == std::string_view::npos || slash + 1 >= text.size() || !is_letter(text[slash + 1])) {
-    return text;
-  }
-  const std::string_view group = text.substr(0, slash);
-  if (group.empty() || !std::ranges::all_of(group, is_word)) return text;
-  const Label words(group);
+  if (slash == text.npos) return text;
+  const Label words(text.substr(0, slash));
   const bool of_a_ratio = words.has(kPlans) || names_loss(words) ||
                           std::ranges::any_of(words.all(), [](std::string_view word) {
                             return work_unit(word) || among(kEpochs, word) || seconds_in(word);
@@ -369,18 +377,12 @@ Unit unit_at(std::string_view text) {
   if (word_at(text, at, first).empty() || text.starts_with(" in ")) return unit_apart(text);
   const std::size_t after_first = at + first.size();
   if (text.substr(after_first).starts_with('@')) return {};  // "0.51  HR@20: 0.69", a hit rate
-  std::size_t next = after_first;
-  if (next < text.size() && (text[next] == '/')) {
-    ++next;
-  } else if (text.substr(next).starts_with(" per ") || text.substr(next).starts_with("_per_")) {
-    next += 5;
-  } else if (text.substr(next).starts_with(" / ")) {
-    next += 3;
-  } else if (text.substr(next).starts_with(" for ") && next + 5 < text.size() &&
-             is_digit(text[next + 5])) {
-    next += 5;
-  } else {
-    next = 0;
+  std::size_t next = 0;
+  for (const std::string_view per : {"/", " per ", "_per_", " / ", " for "}) {
+    const std::string_view rest = text.substr(after_first);
+    if (!rest.starts_with(per)) continue;
+    const bool of_words = per == " for " && !is_digit(rest.substr(0, per.size() + 1).back());
+    if (!of_words) next = after_first + per.size();
   }
   const auto time = seconds_in(first);
   // "sec/100 iters", "sec for 50 iters". Digits that no iteration follows are the next number:
@@ -396,11 +398,7 @@ Unit unit_at(std::string_view text) {
   const bool two = next != 0 && !word_at(text, next, second).empty();
   if (two && time && is_of_data(second)) return {Meaning::other, {}, 1, next + second.size()};
   if (!two) {
-    if (first == "fps") return {Meaning::rate, RateUnit::sequences_per_second, 1, after_first};
-    if (first == "sps") return {Meaning::rate, RateUnit::iterations_per_second, 1, after_first};
-    if (first == "tps" || first == "wps") {
-      return {Meaning::rate, RateUnit::tokens_per_second, 1, after_first};
-    }
+    if (const auto rate = rate_named(first)) return {Meaning::rate, *rate, 1, after_first};
     return time ? Unit{Meaning::duration, RateUnit::unknown, *time, after_first} : Unit{};
   }
   const std::size_t end = next + second.size();
@@ -466,9 +464,7 @@ Unit unit_of(const Label& label, std::string_view text) {
         return {Meaning::per_iteration, {}, *seconds, 0};
       }
     }
-    if (words[i] == "tps" || words[i] == "wps") return {Meaning::rate, RateUnit::tokens_per_second};
-    if (words[i] == "fps") return {Meaning::rate, RateUnit::sequences_per_second};
-    if (words[i] == "sps") return {Meaning::rate, RateUnit::iterations_per_second};
+    if (const auto rate = rate_named(words[i])) return {Meaning::rate, *rate};
     // "min" next to other words is a minimum, unless it stands in brackets or next to a word of a
     // time since the start; "loss_s" may stand next to "loss_m" and "loss_l".
     // Hours have a word of time with them: "elapsed_h", but not the entropy "nca_h".
@@ -601,12 +597,8 @@ class Reader {
                               (is_digit(line_[at_ - 1]) || is_latin_at(line_, at_ - 1));
       if (digit && (!after_word || after_counter())) {
         number();
-      } else if (!after_word && is_not_finite()) {
-        not_finite();
-      } else if (digit) {
-        skip_word();
-      } else {
-        ++at_;
+      } else if (after_word || !not_finite()) {
+        digit ? skip_word() : void(++at_);
       }
     }
     leave_out_parts();
@@ -675,21 +667,17 @@ class Reader {
     return small.size() > 1 && (among(kIterations, small) || among(kEpochs, small));
   }
 
-  [[nodiscard]] bool is_not_finite() const {
+  /// "nan", "inf"
+  bool not_finite() {
     std::string word;
     const auto small = word_at(line_, at_, word);
-    return small == "nan" || small == "inf" || small == "infinity";
-  }
-
-  void not_finite() {
-    std::string word;
-    const std::size_t end = at_ + word_at(line_, at_, word).size();
+    if (small != "nan" && small != "inf" && small != "infinity") return false;
     LineNumber found;
     found.value = std::nan("");
     found.value_begin = at_;
-    found.value_end = end;
-    at_ = end;
+    at_ = found.value_end = at_ + small.size();
     add(found);
+    return true;
   }
 
   void number() {
@@ -697,11 +685,7 @@ class Reader {
     found.value_begin = at_;
     std::size_t end = digits_after(line_, at_);
     if (is_date(end)) return skip_date(end);
-    if (const std::size_t length = date_with_month(end); length > 0) {
-      at_ = from_ = at_ + length;
-      return;
-    }
-    if (has_other_thousands(end)) return skip_other_thousands(end);
+    if (has_other_thousands(end)) return skip_marked(digits_after(line_, end + 1));
     if (spelled(found)) return;
     if (end + 2 < line_.size() && line_[end] == ':' && is_digit(line_[end + 1]) &&
         is_digit(line_[end + 2])) {
@@ -807,13 +791,7 @@ class Reader {
     if (line_[end] != ' ' || unit_at(line_.substr(last)).meaning != Meaning::rate) return false;
     const std::size_t begin = label_begin(line_, from_, at_);
     const Label label(line_.substr(begin, at_ - begin));
-    return begin != message_begin() && !among(kIterations, label.last()) &&
-           !among(kEpochs, label.last()) && !joins_counter(label.last());
-  }
-
-  void skip_other_thousands(std::size_t end) {
-    const std::size_t last = digits_after(line_, end + 1);
-    at_ = from_ = std::min(line_.find_first_not_of("0123456789.", last), line_.size());
+    return begin != message_begin() && !names_counter(label.last());
   }
 
   /// The rest of digits, commas and points from `end` on.
@@ -852,41 +830,6 @@ class Reader {
     from_ = at_;
   }
 
-  static bool is_month(std::string_view word) {
-    constexpr auto kMonths = std::to_array<std::string_view>(
-        {"january", "february", "march", "april", "may", "june", "july", "august", "september",
-         "october", "november", "december"});
-    constexpr std::size_t kMonthLetters = 3;  // letters: "jan"
-    return word.size() >= kMonthLetters &&
-           std::ranges::any_of(kMonths, [&](std::string_view month) {
-             return word == month || word == month.substr(0, kMonthLetters);
-           });
-  }
-
-  /// "18 Apr 20:47", "18 Apr 2022 20:47" and, after the month, "18, 2022 20:47": the bytes from the
-  /// day, which ends at `end`, to the end of the minutes; 0 where it is something else. Such a
-  /// stamp is skipped: whole minutes are too coarse for a clock, and a time of day is no duration.
-  [[nodiscard]] std::size_t date_with_month(std::size_t end) const {
-    constexpr std::size_t kDay = 2, kYear = 4;  // digits
-    if (end - at_ > kDay) return 0;
-    const auto next_word = [&](std::size_t at) {
-      return std::min(line_.find_first_not_of(" ,.-/", at), line_.size());
-    };
-    std::size_t month = at_ > 0 ? at_ - 1 : 0;  // before the day, where one stands there
-    while (month > 0 && is_letter(line_[month - 1])) --month;
-    std::string word;
-    std::size_t time = next_word(end);
-    if (!is_month(word_at(line_, month, word))) {
-      if (!is_month(word_at(line_, time, word))) return 0;
-      time = next_word(time + word.size());
-    }
-    if (digits_after(line_, time) == time + kYear) time = next_word(time + kYear);
-    const std::size_t colon = digits_after(line_, time);
-    if (colon == time || colon > time + kDay || !line_.substr(colon).starts_with(':')) return 0;
-    const std::size_t minutes_end = digits_after(line_, colon + 1);
-    return line_.substr(minutes_end).starts_with(':') ? 0 : minutes_end - at_;
-  }
-
   /// "14epoch", "375batch", but not the plan "for 10epochs".
   [[nodiscard]] std::optional<Unit> counting_suffix(std::size_t end) const {
     std::string word;
@@ -906,37 +849,32 @@ class Reader {
     const bool leads =
         first == message_begin() || (after_stamp && first > 0 && line_[first - 1] == ' ');
     const bool round = line_[first] == '(';
-    if ((line_[first] != '[' && !round) || !leads || !line_.substr(at_).starts_with(", ")) {
-      return false;
-    }
-    const std::size_t begin = line_.find_first_not_of(' ', at_ + 1);
-    const std::size_t end = line_.find_first_not_of("0123456789", begin);
-    if (begin == end || end == std::string_view::npos ||
-        !line_.substr(end).starts_with(round ? ") " : "] ") || end + 2 >= line_.size() ||
-        !is_any_letter(line_[end + 2])) {
+    if ((line_[first] != '[' && !round) || !leads) return false;
+    Cursor cursor(line_.substr(at_), false);
+    std::int64_t place = 0;
+    if (!cursor.read(", ", kBlanks, place, round ? ") " : "] ") || cursor.rest().empty() ||
+        !is_any_letter(cursor.rest()[0])) {
       return false;
     }
     found.begin = first;
     found.end = found.value_end;
     found.meaning = Meaning::epoch;
     out_.push_back(found);
-    found.begin = found.value_begin = begin;
-    found.end = found.value_end = end;
+    found.begin = found.value_begin = line_.find_first_not_of(' ', at_ + 1);
+    found.end = found.value_end = at_ + cursor.at() - 2;
     found.meaning = Meaning::place;
-    found.value = to_double(line_.substr(begin, end - begin)).value_or(0);
+    found.value = static_cast<double>(place);
     out_.push_back(found);
-    at_ = from_ = end + 1;
+    at_ = from_ = found.end + 1;
     return true;
   }
 
   [[nodiscard]] bool before_place() const {
-    const std::string_view rest = line_.substr(at_);
-    const bool within = rest.starts_with(", ") && line_.rfind('[', at_) != std::string_view::npos;
-    if (!rest.starts_with("][") && !within) return false;
-    const std::size_t digits = rest.find_first_not_of(" 0123456789", 2);
-    if (digits == std::string_view::npos || rest[digits] != '/') return false;
-    const std::size_t close = rest.find_first_not_of(" 0123456789", digits + 1);
-    return !within || (close != std::string_view::npos && rest[close] == ']');
+    Cursor cursor(line_.substr(at_), false);
+    std::int64_t place = 0, total = 0;
+    if (cursor.read("][", kBlanks, place, kBlanks, "/")) return true;
+    return line_.rfind('[', at_) != line_.npos &&
+           cursor.read(", ", kBlanks, place, kBlanks, "/", kBlanks, total, kBlanks, "]");
   }
 
   /// "   1  100 /  320 whole_loss = 0.65", as DnCNN's scripts and those after them print it: the
@@ -975,7 +913,10 @@ class Reader {
     found.value = *seconds;
     const std::string_view before = line_.substr(0, at_);
     at_ = found.value_end = at_ + cursor.at();
-    if (is_time_of_day() || ends_with_date(before)) return skip_word();
+    const bool minutes = std::ranges::count(line_.substr(before.size(), cursor.at()), ':') == 1;
+    if (is_time_of_day() || ends_with_date(before) || (minutes && ends_with_month(before))) {
+      return skip_word();
+    }
     found.meaning = Meaning::duration;
     // "[00:12<01:40]", "[00:00<?]" of a bar: the time since it began and what is left of it.
     const std::string_view rest = line_.substr(at_);
@@ -996,6 +937,21 @@ class Reader {
     const bool mark = date[2] == '-' || date[2] == '/' || date[2] == '.';
     return mark && is_digit(date[0]) && is_digit(date[1]) && is_digit(date[3]) &&
            is_digit(date[4]) && date[5] == ' ';
+  }
+
+  /// "18 Apr 2022 " and "Apr 18, " before "20:47": whole minutes are too coarse for a clock.
+  static bool ends_with_month(std::string_view text) {
+    constexpr auto kMonths = std::to_array<std::string_view>(
+        {"january", "february", "march", "april", "may", "june", "july", "august", "september",
+         "october", "november", "december"});
+    constexpr std::size_t kMonthLetters = 3;  // "jan"
+    text = text.substr(0, text.find_last_not_of("0123456789 ,.-/") + 1);
+    std::size_t begin = text.size();
+    while (begin > 0 && is_letter(text[begin - 1])) --begin;
+    const std::string word = lower(text.substr(begin));
+    return std::ranges::any_of(kMonths, [&](std::string_view month) {
+      return word == month || word == month.substr(0, kMonthLetters);
+    });
   }
 
   /// "10:07 PM"
@@ -1234,53 +1190,34 @@ class Reader {
 
   /// " train steps in 5.77 secs" after "Ran 499", " steps take 0.726 seconds" after "100".
   [[nodiscard]] bool is_span() const {
-    std::string_view rest = line_.substr(at_);
-    std::string word;
-    for (int words = 0; words < 2 && rest.starts_with(' '); ++words) {
-      if (among(kIterations, word_at(rest, 1, word))) {
-        rest.remove_prefix(1 + word.size());
-        return std::ranges::any_of(
-            std::array{" in ", " take ", " takes ", " took "}, [&](std::string_view verb) {
-              const auto begin = verb.size();
-              const auto end = std::min(rest.find_first_not_of("0123456789.", begin), rest.size());
-              return rest.starts_with(verb) && end > begin &&
-                     unit_at(rest.substr(end)).meaning == Meaning::duration;
-            });
-      }
-      if (word.empty()) return false;
-      rest.remove_prefix(1 + word.size());
-    }
-    return false;
+    const auto counted = counted_in_words();
+    if (!counted || counted->meaning != Meaning::counter) return false;
+    const std::string_view rest = line_.substr(at_ + counted->length);
+    return std::ranges::any_of(
+        std::array{" in ", " take ", " takes ", " took "}, [&](std::string_view verb) {
+          const auto begin = verb.size();
+          const auto end = std::min(rest.find_first_not_of("0123456789.", begin), rest.size());
+          return rest.starts_with(verb) && unit_at(rest.substr(end)).meaning == Meaning::duration;
+        });
   }
 
-  /// " training steps" after "After 100", " batches" after "Trained 100".
+  /// " training steps" after "After 100", " batches" after "Trained 100": one of the next two
+  /// words.
   [[nodiscard]] std::optional<Unit> counted_in_words() const {
-    constexpr std::string_view kTraining = "training ";
-    const std::string_view rest = line_.substr(at_);
-    if (!rest.starts_with(' ')) return std::nullopt;
-    const std::size_t begin = rest.substr(1).starts_with(kTraining) ? 1 + kTraining.size() : 1;
+    std::size_t begin = at_;
     std::string word;
-    const auto small = word_at(rest, begin, word);
-    const bool epochs = among(kEpochs, small);
-    if (!epochs && !among(kIterations, small)) return std::nullopt;
-    return Unit{epochs ? Meaning::epoch : Meaning::counter, {}, 1, begin + small.size()};
+    for (int words = 0; words < 2 && line_.substr(begin).starts_with(' '); ++words) {
+      begin += 1 + word_at(line_, begin + 1, word).size();
+      const bool epochs = among(kEpochs, word);
+      if (!epochs && !among(kIterations, word)) continue;
+      return Unit{epochs ? Meaning::epoch : Meaning::counter, {}, 1, begin - at_};
+    }
+    return std::nullopt;
   }
 
   /// "第 3 轮", "第 100/500 步": the word that counts stands after the number.
   [[nodiscard]] std::optional<Unit> counted_after(const LineNumber& found,
                                                   std::string_view last) const {
-    struct Word {
-      std::string_view text;
-      Meaning meaning;
-    };
-    constexpr auto kWords = std::to_array<Word>({{"轮", Meaning::epoch},
-                                                 {"輪", Meaning::epoch},
-                                                 {"步", Meaning::counter},
-                                                 {"批", Meaning::counter},
-                                                 {"回合", Meaning::counter},
-                                                 {"次迭代", Meaning::counter},
-                                                 {"エポック", Meaning::epoch},
-                                                 {"ステップ", Meaning::counter}});
     // "Episode 7 ended after 40 timesteps" counts the episodes; "eval @ 120000 steps".
     if ((last == "after" || last == "trained" ||
          trim(line_.substr(0, found.value_begin)).ends_with('@')) &&
@@ -1288,11 +1225,13 @@ class Reader {
       return counted_in_words();
     }
     if (!last.ends_with("第")) return std::nullopt;
-    const std::string_view rest = line_.substr(at_);
-    const std::size_t begin = std::min(rest.find_first_not_of(' '), rest.size());
-    for (const Word& word : kWords) {
-      if (!rest.substr(begin).starts_with(word.text)) continue;
-      return Unit{word.meaning, {}, 1, begin + word.text.size()};
+    const std::size_t begin = std::min(line_.find_first_not_of(' ', at_), line_.size());
+    for (const auto& [list, meaning] :
+         {std::pair(&kEpochs, Meaning::epoch), std::pair(&kIterations, Meaning::counter)}) {
+      for (const std::string_view word : *list) {
+        if (!line_.substr(begin).starts_with(word)) continue;
+        return Unit{meaning, {}, 1, begin + word.size() - at_};
+      }
     }
     return std::nullopt;
   }
@@ -1553,15 +1492,14 @@ class Reader {
         line_.substr(at + 1, tag - at - 1).find_first_of(" [") == std::string_view::npos) {
       return tag + 1;
     }
-    const std::size_t close = line_.find("] ", at);
-    if (at > 0 && line_[at] == '[' && close != std::string_view::npos &&
-        std::ranges::all_of(line_.substr(at + 1, close - at - 1), is_letter)) {
-      at = std::min(line_.find_first_not_of(' ', close + 1), line_.size() - 1);
-    }
-    // "(basic.py | _log_info | 245) "
-    const std::size_t round = line_.find(") ", at);
-    if (at > 0 && line_[at] == '(' && round != std::string_view::npos && is_letter(line_[at + 1])) {
-      at = std::min(line_.find_first_not_of(' ', round + 1), line_.size() - 1);
+    // "[train] ", "(basic.py | _log_info | 245) " after a stamp.
+    for (const bool round : {false, true}) {
+      const std::size_t close = line_.find(round ? ") " : "] ", at);
+      if (at == 0 || line_[at] != (round ? '(' : '[') || close == line_.npos) continue;
+      const std::string_view inside = line_.substr(at + 1, close - at - 1);
+      if (round ? is_letter(line_[at + 1]) : std::ranges::all_of(inside, is_letter)) {
+        at = std::min(line_.find_first_not_of(' ', close + 1), line_.size() - 1);
+      }
     }
     return at;
   }
@@ -1655,14 +1593,7 @@ std::string_view word_among(std::string_view text, const Words& list) {
     }
     const std::string_view word = text.substr(i, end - i);
     // "train_loss" is two words, "trainer" is another one. Other scripts part words without blanks.
-    if (beyond_ascii ? std::ranges::any_of(list,
-                                           [&](std::string_view one) {
-                                             return is_beyond_ascii(one[0]) &&
-                                                    word.find(one) != std::string::npos;
-                                           })
-                     : has_in_any_case(list, word)) {
-      return word;
-    }
+    if (beyond_ascii ? holds(list, word) : has_in_any_case(list, word)) return word;
     i = end;
   }
   return {};
@@ -1711,9 +1642,7 @@ Commas commas_of(std::string_view text) {
   return evidence.decide();
 }
 
-bool names_evaluation(std::string_view line, std::size_t at) {
-  return has_word(line.substr(0, at), kOfEvaluation);
-}
+bool names_evaluation(std::string_view text) { return has_word(text, kOfEvaluation); }
 
 std::string_view word_of_evaluation(std::string_view text) {
   return word_among(text, kOfEvaluation);
@@ -1736,17 +1665,13 @@ bool names_other_work(std::string_view line) {
 
 bool may_name_counter(std::string_view line) {
   if (line.find('#') != std::string_view::npos) return true;  // of a table's steps
-  const auto goes_on = [&](std::size_t i) {
-    return (line[i] >= 'a' && line[i] <= 'z') ||
-           (is_letter(line[i]) && !begins_word_inside(line, i));
-  };
   for (std::size_t i = 0; i < line.size();) {
     if (!is_letter(line[i])) {
       ++i;
       continue;
     }
     const std::size_t begin = i++;
-    while (i < line.size() && goes_on(i)) ++i;
+    while (i < line.size() && is_letter(line[i]) && !begins_word_inside(line, i)) ++i;
     const std::string_view word = line.substr(begin, i - begin);
     if (has_in_any_case(kIterations, word) || has_in_any_case(kEpochs, word)) return true;
   }
@@ -1774,9 +1699,9 @@ struct CountInText {
     const std::size_t next = word + word_at(line, word, first).size() + 1;
     if (next < line.size()) word_at(line, next, second);
   }
-  /// No letter, fraction or total belongs to the digits that end at `at`.
-  [[nodiscard]] static bool ends_at(std::string_view line, std::size_t at) {
-    return at == line.size() || std::string_view(" ,;|)]\t").find(line[at]) != line.npos;
+  /// No letter, fraction or total belongs to its digits.
+  [[nodiscard]] bool ends() const {
+    return end == line.size() || std::string_view(" ,;|)]\t").find(line[end]) != line.npos;
   }
 };
 
@@ -1801,28 +1726,19 @@ bool names_training_set(const CountInText& count) {
   const bool counted = among(kSequences, thing) || among(kParts, thing);
   const bool named = label.has(kSets) || (label.has(kSequences) && !label.has(kSize));
   const bool evaluates = label.has(kOfEvaluation) || among(kOfEvaluation, count.first);
-  return trains && (counted || named) && !evaluates && !label.has(kOfNoSet) &&
-         CountInText::ends_at(count.line, count.end);
+  return trains && (counted || named) && !evaluates && !label.has(kOfNoSet) && count.ends();
 }
 
-/// "Train: 22500 | Val: 2500 | Test: 25000": a count of an evaluation's follows.
+/// "Train: 22500 | Val: 2500 | Test: 25000": that of an evaluation follows.
 bool stands_next_to_others(const CountInText& count) {
   constexpr double kMostPercent = 100;  // "Train: 95, Val: 93" may be accuracies
-  const std::string_view line = count.line;
-  const std::size_t after = std::min(line.find_first_not_of(" ,;|/", count.end), line.size());
-  std::string word;
-  const std::string_view part = word_at(line, after, word);
-  const std::size_t mark = std::min(after + part.size(), line.size());
-  const std::size_t digit = std::min(line.find_first_not_of(" :=", mark), line.size());
-  const std::size_t last = std::min(line.find_first_not_of("0123456789,", digit), line.size());
-  return among(kTrainingSet, count.label.last()) && !count.label.has(kOfNoSet) &&
-         among(kOfEvaluation, part) && count.value > kMostPercent && digit > mark && last > digit &&
-         is_digit(line[digit]) && CountInText::ends_at(line, last);
+  return among(kTrainingSet, count.label.last()) && !count.label.has(kOfNoSet) && count.ends() &&
+         count.value > kMostPercent && evaluation_follows(count.line, count.end);
 }
 
 }  // namespace
 
-TrainingSet training_set_of(std::string_view line) {
+double training_set_of(std::string_view line) {
   // Sequences: fewer are files, parts or folds; more is more than kMostStepIterations.
   constexpr double kSmallestSet = 50, kLargestSet = 1e9;
   constexpr std::string_view kScript = ".py";
@@ -1834,13 +1750,13 @@ TrainingSet training_set_of(std::string_view line) {
       continue;
     }
     const CountInText count(line, from, at);
-    if (count.value >= kSmallestSet && count.value <= kLargestSet) {
-      if (names_training_set(count)) return {count.value, true};
-      if (stands_next_to_others(count)) return {count.value, false};
+    if (count.value >= kSmallestSet && count.value <= kLargestSet &&
+        (names_training_set(count) || stands_next_to_others(count))) {
+      return count.value;
     }
     from = at = count.end;
   }
-  return {};
+  return 0;
 }
 
 bool names_score(std::string_view line) {

@@ -70,18 +70,15 @@ struct LineNumber {
                                                  Commas commas = Commas::thousands,
                                                  bool* left_out = nullptr);
 
-/// Words of evaluation stand before `at`: "Validation: [10/100]".
-[[nodiscard]] bool names_evaluation(std::string_view line, std::size_t at);
+/// It has a word of evaluation: "Validation: [10/100]".
+[[nodiscard]] bool names_evaluation(std::string_view text);
 /// The first word of evaluation, as it stands in `text`; empty where there is none.
 [[nodiscard]] std::string_view word_of_evaluation(std::string_view text);
 /// The next word from `at` on is of evaluation: "Epoch 3: testing psnr = 34.4".
 [[nodiscard]] bool evaluation_follows(std::string_view line, std::size_t at);
-/// The sequences of the training set, where a line states them; else 0.
-struct TrainingSet {
-  double sequences = 0;
-  bool by_name = false;  ///< "Train dataset size: 67349", "[train] 23560 samples"
-};
-[[nodiscard]] TrainingSet training_set_of(std::string_view line);
+/// The sequences of the training set, where a line states them: "Train dataset size: 67349",
+/// "[train] 23560 samples"; else 0.
+[[nodiscard]] double training_set_of(std::string_view line);
 /// The line has a word of work on data: processed, loading, tokenizing ...
 [[nodiscard]] bool names_other_work(std::string_view line);
 /// The line has a word or mark by which the head of a table names a counter, also in another sense.

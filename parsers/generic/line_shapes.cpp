@@ -52,7 +52,6 @@ std::string key_of(std::string_view line, const LineNumber& number, bool with_un
   const std::string_view value =
       line.substr(number.value_begin, number.value_end - number.value_begin);
   if (value.find(':') != std::string_view::npos) out += ':';
-  if (value.find(' ') != std::string_view::npos) out += '_';
   if (number.has_total()) {
     out += squeezed(line.substr(number.value_end, number.total_begin - number.value_end)) + '#';
     out += squeezed(line.substr(number.total_end, number.end - number.total_end));
@@ -173,29 +172,21 @@ void LineShapes::line(std::string_view text, bool redrawn) {
   // MLPerf's statements count epochs of anything, games too: their format knows which train.
   if (find_text(text, ":::MLLOG {") != text.npos) return;
   // Without a digit nothing is counted, but columns may be named.
-  if (std::ranges::none_of(text, is_digit)) return head(text);
-  if (is_bare(text)) return piece(text);
+  const bool counts = std::ranges::any_of(text, is_digit);
+  if (counts && is_bare(text)) return piece(text);
   clean_line(text, ansi_, pieces_);
   for (const Piece& one : pieces_) {
     rank_ = one.rank;
-    piece(one.text, one.whole);
+    counts ? piece(one.text, one.whole) : void(row(one.text));
   }
 }
 
 void LineShapes::note_training_set(std::string_view text) {
   constexpr std::int64_t kHead = 1'000;  // lines before which programs state their data
   if (number_ > kHead || text.find("rain") == text.npos) return;
-  const auto [sequences, by_name] = training_set_of(text);
+  const double sequences = training_set_of(text);
   if (sequences == 0) return;
-  auto& stated = by_name ? named_set_ : set_;
-  stated = !stated || *stated == sequences ? sequences : 0;
-}
-
-void LineShapes::head(std::string_view text) {
-  clean_line(text, ansi_, pieces_);
-  for (const Piece& one : pieces_) {
-    row(one.text);
-  }
+  set_ = set_.value_or(sequences) == sequences ? sequences : 0;
 }
 
 /// The head of a table, or a row of the newest one. Between rows lines may be of something else,
@@ -251,7 +242,7 @@ bool LineShapes::row(std::string_view text, std::string_view whole) {
 
 /// The stamp that a logger put before a row, which `all` has, is its clock.
 void LineShapes::stamp_row(ShapeLine& found, std::string_view all) const {
-  if (any_is(found.numbers, Meaning::clock) || !all.ends_with(found.text)) return;
+  if (!all.ends_with(found.text)) return;
   const std::size_t front = all.size() - found.text.size();
   auto before = numbers_of(all.substr(0, front), commas_);
   if (before.size() != 1 || before[0].meaning != Meaning::clock) return;
@@ -326,14 +317,13 @@ void LineShapes::piece(std::string_view text, std::string_view whole) {
   const std::size_t near =
       std::min(first_counter,
                std::max(after_rate, first_counter - std::min(first_counter, kBytesBeforeCounter)));
-  const bool evaluation = names_evaluation(text.substr(near), first_counter - near);
+  const bool evaluation = names_evaluation(text.substr(near, first_counter - near));
   if (evaluation) key += "evaluation";
   // "[EPOCH 3] Test Acc: 0.75" next to "[EPOCH 3] Train Loss: 0.2": what is left is alike.
   const bool counters_alone = std::ranges::none_of(numbers, [](const LineNumber& number) {
     return number.meaning != Meaning::clock && number.meaning != Meaning::rank && !number.counts();
   });
-  const bool of_evaluation =
-      after_counter || (counters_alone && names_evaluation(text, text.size()));
+  const bool of_evaluation = after_counter || (counters_alone && names_evaluation(text));
   if (of_evaluation) key += "of evaluation";
   if (of_whole) key += "whole";
   LineShape& shape = shape_of(std::move(key));

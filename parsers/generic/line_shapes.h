@@ -192,16 +192,12 @@ class LineShapes {
   /// more; 0 where none does.
   [[nodiscard]] std::int64_t announced() const { return announced_; }
   /// Sequences of the training set, where the first lines state one number of them; else 0.
-  [[nodiscard]] double training_set() const {
-    const std::optional<double>& stated = named_set_ ? named_set_ : set_;
-    return stated.value_or(0);
-  }
+  [[nodiscard]] double training_set() const { return set_.value_or(0); }
 
  private:
   void line(std::string_view text, bool redrawn);
   void note_training_set(std::string_view text);
   void piece(std::string_view text, std::string_view whole = {});
-  void head(std::string_view text);
   bool row(std::string_view text, std::string_view whole = {});
   void stamp_row(ShapeLine& found, std::string_view all) const;
   void add(LineShape& shape, ShapeLine found, bool learns);
@@ -225,8 +221,8 @@ class LineShapes {
   bool of_training_ = false;
   bool infers_ = false;  ///< a line before the first of a training names inference
   std::int64_t announced_ = 0;
-  std::optional<double> named_set_, set_;  ///< TrainingSet; 0: lines state several
-  int saves_ = 0;  ///< lines that a logger stamped on which a model is saved
+  std::optional<double> set_;  ///< the training set; 0: lines state several
+  int saves_ = 0;              ///< lines that a logger stamped on which a model is saved
 };
 
 }  // namespace bertbench
