@@ -15,11 +15,6 @@
 namespace bertbench {
 namespace {
 
-/// Number i is a time, and the one before it counts the iterations that it is of.
-bool is_of_span(const LineShape& shape, std::size_t i) {
-  return i > 0 && shape.examples.front().at(i - 1).meaning == Meaning::span;
-}
-
 using Values = std::vector<double>;
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
@@ -54,7 +49,7 @@ class Decision {
 
   std::optional<ShapeMeaning> decide() {
     if (n_ == 1) return of_one_line();
-    if (n_ < 2 || is_fastprogress() || !counters()) return std::nullopt;
+    if (is_fastprogress() || !counters()) return std::nullopt;
     count_iterations();
     find_clock();
     find_times();
@@ -181,8 +176,8 @@ class Decision {
     }
     out_.step = *step;
     const ShapeLine& first = shape_.examples[0];
-    const Values steps = values_of(shape_, *step);
     if (epoch) {
+      const Values steps = values_of(shape_, *step);
       // A counter that goes on through an epoch's end needs no epoch.
       bool begins_again = false, goes_on = false;
       for (std::size_t i = 1; i < n_; ++i) {
@@ -200,10 +195,9 @@ class Decision {
   /// A line that no other is like has a record where it names all of it: what it counts, and the
   /// rate or the time of an iteration by its unit.
   std::optional<ShapeMeaning> of_one_line() {
-    std::optional<std::size_t> epoch, step;
+    std::optional<std::size_t> step;
     for (std::size_t i = 0; i < fields(); ++i) {
       const Meaning of = meaning(i);
-      if (of == Meaning::epoch) epoch = i;
       const bool finer = of == Meaning::counter || (of == Meaning::place && !step);
       if (finer && whole(i)) step = i;
       const LineNumber& number = shape_.examples[0].at(i);
@@ -216,7 +210,6 @@ class Decision {
     }
     if (!step || !out_.times.any()) return std::nullopt;
     out_.step = *step;
-    if (meaning(*step) == Meaning::place) out_.epoch = epoch;
     out_.of_one_line = true;
     return out_;
   }
@@ -237,13 +230,13 @@ class Decision {
 
   /// Not known where the line before is of another launch or of another epoch.
   void count_iterations() {
-    const Values steps = values_of(shape_, out_.step);
-    advance_ = steps_up(steps);
+    steps_ = values_of(shape_, out_.step);
+    advance_ = steps_up(steps_);
     same_step_.resize(n_);
     for (std::size_t i = 1; i < n_; ++i) {
       const bool next_epoch = out_.epoch && epochs_[i] > epochs_[i - 1];
       if (next_epoch) advance_[i] = kNone;
-      same_step_[i] = !next_epoch && steps[i] == steps[i - 1];
+      same_step_[i] = !next_epoch && steps_[i] == steps_[i - 1];
     }
     stride_ = out_.stride = known_median(advance_);
   }
@@ -288,7 +281,6 @@ class Decision {
     int up = 0, down = 0, again = 0;
     bool grew = false;
     std::size_t from = 0;  // since it began anew
-    const Values steps = values_of(shape_, out_.step);
     const Values added = each_of(steps_up(values));
     const double each = known_median(added);
     // Of launches that resume where another ended, one line in so many repeats a step, or fewer.
@@ -307,7 +299,7 @@ class Decision {
       const bool restarts =
           (std::isnan(advance_[k]) && !other_time) || (begun > 0.7 && begun < 1.3);
       // The line of a first step has next to no time, whatever the times of the others are of.
-      const bool after_first = steps[k - 1] <= 1;
+      const bool after_first = steps_[k - 1] <= 1;
       if (values[k] >= values[k - 1]) {
         up += values[k] > values[k - 1] && !after_first ? 1 : 0;
       } else if (restarts) {
@@ -317,8 +309,8 @@ class Decision {
         ++down;
       }
       if (after_first && from + 1 == k) from = k;
-      const double growth =
-          std::clamp(std::pow(steps[k] / steps[from], kProportion), kLeastGrowth, kGrowthThatShows);
+      const double growth = std::clamp(std::pow(steps_[k] / steps_[from], kProportion),
+                                       kLeastGrowth, kGrowthThatShows);
       grew = grew || (values[from] > 0 && values[k] >= growth * values[from]);
     }
     if (down > 0 || up <= 2 * again) return false;
@@ -405,7 +397,7 @@ class Decision {
   [[nodiscard]] bool begins_late(const Values& values) const {
     constexpr double kMostOfSteps = 3;
     const double each = known_median(each_of(steps_up(values)));
-    return values[0] > kMostOfSteps * each * std::max(1.0, shape_.examples[0].at(out_.step).value);
+    return values[0] > kMostOfSteps * each * std::max(1.0, steps_[0]);
   }
 
   /// "Time=07:29:39" on lines of steps, of which none takes an hour: it does not fall.
@@ -422,7 +414,7 @@ class Decision {
     constexpr double kDrift = 1.15;      // first value over the last, or the inverse; less is noise
     constexpr double kSameWay = 0.75;    // share of lines that move in the drift's direction
     constexpr double kExplained = 0.95;  // r squared of a line through the values over 1 / steps
-    Values steps = values_of(shape_, out_.step);
+    Values steps = steps_;
     const std::size_t from = steps[0] == 0 ? 1 : 0;  // 1 / steps of that line outweighs all others
     if (from > 0) {
       for (double& step : steps) ++step;
@@ -478,11 +470,10 @@ class Decision {
     constexpr std::size_t kLinesThatShow = 3;
     constexpr double kStepThatShows = 5;  // of the first of two: before it, times that vary fit too
     if (out_.epoch || out_.wraps || !(each > 0)) return false;
-    const Values steps = values_of(shape_, out_.step);
-    if (n_ < kLinesThatShow && !(steps[0] >= kStepThatShows)) return false;
+    if (n_ < kLinesThatShow && !(steps_[0] >= kStepThatShows)) return false;
     for (std::size_t k = 0; k < n_; ++k) {
-      if (k > 0 && !(values[k] > values[k - 1] && steps[k] > steps[k - 1])) return false;
-      const double ratio = values[k] / (each * std::max(1.0, steps[k]));
+      if (k > 0 && !(values[k] > values[k - 1] && steps_[k] > steps_[k - 1])) return false;
+      const double ratio = values[k] / (each * std::max(1.0, steps_[k]));
       if (!(ratio >= kLeastOfSteps && ratio <= kMostOfSteps)) return false;
     }
     return true;
@@ -513,7 +504,7 @@ class Decision {
     for (std::size_t i = 0; i < fields(); ++i) {
       const Meaning of = meaning(i);
       if (of != Meaning::duration && of != Meaning::per_iteration) continue;
-      if (is_of_span(shape_, i) && goes_on_by(i - 1)) {
+      if (i > 0 && meaning(i - 1) == Meaning::span && goes_on_by(i - 1)) {
         best = TimeKind{false, 0};
         out_.times.seconds = i;
         out_.times.iterations = i - 1;
@@ -554,14 +545,13 @@ class Decision {
       if (change.same == change.all() && has_layout_of_day(i)) continue;
       const bool falls = change.down >= kFallsThatShow && change.up == 0;
       // A time left falls as well, and as a mean does where it is reckoned from one.
-      if (falls && of == Meaning::duration) continue;
-      if (is_mean_so_far(values)) {
+      if (!(falls && of == Meaning::duration) && is_mean_so_far(values)) {
         if (between_.empty()) out_.times.mean_so_far = i;
         continue;
       }
       if (falls) continue;  // a mean that too few lines show
       const auto kind = kind_of(i, values);
-      if (kind && kind->gap >= kGapUnchecked && !is_named_time(i)) ++parts;
+      if (kind && kind->gap >= kGapUnchecked && !names(i, "time")) ++parts;
       if (!kind || (best && kind->gap >= best->gap)) continue;
       best = kind;
       out_.times.seconds.reset();
@@ -628,15 +618,6 @@ class Decision {
     const double usual = known_median(values);
     if (!of_all && !counts_samples && usual * stride_ > kLongestInterval_s) of_all = true;
     if (!of_all && !counts_samples && usual < kShortestStep_s * stride_) of_all = false;
-    // Loops print at each 50th or 64th iteration, five times an epoch, or once an epoch: after 816
-    // it is not known what was counted.
-    constexpr double kRound = 5;
-    const double total = shape_.examples[0].at(out_.step).total;
-    const bool round = std::fmod(stride_, kRound) == 0 ||
-                       (total > stride_ && std::fmod(total, stride_) == 0) ||
-                       std::exp2(std::round(std::log2(stride_))) == stride_ ||
-                       (!epochs_.empty() && growth(epochs_, {}).up == static_cast<int>(n_) - 1);
-    if (of_all == true && !round && !counts_samples) of_all.reset();
     if (of_all) return TimeKind{!*of_all, kGapUnchecked};
     if (is_before_data_time(i)) out_.before_data_time = i;
     out_.time_is_ambiguous = true;
@@ -675,6 +656,10 @@ class Decision {
     constexpr double kFirstOfEpoch = 0.5;  // that of a later epoch about as long
     constexpr double kSlowestEpoch = 10;   // times others: a start is a small part of an epoch
     const double stride = std::isnan(stride_) ? 1 : stride_, usual = known_median(values);
+    Values others;  // than those of first lines
+    for (std::size_t k = 0; k < n_; ++k) {
+      if (!begins_epoch(k)) others.push_back(values[k]);
+    }
     int all = 0, each = 0, up = 0, down = 0;
     for (std::size_t k = 0; k < n_; ++k) {
       const double ratio = values[k] / usual;
@@ -685,11 +670,11 @@ class Decision {
         const int shown = shown_by_gap(ratio, advance_[k] / stride);
         all += shown > 0 ? 1 : 0;
         each += shown < 0 ? 1 : 0;
-      } else if (shape_.examples[k].at(out_.step).value > 1) {
-        all += holds_slow_start(k, values) ? 1 : 0;
+      } else if (steps_[k] > 1) {
+        all += holds_slow_start(steps_[k], values[k], others) ? 1 : 0;
       } else if (stride >= kLeastStride) {
         all += ratio > 0 && ratio < (k == 0 ? kFirst : kFirstOfEpoch) ? 1 : 0;
-        each += is_as_long_as_others(k, values) ? 1 : 0;
+        each += is_as_long_as(others, values[k]) ? 1 : 0;
         each += k == 0 && out_.step_is_epoch && ratio * stride > kSlowestEpoch ? 1 : 0;
       }
     }
@@ -698,6 +683,7 @@ class Decision {
     return each > kMajority * all ? std::optional(false) : std::nullopt;
   }
 
+  static constexpr std::size_t kOthersThatShow = 4;  // lines
   [[nodiscard]] bool begins_epoch(std::size_t k) const {
     return k == 0 || (out_.epoch && epochs_[k] > epochs_[k - 1]);
   }
@@ -720,36 +706,23 @@ class Decision {
   /// The line of the first iteration has the time of the others, which differ by little: as a time
   /// of several iterations it would be that by chance
   /// (quoted/generic.a_first_step_as_long_as_the_others).
-  [[nodiscard]] bool is_as_long_as_others(std::size_t k, const Values& values) const {
-    constexpr std::size_t kLinesThatShow = 4;
+  [[nodiscard]] static bool is_as_long_as(const Values& others, double value) {
     constexpr double kMostSpread = 1.1, kAlike = 1.01;  // times: of the others, of this one
-    Values others;
-    for (std::size_t j = 0; j < n_; ++j) {
-      if (!begins_epoch(j)) others.push_back(values[j]);
-    }
-    if (others.size() < kLinesThatShow) return false;
+    if (others.size() < kOthersThatShow) return false;
     const auto [least, most] = std::ranges::minmax(others);
-    return least > 0 && most <= kMostSpread * least && values[k] * kAlike >= least &&
-           values[k] <= kAlike * most;
+    return least > 0 && most <= kMostSpread * least && value * kAlike >= least &&
+           value <= kAlike * most;
   }
 
   /// The first line of the log or of an epoch, after the usual number of iterations, has more than
   /// the others, by twice what those differ: a start is in it, so that it is of all since then.
-  [[nodiscard]] bool holds_slow_start(std::size_t k, const Values& values) const {
-    constexpr std::size_t kLinesThatShow = 4;
+  [[nodiscard]] bool holds_slow_start(double step, double value, const Values& others) const {
     constexpr double kSlowStart = 0.1;  // of the others' median
     constexpr double kOfSpread = 2;     // times what the others differ by
-    const ShapeLine& line = shape_.examples[k];
-    const double step = line.at(out_.step).value;
-    if (step < stride_ - 1 || step > stride_) return false;
-    Values others;
-    for (std::size_t j = 0; j < n_; ++j) {
-      if (!begins_epoch(j)) others.push_back(values[j]);
-    }
-    if (others.size() < kLinesThatShow) return false;
+    if (step < stride_ - 1 || step > stride_ || others.size() < kOthersThatShow) return false;
     const auto [least, most] = std::ranges::minmax(others);
-    const double usual = known_median(others), more = values[k] - most;
-    return more > kSlowStart * usual && more > kOfSpread * (most - least) &&
+    const double more = value - most;
+    return more > kSlowStart * known_median(others) && more > kOfSpread * (most - least) &&
            growth(others, {}).up > 0;
   }
 
@@ -763,13 +736,8 @@ class Decision {
 
   /// "avg time: 0.36": of an iteration, as nobody prints the mean of intervals.
   [[nodiscard]] bool names_mean(std::size_t i) const {
-    const ShapeLine& line = shape_.examples[0];
-    const std::string name = lower(line.label_of(line.at(i)));
-    return name.find("avg") != name.npos || name.find("aver") != name.npos ||
-           name.find("mean") != name.npos;
+    return names(i, "avg") || names(i, "aver") || names(i, "mean");
   }
-
-  [[nodiscard]] bool is_named_time(std::size_t i) const { return names(i, "time"); }
 
   [[nodiscard]] bool names(std::size_t i, std::string_view word) const {
     const ShapeLine& line = shape_.examples[0];
@@ -779,10 +747,6 @@ class Decision {
   void find_rate() {
     for (std::size_t i = 0; i < fields(); ++i) {
       if (meaning(i) != Meaning::rate || shape_.is_coarse(i)) continue;
-      // "Speed 0.0 samples/s" where the counter goes on: a first line alone may have none yet.
-      constexpr std::ptrdiff_t kShare = 4;  // of the lines, one in so many
-      if (std::ranges::count(values_of(shape_, i), 0.0) * kShare > static_cast<std::ptrdiff_t>(n_))
-        continue;
       if (out_.times.rate && !is_total_of(*out_.times.rate, i)) continue;
       const bool of_iterations = shape_.examples[0].at(i).unit == RateUnit::iterations_per_second;
       // A mean of all so far does not show what steps take now, but by what each line adds to it.
@@ -819,10 +783,7 @@ class Decision {
   /// "fps step: 1920 fps total: 960": of all work, where the one before it is of a part.
   [[nodiscard]] bool is_total_of(std::size_t before, std::size_t i) const {
     const ShapeLine& line = shape_.examples[0];
-    const auto names_total = [&](std::size_t k) {
-      return line.label_of(line.at(k)).find("total") != std::string_view::npos;
-    };
-    return line.at(i).unit == line.at(before).unit && names_total(i) && !names_total(before);
+    return line.at(i).unit == line.at(before).unit && names(i, "total") && !names(before, "total");
   }
 
   /// Rate times the clock's time is the iterations, or more where the clock has other work in it.
@@ -839,7 +800,8 @@ class Decision {
   const LineShape& shape_;
   std::size_t n_;
   ShapeMeaning out_;
-  Values epochs_;                ///< of each line; empty without
+  Values steps_;                 ///< of each line
+  Values epochs_;                ///< likewise; empty without
   Values advance_;               ///< iterations since the line before
   std::vector<bool> same_step_;  ///< the counter is that of the line before
   bool of_bar_ = false;          ///< its lines are redraws of a bar
@@ -878,7 +840,6 @@ ShapeTimes companion_times(const LineShape& shape, bool of_each, double first_st
       out.seconds_per_iteration = i;
     }
     if (number.meaning != Meaning::duration || out.elapsed || out.seconds) continue;
-    if (is_of_span(shape, i)) continue;  // the record may be of another number of iterations
     const Values values = values_of(shape, i);
     const bool rises = values.size() > 2 &&
                        std::ranges::adjacent_find(values, std::greater_equal<>()) == values.end();
