@@ -7,7 +7,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
-#include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -73,11 +73,6 @@ std::string readable(std::string_view text) {
   return out;
 }
 
-std::string replaced(std::string text, std::string_view what, std::string_view by) {
-  const auto at = text.find(what);
-  return at == std::string::npos ? text : text.replace(at, what.size(), by);
-}
-
 /// From `at` on: letters of any alphabet; empty where there is none.
 std::string_view first_word(std::string_view text, std::size_t at) {
   while (at < text.size() && !is_any_letter(text[at])) ++at;
@@ -128,8 +123,8 @@ std::string value_pattern(std::string_view text, bool counter, const LineNumber&
 
 /// A number that the pattern takes, by the names of its groups.
 struct Taken {
-  std::size_t place = 0;  ///< in ShapeLine::key, or in ShapeLine::numbers
-  std::string name, total_name;
+  std::size_t place = 0;         ///< in ShapeLine::key, or in ShapeLine::numbers
+  std::string name, total_name;  ///< empty: it stands there, and is not taken
   bool counter = false, of_all_numbers = false;
   [[nodiscard]] const LineNumber& in(const ShapeLine& line) const {
     return of_all_numbers ? line.numbers[place] : line.at(place);
@@ -187,7 +182,7 @@ class RuleWriter {
       if (shape_.after_counter && is_counter(taken_[i]) && word_.empty()) out += evaluation_word(i);
     }
     if (word_.empty() && is_counter(taken_.back())) out += mark_after();
-    if (literal_.size() < kMinLiteral) out += word_after();
+    if (literal_.size() < kMinLiteral) offer_word();
     if (literal_.size() < kMinLiteral) offer_padded();
     if (literal_.size() < kMinLiteral && taken_[0].name == "clock") offer_year();
     return out;
@@ -242,13 +237,7 @@ class RuleWriter {
         end += length;
       }
       const std::string_view run = trim(text.substr(begin, end - begin));
-      if (stands_everywhere(run)) {
-        if (run.size() > literal_.size()) literal_ = std::string(run);
-      } else if (const auto blank = run.find(' ');
-                 blank != run.npos) {  // the columns of a box differ
-        offer(run.substr(0, blank));
-        offer(run.substr(blank + 1));
-      }
+      if (run.size() > literal_.size() && stands_everywhere(run)) literal_ = std::string(run);
       begin = end + 1;
     }
   }
@@ -302,7 +291,6 @@ class RuleWriter {
   [[nodiscard]] std::string between(std::size_t i) const {
     const LineNumber& before = taken_[i - 1].in(first_);
     const LineNumber& after = taken_[i].in(first_);
-    if (after.begin < before.end) return ".*?";
     const std::string_view text = part(first_, before.end, after.begin);
     const bool plain = text.size() <= 6 && std::ranges::none_of(text, [](char c) {
                          return is_digit(c) || !is_plain(c) || is_letter(c);
@@ -368,7 +356,7 @@ class RuleWriter {
     offer(label);
     if (of_meter) out += std::string(kReal) + "[^(]*\\( *";
     const bool of_bar = number.meaning == Meaning::place && first_.has_time_of_bar();
-    out += "(?P<" + one.name + ">" +
+    out += (one.name.empty() ? "(?:" : "(?P<" + one.name + ">") +
            (of_bar ? "[1-9]\\d*" : value_pattern(value, one.counter, number, in_letters(one))) +
            ")";
     if (one.counter && ends_word(one)) out += "\\b";  // not the 1 of "1K"
@@ -410,28 +398,15 @@ class RuleWriter {
     return same ? quoted(std::string_view(first_.text).substr(end, 1)) : std::string();
   }
 
-  /// A word that each line has after the last stretch, else one anywhere on it.
-  std::string word_after() {
-    const Taken& last = taken_.back();
-    const auto find = [&](auto&& from) {
-      for (std::size_t i = from(first_); i < first_.text.size();) {
-        std::size_t end = i;
-        while (end < first_.text.size() && is_letter(first_.text[end])) ++end;
-        const std::string word = first_.text.substr(i, end - i);
-        if (word.size() >= kMinLiteral &&
-            std::ranges::all_of(shape_.examples, [&](const ShapeLine& line) {
-              return line.text.find(word, from(line)) != std::string::npos;
-            })) {
-          literal_ = word;
-          return true;
-        }
-        i = end + 1;
-      }
-      return false;
-    };
-    if (find([&](const ShapeLine& line) { return last.in(line).end; })) return ".*?" + literal_;
-    find([](const ShapeLine&) { return std::size_t{0}; });
-    return {};
+  /// A word that is on each line.
+  void offer_word() {
+    for (std::size_t at = 0; at < first_.text.size() && literal_.size() < kMinLiteral;) {
+      std::size_t end = at;
+      while (end < first_.text.size() && is_letter(first_.text[end])) ++end;
+      const std::string word = first_.text.substr(at, end - at);
+      if (word.size() >= kMinLiteral && stands_everywhere(word)) literal_ = word;
+      at = end + 1;
+    }
   }
 
   const LineShape& shape_;
@@ -442,6 +417,13 @@ class RuleWriter {
   std::string word_;  ///< of evaluation, after the first counter
 };
 
+/// Number `at` of all lines means it.
+bool all_have(const LineShape& shape, std::size_t at, Meaning meaning) {
+  return std::ranges::all_of(shape.examples, [&](const ShapeLine& line) {
+    return at < line.numbers.size() && line.numbers[at].meaning == meaning;
+  });
+}
+
 /// The loss of a line: "loss" itself rather than one of several parts. Every line must have it at
 /// the same place among its numbers.
 std::optional<std::size_t> loss_of(const LineShape& shape) {
@@ -449,18 +431,12 @@ std::optional<std::size_t> loss_of(const LineShape& shape) {
   std::optional<std::size_t> found;
   bool exact = false;
   for (std::size_t i = 0; i < first.numbers.size(); ++i) {
-    const LineNumber& number = first.numbers[i];
-    if (number.meaning != Meaning::loss) continue;
-    const std::string_view label = first.label_of(number);
     std::string letters;
-    for (const char c : label) {
+    for (const char c : first.label_of(first.numbers[i])) {
       if (is_letter(c)) letters += lower(c);
     }
     const bool plain = letters == "loss";
-    const bool everywhere = std::ranges::all_of(shape.examples, [&](const ShapeLine& line) {
-      return i < line.numbers.size() && line.numbers[i].meaning == Meaning::loss;
-    });
-    if (!everywhere || (found && (exact || !plain))) continue;
+    if (!all_have(shape, i, Meaning::loss) || (found && (exact || !plain))) continue;
     found = i;
     exact = plain;
   }
@@ -472,25 +448,34 @@ std::optional<std::size_t> number_on_all(const LineShape& shape, Meaning meaning
   const auto& numbers = shape.examples.front().numbers;
   const auto found = std::ranges::find(numbers, meaning, &LineNumber::meaning);
   const auto at = static_cast<std::size_t>(found - numbers.begin());
-  const bool everywhere = std::ranges::all_of(shape.examples, [&](const ShapeLine& line) {
-    return at < line.numbers.size() && line.numbers[at].meaning == meaning;
-  });
-  return everywhere ? std::optional(at) : std::nullopt;
+  return all_have(shape, at, meaning) ? std::optional(at) : std::nullopt;
+}
+
+re2::RE2 pattern_of(const Json& rule) {
+  return re2::RE2(rule["pattern"].get<std::string>(), re2::RE2::Latin1);
+}
+
+/// Where the groups of a pattern stand on a line; empty where the line is not of it.
+std::map<std::string, const char*> groups_on(const std::string& line, const re2::RE2& re2) {
+  std::map<std::string, const char*> out;
+  std::vector<re2::StringPiece> groups(static_cast<std::size_t>(re2.NumberOfCapturingGroups()) + 1);
+  if (re2.Match(line, 0, line.size(), re2::RE2::UNANCHORED, groups.data(),
+                static_cast<int>(groups.size()))) {
+    for (const auto& [name, group] : re2.NamedCapturingGroups()) {
+      out[name] = groups[static_cast<std::size_t>(group)].data();
+    }
+  }
+  return out;
 }
 
 /// Whether the rule reads its own lines to the numbers that it was made of.
 bool reads(const Json& rule, const LineShape& shape, const std::vector<Taken>& taken) {
-  const re2::RE2 re2(rule["pattern"].get<std::string>(), re2::RE2::Latin1);
-  if (!re2.ok()) return false;
-  const auto& names = re2.NamedCapturingGroups();
-  std::vector<re2::StringPiece> groups(static_cast<std::size_t>(re2.NumberOfCapturingGroups()) + 1);
+  const re2::RE2 re2 = pattern_of(rule);
   return std::ranges::all_of(shape.examples, [&](const ShapeLine& line) {
-    return re2.Match(line.text, 0, line.text.size(), re2::RE2::UNANCHORED, groups.data(),
-                     static_cast<int>(groups.size())) &&
-           std::ranges::all_of(taken, [&](const Taken& one) {
-             const auto group = static_cast<std::size_t>(names.at(one.name));
-             return groups[group].data() == line.text.data() + one.in(line).value_begin;
-           });
+    const auto groups = groups_on(line.text, re2);
+    return !groups.empty() && std::ranges::all_of(taken, [&](const Taken& one) {
+      return one.name.empty() || groups.at(one.name) == line.text.data() + one.in(line).value_begin;
+    });
   });
 }
 
@@ -618,16 +603,15 @@ class Induction {
       auto meaning = meaning_of(shape);
       if (!meaning) continue;
       if (meaning->of_one_line) {
-        if (stands_alone(shape)) of_one_line.push_back({&shape, *meaning});
+        // It is of a training where it has a loss.
+        if (!shape.after_counter && loss_of(shape)) of_one_line.push_back({&shape, *meaning});
         continue;
       }
       if (comes_in_other_units(shape)) {
-        ShapeTimes& times = meaning->times;
-        times.seconds.reset();
-        times.seconds_per_iteration.reset();
-        times.rate.reset();
-        times.rate_so_far.reset();
-        meaning->time_is_ambiguous = !times.any();
+        const ShapeTimes& all = meaning->times;
+        meaning->times = {
+            .clock = all.clock, .elapsed = all.elapsed, .mean_so_far = all.mean_so_far};
+        meaning->time_is_ambiguous = !meaning->times.any();
       } else if (meaning->time_is_ambiguous && !meaning->times.any_time()) {
         settle_by_epochs(shape, *meaning);
       }
@@ -753,11 +737,9 @@ class Induction {
   /// logger: a counter of the batches of an evaluation would begin again with each.
   [[nodiscard]] std::optional<ShapeMeaning> counts_training(const LineShape& shape) const {
     constexpr std::size_t kLinesThatShow = 4;
-    if (!shapes_.of_training() || shape.head || shape.examples.size() < kLinesThatShow) {
-      return std::nullopt;
-    }
+    if (!shapes_.of_training() || shape.examples.size() < kLinesThatShow) return std::nullopt;
     auto meaning = meaning_of(shape);
-    if (!meaning || !meaning->times.clock || meaning->wraps || meaning->rank ||
+    if (!meaning || !meaning->times.clock ||
         shape.examples.front().at(meaning->step).meaning == Meaning::place) {
       return std::nullopt;
     }
@@ -767,12 +749,6 @@ class Induction {
     if (!grows || !(meaning->step_is_epoch || meaning->stride > 1)) return std::nullopt;
     meaning->times = {.clock = meaning->times.clock};
     return meaning;
-  }
-
-  /// One line of a training: it has a loss, and it is not of some work on data.
-  static bool stands_alone(const LineShape& shape) {
-    return !shape.after_counter && !shape.head && loss_of(shape) &&
-           !names_other_work(shape.examples.front().text);
   }
 
   /// "Step 5: training", "Step 6: saving", "Step 7: testing": parts of a program, each of which is
@@ -828,14 +804,10 @@ class Induction {
     if (of_training_) return true;
     // "Epoch: 6020, cost 14.01 s", "fps total: 960 epoch: 3/500"
     const ShapeTimes& times = meaning.times;
-    if (meaning.step_is_epoch && (times.seconds || times.seconds_per_iteration || times.rate) &&
-        n > least) {
-      return true;
-    }
-    // "epoch: 18/150" with the stamps of a logger
-    if (meaning.step_is_epoch && first.at(meaning.step).has_total() && times.clock && n > least) {
-      return true;
-    }
+    // and "epoch: 18/150" with the stamps of a logger
+    const bool timed = times.seconds || times.seconds_per_iteration || times.rate ||
+                       (first.at(meaning.step).has_total() && times.clock);
+    if (meaning.step_is_epoch && timed && n > least) return true;
     // "Epoch: 85, precision 0.69" with them, "Episode 50 | Score: 22.9 | 10.0s"
     const std::string counter = lower(first.label_of(first.at(meaning.step)));
     const bool goes_on = meaning.step_is_epoch || counter.find("episode") != std::string::npos;
@@ -897,13 +869,8 @@ class Induction {
     for (const ShapeLine& line : shape.examples) {
       steps = std::max(steps, line.at(meaning.step).value);
     }
-    const bool begins_again =
-        std::ranges::adjacent_find(
-            shape.examples, [&](const ShapeLine& before, const ShapeLine& now) {
-              return now.at(meaning.step).value < before.at(meaning.step).value;
-            }) != shape.examples.end();
-    const bool within_epochs = meaning.total_is_of_epoch || begins_again;
-    if (!within_epochs || !(steps > 1) || !(meaning.stride > 0) || !place) return;
+    const bool within_epochs = meaning.total_is_of_epoch || falls_of(shape, meaning.step) > 0;
+    if (!within_epochs || !place) return;
     for (const LineShape& other : shapes_.shapes()) {
       const auto epoch = other.evaluation ? std::nullopt : time_of_epoch(other);
       if (!epoch) continue;
@@ -938,10 +905,18 @@ class Induction {
   [[nodiscard]] bool has_time_on_other_lines(const LineShape& shape,
                                              const ShapeMeaning& meaning) const {
     const bool of_each = counts_by_one(shape, meaning);
-    return std::ranges::any_of(shapes_.shapes(), [&](const LineShape& other) {
-      return !other.evaluation && !counts_on(other) && comes_with(other, shape) &&
-             companion_times(other, of_each, first_step_of(shape, meaning)).any();
+    return std::ranges::any_of(shapes_with(shape), [&](const LineShape* other) {
+      return companion_times(*other, of_each, first_step_of(shape, meaning)).any();
     });
+  }
+
+  /// Those of lines that count nothing and come once with each of `main`.
+  [[nodiscard]] std::vector<const LineShape*> shapes_with(const LineShape& main) const {
+    std::vector<const LineShape*> out;
+    for (const LineShape& shape : shapes_.shapes()) {
+      if (!shape.evaluation && !counts_on(shape) && comes_with(shape, main)) out.push_back(&shape);
+    }
+    return out;
   }
 
   /// "Iteration: 3", and on a line of its own "Loss: 0.13": as many of the one as of the other.
@@ -969,18 +944,14 @@ class Induction {
     return share >= kLeastShare && share <= kMostShare && comes_between(shape, main);
   }
 
-  /// Where `main` has several lines, some line of `shape` stands between most of them, as far as
-  /// both are kept: not all after the last one, as those of an evaluation.
+  /// Where `main` has several lines, some line of `shape` stands between many of them: not all
+  /// after the last one, as those of an evaluation.
   static bool comes_between(const LineShape& shape, const LineShape& main) {
     constexpr double kLeastShare = 0.4;  // of the intervals
     int with = 0, intervals = 0;
     auto next = shape.examples.begin();
-    const std::int64_t kept = shape.examples.size() < LineShapes::kExamples
-                                  ? std::numeric_limits<std::int64_t>::max()
-                                  : shape.examples.back().line;
     for (std::size_t i = 1; i < main.examples.size(); ++i) {
       const std::int64_t begin = main.examples[i - 1].line, end = main.examples[i].line;
-      if (end > kept) break;
       while (next != shape.examples.end() && next->line < begin) ++next;
       with += next != shape.examples.end() && next->line < end ? 1 : 0;
       ++intervals;
@@ -1135,10 +1106,8 @@ class Induction {
     }
     if (found == nullptr) return std::nullopt;
     const char* name = meaning.step_is_epoch ? "planned" : "epochs";
-    auto rule = rule_of(*found, {{*found->place_of(Meaning::epoch), "epoch", name, true}}, {});
     // Whether that epoch begins there or ends is not known.
-    if (rule) (*rule)["pattern"] = replaced((*rule)["pattern"], "(?P<epoch>", "(?:");
-    return rule;
+    return rule_of(*found, {{*found->place_of(Meaning::epoch), "", name, true}}, {});
   }
 
   /// "step 100/1072 loss: 0.3 eta: 10.3 min": until the total that the line names, where one epoch
@@ -1183,10 +1152,7 @@ class Induction {
       // "took 10m09s, ETA 91m21s": what goes on after it.
       if (number_on_all(shape, Meaning::left)) continue;
       const bool of_training = names_training(shape.examples.front().text);
-      if ((out && !of_training) || !names_end(shape, *place) ||
-          has_time_of_name(*main.shape, shape.examples.front(), *place)) {
-        continue;
-      }
+      if ((out && !of_training) || !names_end(shape, *place)) continue;
       const Closes closes = what_closes(shape, main);
       if (closes == Closes::nothing) continue;
       // A log that begins later may be of a resumed training, or was cut there.
@@ -1208,11 +1174,14 @@ class Induction {
   /// How often its counter goes back where no epoch ends: to another phase, or another launch.
   [[nodiscard]] static std::int64_t restarts_of(const Candidate& main) {
     if (main.meaning.wraps) return 0;
-    const std::size_t counter = main.meaning.epoch.value_or(main.meaning.step);
-    const auto& lines = main.shape->examples;
+    return falls_of(*main.shape, main.meaning.epoch.value_or(main.meaning.step));
+  }
+
+  /// How often number i is smaller than on the line before.
+  [[nodiscard]] static std::int64_t falls_of(const LineShape& shape, std::size_t i) {
     std::int64_t out = 0;
-    for (std::size_t i = 1; i < lines.size(); ++i) {
-      if (lines[i].at(counter).value < lines[i - 1].at(counter).value) ++out;
+    for (std::size_t k = 1; k < shape.examples.size(); ++k) {
+      if (shape.examples[k].at(i).value < shape.examples[k - 1].at(i).value) ++out;
     }
     return out;
   }
@@ -1226,25 +1195,16 @@ class Induction {
     });
   }
 
-  /// "data loaded in 3.2 s", "inference took 3.2 s": by what stands before the time.
-  [[nodiscard]] static bool is_of_part(const ShapeLine& line, const LineNumber& time) {
-    constexpr std::string_view kParts[] = {"load",     "prepar",  "infer",  "predict",
-                                           "sampling", "save",    "saving", "build",
-                                           "compil",   "initial", "warm"};
-    const std::string_view before = std::string_view(line.text).substr(0, time.value_begin);
-    const std::string small = lower(before);
-    const bool part = std::ranges::any_of(
-        kParts, [&](std::string_view word) { return small.find(word) != small.npos; });
-    return part || names_other_work(before) ||
-           (!names_training(line.text) && names_evaluation(before));
-  }
-
-  /// Its time is of something that has ended, and not of one of several: "Average time per epoch".
+  /// Its time is of something that has ended, and not of one of several or of a part: "Average time
+  /// per epoch", "data loaded in 3.2 s", "inference took 3.2 s".
   [[nodiscard]] static bool names_end(const LineShape& shape, std::size_t place) {
     constexpr std::string_view kEnds[] = {"train",   "total", "finish", "complet", "exec",
                                           "elapsed", "took",  "takes",  "time"};
     constexpr std::string_view kOfSeveral[] = {"avg",  "average", "mean", " per ", "/",   "step",
                                                "iter", "batch",   "each", "left",  "eta", "remain"};
+    constexpr std::string_view kParts[] = {"load",     "prepar",  "infer",  "predict",
+                                           "sampling", "save",    "saving", "build",
+                                           "compil",   "initial", "warm"};
     const ShapeLine& line = shape.examples.front();
     const LineNumber& number = line.at(place);
     // Of "running time from 1 to 0" nothing shows that it is one.
@@ -1254,18 +1214,10 @@ class Induction {
     const auto in = [](std::string_view where) {
       return [where](std::string_view word) { return where.find(word) != where.npos; };
     };
+    const std::string_view before = std::string_view(text).substr(0, number.value_begin);
     return std::ranges::any_of(kEnds, in(text)) && std::ranges::none_of(kOfSeveral, in(label)) &&
-           !is_of_part(line, number);
-  }
-
-  /// "[DONE] [Time 0.63]" after lines with "[Time 0.71]", of which nothing shows what they time.
-  [[nodiscard]] static bool has_time_of_name(const LineShape& shape, const ShapeLine& line,
-                                             std::size_t place) {
-    const ShapeLine& first = shape.examples.front();
-    const std::string_view name = trim(line.label_of(line.at(place)));
-    return std::ranges::any_of(first.numbers, [&](const LineNumber& number) {
-      return number.meaning == Meaning::duration && trim(first.label_of(number)) == name;
-    });
+           std::ranges::none_of(kParts, in(before)) && !names_other_work(before) &&
+           (names_training(line.text) || !names_evaluation(before));
   }
 
   /// After each of its lines the counter begins again, or its epoch is another one, or nothing
@@ -1400,9 +1352,7 @@ class Induction {
   /// The time of an epoch as that of one of its iterations.
   static void scale_time(Json& rule, std::int64_t batches) {
     if (!has_time_of_one(rule)) return;
-    const double one = rule.contains("scale") && rule["scale"].contains("seconds_per_iteration")
-                           ? rule["scale"]["seconds_per_iteration"].get<double>()
-                           : 1;
+    const double one = rule.value("/scale/seconds_per_iteration"_json_pointer, 1.0);
     rule["scale"]["seconds_per_iteration"] = one / static_cast<double>(batches);
   }
 
@@ -1437,7 +1387,7 @@ class Induction {
   /// Rules for lines of evaluations that the rule would take for training.
   [[nodiscard]] std::vector<Json> evaluations(const Json& rule, const Candidate& of) const {
     std::vector<Json> out;
-    const re2::RE2 re2(rule["pattern"].get<std::string>(), re2::RE2::Latin1);
+    const re2::RE2 re2 = pattern_of(rule);
     for (const LineShape& shape : shapes_.shapes()) {
       const bool evaluation = (shape.evaluation || shape.after_counter) && &shape != of.shape;
       if (!evaluation || !shape.counts() || shape.examples.size() < 2 || out.size() >= 8) continue;
@@ -1467,25 +1417,19 @@ class Induction {
   /// The rule takes for a time of another shape what is none: of "Epoch: 1/6 Train steps: 120 4.9s"
   /// the time left of "Epoch: 1/6 Step: 3/120 ETA: 5.1s".
   [[nodiscard]] bool takes_no_time_for_one(const Json& rule) const {
-    const re2::RE2 re2(rule["pattern"].get<std::string>(), re2::RE2::Latin1);
-    std::vector<re2::StringPiece> groups(static_cast<std::size_t>(re2.NumberOfCapturingGroups()) +
-                                         1);
-    const auto& names = re2.NamedCapturingGroups();
+    const re2::RE2 re2 = pattern_of(rule);
     return std::ranges::any_of(shapes_.shapes(), [&](const LineShape& shape) {
       const ShapeLine& line = shape.examples.front();
-      if (shape.head || !re2.Match(line.text, 0, line.text.size(), re2::RE2::UNANCHORED,
-                                   groups.data(), static_cast<int>(groups.size()))) {
-        return false;
-      }
+      if (shape.head) return false;
+      const auto groups = groups_on(line.text, re2);
       return std::ranges::any_of(
           std::array{"seconds", "seconds_per_iteration", "elapsed", "mean_so_far"},
           [&](const char* name) {
-            const auto group = names.find(name);
-            if (group == names.end()) return false;
-            const char* const taken = groups[static_cast<std::size_t>(group->second)].data();
+            const auto group = groups.find(name);
+            if (group == groups.end()) return false;
             return std::ranges::none_of(line.numbers, [&](const LineNumber& number) {
               return number.meaning != Meaning::left &&
-                     taken == line.text.data() + number.value_begin;
+                     group->second == line.text.data() + number.value_begin;
             });
           });
     });
@@ -1521,14 +1465,14 @@ class Induction {
   };
   [[nodiscard]] TimesOfCompanions times_of_companions(const Candidate& main, bool of_each) const {
     TimesOfCompanions out;
-    for (const LineShape& shape : shapes_.shapes()) {
-      if (shape.evaluation || counts_on(shape) || !comes_with(shape, *main.shape)) continue;
+    for (const LineShape* const one : shapes_with(*main.shape)) {
+      const LineShape& shape = *one;
       const ShapeTimes times =
           companion_times(shape, of_each, first_step_of(*main.shape, main.meaning));
       out.elapsed = out.elapsed || times.elapsed;
       if (times.seconds) out.longest_s = std::max(out.longest_s, median_of(shape, *times.seconds));
-      const auto& one = times.seconds_per_iteration;
-      if (one) out.iterations.push_back(median_of(shape, *one));
+      const auto& each = times.seconds_per_iteration;
+      if (each) out.iterations.push_back(median_of(shape, *each));
     }
     return out;
   }
@@ -1590,8 +1534,7 @@ class Induction {
     std::vector<Json> out;
     const TimesOfCompanions others = times_of_companions(main, of_each);
     // Of several times that of the training is nearest to what is asked for, then the total.
-    std::vector<const LineShape*> shapes;
-    for (const LineShape& shape : shapes_.shapes()) shapes.push_back(&shape);
+    auto shapes = shapes_with(*main.shape);
     const double first = first_step_of(*main.shape, main.meaning);
     const auto rank = [&](const LineShape* shape) {
       const auto time = shape->place_of(Meaning::duration);
@@ -1603,7 +1546,6 @@ class Induction {
     std::ranges::stable_sort(shapes, std::less<>(), rank);
     for (const LineShape* const one : shapes) {
       const LineShape& shape = *one;
-      if (shape.evaluation || counts_on(shape) || !comes_with(shape, *main.shape)) continue;
       const auto loss = wants_loss ? loss_of(shape) : std::nullopt;
       ShapeTimes times;
       if (wants_time) {
@@ -1683,21 +1625,15 @@ std::optional<UnreadTraining> FormatInducer::unread_training() const {
 }
 
 std::string_view lack_text(Lack lack) {
-  switch (lack) {
-    case Lack::counter:
-      return "has a time or a rate but no counter";
-    case Lack::growth:
-      return "has a counter that does not grow";
-    case Lack::lines:
-      return "stands alone";
-    case Lack::training:
-      return "does not show that it is of a training";
-    case Lack::time:
-      return "has a counter but no time and no rate";
-    case Lack::text:
-      return "has no text that all such lines have";
-  }
-  return "";
+  constexpr std::string_view kTexts[] = {
+      "has a time or a rate but no counter",
+      "has a counter that does not grow",
+      "stands alone",
+      "does not show that it is of a training",
+      "has a counter but no time and no rate",
+      "has no text that all such lines have",
+  };
+  return kTexts[static_cast<std::size_t>(lack)];
 }
 
 std::vector<NearLine> FormatInducer::nearest() const {

@@ -104,10 +104,7 @@ bool is_counter(Meaning meaning) {
 
 /// In a table its size.
 bool is_batch(std::string_view name) {
-  std::string word;
-  for (const char c : name) {
-    if (is_letter(c)) word += lower(c);
-  }
+  const std::string word = lower(name);
   return word == "batch" || word == "batches";
 }
 
@@ -171,7 +168,7 @@ void take_bracketed_time(TableHead& head, std::vector<Cell>& cells) {
   const std::string_view text = last.text;
   if (text.size() < 3 || !text.starts_with('(') || !text.ends_with(')')) return;
   if (!head.ends_in_brackets && cells.size() != head.names.size() + 1) return;
-  if (!is_digit(text[1]) || text.find(':') == std::string_view::npos) return;
+  if (!is_digit(text[1])) return;
   if (!std::exchange(head.ends_in_brackets, true)) head.names.emplace_back("time");
   last = {last.begin + 1, text.substr(1, text.size() - 2)};
 }
@@ -183,7 +180,6 @@ std::optional<TableHead> head_by(std::string_view line, char mark, std::size_t w
   if (cells.size() < 2 || cells.size() > kMostColumnsOfATable) return std::nullopt;
   if (!std::ranges::all_of(cells, is_name, &Cell::text)) return std::nullopt;
   const bool counts = std::ranges::any_of(cells, [](const Cell& cell) {
-    if (!may_name_counter(cell.text)) return false;
     const auto number = number_under(cell.text, {0, "3"});
     return number && is_counter(number->meaning) && !is_batch(cell.text);
   });
@@ -230,8 +226,6 @@ void take_places(TableHead& head, std::string_view rule) {
 
 std::vector<LineNumber> row_numbers(TableHead& head, std::string_view line) {
   auto cells = cells_of(line, head.mark, 1);
-  // Each column has one unit at most: a line of many more words is no row.
-  if (cells.size() > 2 * head.names.size()) return {};
   if (head.mark == ' ') join_units(line, cells);
   leave_out_star(head, cells);
   const bool placed = put_in_places(head, cells);
