@@ -218,8 +218,7 @@ std::optional<std::int64_t> StepCounter::earlier_step_of(const Printed& printed)
 bool StepCounter::leaves_unknown_steps(const Printed& printed) const {
   const auto epoch = epoch_of(printed);
   // One step further, as where each is printed, none is left out.
-  return epoch && epoch_ >= 0 && *epoch != epoch_ && epoch_steps_ < 1 && stride_ > 1 &&
-         base_of(printed) == newest_;
+  return epoch && epoch_ >= 0 && *epoch != epoch_ && epoch_steps_ < 1 && stride_ > 1;
 }
 
 void StepCounter::move_to(const Printed& printed) {
@@ -263,7 +262,7 @@ std::optional<std::int64_t> StepCounter::end_of(std::int64_t epochs) const {
   const std::int64_t each = epoch_steps_ > 0 ? epoch_steps_ : lines_steps_;
   const bool from_start = first_epoch_ == 0 || first_epoch_ == 1;
   const std::int64_t left = epochs - (epoch_ - first_epoch_);
-  if (epoch_ < 0 || !from_start || each < 1 || left < 1) return std::nullopt;
+  if (!from_start || each < 1 || left < 1) return std::nullopt;
   return base_ + each * std::min(left, kLargestStep / each);
 }
 
@@ -496,7 +495,6 @@ void keep_unknown(double& kept, double value) {
 /// Of the counter; one that no training reaches ends at a limit.
 std::int64_t iterations_of(const DescribedRule& rule, std::int64_t steps) {
   constexpr std::int64_t kMostIterations = 1'000'000'000'000'000;  // beyond it products overflow
-  if (rule.step_iterations == 1) return steps;
   return std::min(steps, kMostIterations / rule.step_iterations) * rule.step_iterations;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "parsers/core/config_reader.h"
+#include "parsers/core/name_hint.h"
 #include "parsers/core/text.h"
 #include "parsers/described/description.h"
 #include "parsers/described/format_keys.h"
@@ -63,10 +64,8 @@ class DescriptionReader {
     in_.text(object, pointer, key, text);
     const auto at = std::ranges::find(names, text);
     if (at != names.end()) return static_cast<std::size_t>(at - names.begin());
-    const std::string near = nearest_name(text, names);
     in_.fail_at(child_pointer(pointer, key), fmt::format("'{}' is not known", text),
-                near.empty() ? fmt::format("use one of {}", fmt::join(names, ", "))
-                             : fmt::format("did you mean '{}'?", near));
+                name_hint(text, names, "use one of "));
     return 0;
   }
 
@@ -187,7 +186,10 @@ class DescriptionReader {
     add_literal(rule);
     rule.kind = static_cast<WorkKind>(
         choice(object, pointer, "kind", {"training", "evaluation", "inference"}));
-    read_outcome(rule, object, pointer);
+    if (object.contains("outcome")) {
+      const auto names = outcome_names();
+      rule.outcome = parse_status(names[choice(object, pointer, "outcome", names)]);
+    }
     read_sources(rule, object, pointer);
     rule.iteration = iteration_of(object, pointer);
     rule.rate = rate_of(object, pointer);
@@ -242,19 +244,6 @@ class DescriptionReader {
     if (at == literals.end()) literals.push_back(rule.literal);
   }
 
-  void read_outcome(DescribedRule& rule, const Json& object, const std::string& pointer) {
-    std::string outcome;
-    in_.text(object, pointer, "outcome", outcome);
-    if (outcome.empty()) return;
-    rule.outcome = parse_status(outcome);
-    const auto names = outcome_names();
-    if (rule.outcome && std::ranges::find(names, outcome) != names.end()) return;
-    const std::string near = nearest_name(outcome, names);
-    in_.fail_at(child_pointer(pointer, "outcome"), fmt::format("'{}' is no outcome", outcome),
-                near.empty() ? fmt::format("use one of {}", fmt::join(names, ", "))
-                             : fmt::format("did you mean '{}'?", near));
-  }
-
   /// Where values stand: pattern, json, after.
   void read_sources(DescribedRule& rule, const Json& object, const std::string& pointer) {
     std::string pattern;
@@ -289,10 +278,7 @@ class DescriptionReader {
       const std::string text = value.is_string() ? value.get<std::string>() : "";
       const auto field = parse_field(text);
       if (!field) {
-        const std::string near = nearest_name(text, field_names());
-        in_.fail_at(at, fmt::format("unknown field '{}'", text),
-                    near.empty() ? fmt::format("known: {}", fmt::join(field_names(), ", "))
-                                 : fmt::format("did you mean '{}'?", near));
+        in_.fail_at(at, fmt::format("unknown field '{}'", text), name_hint(text, field_names()));
         return out;
       }
       const FieldKind kind = info(*field).kind;

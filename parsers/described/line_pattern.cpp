@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "parsers/core/name_hint.h"
 #include "parsers/core/text.h"
 
 namespace bertbench {
@@ -124,10 +125,7 @@ std::optional<LinePattern::Problem> LinePattern::problem() const {
   }
   for (const auto& [name, index] : re2.NamedCapturingGroups()) {
     if (parse_field(name)) continue;
-    const std::string near = nearest_name(name, field_names());
-    return Problem{fmt::format("unknown group '{}'", name),
-                   near.empty() ? fmt::format("known: {}", fmt::join(field_names(), ", "))
-                                : fmt::format("did you mean '{}'?", near)};
+    return Problem{fmt::format("unknown group '{}'", name), name_hint(name, field_names())};
   }
   return std::nullopt;
 }

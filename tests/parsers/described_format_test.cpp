@@ -588,7 +588,7 @@ TEST(DescribedFormatErrors, EveryRuleIsChecked) {
       {"/lines/0/pattern", "(?P<step>step 3): ", "the group 'step' is 'step 3'"},
       {"/lines/0/example", "", "needs a line that it reads"},
       {"/lines/0/example", "step 3: 2.5 it/s", "does not hold the literal"},
-      {"/lines/0/outcome", "oom", "is no outcome"},
+      {"/lines/0/outcome", "oom", "use one of completed"},
       {"/lines/0/kind", "train", "use one of training"},
       {"/lines/0/scale", Json{{"seconds", 2}}, "has no group 'seconds'"},
       {"/lines/0/scale", Json{{"rate", {{"K", 1000}}}}, "has no group 'unit'"},
