@@ -257,9 +257,8 @@ class DescriptionReader {
     rule.pattern = pattern_of_list_;
     if (rule.pattern) return;
     // To compile a pattern takes longer than to read a short log.
-    const bool shared = in_list_ && !pattern.empty();
-    rule.pattern = std::make_shared<LinePattern>(pattern, shared ? std::string() : rule.literal);
-    if (shared) pattern_of_list_ = rule.pattern;
+    rule.pattern = std::make_shared<LinePattern>(pattern, rule.literal);
+    if (in_list_ && !pattern.empty()) pattern_of_list_ = rule.pattern;
     if (checks_ == Checks::none) return;
     if (const auto problem = rule.pattern->problem()) {
       in_.fail_at(child_pointer(pointer, "pattern"), problem->what, problem->hint);

@@ -14,21 +14,6 @@ namespace {
 constexpr std::int64_t kMaxMemory = std::int64_t{1} << 20;
 constexpr int kMaxGroups = 31;
 
-// Whether every match begins at the literal. An alternative or a quantifier after it may mean
-// otherwise; then the whole line is searched.
-bool begins_with_literal(std::string_view pattern, const std::string& literal) {
-  const std::string quoted = re2::RE2::QuoteMeta(literal);
-  std::size_t taken = 0;
-  if (pattern.starts_with(quoted)) taken = quoted.size();
-  const bool plain = std::ranges::none_of(literal, [](char c) {
-    return std::string_view("\\^$.|?*+()[]{}").find(c) != std::string_view::npos;
-  });
-  if (plain && pattern.starts_with(literal)) taken = literal.size();
-  if (taken == 0 || pattern.find('|') != std::string_view::npos) return false;
-  return taken == pattern.size() ||
-         std::string_view("*?+{").find(pattern[taken]) == std::string::npos;
-}
-
 /// Whether no part of the pattern takes one digit and not another: of two lines that differ in
 /// their digits alone it takes both or none, at the same places. In doubt false.
 bool takes_digits_alike(std::string_view pattern) {
@@ -85,19 +70,16 @@ struct LinePattern::Compiled {
   };
   re2::RE2 re2;
   std::vector<Place> groups;
-  bool at_literal = false;  ///< tried only where the literal is
   bool digits_alike = false;
 };
 
-LinePattern::LinePattern(std::string pattern, std::string literal)
-    : pattern_(pattern.empty() ? re2::RE2::QuoteMeta(literal) : std::move(pattern)),
-      literal_(std::move(literal)) {}
+LinePattern::LinePattern(std::string pattern, const std::string& literal)
+    : pattern_(pattern.empty() ? re2::RE2::QuoteMeta(literal) : std::move(pattern)) {}
 LinePattern::~LinePattern() = default;
 
 const LinePattern::Compiled& LinePattern::compiled() const {
   std::call_once(once_, [this] {
     auto out = std::make_unique<Compiled>(pattern_);
-    out->at_literal = begins_with_literal(pattern_, literal_);
     out->digits_alike = takes_digits_alike(pattern_);
     if (out->re2.ok()) {
       for (const auto& [name, index] : out->re2.NamedCapturingGroups()) {
@@ -200,16 +182,7 @@ bool LinePattern::search(std::string_view line, std::vector<Group>& out) const {
   re2::StringPiece found[kMaxGroups + 1];
   const re2::StringPiece text(line.data(), line.size());
   const int n = std::min(kMaxGroups, with.re2.NumberOfCapturingGroups()) + 1;
-  bool matched = false;
-  if (with.at_literal) {
-    for (auto at = line.find(literal_); at != std::string_view::npos && !matched;
-         at = line.find(literal_, at + 1)) {
-      matched = with.re2.Match(text, at, text.size(), re2::RE2::ANCHOR_START, found, n);
-    }
-  } else {
-    matched = with.re2.Match(text, 0, text.size(), re2::RE2::UNANCHORED, found, n);
-  }
-  if (!matched) return false;
+  if (!with.re2.Match(text, 0, text.size(), re2::RE2::UNANCHORED, found, n)) return false;
   for (const Compiled::Place& group : with.groups) {
     const re2::StringPiece& piece = found[group.index];
     if (piece.data() != nullptr) out.push_back({group.field, {piece.data(), piece.size()}});

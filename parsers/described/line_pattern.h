@@ -22,8 +22,8 @@ class LinePattern {
  public:
   static constexpr std::size_t kMaxBytes = 1000;
 
-  /// `literal` is on every line that it is tried on.
-  LinePattern(std::string pattern, std::string literal);
+  /// An empty one is that of the literal.
+  LinePattern(std::string pattern, const std::string& literal);
   ~LinePattern();
 
   struct Problem {
@@ -72,7 +72,7 @@ class LinePattern {
   const Compiled& compiled() const;
   bool search(std::string_view line, std::vector<Group>& out) const;
 
-  std::string pattern_, literal_;
+  std::string pattern_;
   mutable std::once_flag once_;
   mutable std::unique_ptr<const Compiled> compiled_;
 };
