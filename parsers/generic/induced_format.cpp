@@ -1015,40 +1015,40 @@ class Induction {
     format["title"] = "lines of one shape that repeats";
     const bool counts_epochs = meaning.step_is_epoch && batches == 0;
     if (counts_epochs && !of_batch) format["iteration"] = sequences > 0 ? "sequence" : "epoch";
-    Json notes = notes_of(meaning);
-    if (sequences > 0) {
-      notes.push_back(fmt::format(
-          "the lines with a time count epochs: each counts as the {} sequences that the log "
-          "states of the training set, and its time may hold an evaluation",
-          sequences));
-    }
-    if (left) {
-      notes.push_back(
-          "only the time that is left is printed: divided by the steps that are left it is taken "
-          "as the time of a step, as the program estimates it");
-    }
-    if (counts_epochs && of_batch) {
-      notes.push_back(
-          "the lines count epochs, and their time is of one of the iterations of an "
-          "epoch, whose number they do not show");
-    }
-    if (batches > 0) {
-      notes.push_back(
-          fmt::format("the lines with a time count epochs: each counts as the {} iterations that "
-                      "other lines show of one, and its time may hold an evaluation",
-                      batches));
-    }
+    Json notes = Json::array();
+    const auto note = [&](bool holds, const std::string& text) {
+      if (holds) notes.push_back(text);
+    };
+    constexpr double kLonger = 1.3;  // times; less is rounding
+    note(meaning.times.mean_so_far.has_value(),
+         "the printed time is a mean over all iterations so far: what each line adds to it was "
+         "taken");
+    note(meaning.times.rate_so_far.has_value(),
+         "the printed rate is a mean of all so far: what the lines add to it was taken");
+    note(meaning.outlasts_clock > kLonger,
+         "a printed time is longer than an iteration by the clock and was left out: it may be of "
+         "several, as of those that a step accumulates");
+    note(sequences > 0 || batches > 0,
+         fmt::format("the lines with a time count epochs: each counts as the {} {}, and its time "
+                     "may hold an evaluation",
+                     each_epoch,
+                     sequences > 0 ? "sequences that the log states of the training set"
+                                   : "iterations that other lines show of one"));
+    note(left.has_value(),
+         "only the time that is left is printed: divided by the steps that are left it is taken "
+         "as the time of a step, as the program estimates it");
+    note(counts_epochs && of_batch,
+         "the lines count epochs, and their time is of one of the iterations of an epoch, whose "
+         "number they do not show");
     if (counts_sequences(shape, meaning)) {
       const bool of_one = meaning.times.seconds_per_iteration || meaning.times.mean_so_far;
       if (!of_one) format["iteration"] = "process_sequence";
-      notes.push_back(of_one ? "the lines count sequences, and their time is of one batch of them"
-                             : "the lines count the sequences of one process");
+      note(true, of_one ? "the lines count sequences, and their time is of one batch of them"
+                        : "the lines count the sequences of one process");
     }
-    if (shape.evaluation) {
-      notes.push_back(
-          "only lines of evaluations count the iterations of the training: the time from one to "
-          "the next holds an evaluation");
-    }
+    note(shape.evaluation,
+         "only lines of evaluations count the iterations of the training: the time from one to "
+         "the next holds an evaluation");
     if (!notes.empty()) format["notes"] = std::move(notes);
     if (meaning.day_first) format["date_order"] = "day_first";
     if (commas_ == Commas::decimal) format["commas"] = "decimal";
@@ -1354,26 +1354,6 @@ class Induction {
     if (!has_time_of_one(rule)) return;
     const double one = rule.value("/scale/seconds_per_iteration"_json_pointer, 1.0);
     rule["scale"]["seconds_per_iteration"] = one / static_cast<double>(batches);
-  }
-
-  /// What a reader of the numbers should know of them.
-  [[nodiscard]] static Json notes_of(const ShapeMeaning& meaning) {
-    constexpr double kLonger = 1.3;  // times; less is rounding
-    Json out = Json::array();
-    if (meaning.times.mean_so_far) {
-      out.push_back(
-          "the printed time is a mean over all iterations so far: what each line adds to "
-          "it was taken");
-    }
-    if (meaning.times.rate_so_far) {
-      out.push_back("the printed rate is a mean of all so far: what the lines add to it was taken");
-    }
-    if (meaning.outlasts_clock > kLonger) {
-      out.push_back(
-          "a printed time is longer than an iteration by the clock and was left out: it "
-          "may be of several, as of those that a step accumulates");
-    }
-    return out;
   }
 
   /// A counter of batches goes up by one where each is printed.

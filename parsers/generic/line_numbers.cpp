@@ -990,12 +990,6 @@ class Reader {
     at_ = end;
   }
 
-  /// "--accumulation_steps=256": of a command line.
-  [[nodiscard]] bool is_option(std::size_t begin) const {
-    return begin >= 2 && line_.substr(begin - 2, 2) == "--" &&
-           (begin == 2 || line_[begin - 3] == ' ');
-  }
-
   /// The 10 of "AvgSteps(10)=0.60".
   [[nodiscard]] bool is_argument(std::string_view label) const {
     return label.size() > 1 && label.back() == '(' && is_letter(label[label.size() - 2]) &&
@@ -1008,7 +1002,7 @@ class Reader {
     found.end = at_;
     const std::string_view text = line_.substr(found.begin, found.value_begin - found.begin);
     const Label label(text);
-    if (label.has(kOfEvaluation) || is_option(found.begin) || is_argument(text)) {
+    if (label.has(kOfEvaluation) || is_argument(text)) {
       unclear_ = false;
       return suffix_.reset();
     }

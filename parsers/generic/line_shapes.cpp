@@ -146,7 +146,6 @@ void LineShapes::feed(std::string_view bytes) {
 }
 
 void LineShapes::finish() {
-  if (std::exchange(returned_, false)) line(std::exchange(rest_, {}), true);
   // A last line without an end may be cut: it must not take from the others what they all have.
   constexpr std::size_t kLinesThatShow = 3;
   const std::string last = std::exchange(rest_, {});

@@ -108,17 +108,6 @@ bool is_batch(std::string_view name) {
   return word == "batch" || word == "batches";
 }
 
-/// A cell of a row by blanks: "0.25", "1e-4", "0:12:31", "35.2s", "3/10", "98%", "nan", "-", or a
-/// list.
-bool is_value(std::string_view text) {
-  if (list_end(text, 0) == text.size()) return true;
-  constexpr std::size_t kLongestUnit = 4;
-  if (text == "-" || text == "nan" || text == "NaN" || text == "inf" || text == "None") return true;
-  if (!is_digit(text.front()) && text.front() != '-' && text.front() != '+') return false;
-  const auto last = text.find_last_of("0123456789");
-  return last != std::string_view::npos && trim(text.substr(last + 1)).size() <= kLongestUnit;
-}
-
 /// "0.55    s": a unit apart from its number belongs to it.
 void join_units(std::string_view line, std::vector<Cell>& cells) {
   for (std::size_t i = 1; i < cells.size();) {
@@ -235,7 +224,6 @@ std::vector<LineNumber> row_numbers(TableHead& head, std::string_view line) {
   bool counts = false;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (cells[i].text.empty()) continue;
-    if (head.mark == ' ' && !placed && !is_value(cells[i].text)) return {};
     auto number = number_under(head.names[i], cells[i]);
     if (!number || number->meaning == Meaning::other) continue;
     number->column = static_cast<int>(i);
