@@ -1040,7 +1040,8 @@ class Induction {
     note(counts_epochs && of_batch,
          "the lines count epochs, and their time is of one of the iterations of an epoch, whose "
          "number they do not show");
-    if (counts_sequences(shape, meaning)) {
+    // A counter of batches goes up by one where each is printed.
+    if (meaning.counts_sequences && !counts_by_one(shape, meaning)) {
       const bool of_one = meaning.times.seconds_per_iteration || meaning.times.mean_so_far;
       if (!of_one) format["iteration"] = "process_sequence";
       note(true, of_one ? "the lines count sequences, and their time is of one batch of them"
@@ -1278,6 +1279,7 @@ class Induction {
       if (found > 0 && found != *of_shape) return 0;
       found = *of_shape;
     }
+    if (found == 0) found = shapes_.epoch_steps();
     if (found > static_cast<double>(kMostStepIterations)) return 0;
     return static_cast<std::int64_t>(found);
   }
@@ -1354,14 +1356,6 @@ class Induction {
     if (!has_time_of_one(rule)) return;
     const double one = rule.value("/scale/seconds_per_iteration"_json_pointer, 1.0);
     rule["scale"]["seconds_per_iteration"] = one / static_cast<double>(batches);
-  }
-
-  /// A counter of batches goes up by one where each is printed.
-  [[nodiscard]] static bool counts_sequences(const LineShape& shape, const ShapeMeaning& meaning) {
-    return !counts_by_one(shape, meaning) &&
-           std::ranges::all_of(shape.examples, [&](const ShapeLine& line) {
-             return line.at(meaning.step).of_sequences;
-           });
   }
 
   /// Rules for lines of evaluations that the rule would take for training.

@@ -62,22 +62,23 @@ constexpr Words kIterations({"step", "steps", "iter", "iters", "iteration", "ite
                              "iteración", "iteracion", "iteração", "iteracao", "itération",
                              "iterazione", "schritt", "paso", "passo", "шаг", "итерация",
                              "Итерация", "Шаг", "эпизод", "Эпизод", "步", "批", "回合", "次迭代",
-                             "ステップ"});
+                             "ステップ", "pas", "批次", "단계", "스텝"});
 constexpr Words kEpochs(
     {"epoch", "epochs", "ep",
      // Of other languages; a word of a script without blanks may stand anywhere in a label.
      "epoka", "epocha", "epoca", "epoha", "epoche", "época", "Época", "époque", "Époque", "эпоха",
      "Эпоха", "エポック", "에포크", "에폭", "轮", "輪"});
+constexpr Words kOneIteration({"step", "iter", "iteration", "it", "batch", "update"});
 constexpr Words kRates({"speed", "throughput", "rate", "perf", "performance", "average", "avg",
                         "mean", "running", "current", "at"});
-constexpr Words kTimes({"time",  "elapsed", "took",    "taken",  "duration", "cost",
-                        "spent", "used",    "runtime", "timer",  "耗时",     "用时",
-                        "时间",  "時間",    "시간",    "tiempo", "tempo",    "temps",
-                        "waktu", "czas",    "zeit",    "время",  "dur"});
-constexpr Words kSinceStart({"elapsed", "total", "since", "wall", "总", "累计"});
+constexpr Words kTimes({"time",  "elapsed", "took",  "taken", "duration", "cost", "spent",
+                        "used",  "runtime", "timer", "耗时",  "用时",     "时间", "時間",
+                        "시간",  "tiempo",  "tempo", "temps", "waktu",    "czas", "zeit",
+                        "время", "dur",     "已用",  "durée", "dauer"});
+constexpr Words kSinceStart({"elapsed", "total", "since", "wall", "总", "累计", "已用"});
 // Words of a number that is not of the training so far.
 constexpr Words kPlans({"best", "size", "per", "max", "every", "last", "warmup", "early", "min",
-                        "patience"});
+                        "patience", "micro"});
 constexpr Words kOtherTimes({"eta",        "remaining", "remain",    "left",       "data",
                              "load",       "loading",   "estimated", "expected",   "est",
                              "save",       "saving",    "finish",    "forward",    "backward",
@@ -98,7 +99,8 @@ constexpr Words kLeft({"eta", "remaining", "remain", "left", "剩余", "预计",
                        "restante"});
 // Words for parts of a step. They count only in the name of the time itself: in "optimizer AdamW
 // time 0.5s" the time is of the step.
-constexpr Words kPartWords({"compute", "comm", "optimizer", "optim", "opt", "sync", "allreduce"});
+constexpr Words kPartWords({"compute", "comm", "optimizer", "optim", "opt", "sync", "allreduce",
+                            "rollout", "collect", "learn"});
 constexpr Words kBeginnings({"starting", "start", "begin", "beginning"});
 // Before a place: "[Train 10/1882]".
 constexpr Words kProgress({"train", "training", "trained", "progress"});
@@ -977,9 +979,12 @@ class Reader {
     std::size_t end = i;
     // "2/100,0/151" has two totals.
     while (end < line_.size() && (is_digit(line_[end]) || has_thousands_at(line_, end))) ++end;
-    if (end == i || (end < line_.size() &&
-                     (is_word(line_[end]) || line_[end] == '/' ||
-                      (line_[end] == '.' && end + 1 < line_.size() && is_digit(line_[end + 1]))))) {
+    // "20/500步": a word of a script without blanks may follow right away.
+    const std::string_view then = line_.substr(end);
+    const bool goes_on =
+        !then.empty() && ((is_word(then[0]) && !is_beyond_ascii(then[0])) || then[0] == '/' ||
+                          (then[0] == '.' && then.size() > 1 && is_digit(then[1])));
+    if (end == i || goes_on) {
       return;
     }
     std::string digits(line_.substr(i, end - i));
@@ -1249,7 +1254,8 @@ class Reader {
   [[nodiscard]] std::size_t of_one_gpu_at(std::size_t at) const {
     const std::string_view rest = line_.substr(at);
     std::string word;
-    for (const std::string_view front : {"/", " per ", " (per ", " / ", " on this ", " on each "}) {
+    for (const std::string_view front :
+         {"/", " per ", " (per ", " / ", " on this ", " on each ", " (this "}) {
       if (!rest.starts_with(front)) continue;
       const std::string_view part = word_at(rest, front.size(), word);
       if (among(kProcessors, part)) return front.size() + part.size();
@@ -1289,7 +1295,10 @@ class Reader {
       return;
     }
     const bool of_span = !out_.empty() && out_.back().meaning == Meaning::span;
-    const bool of_iteration = !of_span && (after.meaning == Meaning::per_iteration ||
+    // "iter 413.0 ms": what counts has no unit.
+    const bool of_one = after.meaning == Meaning::duration && label.count == 1 &&
+                        among(kOneIteration, label.last());
+    const bool of_iteration = !of_span && (after.meaning == Meaning::per_iteration || of_one ||
                                            named.meaning == Meaning::per_iteration);
     found.meaning = of_iteration ? Meaning::per_iteration : Meaning::duration;
     if (!by_layout) found.scale = has_unit ? after.scale : named.scale;
@@ -1480,6 +1489,12 @@ class Reader {
       at = std::min(line_.find_first_not_of(" -", out_[1].end), line_.size());
     }
     at = std::min(line_.find_first_not_of(" \t", at), line_.size() - 1);
+    // "140023417 train.py:212] [50] loss=6.6": the process and the place of absl and glog.
+    if (const std::size_t place = line_.find("] ", at);
+        at > 0 && is_digit(line_[at]) && place != line_.npos && is_digit(line_[place - 1]) &&
+        line_.substr(at, place - at).find('[') == line_.npos) {
+      at = std::min(line_.find_first_not_of(' ', place + 1), line_.size() - 1);
+    }
     // "[xla:0](500) Loss=0.43": a device or a name before the bracket of the counter.
     const std::size_t tag = line_.find("](", at);
     if (line_[at] == '[' && tag != std::string_view::npos && is_letter(line_[at + 1]) &&
@@ -1693,6 +1708,11 @@ struct CountInText {
     const std::size_t next = word + word_at(line, word, first).size() + 1;
     if (next < line.size()) word_at(line, next, second);
   }
+  /// What stands after the first word.
+  [[nodiscard]] std::string_view after_first() const {
+    const std::size_t word = end + (line.substr(end).starts_with(' ') ? 1 : 0);
+    return line.substr(std::min(word + first.size(), line.size()));
+  }
   /// No letter, fraction or total belongs to its digits.
   [[nodiscard]] bool ends() const {
     return end == line.size() || std::string_view(" ,;|)]\t").find(line[end]) != line.npos;
@@ -1730,11 +1750,9 @@ bool stands_next_to_others(const CountInText& count) {
          count.value > kMostPercent && evaluation_follows(count.line, count.end);
 }
 
-}  // namespace
-
-double training_set_of(std::string_view line) {
-  // Sequences: fewer are files, parts or folds; more is more than kMostStepIterations.
-  constexpr double kSmallestSet = 50, kLargestSet = 1e9;
+/// The first of a line's counts that is one; 0 where none is.
+template <class Is>
+double first_count(std::string_view line, Is is) {
   constexpr std::string_view kScript = ".py";
   const std::size_t script = line.rfind(kScript);  // a logger's "train.py:45"
   std::size_t from = script == line.npos ? 0 : script + kScript.size();
@@ -1744,13 +1762,48 @@ double training_set_of(std::string_view line) {
       continue;
     }
     const CountInText count(line, from, at);
-    if (count.value >= kSmallestSet && count.value <= kLargestSet &&
-        (names_training_set(count) || stands_next_to_others(count))) {
-      return count.value;
-    }
+    if (is(count)) return count.value;
     from = at = count.end;
   }
   return 0;
+}
+
+/// "391 iters per epoch", "450 it/epoch", "312 batches of 256 rows", "steps per epoch: 391",
+/// "1エポック = 781 ステップ".
+bool names_epoch_steps(const CountInText& count) {
+  const Label& label = count.label;
+  if (label.has(kOfEvaluation) || among(kOfEvaluation, count.first)) return false;
+  if (among(kIterations, count.first)) {
+    const std::string_view rest = count.after_first();
+    const auto follows = [&](std::string_view front) {
+      std::string word;
+      return rest.starts_with(front) && among(kEpochs, word_at(rest, front.size(), word));
+    };
+    constexpr std::string_view kOf = " of ";
+    const bool of_size = rest.starts_with(kOf) && is_digit(rest.substr(0, kOf.size() + 1).back());
+    return follows(" per ") || follows("/") || follows(" / ") || of_size ||
+           (label.has(kEpochs) && label.count == 1);
+  }
+  static constexpr Words kPer({"per"});
+  return count.ends() && label.has(kPer) && label.has(kEpochs) && label.has(kIterations);
+}
+
+}  // namespace
+
+double epoch_steps_of(std::string_view line) {
+  return first_count(line, [](const CountInText& count) {
+    constexpr double kLeastSteps = 2;
+    return count.value >= kLeastSteps && names_epoch_steps(count);
+  });
+}
+
+double training_set_of(std::string_view line) {
+  return first_count(line, [](const CountInText& count) {
+    // Sequences: fewer are files, parts or folds; more is more than kMostStepIterations.
+    constexpr double kSmallestSet = 50, kLargestSet = 1e9;
+    return count.value >= kSmallestSet && count.value <= kLargestSet &&
+           (names_training_set(count) || stands_next_to_others(count));
+  });
 }
 
 bool names_score(std::string_view line) {

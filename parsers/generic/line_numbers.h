@@ -79,6 +79,9 @@ struct LineNumber {
 /// The sequences of the training set, where a line states them: "Train dataset size: 67349",
 /// "[train] 23560 samples"; else 0.
 [[nodiscard]] double training_set_of(std::string_view line);
+/// The iterations of an epoch, where a line states them: "391 iters per epoch", "312 batches of 256
+/// rows", "steps per epoch: 391"; else 0.
+[[nodiscard]] double epoch_steps_of(std::string_view line);
 /// The line has a word of work on data: processed, loading, tokenizing ...
 [[nodiscard]] bool names_other_work(std::string_view line);
 /// The line has a word or mark by which the head of a table names a counter, also in another sense.

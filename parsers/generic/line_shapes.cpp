@@ -164,7 +164,7 @@ void LineShapes::line(std::string_view text, bool redrawn) {
               find_text(lower(text), "latency") != text.npos;
     of_training_ = names_training(text, !infers_);
   }
-  note_training_set(text);
+  note_counts(text);
   if (is_bar(text)) return;  // tqdm's
   // They count, but are no records.
   if (find_text(text, RankTimeRules::kAnchor) != text.npos) return;
@@ -180,12 +180,14 @@ void LineShapes::line(std::string_view text, bool redrawn) {
   }
 }
 
-void LineShapes::note_training_set(std::string_view text) {
+void LineShapes::note_counts(std::string_view text) {
   constexpr std::int64_t kHead = 1'000;  // lines before which programs state their data
-  if (number_ > kHead || text.find("rain") == text.npos) return;
-  const double sequences = training_set_of(text);
-  if (sequences == 0) return;
-  set_ = set_.value_or(sequences) == sequences ? sequences : 0;
+  if (number_ > kHead) return;
+  const auto note = [](std::optional<double>& known, double count) {
+    if (count > 0) known = known.value_or(count) == count ? count : 0;
+  };
+  if (text.find("rain") != text.npos) note(set_, training_set_of(text));
+  note(epoch_steps_, epoch_steps_of(text));
 }
 
 /// The head of a table, or a row of the newest one. Between rows lines may be of something else,

@@ -132,6 +132,7 @@ struct ShapeMeaning {
   std::optional<std::size_t> rank;  ///< where several processes print their lines
   bool step_is_epoch = false;       ///< nothing finer is counted
   bool total_is_of_epoch = false;   ///< M of "N/M" is the iterations of an epoch, not of the run
+  bool counts_sequences = false;    ///< "[ 6464/60000]": sequences done, and not iterations
   bool wraps = false;         ///< it begins again with each epoch, which the line does not name
   bool of_one_line = false;   ///< no process prints another line like it
   bool of_processes = false;  ///< several that do not name themselves print the lines of each step
@@ -193,10 +194,12 @@ class LineShapes {
   [[nodiscard]] std::int64_t announced() const { return announced_; }
   /// Sequences of the training set, where the first lines state one number of them; else 0.
   [[nodiscard]] double training_set() const { return set_.value_or(0); }
+  /// Iterations of an epoch, likewise.
+  [[nodiscard]] double epoch_steps() const { return epoch_steps_.value_or(0); }
 
  private:
   void line(std::string_view text, bool redrawn);
-  void note_training_set(std::string_view text);
+  void note_counts(std::string_view text);
   void piece(std::string_view text, std::string_view whole = {});
   bool row(std::string_view text, std::string_view whole = {});
   void stamp_row(ShapeLine& found, std::string_view all) const;
@@ -221,8 +224,9 @@ class LineShapes {
   bool of_training_ = false;
   bool infers_ = false;  ///< a line before the first of a training names inference
   std::int64_t announced_ = 0;
-  std::optional<double> set_;  ///< the training set; 0: lines state several
-  int saves_ = 0;              ///< lines that a logger stamped on which a model is saved
+  /// The training set, and the iterations of an epoch; 0: lines state several.
+  std::optional<double> set_, epoch_steps_;
+  int saves_ = 0;  ///< lines that a logger stamped on which a model is saved
 };
 
 }  // namespace bertbench

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <set>
@@ -239,6 +241,25 @@ class Decision {
       same_step_[i] = !next_epoch && steps_[i] == steps_[i - 1];
     }
     stride_ = out_.stride = known_median(advance_);
+    out_.counts_sequences = std::ranges::all_of(shape_.examples,
+                                                [&](const ShapeLine& line) {
+                                                  return line.at(out_.step).of_sequences;
+                                                }) ||
+                            begins_with_a_batch();
+  }
+
+  /// "[   64/60000]", "[ 6464/60000]", "[12864/60000]" of PyTorch's tutorial: after the first batch
+  /// each line comes a number of whole batches later, and not as many as stand on the first one.
+  /// Loops print each tenth or hundredth step, and batches are powers of two.
+  [[nodiscard]] bool begins_with_a_batch() const {
+    constexpr double kLeastBatch = 8, kMostBatch = 65536;  // less may be the step of the first line
+    const double batch = steps_.front();
+    if (!(batch >= kLeastBatch && batch <= kMostBatch)) return false;
+    const bool power = std::has_single_bit(static_cast<std::uint32_t>(batch));
+    if (!power || !shape_.examples[0].at(out_.step).has_total()) return false;
+    return stride_ > batch && std::ranges::all_of(advance_, [&](double advance) {
+             return std::isnan(advance) || std::fmod(advance, batch) == 0;
+           });
   }
 
   void find_clock() {
@@ -614,7 +635,7 @@ class Decision {
     auto of_all = is_of_all(values);
     if (one) return TimeKind{of_all == false, kGapUnchecked};
     constexpr double kShortestStep_s = 50e-6;  // no loop has a shorter one
-    const bool counts_samples = shape_.examples[0].at(out_.step).of_sequences;
+    const bool counts_samples = out_.counts_sequences;
     const double usual = known_median(values);
     if (!of_all && !counts_samples && usual * stride_ > kLongestInterval_s) of_all = true;
     if (!of_all && !counts_samples && usual < kShortestStep_s * stride_) of_all = false;

@@ -93,8 +93,11 @@ std::optional<MpirunLabel> next_mpirun_label(std::string_view text, std::size_t 
   return std::nullopt;
 }
 
+constexpr std::string_view kBoxMarks[] = {"│", "║", "┃"};
+
 bool may_have_label(std::string_view text) {
-  return text[0] == '[' || text[0] == ' ' || text[0] == '(' || text[0] == '#' || is_digit(text[0]);
+  return text[0] == kBoxMarks[0][0] || text[0] == '[' || text[0] == ' ' || text[0] == '(' ||
+         text[0] == '#' || is_digit(text[0]);
 }
 
 // Leading labels, by one launcher inside another ("localhost: [rank1]: " is left to pdsh).
@@ -286,8 +289,30 @@ bool is_bare(std::string_view text) {
          is_plain(text);
 }
 
+/// "│     1 │   2.5346 │" of rich and other programs that draw boxes: as with marks of ASCII, each
+/// of as many bytes.
+bool is_box_row(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(' ');
+  if (begin == std::string_view::npos) return false;
+  return std::ranges::any_of(
+      kBoxMarks, [&](std::string_view mark) { return text.substr(begin).starts_with(mark); });
+}
+
+void put_plain_marks(std::string& text) {
+  for (const std::string_view mark : kBoxMarks) {
+    for (auto at = text.find(mark); at != std::string::npos; at = text.find(mark, at)) {
+      text.replace(at, mark.size(), "|  ");
+    }
+  }
+}
+
 void clean_line(std::string_view text, std::string& buffer, std::vector<Piece>& pieces) {
-  if (auto printed = printed_in_notebook(text)) {
+  if (is_box_row(text)) {
+    const std::string_view stripped = strip_ansi(text, buffer);
+    if (stripped.data() == text.data()) buffer = text;
+    put_plain_marks(buffer);
+    split_by_launcher(buffer, pieces);
+  } else if (auto printed = printed_in_notebook(text)) {
     const std::string_view stripped = strip_ansi(*printed, buffer);
     if (stripped.data() == printed->data()) buffer = std::move(*printed);
     split_by_launcher(buffer, pieces);
