@@ -1,6 +1,7 @@
 #include "parsers/described/described_format.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -959,13 +960,14 @@ bool DescribedParser::take_statement(const DescribedRule& rule, const Line& line
   if (values_.has(Field::began) && (std::isnan(began_s_) || values_.has(Field::ended))) {
     began_s_ = *values_.number(Field::began);
   }
-  const bool of_open = values_.has(Field::ended) || values_.has(Field::micro_steps) ||
-                       values_.has(Field::counted_seconds) ||
-                       (values_.has(Field::epoch) && !values_.has(Field::step));
-  const bool of_run = values_.has(Field::total_seconds) || values_.has(Field::wall_seconds) ||
-                      values_.has(Field::average_rate) || values_.has(Field::total_sequences) ||
-                      values_.has(Field::skipped_steps) || values_.has(Field::peak_memory) ||
-                      rule.outcome;
+  const auto has = [&](Field field) { return values_.has(field); };
+  const bool of_open = has(Field::ended) || has(Field::micro_steps) ||
+                       has(Field::counted_seconds) || (has(Field::epoch) && !has(Field::step));
+  const bool of_run =
+      rule.outcome || std::ranges::any_of(std::array{Field::total_seconds, Field::wall_seconds,
+                                                     Field::average_rate, Field::total_sequences,
+                                                     Field::skipped_steps, Field::peak_memory},
+                                          has);
   if (!of_run && !(of_open && out.open(rule.kind) != nullptr)) return false;
   RunDraft& draft = run(rule.kind, line.number, out);
   draft.last_line = std::max(draft.last_line, line.number);

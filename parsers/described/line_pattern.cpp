@@ -34,10 +34,7 @@ bool takes_digits_alike(std::string_view pattern) {
       i += 2;
     } else if (in_class) {
       in_class = c != ']';
-      if (c != '[' || !rest.starts_with(':')) continue;
-      const auto end = pattern.find(":]", i);
-      if (end == std::string_view::npos) return false;
-      i = end + 1;
+      if (c == '[' && rest.starts_with(':')) return false;  // "[[:digit:]]"
     } else if (c == '[') {
       in_class = true;
       if (rest.starts_with('^')) ++i;

@@ -54,16 +54,9 @@ bool names_other_work(std::string_view prefix) {
       {"generation", "generate", "rollout", "sampling", "data",   "dataloader", "loader",
        "optimizer",  "optim",    "forward", "backward", "comm",   "checkpoint", "device",
        "gpu",        "rank",     "host",    "node",     "worker", "replica"});
-  std::string word;
-  for (std::size_t i = 0; i <= prefix.size(); ++i) {
-    if (i < prefix.size() && is_letter(prefix[i])) {
-      word += lower(prefix[i]);
-      continue;
-    }
-    if (is_evaluation_word(word) || std::ranges::find(kWords, word) != kWords.end()) return true;
-    word.clear();
-  }
-  return false;
+  return std::ranges::any_of(words_of(prefix), [&](const std::string& word) {
+    return is_evaluation_word(word) || std::ranges::find(kWords, word) != kWords.end();
+  });
 }
 
 /// The member `name` after a prefix that ends with '/', where one alone has it and is no other

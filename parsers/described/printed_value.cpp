@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <string>
+#include <utility>
 
 #include "parsers/core/text.h"
 #include "parsers/lines/cursor.h"
@@ -139,6 +139,16 @@ std::optional<double> printed_duration(std::string_view text) {
 std::optional<double> printed_time(std::string_view text) {
   if (const auto number = printed_number(text)) return number;
   return printed_duration(text);
+}
+
+std::vector<std::string> words_of(std::string_view name) {
+  std::vector<std::string> out;
+  bool inside = false;
+  for (const char c : name) {
+    if (is_letter(c) && !std::exchange(inside, true)) out.emplace_back();
+    is_letter(c) ? out.back().push_back(lower(c)) : void(inside = false);
+  }
+  return out;
 }
 
 bool readable(FieldKind kind, std::string_view text) {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "parsers/described/field.h"
 #include "parsers/lines/clock.h"
@@ -21,6 +23,9 @@ namespace bertbench {
 [[nodiscard]] std::optional<double> printed_duration(std::string_view text);
 /// Seconds: a number as printed_number reads it, else a duration.
 [[nodiscard]] std::optional<double> printed_time(std::string_view text);
+
+/// The words of a name, in small letters: "perf/step_ms" has perf, step and ms.
+[[nodiscard]] std::vector<std::string> words_of(std::string_view name);
 
 /// Whether the text is what a field of this kind needs.
 [[nodiscard]] bool readable(FieldKind kind, std::string_view text);
