@@ -7,7 +7,6 @@
 #include <array>
 #include <cmath>
 #include <functional>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -17,6 +16,7 @@
 #include "parsers/core/text.h"
 #include "parsers/described/description.h"
 #include "parsers/described/format_keys.h"
+#include "parsers/described/printed_value.h"
 
 namespace bertbench {
 namespace {
@@ -194,7 +194,6 @@ class RuleWriter {
   [[nodiscard]] std::string word_before(std::size_t i) const {
     const std::size_t from = i > 0 ? taken_[i - 1].in(first_).end : 0;
     const std::size_t to = taken_[i].in(first_).begin;
-    if (to <= from) return {};
     const std::string_view word = word_of_evaluation(part(first_, from, to));
     return word.empty() ? std::string() : quoted(word);
   }
@@ -431,11 +430,8 @@ std::optional<std::size_t> loss_of(const LineShape& shape) {
   std::optional<std::size_t> found;
   bool exact = false;
   for (std::size_t i = 0; i < first.numbers.size(); ++i) {
-    std::string letters;
-    for (const char c : first.label_of(first.numbers[i])) {
-      if (is_letter(c)) letters += lower(c);
-    }
-    const bool plain = letters == "loss";
+    const bool plain =
+        words_of(first.label_of(first.numbers[i])) == std::vector<std::string>{"loss"};
     if (!all_have(shape, i, Meaning::loss) || (found && (exact || !plain))) continue;
     found = i;
     exact = plain;
@@ -455,27 +451,19 @@ re2::RE2 pattern_of(const Json& rule) {
   return re2::RE2(rule["pattern"].get<std::string>(), re2::RE2::Latin1);
 }
 
-/// Where the groups of a pattern stand on a line; empty where the line is not of it.
-std::map<std::string, const char*> groups_on(const std::string& line, const re2::RE2& re2) {
-  std::map<std::string, const char*> out;
-  std::vector<re2::StringPiece> groups(static_cast<std::size_t>(re2.NumberOfCapturingGroups()) + 1);
-  if (re2.Match(line, 0, line.size(), re2::RE2::UNANCHORED, groups.data(),
-                static_cast<int>(groups.size()))) {
-    for (const auto& [name, group] : re2.NamedCapturingGroups()) {
-      out[name] = groups[static_cast<std::size_t>(group)].data();
-    }
-  }
-  return out;
-}
-
 /// Whether the rule reads its own lines to the numbers that it was made of.
 bool reads(const Json& rule, const LineShape& shape, const std::vector<Taken>& taken) {
   const re2::RE2 re2 = pattern_of(rule);
+  const auto& names = re2.NamedCapturingGroups();
+  std::vector<re2::StringPiece> groups(static_cast<std::size_t>(re2.NumberOfCapturingGroups()) + 1);
   return std::ranges::all_of(shape.examples, [&](const ShapeLine& line) {
-    const auto groups = groups_on(line.text, re2);
-    return !groups.empty() && std::ranges::all_of(taken, [&](const Taken& one) {
-      return one.name.empty() || groups.at(one.name) == line.text.data() + one.in(line).value_begin;
-    });
+    return re2.Match(line.text, 0, line.text.size(), re2::RE2::UNANCHORED, groups.data(),
+                     static_cast<int>(groups.size())) &&
+           std::ranges::all_of(taken, [&](const Taken& one) {
+             return one.name.empty() ||
+                    groups[static_cast<std::size_t>(names.at(one.name))].data() ==
+                        line.text.data() + one.in(line).value_begin;
+           });
   });
 }
 
@@ -643,10 +631,8 @@ class Induction {
   /// Whether a shape with all its examples is one that no other will replace.
   [[nodiscard]] bool settled() const {
     return std::ranges::any_of(shapes_.shapes(), [&](const LineShape& shape) {
-      if (shape.examples.size() < LineShapes::kExamples || shape.evaluation || !shape.counts()) {
-        return false;
-      }
-      const auto meaning = meaning_of(shape);
+      const bool full = shape.examples.size() >= LineShapes::kExamples && !shape.evaluation;
+      const auto meaning = full && shape.counts() ? meaning_of(shape) : std::nullopt;
       return meaning && !meaning->of_one_line && meaning->times.any() && !meaning->step_is_epoch &&
              is_training(shape, *meaning);
     });
@@ -983,8 +969,7 @@ class Induction {
     const bool untimed = !meaning.times.any() && !has_time_on_other_lines(shape, meaning);
     const auto left = untimed ? time_left(shape, meaning) : std::nullopt;
     if (left) taken.push_back(*left);
-    auto rule = rule_of(shape, taken, loss);
-    if (rule && takes_no_time_for_one(*rule)) rule = rule_of(shape, taken, loss, true);
+    auto rule = rule_of(shape, taken, loss, others_have_time_left(shape));
     if (!rule) return std::nullopt;
     if (meaning.wraps) (*rule)["wraps"] = true;
     // Of samples each counts its own.
@@ -1366,9 +1351,9 @@ class Induction {
       const bool evaluation = (shape.evaluation || shape.after_counter) && &shape != of.shape;
       if (!evaluation || !shape.counts() || shape.examples.size() < 2 || out.size() >= 8) continue;
       if (!re2::RE2::PartialMatch(shape.examples.front().text, re2)) continue;
-      auto meaning = meaning_of(shape);
       // "Test: [3/7] iter: 77" with the iteration of the training, which stands still.
-      if (!meaning && has_numbers_of(shape, *of.shape)) meaning = of.meaning;
+      const auto meaning =
+          has_numbers_of(shape, *of.shape) ? std::optional(of.meaning) : meaning_of(shape);
       if (!meaning) continue;
       auto evaluated = rule_of(shape, taken_of(shape, *meaning), std::nullopt);
       if (!evaluated) continue;
@@ -1381,31 +1366,17 @@ class Induction {
   /// The same kinds of numbers in the same order.
   [[nodiscard]] static bool has_numbers_of(const LineShape& shape, const LineShape& other) {
     const ShapeLine &a = shape.examples.front(), &b = other.examples.front();
-    if (a.key.size() != b.key.size()) return false;
-    for (std::size_t i = 0; i < a.key.size(); ++i) {
-      if (a.at(i).meaning != b.at(i).meaning) return false;
-    }
-    return true;
+    const auto meanings_of = [](const ShapeLine& line) {
+      return [&line](std::size_t i) { return line.numbers[i].meaning; };
+    };
+    return std::ranges::equal(a.key, b.key, {}, meanings_of(a), meanings_of(b));
   }
 
-  /// The rule takes for a time of another shape what is none: of "Epoch: 1/6 Train steps: 120 4.9s"
-  /// the time left of "Epoch: 1/6 Step: 3/120 ETA: 5.1s".
-  [[nodiscard]] bool takes_no_time_for_one(const Json& rule) const {
-    const re2::RE2 re2 = pattern_of(rule);
-    return std::ranges::any_of(shapes_.shapes(), [&](const LineShape& shape) {
-      const ShapeLine& line = shape.examples.front();
-      if (shape.head) return false;
-      const auto groups = groups_on(line.text, re2);
-      return std::ranges::any_of(
-          std::array{"seconds", "seconds_per_iteration", "elapsed", "mean_so_far"},
-          [&](const char* name) {
-            const auto group = groups.find(name);
-            if (group == groups.end()) return false;
-            return std::ranges::none_of(line.numbers, [&](const LineNumber& number) {
-              return number.meaning != Meaning::left &&
-                     group->second == line.text.data() + number.value_begin;
-            });
-          });
+  /// Other lines have the time that is left, and a rule must not take it for its own: of "Epoch:
+  /// 1/6 Train steps: 120 4.9s" next to "Epoch: 1/6 Step: 3/120 ETA: 5.1s".
+  [[nodiscard]] bool others_have_time_left(const LineShape& shape) const {
+    return std::ranges::any_of(shapes_.shapes(), [&](const LineShape& other) {
+      return &other != &shape && number_on_all(other, Meaning::left);
     });
   }
 

@@ -349,26 +349,18 @@ bool is_of_data(std::string_view word) {
 
 /// At the start of `text`: " (ms)", "[sec]", " in ms".
 Unit unit_apart(std::string_view text) {
-  constexpr std::string_view kIn = " in ";
-  std::size_t begin = text.starts_with(' ') ? 1 : 0;
-  char close = 0;
-  if (text.starts_with(kIn)) {
-    begin = kIn.size();
-  } else if (text.substr(begin).starts_with('(')) {
-    close = ')';
-  } else if (text.substr(begin).starts_with('[')) {
-    close = ']';
-  } else {
-    return {};
+  for (const std::string_view open : {" (", "(", " [", "[", " in "}) {
+    if (!text.starts_with(open)) continue;
+    std::string word;
+    const auto seconds = seconds_in(word_at(text, open.size(), word));
+    const std::size_t end = open.size() + word.size();
+    const std::string_view rest = text.substr(end);
+    const std::string_view close = open.back() == '(' ? ")" : open.back() == '[' ? "]" : "";
+    const bool closes =
+        rest.starts_with(close) && (!close.empty() || rest.empty() || !is_word(rest[0]));
+    if (seconds && closes) return {Meaning::duration, {}, *seconds, end + close.size(), true};
   }
-  begin += close != 0 ? 1 : 0;
-  std::string word;
-  const auto seconds = seconds_in(word_at(text, begin, word));
-  const std::size_t end = begin + word.size();
-  const bool closes = close == 0 ? end == text.size() || !is_word(text[end])
-                                 : end < text.size() && text[end] == close;
-  if (!seconds || !closes) return {};
-  return {Meaning::duration, {}, *seconds, end + (close != 0 ? 1 : 0), true};
+  return {};
 }
 
 /// At the start of `text`: "it/s", " samples/sec", "ms/step", "steps per second", "s", " minutes".
@@ -965,18 +957,13 @@ class Reader {
 
   /// "/391", " / 391", " of 391".
   void total_of(LineNumber& found) {
-    std::size_t i = at_;
-    while (i < line_.size() && line_[i] == ' ' && i < at_ + 2) ++i;
-    const std::string_view rest = line_.substr(i);
-    if (rest.starts_with("/")) {
-      i += 1;
-    } else if (rest.starts_with("of ") || rest.starts_with("OF ")) {
-      i += 3;
-    } else {
+    Cursor cursor(line_.substr(at_), false);
+    if (!cursor.read(kBlanks, "/", kBlanks) && !cursor.read(kBlanks, "of ", kBlanks) &&
+        !cursor.read(kBlanks, "OF ", kBlanks)) {
       return;
     }
-    while (i < line_.size() && line_[i] == ' ') ++i;
-    std::size_t end = i;
+    const std::size_t begin = at_ + cursor.at();
+    std::size_t end = begin;
     // "2/100,0/151" has two totals.
     while (end < line_.size() && (is_digit(line_[end]) || has_thousands_at(line_, end))) ++end;
     // "20/500步": a word of a script without blanks may follow right away.
@@ -984,13 +971,13 @@ class Reader {
     const bool goes_on =
         !then.empty() && ((is_word(then[0]) && !is_beyond_ascii(then[0])) || then[0] == '/' ||
                           (then[0] == '.' && then.size() > 1 && is_digit(then[1])));
-    if (end == i || goes_on) {
+    if (end == begin || goes_on) {
       return;
     }
-    std::string digits(line_.substr(i, end - i));
+    std::string digits(line_.substr(begin, end - begin));
     std::erase(digits, ',');
     found.total = to_double(digits).value_or(0);
-    found.total_begin = i;
+    found.total_begin = begin;
     found.total_end = end;
     at_ = end;
   }

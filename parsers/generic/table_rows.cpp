@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "parsers/core/text.h"
+#include "parsers/described/printed_value.h"
 #include "parsers/generic/line_shapes.h"
 #include "parsers/lines/spelled_duration.h"
 
@@ -70,17 +71,8 @@ bool is_name(std::string_view text) {
 
 /// "time (s)", "step_time_ms"; skorch's "dur" is in seconds.
 bool names_unit(std::string_view name) {
-  if (name == "dur") return true;
-  std::string word;
-  for (std::size_t i = 0; i <= name.size(); ++i) {
-    if (i < name.size() && is_letter(name[i])) {
-      word += lower(name[i]);
-      continue;
-    }
-    if (seconds_of_unit(word)) return true;
-    word.clear();
-  }
-  return false;
+  const auto is_unit = [](const std::string& word) { return seconds_of_unit(word).has_value(); };
+  return name == "dur" || std::ranges::any_of(words_of(name), is_unit);
 }
 
 /// What a cell says under a name, as if the two stood on one line.
