@@ -184,7 +184,8 @@ class RuleWriter {
     if (word_.empty() && is_counter(taken_.back())) out += mark_after();
     if (literal_.size() < kMinLiteral) offer_word();
     if (literal_.size() < kMinLiteral) offer_padded();
-    if (literal_.size() < kMinLiteral && taken_[0].name == "clock") offer_year();
+    // The "2026-" that stamps on lines of their own begin with.
+    if (literal_.size() < kMinLiteral) offer(part(first_, 0, kMinLiteral + 1));
     return out;
   }
 
@@ -256,16 +257,6 @@ class RuleWriter {
       begin = end + 1;
       if (padded.size() <= literal_.size() || std::ranges::any_of(padded, is_digit)) continue;
       if (std::ranges::all_of(padded, is_plain) && stands_everywhere(padded)) literal_ = padded;
-    }
-  }
-
-  /// The "2026-" that stamps on lines of their own begin with.
-  void offer_year() {
-    constexpr std::size_t kYear = 5;
-    const std::string year = first_.text.substr(0, kYear);
-    if (std::ranges::all_of(shape_.examples,
-                            [&](const ShapeLine& line) { return line.text.starts_with(year); })) {
-      offer(year);
     }
   }
 
@@ -388,13 +379,13 @@ class RuleWriter {
   /// "[Epoch 3] saved" differs from "[Epoch 4/ Rank 0] training" by what closes it.
   [[nodiscard]] std::string mark_after() const {
     constexpr std::string_view kClosing = "])}";
-    const std::size_t end = taken_.back().in(first_).end;
-    if (end >= first_.text.size() || kClosing.find(first_.text[end]) == kClosing.npos) return {};
-    const bool same = std::ranges::all_of(shape_.examples, [&](const ShapeLine& line) {
-      const std::size_t at = taken_.back().in(line).end;
-      return at < line.text.size() && line.text[at] == first_.text[end];
-    });
-    return same ? quoted(std::string_view(first_.text).substr(end, 1)) : std::string();
+    const auto mark = [&](const ShapeLine& line) {
+      return std::string_view(line.text).substr(taken_.back().in(line).end, 1);
+    };
+    const std::string_view closes = mark(first_);
+    const bool same = std::ranges::all_of(
+        shape_.examples, [&](const ShapeLine& line) { return mark(line) == closes; });
+    return same && kClosing.find(closes) != kClosing.npos ? quoted(closes) : std::string();
   }
 
   /// A word that is on each line.
@@ -1252,21 +1243,20 @@ class Induction {
   /// The iterations of an epoch, where lines without a time show them: "epoch 3, iter 440/448" that
   /// begins again with each epoch, or "Epoch: 3, Steps: 448". 0 where they show none or several.
   [[nodiscard]] std::int64_t iterations_of_epoch() const {
-    double found = 0;
+    std::set<double> found;
     for (const LineShape& shape : shapes_.shapes()) {
       // Rows and lines of evaluations have no plain key.
       if (shape.plain_key.empty() || shape.examples.size() < 2) continue;
       auto of_shape = total_of_epoch(shape);
-      if (!of_shape) of_shape = total_gone_past(shape);
-      if (!of_shape) of_shape = total_of_first_bars(shape);
-      if (!of_shape) of_shape = constant_of_epochs(shape);
-      if (!of_shape) continue;
-      if (found > 0 && found != *of_shape) return 0;
-      found = *of_shape;
+      const auto epoch = shape.place_of(Meaning::epoch), counter = shape.place_of(Meaning::counter);
+      if (!of_shape && epoch && counter) of_shape = total_gone_past(shape, *epoch, *counter);
+      if (!of_shape && epoch && counter) of_shape = constant_of_epochs(shape, *epoch, *counter);
+      if (!of_shape && epoch) of_shape = total_of_first_bars(shape, *epoch);
+      if (of_shape) found.insert(*of_shape);
     }
-    if (found == 0) found = shapes_.epoch_steps();
-    if (found > static_cast<double>(kMostStepIterations)) return 0;
-    return static_cast<std::int64_t>(found);
+    if (found.empty()) found.insert(shapes_.epoch_steps());
+    const double one = found.size() == 1 ? *found.begin() : 0;
+    return one > static_cast<double>(kMostStepIterations) ? 0 : static_cast<std::int64_t>(one);
   }
 
   /// The total of a counter that came to it, but for the lines left out at its end.
@@ -1285,29 +1275,30 @@ class Induction {
   }
 
   /// "Epoch[2] Iteration[140/128]" of ignite's examples: the counter goes on, its total does not.
-  [[nodiscard]] static std::optional<double> total_gone_past(const LineShape& shape) {
-    const auto epoch = shape.place_of(Meaning::epoch), counter = shape.place_of(Meaning::counter);
-    if (!epoch || !counter) return std::nullopt;
-    const double first = shape.examples.front().at(*epoch).value;
-    const double total = shape.examples.front().at(*counter).total;
+  [[nodiscard]] static std::optional<double> total_gone_past(const LineShape& shape,
+                                                             std::size_t epoch,
+                                                             std::size_t counter) {
+    const double first = shape.examples.front().at(epoch).value;
+    const double total = shape.examples.front().at(counter).total;
     const bool fits = std::ranges::all_of(shape.examples, [&](const ShapeLine& line) {
-      const double past = line.at(*epoch).value - first;
-      const LineNumber& number = line.at(*counter);
+      const double past = line.at(epoch).value - first;
+      const LineNumber& number = line.at(counter);
       return number.total == total && number.value > past * total &&
              number.value <= (past + 1) * total;
     });
-    const bool goes_on = shape.examples.back().at(*epoch).value > first;
+    const bool goes_on = shape.examples.back().at(epoch).value > first;
     return fits && goes_on && total > 1 ? std::optional(total) : std::nullopt;
   }
 
   /// "[5/93 00:00<00:03]" of the first bar of each epoch, its training, where bars of other totals
   /// and of the same name follow (fastprogress).
-  [[nodiscard]] static std::optional<double> total_of_first_bars(const LineShape& shape) {
-    const auto epoch = shape.place_of(Meaning::epoch), place = shape.place_of(Meaning::place);
-    if (!epoch || !place || !shape.examples.front().has_time_of_bar()) return std::nullopt;
+  [[nodiscard]] static std::optional<double> total_of_first_bars(const LineShape& shape,
+                                                                 std::size_t epoch) {
+    const auto place = shape.place_of(Meaning::place);
+    if (!place || !shape.examples.front().has_time_of_bar()) return std::nullopt;
     double before = 0, total = 0;
     for (const ShapeLine& line : shape.examples) {
-      if (line.at(*epoch).value == std::exchange(before, line.at(*epoch).value)) continue;
+      if (line.at(epoch).value == std::exchange(before, line.at(epoch).value)) continue;
       if (total > 0 && line.at(*place).total != total) return std::nullopt;
       total = line.at(*place).total;
     }
@@ -1315,18 +1306,18 @@ class Induction {
   }
 
   /// "Epoch: 52, Steps: 284": as many on the line of each epoch, in words for several.
-  [[nodiscard]] static std::optional<double> constant_of_epochs(const LineShape& shape) {
-    const auto epoch = shape.place_of(Meaning::epoch), counter = shape.place_of(Meaning::counter);
-    if (!epoch || !counter) return std::nullopt;
+  [[nodiscard]] static std::optional<double> constant_of_epochs(const LineShape& shape,
+                                                                std::size_t epoch,
+                                                                std::size_t counter) {
     const ShapeLine& first = shape.examples[0];
-    const LineNumber& steps = first.at(*counter);
+    const LineNumber& steps = first.at(counter);
     std::string_view label = first.label_of(steps);
     while (!label.empty() && !is_letter(label.back())) label.remove_suffix(1);
     if (!label.ends_with('s') || !(steps.value > 1)) return std::nullopt;
     for (std::size_t i = 1; i < shape.examples.size(); ++i) {
       const ShapeLine &before = shape.examples[i - 1], &now = shape.examples[i];
-      if (now.at(*counter).value != steps.value) return std::nullopt;
-      if (!(now.at(*epoch).value > before.at(*epoch).value)) return std::nullopt;
+      if (now.at(counter).value != steps.value) return std::nullopt;
+      if (!(now.at(epoch).value > before.at(epoch).value)) return std::nullopt;
     }
     return steps.value;
   }

@@ -1718,13 +1718,12 @@ constexpr Words kOfNoSet({"batch",  "batches", "minibatch", "step",       "steps
 /// "Train dataset size: 67349", "[train] 23560 samples", "Loaded 5000 training images"
 bool names_training_set(const CountInText& count) {
   static constexpr Words kSets({"dataset", "datasets", "set", "data"});
-  static constexpr Words kParts({"segments", "clips", "utterances", "graphs", "rows"});
   static constexpr Words kSize({"size"});  // of an image, where no set is named
   const Label& label = count.label;
   const bool after_training = among(kTrainingSet, count.first);
   const std::string_view thing = after_training ? count.second : count.first;
   const bool trains = after_training || label.has(kTrainingSet);
-  const bool counted = among(kSequences, thing) || among(kParts, thing);
+  const bool counted = among(kSequences, thing) || thing == "segments";
   const bool named = label.has(kSets) || (label.has(kSequences) && !label.has(kSize));
   const bool evaluates = label.has(kOfEvaluation) || among(kOfEvaluation, count.first);
   return trains && (counted || named) && !evaluates && !label.has(kOfNoSet) && count.ends();

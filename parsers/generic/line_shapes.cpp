@@ -148,10 +148,9 @@ void LineShapes::feed(std::string_view bytes) {
 void LineShapes::finish() {
   // A last line without an end may be cut: it must not take from the others what they all have.
   constexpr std::size_t kLinesThatShow = 3;
-  const std::string last = std::exchange(rest_, {});
   const bool enough = std::ranges::any_of(
       shapes_, [](const LineShape& shape) { return shape.examples.size() >= kLinesThatShow; });
-  if (!enough) line(last, false);
+  if (!enough) line(std::exchange(rest_, {}), false);
 }
 
 void LineShapes::line(std::string_view text, bool redrawn) {

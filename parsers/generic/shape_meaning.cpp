@@ -627,9 +627,9 @@ class Decision {
         return std::nullopt;
       }
     }
-    if (labelled || shape_.examples[0].is_meter(i) || names_mean(i)) {
-      return TimeKind{true, 0};
-    }
+    // "avg time: 0.36": of an iteration, as nobody prints the mean of intervals.
+    const bool mean = names(i, "avg") || names(i, "aver") || names(i, "mean");
+    if (labelled || mean || shape_.examples[0].is_meter(i)) return TimeKind{true, 0};
     if (goes_with_steps(values)) return TimeKind{false, kGapUnchecked};
     const bool one = stride_ == 1 || (std::isnan(stride_) && out_.step_is_epoch);
     auto of_all = is_of_all(values);
@@ -753,11 +753,6 @@ class Decision {
     const std::string after = lower(std::string_view(line.text).substr(line.at(i).end));
     const auto word = std::ranges::find_if(after, [](char c) { return is_letter(c); });
     return std::string_view(word, after.end()).starts_with("data");
-  }
-
-  /// "avg time: 0.36": of an iteration, as nobody prints the mean of intervals.
-  [[nodiscard]] bool names_mean(std::size_t i) const {
-    return names(i, "avg") || names(i, "aver") || names(i, "mean");
   }
 
   [[nodiscard]] bool names(std::size_t i, std::string_view word) const {
