@@ -735,8 +735,7 @@ class Induction {
     constexpr std::size_t kParts = 2, kPartsWithTimes = 3;  // names that show it
     // Each of several losses of a step may have a line of its own, of which none is on all lines.
     const auto has_loss = [](const ShapeLine& line) {
-      return std::ranges::find(line.numbers, Meaning::loss, &LineNumber::meaning) !=
-             line.numbers.end();
+      return std::ranges::count(line.numbers, Meaning::loss, &LineNumber::meaning) > 0;
     };
     if (std::ranges::any_of(shape.examples, has_loss)) return false;
     const LineNumber& last = shape.examples.back().at(meaning.step);

@@ -278,32 +278,30 @@ void LineShapes::piece(std::string_view text, std::string_view whole) {
   }
   ShapeLine found;
   std::string key, plain_key;
-  bool of_interest = false, after_counter = false, of_epoch = false, of_iteration = false;
+  bool after_counter = false;
   std::size_t first_counter = text.size(), first_number = text.size(), after_rate = 0;
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const LineNumber& number = numbers[i];
     const Meaning meaning = number.meaning;
-    of_epoch = of_epoch || meaning == Meaning::epoch;
-    of_iteration = of_iteration || meaning == Meaning::counter;
-    if (number.counts() && number.begin < first_counter) {
+    if (number.counts() && first_counter == text.size()) {
       first_counter = number.begin;
       after_counter = evaluation_follows(text, number.end);
     } else if (meaning == Meaning::rate && first_counter == text.size()) {
       after_rate = number.end;  // "fps step and policy inference: 1370 fps total: 960 epoch: 3"
     }
-    if (meaning != Meaning::loss && is_no_part_of_shape(meaning)) continue;
-    if (meaning != Meaning::clock && meaning != Meaning::rank) {
-      of_interest = true;
-      if (first_number == text.size()) first_number = number.begin;
-    }
-    if (meaning == Meaning::loss) continue;
+    const bool other = meaning == Meaning::clock || meaning == Meaning::rank ||
+                       meaning == Meaning::left || meaning == Meaning::mean;
+    if (!other && first_number == text.size()) first_number = number.begin;
+    if (is_no_part_of_shape(meaning)) continue;
     found.key.push_back(i);
     key += key_of(text, number);
     plain_key += key_of(text, number, false);
   }
-  if ((!of_interest && !is_stamp(text, numbers)) || is_bar_at_0(numbers)) return;
+  const bool any = first_number < text.size() || is_stamp(text, numbers);
+  if (!any || is_bar_at_0(numbers)) return;
   // Only a training counts iterations of an epoch.
-  of_training_ = of_training_ || (of_epoch && of_iteration);
+  of_training_ =
+      of_training_ || (any_is(numbers, Meaning::epoch) && any_is(numbers, Meaning::counter));
   if (key.empty()) {  // losses alone
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       found.key.push_back(i);
@@ -312,11 +310,9 @@ void LineShapes::piece(std::string_view text, std::string_view whole) {
   }
   if (first_counter == text.size()) first_counter = first_number;
   if (after_rate > first_counter) after_rate = 0;
-  constexpr std::size_t kBytesBeforeCounter =
-      40;  ///< bytes before the counter that name what it counts
+  constexpr std::size_t kBytesThatName = 40;  // bytes before the counter that name what it counts
   const std::size_t near =
-      std::min(first_counter,
-               std::max(after_rate, first_counter - std::min(first_counter, kBytesBeforeCounter)));
+      std::max(after_rate, first_counter - std::min(first_counter, kBytesThatName));
   const bool evaluation = names_evaluation(text.substr(near, first_counter - near));
   if (evaluation) key += "evaluation";
   // "[EPOCH 3] Test Acc: 0.75" next to "[EPOCH 3] Train Loss: 0.2": what is left is alike.
