@@ -160,9 +160,8 @@ struct MllogSetting {
 
   /// GPUs that share the batch evenly.
   [[nodiscard]] std::optional<double> processes() const {
-    const auto one = batch_of_one();
-    if (!global_batch || !one) return std::nullopt;
-    const double many = *global_batch / (*one * accumulation.value_or(1));
+    const double one = batch_of_one().value_or(kUnknown);
+    const double many = global_batch.value_or(kUnknown) / (one * accumulation.value_or(1));
     return many >= 1 && many == std::floor(many) ? std::optional(many) : std::nullopt;
   }
 
@@ -373,30 +372,12 @@ class MllogSamples {
   /// `rated`: its records have rates.
   void conclude(const MllogSetting& setting, double seconds, std::int64_t stop_line, bool rated,
                 Emit emit) {
-    const auto processes = static_cast<double>(setting.facts().world().value_or(1));
-    const auto take = [&](double samples, double of_each, Source from) {
-      conclude_samples(samples, of_each, from, seconds, stop_line, processes, emit);
-    };
     const double tokens = in_tokens(setting) ? setting.sequence_length.value_or(1) : 1;
-    switch (const Source from = source(setting, seconds)) {
-      case Source::none:
-        conclude_tracked(setting, stop_line, rated, emit);
-        break;
-      case Source::evaluation:
-        take(*eval_ / tokens, tokens, from);
-        break;
-      case Source::end:
-        take(*end_ / tokens, tokens, from);
-        break;
-      case Source::steps:
-        take(*steps(setting) * *setting.global_batch, 1, from);
-        break;
-      case Source::share:
-        take(share(setting), 1, from);
-        break;
-      case Source::epochs:
-        take(whole_epochs(setting), 1, from);
-        break;
+    if (const auto counted = samples_of(setting, seconds, tokens)) {
+      const auto processes = static_cast<double>(setting.facts().world().value_or(1));
+      conclude_samples(*counted, seconds, stop_line, processes, emit);
+    } else {
+      conclude_tracked(setting, stop_line, rated, emit);
     }
     if (tokens > 1) {
       emit(Note{make_notice(NoticeCode::counts_tokens, stop_line, "the evaluations' sample count",
@@ -418,14 +399,20 @@ class MllogSamples {
   }
 
  private:
-  enum class Source { none, evaluation, end, steps, share, epochs };
+  struct Samples {
+    double many = 0;
+    std::string origin;          ///< where they are from, for a notice
+    double tokens = 1;           ///< in a sequence, where the log counts those
+    bool of_whole_parts = false;  ///< steps or epochs times their length
+  };
   // The rule that distinguishes samples from epochs, tokens, batches and plans: an evaluation's
   // epoch_num counts samples when it is beyond some batches, and tokens where the first is beyond
   // as many batches as a sequence is long; its samples_count does so where it grows; its step_num
   // counts batches; train_samples counts the run's when it is stated after the last evaluation
   // (before it, it is the plan or the data set). A fraction counts epochs, of the data set; what is
   // left are whole epochs.
-  [[nodiscard]] Source source(const MllogSetting& setting, double seconds) const {
+  [[nodiscard]] std::optional<Samples> samples_of(const MllogSetting& setting, double seconds,
+                                                  double tokens) const {
     const bool bert = setting.benchmark.empty() || setting.benchmark == "bert";
     const double untold = bert ? 1e5 : kUnknown;  // a log without its head
     const double many = setting.global_batch ? 10 * *setting.global_batch : untold;
@@ -433,21 +420,31 @@ class MllogSamples {
       const bool grows = *eval_ >= 1 && (evals_ < 2 || *eval_ > *first_eval_);
       const bool beyond = *eval_ > many && !composer_ && !setting.old &&
                           (bert || in_tokens(setting) || named_by_samples(setting));
-      if (counted_ ? grows : beyond) return Source::evaluation;
+      if (counted_ ? grows : beyond) {
+        return Samples{*eval_ / tokens, "at the last evaluation", tokens};
+      }
     }
     if (end_ && end_line_ > eval_line_ && *end_ > many && *end_ < kAbsurd && !odd_end(many, bert)) {
-      return Source::end;
+      return Samples{*end_ / tokens, "stated at the end", tokens};
     }
     const double by_steps =
         steps(setting).value_or(kUnknown) * setting.global_batch.value_or(kUnknown);
-    if (by_steps > 0 && by_steps < kAbsurd) return Source::steps;
+    if (by_steps > 0 && by_steps < kAbsurd) {
+      return Samples{by_steps, "of the steps that are printed, times the batch,", 1, true};
+    }
     const auto sound = [&](double samples) { return samples > many && samples < kAbsurd; };
     if (eval_ && *eval_ < 100 && !(is_whole(*eval_) && is_whole(*first_eval_))) {
-      return end_line_ < eval_line_ && sound(share(setting)) ? Source::share : Source::none;
+      if (end_line_ >= eval_line_ || !sound(share(setting))) return std::nullopt;
+      return Samples{share(setting), "at the last evaluation (its share of train_samples)"};
     }
     const double whole = whole_epochs(setting);
     const bool known = setting.global_batch ? sound(whole) : whole < kAbsurd;
-    return known && agrees(whole / seconds) ? Source::epochs : Source::none;
+    if (!known || !agrees(whole / seconds)) return std::nullopt;
+    return Samples{
+        whole,
+        fmt::format("of {:.0f} epochs of train_samples{}", epochs().whole(),
+                    epochs().ended_early() ? " (the last one ended early and is left out)" : ""),
+        1, true};
   }
 
   /// What a fraction of an epoch is counted from: 0 or 1, unknown if that cannot be decided.
@@ -531,12 +528,10 @@ class MllogSamples {
   /// The counts are tokens, not sequences.
   [[nodiscard]] bool in_tokens(const MllogSetting& setting) const {
     if (setting.benchmark.empty() || setting.benchmark == "bert" || counted_) return false;
-    if (!setting.global_batch || !setting.sequence_length || !(*setting.sequence_length > 1)) {
-      return false;
-    }
+    const double length = setting.sequence_length.value_or(kUnknown);
     const double first = first_eval_ ? *first_eval_ : end_.value_or(0);
-    return first >= *setting.global_batch * *setting.sequence_length &&
-           is_whole(first / *setting.sequence_length);
+    return length > 1 && first >= setting.global_batch.value_or(kUnknown) * length &&
+           is_whole(first / length);
   }
 
   /// Of the throughputs tracked: the last, the middle one where that is far off.
@@ -574,24 +569,23 @@ class MllogSamples {
         Note{make_notice(last ? NoticeCode::tracked_rate_of_interval : NoticeCode::tracked_rate_odd,
                          throughput_line_)});
   }
-  /// `tokens`: in a sequence, where the log counts those; else 1.
-  void conclude_samples(double samples, double tokens, Source from, double seconds,
-                        std::int64_t stop_line, double processes, Emit emit) {
-    const double rate = samples / seconds;
+  void conclude_samples(const Samples& samples, double seconds, std::int64_t stop_line,
+                        double processes, Emit emit) {
+    const double rate = samples.many / seconds;
     const double tracked = throughputs_.empty() ? kUnknown : throughputs_.back();
-    const double closing = tracked / rate > 0.5 * tokens ? tracked / tokens : tracked;
+    const bool of_tokens = tracked / rate > 0.5 * samples.tokens;
+    const double closing = of_tokens ? tracked / samples.tokens : tracked;
     const double gap = closing / rate - 1;  // far below: it is one process's
-    if (throughput_line_ > stop_line && gap > -kTrackedEpochGap) {
-      state(closing, throughput_line_, samples, emit);
+    const bool closes = throughput_line_ > stop_line;
+    if (closes && gap > -kTrackedEpochGap) {
+      state(closing, throughput_line_, samples.many, emit);
       compare("the log's closing throughput", closing, throughput_line_, rate, kStatedRateGap,
               fmt::format("its samples over its official time ({:.6g}/s)", rate), emit);
       return;
     }
-    state(rate, stop_line, samples, emit);
-    emit(Note{make_notice(NoticeCode::rate_over_official_time, stop_line, origin(from))});
-    const bool closes = throughput_line_ > stop_line;
-    if (closes || from == Source::epochs || from == Source::steps)
-      compare_with_tracked(rate, processes, emit);
+    state(rate, stop_line, samples.many, emit);
+    emit(Note{make_notice(NoticeCode::rate_over_official_time, stop_line, samples.origin)});
+    if (closes || samples.of_whole_parts) compare_with_tracked(rate, processes, emit);
   }
   void state(double rate, std::int64_t line, std::optional<double> samples, Emit emit) {
     Statement event{.summary = Stated{rate, RateUnit::sequences_per_second, line}};
@@ -600,30 +594,10 @@ class MllogSamples {
     rate_ = rate;
   }
 
-  [[nodiscard]] std::string origin(Source from) const {
-    switch (from) {
-      case Source::end:
-        return "stated at the end";
-      case Source::steps:
-        return "of the steps that are printed, times the batch,";
-      case Source::share:
-        return "at the last evaluation (its share of train_samples)";
-      case Source::epochs:
-        return fmt::format(
-            "of {:.0f} epochs of train_samples{}", epochs().whole(),
-            epochs().ended_early() ? " (the last one ended early and is left out)" : "");
-      case Source::none:
-      case Source::evaluation:
-        break;
-    }
-    return "at the last evaluation";
-  }
-
   // The throughput of an interval, or of the run so far.
   void compare_with_tracked(double rate, double processes, Emit emit) const {
     if (throughputs_.empty()) return;
-    const bool of_one = std::abs(processes * tracked() / rate - 1) <= kTrackedRateGap;
-    if (of_one) return;
+    if (std::abs(processes * tracked() / rate - 1) <= kTrackedRateGap) return;  // of one of them
     compare("the throughput tracked", tracked(), throughput_line_, rate, kTrackedRateGap,
             "the rate taken", emit);
   }

@@ -311,10 +311,7 @@ class StepLines {
     const std::int64_t step = printed->step;
     const double loss = *printed->loss;
     if (first_step_ == 0) first_step_ = step;
-    if (run == nullptr || run->last() == nullptr) {
-      early_nan_ |= !std::isfinite(loss);
-      return true;
-    }
+    if (run == nullptr || run->last() == nullptr) return true;
     run->log.iteration_unit = IterationUnit::micro_step;
     const std::int64_t counter = run->last()->step;
     if (step == last_step_) return true;  // another rank's copy
@@ -353,7 +350,6 @@ class StepLines {
         micro - run.last()->step <= printed) {
       run.reached = micro;
     }
-    if (early_nan_ && !run.log.first_nan_step) run.log.first_nan_step = 1;
   }
 
  private:
@@ -391,9 +387,7 @@ class StepLines {
     constexpr std::int64_t kSampleLimit = 1'000'000'000'000;  // more is a damaged number
     if (step <= last_step_ || samples < 1 || samples > kSampleLimit || batch_ < 0) return;
     const std::int64_t more = samples - samples_, steps = step - last_step_;
-    const bool known = last_step_ > 0 || more % steps == 0;
     samples_ = samples;
-    if (!known) return;
     const bool whole = more > 0 && more % steps == 0;
     const std::int64_t each = whole ? more / steps : -1;
     batch_ = batch_ == 0 || batch_ == each ? each : -1;
@@ -418,7 +412,6 @@ class StepLines {
   std::int64_t last_marked_step_ = 0;                              ///< at the newest one
   std::int64_t samples_ = 0;                                       ///< newest sample_count
   std::int64_t batch_ = 0;  ///< sequences a step, 0 = not known, -1 = it changed
-  bool early_nan_ = false;  ///< a loss was not finite before any redraw printed the counter
 };
 
 // BarUnits: what follows for a run whose bar counts something else than plain iterations.
@@ -429,11 +422,8 @@ class StepLines {
 class BarUnits {
  public:
   void see(const TqdmBar& bar, int rank, RunDraft& draft) {
-    const bool odd = bar.counts_examples || bar.rounded;
-    if (!odd && seen_.empty()) return;
-    const auto at = odd ? seen_.try_emplace(&draft, Seen{rank}).first : seen_.find(&draft);
-    if (at == seen_.end()) return;
-    Seen& of = at->second;
+    if (!bar.counts_examples && !bar.rounded) return;
+    Seen& of = seen_.try_emplace(&draft, Seen{rank}).first->second;
     of.several_ranks |= rank != of.rank;
     of.examples |= bar.counts_examples;
     of.rounded |= bar.rounded;
@@ -540,7 +530,7 @@ inline bool stands_still(Track& track, const TqdmBar& bar) {
   constexpr double kSecondsApart = 2;  // the clock shows whole seconds
   if (track.draft == nullptr || bar.done != track.done) {
     track.reached_s = bar.elapsed_s;
-    if (track.reached_name != bar.description) track.reached_name = bar.description;
+    track.reached_name = bar.description;
     track.reached_loss = bar.loss;
     return false;
   }
@@ -673,16 +663,13 @@ class RepeatedRedraws {
     }
     if (bar.done == at_) return;
     const std::int64_t apart = bar.done - at_;
-    if (times_ == 0) {
-      times_ = 1;
-    } else if (times_ == 1) {
+    if (times_ == 1) {
       every_ = apart;
-      times_ = 2;
       refuted_ = every_ < 2 || at_ % every_ != 0;
-    } else {
+    } else if (times_ > 1) {
       refuted_ = apart != every_;
-      ++times_;
     }
+    ++times_;
     at_ = bar.done;
   }
   /// The steps between two writings, once they were the same several times, else 0.
@@ -748,7 +735,7 @@ class UnnamedBars {
   /// A redraw of the bar of this number, `elapsed_s` after the first of it began. False while a
   /// copy of it could still decide something: whether the bar was written over.
   bool update(std::size_t number, const TqdmBar& redraw, double elapsed_s, std::int64_t line) {
-    if (line != bar_line_) ++lines_of_bars_;
+    ++lines_of_bars_;
     bar_line_ = line;
     newest_ = number;
     Bar& bar = bars_[number];
@@ -825,7 +812,7 @@ class UnnamedBars {
     constexpr double kMissedByTheRedraw = 0.05;
     if (newest_ >= bars_.size()) return;
     Bar& bar = bars_[newest_];
-    if (bar.done <= bar.epoch_result_at || bar.total == 0) return;
+    if (bar.done <= bar.epoch_result_at) return;
     bar.epoch_result_at = bar.done;
     const double share = static_cast<double>(bar.done) / static_cast<double>(bar.total);
     if (bar.epoch_results == 0) bar.epochs_that_fit = std::round(1 / share);
@@ -841,7 +828,7 @@ class UnnamedBars {
     if (!(bar.elapsed_s > longest_other_.elapsed_s)) return;
     longest_other_.elapsed_s = bar.elapsed_s;
     longest_other_.line = line;
-    if (longest_other_.name != bar.description) longest_other_.name = bar.description;
+    longest_other_.name = bar.description;
   }
 
   /// Of the bars that began after `line`, the one that ran longest: what is stated about a run is
@@ -907,15 +894,18 @@ class UnnamedBars {
     const bool inner = within_epochs_ && repeats;
     const auto announced =
         std::ranges::find(left, true, [](const Bar* bar) { return bar->announced; });
-    if (!sure && announced != left.end()) longest = *announced;
     constexpr std::int64_t kLosses = 3;  // places: a bar of data may have one before or after it
     const auto around = std::ranges::max_element(left, {}, &Bar::losses);
     const bool with_losses = (*around)->losses >= kLosses;
-    if (!sure && !longest->announced && with_losses) longest = *around;
     constexpr std::int64_t kEpochResults = 2;  // at one alone any bar may have done a part
     const auto through = std::ranges::max_element(left, {}, &Bar::epoch_results);
     const bool with_epochs = (*through)->epoch_results >= kEpochResults;
-    if (!sure && !longest->announced && !with_losses && with_epochs) longest = *through;
+    if (!sure) {
+      longest = announced != left.end() ? *announced
+                : with_losses           ? *around
+                : with_epochs           ? *through
+                                        : longest;
+    }
     const char* const why = out.asked_for        ? "this format was asked for"
                             : longest->announced ? "a line before it announces a training"
                             : longest->values    ? "its name is values that may be losses"
@@ -1162,11 +1152,8 @@ void give(Closing&& closing, RunDraft& run) {
 // "[eval @ 100,000] reward= +147.00", "|    total_timesteps | 20000    |": the step of the
 // training.
 std::optional<std::int64_t> agent_trained_to(std::string_view text) {
-  auto word = text.find("total_timesteps");
-  if (word == text.npos) word = text.find("val");
-  if (word == 0 || word == text.npos || (text[word] == 'v' && lower(text[word - 1]) != 'e')) {
-    return std::nullopt;
-  }
+  auto word = text.npos;
+  for (const auto name : {"total_timesteps", "Eval", "eval"}) word = std::min(word, text.find(name));
   const auto digit = text.find_first_of("0123456789", word);
   if (digit == text.npos) return std::nullopt;
   return Cursor(text.substr(digit), false).grouped_integer();
@@ -1220,15 +1207,9 @@ class TqdmParser final : public LineParser {
     if (any(kTimer)) ++timer_lines_;
     if (any(kResumed)) leaps_.read_resumed(line.text);
     if (any(kPlan)) planned_steps_ = size_after(line, "Total optimization steps =");
-    const bool step_line = any(kStepLine);
-    const auto step = step_line ? line.text.find("Step:") : std::string_view::npos;
-    const bool step_first =
-        step != std::string_view::npos && !bars_.empty() && step < bars_[0].begin;
-    bool known = false;
-    if (step_first) known = steps_.see(line, newest_);
     for (const TqdmBar& bar : bars_) read_bar(bar, line, out);
-    known |= !bars_.empty();
-    if (!step_first && step_line) known |= steps_.see(line, newest_);
+    bool known = !bars_.empty();
+    if (any(kStepLine)) known |= steps_.see(line, newest_);
     read_loss_line();
     // The Trainer's closing statement shows what the bars before it were. Unsloth draws another one
     // after it, as it saves the model.
