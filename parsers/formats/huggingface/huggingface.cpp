@@ -211,10 +211,8 @@ class EvaluationsBetween {
 
   /// Seconds of the clock, up to this step, that evaluations took.
   double step() {
-    if (any_step_) {
-      all_.untimed += pending_.untimed;
-      all_.seconds += pending_.seconds;
-    }
+    all_.untimed += pending_.untimed;
+    all_.seconds += pending_.seconds;
     any_step_ = true;
     pending_ = {};
     return all_.seconds;
@@ -481,10 +479,6 @@ struct NotebookBar {
     return out;
   }
 
-  /// Drawn later for the same training.
-  [[nodiscard]] bool goes_on_from(const NotebookBar& before) const {
-    return total == before.total && shown > before.shown;
-  }
   /// The steps between the first redraw and this one; none: it shows no more than one.
   [[nodiscard]] std::optional<Step> steps() const {
     Step at{
@@ -517,7 +511,7 @@ struct Huggingface {
   bool notebook(const Line& line, Emit emit) {
     const auto redraw = NotebookBar::read(line);
     if (!redraw) return false;
-    if (bar && !redraw->goes_on_from(*bar)) end_run(emit);
+    if (bar && (redraw->total != bar->total || redraw->shown <= bar->shown)) end_run(emit);
     bar = redraw;
     run.take(line, emit);
     return true;

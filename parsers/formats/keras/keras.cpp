@@ -70,10 +70,6 @@ void read_rate(Cursor at, KerasBar& bar) {
   const auto unit = at.until("/ ");
   const double scale = unit ? seconds_of_unit(*unit).value_or(0) : 0;
   if (!value || !(*value >= 0) || !(scale > 0)) return;
-  if (at.literal("/epoch")) {
-    bar.modern = true;  // tf.keras 2.7: counts steps
-    return;
-  }
   if (at.literal("/sample")) {
     bar.per_sample = true;
   } else if (!at.literal("/step")) {

@@ -184,7 +184,6 @@ struct Mindspore {
   bool epoch_time(const Line& line, Emit emit) {
     Cursor cursor = Cursor::after(line);
     const auto epoch = mindspore_epoch(line);
-    if (!epoch && line.text[line.at] == ']') return false;
     const auto total = mindspore_duration(cursor);
     std::int64_t printed = 0;  // of some revisions; the ratio gives them as well
     cursor.read(", steps: ", kBlanks, printed);

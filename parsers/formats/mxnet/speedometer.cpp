@@ -373,7 +373,6 @@ struct Speedometer {
         return true;
       }
     }
-    if (epoch < 0 && newest_epoch == 0) return false;
     constexpr double kDigits = 50;
     if (ended == epoch && total_batch && speed >= kDigits && !last_batch) {
       join_epoch(per_epoch, speed,

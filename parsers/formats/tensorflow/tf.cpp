@@ -40,7 +40,6 @@ struct Series {
   std::int64_t count = 0;       ///< records
   std::int64_t iterations = 0;  ///< of them together
   std::int64_t line = 0;        ///< newest
-  std::optional<std::int64_t> nan_step;
 };
 
 // The global_step/sec and examples/sec lines of TensorFlow's Estimators as a series of records.
@@ -160,14 +159,12 @@ class TfRates {
 class TfLosses {
  public:
   /// A step so much lower than the newest that no other process of the run prints it.
-  [[nodiscard]] bool goes_back(std::int64_t step, double time_s) const {
-    if (series_.count == 0 || step >= newest_) return false;
-    if (step != before_[0] && step != before_[1]) return true;
-    return time_s < origin_s_ || step == first_;
+  [[nodiscard]] bool goes_back(std::int64_t step) const {
+    const bool late = (step == before_[0] || step == before_[1]) && step != first_;
+    return step < newest_ && !late;
   }
 
   void put(Step step, Emit emit) {
-    if (std::isnan(origin_s_)) origin_s_ = step.time_s;
     if (series_.count == 0 || step.step > newest_) {
       if (series_.count == 0) first_ = step.step;
       if (series_.count > 0) before_[1] = std::exchange(before_[0], newest_);
@@ -178,14 +175,10 @@ class TfLosses {
     }
     if (!std::isnan(step.rate)) rate_ = step.rate;
     if (step.rate_unit) rate_unit_ = *step.rate_unit;
-    if (step.loss && !std::isfinite(*step.loss) && !series_.nan_step) series_.nan_step = step.step;
     series_.line = std::max(series_.line, step.line);
     emit(std::move(step));
   }
 
-  void note_nan() {
-    if (series_.count > 0 && !series_.nan_step) series_.nan_step = newest_;
-  }
   [[nodiscard]] const Series& series() const { return series_; }
   [[nodiscard]] std::int64_t newest() const { return newest_; }
   [[nodiscard]] double rate() const { return rate_; }  ///< of the newest record
@@ -195,7 +188,7 @@ class TfLosses {
   Series series_;
   std::int64_t first_ = 0, newest_ = 0;
   std::int64_t before_[2] = {-1, -1};  ///< steps before the newest
-  double origin_s_ = kUnknown, rate_ = kUnknown;
+  double rate_ = kUnknown;
   RateUnit rate_unit_ = RateUnit::unknown;
 };
 
@@ -432,7 +425,6 @@ struct Tf {
     closing.on(line.number).well = true;
     const auto loss = number_after(line, ": ");
     if (!loss || std::isfinite(*loss)) return true;
-    losses.note_nan();
     updates.not_finite = true;
     for (const Track track : {kLosses, kRates, kDle})
       emit(Statement{.track = track, .loss = *loss});
@@ -473,7 +465,7 @@ struct Tf {
     if (losses.series().count > 0) {
       step.seconds = refined(step.seconds, step.step - losses.newest(), step_rate);
     }
-    if (losses.goes_back(step.step, step.time_s)) end_run(emit);
+    if (losses.goes_back(step.step)) end_run(emit);
     // Without the log's head the seconds, in both copies, are since a line that is not there.
     const bool first = losses.series().count == 0;
     if (first) headless_s = step.seconds;
@@ -542,7 +534,6 @@ struct Tf {
     samples = read.sample;
     ++dle.count;
     dle.line = line.number;
-    if (read.loss && !std::isfinite(*read.loss) && !dle.nan_step) dle.nan_step = read.iteration;
     updates.read_step(read, line, emit);
     return true;
   }
@@ -570,8 +561,6 @@ struct Tf {
     for (const auto& [track, of] : all) {
       if (of->count == 0) continue;
       if (track != taken) {
-        if (of->nan_step)
-          emit(Statement{.track = taken, .nan_step = of->nan_step, .line = of->line});
         emit(Withdraw{.track = track, .of = Of::open});
         continue;
       }

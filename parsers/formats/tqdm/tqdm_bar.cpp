@@ -62,7 +62,7 @@ std::optional<Rate> rate_before(std::string_view text, std::size_t unit) {
   const Decimal plain = read_plain_decimal(text.data() + i, text.data() + unit);
   if (plain.stop == text.data() + unit) return Rate{i, plain.value * scale};
   const auto value = to_double(text.substr(i, unit - i));
-  if (i == unit || !value) return std::nullopt;
+  if (!value) return std::nullopt;
   return Rate{i, *value * scale};
 }
 
@@ -534,12 +534,6 @@ bool prepares_data(const Words& words) {
   return among(words, "dataset") && !among(kUses, words.front());
 }
 
-// "Epoch 3" of Lightning, "[Train] epoch 3/10": the same loop has another name in each epoch.
-bool names_an_epoch(std::string_view description, const Words& words) {
-  if (description.starts_with("Epoch ")) return true;
-  return std::ranges::any_of(words, is_epoch) && std::ranges::any_of(words, is_number);
-}
-
 // The number of the epoch and that of all epochs.
 void read_epoch(std::string_view description, const Words& words, BarName& name) {
   auto word = std::ranges::find_if(words, is_epoch);
@@ -606,14 +600,11 @@ BarName name_of(std::string_view description) {
   name.role = role_of(description, words);
   name.of_data = prepares_data(words);
   name.values = name.role == BarRole::other && may_be_losses(values_only(description));
-  if (name.role == BarRole::outer) return name;
-  // "Epoch 1", "Epoch 2": one loop, whose bar has another name in each epoch. Losses change, too.
-  if (name.role == BarRole::unnamed) return name;
   read_epoch(description, words, name);
-  if (names_an_epoch(description, words)) {
-    name.key = "Epoch";
-    if (name.role == BarRole::inference) name.key += 'i';
-    if (name.role == BarRole::evaluation) name.key += 'e';
+  // "Epoch 3" of Lightning, "[Train] epoch 3/10": one loop, whose bar has another name in each
+  // epoch. Losses change, too.
+  if (std::ranges::any_of(words, is_epoch) && std::ranges::any_of(words, is_number)) {
+    name.key = "Epoch" + std::to_string(static_cast<int>(name.role));
     if (name.role != BarRole::other) return name;
   }
   for (const std::string& word : words) {
