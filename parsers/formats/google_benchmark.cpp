@@ -114,9 +114,11 @@ struct GoogleBenchmark {
   }
 
   // JSON: the lines of an entry. One of no unit, or far from its name, is of another program.
-  bool in_entry(const Line& line) const {
+  template <auto read>
+  bool in_entry(const Line& line, Emit emit) {
     constexpr std::int64_t kMostLinesOfEntry = 40;
-    return entry && line.number - entry->line <= kMostLinesOfEntry;
+    return entry && line.number - entry->line <= kMostLinesOfEntry &&
+           on<read>({}).handle(this, line, emit);
   }
 
   void run_name(const Line& line) {
@@ -125,41 +127,35 @@ struct GoogleBenchmark {
 
   bool run_type(const Line& line) {
     const auto type = text_here(line);
-    if (!in_entry(line) || !type) return false;
+    if (!type) return false;
     entry->iteration = type == "iteration";
     return true;
   }
 
-  bool mean(const Line& line) {
-    if (!in_entry(line)) return false;
+  bool mean(const Line&) {
     entry->mean = !entry->iteration;
     return true;
   }
 
   bool of_threads(const Line& line) {
     double count = 0;
-    if (!in_entry(line) || !Cursor::after(line).read(count)) return false;
+    if (!Cursor::after(line).read(count)) return false;
     threads |= count > 1;
     return true;
   }
 
-  bool iterations(const Line& line) {
-    return in_entry(line) && Cursor::after(line).read(entry->iterations);
-  }
+  bool iterations(const Line& line) { return Cursor::after(line).read(entry->iterations); }
 
-  bool real_time(const Line& line) {
-    return in_entry(line) && Cursor::after(line).read(entry->real_time);
-  }
+  bool real_time(const Line& line) { return Cursor::after(line).read(entry->real_time); }
 
-  bool error(const Line& line) {
-    if (!in_entry(line)) return false;
+  bool error(const Line&) {
     entry->error = "the benchmark reports an error";
     return true;
   }
 
   bool error_message(const Line& line, Emit emit) {
     auto text = text_here(line);
-    if (!in_entry(line) || !text) return false;
+    if (!text) return false;
     entry->error = *std::move(text);
     end_entry(1, emit);
     return true;
@@ -168,7 +164,7 @@ struct GoogleBenchmark {
   bool time_unit(const Line& line, Emit emit) {
     const auto text = text_here(line);
     const auto unit_s = text ? seconds_of(*text) : std::nullopt;
-    if (!in_entry(line) || !unit_s) return false;
+    if (!unit_s) return false;
     end_entry(*unit_s, emit);
     return true;
   }
@@ -258,20 +254,23 @@ struct GoogleBenchmark {
   bool means = false;
 };
 
+template <auto read>
+constexpr auto kInEntry = &GoogleBenchmark::in_entry<read>;
+
 constexpr Row kRows[] = {
     on<&GoogleBenchmark::debug>("Library was built as DEBUG"),
     on<&GoogleBenchmark::debug>("\"library_build_type\": \"debug\""),
     on<&GoogleBenchmark::head>(" CPU   Iterations"),
     on<&GoogleBenchmark::head>(" CPU Iterations"),  // releases to 1.4
     on<&GoogleBenchmark::run_name>("\"run_name\": \""),
-    on<&GoogleBenchmark::run_type>("\"run_type\": \""),
-    on<&GoogleBenchmark::mean>("\"aggregate_name\": \"mean\""),
-    on<&GoogleBenchmark::of_threads>("\"threads\": "),
-    on<&GoogleBenchmark::iterations>("\"iterations\": "),
-    on<&GoogleBenchmark::real_time>("\"real_time\": "),
-    on<&GoogleBenchmark::error>("\"error_occurred\": true"),
-    on<&GoogleBenchmark::error_message>("\"error_message\": \""),
-    on<&GoogleBenchmark::time_unit>("\"time_unit\": \""),
+    on<kInEntry<&GoogleBenchmark::run_type>>("\"run_type\": \""),
+    on<kInEntry<&GoogleBenchmark::mean>>("\"aggregate_name\": \"mean\""),
+    on<kInEntry<&GoogleBenchmark::of_threads>>("\"threads\": "),
+    on<kInEntry<&GoogleBenchmark::iterations>>("\"iterations\": "),
+    on<kInEntry<&GoogleBenchmark::real_time>>("\"real_time\": "),
+    on<kInEntry<&GoogleBenchmark::error>>("\"error_occurred\": true"),
+    on<kInEntry<&GoogleBenchmark::error_message>>("\"error_message\": \""),
+    on<kInEntry<&GoogleBenchmark::time_unit>>("\"time_unit\": \""),
     on<&GoogleBenchmark::row_with_error>("ERROR OCCURRED: '"),
     on<&GoogleBenchmark::row>(" ns   "),
     on<&GoogleBenchmark::row>(" us   "),

@@ -73,8 +73,7 @@ struct DlloggerJson {
     }
     if (!step->is_array() || step->empty() || !step->back().is_number()) return true;
     if (step->size() == 3) return read_speech(*step, json, *data, emit);
-    if (step->size() > 3) return true;
-    if (step->size() == 1 && pairs) return true;
+    if (step->size() > 3 || (step->size() == 1 && pairs)) return true;
     pairs = pairs || step->size() == 2;
     read_iteration(step->back().get<double>(), json, *data, line, emit);
     return true;

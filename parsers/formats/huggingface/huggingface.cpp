@@ -36,6 +36,8 @@ namespace {
 
 enum Track { kTraining, kEvaluation, kInference, kCut };
 
+constexpr double kMostSteps = 1e15;  ///< more is a damaged number
+
 constexpr Begin kRuns[] = {
     {.track = kTraining, .unit = IterationUnit::optimizer_step},
     {.track = kEvaluation, .work = WorkKind::evaluation, .rate = RateUnit::sequences_per_second},
@@ -240,25 +242,32 @@ class EvaluationsBetween {
   std::string last_;  ///< each process prints it
 };
 
+/// A session of a training, by its closing statement.
+struct Session {
+  double done = 0;   ///< steps
+  double slack = 0;  ///< what rounding leaves open in them
+  double planned = 0, runtime = 0, steps_rate = 0;
+  bool resumed = false;
+  [[nodiscard]] bool sure() const { return done > 0 && slack <= 0.01 * done; }
+};
+
 /// transformers 4 and 5.0 divide all planned samples and steps by the runtime, also where the
 /// session began at a checkpoint or stopped early: the rates are then those of work that was not
 /// done
 /// (quoted/huggingface.takes_the_share_of_a_session_that_began_at_a_checkpoint_or_stopped_early).
-/// `slack` is what rounding leaves open in `done`.
-void mend_planned_rate(double done, double slack, double planned, double runtime, double steps_rate,
-                       Closing& closing) {
+void mend_planned_rate(const Session& of, Closing& closing) {
   auto& rate = closing.summary;
-  if (!rate || !(runtime > 0) || !(steps_rate > 0) || !(planned >= 1)) return;
-  const double counted = steps_rate * runtime;
-  const double rounding = std::max(5e-4 / steps_rate, 6e-4);  // 3 decimals, or 4 digits since 5.0
-  const bool all = std::abs(counted / planned - 1) <= 2 * rounding + 1e-3;
-  if (!all || done + slack >= 0.98 * planned) return;
-  const bool sure = done > 0 && slack <= 0.01 * done;
+  if (!rate || !(of.runtime > 0) || !(of.steps_rate > 0) || !(of.planned >= 1)) return;
+  const double counted = of.steps_rate * of.runtime;
+  // 3 decimals, or 4 digits since 5.0
+  const double rounding = std::max(5e-4 / of.steps_rate, 6e-4);
+  const bool all = std::abs(counted / of.planned - 1) <= 2 * rounding + 1e-3;
+  if (!all || of.done + of.slack >= 0.98 * of.planned) return;
   closing.notices.push_back(make_notice(NoticeCode::closing_rate_of_planned_steps, rate->line,
-                                        shortest(rate->value), planned, std::max(done, 0.0),
-                                        sure ? "their share is taken" : "it is not taken"));
-  if (sure) {
-    rate->value *= done / planned;
+                                        shortest(rate->value), of.planned, std::max(of.done, 0.0),
+                                        of.sure() ? "their share is taken" : "it is not taken"));
+  if (of.sure()) {
+    rate->value *= of.done / of.planned;
   } else {
     rate.reset();
   }
@@ -266,8 +275,6 @@ void mend_planned_rate(double done, double slack, double planned, double runtime
 
 // TrainerFiles: trainer_state.json, train_results.json and all_results.json of Hugging Face's
 // Trainer, and losses that it logs as JSON.
-
-constexpr double kMostSteps = 1e15;
 
 /// The number of the member, where the line begins with it.
 std::optional<double> member(const Line& line, std::string_view key) {
@@ -379,7 +386,7 @@ class TrainerFiles {
     }
     if (runtime_) checks_.judge(*runtime_, closing.summary, closing.notices);
     if (global_step_ && max_steps_ && runtime_) {
-      mend_planned_rate(*global_step_ - session_began_, 0, *max_steps_, *runtime_, *steps_rate_,
+      mend_planned_rate({*global_step_ - session_began_, 0, *max_steps_, *runtime_, *steps_rate_},
                         closing);
     }
     if (closing.summary && closing.summary->value == *samples_rate_) {
@@ -683,11 +690,10 @@ struct Huggingface {
     bar.reset();
     between.conclude(of.notices);
     if (!session) return of;
-    mend_planned_rate(session->done, session->slack, session->planned, session->runtime,
-                      session->steps_rate, of);
+    mend_planned_rate(*session, of);
     // The runtime is this session's, the steps are counted from the run's beginning.
-    if (session->resumed && session->done >= 1 && session->done <= session->planned &&
-        session->slack <= 0.01 * session->done && session->done < 1e15) {
+    if (session->resumed && session->sure() && session->done >= 1 &&
+        session->done <= std::min(session->planned, kMostSteps)) {
       of.totals.iterations = std::llround(session->done);
     }
     session.reset();
@@ -729,10 +735,6 @@ struct Huggingface {
   std::optional<NotebookBar> bar;
   TrainerBanner banner;
   std::optional<double> epochs, steps, per_epoch, examples, batch, resumed_at;
-  struct Session {
-    double done = 0, slack = 0, planned = 0, runtime = 0, steps_rate = 0;
-    bool resumed = false;
-  };
   std::optional<Session> session;  ///< of the closing dict
   std::string last_dict;
   std::int64_t dicts = 0;

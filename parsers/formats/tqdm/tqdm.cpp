@@ -1180,7 +1180,6 @@ class TqdmParser final : public LineParser {
       if (const auto result = epoch_result(after_bars(line.text))) {
         unnamed_.note_epoch_result(result->loss, result->epochs, line.number);
         if (result->numbered) unnamed_.note_epoch_within();
-        if (result->loss) unnamed_.note_loss();
         if (result->loss) note_trained();
       }
     }
@@ -1272,7 +1271,7 @@ class TqdmParser final : public LineParser {
     draft.log.clock_resolution_s += clock_error_;
     if (outer_.seen && outer_.total > 0) {
       draft.ended_well = outer_.done == outer_.total;
-      const double seconds = static_cast<double>(outer_.done) * outer_.seconds_per_iteration;
+      const double seconds = static_cast<double>(outer_.done) / outer_.rate;
       // tqdm's last redraw shows the mean, others a smoothed rate: only the mean fits the elapsed
       // time. Of bars without a name one epoch's was taken
       // (quoted/tqdm.does_not_take_the_time_of_all_epochs_for_a_bar_without_a_name_of_one).
@@ -1364,7 +1363,7 @@ class TqdmParser final : public LineParser {
   }
   struct Outer {
     std::int64_t done = 0, total = 0;
-    double elapsed_s = kUnknown, seconds_per_iteration = kUnknown;
+    double elapsed_s = kUnknown, rate = kUnknown;
     bool seen = false;
   };
 
@@ -1378,7 +1377,7 @@ class TqdmParser final : public LineParser {
         known.name.counts_epochs(bar.done, bar.total)) {
       epochs_.see(bar, line, out);
       unnamed_.note_epochs();
-      outer_ = {bar.done, bar.total, bar.elapsed_s, bar.seconds_per_iteration, true};
+      outer_ = {bar.done, bar.total, bar.elapsed_s, bar.rate, true};
       return;
     }
     if (role == BarRole::other || known.track == nullptr)

@@ -324,9 +324,8 @@ void find_bars(std::string_view text, UnitsSought units, std::vector<TqdmBar>& b
     } else if (unit.per_second) {
       // Lightning's "0.01it/s" is no better than half of it; tqdm would print s/it.
       if (!(rate->value > 0 && rate->value < kRoughRate)) bar.rate = rate->value;
-    } else {
-      bar.seconds_per_iteration = rate->value;
-      if (rate->value > 0) bar.rate = 1 / rate->value;
+    } else if (rate->value > 0) {
+      bar.rate = 1 / rate->value;
     }
     bar.loss = loss_in(postfix_of(text, from, close));
     name_bar(bar, of_rich ? rich_description(text, floor, bar.begin)

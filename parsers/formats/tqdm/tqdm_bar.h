@@ -21,7 +21,6 @@ struct TqdmBar {
   std::int64_t total = 0;       ///< 0 = the bar knows none
   double elapsed_s = kUnknown;  ///< whole seconds; torch7's bar has fractions
   double rate = kUnknown;       ///< iterations/s, also where it prints s/it; unknown for "?it/s"
-  double seconds_per_iteration = kUnknown;  ///< as printed, only where it prints s/it
   std::optional<double> loss;               ///< of the postfix, else of the description
   bool counts_examples = false;  ///< its unit is an example, an image ..., not an iteration
   bool counts_epochs = false;    ///< its unit is an epoch
