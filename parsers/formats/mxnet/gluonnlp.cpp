@@ -340,7 +340,7 @@ struct Gluonnlp {
 
   // Returns the iterations of the step.
   std::int64_t put(Step step, IterationUnit unit, RateUnit rate, Emit emit) {
-    if (run.open && step.step < run.step) end_training(emit);
+    if (step.step < run.step) end_training(emit);
     if (args.one_worker && rate == RateUnit::sequences_per_second) rate = RateUnit::unknown;
     // Tokens without padding, or of one worker, are no sequences of a known length.
     if (rate == RateUnit::tokens_per_second && step.seconds > 0 && args.no_tokens()) {
@@ -505,8 +505,7 @@ struct Gluonnlp {
       add(NoticeCode::time_includes, "the time of a line after an evaluation",
           fmt::format("that evaluation ({:.1f} s in all)", run.evaluations_s));
     }
-    if (tokens && run.rate == RateUnit::tokens_per_second &&
-        run.unit == IterationUnit::micro_step) {
+    if (run.rate == RateUnit::tokens_per_second && run.unit == IterationUnit::micro_step) {
       add(NoticeCode::counts_tokens, "wps", "words of both languages by the script's rule",
           "it is no rate of sequences");
     }
@@ -587,7 +586,6 @@ struct Gluonnlp {
     // A line whose stamp was cut takes the clock from no other.
     if (!std::isnan(stamp.seconds)) step.clock = Clock{resolution_of(stamp), true};
     const RateUnit unit = read_rate(line, *at, opens, step);
-    tokens = tokens || unit == RateUnit::tokens_per_second;
     // With bucketing by tokens a batch has no fixed number of sequences.
     if (unit == RateUnit::tokens_per_second) args.batch.reset();
     put(step, IterationUnit::micro_step, unit, emit);
@@ -615,10 +613,8 @@ struct Gluonnlp {
               .rate = *rate * (of_tokens ? 1000 : 1),
               .clock = Clock{resolution_of(stamp), true},
               .planned = planned ? planned : args.steps};
-    for (const std::string_view key : {"/total=", "mlm/nsp=", "Loss span="}) {
-      if (!step.loss) step.loss = number_after(line, key);
-    }
-    if (const auto sum = last_of_sum(line, "/total=")) step.loss = sum;
+    step.loss = last_of_sum(line, "/total=");
+    if (!step.loss) step.loss = number_after(line, {"mlm/nsp=", "Loss span="});
     closes_epoch = predicting = false;
     put(step, IterationUnit::optimizer_step,
         of_tokens ? RateUnit::tokens_per_second : RateUnit::sequences_per_second, emit);
@@ -814,7 +810,7 @@ struct Gluonnlp {
   std::int64_t in_epoch = 0, iteration = 0;
   Step newest_of_epoch;       ///< of SQuAD's lines, that does not begin an epoch
   bool begins_epoch = false;  ///< the iterations of the record are known
-  bool tokens = false, timeless = false;
+  bool timeless = false;
   std::int64_t epochs_ended = 0;       ///< of the newest launch
   std::vector<int> evaluating_ranks;   ///< within an evaluation
   std::optional<int> evaluation_rank;  ///< whose evaluations count

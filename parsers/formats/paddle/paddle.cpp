@@ -137,10 +137,8 @@ struct Paddle {
     if (ranks.is_copy(line.rank, at.step <= newest)) return false;
     if (at.step < newest) {
       conclude(emit);
-      worldless |= !launched().world();
       micro.reset();
     }
-    if (newest < 0 || at.step < newest) ++runs;
     newest = at.step;
     at.rate_unit = RateUnit::iterations_per_second;
     if (!at.planned) at.planned = max_steps;
@@ -286,12 +284,6 @@ struct Paddle {
     if (has(line, "Epoch: ") && has(line, ", Batch: ")) epoch_over = false;
   }
 
-  // The launcher's last word, on the other stream: the last steps may stand after it.
-  void completed(const Line&, Emit emit) {
-    ended_well = true;
-    emit(End{.here = false});
-  }
-
   void arguments(const Line& line) {
     if (const auto steps = count_of(line.text, {"max_steps"})) max_steps = steps;
   }
@@ -343,11 +335,8 @@ struct Paddle {
   }
 
   void finish(Emit emit) {
-    if (ended_well && runs == 1) emit(End{.here = false});
     emit(Statement{.planned = max_steps});
-    // With `set -x` after `tee` the command line stands at the end.
-    const Facts late = launched();
-    if (worldless) emit(Known{.of = Of::all, .facts = late});
+    const Facts late = launched();  // with `set -x` after `tee` the command line stands at the end
     if (per_card && !words && !late.world()) emit.note(NoticeCode::rate_of_one_gpu, "ips");
     if (micro && printed_samples > 0 &&
         std::abs(printed_samples - batch_samples) > 0.01 * batch_samples) {
@@ -364,9 +353,8 @@ struct Paddle {
   std::optional<std::int64_t> cards, nodes, merge;
   std::optional<std::int64_t> max_steps;  ///< planned, counted as the lines count them
   std::optional<std::int64_t> trainers;   ///< of parameter servers
-  bool ended_well = false;
   RankCopies ranks;
-  std::int64_t newest = -1, runs = 0;  ///< step of the open run
+  std::int64_t newest = -1;  ///< step of the open run
   std::int64_t epoch = -1, base = 0;
   std::optional<std::int64_t> micro;  ///< of the open run
   double printed_samples = 0,
@@ -374,7 +362,6 @@ struct Paddle {
   double words_counted = 0, words_s = 0;  ///< that ips counts, in the open run
   std::int64_t examples = 0;              ///< epochs of PaddleRec that have a record
   bool epoch_over = false;                ///< no line of a batch after it
-  bool worldless = false;                 ///< a run before had no number of cards
   bool per_card = false, words = false, ernie = false, rough = false;
 };
 
@@ -394,7 +381,9 @@ constexpr Row kRows[] = {
     on<&Paddle::arguments>("gradient_merge_steps="),
     on<&Paddle::merge>("gradient_merge_steps="),
     on<&Paddle::trainers>("] trainers: "),
-    on<&Paddle::completed>("] Local processes completed."),
+    // The launcher's last word, on the other stream: the last steps may stand after it.
+    on<[](Paddle&, const Line&, Emit emit) { emit(End{.here = false}); }>(
+        "] Local processes completed."),
 };
 
 }  // namespace

@@ -43,7 +43,6 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <string_view>
 
 #include "parsers/assemble/rank_copies.h"
@@ -235,7 +234,6 @@ struct PaddleVision {
   }
 
   void conclude(std::optional<std::int64_t> cards, Emit emit) {
-    if (batch) batches.insert(*batch);
     if (rated && !all_cards && !job_world(cards)) {
       emit(Note{make_notice(NoticeCode::rate_of_one_gpu, 0, "ips")});
     }
@@ -387,10 +385,6 @@ struct PaddleVision {
       emit.note(NoticeCode::rate_taken_as_of_job, "ips", "PLSC");
       return;
     }
-    // For runs that state nothing: the batch that all others have, and cards that no run before
-    // them had stated.
-    if (batches.size() == 1) emit.log_fact(&Facts::micro_batch_size, *batches.begin());
-    if (world && !run_world) emit.log_fact(&Facts::world_size, *world);
     if (one_batch) {
       emit.note(NoticeCode::rate_of_single_iterations,
                 "a batch_cost or ips, where no line gives the time of the epoch,");
@@ -415,7 +409,6 @@ struct PaddleVision {
   RankCopies ranks;
   std::optional<std::int64_t> batch, run_world;  ///< of a card, and the cards, in the open run
   std::optional<std::int64_t> global, world;     ///< as stated last
-  std::set<std::int64_t> batches;                ///< of the runs
   bool one_batch = false;                        ///< lines state the time of the batch before them
   bool in_train = false, mean = false, all_cards = false, unknown_length = false;
   bool rated = false;
