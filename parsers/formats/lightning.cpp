@@ -191,7 +191,7 @@ struct Lightning {
       emit(Begin{kRichRun});
       bar = {};
       stopped = false;
-    } else if (epoch != bar.epoch && bar.epoch >= 0) {
+    } else if (epoch != bar.epoch) {
       bar.before += bar.done;
       bar.before_s += bar.elapsed_s;
     }

@@ -234,7 +234,6 @@ struct Dllogger {
     facts.world_size.set(world, FactSource::log);
     facts.global_batch_size.set(whole, FactSource::log);
     facts.gradient_accumulation_steps.set(accumulation, FactSource::log);
-    if (amp && !no_amp) facts.precision.set("fp16", FactSource::log);
     run.fill_convnet(facts);
     if (mxnet) facts.gpus_per_node.set(mxnet_gpus, FactSource::log);
     if (mxnet && mxnet_batch) {
@@ -261,8 +260,6 @@ struct Dllogger {
       if (size) whole = size;
       accumulation = size_after(body, " grads_accumulated :");
     }
-    amp = amp || has(body, " amp : True");
-    no_amp = no_amp || has(body, " amp : False");
     if (has(body, "kv_store :")) {
       mxnet = true;
       // The workers of a distributed store have a batch each.
@@ -274,10 +271,9 @@ struct Dllogger {
         if (const auto gpus = cursor.until("]")) mxnet_gpus = count_of_list(*gpus);
       }
     }
-    const bool stated = number_after(body, "batch_size_per_gpu :").has_value();
     if (const auto each = size_after(body, "batch_size_per_gpu :")) run.note_micro_batch(*each);
-    return stated || has(body, "Config :") || has(body, "train_start :") || has(body, "SEED :") ||
-           has(body, "batch_size :");
+    return has(body, "batch_size") || has(body, "Config :") || has(body, "train_start :") ||
+           has(body, "SEED :");
   }
 
   bool read_closing(const Line& body, Emit emit) {
@@ -326,7 +322,6 @@ struct Dllogger {
   std::optional<std::int64_t> whole;         ///< Mask R-CNN's and NCF's batch, of all GPUs
   std::optional<std::int64_t> mxnet_gpus, mxnet_batch;  ///< of a node; of all of the run's GPUs
   bool mxnet = false, iterations = false, speech = false;
-  bool amp = false, no_amp = false;
 };
 
 constexpr Row kRows[] = {on<&Dllogger::line>("DLL 20"),

@@ -321,12 +321,8 @@ struct Fairseq {
 
   // "training on 8 devices (GPUs/TPUs)", "on 8 GPUs"
   void devices(const Line& line) {
-    Cursor cursor = Cursor::after(line);
-    std::int64_t count = 0;
-    if (cursor.read(count) && count >= 1 && count < 1'000'000 &&
-        (cursor.literal(" devices (GPUs/TPUs)") || cursor.literal(" GPUs"))) {
-      world = count;
-    }
+    const auto count = size_here(line);
+    if (count && (has(line, " devices (GPUs/TPUs)") || has(line, " GPUs"))) world = count;
   }
 
   void finish(Emit emit) {

@@ -427,9 +427,7 @@ struct Gluonnlp {
   bool saving(const Line& line, Emit emit) {
     Cursor cursor(line);
     std::int64_t saved = 0;
-    if (!cursor.read(Past{"[step "}, saved, "] Saving ") ||
-        (!cursor.literal("trainer states to ") && !cursor.literal("model params to ")) ||
-        !of_updates() || saved < run.step) {
+    if (!cursor.read(Past{"[step "}, saved, "] Saving ") || !of_updates() || saved < run.step) {
       return false;
     }
     run.saved = saved;

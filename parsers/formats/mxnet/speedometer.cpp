@@ -51,7 +51,7 @@ std::optional<SpeedometerPlace> speedometer_place(const Line& line, std::int64_t
   if (cursor.literal("Batch [")) {  // of R
     if (!cursor.read(out.batch, "] Speed: ") || out.batch < 1) return std::nullopt;
     out.epoch = std::max<std::int64_t>(0, newest_epoch);
-    if (newest_epoch >= 0 && out.batch <= newest_batch) ++out.epoch;
+    if (out.batch <= newest_batch) ++out.epoch;
     return out;
   }
   const bool gluon = cursor.skip_past("[Epoch ");
@@ -226,14 +226,12 @@ struct Speedometer {
     const std::int64_t since = of_epoch == epoch ? of_batch - batch : 0;
     if (std::exchange(speeds, false))
       emit(Withdraw{.of = Of::open});  // it began with an epoch's end
-    if (epoch >= 0 &&
-        (of_epoch < epoch || (of_epoch == epoch && of_batch < batch - 2 * interval))) {
+    if (of_epoch < epoch || (of_epoch == epoch && of_batch < batch - 2 * interval)) {
       emit(kRuns[0]);
       epoch = step = -1;
-      base = 0;
+      base = batch = 0;
     }
-    if (epoch >= 0 && of_epoch > epoch) base += batch;
-    if (of_epoch != epoch) batch = 0;
+    if (of_epoch != epoch) base += std::exchange(batch, 0);
     if (of_batch > batch) interval = of_batch - batch;
     epoch = of_epoch;
     batch = std::max(batch, of_batch);
