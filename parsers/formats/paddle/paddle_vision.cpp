@@ -72,70 +72,51 @@ struct Count {
   bool of_epoch = false;     ///< cost x step is the time since the epoch began
 };
 
-// "[Train][Epoch 1/120][Iter: 10/5005]"
-bool clas_count(Cursor cursor, Count& out) {
-  out.mean_of_epoch = true;
-  if (!cursor.read(Past{"[Train][Epoch "}, kBlanks, out.epoch, Past{"][Iter: "}, kBlanks, out.step,
-                   "/", kBlanks, out.per_epoch, "]")) {
+enum PlaceOf : std::uint8_t {
+  kFromZero = 1,   ///< batches count from 0
+  kOfRun = 2,      ///< the step counts over all epochs
+  kMean = 4,       ///< Count::mean_of_epoch
+  kPerEpoch = 8,   ///< the batches of an epoch follow
+  kPlanned = 16,   ///< the last step of the run may follow
+  kNotFirst = 32,  ///< number 0 is one batch, which the line divides by the usual number
+  kCards = 64,     ///< of all cards, where a blank follows: PLSC
+};
+/// What stands around the epoch and the step.
+struct Place {
+  std::string_view head, between;
+  std::uint8_t of = 0;
+  std::string_view end{};
+};
+constexpr Place kPlaces[] = {
+    {"[Train][Epoch ", "][Iter: ", kFromZero | kMean | kPerEpoch | kCards, "]"},
+    {"[Pass ", ", train batch ", kFromZero},
+    {"epoch:[", " train step:", kFromZero | kMean},
+    {"epoch:", " train step:", kFromZero | kMean},
+    {"[TRAIN] epoch=", ", iter=", kOfRun | kPlanned},  // to 2021
+    {"[TRAIN] epoch: ", ", iter: ", kOfRun | kPlanned},
+    {"epoch: [", "], global_step: ", kOfRun},
+    {"epoch: [", "], iter: ", kOfRun},
+    {"Epoch: [", "] [", kFromZero | kPerEpoch},
+    {"Epoch: ", ", iter: ", kPerEpoch},
+    {"[epoch ", ", iter ", 0, "][TRAIN]"},
+    {"[Epoch ", ", iter: ", 0, "] "},
+    {"[TRAIN] epoch=", ", batch_id=", kNotFirst},
+    {"epoch: ", ", batch_id: ", kNotFirst},
+};
+
+bool read_place(Cursor cursor, const Place& place, Count& out) {
+  const auto is = [&](PlaceOf what) { return (place.of & what) != 0; };
+  if (!cursor.read(Past{place.head}, kBlanks, out.epoch, Past{place.between}, kBlanks, out.step) ||
+      (is(kPerEpoch) && !cursor.read("/", kBlanks, out.per_epoch)) || !cursor.literal(place.end)) {
     return false;
   }
-  out.all_cards = cursor.literal(" ");  // PLSC
-  return out.step++ < out.per_epoch;
-}
-
-// "epoch:0  , train step:50", "epoch:[  1/50 ] train step:10", "[Pass 0, train batch 10]"
-bool train_step_count(Cursor cursor, Count& out) {
-  const bool pass = cursor.skip_past("[Pass ");
-  out.mean_of_epoch = !pass;
-  if (!pass && !cursor.read(Past{"epoch:["}) && !cursor.read(Past{"epoch:"})) return false;
-  const bool read = cursor.read(kBlanks, out.epoch, Past{pass ? ", train batch " : " train step:"},
-                                kBlanks, out.step);
-  ++out.step;
-  return read;
-}
-
-// "epoch: [1/2], global_step: 100", "epoch: [1/500], iter: 20", "[TRAIN] epoch: 1, iter: 20/500",
-// to 2021 "[TRAIN] epoch=1, iter=20/500"
-bool run_count(Cursor cursor, Count& out) {
-  out.of_run = true;
-  if (cursor.read(Past{"[TRAIN] epoch="}, kBlanks, out.epoch, Past{", iter="}, kBlanks, out.step) ||
-      cursor.read(Past{"[TRAIN] epoch: "}, kBlanks, out.epoch, Past{", iter: "}, kBlanks,
-                  out.step)) {
-    cursor.read("/", kBlanks, out.planned);
-    return true;
-  }
-  if (!cursor.read(Past{"epoch: ["}, kBlanks, out.epoch, Past{"], "})) return false;
-  return cursor.read("global_step: ", kBlanks, out.step) ||
-         cursor.read("iter: ", kBlanks, out.step);
-}
-
-// "Epoch: [0] [ 20/200]", "Epoch: 1/200, iter: 100/3334"
-bool det_count(Cursor cursor, Count& out) {
-  const bool det = cursor.skip_past("Epoch: [");
-  if (!det && !cursor.skip_past("Epoch: ")) return false;
-  if (!cursor.read(kBlanks, out.epoch, Past{det ? "] [" : ", iter: "}, kBlanks, out.step, "/",
-                   kBlanks, out.per_epoch) ||
-      out.step > out.per_epoch) {
-    return false;
-  }
-  if (det) ++out.step;
+  if (is(kPlanned)) cursor.read("/", kBlanks, out.planned);
+  if ((is(kPerEpoch) && out.step > out.per_epoch) || (is(kNotFirst) && out.step < 1)) return false;
+  out.of_run = is(kOfRun);
+  out.mean_of_epoch = is(kMean);
+  out.all_cards = is(kCards) && cursor.literal(" ");
+  out.step += is(kFromZero) ? 1 : 0;
   return true;
-}
-
-// "[Epoch 59, iter: 900] ", "[epoch 0, iter 0][TRAIN]"
-bool template_count(Cursor cursor, Count& out) {
-  return cursor.read(Past{"[epoch "}, kBlanks, out.epoch, ", iter ", kBlanks, out.step,
-                     "][TRAIN]") ||
-         cursor.read(Past{"[Epoch "}, kBlanks, out.epoch, ", iter: ", kBlanks, out.step, "] ");
-}
-
-// "epoch: 0, batch_id: 100, " of PaddleRec, "[TRAIN] epoch=1, batch_id=100, "; number 0 is one
-// batch, which the line divides by the usual number.
-bool batch_id_count(Cursor cursor, Count& out) {
-  const bool read =
-      cursor.read(Past{"[TRAIN] epoch="}, kBlanks, out.epoch, ", batch_id=", kBlanks, out.step) ||
-      cursor.read(Past{"epoch: "}, kBlanks, out.epoch, ", batch_id: ", kBlanks, out.step);
-  return read && out.step >= 1;
 }
 
 // "2020-09-25 15:11:54,840-INFO: iter: 2, lr: 0.000035, " of PaddleDetection in 2020; nothing lies
@@ -166,14 +147,15 @@ std::optional<Count> paddle_count(const Line& line) {
   for (const std::string_view other : {"[Eval]", "valid step", "END epoch", "step_idx:"}) {
     if (has(line, other)) return std::nullopt;
   }
-  for (const auto read : {clas_count, train_step_count, run_count, det_count, template_count,
-                          mean_count, batch_id_count, iter_count}) {
-    Count count;
-    if (!read(Cursor(line), count)) continue;
-    const bool fits = count.epoch <= kFactorLimit && count.per_epoch <= kFactorLimit;
-    return fits ? std::optional(count) : std::nullopt;
-  }
-  return std::nullopt;
+  Count count;
+  const bool read = std::ranges::any_of(kPlaces,
+                                        [&](const Place& place) {
+                                          count = {};
+                                          return read_place(Cursor(line), place, count);
+                                        }) ||
+                    mean_count(Cursor(line), count = {}) || iter_count(Cursor(line), count = {});
+  const bool fits = count.epoch <= kFactorLimit && count.per_epoch <= kFactorLimit;
+  return read && fits ? std::optional(count) : std::nullopt;
 }
 
 // Seconds of a batch.
