@@ -384,8 +384,7 @@ class StepLines {
 
   // bing_bert counts the sequences of all ranks.
   void read_samples(std::int64_t step, std::int64_t samples) {
-    constexpr std::int64_t kSampleLimit = 1'000'000'000'000;  // more is a damaged number
-    if (step <= last_step_ || samples < 1 || samples > kSampleLimit || batch_ < 0) return;
+    if (step <= last_step_ || samples < 1 || batch_ < 0) return;
     const std::int64_t more = samples - samples_, steps = step - last_step_;
     samples_ = samples;
     const bool whole = more > 0 && more % steps == 0;
@@ -1484,54 +1483,40 @@ class TqdmParser final : public LineParser {
 
     // Where few redraws are kept, the next epoch's first one may be as far on as the last one's
     // (quoted/tqdm.counts_every_epoch_where_only_its_last_redraw_is_kept: Lightning).
-    if (track.epoch >= 0 && known.name.epoch > track.epoch && bar.done <= track.done) {
-      next_generation(track, role, out);
-      return false;
-    }
-    const bool named = role == BarRole::training;
-    if ((named || role == BarRole::unnamed) &&
-        is_next_end(track, bar, known.name.epoch, named, outer_.done)) {
-      if (named) ++track.ends;
-      next_generation(track, role, out);
-      return false;
-    }
-
+    const bool next_epoch =
+        track.epoch >= 0 && known.name.epoch > track.epoch && bar.done <= track.done;
+    const bool named = role == BarRole::training, unnamed = role == BarRole::unnamed;
+    const bool next_end = !next_epoch && (named || unnamed) &&
+                          is_next_end(track, bar, known.name.epoch, named, outer_.done);
+    if (next_end && named) ++track.ends;
     // "437it [09:29,  1.30s/it]" of each epoch, whose total is not known.
-    if (role == BarRole::unnamed && bar.total == 0 && bar.done == track.done &&
-        unnamed_.epoch_ended()) {
-      next_generation(track, role, out);
-      return false;
-    }
-    if (bar.done >= track.done) return false;
-    if (track.draft != nullptr && stated_for(*track.draft)) {
-      next_generation(track, role, out);
-      return false;
-    }
+    const bool next_endless =
+        unnamed && bar.total == 0 && bar.done == track.done && unnamed_.epoch_ended();
+    const bool back = bar.done < track.done;
+    const bool over = back && track.draft != nullptr && stated_for(*track.draft);
     // A new bar is at less than half of the old one's counter and at an earlier second; another
     // redraw is of a rank that lags (quoted/tqdm.lets_a_rank_that_lags_behind_not_start_a_run).
     const bool earlier = bar.elapsed_s + 1 < track.elapsed_s || track.elapsed_s <= 1;
-    if (bar.done * 2 < track.done && earlier) {
-      next_generation(track, role, out);
-      return false;
-    }
-    return true;
+    const bool begins = next_epoch || next_end || next_endless || over ||
+                        (bar.done * 2 < track.done && earlier);
+    if (begins) next_generation(track, role, out);
+    return back && !begins;
   }
   // What was stated before a new bar is about the run that was drawn since the statement before
   // (quoted/tqdm.gives_each_training_of_one_log_its_own_closing_statement).
-  void settle_closing(std::int64_t line) {
+  RunDraft* settle_closing(std::int64_t line, bool of_session = false) {
     RunDraft* run = named_training_ ? nullptr : unnamed_.longest_since(settled_at_);
-    if (run == nullptr || !stated_for(*run)) return;
+    if (run == nullptr || !(of_session || stated_for(*run))) return nullptr;
     give(closing_.take(), *run);
     settled_at_ = line - 1;
+    return run;
   }
   // The Hugging Face Trainer states a second runtime, and of the first run's bars, or of the next
   // one's, only ends are kept: what was stated is about the longest bar so far, and redraws are of
   // other bars now (quoted/tqdm.tells_trainings_of_which_only_the_end_was_drawn).
   void end_session(std::int64_t line) {
-    RunDraft* run = named_training_ ? nullptr : unnamed_.longest_since(settled_at_);
+    const RunDraft* run = settle_closing(line, true);
     if (run == nullptr) return;
-    give(closing_.take(), *run);
-    settled_at_ = line - 1;
     given_ = run;
     for (auto& [key, track] : tracks_) {
       if (track.unnamed) track = Track{};
