@@ -11,7 +11,6 @@
 // Each block is a run: a closing statement with the settings of the call before it
 // (notebook_settings.h). The rate is the Trainer's train_samples_per_second, of the whole job. A
 // gigabyte is 1e9 bytes, as the notebook divides. The printed TFLOPS are left to `audit`.
-#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
@@ -41,23 +40,12 @@ constexpr std::array<std::string_view, 2> kNames[] = {
     {"optim", "optimizer"},
     {"max_steps", "steps"},
 };
-constexpr std::string_view kFacts[] = {"model",
-                                       "sequence_length",
-                                       "micro_batch_size",
-                                       "gradient_accumulation_steps",
-                                       "gpus",
-                                       "bf16",
-                                       "fp16",
-                                       "activation_checkpointing",
-                                       "optimizer",
-                                       "steps"};
 
 std::optional<std::string_view> known_name(std::string_view name) {
   for (const auto& [alias, meant] : kNames) {
     if (alias == name) return meant;
   }
-  const auto* const fact = std::ranges::find(kFacts, name);
-  return fact == std::end(kFacts) ? std::nullopt : std::optional(*fact);
+  return std::nullopt;
 }
 
 // '0,1' names two devices.
