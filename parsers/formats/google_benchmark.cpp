@@ -56,12 +56,11 @@ std::optional<Column> read_column(std::string_view text, std::size_t from) {
   for (const std::string_view unit : {" ns   ", " us   ", " ms   ", " s    "}) {
     const auto at = text.find(unit, from);
     if (at == std::string_view::npos || at == 0) continue;
-    std::size_t begin = at;
-    while (begin > from && (is_digit(text[begin - 1]) || text[begin - 1] == '.')) --begin;
+    const std::size_t begin = text.find_last_not_of("0123456789.", at - 1) + 1;
     const auto digits = text.substr(begin, at - begin);
     const auto value = to_double(digits);
     const auto scale = seconds_of(trim(unit));
-    if (!value || !scale || !(*value >= 0) || (begin > 0 && text[begin - 1] != ' ')) continue;
+    if (begin < from || !value || !scale || (begin > 0 && text[begin - 1] != ' ')) continue;
     const auto dot = digits.find('.');
     const auto decimals = dot == std::string_view::npos ? 0 : digits.size() - dot - 1;
     return Column{*value * *scale, 0.5 * std::pow(10.0, -static_cast<double>(decimals)) * *scale,

@@ -74,10 +74,9 @@ std::optional<Columns> read_header(std::string_view text) {
   return ours ? std::optional(out) : std::nullopt;
 }
 
-/// Of the number that ends at `end`.
+/// Of the number that ends before the sign at `end`.
 std::size_t begin_of_number(std::string_view text, std::size_t end) {
-  while (end > 0 && (is_digit(text[end - 1]) || text[end - 1] == '.')) --end;
-  return end;
+  return text.find_last_not_of("0123456789.", end - 1) + 1;
 }
 
 enum Track { kTable, kRich, kNemo, kNemoBar };

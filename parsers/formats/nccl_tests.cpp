@@ -31,15 +31,8 @@ namespace bertbench::format_nccl_tests {
 namespace {
 
 std::vector<std::string_view> words(std::string_view text) {
-  std::vector<std::string_view> out;
-  for (std::size_t i = 0; i < text.size();) {
-    while (i < text.size() && (text[i] == ' ' || text[i] == '\t')) ++i;
-    std::size_t end = i;
-    while (end < text.size() && text[end] != ' ' && text[end] != '\t') ++end;
-    if (end > i) out.push_back(text.substr(i, end - i));
-    if (out.size() > 16) break;
-    i = end;
-  }
+  auto out = split(text, ' ');
+  std::erase(out, "");
   return out;
 }
 

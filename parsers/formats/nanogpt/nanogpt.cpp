@@ -25,6 +25,7 @@
 #include "parsers/core/text.h"
 #include "parsers/formats/format.h"
 #include "parsers/lines/cursor.h"
+#include "parsers/lines/decimal.h"
 
 namespace bertbench::format_nanogpt {
 namespace {
@@ -36,9 +37,7 @@ double column(std::string_view text) {
   const auto bar = text.rfind("| ");
   if (bar == std::string_view::npos) return kUnknown;
   std::string_view digits = trim(text.substr(bar + 2));
-  double scale = 1;
-  if (digits.ends_with('k') || digits.ends_with('K')) scale = 1e3;
-  if (digits.ends_with('M')) scale = 1e6;
+  const double scale = digits.empty() ? 1 : suffix_scale(digits.back());
   if (scale > 1) digits.remove_suffix(1);
   const double value = to_double(digits).value_or(0) * scale;
   return value > 0 ? value : kUnknown;

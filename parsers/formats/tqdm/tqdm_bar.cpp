@@ -24,9 +24,6 @@ bool among(const List& list, std::string_view word) {
   return std::ranges::find(list, word) != std::end(list);
 }
 
-// The factor of the prefix that unit_scale puts after a number; 1: there is none.
-double scale_of(char c) { return c == 'k' ? 1e3 : c == 'M' ? 1e6 : c == 'G' ? 1e9 : 1; }
-
 // Where the digits before `end` begin, with the groups of "500,000" that rich prints.
 std::size_t grouped_digits_before(std::string_view text, std::size_t end) {
   std::size_t begin = digits_before(text, end);
@@ -36,6 +33,12 @@ std::size_t grouped_digits_before(std::string_view text, std::size_t end) {
     if (end - begin > 3) return end + 1;  // "1234,567" are two numbers
   }
   return begin;
+}
+
+// Where the digits and the point before `end` begin.
+std::size_t begin_of_number(std::string_view text, std::size_t end) {
+  while (end > 0 && (is_digit(text[end - 1]) || text[end - 1] == '.')) --end;
+  return end;
 }
 
 // The rate before the unit at `unit`: a number, or '?' (unknown). nullopt: not a bar's rate.
@@ -55,10 +58,9 @@ std::optional<Rate> rate_before(std::string_view text, std::size_t unit) {
   }
   if (unit == 0) return std::nullopt;
   if (text[unit - 1] == '?') return Rate{unit - 1, kUnknown};
-  const double scale = scale_of(text[unit - 1]);
+  const double scale = suffix_scale(text[unit - 1]);  // unit_scale's
   if (scale > 1) --unit;
-  std::size_t i = unit;
-  while (i > 0 && (is_digit(text[i - 1]) || text[i - 1] == '.')) --i;
+  const std::size_t i = begin_of_number(text, unit);
   const Decimal plain = read_plain_decimal(text.data() + i, text.data() + unit);
   if (plain.stop == text.data() + unit) return Rate{i, plain.value * scale};
   const auto value = to_double(text.substr(i, unit - i));
@@ -82,7 +84,7 @@ std::optional<Count> count_before(std::string_view text, std::size_t end) {
     return Count{grouped, *value, false};
   }
   const bool point = count.begin > 0 && text[count.begin - 1] == '.';
-  const double scale = end > 0 ? scale_of(text[end - 1]) : 1;
+  const double scale = end > 0 ? suffix_scale(text[end - 1]) : 1;
   if (count.begin < end && !point) {
     constexpr std::size_t kFits = 18;  // digits of an int64
     if (end - count.begin > kFits) return std::nullopt;
@@ -90,10 +92,7 @@ std::optional<Count> count_before(std::string_view text, std::size_t end) {
     return count;
   }
   const std::size_t digits = scale > 1 ? end - 1 : end;
-  count.begin = digits;
-  while (count.begin > 0 && (is_digit(text[count.begin - 1]) || text[count.begin - 1] == '.')) {
-    --count.begin;
-  }
+  count.begin = begin_of_number(text, digits);
   const auto value = to_double(text.substr(count.begin, digits - count.begin));
   if (!value || !(*value < 1e9)) return std::nullopt;
   count.value = std::llround(*value * scale);
