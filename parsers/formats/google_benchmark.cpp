@@ -24,6 +24,7 @@
 #include "parsers/core/text.h"
 #include "parsers/formats/format.h"
 #include "parsers/lines/cursor.h"
+#include "parsers/lines/spelled_duration.h"
 
 namespace bertbench::format_google_benchmark {
 namespace {
@@ -39,14 +40,6 @@ std::optional<std::string> text_here(const Line& line) {
   return std::string(rest.substr(0, end));
 }
 
-std::optional<double> seconds_of(std::string_view unit) {
-  if (unit == "ns") return 1e-9;
-  if (unit == "us") return 1e-6;
-  if (unit == "ms") return 1e-3;
-  if (unit == "s") return 1.0;
-  return std::nullopt;
-}
-
 /// "822 ns   ": a time of the console's table, and half a unit of its last digit.
 struct Column {
   double seconds = 0, error = 0;
@@ -59,7 +52,7 @@ std::optional<Column> read_column(std::string_view text, std::size_t from) {
     const std::size_t begin = text.find_last_not_of("0123456789.", at - 1) + 1;
     const auto digits = text.substr(begin, at - begin);
     const auto value = to_double(digits);
-    const auto scale = seconds_of(trim(unit));
+    const auto scale = seconds_of_unit(trim(unit));
     if (begin < from || !value || !scale || (begin > 0 && text[begin - 1] != ' ')) continue;
     const auto dot = digits.find('.');
     const auto decimals = dot == std::string_view::npos ? 0 : digits.size() - dot - 1;
@@ -162,7 +155,7 @@ struct GoogleBenchmark {
 
   bool time_unit(const Line& line, Emit emit) {
     const auto text = text_here(line);
-    const auto unit_s = text ? seconds_of(*text) : std::nullopt;
+    const auto unit_s = text ? seconds_of_unit(*text) : std::nullopt;
     if (!unit_s) return false;
     end_entry(*unit_s, emit);
     return true;

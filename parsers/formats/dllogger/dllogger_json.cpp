@@ -73,8 +73,7 @@ struct DlloggerJson {
     }
     if (!step->is_array() || step->empty() || !step->back().is_number()) return true;
     if (step->size() == 3) return read_speech(*step, json, *data, emit);
-    if (step->size() > 3 || (step->size() == 1 && pairs)) return true;
-    pairs = pairs || step->size() == 2;
+    if (step->size() > 3) return true;
     read_iteration(step->back().get<double>(), json, *data, line, emit);
     return true;
   }
@@ -175,7 +174,7 @@ struct DlloggerJson {
       if (!step.loss) step.loss = number_in(data, key);
     }
     step.rate = number_in(data, "train.total_ips").value_or(kUnknown);
-    if (step.loss) run.read_step(step, emit);
+    read_usual(step, line, emit);
   }
 
   void facts(Facts& facts) const {

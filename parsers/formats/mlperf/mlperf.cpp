@@ -401,8 +401,8 @@ class MllogSamples {
  private:
   struct Samples {
     double many = 0;
-    std::string origin;          ///< where they are from, for a notice
-    double tokens = 1;           ///< in a sequence, where the log counts those
+    std::string origin;           ///< where they are from, for a notice
+    double tokens = 1;            ///< in a sequence, where the log counts those
     bool of_whole_parts = false;  ///< steps or epochs times their length
   };
   // The rule that distinguishes samples from epochs, tokens, batches and plans: an evaluation's

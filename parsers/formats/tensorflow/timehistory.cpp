@@ -48,22 +48,21 @@ struct TimeHistory {
     newest = std::max(newest, step);
   }
 
-  /// `seconds` and the rate of `at` are right within the halves of their last digits.
-  void put(Step at, double seconds, double seconds_half, double rate_half, Source from,
-           const Line& line, Emit emit) {
+  /// `seconds` and the rate of `at` are right within half of their last digits, `half`.
+  void put(Step at, double seconds, double half, Source from, const Line& line, Emit emit) {
     if (from < source && running) return;
     begin(at.step, at.iterations, from, emit);
     const auto steps = static_cast<double>(at.iterations);
     // The global batch is the one whole number that the digits of all lines allow.
-    batch_low = std::max(batch_low, (at.rate - rate_half) * (seconds - seconds_half) / steps);
-    batch_high = std::min(batch_high, (at.rate + rate_half) * (seconds + seconds_half) / steps);
+    batch_low = std::max(batch_low, (at.rate - half) * (seconds - half) / steps);
+    batch_high = std::min(batch_high, (at.rate + half) * (seconds + half) / steps);
     constexpr double kOfSums = 1e-9;  // what the products above are rounded by
     auto batch = stated_batch;
     if (!batch) batch = whole_between(batch_low - kOfSums, batch_high + kOfSums);
     constexpr double kMostRounding = 0.005;  // of the seconds, as a share
     if (batch) {                             // the rate has more digits than the seconds
       at.seconds = steps * static_cast<double>(*batch) / at.rate;
-    } else if (seconds_half <= kMostRounding * seconds) {
+    } else if (half <= kMostRounding * seconds) {
       at.seconds = seconds;
     }
     at.time_s = front_time(line.text);
@@ -82,7 +81,7 @@ struct TimeHistory {
       return false;
     }
     at.iterations = at.step - from;
-    put(at, seconds, 0.005, 0.005, Source::history, line, emit);
+    put(at, seconds, 0.005, Source::history, line, emit);
     return true;
   }
 
@@ -113,7 +112,7 @@ struct TimeHistory {
     metric_rank = line.rank;
     if (by_epoch) at.step += epoch_base;
     if (running && source == Source::metric && at.step > newest) at.iterations = at.step - newest;
-    put(at, *seconds, 5e-7, 5e-7, Source::metric, line, emit);
+    put(at, *seconds, 5e-7, Source::metric, line, emit);
     if (by_epoch) emit(Statement{.totals = {.optimizer_steps = at.step}});
     return true;
   }

@@ -1152,7 +1152,8 @@ void give(Closing&& closing, RunDraft& run) {
 // training.
 std::optional<std::int64_t> agent_trained_to(std::string_view text) {
   auto word = text.npos;
-  for (const auto name : {"total_timesteps", "Eval", "eval"}) word = std::min(word, text.find(name));
+  for (const auto name : {"total_timesteps", "Eval", "eval"})
+    word = std::min(word, text.find(name));
   const auto digit = text.find_first_of("0123456789", word);
   if (digit == text.npos) return std::nullopt;
   return Cursor(text.substr(digit), false).grouped_integer();
@@ -1497,8 +1498,8 @@ class TqdmParser final : public LineParser {
     // A new bar is at less than half of the old one's counter and at an earlier second; another
     // redraw is of a rank that lags (quoted/tqdm.lets_a_rank_that_lags_behind_not_start_a_run).
     const bool earlier = bar.elapsed_s + 1 < track.elapsed_s || track.elapsed_s <= 1;
-    const bool begins = next_epoch || next_end || next_endless || over ||
-                        (bar.done * 2 < track.done && earlier);
+    const bool begins =
+        next_epoch || next_end || next_endless || over || (bar.done * 2 < track.done && earlier);
     if (begins) next_generation(track, role, out);
     return back && !begins;
   }

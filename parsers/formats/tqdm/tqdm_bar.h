@@ -18,10 +18,10 @@ namespace bertbench {
 struct TqdmBar {
   std::string_view description;  ///< without the colon and what other bars left before it
   std::int64_t done = 0;
-  std::int64_t total = 0;       ///< 0 = the bar knows none
-  double elapsed_s = kUnknown;  ///< whole seconds; torch7's bar has fractions
-  double rate = kUnknown;       ///< iterations/s, also where it prints s/it; unknown for "?it/s"
-  std::optional<double> loss;               ///< of the postfix, else of the description
+  std::int64_t total = 0;        ///< 0 = the bar knows none
+  double elapsed_s = kUnknown;   ///< whole seconds; torch7's bar has fractions
+  double rate = kUnknown;        ///< iterations/s, also where it prints s/it; unknown for "?it/s"
+  std::optional<double> loss;    ///< of the postfix, else of the description
   bool counts_examples = false;  ///< its unit is an example, an image ..., not an iteration
   bool counts_epochs = false;    ///< its unit is an epoch
   bool rounded = false;          ///< unit_scale: the counter has three digits ("3.20k/100k")
