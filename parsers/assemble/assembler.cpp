@@ -261,7 +261,6 @@ bool Assembler::noted(NoticeCode code) const {
 }
 
 void Assembler::take(const End& end, std::int64_t line) {
-  if (end.of != Of::all) release(track(end.track), std::nullopt);
   each(end.track, end.of, line, [&](RunDraft& draft) {
     if (end.well) draft.ended_well = true;
     draft.official_end = draft.official_end || end.official;

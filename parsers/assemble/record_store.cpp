@@ -53,7 +53,7 @@ void RecordBudget::shrink() {
     for (RecordStore* store : stores_) {
       if (store->records().size() >= std::max<std::size_t>(least, 8)) store->shrink(windows);
     }
-    if (used_ <= limit_ - limit_ / 8) return;
+    if (used_ <= limit_ - limit_ / 16) return;
   }
 }
 
@@ -79,17 +79,8 @@ void RecordStore::resized(std::size_t before) {
     budget_->count(std::ssize(records_) - static_cast<std::ptrdiff_t>(before));
 }
 
-// Newest records that stay as they are.
-std::size_t RecordStore::tail() const {
-  constexpr std::size_t kRecordsOfABlock = 128;
-  return std::min(kRecordsOfABlock, capacity_ / 8);
-}
-
 Record& RecordStore::push() {
-  // Once merging has begun, new records are brought to the others' stride in small batches: they
-  // are still in the cache, and the whole is gone over only when the stride doubles.
-  if (stride_ > 1 && records_.size() - even_ >= 2 * std::max<std::size_t>(tail(), 1)) merge_new();
-  if (records_.size() >= capacity_) merge_all();
+  if (records_.size() >= capacity_) shrink(false);
   ++seen_;
   if (budget_ != nullptr) {
     budget_->count(1);
@@ -107,9 +98,10 @@ Record& RecordStore::push() {
 }
 
 std::vector<Record> RecordStore::take() {
-  if (budget_ != nullptr) budget_->count(-std::ssize(records_));
-  even_ = 0;
-  return std::exchange(records_, {});
+  const std::size_t before = records_.size();
+  std::vector<Record> out = std::exchange(records_, {});
+  resized(before);
+  return out;
 }
 
 void RecordStore::shrink(bool windows) {
@@ -117,8 +109,13 @@ void RecordStore::shrink(bool windows) {
     window_.kind = WindowRule::Kind::all;
     window_merged_ = true;
   }
+  // The records since the last time are brought to the stride of the others: where that makes no
+  // room for a quarter more, all come to the next stride.
+  const std::size_t most = records_.size() - records_.size() / 4;
+  merge();
+  if (records_.size() <= most) return;
   stride_ *= 2;
-  merge(0, records_.size() - std::min(records_.size() / 8, tail()), 0, false);
+  merge();
 }
 
 void RecordStore::join_after(std::int64_t step) {
@@ -139,7 +136,6 @@ void RecordStore::join_after(std::int64_t step) {
     merged += records_[i].merged;
   }
   out.merged = 1;
-  while (even_ > first) even_index_ -= records_[--even_].merged;
   records_.resize(first);
   records_.push_back(out);
   seen_ -= merged - 1;
@@ -165,24 +161,16 @@ bool RecordStore::is_protected(const Record& record, std::int64_t index) const {
   }
 }
 
-void RecordStore::merge_new() { merge(even_, records_.size() - tail(), even_index_, even_open_); }
-
-void RecordStore::merge_all() {
-  for (int round = 0; round < 2; ++round) {
-    if (round == 1) stride_ *= 2;
-    merge(0, records_.size() - std::min(tail(), records_.size()), 0, false);
-    // Room for a quarter more, or nothing is left to merge at this stride.
-    if (records_.size() <= capacity_ - capacity_ / 4) return;
-  }
-}
-
-// Merges records [from, to) in place; `index` is the first one's place in the log, `open`: the
-// record before it may take it.
-void RecordStore::merge(std::size_t from, std::size_t to, std::int64_t index, bool open) {
+// Merges in place, all but the newest.
+void RecordStore::merge() {
+  constexpr std::size_t kMostNewest = 128;
   const std::size_t before = records_.size();
+  const std::size_t to = before - std::min(before / 8, kMostNewest);
   const bool fixed = has_fixed_window();
-  std::size_t end = from;  // after the last record that stays
-  for (std::size_t i = from; i < to; ++i) {
+  std::int64_t index = 0;  // of a record's first one in the log
+  std::size_t end = 0;     // after the last record that stays
+  bool open = false;       // that one may take more
+  for (std::size_t i = 0; i < to; ++i) {
     const Record& record = records_[i];
     const bool keep =
         fixed && (is_protected(record, index) || is_protected(record, index + record.merged - 1));
@@ -195,9 +183,6 @@ void RecordStore::merge(std::size_t from, std::size_t to, std::int64_t index, bo
     }
     open = !keep;
   }
-  even_ = end;
-  even_index_ = index;
-  even_open_ = open && end > 0;
   records_.erase(records_.begin() + static_cast<std::ptrdiff_t>(end),
                  records_.begin() + static_cast<std::ptrdiff_t>(to));
   resized(before);

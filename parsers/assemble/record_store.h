@@ -24,7 +24,7 @@ class RecordBudget {
   /// `n` records more (or less) are held.
   void count(std::ptrdiff_t n) { used_ = static_cast<std::size_t>(std::ptrdiff_t(used_) + n); }
   [[nodiscard]] bool spent() const { return used_ > limit_; }
-  /// Halves the larger stores; what fixed windows protect gives way last.
+  /// Shrinks the larger stores; what fixed windows protect gives way last.
   void shrink();
 
  private:
@@ -54,7 +54,7 @@ class RecordStore {
   void push(const Record& record) { push() = record; }
   /// Makes one record of the newest ones with a counter above `step`.
   void join_after(std::int64_t step);
-  /// Merges further; `windows` gives up fixed windows as well. The budget's affair.
+  /// Merges further; `windows` gives up fixed windows as well.
   void shrink(bool windows);
   [[nodiscard]] bool empty() const { return records_.empty(); }
   [[nodiscard]] Record& back() { return records_.back(); }
@@ -68,21 +68,13 @@ class RecordStore {
  private:
   [[nodiscard]] bool is_protected(const Record& record, std::int64_t index) const;
   [[nodiscard]] bool has_fixed_window() const;
-  [[nodiscard]] std::size_t tail() const;
-  void merge_new();
-  void merge_all();
-  void merge(std::size_t from, std::size_t to, std::int64_t index, bool open);
+  void merge();
   void resized(std::size_t before);
 
   WindowRule window_;
   std::size_t capacity_;
   RecordBudget* budget_;
   std::vector<Record> records_;
-  // Records [0, even_) are merged to stride_ already: together even_index_ records of the log, and
-  // the last of them may take more if even_open_.
-  std::size_t even_ = 0;
-  std::int64_t even_index_ = 0;
-  bool even_open_ = false;
   std::int64_t seen_ = 0;
   std::int64_t stride_ = 1;
   bool window_merged_ = false;
