@@ -13,6 +13,8 @@
 namespace bertbench {
 namespace {
 
+constexpr int kMaxDepth = 64;
+
 class Scanner {
  public:
   Scanner(std::string_view text, JsonLines& out) : text_(text), out_(out) {}
@@ -52,10 +54,11 @@ class Scanner {
   void value(const std::string& pointer) {
     const char c = peek();
     out_.lines.emplace(pointer, line_);
-    if (c == '{') {
-      object(pointer);
-    } else if (c == '[') {
-      array(pointer);
+    if (c == '{' || c == '[') {
+      if (++depth_ > kMaxDepth && out_.too_deep == 0) out_.too_deep = line_;
+      if (out_.too_deep > 0) return;
+      c == '{' ? object(pointer) : array(pointer);
+      --depth_;
     } else if (c == '"') {
       string();
     } else {
@@ -95,7 +98,7 @@ class Scanner {
   std::string_view text_;
   JsonLines& out_;
   std::size_t at_ = 0;
-  int line_ = 1;
+  int line_ = 1, depth_ = 0;
 };
 
 }  // namespace
@@ -124,13 +127,6 @@ int JsonLines::line_of(std::string pointer) const {
 }
 
 namespace {
-
-/// `text` must be JSON (with // and /* */ comments) that the JSON library accepts.
-JsonLines find_json_lines(std::string_view text) {
-  JsonLines out;
-  Scanner(text, out).run();
-  return out;
-}
 
 const char* kind_of(const Json& value) {
   if (value.is_null()) return "null";
@@ -162,27 +158,6 @@ std::string whole_number_text(std::int64_t low, std::int64_t high) {
   if (high != Limits::max())
     out += fmt::format("{} to {}", low == Limits::min() ? " up" : "", high);
   return out;
-}
-
-constexpr int kMaxDepth = 64;
-
-// The line on which nesting exceeds kMaxDepth, 0 if it never does: the readers below recurse.
-int too_deep(std::string_view text) {
-  int depth = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '"') {
-      for (++i; i < text.size() && text[i] != '"'; ++i) i += text[i] == '\\' ? 1 : 0;
-    } else if (text.substr(i, 2) == "//") {
-      i = std::min(text.find('\n', i), text.size());
-    } else if (text.substr(i, 2) == "/*") {
-      i = std::min(text.find("*/", i + 2), text.size() - 1);
-    } else if (text[i] == '[' || text[i] == '{') {
-      if (++depth > kMaxDepth) return line_at_byte(text, i);
-    } else if (text[i] == ']' || text[i] == '}') {
-      --depth;
-    }
-  }
-  return 0;
 }
 
 }  // namespace
@@ -219,7 +194,8 @@ Result<ConfigReader> ConfigReader::open(const std::string& text, const std::stri
   reader.source_ = source;
   reader.schema_ = schema;
   if (trim(text).empty()) return fail(source, "is empty", what + " is a JSON object");
-  if (const int line = too_deep(text)) {
+  Scanner(text, reader.lines_).run();
+  if (const int line = reader.lines_.too_deep) {
     return fail(fmt::format("{}:{}", source, line),
                 fmt::format("is nested more than {} levels deep", kMaxDepth));
   }
@@ -234,7 +210,6 @@ Result<ConfigReader> ConfigReader::open(const std::string& text, const std::stri
   } catch (const Json::out_of_range&) {
     return fail(source, "holds a number that no double can hold", "write a smaller one");
   }
-  reader.lines_ = find_json_lines(text);
   if (!reader.root_.is_object()) {
     return fail(source + ":1",
                 what + " is a JSON object, not " + std::string(kind_of(reader.root_)));

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -25,6 +24,7 @@ struct JsonLines {
     int line = 0, first_line = 0;
   };
   std::vector<Duplicate> duplicates;  ///< members named twice in one object
+  int too_deep = 0;                   ///< where nesting exceeds what may be read; 0: nowhere
 
   /// Line of the pointer, or of its nearest parent; 1 when nothing is known.
   [[nodiscard]] int line_of(std::string pointer) const;

@@ -47,15 +47,11 @@ void read_file_stem(std::string_view stem, PathFacts& out) {
 }
 
 // "N1C8": nodes and cards of each.
-std::optional<std::pair<std::int64_t, std::int64_t>> nodes_and_cards(std::string_view word) {
+std::optional<Topology> nodes_and_cards(std::string_view word) {
   const auto c = word.find_first_of("Cc", 1);
-  if (word.empty() || (word[0] != 'N' && word[0] != 'n') || c == std::string_view::npos) return {};
-  const auto nodes = to_int(word.substr(1, c - 1)), cards = to_int(word.substr(c + 1));
-  constexpr std::int64_t kNodesOrCardsLimit = 100'000;
-  if (!nodes || !cards || *nodes < 1 || *cards < 1 || *nodes > kNodesOrCardsLimit ||
-      *cards > kNodesOrCardsLimit)
-    return {};
-  return std::pair{*nodes, *cards};
+  if (c == std::string_view::npos || lower(word[0]) != 'n') return {};
+  return parse_topology(std::string(word.substr(1, c - 1)) + "n" + std::string(word.substr(c + 1)) +
+                        "g");
 }
 
 // PaddlePaddle's collections: "PaddleNLP_bert_base_seqlen128_bs96_fp16_DP_N1C8_log" and
@@ -67,8 +63,8 @@ void read_collection_stem(std::string_view stem, PathFacts& out) {
   std::string_view precision;
   for (const std::string_view word : split(stem, '_')) {
     if (const auto both = nodes_and_cards(word)) {
-      out.facts.nodes.set(both->first, FactSource::path);
-      out.facts.gpus_per_node.set(both->second, FactSource::path);
+      out.facts.nodes.set(both->nodes, FactSource::path);
+      out.facts.gpus_per_node.set(both->gpus_per_node, FactSource::path);
       cards = true;
     }
     if (const auto n = number_after(word, "gpu")) {

@@ -10,7 +10,7 @@ std::string Topology::str() const {
 
 std::optional<Topology> parse_topology(std::string_view text) {
   const auto n = text.find('n');
-  if (n == std::string_view::npos || text.empty() || text.back() != 'g') return std::nullopt;
+  if (n == std::string_view::npos || text.back() != 'g') return std::nullopt;
   const std::string_view nodes = text.substr(0, n);
   const std::string_view gpus = text.substr(n + 1, text.size() - n - 2);
   if (nodes.size() > 6 || gpus.size() > 6) return std::nullopt;
