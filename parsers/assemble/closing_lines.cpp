@@ -49,7 +49,7 @@ bool TrainerChecks::read_dict(const Line& line) {
   const auto seconds = seconds_of_evaluation(line);
   if (!seconds) return false;
   const std::string_view text = trim(line.text);
-  if (*seconds > 0 && text != last_) {
+  if (text != last_) {
     last_ = std::string(text);
     evaluating_s_ += *seconds;
   }
@@ -101,11 +101,11 @@ void TrainerChecks::judge(double runtime, const std::optional<Stated>& rate,
     notices.push_back(make_notice(NoticeCode::closing_rate_holds_evaluations, stated.line,
                                   evaluated_s_, runtime, 100 * share, stated.value / (1 - share)));
   }
-  if (!epochs_ || !samples_ || !(*epochs_ > 0) || !(*samples_ > 0)) return;
+  if (!(epochs_ > 0 && samples_ > 0)) return;
   const double done = *samples_ * *epochs_ / runtime;
   const double rounding = epoch_error_ / *epochs_ + 5e-4 / stated.value;
   const double above = stated.value / done - 1;
-  if (!(above > kLeastNoticeShare + rounding) || !std::isfinite(above)) return;
+  if (!(above > kLeastNoticeShare + rounding)) return;
   notices.push_back(make_notice(NoticeCode::closing_rate_above_samples, stated.line,
                                 shortest(stated.value), 100 * above, done));
 }

@@ -69,11 +69,7 @@ void RunDraft::add_rank_seconds(Record& record, const Sample& sample) {
   group.emplace_back(sample.rank, sample.seconds);
   std::vector<double> values;
   for (const auto& [rank, seconds] : group) values.push_back(seconds);
-  double low = sample.seconds, high = sample.seconds;
-  for (const double value : values) {
-    low = std::min(low, value);
-    high = std::max(high, value);
-  }
+  const auto [low, high] = std::ranges::minmax(values);
   record.seconds = median(std::move(values));
   if (group.size() > 1 && record.seconds > 0) {
     record.rank_spread = (high - low) / record.seconds;

@@ -124,8 +124,7 @@ void TfUpdates::fill_batch_by_rates(Emit emit) const {
 
 // Updates of a checkpoint that the run went on from; 0 also where no line states it.
 std::int64_t TfUpdates::done_before(const TfClosing& closing) const {
-  if (begin_) return *begin_;
-  if (restored) return *restored;
+  if (begin_ || restored) return begin_.value_or(restored.value_or(0));
   return headed ? closing.totals.first_optimizer_step.value_or(0) : 0;
 }
 

@@ -57,22 +57,20 @@ std::optional<std::int64_t> as_size(std::optional<double> value) {
 
 std::optional<double> Cursor::number() {
   std::size_t start = at_;
-  if (start < text_.size() && text_[start] == '+') ++start;
+  if (rest().starts_with('+')) ++start;
   const char* end = text_.data() + text_.size();
   auto [value, stop] = read_plain_decimal(text_.data() + start, end);
   if (stop == nullptr) {
     const auto read = std::from_chars(text_.data() + start, end, value);
-    if (read.ec != std::errc{} || read.ptr == text_.data() + start) return std::nullopt;
+    if (read.ec != std::errc{}) return std::nullopt;
     stop = read.ptr;
   }
   auto next = static_cast<std::size_t>(stop - text_.data());
   // Lightning pads the numbers of its bars to five letters: "nan.0", "inf.0".
   if (!std::isfinite(value) && text_.substr(next).starts_with(".0")) next += 2;
   // "1.5.2" is a version and "3.08GB" a number with a unit: only a further dot is refused.
-  if (!whole(next) || (next < text_.size() && text_[next] == '.' && next + 1 < text_.size() &&
-                       text_[next + 1] >= '0' && text_[next + 1] <= '9')) {
-    return std::nullopt;
-  }
+  const bool dot = next + 1 < text_.size() && text_[next] == '.' && is_digit(text_[next + 1]);
+  if (dot || !whole(next)) return std::nullopt;
   if (goes_on_after_comma(text_, start, next)) return std::nullopt;
   // "INFO" begins like infinity. A nan may have its unit after it ("nanms").
   if (std::isinf(value) && next < text_.size() && is_letter(text_[next])) return std::nullopt;
@@ -85,7 +83,7 @@ std::optional<std::int64_t> Cursor::integer() {
   const char* end = text_.data() + text_.size();
   const auto [stop, error] = std::from_chars(text_.data() + at_, end, value);
   const auto next = static_cast<std::size_t>(stop - text_.data());
-  if (error != std::errc{} || next == at_ || !whole(next)) return std::nullopt;
+  if (error != std::errc{} || !whole(next)) return std::nullopt;
   at_ = next;
   return value;
 }

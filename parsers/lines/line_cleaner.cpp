@@ -1,7 +1,7 @@
 #include "parsers/lines/line_cleaner.h"
 
 #include <algorithm>
-#include <charconv>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -52,12 +52,9 @@ std::string_view without_trailing_date(std::string_view text) {
 }
 
 std::optional<int> small_int(std::string_view digits) {
-  int value = 0;
-  const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc{} || stop != digits.data() + digits.size() || value < 0) {
-    return std::nullopt;
-  }
-  return value;
+  const auto value = to_int(digits);
+  if (!value || *value < 0 || *value > std::numeric_limits<int>::max()) return std::nullopt;
+  return static_cast<int>(*value);
 }
 
 struct MpirunLabel {
@@ -115,7 +112,7 @@ Piece without_front_labels(Piece piece) {
       piece.text = text.substr(blank + digits + 2);
       continue;
     }
-    if (text.empty() || text[0] != '[') return piece;
+    if (text[0] != '[') return piece;
     std::size_t word = 1;
     while (word < text.size() && is_letter(text[word])) ++word;
     const std::string label = lower(text.substr(1, word - 1));

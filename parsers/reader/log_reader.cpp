@@ -210,10 +210,9 @@ bool is_format(std::string_view name, const DescribedFormat* user_format) {
          (user_format != nullptr && user_format->name() == name);
 }
 
-/// Whether options ask for one format, which is known.
+/// Whether options ask for one format.
 bool asks_for_one(const ReadOptions& options) {
-  return options.format != "auto" && options.format != kGenericName &&
-         is_format(options.format, options.user_format.get());
+  return options.format != "auto" && options.format != kGenericName;
 }
 
 /// The format that options ask for; empty = all of them.
@@ -635,10 +634,7 @@ LiveView LogReader::live() const {
       out.facts = state_->facts.so_far(*draft);
       survived_line = OutcomeRules::survived_line(*draft);
     }
-  }
-
-  // A format may keep losses apart from rates until it knows how they belong together.
-  if (best != nullptr) {
+    // A format may keep losses apart from rates until it knows how they belong together.
     for (const auto& draft : best->builder->drafts()) {
       if (draft->discard || !draft->log.first_nan_step) continue;
       out.trouble = Outcome{

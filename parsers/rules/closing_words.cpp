@@ -519,9 +519,7 @@ bool read_event(const Sentence& line, std::string_view literal) {
       std::ranges::any_of(line.words, is_evaluation_word)) {
     return false;
   }
-  const std::size_t value = text.find(literal);
-  if (value == std::string_view::npos) return false;
-  const std::string_view before = trim(text.substr(0, value));
+  const std::string_view before = trim(text.substr(0, text.find(literal)));
   if (!before.ends_with(':')) return false;
   return std::ranges::any_of(kNames, [&](std::string_view name) {
     return trim(before.substr(0, before.size() - 1)).ends_with('"' + std::string(name) + '"');

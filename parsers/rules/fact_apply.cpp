@@ -56,21 +56,21 @@ void FactRules::Stated::fill_ranks(RunDraft& run,
                                    const std::optional<Statement>& communicator) const {
   Facts& facts = run.log.facts;
   const auto each = number(Key::gpus_per_node), nodes = number(Key::nodes);
-  const bool world_known = (each && nodes) || number(Key::world) || communicator;
+  const auto world = number(Key::world);
+  const bool world_known = (each && nodes) || world || communicator;
   if (world_known && !is_stated(facts.world_size)) facts.world_size = {};
   // A format that knows the batches itself may still know nothing of GPUs, or of nodes.
   const bool agrees = each && nodes && facts.world() == *each * *nodes;
   if (!run.own_facts || !facts.world() || agrees) {
-    set(facts.gpus_per_node, number(Key::gpus_per_node));
-    set(facts.nodes, number(Key::nodes));
-    set(facts.world_size, number(Key::world));
+    set(facts.gpus_per_node, each);
+    set(facts.nodes, nodes);
+    set(facts.world_size, world);
   }
   const auto ranks = communicator ? count(communicator->value) : std::nullopt;
   if (ranks && !facts.world()) {
     facts.world_size.set(*ranks, FactSource::log);
     run.log.note(NoticeCode::world_size_of_communicators, communicator->line, communicator->value);
   }
-  const auto world = number(Key::world);
   if (!run.own_facts && each && nodes && world && *world != *each * *nodes) {
     run.log.note(NoticeCode::world_size_of_launcher, at(Key::world)->line, at(Key::world)->value,
                  at(Key::gpus_per_node)->value, at(Key::nodes)->value);

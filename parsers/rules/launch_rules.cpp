@@ -74,16 +74,10 @@ void FactRules::read_precision(const Line& line) {
 // paddle.distributed.launch prints a table of what it sets, and since 2.3 its settings, one a line
 // (quoted/several_runs.of_paddle_have_the_cards_of_their_command_line).
 void FactRules::read_paddle_launch(const Line& line) {
-  const auto value = [&](std::string_view key) -> std::optional<std::string_view> {
-    const auto at = line.text.find(key);
-    if (at == std::string_view::npos) return std::nullopt;
-    return trim(line.text.substr(at + key.size()));
-  };
-  if (const auto nodes = value(" nnodes: "); nodes && count(*nodes)) {
-    state(line, Key::nodes, *nodes);
-  }
-  if (const auto devices = value(" devices: ")) {
-    state_count(line, Key::gpus_per_node, count_of_list(*devices));
+  Cursor nodes(line), devices(line);
+  if (nodes.skip_past(" nnodes: ")) state_count(line, Key::nodes, count(trim(nodes.rest())));
+  if (devices.skip_past(" devices: ")) {
+    state_count(line, Key::gpus_per_node, count_of_list(devices.rest()));
   }
 }
 

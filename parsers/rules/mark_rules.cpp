@@ -191,12 +191,12 @@ constexpr Rule kRules[] = {
     {"***** Evaluating ", Meaning::evaluation},
     {OverflowRules::kAnchor, Meaning::overflow},
     {RankTimeRules::kAnchor, Meaning::rank_time},
-    {NonFiniteRules::kAnchors[0], Meaning::nonfinite},
-    {NonFiniteRules::kAnchors[1], Meaning::nonfinite},
-    {NonFiniteRules::kAnchors[2], Meaning::nonfinite},
-    {NonFiniteRules::kAnchors[3], Meaning::nonfinite},
-    {NonFiniteRules::kAnchors[4], Meaning::nonfinite},
-    {NonFiniteRules::kAnchors[5], Meaning::nonfinite},
+    {" nan", Meaning::nonfinite},
+    {"=nan", Meaning::nonfinite},
+    {":nan", Meaning::nonfinite},
+    {" NaN", Meaning::nonfinite},
+    {"=NaN", Meaning::nonfinite},
+    {":NaN", Meaning::nonfinite},
     // The first lines of a training, or of the launch that has it: the Hugging Face Trainer and
     // TensorFlow's scripts, gluon-nlp ("training started"), argparse's arguments
     // (quoted/evaluation_blocks.a_launch_after_an_evaluation_is_a_training).

@@ -23,8 +23,6 @@ namespace bertbench {
 /// (quoted/nonfinite_rules.name_the_step_of_a_gradient_norm_or_an_evaluation_that_is_nan).
 class NonFiniteRules {
  public:
-  static constexpr std::string_view kAnchors[] = {" nan", "=nan", ":nan", " NaN", "=NaN", ":NaN"};
-
   void see(const Line& line);
 
   /// Adds to the run what lines [begin_line, end_line) print: how many there are and the step of

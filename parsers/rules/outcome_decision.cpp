@@ -63,9 +63,9 @@ std::string OutcomeRules::whole_text(const Sign& sign) const {
   std::int64_t end = sign.line + kReach;
   for (const Sign& next : signs_) {
     if (next.line <= sign.line || next.line > end) continue;
-    if (next.strength == kHint && next.traceback) {
+    if (next.strength == kHint) {  // the exception is yet to come
       end = next.line + kLongestTraceback;
-    } else if (next.status == sign.status && next.strength == sign.strength) {
+    } else if (next.status == sign.status) {
       return sign.text + " " + next.text;
     }
   }
@@ -77,7 +77,7 @@ std::string OutcomeRules::whole_text(const Sign& sign) const {
 // in between.
 const OutcomeRules::Sign& OutcomeRules::cause_of(const Sign& best) const {
   constexpr std::int64_t kReach = 200;  // lines
-  if (!best.cancelled_at || best.status != Status::killed) return best;
+  if (!best.cancelled || best.status != Status::killed) return best;
   for (const Sign& sign : signs_) {
     if (sign.line < best.line && best.line - sign.line < kReach && sign.status == Status::error &&
         sign.task_exited) {
@@ -281,9 +281,7 @@ Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
   if (no_step) {
     if (const auto closed = stated_end(best, begin_line, end)) {
       std::vector<Notice> details = {make_notice(NoticeCode::no_step, 0)};
-      if (best != nullptr) {
-        add_earlier_failure(begin_line, best->line + 1, "", details);
-      }
+      if (best != nullptr) add_earlier_failure(begin_line, best->line + 1, "", details);
       return {Status::completed, std::nullopt, *closed, std::move(details)};
     }
   }

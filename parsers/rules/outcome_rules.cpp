@@ -52,11 +52,9 @@ constexpr std::string_view kConsequences[] = {"Connection reset by peer", "Conne
 
 // "SLURM_JOB_ID=4711", "SLURM_JOBID: 4711": a job's number, and not the name alone, as in a
 // KeyError (quoted/several_runs.a_key_error_of_a_scheduler_is_no_launch).
-bool names_job(std::string_view text, std::string_view key) {
-  const auto at = text.find(key);
-  if (at == std::string_view::npos) return false;
-  const auto value = text.find_first_not_of(" =:'\"", at + key.size());
-  return value != std::string_view::npos && is_digit(text[value]);
+bool names_job(std::string_view after) {
+  const auto value = after.find_first_not_of(" =:'\"");
+  return value != std::string_view::npos && is_digit(after[value]);
 }
 
 constexpr std::size_t kMaxSigns = 256;     // bounds the memory
@@ -85,9 +83,8 @@ bool is_lone_exception(std::string_view text) {
   const auto colon = text.find(": ");
   if (colon == std::string_view::npos || colon <= std::string_view("Error").size()) return false;
   const std::string_view rest = trim(text.substr(colon + 2));
-  const bool number = !rest.empty() && std::string_view("0123456789.+-").find(rest.front()) !=
-                                           std::string_view::npos;
-  return rest.size() >= 4 && !number && text.front() != '.' && text.find("Warning") > colon;
+  const bool message = rest.find_first_of("0123456789.+-") != 0 && !rest.empty();
+  return message && text.find("Warning") > colon;
 }
 
 // "[1]+  " before the state of a job that bash reports.
@@ -120,8 +117,7 @@ bool quoted_or_advice(std::string_view text) {
   // OutOfMemoryError ends in advice (quoted/outcome_table.tells_how_runs_end).
   if (text.find("Tried to allocate") != std::string_view::npos) return false;
   return text.find("to avoid") != std::string_view::npos ||
-         text.find("may run out of memory") != std::string_view::npos ||
-         text.find("might run out of memory") != std::string_view::npos;
+         text.find("may run out of memory") != std::string_view::npos;
 }
 
 std::string shortened(std::string_view text) {
@@ -220,10 +216,8 @@ OutcomeRules::Sign OutcomeRules::make_sign(std::int64_t line, Status status, int
   const auto holds = [&](std::string_view words) { return has_text(out.text, words); };
   out.collective_timeout = holds("collective operation timeout");
   out.cancelled = holds(" CANCELLED AT ") || holds(" Exit with signal ");
-  out.cancelled_at = holds("CANCELLED AT");
   out.task_exited = holds("Exited with exit code ");
   out.rank_killed = holds("received by PID");
-  out.traceback = out.text.starts_with("Traceback");
   out.names_only = out.text.ends_with(':');
   return out;
 }
@@ -272,13 +266,10 @@ OutcomeRules::Part OutcomeRules::read_traceback(const Line& line, bool words,
 // The last exception of CPython's chain ended the process; the one that it came from is reported
 // with it (quoted/outcome_rules.report_the_last_exception_of_a_chain_and_where_it_came_from).
 bool OutcomeRules::continues_chain(const Line& line, std::string_view exception) {
-  constexpr std::int64_t kReach = 200;  // lines of the traceback in between
   if (!std::exchange(chained_, false)) return false;
   for (auto it = signs_.rbegin(); it != signs_.rend(); ++it) {
     if (it->strength == kHint) continue;
-    if (it->strength != kNamed || it->status != Status::error || line.number - it->line > kReach) {
-      return false;
-    }
+    if (it->strength != kNamed || it->status != Status::error) return false;
     *it = make_sign(line.number, it->status, it->strength,
                     std::string(trim(exception)) + "; after " + it->text);
     return true;
@@ -315,10 +306,11 @@ bool OutcomeRules::killed_after_failure(const Line& line, bool words) {
 void OutcomeRules::read_launch(const Line& line, std::size_t first_row) {
   constexpr std::size_t kLaunchesHeld = 256;  // bounds the memory
   bool begins = false, of_the_job = false;
-  any_row(line, [&](std::uint32_t row, std::size_t) {
+  any_row(line, [&](std::uint32_t row, std::size_t at) {
     if (row < first_row) return false;
     const auto& [literal, once] = kLaunches[row - first_row];
-    if (literal.starts_with("SLURM_") && !names_job(line.text, literal)) return false;
+    const std::string_view after = line.text.substr(at + literal.size());
+    if (literal.starts_with("SLURM_") && !names_job(after)) return false;
     begins = true;
     of_the_job = of_the_job || once;
     return false;

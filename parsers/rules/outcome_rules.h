@@ -102,12 +102,10 @@ class OutcomeRules {
     std::string text;  ///< of its line, trimmed
     // What the line is, where a decision rests on it.
     bool collective_timeout = false;  ///< NCCL's watchdog: a rank waited in vain
-    bool cancelled = false;     ///< by the scheduler or the launcher, which give the trainer time
-    bool cancelled_at = false;  ///< Slurm's "CANCELLED AT", which may follow from a task's failure
-    bool task_exited = false;   ///< srun's "Exited with exit code"
-    bool rank_killed = false;   ///< torchrun's table: "received by PID"
-    bool traceback = false;     ///< its first line: the exception is yet to come
-    bool names_only = false;    ///< an exception's name, whose message stands on another line
+    bool cancelled = false;    ///< by the scheduler or the launcher, which give the trainer time
+    bool task_exited = false;  ///< srun's "Exited with exit code"
+    bool rank_killed = false;  ///< torchrun's table: "received by PID"
+    bool names_only = false;   ///< an exception's name, whose message stands on another line
   };
   static Sign make_sign(std::int64_t line, Status status, int strength, std::string_view text);
   enum class Part { other, exception, of_thread, ignored };  ///< what a line is of a traceback

@@ -16,15 +16,14 @@ namespace {
 // 0.86"), and "exact_match : 83.64 F1 : 90.6" of NVIDIA's run_squad.py in DLLogger's lines: a bare
 // "accuracy" or "f1" in a line of training is that of a batch.
 constexpr std::string_view kAnchors[] = {
-    "exact_match", "exact match", "Exact match", "eval:acc", "eval:f1", "eval_exact",    "test_acc",
-    "test_f1",     "val_acc",     "val_f1",      "  acc = ", "  f1 = ", "  accuracy = ", "F1 : "};
+    "exact_match", "eval:acc", "eval:f1",  "eval_exact", "test_acc",      "test_f1",
+    "val_acc",     "val_f1",   "  acc = ", "  f1 = ",    "  accuracy = ", "F1 : "};
 constexpr std::size_t kMostStatements = 4096;  // hostile input
 
 struct Name {
   std::string_view text, score;
 };
-constexpr std::array<Name, 8> kNames = {{{"exact_match", "exact_match"},
-                                         {"exact match", "exact_match"},
+constexpr std::array<Name, 7> kNames = {{{"exact_match", "exact_match"},
                                          {"exact", "exact_match"},
                                          {"em", "exact_match"},
                                          {"f1", "f1"},
@@ -89,19 +88,17 @@ void ScoreRules::see(const Line& line) {
     while (end < text.size() && is_score_name(text[end])) ++end;
     std::string_view name = text.substr(at, end - at);
     while (name.ends_with(':')) name.remove_suffix(1);
-    std::size_t after = at + name.size();
-    // "Exact match" is two words.
-    if (parts_of(name).rest == "exact" && text.substr(after).starts_with(" match")) after += 6;
+    const std::size_t after = at + name.size();
     const Parts parts = parts_of(name);
     for (const Name& known : kNames) {
       if (parts.rest != known.text) continue;
       const auto value = value_after(text, after);
       if (!value) break;
-      squad = squad || known.text.starts_with("exact_match") || after > at + name.size();
+      squad = squad || known.text == "exact_match";
       found.push_back({known.score, *value, parts.evaluation});
       break;
     }
-    at = std::max(end, after);
+    at = end;
   }
   // GLUE's scripts print a score alone on its line: "  acc = 0.8676".
   const bool alone =
