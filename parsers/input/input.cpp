@@ -26,54 +26,55 @@ namespace {
 
 constexpr std::size_t kRawBlock = std::size_t{128} << 10;
 
+}  // namespace
+
+Result<std::size_t> DecodedSource::read(std::span<char> buffer) {
+  while (taken_ == given_.size()) {
+    given_.clear();
+    taken_ = 0;
+    if (done_) return 0;
+    const auto more = decode(given_);
+    if (!more) return tl::unexpected(more.error());
+    done_ = !*more;
+  }
+  const std::size_t n = std::min(buffer.size(), given_.size() - taken_);
+  std::memcpy(buffer.data(), given_.data() + taken_, n);
+  taken_ += n;
+  return n;
+}
+
+Result<std::string_view> DecodedSource::next(std::size_t n) {
+  while (bytes_.size() - at_ < n) {
+    bytes_.erase(0, std::exchange(at_, 0));
+    const std::size_t have = bytes_.size();
+    bytes_.resize(have + kRawBlock);
+    const auto got = raw_->read(std::span(bytes_).subspan(have));
+    bytes_.resize(have + got.value_or(0));
+    if (!got) return tl::unexpected(got.error());
+    if (*got == 0) break;
+  }
+  n = std::min(n, bytes_.size() - at_);
+  offset_ += n;
+  return std::string_view(bytes_).substr(std::exchange(at_, at_ + n), n);
+}
+
+void DecodedSource::set_problem(std::string text) {
+  if (problem_.empty()) problem_ = std::move(text);
+}
+
+namespace {
+
 class FileSource final : public ByteSource {
  public:
-  FileSource(std::string path, int fd, bool owned)
-      : path_(std::move(path)), fd_(fd), owned_(owned) {}
+  FileSource(std::string path, int fd, bool regular)
+      : path_(std::move(path)), fd_(fd), regular_(regular) {}
   FileSource(const FileSource&) = delete;
   FileSource& operator=(const FileSource&) = delete;
   ~FileSource() override {
-    if (owned_) ::close(fd_);
+    if (fd_ != STDIN_FILENO) ::close(fd_);
   }
 
   Result<std::size_t> read(std::span<char> buffer) override {
-    if (const std::size_t n = peeked_.size() - peeked_at_; n > 0) {
-      const std::size_t take = std::min(n, buffer.size());
-      std::memcpy(buffer.data(), peeked_.data() + peeked_at_, take);
-      peeked_at_ += take;
-      return take;
-    }
-    return read_fd(buffer);
-  }
-
-  [[nodiscard]] int plain_file() const override { return regular_ ? fd_ : -1; }
-  void set_regular() { regular_ = true; }
-
-  /// Forgets the peeked bytes if the file itself can go back: reads stay aligned with its blocks.
-  void rewind_peek() {
-    if (peeked_.empty()) return;
-    if (::lseek(fd_, -static_cast<off_t>(peeked_.size()), SEEK_CUR) >= 0) peeked_.clear();
-  }
-
-  /// Up to `n` bytes that read() will give again.
-  Result<std::string_view> peek(std::size_t n) {
-    if (regular_ && peeked_.empty()) {  // one call, and the file's place stays
-      front_.resize(n);
-      const ssize_t got = ::pread(fd_, front_.data(), n, 0);
-      if (got == static_cast<ssize_t>(n)) return std::string_view(front_);
-    }
-    while (peeked_.size() < n) {
-      std::array<char, 64> bytes{};
-      auto got = read_fd(std::span(bytes).first(n - peeked_.size()));
-      if (!got) return tl::unexpected(got.error());
-      if (*got == 0) break;
-      peeked_.append(bytes.data(), *got);
-    }
-    return std::string_view(peeked_);
-  }
-
- private:
-  Result<std::size_t> read_fd(std::span<char> buffer) {
     while (true) {
       const ssize_t n = ::read(fd_, buffer.data(), buffer.size());
       if (n >= 0) return static_cast<std::size_t>(n);
@@ -82,78 +83,65 @@ class FileSource final : public ByteSource {
                   errno == EISDIR ? "name the log files in it" : "");
     }
   }
+  [[nodiscard]] int plain_file() const override { return regular_ ? fd_ : -1; }
 
+ private:
   std::string path_;
   int fd_;
-  bool owned_;
-  bool regular_ = false;
-  std::string front_, peeked_;
-  std::size_t peeked_at_ = 0;
+  bool regular_;
 };
 
-class GzipSource final : public ByteSource {
+class GzipSource final : public DecodedSource {
  public:
-  explicit GzipSource(std::unique_ptr<ByteSource> raw) : raw_(std::move(raw)), input_(kRawBlock) {
-    begin();
+  explicit GzipSource(std::unique_ptr<ByteSource> raw) : DecodedSource(std::move(raw)) {
+    inflateInit2(&stream_, 15 + 16);
   }
   GzipSource(const GzipSource&) = delete;
   GzipSource& operator=(const GzipSource&) = delete;
   ~GzipSource() override { inflateEnd(&stream_); }
 
-  Result<std::size_t> read(std::span<char> buffer) override {
-    if (done_) return 0;
-    stream_.next_out = reinterpret_cast<Bytef*>(buffer.data());
-    stream_.avail_out = static_cast<uInt>(buffer.size());
-    while (stream_.avail_out == buffer.size()) {
-      if (stream_.avail_in == 0) {
-        auto got = raw_->read(input_);
-        if (!got) return tl::unexpected(got.error());
-        if (*got == 0) {
-          if (!between_members_) problem_ = "the gzip stream is truncated: read up to its end";
-          done_ = true;
-          break;
-        }
-        stream_.next_in = reinterpret_cast<Bytef*>(input_.data());
-        stream_.avail_in = static_cast<uInt>(*got);
-      }
-      // Zero padding after the last member is legal.
-      while (between_members_ && stream_.avail_in > 0 && *stream_.next_in == 0) {
-        ++stream_.next_in;
-        --stream_.avail_in;
-      }
-      if (stream_.avail_in == 0) continue;
-      between_members_ = false;
-      const int status = inflate(&stream_, Z_NO_FLUSH);
-      if (status == Z_STREAM_END) {
-        inflateReset(&stream_);
-        between_members_ = true;
-      } else if (status != Z_OK && status != Z_BUF_ERROR) {
-        problem_ = std::string("the gzip stream is damaged (") +
-                   (stream_.msg != nullptr ? stream_.msg : "unknown error") + "): read up to there";
-        done_ = true;
-        break;
-      }
-    }
-    return buffer.size() - stream_.avail_out;
-  }
-  [[nodiscard]] bool is_slow() const override { return true; }
-  [[nodiscard]] std::string problem() const override { return problem_; }
-
  private:
-  void begin() { inflateInit2(&stream_, 15 + 16); }
+  Result<bool> decode(std::string& out) override {
+    if (stream_.avail_in == 0) {
+      const auto got = next(kRawBlock);
+      if (!got) return tl::unexpected(got.error());
+      if (got->empty()) {
+        if (!between_members_) set_problem("the gzip stream is truncated: read up to its end");
+        return false;
+      }
+      stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(got->data()));
+      stream_.avail_in = static_cast<uInt>(got->size());
+    }
+    // Zero padding after the last member is legal.
+    while (between_members_ && stream_.avail_in > 0 && *stream_.next_in == 0) {
+      ++stream_.next_in;
+      --stream_.avail_in;
+    }
+    if (stream_.avail_in == 0) return true;
+    out.resize(kRawBlock);
+    stream_.next_out = reinterpret_cast<Bytef*>(out.data());
+    stream_.avail_out = kRawBlock;
+    const int status = inflate(&stream_, Z_NO_FLUSH);
+    out.resize(kRawBlock - stream_.avail_out);
+    between_members_ = status == Z_STREAM_END;
+    if (between_members_) {
+      inflateReset(&stream_);
+    } else if (status != Z_OK && status != Z_BUF_ERROR) {
+      set_problem(std::string("the gzip stream is damaged (") +
+                  (stream_.msg != nullptr ? stream_.msg : "unknown error") + "): read up to there");
+      return false;
+    }
+    return true;
+  }
 
-  std::unique_ptr<ByteSource> raw_;
-  std::vector<char> input_;
   z_stream stream_{};
   bool between_members_ = false;
-  bool done_ = false;
-  std::string problem_;
 };
 
-class ZstdSource final : public ByteSource {
+class ZstdSource final : public DecodedSource {
  public:
   explicit ZstdSource(std::unique_ptr<ByteSource> raw)
-      : raw_(std::move(raw)), bytes_(kRawBlock), context_(ZSTD_createDCtx()) {
+      : DecodedSource(std::move(raw)), context_(ZSTD_createDCtx()) {
     // A frame names the memory that its reader has to give. RFC 8878 asks readers for 8 MiB, which
     // levels up to 19 stay within; with more no bound of ours would hold.
     ZSTD_DCtx_setParameter(context_, ZSTD_d_windowLogMax, 23);
@@ -162,56 +150,62 @@ class ZstdSource final : public ByteSource {
   ZstdSource& operator=(const ZstdSource&) = delete;
   ~ZstdSource() override { ZSTD_freeDCtx(context_); }
 
-  Result<std::size_t> read(std::span<char> buffer) override {
-    if (done_) return 0;
-    ZSTD_outBuffer out{buffer.data(), buffer.size(), 0};
-    while (out.pos == 0) {
-      if (in_.pos == in_.size && !flush_) {
-        auto got = raw_->read(bytes_);
-        if (!got) return tl::unexpected(got.error());
-        if (*got == 0) {
-          if (!frame_ended_) problem_ = "the zstd stream is truncated: read up to its end";
-          done_ = true;
-          break;
-        }
-        in_ = {bytes_.data(), *got, 0};
-      }
-      const std::size_t taken = in_.pos;
-      // One block a call: what was decoded in a call that meets damage is lost, and given a whole
-      // small frame the library decodes it in one go or not at all.
-      ZSTD_inBuffer block = in_;
-      block.size = flush_ ? in_.pos : std::min(in_.size, in_.pos + hint_);
-      const std::size_t status = ZSTD_decompressStream(context_, &out, &block);
-      in_.pos = block.pos;
-      if (ZSTD_isError(status) != 0) {
-        problem_ = ZSTD_getErrorCode(status) == ZSTD_error_frameParameter_windowTooLarge
-                       ? "the zstd stream asks for a window of more than 8 MiB (zstd --long or "
-                         "--ultra): read up to there; let zstd -dc decompress it into a pipe"
-                       : std::string("the zstd stream is damaged (") + ZSTD_getErrorName(status) +
-                             "): read up to there";
-        done_ = true;
-        break;
-      }
-      hint_ = status == 0 ? kFrameStart : status;
-      if (in_.pos > taken || out.pos > 0) frame_ended_ = status == 0;
-      flush_ = out.pos == out.size;  // the decoder may hold more than fitted
-    }
-    return out.pos;
-  }
-  [[nodiscard]] bool is_slow() const override { return true; }
-  [[nodiscard]] std::string problem() const override { return problem_; }
-
  private:
-  std::unique_ptr<ByteSource> raw_;
-  std::vector<char> bytes_;
+  Result<bool> decode(std::string& decoded) override {
+    if (in_.pos == in_.size && !flush_) {
+      const auto got = next(kRawBlock);
+      if (!got) return tl::unexpected(got.error());
+      if (got->empty()) {
+        if (!frame_ended_) set_problem("the zstd stream is truncated: read up to its end");
+        return false;
+      }
+      in_ = {got->data(), got->size(), 0};
+    }
+    const std::size_t taken = in_.pos;
+    // One block a call: what was decoded in a call that meets damage is lost, and given a whole
+    // small frame the library decodes it in one go or not at all.
+    ZSTD_inBuffer block = in_;
+    block.size = flush_ ? in_.pos : std::min(in_.size, in_.pos + hint_);
+    decoded.resize(kRawBlock);
+    ZSTD_outBuffer out{decoded.data(), decoded.size(), 0};
+    const std::size_t status = ZSTD_decompressStream(context_, &out, &block);
+    decoded.resize(out.pos);
+    in_.pos = block.pos;
+    if (ZSTD_isError(status) != 0) {
+      set_problem(ZSTD_getErrorCode(status) == ZSTD_error_frameParameter_windowTooLarge
+                      ? "the zstd stream asks for a window of more than 8 MiB (zstd --long or "
+                        "--ultra): read up to there; let zstd -dc decompress it into a pipe"
+                      : std::string("the zstd stream is damaged (") + ZSTD_getErrorName(status) +
+                            "): read up to there");
+      return false;
+    }
+    hint_ = status == 0 ? kFrameStart : status;
+    if (in_.pos > taken || out.pos > 0) frame_ended_ = status == 0;
+    flush_ = out.pos == out.size;  // the decoder may hold more than fitted
+    return true;
+  }
+
   ZSTD_DCtx* context_;
   static constexpr std::size_t kFrameStart = 5;  ///< bytes from which a header's length is known
   ZSTD_inBuffer in_{nullptr, 0, 0};
   std::size_t hint_ = kFrameStart;  ///< how much the decoder wants next
   bool flush_ = false;
   bool frame_ended_ = false;
-  bool done_ = false;
-  std::string problem_;
+};
+
+class Utf16Source final : public DecodedSource {
+ public:
+  using DecodedSource::DecodedSource;
+
+ private:
+  Result<bool> decode(std::string& out) override {
+    const auto bytes = next(kRawBlock);
+    if (!bytes) return tl::unexpected(bytes.error());
+    decoder_.decode(*bytes, out);
+    return !bytes->empty();
+  }
+
+  Utf16Decoder decoder_;
 };
 
 /// What was read to look at it, then the rest.
@@ -235,10 +229,19 @@ class HeadThenRest final : public ByteSource {
   std::unique_ptr<ByteSource> rest_;
 };
 
-/// A tracker's file may be compressed as a log is.
-Result<std::unique_ptr<ByteSource>> open_unpacked(std::unique_ptr<ByteSource> source) {
+/// A source whose first bytes are known, and which gives them again.
+struct Peeked {
+  std::string head;
+  std::unique_ptr<ByteSource> source;
+};
+Result<Peeked> peek(std::unique_ptr<ByteSource> source) {
   std::string head(kTrackerHead, '\0');
   std::size_t n = 0;
+  if (const int file = source->plain_file(); file >= 0) {  // the file's place stays
+    const ssize_t got = ::pread(file, head.data(), head.size(), 0);
+    head.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+    return Peeked{std::move(head), std::move(source)};
+  }
   while (n < head.size()) {
     const auto got = source->read(std::span(head).subspan(n));
     if (!got) return tl::unexpected(got.error());
@@ -246,8 +249,14 @@ Result<std::unique_ptr<ByteSource>> open_unpacked(std::unique_ptr<ByteSource> so
     n += *got;
   }
   head.resize(n);
-  const Tracker tracker = tracker_of(head);
-  return open_tracker(tracker, std::make_unique<HeadThenRest>(std::move(head), std::move(source)));
+  return Peeked{head, std::make_unique<HeadThenRest>(head, std::move(source))};
+}
+
+/// A tracker's file may be compressed as a log is.
+Result<std::unique_ptr<ByteSource>> open_unpacked(std::unique_ptr<ByteSource> source) {
+  auto peeked = peek(std::move(source));
+  if (!peeked) return tl::unexpected(peeked.error());
+  return open_tracker(tracker_of(peeked->head), std::move(peeked->source));
 }
 
 /// The pipe that this program writes to, such as /dev/stdout: a read of it would wait for ever.
@@ -280,19 +289,16 @@ Result<std::unique_ptr<ByteSource>> open_source(const std::string& path) {
   // A larger pipe doubles what can be read from one; a refusal costs nothing.
   if (!regular) (void)::fcntl(fd, F_SETPIPE_SZ, 1 << 20);
 #endif
-  auto file = std::make_unique<FileSource>(path, fd, path != "-");
-  if (regular) file->set_regular();
-  const auto magic = file->peek(kTrackerHead);
-  if (!magic) return tl::unexpected(magic.error());
-  const bool gzip = magic->starts_with("\x1f\x8b");
-  const bool zstd = magic->starts_with("\x28\xb5\x2f\xfd");
-  const bool utf16 = begins_in_utf16(*magic);
-  const Tracker tracker = tracker_of(*magic);
-  file->rewind_peek();
-  if (utf16) return std::make_unique<Utf16Source>(std::move(file));
-  if (gzip) return open_unpacked(std::make_unique<GzipSource>(std::move(file)));
-  if (zstd) return open_unpacked(std::make_unique<ZstdSource>(std::move(file)));
-  return open_tracker(tracker, std::move(file));
+  auto file = peek(std::make_unique<FileSource>(path, fd, regular));
+  if (!file) return tl::unexpected(file.error());
+  const std::string_view head = file->head;
+  auto& source = file->source;
+  if (begins_in_utf16(head)) return std::make_unique<Utf16Source>(std::move(source));
+  if (head.starts_with("\x1f\x8b"))
+    return open_unpacked(std::make_unique<GzipSource>(std::move(source)));
+  if (head.starts_with("\x28\xb5\x2f\xfd"))
+    return open_unpacked(std::make_unique<ZstdSource>(std::move(source)));
+  return open_tracker(tracker_of(head), std::move(source));
 }
 
 namespace {
@@ -380,37 +386,6 @@ std::unique_ptr<ByteSource> read_ahead(std::unique_ptr<ByteSource> source) {
   return std::make_unique<ReadAhead>(std::move(source));
 }
 
-namespace {
-
-class Copy final : public ByteSource {
- public:
-  Copy(int file, std::size_t size) : file_(file), size_(size) {}
-  ~Copy() override { ::close(file_); }
-  Copy(const Copy&) = delete;
-  Copy& operator=(const Copy&) = delete;
-
-  Result<std::size_t> read(std::span<char> buffer) override {
-    const std::size_t want = std::min(buffer.size(), size_ - at_);
-    ssize_t n = 0;
-    do {
-      n = ::pread(file_, buffer.data(), want, static_cast<off_t>(at_));
-    } while (n < 0 && errno == EINTR);
-    if (n < 0)
-      problem_ = std::string("the copy of the pipe cannot be read: ") + std::strerror(errno);
-    if (n <= 0) return 0;
-    at_ += static_cast<std::size_t>(n);
-    return static_cast<std::size_t>(n);
-  }
-  [[nodiscard]] std::string problem() const override { return problem_; }
-
- private:
-  int file_;
-  std::size_t size_, at_ = 0;
-  std::string problem_;
-};
-
-}  // namespace
-
 RereadSource::RereadSource(std::unique_ptr<ByteSource> source)
     : source_(std::move(source)), file_(open_temporary_file()) {}
 
@@ -427,7 +402,8 @@ Result<std::size_t> RereadSource::read(std::span<char> buffer) {
 
 std::unique_ptr<ByteSource> RereadSource::again() const {
   const int copy = file_ ? ::fcntl(::fileno(file_.get()), F_DUPFD_CLOEXEC, 0) : -1;
-  return copy < 0 ? nullptr : std::make_unique<Copy>(copy, kept_);
+  if (copy < 0 || ::lseek(copy, 0, SEEK_SET) != 0) return nullptr;
+  return std::make_unique<FileSource>("the copy of the pipe", copy, false);
 }
 
 bool is_read_once(const std::string& path) {

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "parsers/core/error.h"
 #include "parsers/core/temporary_file.h"
@@ -25,6 +28,35 @@ class ByteSource {
   [[nodiscard]] virtual bool is_slow() const { return false; }
   /// Empty while all is well.
   [[nodiscard]] virtual std::string problem() const { return {}; }
+};
+
+/// A source whose bytes are made of another's: unpacked, or text of what is none.
+class DecodedSource : public ByteSource {
+ public:
+  explicit DecodedSource(std::unique_ptr<ByteSource> raw) : raw_(std::move(raw)) {}
+  Result<std::size_t> read(std::span<char> buffer) final;
+  [[nodiscard]] bool is_slow() const final { return true; }
+  [[nodiscard]] std::string problem() const final {
+    return problem_.empty() ? raw_->problem() : problem_;
+  }
+
+ protected:
+  /// Appends what comes next, which may be nothing. False at the end.
+  virtual Result<bool> decode(std::string& out) = 0;
+  /// The next n bytes, fewer where the input ends; valid until the next call.
+  Result<std::string_view> next(std::size_t n);
+  /// Bytes that next() gave so far.
+  [[nodiscard]] std::uint64_t offset() const { return offset_; }
+  /// The first one stays.
+  void set_problem(std::string text);
+
+ private:
+  std::unique_ptr<ByteSource> raw_;
+  std::string bytes_, given_;  ///< read, and decoded
+  std::size_t at_ = 0, taken_ = 0;
+  std::uint64_t offset_ = 0;
+  bool done_ = false;
+  std::string problem_;
 };
 
 /// "-" is stdin. gzip and zstd are known by their magic bytes, never by the name; members and
@@ -49,7 +81,8 @@ class RereadSource final : public ByteSource {
   [[nodiscard]] bool is_slow() const override { return source_->is_slow(); }
   [[nodiscard]] std::string problem() const override { return source_->problem(); }
 
-  /// What was read, from its begin; nullptr where it did not fit or the disk is full.
+  /// What was read, from its begin, once the source has ended; nullptr where it did not fit or the
+  /// disk is full. Another call takes the one before back to its begin.
   [[nodiscard]] std::unique_ptr<ByteSource> again() const;
 
  private:

@@ -58,12 +58,12 @@ bool counts_steps(std::string_view tag) {
   return !tag.starts_with("epoch_") && !tag.ends_with(" vs samples");
 }
 
-class TensorboardSource final : public TrackerSource {
+class TensorboardSource final : public DecodedSource {
  public:
-  using TrackerSource::TrackerSource;
+  using DecodedSource::DecodedSource;
 
  private:
-  Result<bool> add_lines(std::string& out) override {
+  Result<bool> decode(std::string& out) override {
     const std::uint64_t from = offset();
     const auto end = [&](const char* what) {
       if (what != nullptr) set_problem(fmt::format("the event file is {} at byte {}", what, from));

@@ -29,9 +29,9 @@ constexpr const char* kMlflow =
     "ORDER BY r.start_time, m.run_uuid, m.timestamp, m.step";
 enum Column { kRun, kStatus, kStep, kTime, kMetrics, kConfig, kKey, kValue, kIsNan };
 
-class DatabaseSource final : public TrackerSource {
+class DatabaseSource final : public DecodedSource {
  public:
-  using TrackerSource::TrackerSource;
+  using DecodedSource::DecodedSource;
   DatabaseSource(const DatabaseSource&) = delete;
   DatabaseSource& operator=(const DatabaseSource&) = delete;
   ~DatabaseSource() override {
@@ -40,7 +40,7 @@ class DatabaseSource final : public TrackerSource {
   }
 
  private:
-  Result<bool> add_lines(std::string& out) override {
+  Result<bool> decode(std::string& out) override {
     if (query_ == nullptr) {
       const auto opened = open();
       if (!opened) return tl::unexpected(opened.error());

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 namespace bertbench {
@@ -41,41 +40,6 @@ std::unique_ptr<ByteSource> open_tracker(Tracker tracker, std::unique_ptr<ByteSo
       break;
   }
   return raw;
-}
-
-Result<std::size_t> TrackerSource::read(std::span<char> buffer) {
-  while (taken_ == text_.size()) {
-    text_.clear();
-    taken_ = 0;
-    if (done_) return 0;
-    const auto more = add_lines(text_);
-    if (!more) return tl::unexpected(more.error());
-    done_ = !*more;
-  }
-  const std::size_t n = std::min(buffer.size(), text_.size() - taken_);
-  std::memcpy(buffer.data(), text_.data() + taken_, n);
-  taken_ += n;
-  return n;
-}
-
-Result<std::string_view> TrackerSource::next(std::size_t n) {
-  constexpr std::size_t kBlock = std::size_t{128} << 10;
-  while (bytes_.size() - at_ < n) {
-    bytes_.erase(0, std::exchange(at_, 0));
-    const std::size_t have = bytes_.size();
-    bytes_.resize(have + kBlock);
-    const auto got = raw_->read(std::span(bytes_).subspan(have));
-    bytes_.resize(have + got.value_or(0));
-    if (!got) return tl::unexpected(got.error());
-    if (*got == 0) break;
-  }
-  n = std::min(n, bytes_.size() - at_);
-  offset_ += n;
-  return std::string_view(bytes_).substr(std::exchange(at_, at_ + n), n);
-}
-
-void TrackerSource::set_problem(std::string text) {
-  if (problem_.empty()) problem_ = std::move(text);
 }
 
 // One counter leads. A name that is logged at smaller numbers than the newest has another counter

@@ -8,10 +8,8 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "parsers/input/input.h"
 
@@ -26,34 +24,6 @@ inline constexpr std::size_t kLongestRecord = std::size_t{64} << 20;  ///< bytes
 /// ends or shortens them, and problem() reports it.
 [[nodiscard]] std::unique_ptr<ByteSource> open_tracker(Tracker tracker,
                                                        std::unique_ptr<ByteSource> raw);
-
-class TrackerSource : public ByteSource {
- public:
-  explicit TrackerSource(std::unique_ptr<ByteSource> raw) : raw_(std::move(raw)) {}
-  Result<std::size_t> read(std::span<char> buffer) final;
-  [[nodiscard]] bool is_slow() const final { return true; }
-  [[nodiscard]] std::string problem() const final {
-    return problem_.empty() ? raw_->problem() : problem_;
-  }
-
- protected:
-  /// Appends what the next record gives. False at the end.
-  virtual Result<bool> add_lines(std::string& out) = 0;
-  /// The next n bytes, fewer where the input ends; valid until the next call.
-  Result<std::string_view> next(std::size_t n);
-  /// Bytes that next() gave so far.
-  [[nodiscard]] std::uint64_t offset() const { return offset_; }
-  /// The first one stays.
-  void set_problem(std::string text);
-
- private:
-  std::unique_ptr<ByteSource> raw_;
-  std::string bytes_, text_;  ///< read, and given as lines
-  std::size_t at_ = 0, taken_ = 0;
-  std::uint64_t offset_ = 0;
-  bool done_ = false;
-  std::string problem_;
-};
 
 /// Values that a tracker has by name and step, one by one, become a line for each time that
 /// something of a step was logged: what an evaluation after it gives has a later time.

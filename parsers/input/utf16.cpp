@@ -1,7 +1,5 @@
 #include "parsers/input/utf16.h"
 
-#include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "parsers/core/text.h"
@@ -9,7 +7,6 @@
 namespace bertbench {
 namespace {
 
-constexpr std::size_t kUtf16Block = std::size_t{64} << 10;
 constexpr unsigned kReplacement = 0xfffd;
 
 bool is_high(unsigned unit) { return unit >= 0xd800 && unit < 0xdc00; }
@@ -54,23 +51,6 @@ void Utf16Decoder::decode(std::string_view bytes, std::string& text) {
     }
     put(big_ ? before << 8 | byte : static_cast<unsigned>(byte) << 8 | before, text);
   }
-}
-
-Utf16Source::Utf16Source(std::unique_ptr<ByteSource> raw)
-    : raw_(std::move(raw)), bytes_(kUtf16Block) {}
-
-Result<std::size_t> Utf16Source::read(std::span<char> buffer) {
-  while (taken_ == text_.size()) {
-    text_.clear();
-    taken_ = 0;
-    auto got = raw_->read(bytes_);
-    if (!got || *got == 0) return got;
-    decoder_.decode({bytes_.data(), *got}, text_);
-  }
-  const std::size_t n = std::min(buffer.size(), text_.size() - taken_);
-  std::memcpy(buffer.data(), text_.data() + taken_, n);
-  taken_ += n;
-  return n;
 }
 
 }  // namespace bertbench

@@ -1,13 +1,8 @@
 // Text in UTF-16, as a redirection of Windows PowerShell writes it, read as UTF-8.
 #pragma once
 
-#include <memory>
-#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
-
-#include "parsers/input/input.h"
 
 namespace bertbench {
 
@@ -27,22 +22,6 @@ class Utf16Decoder {
   int first_ = -1;     ///< first byte of a unit whose second one is not there yet
   unsigned high_ = 0;  ///< first half of a surrogate pair
   bool started_ = false, big_ = false;
-};
-
-class Utf16Source final : public ByteSource {
- public:
-  explicit Utf16Source(std::unique_ptr<ByteSource> raw);
-
-  Result<std::size_t> read(std::span<char> buffer) override;
-  [[nodiscard]] bool is_slow() const override { return true; }
-  [[nodiscard]] std::string problem() const override { return raw_->problem(); }
-
- private:
-  std::unique_ptr<ByteSource> raw_;
-  std::vector<char> bytes_;
-  Utf16Decoder decoder_;
-  std::string text_;       ///< UTF-8 that waits for a buffer
-  std::size_t taken_ = 0;  ///< bytes of it that were handed on
 };
 
 }  // namespace bertbench

@@ -65,14 +65,14 @@ enum RecordField : std::uint64_t {
   kExit = 18
 };
 
-class WandbSource final : public TrackerSource {
+class WandbSource final : public DecodedSource {
  public:
-  using TrackerSource::TrackerSource;
+  using DecodedSource::DecodedSource;
 
  private:
   enum Chunk : unsigned { kFull = 1, kFirst, kMiddle, kLast };
 
-  Result<bool> add_lines(std::string& out) override {
+  Result<bool> decode(std::string& out) override {
     const std::uint64_t from = offset();
     const std::size_t left = kLogBlock - from % kLogBlock;
     const bool begins = from == 0;

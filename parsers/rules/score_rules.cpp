@@ -15,9 +15,9 @@ namespace {
 // corpus mxnet/gluonnlp_squad_large.log), those of GLUE's scripts, alone on a line ("  acc =
 // 0.86"), and "exact_match : 83.64 F1 : 90.6" of NVIDIA's run_squad.py in DLLogger's lines: a bare
 // "accuracy" or "f1" in a line of training is that of a batch.
-constexpr std::string_view kAnchors[] = {
-    "exact_match", "eval:acc", "eval:f1",  "eval_exact", "test_acc",      "test_f1",
-    "val_acc",     "val_f1",   "  acc = ", "  f1 = ",    "  accuracy = ", "F1 : "};
+constexpr std::string_view kAnchors[] = {"exact_match", "eval:acc", "eval:f1",       "eval_exact",
+                                         "test_acc",    "test_f1",  "val_acc",       "val_f1",
+                                         "  acc = ",    "  f1 = ",  "  accuracy = ", "F1 : "};
 constexpr std::size_t kMostStatements = 4096;  // hostile input
 
 struct Name {
