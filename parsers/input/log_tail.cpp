@@ -1,6 +1,5 @@
 #include "parsers/input/log_tail.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,10 +18,10 @@ constexpr std::size_t kBlock = std::size_t{1} << 20;
 }  // namespace
 
 Result<LogTail> LogTail::open(const std::string& path) {
-  if (path == "-") return LogTail(path, STDIN_FILENO, false);
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return fail(path, std::strerror(errno), "a log to follow must be there already");
-  LogTail out(path, fd, true);
+  if (path == "-") return LogTail(path, {stdin, [](std::FILE*) { return 0; }});
+  LogTail out(path, {std::fopen(path.c_str(), "rbe"), std::fclose});
+  if (!out.file_) return fail(path, std::strerror(errno), "a log to follow must be there already");
+  const int fd = ::fileno(out.file_.get());
   struct stat info {};
   if (::fstat(fd, &info) != 0) return fail(path, std::strerror(errno));
   if (S_ISDIR(info.st_mode)) return fail(path, "is a directory", "name the logs to follow");
@@ -40,29 +39,14 @@ Result<LogTail> LogTail::open(const std::string& path) {
   return out;
 }
 
-LogTail::LogTail(LogTail&& other) noexcept
-    : path_(std::move(other.path_)),
-      fd_(std::exchange(other.fd_, -1)),
-      owned_(other.owned_),
-      gone_(other.gone_),
-      ended_(other.ended_),
-      device_(other.device_),
-      inode_(other.inode_),
-      offset_(other.offset_),
-      wide_(other.wide_) {}
-
-LogTail::~LogTail() {
-  if (owned_ && fd_ >= 0) ::close(fd_);
-}
-
 bool LogTail::read_some(std::string& out) {
   out.resize(kBlock);
   ssize_t n = -1;
   do {
-    n = ::read(fd_, out.data(), out.size());
+    n = ::read(::fileno(file_.get()), out.data(), out.size());
   } while (n < 0 && errno == EINTR);
   out.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
-  if (n == 0 && !owned_) ended_ = true;
+  if (n == 0 && path_ == "-") ended_ = true;
   if (n <= 0) return false;
   if (offset_ == 0) {
     wide_.reset();
@@ -87,15 +71,10 @@ LogTail::Event LogTail::look_at_path() {
     return Event::deleted;
   }
   if (named.st_dev != device_ || named.st_ino != inode_) {
-    const int fd = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return Event::nothing;  // it may be on its way
-    // What the path named a moment ago need not be what was opened.
-    if (::fstat(fd, &named) != 0) {
-      ::close(fd);
-      return Event::nothing;
-    }
-    ::close(fd_);
-    fd_ = fd;
+    FileHandle file(std::fopen(path_.c_str(), "rbe"), std::fclose);
+    // It may be on its way. What the path named a moment ago need not be what was opened.
+    if (!file || ::fstat(::fileno(file.get()), &named) != 0) return Event::nothing;
+    file_ = std::move(file);
     device_ = named.st_dev;
     inode_ = named.st_ino;
     offset_ = 0;
@@ -103,8 +82,9 @@ LogTail::Event LogTail::look_at_path() {
     return Event::rotated;
   }
   gone_ = false;
-  if (::fstat(fd_, &held) == 0 && S_ISREG(held.st_mode) && held.st_size < offset_) {
-    ::lseek(fd_, 0, SEEK_SET);
+  const int fd = ::fileno(file_.get());
+  if (::fstat(fd, &held) == 0 && S_ISREG(held.st_mode) && held.st_size < offset_) {
+    ::lseek(fd, 0, SEEK_SET);
     offset_ = 0;
     return Event::truncated;
   }
@@ -114,8 +94,8 @@ LogTail::Event LogTail::look_at_path() {
 LogTail::Event LogTail::next(std::string& out) {
   out.clear();
   if (ended_) return Event::ended;
-  if (!owned_) {
-    pollfd waiting{fd_, POLLIN, 0};
+  if (path_ == "-") {
+    pollfd waiting{STDIN_FILENO, POLLIN, 0};
     if (::poll(&waiting, 1, 0) <= 0) return Event::nothing;
     return read_some(out) ? Event::bytes : ended_ ? Event::ended : Event::nothing;
   }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "parsers/core/error.h"
+#include "parsers/core/temporary_file.h"
 #include "parsers/input/utf16.h"
 
 namespace bertbench {
@@ -18,11 +19,6 @@ class LogTail {
   /// "-" is stdin. Errors: cannot be opened, a directory, compressed (its end cannot be read until
   /// the next block is written).
   static Result<LogTail> open(const std::string& path);
-  LogTail(LogTail&& other) noexcept;
-  LogTail& operator=(LogTail&&) = delete;
-  LogTail(const LogTail&) = delete;
-  LogTail& operator=(const LogTail&) = delete;
-  ~LogTail();
 
   enum class Event {
     nothing,    ///< no new byte
@@ -38,13 +34,12 @@ class LogTail {
   [[nodiscard]] bool gone() const { return gone_; }  ///< deleted and not back yet
 
  private:
-  LogTail(std::string path, int fd, bool owned) : path_(std::move(path)), fd_(fd), owned_(owned) {}
+  LogTail(std::string path, FileHandle file) : path_(std::move(path)), file_(std::move(file)) {}
   Event look_at_path();
   bool read_some(std::string& out);
 
   std::string path_;
-  int fd_ = -1;
-  bool owned_ = false;
+  FileHandle file_;
   bool gone_ = false, ended_ = false;
   std::uint64_t device_ = 0, inode_ = 0;
   std::int64_t offset_ = 0;

@@ -88,8 +88,7 @@ void note_gaps(RunLog& run) {
     missing += stride - usual;
     if (line == 0) line = records[i].line;
   }
-  if (missing > 0)
-    run.notices.push_back(make_notice(NoticeCode::iterations_without_line, line, missing));
+  if (missing > 0) run.note(NoticeCode::iterations_without_line, line, missing);
 }
 
 /// What the reader of an induced format read, with its notices; empty where no run is a training.
@@ -99,18 +98,11 @@ std::vector<RunLog> runs_of(LogReader& reader, const InducedFormat& induced) {
   if (!any_training(runs)) return {};
   for (RunLog& run : runs) {
     if (run.format != kGenericName) continue;
-    run.notices.push_back(
-        make_notice(NoticeCode::generic_shape, induced.line, induced.example.substr(0, kLine)));
-    if (induced.ambiguous) {
-      run.notices.push_back(make_notice(NoticeCode::generic_time_unclear, induced.line));
-    }
-    if (induced.commas_unclear) {
-      run.notices.push_back(make_notice(NoticeCode::commas_unclear, induced.line));
-    }
+    run.note(NoticeCode::generic_shape, induced.line, induced.example.substr(0, kLine));
+    if (induced.ambiguous) run.note(NoticeCode::generic_time_unclear, induced.line);
+    if (induced.commas_unclear) run.note(NoticeCode::commas_unclear, induced.line);
     note_gaps(run);
-    if (run.iteration_unit == IterationUnit::epoch) {
-      run.notices.push_back(make_notice(NoticeCode::iterations_are_epochs, 0));
-    }
+    if (run.iteration_unit == IterationUnit::epoch) run.note(NoticeCode::iterations_are_epochs, 0);
   }
   return runs;
 }
@@ -153,8 +145,8 @@ Induced induced_from(ByteSource& source, std::string_view name, bool of_training
 
 void note_unread(RunLog& run, const UnreadTraining& training) {
   for (const NearLine& near : training.nearest) {
-    run.notices.push_back(make_notice(NoticeCode::near_to_a_rate, near.line, lack_text(near.lack),
-                                      near.text.substr(0, kShownOfALine)));
+    run.note(NoticeCode::near_to_a_rate, near.line, lack_text(near.lack),
+             near.text.substr(0, kShownOfALine));
   }
 }
 

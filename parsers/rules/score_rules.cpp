@@ -15,9 +15,9 @@ namespace {
 // corpus mxnet/gluonnlp_squad_large.log), those of GLUE's scripts, alone on a line ("  acc =
 // 0.86"), and "exact_match : 83.64 F1 : 90.6" of NVIDIA's run_squad.py in DLLogger's lines: a bare
 // "accuracy" or "f1" in a line of training is that of a batch.
-constexpr std::string_view kAnchors[] = {"exact_match", "eval:acc", "eval:f1",       "eval_exact",
-                                         "test_acc",    "test_f1",  "val_acc",       "val_f1",
-                                         "  acc = ",    "  f1 = ",  "  accuracy = ", "F1 : "};
+constexpr std::string_view kAnchors[] = {"exact_match", "eval:acc", "eval:f1",      "eval_exact",
+                                         "test_acc",    "test_f1",  "val_acc",      "val_f1",
+                                         "  acc = ",    "  f1 = ",  "  accuracy = "};
 constexpr std::size_t kMostStatements = 4096;  // hostile input
 
 struct Name {
@@ -103,9 +103,8 @@ void ScoreRules::see(const Line& line) {
   // GLUE's scripts print a score alone on its line: "  acc = 0.8676".
   const bool alone =
       found.size() == 1 && text.starts_with("  ") && text.find(" = ") != std::string_view::npos;
-  const bool f1_beside = text.find("F1 : ") != std::string_view::npos;
   for (const Found& one : found) {
-    if (!one.sure && !squad && !alone && !f1_beside) continue;
+    if (!one.sure && !squad && !alone) continue;
     if (statements_.size() >= kMostStatements) {
       statements_.erase(statements_.begin(), statements_.begin() + kMostStatements / 2);
     }
