@@ -35,8 +35,7 @@ std::optional<double> runtime_of_table(const Line& line) {
 
 std::optional<double> TrainerChecks::seconds_of_evaluation(const Line& line) {
   const std::string_view text = trim(line.text);
-  if (!text.starts_with("{'") || text.starts_with("{'train_") ||
-      text.find("'loss':") != std::string_view::npos) {
+  if (!text.starts_with("{'") || text.starts_with("{'train_") || has_text(text, "'loss':")) {
     return std::nullopt;
   }
   const auto seconds = number_after(line, "_runtime':");

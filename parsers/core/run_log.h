@@ -1,6 +1,7 @@
 // RunLog: what one run in one log gave. The value that parsers hand to reports.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -105,6 +106,9 @@ struct RunLog {
   /// When the bytes of the log came; null where nobody watched. Shared by the runs of the log.
   std::shared_ptr<const std::vector<Arrival>> arrivals;
 
+  [[nodiscard]] bool noted(NoticeCode code) const {
+    return std::ranges::find(notices, code, &Notice::code) != notices.end();
+  }
   /// Adds a notice, see make_notice().
   template <class... Values>
   void note(NoticeCode code, std::int64_t line, Values&&... values) {

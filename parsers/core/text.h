@@ -23,6 +23,9 @@ namespace bertbench {
 [[nodiscard]] std::optional<double> to_share(std::string_view text);
 
 [[nodiscard]] std::string_view trim(std::string_view text);
+[[nodiscard]] inline bool has_text(std::string_view text, std::string_view what) {
+  return text.find(what) != std::string_view::npos;
+}
 
 /// Pieces between separators, empty ones kept; "" gives one empty piece.
 [[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator);

@@ -174,10 +174,7 @@ void compare_summary(RunLog& run) {
   const double gap = run.summary->value / rate - 1;
   if (!(std::abs(gap) > kTolerance + resolution / seconds)) return;
   // A notice of its own reports the evaluations that make the stated rate lower.
-  const bool holds_evaluations = std::ranges::any_of(run.notices, [](const Notice& notice) {
-    return notice.code == NoticeCode::closing_rate_holds_evaluations;
-  });
-  if (gap < 0 && holds_evaluations) return;
+  if (gap < 0 && run.noted(NoticeCode::closing_rate_holds_evaluations)) return;
   run.note(NoticeCode::closing_rate_contradicted, run.summary->line, run.summary->value,
            std::abs(gap) * 100, gap > 0 ? "above" : "below", what, rate);
 }

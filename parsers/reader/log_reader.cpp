@@ -520,6 +520,12 @@ struct LogReader::State final : CandidateSink {
     return runs;
   }
 
+  /// What the rules alone have of a log.
+  [[nodiscard]] std::vector<RunLog> without_steps() const {
+    RunBuilder nothing(kNoFormat, path, options.window);
+    return close_runs(nothing, {facts, outcomes, marks, newest_line}, "");
+  }
+
   /// No line is of a known format, but the log shows how the job ended: before its first step, in
   /// a file of its own, or after steps that nothing reads.
   [[nodiscard]] std::vector<RunLog> end_only() const {
@@ -527,8 +533,7 @@ struct LogReader::State final : CandidateSink {
     // of a rank are read with the steps that another rank printed into a log of its own.
     const bool ends = only.empty() ? outcomes.names_an_end() : outcomes.names_a_failure();
     if (!ends && marks.rank_times().of(0, newest_line + 1).empty()) return {};
-    RunBuilder nothing(kNoFormat, path, options.window);
-    auto runs = close_runs(nothing, {facts, outcomes, marks, newest_line}, "");
+    auto runs = without_steps();
     for (RunLog& run : runs) {
       for (Notice& detail : run.outcome.details) {
         if (detail.code == NoticeCode::no_step) detail = make_notice(NoticeCode::no_known_line, 0);
@@ -539,8 +544,7 @@ struct LogReader::State final : CandidateSink {
 
   /// The log shows a training, but nothing was read of it: its end alone.
   [[nodiscard]] std::vector<RunLog> unread(const UnreadTraining& training) const {
-    RunBuilder nothing(kNoFormat, path, options.window);
-    auto runs = close_runs(nothing, {facts, outcomes, marks, newest_line}, "");
+    auto runs = without_steps();
     for (RunLog& run : runs) {
       note_unread(run, training);
       Outcome& outcome = run.outcome;

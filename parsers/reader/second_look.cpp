@@ -23,8 +23,7 @@ bool any_training(const std::vector<RunLog>& runs) {
   return std::ranges::any_of(runs, [](const RunLog& run) {
     return run.kind == WorkKind::training && (run.records_seen > 0 || run.summary) &&
            !all_epochs_in_one(run.iteration_unit, run.records) &&
-           std::ranges::find(run.notices, NoticeCode::unproven_bar_taken, &Notice::code) ==
-               run.notices.end();
+           !run.noted(NoticeCode::unproven_bar_taken);
   });
 }
 
@@ -116,10 +115,8 @@ bool all_epochs_in_one(IterationUnit unit, const std::vector<Record>& records) {
 bool reads_more(const std::vector<RunLog>& generic, const std::vector<RunLog>& named) {
   if (!any_training(named)) return !generic.empty() && !bars_alone_have_time(named, generic);
   // A script that was made of a known one may print a time that the known one does not.
-  const bool states_none = std::ranges::any_of(named, [](const RunLog& run) {
-    return std::ranges::find(run.notices, NoticeCode::no_rate_in_log, &Notice::code) !=
-           run.notices.end();
-  });
+  const bool states_none = std::ranges::any_of(
+      named, [](const RunLog& run) { return run.noted(NoticeCode::no_rate_in_log); });
   if (states_none && std::ranges::any_of(generic, has_time)) return true;
   return std::ranges::any_of(generic, [](const RunLog& run) {
     // What a named format leaves out on its lines it has a reason to leave out; a logger's stamps

@@ -254,8 +254,7 @@ bool names_a_part(Words words) {
 
 // In scripts without blanks words stand anywhere in a text.
 bool holds_any(std::string_view text, Words words) {
-  return std::ranges::any_of(words,
-                             [&](auto word) { return text.find(word) != std::string_view::npos; });
+  return std::ranges::any_of(words, [&](auto word) { return has_text(text, word); });
 }
 
 // Nothing but a reason, a time or a result may follow, unlike "Finished training it 640/128028 of
@@ -478,7 +477,7 @@ bool read_report(const Sentence& line, std::string_view of) {
   if (line.words.size() > kLongest || !std::ranges::any_of(line.words, has_digit)) return false;
   // "[Eval] Best model at epoch 1:   2%|" names a bar of work that goes on
   // (quoted/closing_words.the_name_of_a_bar_is_no_result).
-  if (line.text.find("%|") != std::string::npos) return false;
+  if (has_text(line.text, "%|")) return false;
   // "New best model, saved" is of this epoch.
   if (line.has("new") || line.has("saved") || line.has("saving") || line.has("improved")) {
     return false;

@@ -531,8 +531,7 @@ void FactRules::read_model(const Line& line) {
     const std::string_view name = model_name(line.text, option);
     // Options of these names are of other models and of checkpoints as well ("model_name='xlnet'"
     // of gluon-nlp).
-    const bool bert = name.find("bert") != name.npos || name.find("electra") != name.npos ||
-                      name.find("BERT") != name.npos;
+    const bool bert = has_text(name, "bert") || has_text(name, "electra") || has_text(name, "BERT");
     if (bert && !name.ends_with(".json") && !name.ends_with(".txt")) {
       return state(line, Key::model, name);
     }

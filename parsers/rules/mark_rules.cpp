@@ -43,8 +43,7 @@ bool has_word(std::string_view name, std::span<const std::string_view> words) {
 
 bool is_gradient(std::string_view name) {
   // "grad norm" of Megatron-LM, "gnorm" of fairseq.
-  return name.find("grad norm") != std::string_view::npos ||
-         name.find("gradient norm") != std::string_view::npos || name.ends_with("gnorm");
+  return has_text(name, "grad norm") || has_text(name, "gradient norm") || name.ends_with("gnorm");
 }
 
 bool is_evaluation(std::string_view name) {
@@ -218,8 +217,8 @@ constexpr auto kLiterals = [] {
 
 bool has_phrase(std::string_view line, std::span<const std::string_view> phrases) {
   const std::string small = lower(line);
-  return std::ranges::any_of(
-      phrases, [&](std::string_view phrase) { return small.find(phrase) != std::string::npos; });
+  return std::ranges::any_of(phrases,
+                             [&](std::string_view phrase) { return has_text(small, phrase); });
 }
 
 /// "Starting curriculum training", "Begin DQN training": a word between the two, and no training
@@ -227,7 +226,7 @@ bool has_phrase(std::string_view line, std::span<const std::string_view> phrases
 bool begins_some_training(std::string_view line) {
   constexpr std::string_view kBegins[] = {"start", "starting", "begin", "beginning"};
   constexpr std::string_view kOfData[] = {"data", "dataset", "set", "samples", "images", "loader"};
-  if (line.find("tart") == line.npos && line.find("egin") == line.npos) return false;
+  if (!has_text(line, "tart") && !has_text(line, "egin")) return false;
   const std::string small = lower(line);
   std::vector<std::string_view> words;
   for (const std::string_view word : split(small, ' ')) {
@@ -255,13 +254,13 @@ bool announces_training(std::string_view line) {
       "begin training", "training started",  "开始训练",
       "训练开始",       "학습 시작",         "学習開始"};
   // What all of them have, as most lines have none.
-  const bool may = line.find("rain") != line.npos || line.find("RAIN") != line.npos ||
+  const bool may = has_text(line, "rain") || has_text(line, "RAIN") ||
                    std::ranges::any_of(line, is_beyond_ascii);
   return may && (has_phrase(line, kPhrases) || begins_some_training(line));
 }
 
 bool saves_model(std::string_view line) {
-  if (line.find("av") == line.npos && line.find("AV") == line.npos) return false;
+  if (!has_text(line, "av") && !has_text(line, "AV")) return false;
   constexpr std::string_view kPhrases[] = {"saving model",     "saving checkpoint",
                                            "saved checkpoint", "saving the model",
                                            "model saved",      "checkpoint saved"};

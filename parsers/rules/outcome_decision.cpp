@@ -8,6 +8,11 @@
 #include "parsers/rules/outcome_table.h"
 
 namespace bertbench {
+namespace {
+
+constexpr std::int64_t kAfterAll = std::numeric_limits<std::int64_t>::max();
+
+}  // namespace
 
 std::optional<Outcome> OutcomeRules::trouble(std::int64_t survived_line) const {
   const Sign* best = nullptr;
@@ -33,13 +38,9 @@ std::optional<Outcome> OutcomeRules::survived(const RunDraft& run) const {
   return Outcome{best->status, std::prev(after)->step, best->line, {log_line(whole_text(*best))}};
 }
 
-std::int64_t OutcomeRules::survived_line(const RunDraft& run) {
-  // Records: a bar that is drawn once more, and ranks that still finish the step
-  // (quoted/outcome_rules.keep_a_failure_after_which_a_bar_is_drawn_once_more).
-  constexpr std::size_t kLastRecords = 3;
+std::int64_t OutcomeRules::survived_line(const RunDraft& run, std::size_t last) {
   const auto& records = run.records();
-  return records.empty() ? 0
-                         : records[records.size() - std::min(records.size(), kLastRecords)].line;
+  return records.empty() ? 0 : records[records.size() - std::min(records.size(), last)].line;
 }
 
 // A rank that dies leaves the others waiting: the timeout of NCCL's watchdog that ends the job is
@@ -87,16 +88,6 @@ const OutcomeRules::Sign& OutcomeRules::cause_of(const Sign& best) const {
   return best;
 }
 
-// Slurm ends a job without fail, but gives it time (KillWait, --signal): a trainer that bypasses
-// the signal goes on until then (quoted/outcome.steps_of_the_grace_time_do_not_undo_a_time_limit).
-// Paddle's launcher prints its last line before what its trainers had still to write
-// (quoted/outcome.steps_after_the_last_word_of_a_launcher_do_not_undo_it).
-std::int64_t OutcomeRules::grace_line(const RunDraft& run) {
-  constexpr std::size_t kGrace = 100;  // records: KillWait is 30 s by default
-  const auto& records = run.records();
-  return records.empty() ? 0 : records[records.size() - std::min(records.size(), kGrace)].line;
-}
-
 // Several launches in one file, as nohup and Paddle's workerlog.0 append them, none of which came
 // to a step: where the last that failed begins
 // (quoted/outcome_rules.report_the_last_of_several_launches_that_came_to_no_step).
@@ -113,18 +104,16 @@ std::int64_t OutcomeRules::last_failed_launch(std::int64_t begin_line,
 }
 
 bool OutcomeRules::names_an_end() const {
-  return named_ || closing_.last_stated(0, std::numeric_limits<std::int64_t>::max()).has_value();
+  return named_ || closing_.last_stated(0, kAfterAll).has_value();
 }
 
 bool OutcomeRules::is_stated_over(const RunDraft& run) const {
-  constexpr auto kEnd = std::numeric_limits<std::int64_t>::max();
   const Record* last = run.last();
-  return last != nullptr && closing_.after(0, last->line, kEnd, ClosingWords::Kind::stated);
+  return last != nullptr && closing_.after(0, last->line, kAfterAll, ClosingWords::Kind::stated);
 }
 
 std::optional<std::int64_t> OutcomeRules::end_after(std::int64_t last_record) const {
-  return closing_.after(0, last_record, std::numeric_limits<std::int64_t>::max(),
-                        ClosingWords::Kind::implied);
+  return closing_.after(0, last_record, kAfterAll, ClosingWords::Kind::implied);
 }
 
 // Of a log without a step: where it states that all is over, in a launch after the one that
@@ -173,16 +162,15 @@ std::int64_t OutcomeRules::launch_after(const RunDraft& run, bool done,
   return end_line;
 }
 
-// The failure of a launch before, unless it is `reported` already.
+// The failure of a launch before.
 void OutcomeRules::add_earlier_failure(std::int64_t from, std::int64_t to,
-                                       std::string_view reported,
                                        std::vector<Notice>& details) const {
   const Sign* worst = nullptr;
   for (const Sign& sign : signs_) {
     if (sign.line < from || sign.line >= to || sign.strength == kHint) continue;
     if (worst == nullptr || sign.strength > worst->strength) worst = &sign;
   }
-  if (worst == nullptr || worst->text == reported) return;
+  if (worst == nullptr) return;
   details.push_back(make_notice(NoticeCode::launch_before_failed, 0, name(worst->status),
                                 worst->line, worst->text));
 }
@@ -191,10 +179,15 @@ void OutcomeRules::add_earlier_failure(std::int64_t from, std::int64_t to,
 // or null. A sign that the run lived on after, or one before its last record, did not end it.
 const OutcomeRules::Sign* OutcomeRules::sign_of_end(const RunDraft& run, bool done,
                                                     std::int64_t from, std::int64_t end) const {
+  // Slurm ends a job without fail, but gives it time (KillWait, --signal): a trainer that bypasses
+  // the signal goes on until then
+  // (quoted/outcome.steps_of_the_grace_time_do_not_undo_a_time_limit). Paddle's launcher prints its
+  // last line before what its trainers had still to write
+  // (quoted/outcome.steps_after_the_last_word_of_a_launcher_do_not_undo_it).
+  constexpr std::size_t kGrace = 100;  // records: KillWait is 30 s by default
   const std::int64_t last_record = run.last() != nullptr ? run.last()->line : 0;
-  const std::int64_t survived =
-      done ? std::numeric_limits<std::int64_t>::max() : survived_line(run);
-  const std::int64_t grace = done ? survived : grace_line(run);
+  const std::int64_t survived = done ? kAfterAll : survived_line(run);
+  const std::int64_t grace = done ? survived : survived_line(run, kGrace);
   const Sign* best = nullptr;
   for (const Sign& sign : signs_) {
     if (sign.line < from || sign.line >= end) continue;
@@ -241,9 +234,8 @@ bool OutcomeRules::is_done(const RunDraft& run) const {
 }
 
 std::optional<std::int64_t> OutcomeRules::failed_launch_after(const RunDraft& run) const {
-  constexpr auto kEnd = std::numeric_limits<std::int64_t>::max();
-  const std::int64_t next = launch_after(run, is_done(run), kEnd);
-  const std::int64_t failed = next < kEnd ? last_failed_launch(next, kEnd) : 0;
+  const std::int64_t next = launch_after(run, is_done(run), kAfterAll);
+  const std::int64_t failed = next < kAfterAll ? last_failed_launch(next, kAfterAll) : 0;
   return failed > 0 ? std::optional(failed) : std::nullopt;
 }
 
@@ -281,14 +273,14 @@ Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
   if (no_step) {
     if (const auto closed = stated_end(best, begin_line, end)) {
       std::vector<Notice> details = {make_notice(NoticeCode::no_step, 0)};
-      if (best != nullptr) add_earlier_failure(begin_line, best->line + 1, "", details);
+      if (best != nullptr) add_earlier_failure(begin_line, best->line + 1, details);
       return {Status::completed, std::nullopt, *closed, std::move(details)};
     }
   }
   if (const auto again =
           no_step && best != nullptr ? launch_again(best->line, begin_line, end) : std::nullopt) {
     std::vector<Notice> details = {make_notice(NoticeCode::no_step, 0)};
-    add_earlier_failure(begin_line, *again, "", details);
+    add_earlier_failure(begin_line, *again, details);
     return {Status::no_data, std::nullopt, 0, std::move(details)};
   }
   // What happens to a job after its official end, MLPerf's run_stop, is not the run's
@@ -303,15 +295,11 @@ Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
   if (best != nullptr) {
     std::vector<Notice> details = {log_line(whole_text(*best))};
     add_timeout_after(*best, end, details);
-    add_earlier_failure(begin_line, launch, best->text, details);
+    add_earlier_failure(begin_line, launch, details);
     return {best->status, step, best->line, std::move(details)};
   }
-  if (no_step) {
-    return {Status::no_data, std::nullopt, 0, {make_notice(NoticeCode::no_step, 0)}};
-  }
-  if (done) {
-    return {Status::completed, step, run.last_line, {}};
-  }
+  if (no_step) return {Status::no_data, std::nullopt, 0, {make_notice(NoticeCode::no_step, 0)}};
+  if (done) return {Status::completed, step, run.last_line, {}};
   // What stands before the records of a later run may have ended the one before it; in a log that
   // is cut at its front it ended an epoch.
   const bool first_run = begin_line <= 1;

@@ -98,7 +98,7 @@ bool is_job(std::string_view text) {
 // stands alone, or after the script, line and process ("run.sh: line 3: 4711 Killed   python
 // train.py") or a job's number.
 bool is_shell_message(std::string_view text, std::string_view word) {
-  if (trim(text) == word || text.find("srun: error") != std::string_view::npos) return true;
+  if (trim(text) == word || has_text(text, "srun: error")) return true;
   // Words of other languages end a line, of a bar too (quoted/mmcv.killed_in_chinese): in a
   // sentence they are followed by more.
   if (is_beyond_ascii(word.front())) return trim(text).ends_with(word);
@@ -115,19 +115,14 @@ bool quoted_or_advice(std::string_view text) {
   // Advice and settings that only mention trouble ("this may run out of memory on small GPUs",
   // torchrun's "to avoid your system being overloaded"). The message of PyTorch's own
   // OutOfMemoryError ends in advice (quoted/outcome_table.tells_how_runs_end).
-  if (text.find("Tried to allocate") != std::string_view::npos) return false;
-  return text.find("to avoid") != std::string_view::npos ||
-         text.find("may run out of memory") != std::string_view::npos;
+  if (has_text(text, "Tried to allocate")) return false;
+  return has_text(text, "to avoid") || has_text(text, "may run out of memory");
 }
 
 std::string shortened(std::string_view text) {
   constexpr std::size_t kLength = 300;  // bytes: a message, and no dump of tensors
   text = trim(text);
   return std::string(text.substr(0, kLength));
-}
-
-bool has_text(std::string_view text, std::string_view what) {
-  return text.find(what) != std::string_view::npos;
 }
 
 // A line of CPython's traceback, decorated or not.
@@ -177,12 +172,8 @@ Verdict judge_exit_code(std::string_view text, std::size_t at, const OutcomeRule
 
 // The rule's literal stands at `at`.
 Verdict judge(std::string_view text, std::size_t at, const OutcomeRule& rule) {
-  if (!rule.also.empty() && text.find(rule.also) == std::string_view::npos) {
-    return {rule.status, false};
-  }
-  if (!rule.never.empty() && text.find(rule.never) != std::string_view::npos) {
-    return {rule.status, false};
-  }
+  if (!has_text(text, rule.also)) return {rule.status, false};
+  if (!rule.never.empty() && has_text(text, rule.never)) return {rule.status, false};
   if (rule.reading == Reading::exit_code) return judge_exit_code(text, at, rule);
   if (rule.reading == Reading::shell && !is_shell_message(text, rule.anchor)) {
     return {rule.status, std::ranges::any_of(Layers(text), [&](std::string_view layer) {

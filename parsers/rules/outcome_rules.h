@@ -65,8 +65,9 @@ class OutcomeRules {
   [[nodiscard]] std::optional<Outcome> trouble(std::int64_t survived_line) const;
   /// The newest line whose troubles the run has survived: a tqdm bar is drawn once more after what
   /// ended it, and other ranks go on for a step or two
-  /// (quoted/outcome_rules.keep_a_failure_after_which_a_bar_is_drawn_once_more). 0 = none.
-  [[nodiscard]] static std::int64_t survived_line(const RunDraft& run);
+  /// (quoted/outcome_rules.keep_a_failure_after_which_a_bar_is_drawn_once_more). 0 = none. `last`:
+  /// records that may still come.
+  [[nodiscard]] static std::int64_t survived_line(const RunDraft& run, std::size_t last = 3);
   /// A failure was named, not only hinted at, or an end stated: enough for a log of no known
   /// format.
   [[nodiscard]] bool names_an_end() const;
@@ -125,13 +126,11 @@ class OutcomeRules {
                                                 std::int64_t end_line) const;
   [[nodiscard]] std::int64_t launch_after(const RunDraft& run, bool done,
                                           std::int64_t end_line) const;
-  void add_earlier_failure(std::int64_t from, std::int64_t to, std::string_view reported,
-                           std::vector<Notice>& details) const;
+  void add_earlier_failure(std::int64_t from, std::int64_t to, std::vector<Notice>& details) const;
   [[nodiscard]] std::optional<std::int64_t> launch_again(std::int64_t failure_line,
                                                          std::int64_t begin_line,
                                                          std::int64_t end_line) const;
   [[nodiscard]] bool is_done(const RunDraft& run) const;
-  [[nodiscard]] static std::int64_t grace_line(const RunDraft& run);
   [[nodiscard]] const Sign* sign_of_end(const RunDraft& run, bool done, std::int64_t from,
                                         std::int64_t end) const;
   [[nodiscard]] const Sign& cause_of(const Sign& best) const;

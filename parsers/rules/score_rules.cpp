@@ -101,8 +101,7 @@ void ScoreRules::see(const Line& line) {
     at = end;
   }
   // GLUE's scripts print a score alone on its line: "  acc = 0.8676".
-  const bool alone =
-      found.size() == 1 && text.starts_with("  ") && text.find(" = ") != std::string_view::npos;
+  const bool alone = found.size() == 1 && text.starts_with("  ") && has_text(text, " = ");
   for (const Found& one : found) {
     if (!one.sure && !squad && !alone) continue;
     if (statements_.size() >= kMostStatements) {
