@@ -1282,7 +1282,7 @@ class Reader {
       return;
     }
     const bool of_span = !out_.empty() && out_.back().meaning == Meaning::span;
-    // "iter 413.0 ms": what counts has no unit.
+    // "iter 413.0 ms": a counter has no unit, so that this is the time of one.
     const bool of_one = after.meaning == Meaning::duration && label.count == 1 &&
                         among(kOneIteration, label.last());
     const bool of_iteration = !of_span && (after.meaning == Meaning::per_iteration || of_one ||
@@ -1679,13 +1679,14 @@ namespace {
 /// A whole number of a text, with the words around it.
 struct CountInText {
   std::string_view line;
-  std::size_t end = 0;  ///< of its digits
+  std::size_t begin = 0, end = 0;  ///< of its digits
   double value = 0;
   Label label;                ///< words between the number before it and this one
   std::string first, second;  ///< words after it
 
   CountInText(std::string_view text, std::size_t from, std::size_t at)
       : line(text),
+        begin(at),
         end(std::min(text.find_first_not_of("0123456789,", at), text.size())),
         label(text.substr(from, at - from)) {
     std::string digits(line.substr(at, end - at));
@@ -1767,8 +1768,10 @@ bool names_epoch_steps(const CountInText& count) {
     };
     constexpr std::string_view kOf = " of ";
     const bool of_size = rest.starts_with(kOf) && is_digit(rest.substr(0, kOf.size() + 1).back());
+    // "Epoch 2 step 100" states none: the counts of a statement are equal.
+    const bool equal = trim(count.line.substr(0, count.begin)).ends_with('=');
     return follows(" per ") || follows("/") || follows(" / ") || of_size ||
-           (label.has(kEpochs) && label.count == 1);
+           (equal && label.has(kEpochs) && label.count == 1);
   }
   static constexpr Words kPer({"per"});
   return count.ends() && label.has(kPer) && label.has(kEpochs) && label.has(kIterations);

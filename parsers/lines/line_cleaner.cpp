@@ -286,8 +286,7 @@ bool is_bare(std::string_view text) {
          is_plain(text);
 }
 
-/// "│     1 │   2.5346 │" of rich and other programs that draw boxes: as with marks of ASCII, each
-/// of as many bytes.
+/// "│     1 │   2.5346 │" of rich and other programs that draw boxes.
 bool is_box_row(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(' ');
   if (begin == std::string_view::npos) return false;
@@ -295,6 +294,7 @@ bool is_box_row(std::string_view text) {
       kBoxMarks, [&](std::string_view mark) { return text.substr(begin).starts_with(mark); });
 }
 
+/// Each mark becomes "|" and blanks, as many bytes as it has: columns stay where they are.
 void put_plain_marks(std::string& text) {
   for (const std::string_view mark : kBoxMarks) {
     for (auto at = text.find(mark); at != std::string::npos; at = text.find(mark, at)) {

@@ -221,7 +221,7 @@ std::map<std::string, QueueEntry> parse_squeue(std::string_view text) {
     entry.word = fields[2];
     entry.reason = fields[3];
     std::tie(entry.state, entry.outcome) = state_of(fields[2], fields[3]);
-    // Others, such as PartitionNodeLimit or BadConstraints, no time that passes takes away.
+    // Waiting helps with these alone, and not with PartitionNodeLimit or BadConstraints.
     constexpr std::string_view kUsual[] = {"",          "None",     "Priority",   "Resources",
                                            "BeginTime", "Licenses", "Dependency", "Reservation"};
     entry.reason_is_usual = std::ranges::find(kUsual, entry.reason) != std::end(kUsual);

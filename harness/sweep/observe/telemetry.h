@@ -67,7 +67,7 @@ class Telemetry {
   TelemetryOptions options_;
   std::vector<pid_t> ranks_;
   std::chrono::steady_clock::time_point begin_, last_;
-  std::chrono::steady_clock::time_point looked_;  ///< as last_ is, but of a real look
+  std::chrono::steady_clock::time_point looked_;  ///< at the last look; before the first: begin_
   Cpu cpu_;
   std::optional<proc::TrialProcesses> elsewhere_;
   std::optional<Cpu> last_cpu_;  // when the trainers elsewhere were last seen

@@ -65,7 +65,7 @@ double seconds_of(const RunLog& log, std::size_t i) {
   return records[i].seconds;
 }
 
-/// The same with what the clock leaves out.
+/// As seconds_of, for i > 0, with the evaluations that the clock of the records leaves out.
 double whole_seconds_of(const JobLog& job, std::size_t i) {
   const double stamps = job.stamps.empty() ? kUnknown : job.stamps[i] - job.stamps[i - 1];
   const double seconds = seconds_of(job.log, i);

@@ -180,14 +180,15 @@ std::int64_t cpus_per_rank(const SweepConfig& config) { return config.slurm.cpus
 std::string image(const SweepConfig& config) { return config.slurm.container.image; }
 
 Result<void> check(const Plan& plan) {
-  // What sbatch and srun take from the environment as if it were an option of theirs: the log would
-  // lie elsewhere, or the trial run twice at once.
+  // sbatch and srun read these as options: the log would lie elsewhere, or the trial run twice at
+  // once.
   for (const char* name : {"SBATCH_ARRAY_INX", "SLURM_STDOUTMODE", "SLURM_STDERRMODE",
                            "SLURM_STDINMODE", "SLURM_WORKING_DIR", "SLURM_REMOTE_CWD"}) {
     if (std::getenv(name) == nullptr) continue;
-    return fail("launcher slurm",
-                fmt::format("the environment has {}, which sbatch and srun obey", name),
-                fmt::format("unset {}", name));
+    return fail(
+        "launcher slurm",
+        fmt::format("the environment has {}, which sbatch and srun read as an option", name),
+        fmt::format("unset {}", name));
   }
   if (!slurm_batch.wanted()) {
     const auto there = allocated_nodes();
