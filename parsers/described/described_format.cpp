@@ -132,10 +132,11 @@ class PausedClock {
   /// none before it shows how long they take.
   double of_interval(double seconds);
   /// A printed time of all iterations since the line before is of those since the epoch began
-  /// alone, `within` of it.
+  /// alone, `within` of it: it is nearer to what those take, and they are clearly fewer.
   [[nodiscard]] bool restarts(double seconds, double within) const {
-    constexpr double kOfInterval = 0.5;  // of what the iterations since the line before take
-    return within < iterations_ && seconds < kOfInterval * pace_of_interval_.each_s * iterations_;
+    constexpr double kClearlyFewer = 0.8;  // of the iterations since the line before
+    return within < kClearlyFewer * iterations_ &&
+           seconds < pace_of_interval_.each_s * std::sqrt(within * iterations_);
   }
   /// A printed time of one iteration; NaN where it holds an evaluation.
   double of_one(double seconds);
@@ -396,14 +397,15 @@ class DescribedParser final : public LineParser {
     /// The samples of the first step wait for the second: how many iterations they cover is their
     /// distance, where the line does not state it.
     std::vector<Sample> first;
-    bool first_is_mean = false;   ///< their times are those of one iteration
-    bool first_is_own = false;    ///< its time is that of one step
-    double elapsed_s = kUnknown;  ///< newest, as printed
-    double off_before_s = 0;      ///< what the clock took off before the newest run
-    double earlier_s = 0;         ///< of the epochs before, where elapsed begins again with each
-    double open_s = 0;            ///< what their last seconds leave open, together
-    double digit_s = kUnknown;    ///< finest last digit of the clock
-    double steps_of_mean = 0;     ///< of the newest line: those of a mean of all so far
+    bool first_is_mean = false;     ///< their times are those of one iteration
+    bool first_is_own = false;      ///< its time is that of one step
+    double elapsed_s = kUnknown;    ///< newest, as printed
+    double off_before_s = 0;        ///< what the clock took off before the newest run
+    double earlier_s = 0;           ///< of the epochs before, where elapsed begins again with each
+    double open_s = 0;              ///< what their last seconds leave open, together
+    bool elapsed_of_epoch = false;  ///< it begins again with each epoch
+    double digit_s = kUnknown;      ///< finest last digit of the clock
+    double steps_of_mean = 0;       ///< of the newest line: those of a mean of all so far
     /// Of a line with Field::rate_so_far: its steps, and those over its rate.
     double steps_of_rate = 0, steps_over_rate = kUnknown;
     std::int64_t last_step = -1;
@@ -657,6 +659,10 @@ void DescribedParser::put_first(WorkKind kind, std::optional<std::int64_t> next_
       sample.iterations = std::min(distance, std::max<std::int64_t>(1, sample.step));
     } else if (of.first_is_mean || sample.step <= 1) {
       sample.iterations = 1;
+    } else if (of.elapsed_of_epoch &&
+               !next_step) {  // a run of one epoch, of which one line is left
+      sample.iterations = static_cast<std::int64_t>(of.steps_of_mean);
+      sample.seconds = of.elapsed_s;
     } else {
       sample.seconds = kUnknown;  // of a number of iterations that no other line shows
     }
@@ -704,6 +710,7 @@ void DescribedParser::take_time(const DescribedRule& rule, Track& of, Sample& sa
       of.open_s += cut_off_s;
     }
     of.elapsed_s = *elapsed;
+    of.elapsed_of_epoch = rule.own_epoch;
     sample.time_s = of.clock.at(of.earlier_s + *elapsed, digit);
     if (draft.count() == 0) draft.set_origin(0);
   } else if (const auto stamp = values_.stamp(Field::clock)) {

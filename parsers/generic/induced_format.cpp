@@ -242,9 +242,11 @@ class RuleWriter {
     }
   }
 
+  /// Also in the bytes of the log, where a colour may part two words.
   [[nodiscard]] bool stands_everywhere(std::string_view text) const {
     return std::ranges::all_of(shape_.examples, [&](const ShapeLine& line) {
-      return line.text.find(text) != std::string::npos;
+      const std::string& bytes = line.coloured.empty() ? line.text : line.coloured;
+      return bytes.find(text) != std::string::npos;
     });
   }
 
@@ -711,13 +713,15 @@ class Induction {
   }
 
   /// "[Validation] Iter 200 | reward 0.70", "[Validation] Iter 400 | ..." with the stamps of a
-  /// logger: a counter of the batches of an evaluation would begin again with each.
+  /// logger: a counter of the batches of an evaluation would begin again with each, and has a total
+  /// ("mmlu batch 20/439").
   [[nodiscard]] std::optional<ShapeMeaning> counts_training(const LineShape& shape) const {
     constexpr std::size_t kLinesThatShow = 4;
     if (!shapes_.of_training() || shape.examples.size() < kLinesThatShow) return std::nullopt;
     auto meaning = meaning_of(shape);
-    if (!meaning || !meaning->times.clock ||
-        shape.examples.front().at(meaning->step).meaning == Meaning::place) {
+    if (!meaning || !meaning->times.clock) return std::nullopt;
+    const LineNumber& counter = shape.examples.front().at(meaning->step);
+    if (counter.meaning == Meaning::place || (counter.has_total() && !meaning->step_is_epoch)) {
       return std::nullopt;
     }
     const auto step = [&](const ShapeLine& line) { return line.at(meaning->step).value; };
@@ -1000,6 +1004,10 @@ class Induction {
          "taken");
     note(meaning.times.rate_so_far.has_value(),
          "the printed rate is a mean of all so far: what the lines add to it was taken");
+    note(
+        meaning.called_of_one,
+        "the time that the lines call one of an iteration is that of all since the line before, by "
+        "the clock, and was taken so; a rate that goes with it was left out");
     note(meaning.outlasts_clock > kLonger,
          "a printed time is longer than an iteration by the clock and was left out: it may be of "
          "several, as of those that a step accumulates");

@@ -61,13 +61,13 @@ constexpr Words kIterations({"step", "steps", "iter", "iters", "iteration", "ite
                              // Of other languages.
                              "iteración", "iteracion", "iteração", "iteracao", "itération",
                              "iterazione", "schritt", "paso", "passo", "шаг", "итерация",
-                             "Итерация", "Шаг", "эпизод", "Эпизод", "步", "批", "回合", "次迭代",
-                             "ステップ", "pas", "批次", "단계", "스텝"});
+                             "Итерация", "Шаг", "эпизод", "Эпизод", "步", "步数", "批", "回合",
+                             "次迭代", "ステップ", "pas", "批次", "단계", "스텝"});
 constexpr Words kEpochs(
     {"epoch", "epochs", "ep",
      // Of other languages; a word of a script without blanks may stand anywhere in a label.
      "epoka", "epocha", "epoca", "epoha", "epoche", "época", "Época", "époque", "Époque", "эпоха",
-     "Эпоха", "エポック", "에포크", "에폭", "轮", "輪"});
+     "Эпоха", "エポック", "에포크", "에폭", "轮", "轮次", "輪"});
 constexpr Words kOneIteration({"step", "iter", "iteration", "it", "batch", "update"});
 constexpr Words kRates({"speed", "throughput", "rate", "perf", "performance", "average", "avg",
                         "mean", "running", "current", "at"});
@@ -106,12 +106,13 @@ constexpr Words kBeginnings({"starting", "start", "begin", "beginning"});
 constexpr Words kProgress({"train", "training", "trained", "progress"});
 constexpr Words kAfterCounters({"no", "nr", "num", "number", "index", "id", "idx", "i", "count",
                                 "completed", "done"});
-constexpr Words kOfTraining({"loss",     "losses",  "lr",      "train",   "training",   "trained",
-                             "grad",     "gnorm",   "learn",   "ppl",     "perplexity", "acc",
-                             "accuracy", "reward",  "rewards", "returns", "return",     "learning",
-                             "kl",       "nll",     "损失",    "训练",    "損失",       "学習",
-                             "손실",     "학습",    "err",     "elbo",    "bpd",        "perda",
-                             "perte",    "verlust", "strata",  "потери",  "обучение",   "episode"});
+constexpr Words kOfTraining({"loss",     "losses", "lr",      "train",   "training",   "trained",
+                             "grad",     "gnorm",  "learn",   "ppl",     "perplexity", "acc",
+                             "accuracy", "reward", "rewards", "returns", "return",     "learning",
+                             "kl",       "nll",    "损失",    "训练",    "損失",       "学習",
+                             "손실",     "학습",   "err",     "elbo",    "bpd",        "bpc",
+                             "perda",    "perte",  "verlust", "strata",  "потери",     "обучение",
+                             "episode"});
 constexpr Words kSequences({"sample", "samples",    "example",   "examples",  "ex",
                             "seq",    "seqs",       "sequence",  "sequences", "sent",
                             "sents",  "sentence",   "sentences", "img",       "imgs",
@@ -658,7 +659,16 @@ class Reader {
     }
     std::string word;
     const auto small = word_at(line_, begin, word);
-    return small.size() > 1 && (among(kIterations, small) || among(kEpochs, small));
+    if (small.size() > 1) return among(kIterations, small) || among(kEpochs, small);
+    // "E003 B0206/0412", "s00010": zeros in front, as of no version or size.
+    constexpr std::size_t kDigits = 3;
+    return !joined && is_letter_of_counter(small) && line_[at_] == '0' &&
+           digits_after(line_, at_) >= at_ + kDigits;
+  }
+
+  static bool is_letter_of_counter(std::string_view small) {
+    constexpr std::string_view kLetters = "ebis";  // epoch, batch, iteration, step
+    return small.size() == 1 && kLetters.find(small) != std::string_view::npos;
   }
 
   /// "nan", "inf"
@@ -1096,12 +1106,17 @@ class Reader {
     const bool bare = std::isnan(found.value) || found.has_total();
     const Unit named = unit_of(label, text), after = bare ? Unit{} : own_unit(found, label);
     const std::string_view last = label.last();
+    const bool by_letter = is_letter_of_counter(last) && !text.empty() && is_letter(text.back());
     // "Up. 4000" is short for updates, "scale up 2" is not.
     const bool counts = among(kIterations, last) || joins_counter(last) ||
-                        (last == "i" && found.has_total()) ||
+                        (by_letter && last != "e") || (last == "i" && found.has_total()) ||
                         (last == "up" && trim(text).ends_with('.'));
-    const bool of_epochs = among(kEpochs, last) || (label.count == 1 && last == "e" &&
-                                                    (found.has_total() || text.ends_with('=')));
+    const bool of_epochs =
+        among(kEpochs, last) ||
+        (last == "e" &&
+         (by_letter || (label.count == 1 && (found.has_total() || text.ends_with('=')))));
+    // "(avg ms/step over last 50)": of how many.
+    if (found.whole && (last == "last" || last == "past")) return;
     if (suffix_) {
       found.meaning = label.has(kPlans) ? Meaning::other : suffix_->meaning;
       found.end = at_ + suffix_->length;

@@ -156,6 +156,7 @@ void LineShapes::finish() {
 void LineShapes::line(std::string_view text, bool redrawn) {
   redrawn_ = redrawn;
   rank_ = -1;
+  coloured_ = text.find('\x1b') == text.npos ? std::string_view{} : text;
   if (!of_training_) {
     // "Inference(pytorch) Perf", "latency p50 31.20 ms", "Top1 Acc: 0.76": an accuracy alone shows
     // no training there.
@@ -343,6 +344,7 @@ void LineShapes::add(LineShape& shape, ShapeLine found, bool learns) {
   if (rank_ != shape.rank) return;
   if (learns) ++shape.learning;
   found.line = number_;
+  found.coloured = coloured_;
   shape.examples.push_back(std::move(found));
   filled_ = filled_ || shape.examples.size() == kExamples;
 }

@@ -57,6 +57,7 @@ void take_places(TableHead& head, std::string_view rule);
 
 struct ShapeLine {
   std::string text;
+  std::string coloured;  ///< the line with its terminal sequences, where it has any
   std::vector<LineNumber> numbers;
   std::vector<std::size_t> key;  ///< those that make the shape: all but losses
   std::int64_t line = 0;         ///< of the log, from 1
@@ -144,6 +145,7 @@ struct ShapeMeaning {
   std::optional<std::size_t> before_data_time;
   double stride = 0;            ///< iterations from line to line; nan where they are not known
   double clock_interval_s = 0;  ///< by the clock, from line to line; 0 or nan where none shows it
+  bool called_of_one = false;   ///< `seconds` are of an iteration by their name, not by the clock
   double outlasts_clock = 0;    ///< times the clock's time, of one that was left out
 };
 
@@ -213,6 +215,7 @@ class LineShapes {
       false;              ///< a carriage return ended it: what follows shows whether that of a line
   bool redrawn_ = false;  ///< the line that is looked at was written over
   int rank_ = -1;         ///< by its label, -1: none
+  std::string_view coloured_;  ///< the same with its terminal sequences; empty where it has none
   std::string ansi_;
   std::vector<Piece> pieces_;
   std::optional<TableHead> head_;  ///< newest, until a line that is no row of it comes first

@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -428,13 +429,10 @@ class Decision {
     return !out_.step_is_epoch && values[0] > kHour_s && change.down == 0 && change.up > 1;
   }
 
-  /// A time per iteration that is the mean of all since the counter began, at 0 or at 1: what a
-  /// slow start adds to it falls as 1 / steps; times of single steps do not fall so.
+  /// A time per iteration that is the mean of all since the counter began, at 0 or at 1.
   [[nodiscard]] bool is_mean_so_far(Values values) const {
     constexpr std::size_t kLinesThatShow = 8;
-    constexpr double kDrift = 1.15;      // first value over the last, or the inverse; less is noise
-    constexpr double kSameWay = 0.75;    // share of lines that move in the drift's direction
-    constexpr double kExplained = 0.95;  // r squared of a line through the values over 1 / steps
+    constexpr double kDrift = 1.15;  // first value over the last, or the inverse; less is noise
     Values steps = steps_;
     const std::size_t from = steps[0] == 0 ? 1 : 0;  // 1 / steps of that line outweighs all others
     if (from > 0) {
@@ -442,22 +440,44 @@ class Decision {
     }
     std::size_t n = 1;
     while (n < n_ && advance_[n] > 0 && (epochs_.empty() || epochs_[n] == epochs_[0])) ++n;
-    if (n < from + kLinesThatShow || !(steps[from] > 0)) return false;
+    if (n < from + kLinesThatShow) return from == 0 && is_mean_in_epochs(values, n);
     take_interruptions_off(values, steps, from, n);
-    const double drift = values[from] / values[n - 1];
-    if (drift < kDrift && drift > 1 / kDrift) return false;
+    return falls_as_mean({values.data() + from, n - from}, {steps.data() + from, n - from}, kDrift);
+  }
+
+  /// In epochs of `lines` lines each: what they have together at each step has less noise.
+  [[nodiscard]] bool is_mean_in_epochs(const Values& values, std::size_t lines) const {
+    constexpr std::size_t kLinesThatShow = 4, kEpochsThatShow = 3;
+    constexpr double kDrift = 1.05;  // as above
+    const std::size_t epochs = n_ / lines;
+    if (lines < kLinesThatShow || epochs < kEpochsThatShow) return false;
+    Values sums(lines);
+    for (std::size_t k = 0; k < epochs * lines; ++k) {
+      if (steps_[k] != steps_[k % lines]) return false;
+      sums[k % lines] += values[k];
+    }
+    return falls_as_mean(sums, {steps_.data(), lines}, kDrift);
+  }
+
+  /// What a slow start adds to a mean falls as 1 / steps; times of single steps do not fall so.
+  [[nodiscard]] static bool falls_as_mean(std::span<const double> values,
+                                          std::span<const double> steps, double least_drift) {
+    constexpr double kSameWay = 0.75;    // share of lines that move in the drift's direction
+    constexpr double kExplained = 0.95;  // r squared of a line through the values over 1 / steps
+    const double drift = values.front() / values.back();
+    if (!(steps[0] > 0) || (drift < least_drift && drift > 1 / least_drift)) return false;
     double same_way = 0, moves = 0, sx = 0, sy = 0, sxx = 0, syy = 0, sxy = 0;
-    for (std::size_t k = from; k < n; ++k) {
+    for (std::size_t k = 0; k < values.size(); ++k) {
       const double x = 1 / steps[k], y = values[k];
       sx += x, sy += y, sxx += x * x, syy += y * y, sxy += x * y;
-      if (k == from) continue;
+      if (k == 0) continue;
       if (values[k] != values[k - 1]) {  // a mean of two decimals stands still on most lines
         ++moves;
         same_way += (values[k] < values[k - 1]) == (drift > 1) ? 1 : 0;
       }
       if (!(values[k] * steps[k] > values[k - 1] * steps[k - 1])) return false;
     }
-    const auto count = static_cast<double>(n - from);
+    const auto count = static_cast<double>(values.size());
     const double both = count * sxy - sx * sy;
     const double explained = both * both / ((count * sxx - sx * sx) * (count * syy - sy * sy));
     return same_way >= kSameWay * moves && explained >= kExplained;
@@ -621,7 +641,11 @@ class Decision {
       const auto fits = [](double ratio) { return ratio >= kLeastShare && ratio <= kMostShare; };
       const double as_all = known_median(all), as_each = known_median(each);
       if (std::isfinite(as_all) && std::isfinite(as_each)) {
-        if (!labelled && fits(as_all)) return TimeKind{false, std::abs(std::log(as_all))};
+        if (fits(as_all) && (!labelled || !fits(as_each))) {
+          out_.called_of_one = labelled;
+          if (labelled) called_of_one_ = values;
+          return TimeKind{false, std::abs(std::log(as_all))};
+        }
         if (fits(as_each)) return TimeKind{true, std::abs(std::log(as_each))};
         out_.outlasts_clock = std::max(out_.outlasts_clock, std::min(as_all, as_each));
         return std::nullopt;
@@ -773,6 +797,7 @@ class Decision {
         continue;
       }
       if (of_iterations && (out_.step_is_epoch || !fits_clock(values_of(shape_, i)))) continue;
+      if (is_of_time(called_of_one_, times)) continue;
       out_.times.rate = i;
       out_.times.rate_so_far.reset();
     }
@@ -802,6 +827,17 @@ class Decision {
     return line.at(i).unit == line.at(before).unit && names(i, "total") && !names(before, "total");
   }
 
+  /// A rate is as much work as always over `seconds`: it goes with a time that is of other work
+  /// than the program says.
+  [[nodiscard]] static bool is_of_time(const Values& seconds, const Values& inverse_rates) {
+    constexpr double kRoundingOfQuotient = 0.02;  // of the quotient, as rounding leaves it
+    Values work;
+    for (std::size_t k = 0; k < seconds.size(); ++k) work.push_back(seconds[k] / inverse_rates[k]);
+    const double usual = known_median(work);
+    for (double& one : work) one = std::abs(one / usual - 1);
+    return known_median(std::move(work)) < kRoundingOfQuotient;
+  }
+
   /// Rate times the clock's time is the iterations, or more where the clock has other work in it.
   [[nodiscard]] bool fits_clock(const Values& rates) const {
     constexpr double kLeastRatio = 0.7, kMostRatio = 3.0;
@@ -823,6 +859,8 @@ class Decision {
   bool of_bar_ = false;          ///< its lines are redraws of a bar
   Values between_;  ///< seconds since the line before, by stamps or elapsed time; empty without
   double stride_ = kNone;  ///< median of advance_
+  /// A time "34.66 sec/batch" that is of all iterations since the line before, by the clock.
+  Values called_of_one_;
 };
 
 }  // namespace
