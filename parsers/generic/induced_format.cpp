@@ -596,6 +596,10 @@ class Induction {
       } else if (meaning->time_is_ambiguous && !meaning->times.any_time()) {
         settle_by_epochs(shape, *meaning);
       }
+      // Batches a second are more than epochs a second.
+      if (meaning->rate_is_of_batches && iterations_of_epoch() == 0) {
+        meaning->times = {.rate = meaning->times.rate};
+      }
       meaning->wraps = meaning->wraps || epochs_begin_where_it_goes_back(shape, *meaning);
       if (is_training(shape, *meaning)) candidates.push_back({&shape, *meaning});
     }
@@ -917,10 +921,17 @@ class Induction {
            }));
   }
 
-  /// Its lines come once with each of `main`: but for a cut, a line more at the end.
+  /// Its lines come once with each of `main`: but for a cut, a line more at the end. "SPS: 1943"
+  /// may come seldom or often, next to "global_step=696, episodic_return=33" of each episode.
   static bool comes_with(const LineShape& shape, const LineShape& main) {
-    constexpr double kLeastShare = 0.6, kMostShare = 1.5;
+    constexpr double kLeastShare = 0.6, kMostShare = 1.5, kOfRates = 20;
     const double share = static_cast<double>(shape.lines) / static_cast<double>(main.lines);
+    const auto& numbers = shape.examples.front().numbers;
+    const bool rate_alone = numbers.size() == 1 && numbers[0].meaning == Meaning::rate;
+    if (rate_alone &&
+        std::ranges::any_of(main.examples.front().numbers, &LineNumber::names_total)) {
+      return share >= 1 / kOfRates && share <= kOfRates;
+    }
     return share >= kLeastShare && share <= kMostShare && comes_between(shape, main);
   }
 
@@ -980,7 +991,8 @@ class Induction {
     // "0.43 s/batch" on the lines of epochs.
     const auto& each = meaning.times.seconds_per_iteration;
     const bool own_batch = each && shape.examples[0].at(*each).meaning == Meaning::per_iteration;
-    const bool of_batch = own_batch || std::ranges::any_of(more, has_time_of_one);
+    const bool of_batch =
+        own_batch || meaning.rate_is_of_batches || std::ranges::any_of(more, has_time_of_one);
     const bool of_set = meaning.step_is_epoch && batches == 0 && !of_batch && timed;
     const std::int64_t sequences = of_set ? sequences_of_epoch(meaning) : 0;
     const std::int64_t each_epoch = std::max(batches, sequences);
@@ -1021,7 +1033,7 @@ class Induction {
          "only the time that is left is printed: divided by the steps that are left it is taken "
          "as the time of a step, as the program estimates it");
     note(counts_epochs && of_batch,
-         "the lines count epochs, and their time is of one of the iterations of an epoch, whose "
+         "the lines count epochs, and their time or rate is of the iterations of an epoch, whose "
          "number they do not show");
     // A counter of batches goes up by one where each is printed.
     if (meaning.counts_sequences && !counts_by_one(shape, meaning)) {

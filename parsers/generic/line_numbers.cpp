@@ -1771,7 +1771,7 @@ double first_count(std::string_view line, Is is) {
 }
 
 /// "391 iters per epoch", "450 it/epoch", "312 batches of 256 rows", "steps per epoch: 391",
-/// "1エポック = 781 ステップ".
+/// "n_batches = 469", "1エポック = 781 ステップ".
 bool names_epoch_steps(const CountInText& count) {
   const Label& label = count.label;
   if (label.has(kOfEvaluation) || among(kOfEvaluation, count.first)) return false;
@@ -1788,8 +1788,9 @@ bool names_epoch_steps(const CountInText& count) {
     return follows(" per ") || follows("/") || follows(" / ") || of_size ||
            (equal && label.has(kEpochs) && label.count == 1);
   }
-  static constexpr Words kPer({"per"});
-  return count.ends() && label.has(kPer) && label.has(kEpochs) && label.has(kIterations);
+  static constexpr Words kPer({"per"}), kNumber({"n", "num", "number", "train", "training"});
+  const bool per_epoch = label.has(kPer) && label.has(kEpochs) && label.has(kIterations);
+  return count.ends() && (per_epoch || (label.last() == "batches" && label.has(kNumber)));
 }
 
 }  // namespace

@@ -145,8 +145,9 @@ struct ShapeMeaning {
   std::optional<std::size_t> before_data_time;
   double stride = 0;            ///< iterations from line to line; nan where they are not known
   double clock_interval_s = 0;  ///< by the clock, from line to line; 0 or nan where none shows it
-  bool called_of_one = false;   ///< `seconds` are of an iteration by their name, not by the clock
-  double outlasts_clock = 0;    ///< times the clock's time, of one that was left out
+  bool rate_is_of_batches = false;  ///< the lines count epochs, `rate` their iterations
+  bool called_of_one = false;  ///< `seconds` are of an iteration by their name, not by the clock
+  double outlasts_clock = 0;   ///< times the clock's time, of one that was left out
 };
 
 /// Nothing where no number of its lines counts, or a process has a single line that does not name

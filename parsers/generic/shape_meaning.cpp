@@ -796,7 +796,9 @@ class Decision {
         if (!out_.times.any()) out_.times.rate_so_far = i;
         continue;
       }
-      if (of_iterations && (out_.step_is_epoch || !fits_clock(values_of(shape_, i)))) continue;
+      // "Epoch 3 | 39.0 batches/s" does not show how many an epoch has.
+      out_.rate_is_of_batches = of_iterations && out_.step_is_epoch;
+      if (of_iterations && !out_.step_is_epoch && !fits_clock(values_of(shape_, i))) continue;
       if (is_of_time(called_of_one_, times)) continue;
       out_.times.rate = i;
       out_.times.rate_so_far.reset();
