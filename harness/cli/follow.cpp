@@ -247,6 +247,8 @@ std::string live_text(const LiveView& view, const FollowOptions& options) {
     unit = RateUnit::sequences_per_second;
   }
   if (unit == RateUnit::unknown) unit = RateUnit::iterations_per_second;
+  const bool epochs = view.iteration_unit == IterationUnit::epoch;
+  if (epochs && unit == RateUnit::iterations_per_second) unit = RateUnit::epochs_per_second;
   if (!std::isnan(rate)) text += fmt::format(", {} {}", rate_text(rate), name(unit));
   if (!std::isnan(view.last_loss)) text += fmt::format(", loss {}", rate_text(view.last_loss));
   text += ", " + window_text(view, options.read.window);

@@ -22,6 +22,8 @@ std::string_view name(RateUnit unit) {
       return "sequences/s";
     case RateUnit::tokens_per_second:
       return "tokens/s";
+    case RateUnit::epochs_per_second:
+      return "epochs/s";
     case RateUnit::unknown:
       break;
   }

@@ -34,7 +34,8 @@ enum class RateUnit : std::uint8_t {
   unknown,
   iterations_per_second,
   sequences_per_second,
-  tokens_per_second
+  tokens_per_second,
+  epochs_per_second  ///< of a trial whose log counts nothing finer; no log prints it
 };
 [[nodiscard]] std::string_view name(RateUnit unit);  ///< "sequences/s"
 

@@ -303,6 +303,7 @@ std::optional<double> in_sequences(const Estimate& estimate, const Conversion& f
     case RateUnit::tokens_per_second:
       if (facts.sequence_length) return estimate.rate / static_cast<double>(*facts.sequence_length);
       return std::nullopt;
+    case RateUnit::epochs_per_second:
     case RateUnit::unknown:
       return std::nullopt;
   }
@@ -324,7 +325,8 @@ std::string missing_facts(const Facts& facts, IterationUnit unit) {
 }
 
 // Estimates of one unit: sequences/s where one of them allows it, else tokens/s where one of them
-// is of the window or none is in iterations/s, else iterations/s.
+// is of the window or none is in iterations/s, else iterations/s, or epochs/s where nothing finer
+// is counted.
 struct Estimates {
   std::vector<Estimate> list;
   RateUnit unit = RateUnit::iterations_per_second;
@@ -393,8 +395,10 @@ Estimates in_one_unit(std::vector<Estimate> estimates, const Conversion& convers
   // No fact makes sequences of these: they are printed as they stand in the log.
   if (!tokens.empty()) trial.notices.push_back(make_notice(NoticeCode::rates_in_tokens, 0, tokens));
   Estimates out = only(RateUnit::iterations_per_second);
-  // No batch makes sequences of epochs.
-  if (!out.list.empty() && !is_benchmark(trial) && unit != IterationUnit::epoch) {
+  if (unit == IterationUnit::epoch) {  // no batch makes sequences of them
+    out.unit = RateUnit::epochs_per_second;
+    for (Estimate& estimate : out.list) estimate.unit = out.unit;
+  } else if (!out.list.empty() && !is_benchmark(trial)) {
     trial.notices.push_back(make_notice(NoticeCode::rates_in_iterations, 0, remedy));
   }
   return out;

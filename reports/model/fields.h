@@ -252,10 +252,11 @@ void fields(S& s, V& v) {
 template <Of<Trial> S, class V>
 void fields(S& s, V& v) {
   auto& [trial, attempt, block, log, format, outcome, iterations, skipped_steps, window,
-         sequences_per_second, tokens_per_second, iterations_per_second, estimator, estimators,
-         resolution, expected_error, reconciliation, step_time, rate_interval, steady_state,
-         periodic, time_parts, ranks, memory, telemetry, energy_j, energy_per_sequence_j, loss,
-         parts, stated, simulated, seed, scores, iterations_file, notices] = s;
+         sequences_per_second, tokens_per_second, iterations_per_second, epochs_per_second,
+         estimator, estimators, resolution, expected_error, reconciliation, step_time,
+         rate_interval, steady_state, periodic, time_parts, ranks, memory, telemetry, energy_j,
+         energy_per_sequence_j, loss, parts, stated, simulated, seed, scores, iterations_file,
+         notices] = s;
   v("trial", trial, {.least = 1});
   v("attempt", attempt, {.least = 1});
   v("block", block);
@@ -268,6 +269,7 @@ void fields(S& s, V& v) {
   v("sequences_per_second", sequences_per_second, {.above_zero = true});
   v("tokens_per_second", tokens_per_second, {.above_zero = true});
   v("iterations_per_second", iterations_per_second, {.above_zero = true});
+  v("epochs_per_second", epochs_per_second, {.above_zero = true});
   v("estimator", estimator);
   v("estimators", estimators);
   v("resolution", resolution);

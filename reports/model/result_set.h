@@ -185,7 +185,8 @@ inline void take_more(std::optional<MemoryRecord>& most, const MemoryRecord& one
 
 /// Units of a rate, the most specific first: a cell takes the first that one of its trials has.
 inline constexpr RateUnit kRateUnits[] = {
-    RateUnit::sequences_per_second, RateUnit::tokens_per_second, RateUnit::iterations_per_second};
+    RateUnit::sequences_per_second, RateUnit::tokens_per_second, RateUnit::iterations_per_second,
+    RateUnit::epochs_per_second};
 
 struct Trial {
   int trial = 1;
@@ -199,6 +200,7 @@ struct Trial {
   std::optional<double> sequences_per_second;   ///< of the whole job
   std::optional<double> tokens_per_second;      ///< when a sequence's length is unknown
   std::optional<double> iterations_per_second;  ///< when batch or world size is unknown
+  std::optional<double> epochs_per_second;      ///< when the log counts nothing finer
   std::string estimator;                        ///< which estimator gave the number
   std::map<std::string, double> estimators;     ///< name -> rate, in unit()
   std::map<std::string, double> resolution;     ///< estimator -> relative resolution of its clock
@@ -231,7 +233,8 @@ struct Trial {
   /// The rate of the whole job in one of kRateUnits.
   [[nodiscard]] const std::optional<double>& rate_in(RateUnit unit) const {
     if (unit == RateUnit::sequences_per_second) return sequences_per_second;
-    return unit == RateUnit::tokens_per_second ? tokens_per_second : iterations_per_second;
+    if (unit == RateUnit::tokens_per_second) return tokens_per_second;
+    return unit == RateUnit::epochs_per_second ? epochs_per_second : iterations_per_second;
   }
   [[nodiscard]] std::optional<double>& rate_in(RateUnit unit) {
     return const_cast<std::optional<double>&>(std::as_const(*this).rate_in(unit));

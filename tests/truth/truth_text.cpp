@@ -431,11 +431,11 @@ void write(Page& page, const MeasuredLog& measured, const RunLog& run) {
   // Those that are unused here are written by write_estimates() and write_parts().
   [[maybe_unused]] const auto& [trial, attempt, block, log, format, outcome, iterations,
                                 skipped_steps, window, sequences_per_second, tokens_per_second,
-                                iterations_per_second, estimator, estimators, resolution,
-                                expected_error, reconciliation, step_time, rate_interval,
-                                steady_state, periodic, time_parts, ranks, memory, telemetry,
-                                energy_j, energy_per_sequence_j, loss, parts, stated, simulated,
-                                seed, scores, iterations_file, notices] = whole_trial;
+                                iterations_per_second, epochs_per_second, estimator, estimators,
+                                resolution, expected_error, reconciliation, step_time,
+                                rate_interval, steady_state, periodic, time_parts, ranks, memory,
+                                telemetry, energy_j, energy_per_sequence_j, loss, parts, stated,
+                                simulated, seed, scores, iterations_file, notices] = whole_trial;
   const auto& [rule, chosen_by, covered, first_step, last_step] = window;
   Fields used;
   used.put("rule", rule).put("chosen_by", chosen_by).put("covered", covered);
@@ -460,7 +460,8 @@ void write(Page& page, const MeasuredLog& measured, const RunLog& run) {
   Fields rate;
   rate.put("sequences_per_second", sequences_per_second);
   rate.put("tokens_per_second", tokens_per_second);
-  rate.put("iterations_per_second", iterations_per_second).put("estimator", estimator);
+  rate.put("iterations_per_second", iterations_per_second);
+  rate.put("epochs_per_second", epochs_per_second).put("estimator", estimator);
   page.line("trial rate", rate.put("interval", rate_interval));
   write_estimates(page, whole_trial);
   write_parts(page, whole_trial);

@@ -459,6 +459,7 @@ void apply_to(Trial& trial, const Identity& identity, std::optional<DlperfWindow
   if (trial.unit() != RateUnit::sequences_per_second) {  // its estimates have another unit
     trial.tokens_per_second.reset();
     trial.iterations_per_second.reset();
+    trial.epochs_per_second.reset();
     trial.estimators.clear();
     trial.resolution.clear();
     trial.expected_error.clear();

@@ -152,7 +152,7 @@ void print_parts(Console& console, const ReconciledRun& run) {
 }
 
 void print_total(Console& console, const ReconciledRun& run) {
-  const std::string work_unit = run.unit == "sequences/s" ? "sequences" : "iterations";
+  const std::string work_unit = run.unit.substr(0, run.unit.find('/'));
   console.print(run.work ? fmt::format("work  {:.0f} {}: {}\n", *run.work, work_unit,
                                        escape_for_terminal(run.work_source))
                          : std::string("work  unknown\n"));

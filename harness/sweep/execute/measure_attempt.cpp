@@ -124,6 +124,7 @@ double live_rate(const LiveView& live, const PlannedCell& cell) {
     case RateUnit::tokens_per_second:
       if (!cell.identity.sequence_length) return kUnknown;
       return live.recent_rate / static_cast<double>(*cell.identity.sequence_length);
+    case RateUnit::epochs_per_second:
     case RateUnit::unknown:
       break;
   }

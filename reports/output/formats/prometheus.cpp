@@ -61,6 +61,8 @@ constexpr Metric kMetrics[] = {
     {"bertbench_iterations_per_second",
      "Median rate where the batch or the number of GPUs is unknown.",
      [](const Cell& cell) { return cell.median_in(RateUnit::iterations_per_second); }},
+    {"bertbench_epochs_per_second", "Median rate where the logs count nothing finer.",
+     [](const Cell& cell) { return cell.median_in(RateUnit::epochs_per_second); }},
     {"bertbench_throughput_variation_ratio",
      "Coefficient of variation of the throughput over trials (n - 1).",
      [](const Cell& cell) { return cell.throughput.cv; }},

@@ -251,12 +251,13 @@ class Reconciler {
     };
     unit_ = all_in(RateUnit::sequences_per_second) ? RateUnit::sequences_per_second
             : all_in(RateUnit::tokens_per_second)  ? RateUnit::tokens_per_second
+            : all_in(RateUnit::epochs_per_second)  ? RateUnit::epochs_per_second
                                                    : RateUnit::iterations_per_second;
     sequences_ = unit_ == RateUnit::sequences_per_second;
     out_.unit = name(unit_);
     if (unit_ == RateUnit::tokens_per_second) {
       out_.notices.push_back(make_notice(NoticeCode::rates_need_sequence_length, 0));
-    } else if (!sequences_) {
+    } else if (unit_ == RateUnit::iterations_per_second) {
       out_.notices.push_back(make_notice(NoticeCode::rates_in_iterations, 0,
                                          "; give --micro-batch-size, --nodes and --gpus-per-node "
                                          "(and --gradient-accumulation-steps)"));
