@@ -447,7 +447,8 @@ class DescribedParser final : public LineParser {
   void take_rate(const DescribedRule& rule, Track& of, Sample& sample, RunDraft& draft,
                  const RunBuilder& out);
   [[nodiscard]] std::optional<double> rate_since(Track& of) const;
-  [[nodiscard]] std::optional<double> seconds_of_one(const StepCounter::Printed& printed) const;
+  [[nodiscard]] std::optional<double> seconds_of_one(const StepCounter::Printed& printed,
+                                                     std::int64_t left) const;
   void take_own_step(const DescribedRule& rule, Track& of, Sample& sample, const RunDraft& draft);
   [[nodiscard]] std::optional<std::int64_t> world(const RunBuilder& out) const;
   [[nodiscard]] const DescribedRate& rate_of(const DescribedRule& rule) const;
@@ -767,15 +768,21 @@ std::optional<double> DescribedParser::rate_since(Track& of) const {
   return begins ? std::nullopt : std::optional(done / more);
 }
 
-/// As printed, or by the time that is left, as long as its last digit is small next to it.
-std::optional<double> DescribedParser::seconds_of_one(const StepCounter::Printed& printed) const {
+/// As printed, or by the time that is left, as long as its last digit is small next to it. `left`:
+/// the steps until the end of all epochs, which it is of where the line names their number; 0: not
+/// known.
+std::optional<double> DescribedParser::seconds_of_one(const StepCounter::Printed& printed,
+                                                      std::int64_t left) const {
   constexpr double kDigitsThatShow = 20;  // half of one is then 2.5 %
   if (const auto one = values_.number(Field::seconds_per_iteration)) return one;
   const auto time = values_.number(Field::time_left);
-  const auto total = printed.epoch_steps ? printed.epoch_steps : values_.count(Field::planned);
-  if (!time || !total || printed.step >= *total) return std::nullopt;
+  if (!values_.has(Field::epochs)) {
+    const auto total = printed.epoch_steps ? printed.epoch_steps : values_.count(Field::planned);
+    left = total.value_or(printed.step) - printed.step;
+  }
+  if (!time || left <= 0) return std::nullopt;
   if (*time < kDigitsThatShow * values_.digit(Field::time_left)) return std::nullopt;
-  return *time / static_cast<double>(*total - printed.step);
+  return *time / static_cast<double>(left);
 }
 
 bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, RunBuilder& out) {
@@ -839,6 +846,7 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
   const Plan& plan = plans_[static_cast<std::size_t>(rule.kind)];
   draft.log.planned = plan.steps || !plan.epochs ? plan.steps : of.counter.end_of(*plan.epochs);
   draft.ends_epoch = of.counter.ends_epoch(draft.log.planned, plan.epochs);
+  const std::int64_t steps_left = draft.log.planned.value_or(sample.step) - sample.step;
   if (draft.log.planned) draft.log.planned = iterations_of(rule, *draft.log.planned);
   draft.last_line = std::max(draft.last_line, line.number);
   if (!rule.own_step && !std::isnan(sample.seconds) && sample.iterations == 0) {
@@ -858,7 +866,7 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
   if (unknown_steps && of.clock.begins_after_evaluation()) sample.time_s = kUnknown;
   if (rule.own_step) take_own_step(rule, of, sample, draft);
   const bool first = of.last_step < 0;
-  const auto mean = seconds_of_one(printed);
+  const auto mean = seconds_of_one(printed, steps_left);
   if (sample.step > of.last_step && !values_.has(Field::rate)) of.rate = {};
   const std::int64_t before = std::exchange(of.last_step, std::max(of.last_step, sample.step));
   gaps_ = gaps_ || (before >= 0 && sample.step > before + 1);
@@ -905,7 +913,8 @@ void DescribedParser::add_late(const StepCounter::Printed& printed, Sample sampl
                                RunDraft& draft) const {
   const Record* record = draft.record_of(sample);
   if (record == nullptr) return;
-  if (const auto mean = seconds_of_one(printed)) {
+  const std::int64_t left = draft.log.planned.value_or(sample.step) - sample.step;
+  if (const auto mean = seconds_of_one(printed, left)) {
     sample.seconds = *mean * static_cast<double>(record->iterations);
   }
   draft.last_line = std::max(draft.last_line, sample.line);

@@ -83,7 +83,7 @@ std::string_view first_word(std::string_view text, std::size_t at) {
 
 constexpr std::string_view kWhole = "\\d+(?:,\\d{3})*";
 constexpr std::string_view kReal = "[-+]?(?:[\\d.,]*\\d(?:[eE][-+]?\\d+)?[kKMB]?|nan|NaN|inf)";
-constexpr std::string_view kTime = "\\d+:[\\d:]+(?:\\.\\d+)?";
+constexpr std::string_view kTime = "(?:\\d+ days?, )?\\d+:[\\d:]+(?:\\.\\d+)?";
 // "980us", "2m 30s", "1 hour, 3 minutes": in any units, as the next line may have others. Of the
 // last unit value_pattern() adds the letters alone, and the end.
 constexpr std::string_view kWithUnit =
@@ -1107,15 +1107,16 @@ class Induction {
   }
 
   /// "step 100/1072 loss: 0.3 eta: 10.3 min": until the total that the line names, where one epoch
-  /// has it, and where it falls as the steps until then do.
+  /// has it, and where it falls as the steps until then do. "[Epoch 0/200] [Batch 1/400] ... ETA:
+  /// 4:50:03" is until the end of all epochs where it goes with the steps until then.
   [[nodiscard]] static std::optional<Taken> time_left(const LineShape& shape,
                                                       const ShapeMeaning& meaning) {
     const auto place = number_on_all(shape, Meaning::left);
-    const bool of_all = std::ranges::all_of(shape.examples, [&](const ShapeLine& line) {
+    const bool totals = std::ranges::all_of(shape.examples, [&](const ShapeLine& line) {
       return line.at(meaning.step).has_total() &&
-             (!meaning.epoch || line.at(*meaning.epoch).total == 1);
+             (!meaning.epoch || line.at(*meaning.epoch).has_total());
     });
-    if (!place || !of_all) return std::nullopt;
+    if (!place || !totals) return std::nullopt;
     const Taken out{.place = *place, .name = "time_left", .of_all_numbers = true};
     const auto seconds = [&](const ShapeLine& line) {
       return out.in(line).value * out.in(line).scale;
@@ -1124,6 +1125,31 @@ class Induction {
       const LineNumber& step = line.at(meaning.step);
       return step.total - step.value;
     };
+    const bool several = meaning.epoch && shape.examples[0].at(*meaning.epoch).total > 1;
+    constexpr std::size_t kLinesThatShow = 16;
+    if (several) {
+      const double first = shape.examples[0].at(*meaning.epoch).value;
+      const auto of_run = [&](const ShapeLine& line) {
+        const LineNumber& epoch = line.at(*meaning.epoch);
+        return steps(line) +
+               (epoch.total - 1 - (epoch.value - first)) * line.at(meaning.step).total;
+      };
+      // How much it is over the steps until then in the last lines, of what it is in the first
+      // ones.
+      const auto drift = [&](const auto& until) {
+        std::vector<double> each;
+        for (const ShapeLine& line : shape.examples) {
+          each.push_back(std::log(seconds(line) / until(line)));
+        }
+        const auto part = static_cast<std::ptrdiff_t>(each.size() / 4);
+        return std::abs(median(std::vector(each.end() - part, each.end())) -
+                        median(std::vector(each.begin(), each.begin() + part)));
+      };
+      constexpr double kClear = 3;  // times as much that it goes with the one as with the other
+      const bool goes_with_run = first <= 1 && shape.examples.size() >= kLinesThatShow &&
+                                 kClear * drift(of_run) < drift(steps);
+      return goes_with_run ? std::optional(out) : std::nullopt;
+    }
     // In the second half, as the first line may hold a start.
     const ShapeLine& middle = shape.examples[shape.examples.size() / 2];
     const ShapeLine& last = shape.examples.back();

@@ -690,7 +690,8 @@ class Reader {
     std::size_t end = digits_after(line_, at_);
     if (is_date(end)) return skip_date(end);
     if (has_other_thousands(end)) return skip_marked(digits_after(line_, end + 1));
-    if (spelled(found)) return;
+    const bool days = line_.substr(end).starts_with(" day");  // "2 days, 14:13:20"
+    if ((days && days_of(found)) || spelled(found)) return;
     if (end + 2 < line_.size() && line_[end] == ':' && is_digit(line_[end + 1]) &&
         is_digit(line_[end + 2])) {
       return time_of(found);
@@ -908,6 +909,12 @@ class Reader {
       add(found);
     }
     return true;
+  }
+
+  bool days_of(LineNumber& found) {
+    const bool with_time = Cursor(line_.substr(at_), false).duration().has_value();
+    if (with_time) time_of(found);
+    return with_time;
   }
 
   void time_of(LineNumber& found) {
