@@ -85,6 +85,7 @@ class RunDraft {
   bool total_unsure = false;   ///< its counter began at 0 and may end at its total or one before it
   bool ends_silently = false;  ///< its program may print nothing after its last step
   bool ends_epoch = false;     ///< the newest record, as far as is known the last one
+  bool rates_of_one_gpu = false;  ///< its printed rates are; of how many, facts may show at the end
   bool own_facts = false;      ///< batches and world are stated by the format: FactRules add none
   std::int64_t last_line = 0;  ///< of a record or a statement
 

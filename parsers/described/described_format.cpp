@@ -474,9 +474,8 @@ class DescribedParser final : public LineParser {
   std::optional<IterationUnit> iteration_;
   double began_s_ = kUnknown;
 
-  bool rate_left_out_ = false;  ///< of one GPU, of a number that is unknown
-  bool paused_ = false;         ///< an evaluation was taken off a clock
-  bool gaps_ = false;           ///< a counter went on by more than one
+  bool paused_ = false;  ///< an evaluation was taken off a clock
+  bool gaps_ = false;    ///< a counter went on by more than one
   std::vector<std::string> noted_;
 };
 
@@ -743,10 +742,10 @@ void DescribedParser::take_rate(const DescribedRule& rule, Track& of, Sample& sa
   const bool other_unit = known != RateUnit::unknown && known != unit.unit;
   if ((!rate && !of_own_step) || other_unit) return;  // a run has rates of one unit
   if (rate) {
-    const auto gpus = unit.of_one_gpu ? world(out) : std::optional<std::int64_t>(1);
-    draft.log.rate_unit = gpus ? unit.unit : RateUnit::unknown;
-    rate_left_out_ = rate_left_out_ || !gpus;
-    if (gpus) sample.rate = *rate * static_cast<double>(*gpus);
+    draft.log.rate_unit = unit.unit;
+    const auto gpus = unit.of_one_gpu && !draft.rates_of_one_gpu ? world(out) : 1;
+    draft.rates_of_one_gpu = draft.rates_of_one_gpu || !gpus;
+    sample.rate = *rate * static_cast<double>(gpus.value_or(1));
   } else {
     draft.log.rate_unit = unit.unit;
     sample.rate = 1 / sample.seconds;
@@ -1123,9 +1122,6 @@ void DescribedParser::finish(RunBuilder& out) {
       log.notices.push_back(make_notice(
           NoticeCode::format_note, 0,
           "evaluations are between all lines with a time: they show no time of a step alone"));
-    }
-    if (log.rate_unit == RateUnit::unknown && rate_left_out_) {
-      log.notices.push_back(make_notice(NoticeCode::rate_of_one_gpu, 0, "the printed rate"));
     }
   }
 }

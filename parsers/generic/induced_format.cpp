@@ -1443,6 +1443,7 @@ class Induction {
     bool elapsed = false;            ///< some have the time since the start
     double longest_s = 0;            ///< of what a record's lines show to have taken in it
     std::vector<double> iterations;  ///< seconds of one, by each that has them
+    std::vector<double> by_elapsed;  ///< likewise, by what the time since the start grows by
   };
   [[nodiscard]] TimesOfCompanions times_of_companions(const Candidate& main, bool of_each) const {
     TimesOfCompanions out;
@@ -1451,6 +1452,12 @@ class Induction {
       const ShapeTimes times =
           companion_times(shape, of_each, first_step_of(*main.shape, main.meaning));
       out.elapsed = out.elapsed || times.elapsed;
+      if (times.elapsed && shape.examples.size() > 1) {
+        const std::vector<double> values = values_of(shape, *times.elapsed);
+        const double each =
+            (values.back() - values.front()) / static_cast<double>(values.size() - 1);
+        if (each > 0) out.by_elapsed.push_back(each / main.meaning.stride);
+      }
       if (times.seconds) out.longest_s = std::max(out.longest_s, median_of(shape, *times.seconds));
       const auto& each = times.seconds_per_iteration;
       if (each) out.iterations.push_back(median_of(shape, *each));
@@ -1473,9 +1480,11 @@ class Induction {
     if (is_boxed(line) && others.elapsed) return true;
     if (!is_boxed(line) && line.at(rate).unit != RateUnit::iterations_per_second) return false;
     const double printed = median_of(shape, rate);
-    return std::ranges::any_of(others.iterations, [&](double seconds) {
+    const auto differs = [&](double seconds) {
       return printed * seconds < kLeastProduct || printed * seconds > kMostProduct;
-    });
+    };
+    return std::ranges::any_of(others.iterations, differs) ||
+           std::ranges::any_of(others.by_elapsed, differs);
   }
 
   /// "EnvExecTime 0.36" of epochs that take 4 s by the stamps is of a part.

@@ -256,6 +256,19 @@ void add_failed_launch(RunBuilder& builder, const OutcomeRules& outcomes) {
   builder.extra(WorkKind::training, *launch);
 }
 
+/// Its printed rates are of one GPU. Without the number of GPUs they are none of the job.
+void make_rates_of_job(RunLog& run) {
+  const auto world = run.facts.world();
+  const double gpus = world ? static_cast<double>(*world) : kUnknown;
+  for (Record& record : run.records) {
+    record.printed_rate *= gpus;
+    record.printed_first *= gpus;
+  }
+  if (world) return;
+  run.rate_unit = RateUnit::unknown;
+  run.notices.push_back(make_notice(NoticeCode::rate_of_one_gpu, 0, "the printed rate"));
+}
+
 }  // namespace
 
 std::vector<RunLog> close_runs(RunBuilder& builder, const LineRules& rules,
@@ -304,6 +317,7 @@ std::vector<RunLog> close_runs(RunBuilder& builder, const LineRules& rules,
     if (!others.empty()) draft.log.note(NoticeCode::other_formats_records, 0, others);
     out.push_back(draft.take());
     fill_world(out.back());
+    if (draft.rates_of_one_gpu) make_rates_of_job(out.back());
     leave_out_memory(out.back());
     if (out.back().kind == WorkKind::training) {
       rules.marks.nonfinite().add_notices(out.back(), first ? 0 : begin, end);

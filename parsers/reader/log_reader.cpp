@@ -192,7 +192,8 @@ LiveView view_of(const RunDraft& draft) {
   } else if (clock > 0) {
     out.iterations_per_second = steps / clock;
   }
-  if (rated > 0 && draft.log.rate_unit != RateUnit::unknown) {
+  const bool of_job = draft.log.rate_unit != RateUnit::unknown && !draft.rates_of_one_gpu;
+  if (rated > 0 && of_job) {
     out.recent_rate = rates / static_cast<double>(rated);
     out.unit = draft.log.rate_unit;
     if (out.unit == RateUnit::iterations_per_second && std::isnan(out.iterations_per_second)) {

@@ -63,7 +63,6 @@ std::span<const FactRules::Rule> FactRules::Rule::all() {
       {"***** Running", [](Of of, At line) { of.evaluating_ = !has(line, "training"); }},
       // bert_train in styles that have no header of their own, and what it adds to NVIDIA's.
       {"bert_train ", [](Of of, At line) { of.read_bert_train(line); }},
-      {"World size = ", Key::world},
       {"Train batch size per device = ", Key::micro_batch},
       {"Gradient accumulation steps = ", Key::accumulation},
       {"Max sequence length = ", Key::sequence_length},
@@ -96,26 +95,12 @@ std::span<const FactRules::Rule> FactRules::Rule::all() {
          of.state_count(line, Key::nodes, nodes);
          of.state_count(line, Key::gpus_per_node, ranks);
        }},
-      {"using world size: ", Key::world},    // Megatron-LM
-      {"dist_world_size=", Key::world},      // DeepSpeed's launcher
-      {"world size: ", Key::world, first},   // scripts
-      {"WORLD_SIZE=", Key::world, first},    // scripts
-      {"+ WORLD_SIZE=", Key::world, first},  // the trace of NVIDIA's scripts
-      {"world_size:",  // parameter-golf and modded-nanogpt, also after a stamp (corpus
-                       // nanogpt/paramgolf_naive_baseline.log)
+      {"Running on device_name=",  // modded-nanogpt
        [](Of of, At line) {
-         if (line.at == 0 || has(line, " grad_accum_steps:")) of.state_size(line, Key::world);
-       }},
-      {" world_size=",  // modded-nanogpt's line of its device, and arguments of scripts
-       [](Of of, At line) {
-         Cursor device(line);
-         if (device.literal("Running on device_name=")) {
-           const auto name = device.rest().substr(0, device.rest().find(" with world_size="));
-           of.state_gpu(line, name);
-           of.state_size(line, Key::world);
-         }
-         if (has(line, "Namespace(")) of.state_ranks(line);
-       }},
+         const std::string_view name = line.text.substr(line.end);
+         of.state_gpu(line, name.substr(0, name.find(" with world_size=")));
+       },
+       first},
       // ResNet for TensorFlow (corpus nvidia-dle-tensorflow/resnet50_v100_amp_gpu8.log).
       {"Num GPUs ", Key::world, first},
       {"Per-GPU Batch Size ", Key::micro_batch, first},
@@ -310,6 +295,8 @@ std::span<const FactRules::Rule> FactRules::Rule::all() {
   static constexpr std::string_view kListedGpus[] = {
       "GPU 0",   "GPU 1: ", "GPU 2: ",  "GPU 3: ",  "GPU 4: ",  "GPU 5: ",  "GPU 6: ",  "GPU 7: ",
       "GPU 8: ", "GPU 9: ", "GPU 10: ", "GPU 11: ", "GPU 12: ", "GPU 13: ", "GPU 14: ", "GPU 15: "};
+  static constexpr std::string_view kWorldSizes[] = {"world_size", "WORLD_SIZE", "world size",
+                                                     "World size", "World Size", "WORLD SIZE"};
   static constexpr std::string_view kArguments[] = {"train_batch_size",
                                                     "batch_size=",
                                                     "gradient_accumulation_steps",
@@ -353,6 +340,7 @@ std::span<const FactRules::Rule> FactRules::Rule::all() {
       for (const std::string_view literal : literals) out.emplace_back(literal, read);
     };
     add(kListedGpus, [](Of of, At line) { of.read_listed_gpu(line); });
+    add(kWorldSizes, [](Of of, At line) { of.read_world_size(line); });
     add(kArguments, [](Of of, At line) { of.read_arguments(line); });
     add(MemoryRules::anchors(), [](Of of, At line) { of.memory_.see(line); });
     add(ScoreRules::anchors(), [](Of of, At line) { of.scores_.see(line); });
@@ -423,6 +411,25 @@ void FactRules::state_size(const Line& line, Key key) {
   // Newer Hugging Face Trainers group the digits of their totals.
   const auto value = cursor.grouped_integer();
   if (value && count(std::to_string(*value))) state_count(line, key, value);
+}
+
+// "world_size=4", "World size: 4", "using world size of 4", "dist_world_size=[4]" of any program.
+// What stands in "local_world_size" is of a node; of a list of arguments 1 may be the default.
+void FactRules::read_world_size(const Line& line) {
+  const std::string_view before = line.text.substr(0, line.at);
+  const bool inside = !before.empty() && (is_any_letter(before.back()) || before.back() == '_');
+  if (inside && !before.ends_with("dist_")) return;
+  const bool listed = before.find('(') != before.npos || before.ends_with("--");
+  constexpr std::string_view kMarks = " .:='\"[\t";
+  Cursor cursor(line);
+  cursor.move_to(line.text.find_first_not_of(kMarks, line.end));
+  if (!cursor.literal("of ")) cursor.literal("is ");
+  if (cursor.at() == line.end ||
+      line.text.substr(line.end, cursor.at() - line.end).find("==") != std::string_view::npos) {
+    return;  // "if world_size == 1:" of a program's source
+  }
+  const auto ranks = cursor.integer();
+  if (ranks && *ranks > (listed ? 1 : 0)) state_count(line, Key::world, ranks);
 }
 
 // 1 may be a default of the program, next to which a launcher started other ranks.

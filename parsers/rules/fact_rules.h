@@ -175,6 +175,7 @@ class FactRules {
   void state_size(const Line& line, Key key);
   void state_value(const Line& line, std::string_view name, Form form);
   void state_ranks(const Line& line);
+  void read_world_size(const Line& line);
   void state_type(const Line& line, Cursor type);
   /// The half precision that the option's value names, if it does.
   void state_half(const Line& line, std::string_view option);
