@@ -23,6 +23,8 @@ enum class Reading : std::uint8_t {
   cell,    ///< of a notebook: a cell that has run, after that of the training
   event,   ///< of a line of JSON: the event that the literal names is the end
   script,  ///< of a script without blanks: an ending in one clause with a training
+  limit,   ///< a limit of the training is reached, or its budget used up
+  exit,    ///< a program leaves without an error
 };
 
 struct ClosingRule {
@@ -97,6 +99,14 @@ constexpr ClosingRule kRules[] = {
     {"erminato", Reading::phrase},
     {"ompletato", Reading::phrase},
     {"tamamland", Reading::phrase},
+    // "max_steps_reached", "budget (384k imgs) used up"; "exit code=0", "Exiting main."
+    // (quoted/closing_words.a_limit_of_the_training_is_reached and
+    // .a_program_exits_without_an_error).
+    {"eached", Reading::limit},
+    {"used up", Reading::limit},
+    {"xhausted", Reading::limit},
+    {"exit", Reading::exit},
+    {"Exiting", Reading::exit},
     {"Stop training", Reading::phrase},    // Ignite
     {"tarting testing", Reading::phrase},  // the template lightning-hydra-template
     {"arly stop", Reading::phrase},        // Keras' callback and scripts
@@ -109,6 +119,8 @@ constexpr ClosingRule kRules[] = {
     {"Saving ", Reading::saved},
     {" saving ", Reading::saved},
     {"aved: ", Reading::saved},
+    {"ritten to ", Reading::saved},
+    {"xported to ", Reading::saved},
     {"Final ", Reading::report},
     {"final ", Reading::report},
     {"Best ", Reading::report},
@@ -183,11 +195,12 @@ constexpr std::string_view kUnreal[] = {
     "load", "loading", "start", "begin", "resume", "skip",   "skipping", "already"};
 // What is measured at the end: "Test accuracy: 88.1 %".
 constexpr std::string_view kMeasured[] = {
-    "accuracy",   "acc",    "loss",       "error", "f1",     "auc",         "score",
-    "scores",     "result", "results",    "bleu",  "metric", "metrics",     "epoch",
-    "perplexity", "ppl",    "map",        "miou",  "iou",    "rmse",        "mae",
-    "mse",        "dice",   "reward",     "wer",   "model",  "psnr",        "precision",
-    "recall",     "val",    "validation", "test",  "macro",  "performance", "evaluation"};
+    "accuracy",   "acc",    "loss",       "error",       "f1",         "auc",
+    "score",      "scores", "result",     "results",     "bleu",       "metric",
+    "metrics",    "epoch",  "perplexity", "ppl",         "map",        "miou",
+    "iou",        "rmse",   "mae",        "mse",         "dice",       "reward",
+    "wer",        "model",  "psnr",       "precision",   "recall",     "val",
+    "validation", "test",   "macro",      "performance", "evaluation", "valid"};
 
 bool is_in(Words list, std::string_view word) {
   return std::ranges::find(list, word) != list.end();
@@ -356,11 +369,42 @@ bool is_percent(const Sentence& line, std::size_t at) {
   return rest.substr(0, rest.find(' ')).find('%') != std::string_view::npos;
 }
 
+// What a training counts, in the plural.
+constexpr std::string_view kCounted[] = {"steps",   "epochs",  "iterations", "iters",
+                                         "batches", "updates", "timesteps",  "episodes"};
+
 // "49 epochs completed in 1.486 hours" of YOLOv5 and Ultralytics: of several epochs, with the time
 // that they took.
 bool all_epochs_done(Words clause) {
   return clause.size() > 4 && has_digit(clause[0]) && clause[0] != "1" && clause[1] == "epochs" &&
          is_in(kEnding, clause[2]) && clause[3] == "in" && has_digit(clause[4]);
+}
+
+// "finished 4400 steps", "finished, 2500 steps", "finished at step 1200": of all of them, but not
+// "finished step 1200", nor "Finished 1 epochs"
+// (quoted/closing_words.the_number_of_steps_that_finished).
+bool all_steps_done(const Sentence& line) {
+  constexpr std::string_view kEndings[] = {"finished", "done", "completed"};
+  constexpr std::string_view kPlaces[] = {"step", "iteration", "iter", "epoch", "update"};
+  const Words words = line.words;
+  if (words.size() < 3 || !is_in(kEndings, words[0])) return false;
+  std::size_t at = 1;
+  const bool placed = words[at] == "at" || words[at] == "after";
+  if (placed || words[at] == "all") ++at;
+  if (placed && is_in(kPlaces, words[at])) {
+    return at + 1 < words.size() && has_digit(words[at + 1]);
+  }
+  if (!is_digit(words[at].front()) || words[at] == "1") return false;
+  while (at < words.size() && is_digit(words[at].front())) ++at;  // "4.4k", "4,400"
+  return at < words.size() && is_in(kCounted, words[at]);
+}
+
+// "pass done: 4800 batches, 563.1 s total", "Run finished." of a loop with one of them.
+bool whole_run_done(Words clause, const Sentence& line) {
+  constexpr std::string_view kWholes[] = {"run", "session", "loop"};
+  if (clause.size() != 2 || !is_in(kEnding, clause[1])) return false;
+  return is_in(kWholes, clause[0]) ||
+         (clause[0] == "pass" && line.has("total") && any_in(line.words, kCounted));
 }
 
 std::optional<Kind> read_phrase(const Sentence& line) {
@@ -381,13 +425,15 @@ std::optional<Kind> read_phrase(const Sentence& line) {
   // "DONE: seed=9 steps=5000": values by their names.
   const bool named =
       line.text.find('=') != std::string::npos && std::ranges::any_of(line.words, has_digit);
-  if (line.words.front() == "done" && line.clauses[1] == 1 &&
+  constexpr std::string_view kFronts[] = {"done", "finished", "completed"};
+  if (is_in(kFronts, line.words.front()) && line.clauses[1] == 1 &&
       (measured || named || any_in(line.words, kOutcomes))) {
     return names_a_part(line.words) ? std::nullopt : std::optional(Kind::implied);
   }
+  if (all_steps_done(line)) return Kind::implied;
   for (std::size_t c = 0; c + 1 < line.clauses.size(); ++c) {
     const Words clause = line.clause(c);
-    if (all_epochs_done(clause)) return Kind::implied;
+    if (all_epochs_done(clause) || whole_run_done(clause, line)) return Kind::implied;
     for (std::size_t i = 0; i < clause.size(); ++i) {
       const bool end_of = clause[i] == "end" && i + 1 < clause.size() && clause[i + 1] == "of";
       if (!end_of && !is_in(kEnding, clause[i])) continue;
@@ -443,9 +489,10 @@ bool read_script(std::string_view line, std::string_view ending) {
 // "Saved best model (loss 8.4)" or "Saving model checkpoint to out/checkpoint-20" of the Hugging
 // Face Trainer.
 bool read_saved(const Sentence& line) {
-  constexpr std::string_view kVerbs[] = {"saved", "saving"};
-  constexpr std::string_view kModels[] = {"model", "weights", "network",    "pipeline",
-                                          "pt",    "pth",     "safetensors"};  // of a file's name
+  constexpr std::string_view kVerbs[] = {"saved", "saving", "written", "exported"};
+  constexpr std::string_view kModels[] = {"model",      "weights", "network", "pipeline",
+                                          "policy",     "pt",      "pth",  // of a file's name
+                                          "safetensors"};
   constexpr std::string_view kOfTheWhole[] = {"curve",  "curves",  "history", "plot",   "plots",
                                               "matrix", "metrics", "results", "summary"};
   constexpr std::string_view kOnTheWay[] = {"best", "checkpoint", "checkpoints"};
@@ -525,6 +572,76 @@ bool read_event(const Sentence& line, std::string_view literal) {
   });
 }
 
+// "max_steps_reached", "maxEpoch reached, done", "Reached the maximum number of steps", "100M tok
+// reached target", "training budget (384k imgs) used up": nothing but what a training counts may
+// stand with the limit, unlike in "memory limit reached"
+// (quoted/closing_words.a_limit_of_something_else_ends_nothing).
+bool read_limit(const Sentence& line) {
+  constexpr std::string_view kEnds[] = {"reached", "used", "exhausted"};
+  constexpr std::string_view kLimits[] = {"budget", "limit", "target", "planned"};
+  constexpr std::string_view kOf[] = {
+      "number", "of",     "the",       "all",      "total",     "its",     "training", "train",
+      "step",   "epoch",  "epochs",    "iter",     "iteration", "iters",   "update",   "iterations",
+      "steps",  "tokens", "samples",   "tok",      "images",    "imgs",    "updates",  "is",
+      "has",    "been",   "timesteps", "examples", "count",     "reached", "global"};
+  const Words words = line.words;
+  const auto at = std::ranges::find_first_of(words, kEnds);
+  if (at == words.end()) return false;
+  const auto is_limit = [&](std::string_view word) {
+    return word.starts_with("max") || is_in(kLimits, word);
+  };
+  const auto belongs = [&](std::string_view word) {
+    return is_digit(word.front()) || is_limit(word) || is_in(kOf, word);
+  };
+  // "target reached" of nothing is of an episode.
+  const auto names_limit = [&](Words part) {
+    const bool counts = std::ranges::any_of(part, [&](std::string_view word) {
+      return word.starts_with("max") || word == "budget" || word == "training" ||
+             is_in(kCounted, word) || (is_in(kOf, word) && word.starts_with("tok"));
+    });
+    return counts && std::ranges::any_of(part, is_limit);
+  };
+  const auto index = static_cast<std::size_t>(at - words.begin());
+  const Words before = words.first(index);
+  if (!std::ranges::all_of(before, belongs)) return false;
+  if (*at == "used") {
+    return line.text.find("used up") != std::string::npos && is_in(before, "budget");
+  }
+  if (names_limit(before)) {
+    constexpr std::string_view kOfAPart[] = {"in", "of", "for", "by", "per"};
+    return index + 1 == words.size() || !is_in(kOfAPart, words[index + 1]);
+  }
+  if (*at != "reached") return false;
+  std::size_t end = index + 1;
+  while (end < words.size() && belongs(words[end])) ++end;
+  return names_limit(words.first(end));
+}
+
+// "exit code=0", "run.sh: exit status 0", "Process exited with code 0", but not a worker's that
+// loads data or one rank's, nor a condition; "Exiting main." of a program.
+bool read_exit(const Sentence& line) {
+  constexpr std::string_view kExits[] = {"exit", "exited", "exits", "exiting"};
+  constexpr std::string_view kCodes[] = {"code", "status", "exitcode"};
+  constexpr std::string_view kOthers[] = {"worker", "workers", "loader", "dataloader",
+                                          "data",   "rank",    "pid"};
+  constexpr std::string_view kOfAll[] = {
+      "main", "program",  "script",  "training", "process",    "loop",         "now",
+      "the",  "normally", "cleanly", "bye",      "gracefully", "successfully", "exiting"};
+  const Words words = line.words;
+  if (words.empty() || any_in(words, kUnreal) || any_in(words, kOthers) ||
+      std::ranges::any_of(words, is_evaluation_word)) {
+    return false;
+  }
+  const Words last = line.clause(line.clauses.size() - 2);
+  const auto of_all = [&](std::string_view word) { return is_in(kOfAll, word); };
+  if (last.front() == "exiting" && std::ranges::all_of(last, of_all)) return true;
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    if (!is_in(kCodes, words[i]) || words[i + 1] != "0") continue;
+    if (words[i] == "exitcode" || any_in(words.first(i), kExits)) return true;
+  }
+  return false;
+}
+
 /// Its count is a number: that of a cell which did not run is null.
 bool has_run(const Sentence& line, std::string_view literal) {
   const std::size_t at = line.text.find(literal);
@@ -555,6 +672,10 @@ std::optional<Kind> read(Reading reading, const Sentence& line, std::string_view
       return implied(has_run(line, literal));
     case Reading::event:
       return implied(read_event(line, literal));
+    case Reading::limit:
+      return read_limit(line) ? std::optional(Kind::stated) : std::nullopt;
+    case Reading::exit:
+      return implied(read_exit(line));
     case Reading::script:
       return read_script(line.text, literal) ? std::optional(Kind::stated) : std::nullopt;
   }
