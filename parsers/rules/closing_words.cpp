@@ -25,6 +25,8 @@ enum class Reading : std::uint8_t {
   script,  ///< of a script without blanks: an ending in one clause with a training
   limit,   ///< a limit of the training is reached, or its budget used up
   exit,    ///< a program leaves without an error
+  frame,   ///< the lower border of a table, and nothing else
+  left,    ///< no time is left
 };
 
 struct ClosingRule {
@@ -48,6 +50,25 @@ constexpr ClosingRule kRules[] = {
     {"заверш", Reading::script},
     {"законч", Reading::script},
     {"оконч", Reading::script},
+    {"完畢", Reading::script},
+    {"끝났", Reading::script},
+    {"отово", Reading::script},
+    // Early stopping in other languages, in words that no setting has
+    // (quoted/closing_words.early_stop_in_other_languages).
+    {"学習を打ち切", Reading::whole},
+    {"学習を早期終了", Reading::whole},
+    {"早期終了しま", Reading::whole},
+    {"触发早停", Reading::whole},
+    {"早停触发", Reading::whole},
+    {"提前停止训练", Reading::whole},
+    {"提前终止训练", Reading::whole},
+    {"조기 종료합니다", Reading::whole},
+    {"조기 종료되었", Reading::whole},
+    {"анняя остановка на", Reading::whole},
+    {"rrêt anticipé à l", Reading::whole},
+    {"arada temprana en", Reading::whole},
+    {"arada antecipada na", Reading::whole},
+    {"raining vorzeitig beendet", Reading::whole},
     // Programs that watched the process, launched it or gave it its machines.
     {"wandb: Find logs at: ", Reading::whole},
     {"wandb: Program ended successfully", Reading::whole},
@@ -99,6 +120,11 @@ constexpr ClosingRule kRules[] = {
     {"erminato", Reading::phrase},
     {"ompletato", Reading::phrase},
     {"tamamland", Reading::phrase},
+    {"ertig", Reading::phrase},
+    {"in de l", Reading::phrase},
+    {"in del ent", Reading::phrase},
+    {"im do tre", Reading::phrase},
+    {"nde des Train", Reading::phrase},
     // "max_steps_reached", "budget (384k imgs) used up"; "exit code=0", "Exiting main."
     // (quoted/closing_words.a_limit_of_the_training_is_reached and
     // .a_program_exits_without_an_error).
@@ -146,6 +172,25 @@ constexpr ClosingRule kRules[] = {
     {"otal time", Reading::time},
     {"lapsed time", Reading::time},
     {"ime elapsed", Reading::time},
+    {"总时间", Reading::time},
+    {"总用时", Reading::time},
+    {"总耗时", Reading::time},
+    {"合計時間", Reading::time},
+    {"総時間", Reading::time},
+    {"총 시간", Reading::time},
+    {"бщее время", Reading::time},
+    {"esamtzeit", Reading::time},
+    {"esamtdauer", Reading::time},
+    {"emps total", Reading::time},
+    {"iempo total", Reading::time},
+    {"empo total", Reading::time},
+    // The lower border of a table that is drawn once (quoted/closing_words.a_table_is_closed).
+    {"└─", Reading::frame},
+    {"╰─", Reading::frame},
+    {"╚═", Reading::frame},
+    // "so far 1.78 h  left 0.00 h" (quoted/closing_words.no_time_is_left).
+    {"left ", Reading::left},
+    {"left: ", Reading::left},
     // A notebook runs the next cell once the one before it is done
     // (quoted/closing_words.a_later_cell_of_a_notebook_has_run).
     {"\"execution_count\": ", Reading::cell},
@@ -165,20 +210,23 @@ using Words = std::span<const std::string_view>;
 
 // A training, or the program that has it.
 constexpr std::string_view kTraining[] = {
-    "entrenamiento", "treinamento", "treino",  "entraînement", "addestramento", "pelatihan",
-    "eğitim",        "training",    "train",   "pretraining",  "pretrain",      "finetuning",
-    "tuning",        "learning",    "fitting", "optimization", "optimisation",  "experiment",
-    "script",        "job",         "program"};
+    "entrenamiento", "treinamento",  "treino", "entraînement", "addestramento", "pelatihan",
+    "eğitim",        "training",     "train",  "pretraining",  "pretrain",      "finetuning",
+    "trainings",     "entrainement", "tuning", "learning",     "fitting",       "optimization",
+    "optimisation",  "experiment",   "script", "job",          "program"};
 constexpr std::string_view kEnding[] = {
     "finished",   "finish",     "finishes",   "complete",   "completed",     "completes",
     "done",       "ended",      "over",       "selesai",    "abgeschlossen", "beendet",
     "completado", "completada", "finalizado", "finalizada", "terminado",     "terminada",
     "terminé",    "concluido",  "concluído",  "concluida",  "concluída",     "terminato",
-    "completato", "tamamlandi", "tamamlandı"};
+    "completato", "tamamlandi", "tamamlandı", "fertig"};
 // Words that may stand between an ending and its training: "end of the training", "Finished model
 // training".
-constexpr std::string_view kFillers[] = {"of",    "the",  "all",  "with",
-                                         "model", "this", "fine", "pre"};
+constexpr std::string_view kFillers[] = {"of",  "the", "all", "with", "model", "this", "fine",
+                                         "pre", "de",  "l",   "del",  "do",    "des",  "der"};
+// "End of training", "Fin de l'entraînement", "Fim do treinamento", "Ende des Trainings".
+constexpr std::string_view kEndsOf[] = {"end", "fin", "fim", "ende"};
+constexpr std::string_view kOf[] = {"of", "de", "del", "do", "des"};
 // A part of a training, or what belongs to a training but is none
 // (quoted/closing_words.are_none_of_an_epoch_or_a_part).
 constexpr std::string_view kParts[] = {
@@ -408,8 +456,10 @@ bool whole_run_done(Words clause, const Sentence& line) {
 }
 
 std::optional<Kind> read_phrase(const Sentence& line) {
-  constexpr std::string_view kAlone[] = {"done",      "finished", "finish",     "complete",
-                                         "completed", "all",      "everything", "is"};
+  constexpr std::string_view kAlone[] = {
+      "done",       "finished",   "finish",  "complete",  "completed", "all",
+      "everything", "is",         "terminé", "fertig",    "beendet",   "abgeschlossen",
+      "terminado",  "finalizado", "bye",     "concluído", "selesai",   "terminato"};
   if (line.words.empty()) return std::nullopt;
   if (std::ranges::all_of(line.words, [&](auto word) { return is_in(kAlone, word); })) {
     return line.words.size() <= 3 ? std::optional(Kind::implied) : std::nullopt;
@@ -435,7 +485,8 @@ std::optional<Kind> read_phrase(const Sentence& line) {
     const Words clause = line.clause(c);
     if (all_epochs_done(clause) || whole_run_done(clause, line)) return Kind::implied;
     for (std::size_t i = 0; i < clause.size(); ++i) {
-      const bool end_of = clause[i] == "end" && i + 1 < clause.size() && clause[i + 1] == "of";
+      const bool end_of =
+          is_in(kEndsOf, clause[i]) && i + 1 < clause.size() && is_in(kOf, clause[i + 1]);
       if (!end_of && !is_in(kEnding, clause[i])) continue;
       const bool holds =
           training_after_ending(clause, i) || (!end_of && ending_after_training(clause, i));
@@ -449,6 +500,41 @@ std::optional<Kind> read_phrase(const Sentence& line) {
   return std::nullopt;
 }
 
+// The words of a part of a training, or of another work, in other languages.
+constexpr std::string_view kPartsOfScripts[] = {
+    "轮",   "輪",   "第",   "步",       "批",   "未",     "没",   "等待",  "即将",  "如果",
+    "是否", "数据", "阶段", "エポック", "에폭", "에포크", "эпох", "epoch", "Epoch", "step"};
+
+// "全部完成", "完了しました。", "Готово!": an ending that is all that the line has.
+bool is_ending_alone(std::string_view line) {
+  constexpr std::string_view kAlone[] = {"完成",
+                                         "完成了",
+                                         "全部完成",
+                                         "已完成",
+                                         "完毕",
+                                         "结束",
+                                         "完了",
+                                         "完了しました",
+                                         "終了",
+                                         "終了しました",
+                                         "全て完了しました",
+                                         "すべて完了しました",
+                                         "処理が完了しました",
+                                         "완료",
+                                         "완료되었습니다",
+                                         "종료",
+                                         "готово",
+                                         "завершено"};
+  std::string rest(line);
+  for (const std::string_view mark : {"。", "！", "…", "Г"}) {
+    for (auto at = rest.find(mark); at != std::string::npos; at = rest.find(mark)) {
+      rest.replace(at, mark.size(), mark == "Г" ? "г" : "");
+    }
+  }
+  std::erase_if(rest, [](char c) { return !is_any_letter(c); });
+  return is_in(kAlone, rest);
+}
+
 // "训练完成！", "所有任务完成", "学習が完了しました", "Обучение завершено", but not "第 3
 // 轮训练完成" of one epoch, "等待训练完成" or "训练完成后"
 // (quoted/closing_words.of_other_languages_may_be_of_a_part): each is a clause between marks.
@@ -456,9 +542,6 @@ bool read_script(std::string_view line, std::string_view ending) {
   constexpr std::string_view kOfTraining[] = {"训练",    "訓練",     "实验",     "任务",
                                               "程序",    "学習",     "학습",     "훈련",
                                               "бучение", "ренировк", "프로세스", "작업"};
-  constexpr std::string_view kOthers[] = {
-      "轮",   "輪",   "第",   "步",       "批",   "未",     "没",   "等待",  "即将",  "如果",
-      "是否", "数据", "阶段", "エポック", "에폭", "에포크", "эпох", "epoch", "Epoch", "step"};
   constexpr std::string_view kAfter[] = {"后", "後", "时",     "前",   "之",
                                          "率", "度", "したら", "する", "후"};
   constexpr std::string_view kMarks[] = {"。", "，", "！", "：", "；", "（", "）", "、", ":", ",",
@@ -472,7 +555,7 @@ bool read_script(std::string_view line, std::string_view ending) {
       }
       rest = rest.substr(0, rest.find(mark));
     }
-    if (holds_any(before, kOthers) || holds_any(rest, kOthers)) return false;
+    if (holds_any(before, kPartsOfScripts) || holds_any(rest, kPartsOfScripts)) return false;
     const bool when = !rest.starts_with("时间") && !rest.starts_with("時間");
     const auto begins_rest = [&](std::string_view word) { return rest.starts_with(word); };
     if (when && std::ranges::any_of(kAfter, begins_rest)) return false;
@@ -550,6 +633,9 @@ bool read_time(const Sentence& line) {
         return bracket == std::string::npos || word.data() < line.text.data() + bracket;
       }));
   const Words words = Words(line.words).first(before);
+  if (std::ranges::any_of(line.text, is_beyond_ascii) && holds_any(line.text, kPartsOfScripts)) {
+    return false;
+  }
   return line.words.size() <= kLongest && std::ranges::any_of(words, has_digit) &&
          !any_in(words, kOthers) && !std::ranges::any_of(words, is_evaluation_word);
 }
@@ -579,7 +665,7 @@ bool read_event(const Sentence& line, std::string_view literal) {
 bool read_limit(const Sentence& line) {
   constexpr std::string_view kEnds[] = {"reached", "used", "exhausted"};
   constexpr std::string_view kLimits[] = {"budget", "limit", "target", "planned"};
-  constexpr std::string_view kOf[] = {
+  constexpr std::string_view kItsWords[] = {
       "number", "of",     "the",       "all",      "total",     "its",     "training", "train",
       "step",   "epoch",  "epochs",    "iter",     "iteration", "iters",   "update",   "iterations",
       "steps",  "tokens", "samples",   "tok",      "images",    "imgs",    "updates",  "is",
@@ -591,13 +677,13 @@ bool read_limit(const Sentence& line) {
     return word.starts_with("max") || is_in(kLimits, word);
   };
   const auto belongs = [&](std::string_view word) {
-    return is_digit(word.front()) || is_limit(word) || is_in(kOf, word);
+    return is_digit(word.front()) || is_limit(word) || is_in(kItsWords, word);
   };
   // "target reached" of nothing is of an episode.
   const auto names_limit = [&](Words part) {
     const bool counts = std::ranges::any_of(part, [&](std::string_view word) {
       return word.starts_with("max") || word == "budget" || word == "training" ||
-             is_in(kCounted, word) || (is_in(kOf, word) && word.starts_with("tok"));
+             is_in(kCounted, word) || (is_in(kItsWords, word) && word.starts_with("tok"));
     });
     return counts && std::ranges::any_of(part, is_limit);
   };
@@ -642,6 +728,31 @@ bool read_exit(const Sentence& line) {
   return false;
 }
 
+// "└──────┴──────┘" alone: of the table whose last row is the line before it.
+bool is_lower_border(std::string_view text) {
+  constexpr std::size_t kShortestBorder = 12;  // bytes: four signs
+  // The signs of which frames are drawn are E2 94 80 to E2 95 BF in UTF-8.
+  std::size_t signs = 0;
+  for (std::size_t i = 0; i + 2 < text.size(); i += 3) {
+    const auto second = static_cast<unsigned char>(text[i + 1]);
+    if (static_cast<unsigned char>(text[i]) != 0xE2 || (second != 0x94 && second != 0x95)) {
+      return false;
+    }
+    signs += 3;
+  }
+  return signs == text.size() && signs >= kShortestBorder;
+}
+
+// "left 0.00 h", "left: 0:00:00", "left 0s": digits that show it, unlike "left 0 min".
+bool no_time_left(std::string_view text, std::string_view literal) {
+  const auto at = text.find(literal);
+  const std::string_view rest = trim(text.substr(at + literal.size()));
+  constexpr std::string_view kNone[] = {"0.00 ", "0:00:00", "00:00", "0s", "0.0s", "0m 0s"};
+  return std::ranges::any_of(kNone, [&](std::string_view none) {
+    return rest.starts_with(none) && (rest.size() == none.size() || !is_digit(rest[none.size()]));
+  });
+}
+
 /// Its count is a number: that of a cell which did not run is null.
 bool has_run(const Sentence& line, std::string_view literal) {
   const std::size_t at = line.text.find(literal);
@@ -676,8 +787,13 @@ std::optional<Kind> read(Reading reading, const Sentence& line, std::string_view
       return read_limit(line) ? std::optional(Kind::stated) : std::nullopt;
     case Reading::exit:
       return implied(read_exit(line));
+    case Reading::frame:
+      return implied(is_lower_border(trim(line.text)));
+    case Reading::left:
+      return implied(no_time_left(line.text, literal));
     case Reading::script:
-      return read_script(line.text, literal) ? std::optional(Kind::stated) : std::nullopt;
+      if (read_script(line.text, literal)) return Kind::stated;
+      return implied(is_ending_alone(line.text));
   }
   return std::nullopt;
 }
@@ -719,14 +835,16 @@ bool ClosingWords::see(const Line& line, std::size_t row) {
     if (!kind) return false;
     // Cells ran before that of the training as well: each is another closing.
     const bool of_cell = reading == Reading::cell;
+    const bool of_script = is_beyond_ascii(kRules[row].literal.front());
     closing = {line.number,
-               of_cell                      ? static_cast<std::size_t>(line.number)
-               : reading == Reading::script ? shape_of_script(sentence.text)
-                                            : shape_of(sentence),
+               of_cell     ? static_cast<std::size_t>(line.number)
+               : of_script ? shape_of_script(sentence.text)
+                           : shape_of(sentence),
                *kind,
                (reading == Reading::saved && sentence.has("saved") &&
                 (sentence.has("model") || sentence.has("weights"))) ||
-                   (reading == Reading::time && any_in(sentence.words, kTraining))};
+                   (reading == Reading::time && any_in(sentence.words, kTraining)),
+               reading == Reading::frame};
   }
   // The newest lines show whether words come again and again.
   if (closings_.size() == kLinesHeld) {
@@ -740,6 +858,8 @@ std::optional<std::int64_t> ClosingWords::after(std::int64_t first, std::int64_t
                                                 std::int64_t end, Kind weakest) const {
   const auto closes = [&](const Closing& closing, Kind kind) {
     if (closing.kind != kind || closing.line <= last_record || closing.line >= end) return false;
+    // A table of something else may stand further down.
+    if (closing.of_table && closing.line > last_record + 1) return false;
     return std::ranges::none_of(closings_, [&](const Closing& other) {
       return other.words == closing.words && other.line >= first && other.line < last_record;
     });

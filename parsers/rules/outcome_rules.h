@@ -50,6 +50,7 @@ class ClosingWords {
     std::size_t words = 0;  ///< hash of the line's words, without its numbers
     Kind kind = Kind::stated;
     bool of_training = false;  ///< a model saved, the time of a training
+    bool of_table = false;     ///< it closes the table whose last row is the line before it
   };
   std::vector<Closing> closings_;  ///< in the order of lines; bounded: the oldest are forgotten
 };
