@@ -175,19 +175,35 @@ void OutcomeRules::add_earlier_failure(std::int64_t from, std::int64_t to,
                                 worst->line, worst->text));
 }
 
+// The newest records that are of one grace time of a scheduler; all where the clock is not known.
+std::size_t OutcomeRules::records_of_grace_time(const RunDraft& run) {
+  constexpr double kLongestGrace_s = 600;
+  const auto& records = run.records();
+  std::size_t n = 0;
+  while (n < records.size()) {
+    const double since = records.back().time_s - records[records.size() - 1 - n].time_s;
+    if (since > kLongestGrace_s) break;
+    ++n;
+  }
+  return n;
+}
+
 // What ended a run (`done`: it did all that it had to do): the strongest sign in lines [from, end),
 // or null. A sign that the run lived on after, or one before its last record, did not end it.
 const OutcomeRules::Sign* OutcomeRules::sign_of_end(const RunDraft& run, bool done,
                                                     std::int64_t from, std::int64_t end) const {
   // Slurm ends a job without fail, but gives it time (KillWait, --signal): a trainer that bypasses
   // the signal goes on until then
-  // (quoted/outcome.steps_of_the_grace_time_do_not_undo_a_time_limit). Paddle's launcher prints its
-  // last line before what its trainers had still to write
+  // (quoted/outcome.steps_of_the_grace_time_do_not_undo_a_time_limit), and no longer: a job that
+  // was put back into the queue goes on for hours
+  // (quoted/outcome.a_job_that_was_queued_again_survived_its_preemption). Paddle's launcher prints
+  // its last line before what its trainers had still to write
   // (quoted/outcome.steps_after_the_last_word_of_a_launcher_do_not_undo_it).
   constexpr std::size_t kGrace = 100;  // records: KillWait is 30 s by default
   const std::int64_t last_record = run.last() != nullptr ? run.last()->line : 0;
   const std::int64_t survived = done ? kAfterAll : survived_line(run);
-  const std::int64_t grace = done ? survived : survived_line(run, kGrace);
+  const std::int64_t grace =
+      done ? survived : survived_line(run, std::min(kGrace, records_of_grace_time(run)));
   const Sign* best = nullptr;
   for (const Sign& sign : signs_) {
     if (sign.line < from || sign.line >= end) continue;

@@ -132,6 +132,7 @@ class OutcomeRules {
                                                          std::int64_t begin_line,
                                                          std::int64_t end_line) const;
   [[nodiscard]] bool is_done(const RunDraft& run) const;
+  [[nodiscard]] static std::size_t records_of_grace_time(const RunDraft& run);
   [[nodiscard]] const Sign* sign_of_end(const RunDraft& run, bool done, std::int64_t from,
                                         std::int64_t end) const;
   [[nodiscard]] const Sign& cause_of(const Sign& best) const;
