@@ -256,7 +256,8 @@ struct Pytorch {
   }
 
   // " * Acc@1 71.3 Acc@5 90.1": an epoch was evaluated. Where the log does not state how many
-  // epochs there are, it may end here. timm's last line is "*** Best metric: 79.1 (epoch 299)".
+  // epochs there are, it may end here, as after "Epoch 3 - avg_train_loss: 0.0842" of a Kaggle
+  // notebook. timm's last line is "*** Best metric: 79.1 (epoch 299)".
   bool validation(const Line&, Emit emit) {
     emit(End{.well = !epochs});
     return started;
@@ -308,11 +309,17 @@ struct Pytorch {
 };
 
 constexpr Row kRows[] = {
-    on<&Pytorch::validation>("* Acc@1 "),          on<&Pytorch::validation>("* Prec@1 "),
-    on<&Pytorch::validation>("*** Best metric: "), on<&Pytorch::fold>("== fold: "),
-    on<&Pytorch::end_of_epoch>(" s / it)"),        on<&Pytorch::progress>(Pytorch::kHeads[0]),
-    on<&Pytorch::progress>(Pytorch::kHeads[1]),    on<&Pytorch::progress>(Pytorch::kHeads[2]),
-    on<&Pytorch::progress>(Pytorch::kHeads[3]),    on<&Pytorch::timm>("Train: "),
+    on<&Pytorch::validation>("* Acc@1 "),
+    on<&Pytorch::validation>("* Prec@1 "),
+    on<&Pytorch::validation>(" - avg_train_loss: "),
+    on<&Pytorch::validation>("*** Best metric: "),
+    on<&Pytorch::fold>("== fold: "),
+    on<&Pytorch::end_of_epoch>(" s / it)"),
+    on<&Pytorch::progress>(Pytorch::kHeads[0]),
+    on<&Pytorch::progress>(Pytorch::kHeads[1]),
+    on<&Pytorch::progress>(Pytorch::kHeads[2]),
+    on<&Pytorch::progress>(Pytorch::kHeads[3]),
+    on<&Pytorch::timm>("Train: "),
 };
 
 constexpr Begin kRuns[] = {Pytorch::kRun};

@@ -73,12 +73,14 @@ std::optional<MindsporeDuration> mindspore_duration(Cursor& cursor) {
 }
 
 // "epoch 2: ", "epoch[2/200], ", "epoch: [2/90] " before the times.
-std::optional<std::int64_t> mindspore_epoch(const Line& line) {
+std::optional<std::int64_t> mindspore_epoch(const Line& line, std::int64_t& epochs) {
   for (const std::string_view key : {"epoch: [", "epoch[", "epoch "}) {
     std::int64_t epoch = 0;
     const std::string_view next = key.back() == '[' ? "/" : ": epoch time: ";
-    if (Cursor(line).read(Past{key}, kBlanks, epoch, next) && epoch > 0 &&
-        epoch <= kMostMindspore) {
+    Cursor cursor(line);
+    if (cursor.read(Past{key}, kBlanks, epoch, next) && epoch > 0 && epoch <= kMostMindspore) {
+      const auto all = next == "/" ? cursor.integer() : std::nullopt;
+      if (all && *all >= epoch && *all <= kMostMindspore) epochs = *all;
       return epoch;
     }
   }
@@ -183,7 +185,7 @@ struct Mindspore {
 
   bool epoch_time(const Line& line, Emit emit) {
     Cursor cursor = Cursor::after(line);
-    const auto epoch = mindspore_epoch(line);
+    const auto epoch = mindspore_epoch(line, planned_epochs);
     const auto total = mindspore_duration(cursor);
     std::int64_t printed = 0;  // of some revisions; the ratio gives them as well
     cursor.read(", steps: ", kBlanks, printed);
