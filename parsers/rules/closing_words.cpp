@@ -27,6 +27,7 @@ enum class Reading : std::uint8_t {
   exit,    ///< a program leaves without an error
   frame,   ///< the lower border of a table, and nothing else
   left,    ///< no time is left
+  begin,   ///< another epoch begins
 };
 
 struct ClosingRule {
@@ -191,6 +192,14 @@ constexpr ClosingRule kRules[] = {
     // "so far 1.78 h  left 0.00 h" (quoted/closing_words.no_time_is_left).
     {"left ", Reading::left},
     {"left: ", Reading::left},
+    // "Epoch 4 started at 19:29:48" as the last line
+    // (quoted/closing_words.an_epoch_that_begins_undoes_an_implied_end).
+    {"tart of epoch ", Reading::begin},
+    {"tart of Epoch ", Reading::begin},
+    {"tarting epoch ", Reading::begin},
+    {"tarting Epoch ", Reading::begin},
+    {" started", Reading::begin},
+    {" begins", Reading::begin},
     // A notebook runs the next cell once the one before it is done
     // (quoted/closing_words.a_later_cell_of_a_notebook_has_run).
     {"\"execution_count\": ", Reading::cell},
@@ -753,6 +762,17 @@ bool no_time_left(std::string_view text, std::string_view literal) {
   });
 }
 
+// "Start of epoch 7", "Starting epoch 7/10", "Epoch 4 started at 19:29:48"
+bool begins_epoch(const Sentence& line) {
+  constexpr std::string_view kBegins[] = {"start", "starting", "started", "begins"};
+  const Words words = line.words;
+  const auto epoch = std::ranges::find(words, std::string_view("epoch"));
+  if (words.end() - epoch < 2 || !is_digit((epoch + 1)->front())) return false;
+  const Words before(words.begin(), epoch), after(epoch + 2, words.end());
+  if (before.size() > 2) return false;
+  return any_in(before, kBegins) || (!after.empty() && is_in(kBegins, after.front()));
+}
+
 /// Its count is a number: that of a cell which did not run is null.
 bool has_run(const Sentence& line, std::string_view literal) {
   const std::size_t at = line.text.find(literal);
@@ -787,6 +807,8 @@ std::optional<Kind> read(Reading reading, const Sentence& line, std::string_view
       return read_limit(line) ? std::optional(Kind::stated) : std::nullopt;
     case Reading::exit:
       return implied(read_exit(line));
+    case Reading::begin:
+      return begins_epoch(line) ? std::optional(Kind::begins) : std::nullopt;
     case Reading::frame:
       return implied(is_lower_border(trim(line.text)));
     case Reading::left:
@@ -858,6 +880,7 @@ std::optional<std::int64_t> ClosingWords::after(std::int64_t first, std::int64_t
                                                 std::int64_t end, Kind weakest) const {
   const auto closes = [&](const Closing& closing, Kind kind) {
     if (closing.kind != kind || closing.line <= last_record || closing.line >= end) return false;
+    if (kind != Kind::stated && goes_on(closing.line, end)) return false;
     // A table of something else may stand further down.
     if (closing.of_table && closing.line > last_record + 1) return false;
     return std::ranges::none_of(closings_, [&](const Closing& other) {
@@ -871,6 +894,12 @@ std::optional<std::int64_t> ClosingWords::after(std::int64_t first, std::int64_t
     if (at != closings_.end()) return at->line;
   }
   return std::nullopt;
+}
+
+bool ClosingWords::goes_on(std::int64_t last_record, std::int64_t end) const {
+  return std::ranges::any_of(closings_, [&](const Closing& it) {
+    return it.kind == Kind::begins && it.line > last_record && it.line < end;
+  });
 }
 
 std::optional<std::int64_t> ClosingWords::last_stated(std::int64_t begin, std::int64_t end) const {

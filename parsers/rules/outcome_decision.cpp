@@ -339,7 +339,8 @@ Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
   }
   // Most loops print nothing else: a log that ends so is of one that came to its end
   // (quoted/generic.a_loop_ends_within_its_last_interval).
-  if (nearly && run.ends_silently && cut_line_ <= run.last_line) {
+  if (nearly && run.ends_silently && cut_line_ <= run.last_line &&
+      !closing_.goes_on(last->line, end)) {
     return {Status::completed, step, run.last_line, {}};
   }
   return {

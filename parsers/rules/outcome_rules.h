@@ -25,7 +25,8 @@ class ClosingWords {
   /// stated: the line states that a training or its program is over. tested: it has the score of a
   /// test, which a loop that stops before its plan prints as well. implied: it is what a program
   /// prints at its end (the best score, a saved model, a total time, "Done").
-  enum class Kind : std::uint8_t { stated, tested, implied };
+  /// begins: another epoch does, which no end was before.
+  enum class Kind : std::uint8_t { stated, tested, implied, begins };
 
   /// Lines without any of these are never looked at.
   [[nodiscard]] static std::span<const std::string_view> anchors();
@@ -38,6 +39,8 @@ class ClosingWords {
   /// (quoted/closing_words.count_once_after_the_last_record).
   [[nodiscard]] std::optional<std::int64_t> after(std::int64_t first, std::int64_t last_record,
                                                   std::int64_t end, Kind weakest) const;
+  /// A line in (last_record, end) announces another epoch.
+  [[nodiscard]] bool goes_on(std::int64_t last_record, std::int64_t end) const;
   /// The last line in [begin, end) that states it, or else, of a log without a record, where a
   /// model is saved or a training's time is given once
   /// (quoted/closing_words.a_model_saved_once_ends_a_log_without_steps: XGBoost, Semantic
