@@ -190,8 +190,10 @@ constexpr ClosingRule kRules[] = {
     {"╰─", Reading::frame},
     {"╚═", Reading::frame},
     // "so far 1.78 h  left 0.00 h" (quoted/closing_words.no_time_is_left).
-    {"left ", Reading::left},
-    {"left: ", Reading::left},
+    {"left 0.00 ", Reading::left},
+    {"left 0:00:00", Reading::left},
+    {"left: 0:00:00", Reading::left},
+    {"left 00:00", Reading::left},
     // "Epoch 4 started at 19:29:48" as the last line
     // (quoted/closing_words.an_epoch_that_begins_undoes_an_implied_end).
     {"tart of epoch ", Reading::begin},
@@ -752,14 +754,10 @@ bool is_lower_border(std::string_view text) {
   return signs == text.size() && signs >= kShortestBorder;
 }
 
-// "left 0.00 h", "left: 0:00:00", "left 0s": digits that show it, unlike "left 0 min".
+// "left 0:00:00", but no "left 00:00:10".
 bool no_time_left(std::string_view text, std::string_view literal) {
-  const auto at = text.find(literal);
-  const std::string_view rest = trim(text.substr(at + literal.size()));
-  constexpr std::string_view kNone[] = {"0.00 ", "0:00:00", "00:00", "0s", "0.0s", "0m 0s"};
-  return std::ranges::any_of(kNone, [&](std::string_view none) {
-    return rest.starts_with(none) && (rest.size() == none.size() || !is_digit(rest[none.size()]));
-  });
+  const std::string_view rest = text.substr(text.find(literal) + literal.size());
+  return rest.empty() || (!is_digit(rest[0]) && rest[0] != ':' && rest[0] != '.');
 }
 
 // "Start of epoch 7", "Starting epoch 7/10", "Epoch 4 started at 19:29:48"
