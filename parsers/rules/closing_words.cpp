@@ -33,6 +33,7 @@ enum class Reading : std::uint8_t {
 struct ClosingRule {
   std::string_view literal;
   Reading reading;
+  std::string_view with{};  ///< must stand on the line as well: spares a look at common words
 };
 
 // Each place of a literal in a log costs a look at its line: of words that are common in any text
@@ -132,7 +133,11 @@ constexpr ClosingRule kRules[] = {
     {"eached", Reading::limit},
     {"used up", Reading::limit},
     {"xhausted", Reading::limit},
-    {"exit", Reading::exit},
+    {"xit code", Reading::exit},
+    {"xit status", Reading::exit},
+    {"exitcode", Reading::exit},
+    {"with code 0", Reading::exit},
+    {"code=0", Reading::exit},
     {"Exiting", Reading::exit},
     {"Stop training", Reading::phrase},    // Ignite
     {"tarting testing", Reading::phrase},  // the template lightning-hydra-template
@@ -200,8 +205,8 @@ constexpr ClosingRule kRules[] = {
     {"tart of Epoch ", Reading::begin},
     {"tarting epoch ", Reading::begin},
     {"tarting Epoch ", Reading::begin},
-    {" started", Reading::begin},
-    {" begins", Reading::begin},
+    {" started", Reading::begin, "poch "},
+    {" begins", Reading::begin, "poch "},
     // A notebook runs the next cell once the one before it is done
     // (quoted/closing_words.a_later_cell_of_a_notebook_has_run).
     {"\"execution_count\": ", Reading::cell},
@@ -846,16 +851,17 @@ std::span<const std::string_view> ClosingWords::anchors() { return kLiterals; }
 bool ClosingWords::see(const Line& line, std::size_t row) {
   constexpr std::size_t kLinesHeld = 512;  // lines
   constexpr std::size_t kLongest = 400;    // bytes: no dump of a configuration
-  const Reading reading = kRules[row].reading;
+  const auto& [literal, reading, with] = kRules[row];
+  if (!with.empty() && line.text.find(with) == std::string_view::npos) return false;
   Closing closing{line.number, row, Kind::stated};
   if (reading != Reading::whole) {
     if (line.text.size() > kLongest) return false;
     const Sentence sentence(without_front(line.text));
-    const auto kind = read(reading, sentence, kRules[row].literal);
+    const auto kind = read(reading, sentence, literal);
     if (!kind) return false;
     // Cells ran before that of the training as well: each is another closing.
     const bool of_cell = reading == Reading::cell;
-    const bool of_script = is_beyond_ascii(kRules[row].literal.front());
+    const bool of_script = is_beyond_ascii(literal.front());
     closing = {line.number,
                of_cell     ? static_cast<std::size_t>(line.number)
                : of_script ? shape_of_script(sentence.text)
