@@ -17,6 +17,7 @@
 #include "parsers/core/text.h"
 #include "parsers/input/arrivals_file.h"
 #include "parsers/input/log_tail.h"
+#include "reports/measure/deduced_facts.h"
 
 namespace bertbench {
 namespace {
@@ -236,19 +237,18 @@ std::string live_text(const LiveView& view, const FollowOptions& options) {
   std::string text = "step " + std::to_string(view.last_step.value_or(0));
   if (view.planned) text += fmt::format("/{}", *view.planned);
   const Facts facts = merge_facts(options.given, view.facts);
-  const auto sequences = view.iteration_unit == IterationUnit::optimizer_step
-                             ? facts.sequences_per_optimizer_step()
-                             : facts.sequences_per_micro_step();
+  const auto sequences = sequences_per_iteration(facts, view.iteration_unit);
   double rate = view.recent_rate;
   RateUnit unit = view.unit;
-  const bool known_unit = view.iteration_unit != IterationUnit::unknown;
-  if (unit == RateUnit::iterations_per_second && sequences && known_unit) {
+  if (unit == RateUnit::iterations_per_second && sequences) {
     rate *= static_cast<double>(*sequences);
     unit = RateUnit::sequences_per_second;
   }
   if (unit == RateUnit::unknown) unit = RateUnit::iterations_per_second;
-  const bool epochs = view.iteration_unit == IterationUnit::epoch;
-  if (epochs && unit == RateUnit::iterations_per_second) unit = RateUnit::epochs_per_second;
+  if (unit == RateUnit::iterations_per_second) {
+    if (view.iteration_unit == IterationUnit::epoch) unit = RateUnit::epochs_per_second;
+    if (view.iteration_unit == IterationUnit::token) unit = RateUnit::tokens_per_second;
+  }
   if (!std::isnan(rate)) text += fmt::format(", {} {}", rate_text(rate), name(unit));
   if (!std::isnan(view.last_loss)) text += fmt::format(", loss {}", rate_text(view.last_loss));
   text += ", " + window_text(view, options.read.window);

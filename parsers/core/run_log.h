@@ -26,8 +26,16 @@ enum class WorkKind { training, evaluation, inference };
 [[nodiscard]] std::string_view name(WorkKind kind);
 
 /// What the log's counter counts: `sequence` those of the job, `process_sequence` those of the
-/// process that prints the line.
-enum class IterationUnit { unknown, micro_step, optimizer_step, epoch, sequence, process_sequence };
+/// process that prints the line, `token` those of the job.
+enum class IterationUnit {
+  unknown,
+  micro_step,
+  optimizer_step,
+  epoch,
+  sequence,
+  process_sequence,
+  token
+};
 
 /// Unit of printed rates and of the log's own closing statement; always of the whole job.
 enum class RateUnit : std::uint8_t {

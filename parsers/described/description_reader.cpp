@@ -81,9 +81,9 @@ class DescriptionReader {
 
   std::optional<IterationUnit> iteration_of(const Json& object, const std::string& pointer) {
     if (!object.contains("iteration")) return std::nullopt;
-    return static_cast<IterationUnit>(choice(
-        object, pointer, "iteration",
-        {"unknown", "micro_step", "optimizer_step", "epoch", "sequence", "process_sequence"}));
+    return static_cast<IterationUnit>(choice(object, pointer, "iteration",
+                                             {"unknown", "micro_step", "optimizer_step", "epoch",
+                                              "sequence", "process_sequence", "token"}));
   }
 
   std::optional<DescribedRate> rate_of(const Json& object, const std::string& pointer) {

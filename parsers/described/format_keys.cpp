@@ -14,7 +14,7 @@ using nlohmann::ordered_json;
 
 constexpr std::string_view kText = R"({"type": "string"})", kFlag = R"({"type": "boolean"})";
 constexpr std::string_view kIteration =
-    R"({"enum": ["unknown", "micro_step", "optimizer_step", "epoch", "sequence", "process_sequence"]})";
+    R"({"enum": ["unknown", "micro_step", "optimizer_step", "epoch", "sequence", "process_sequence", "token"]})";
 
 constexpr auto kFormatKeys = std::to_array<FormatKey>({
     {"schema", R"({"const": "bertbench.format/1"})", "the version of this description", true},

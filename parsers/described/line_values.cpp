@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -107,7 +108,9 @@ std::optional<std::int64_t> LineValues::count(Field field) const {
   const Value* value = at(field);
   // A number that is no count, a nan among them, is none: only loss may be one.
   if (value == nullptr || !(std::abs(value->number) <= kLargestCount)) return std::nullopt;
-  return static_cast<std::int64_t>(value->number);
+  // "0.29B" is the double next below 290,000,000.
+  constexpr double kRounding = 1 + 4 * std::numeric_limits<double>::epsilon();
+  return static_cast<std::int64_t>(value->number * kRounding);
 }
 
 std::string_view LineValues::text(Field field) const {

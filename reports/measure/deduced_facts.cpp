@@ -88,6 +88,7 @@ std::optional<std::int64_t> sequences_per_iteration(const Facts& facts, Iteratio
     case IterationUnit::optimizer_step:
       return facts.sequences_per_optimizer_step();
     case IterationUnit::epoch:
+    case IterationUnit::token:
       return std::nullopt;
     case IterationUnit::sequence:
       return 1;

@@ -310,6 +310,11 @@ std::optional<double> in_sequences(const Estimate& estimate, const Conversion& f
   return std::nullopt;
 }
 
+bool counts_data(IterationUnit unit) {
+  return unit == IterationUnit::sequence || unit == IterationUnit::process_sequence ||
+         unit == IterationUnit::token;
+}
+
 std::string missing_facts(const Facts& facts, IterationUnit unit) {
   std::string out;
   const auto add = [&](bool known, const char* option) {
@@ -451,6 +456,14 @@ Estimates shown_estimates(const RunLog& log, const Window& window, const Convers
   } else {
     count_slow_first(log, window, facts.sequences_per_optimizer_step(), all);
   }
+  // What a counter of tokens gives over a time is tokens/s.
+  for (Estimate& estimate : all) {
+    const bool counted =
+        estimate.unit == RateUnit::iterations_per_second && !estimate.name.starts_with("printed");
+    if (counted && log.iteration_unit == IterationUnit::token) {
+      estimate.unit = RateUnit::tokens_per_second;
+    }
+  }
   Estimates shown = in_one_unit(std::move(all), conversion, facts, log.iteration_unit, trial);
   leave_out_total(log, shown, trial);
   compare_errors(shown.list);
@@ -524,9 +537,7 @@ void choose_rate(const RunLog& log, const Window& window, const Estimates& estim
 // fine enough, of milliseconds as DLLogger's. Micro-steps are joined to whole optimizer steps;
 // nothing when the unit is unknown.
 std::vector<double> step_seconds(const RunLog& log, const Window& window, const Facts& facts) {
-  const bool sequences = log.iteration_unit == IterationUnit::sequence ||
-                         log.iteration_unit == IterationUnit::process_sequence;
-  if (sequences) return {};
+  if (counts_data(log.iteration_unit)) return {};
   const auto accumulation = facts.gradient_accumulation_steps.value;
   std::int64_t per_step = 1;  // iterations of the log's counter per optimizer step
   if (log.iteration_unit != IterationUnit::optimizer_step) {
@@ -735,9 +746,8 @@ void compare_tools(const RunLog& log, const Conversion& conversion, const Measur
 }
 
 void leave_early_end_out(const RunLog& log, const MeasureOptions& options, Window& window) {
-  const bool counts_steps = log.iteration_unit != IterationUnit::epoch &&
-                            log.iteration_unit != IterationUnit::sequence &&
-                            log.iteration_unit != IterationUnit::process_sequence;
+  const bool counts_steps =
+      log.iteration_unit != IterationUnit::epoch && !counts_data(log.iteration_unit);
   if (!window.covered || options.window.kind != WindowRule::Kind::automatic || !counts_steps) {
     return;
   }

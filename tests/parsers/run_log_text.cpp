@@ -40,8 +40,8 @@ Json record_json(const Record& record) {
 bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
 nlohmann::ordered_json to_test_json(const RunLog& run) {
-  constexpr const char* kUnits[] = {"unknown", "micro_step", "optimizer_step",
-                                    "epoch",   "sequence",   "process_sequence"};
+  constexpr const char* kUnits[] = {"unknown",  "micro_step",       "optimizer_step", "epoch",
+                                    "sequence", "process_sequence", "token"};
   Json json = {{"format", run.format},
                {"kind", name(run.kind)},
                {"first_line", run.first_line},

@@ -109,6 +109,7 @@ TEST(Deduce, ACounterOfSequencesIsThatOfTheJobOrOfOneProcess) {
   const Facts facts = logged({{&Facts::nodes, 2}, {&Facts::gpus_per_node, 4}});
   EXPECT_EQ(sequences_per_iteration(facts, IterationUnit::process_sequence), 8);
   EXPECT_EQ(sequences_per_iteration(facts, IterationUnit::sequence), 1);
+  EXPECT_FALSE(sequences_per_iteration(facts, IterationUnit::token));
 }
 
 }  // namespace

@@ -54,6 +54,8 @@ std::string word(IterationUnit unit) {
       return "sequence";
     case IterationUnit::process_sequence:
       return "sequence of a process";
+    case IterationUnit::token:
+      return "token";
     case IterationUnit::optimizer_step:
       return "optimizer step";
   }
