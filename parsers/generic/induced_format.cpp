@@ -82,6 +82,7 @@ std::string_view first_word(std::string_view text, std::size_t at) {
 }
 
 constexpr std::string_view kWhole = "\\d+(?:,\\d{3})*";
+constexpr std::string_view kAmount = "\\d+(?:,\\d{3})*(?:\\.\\d+)?[kKMGB]?";
 constexpr std::string_view kReal = "[-+]?(?:[\\d.,]*\\d(?:[eE][-+]?\\d+)?[kKMB]?|nan|NaN|inf)";
 constexpr std::string_view kTime = "(?:\\d+ days?, )?\\d+:[\\d:]+(?:\\.\\d+)?";
 // "980us", "2m 30s", "1 hour, 3 minutes": in any units, as the next line may have others. Of the
@@ -97,7 +98,7 @@ constexpr std::string_view kSpelledWide = "(?:[\\d.]+ ?[\\x80-\\xff]+ ?)+";  // 
 /// "D:0.28" in "L:0.32 D:0.28 316s".
 std::string value_pattern(std::string_view text, bool counter, const LineNumber& number,
                           bool letters) {
-  if (counter) return std::string(kWhole);
+  if (counter) return std::string(number.meaning == Meaning::amount ? kAmount : kWhole);
   if (number.own_unit) return std::string(kWithUnit) + (letters ? "|[dhm]" : "") + "))\\b";
   const Meaning meaning = number.meaning;
   const bool colons = text.find(':') != std::string_view::npos;
@@ -355,11 +356,14 @@ class RuleWriter {
     if (number.has_total()) {
       const std::string_view slash = part(first_, number.value_end, number.total_begin);
       out += " *" + quoted_before_number(trim(slash));
-      out += one.total_name.empty() ? std::string("[\\d,]+")
-                                    : "(?P<" + one.total_name + ">" + std::string(kWhole) + ")";
-      return out;
+      const bool amount = number.meaning == Meaning::amount;
+      out += one.total_name.empty()
+                 ? std::string("[\\d,]+")
+                 : "(?P<" + one.total_name + ">" + std::string(amount ? kAmount : kWhole) + ")";
+      if (!amount) return out;
     }
-    const std::string_view unit = part(first_, number.value_end, number.end);
+    const std::string_view unit =
+        part(first_, number.has_total() ? number.total_end : number.value_end, number.end);
     if (!unit.empty()) {
       out += " *" + quoted(trim(unit)) + (is_letter(unit.back()) ? "\\b" : "");
       offer(unit);
@@ -576,7 +580,7 @@ class Induction {
     name_ = name;
     std::vector<Candidate> candidates, of_one_line, of_evaluations;
     for (const LineShape& shape : shapes_.shapes()) {
-      if (!shape.counts()) continue;
+      if (!shape.has_counter()) continue;
       if (shape.evaluation) {
         if (auto meaning = counts_training(shape)) of_evaluations.push_back({&shape, *meaning});
         continue;
@@ -699,7 +703,7 @@ class Induction {
 
  private:
   [[nodiscard]] Lack lack_of(const LineShape& shape) const {
-    if (!shape.counts()) return Lack::counter;
+    if (!shape.has_counter()) return Lack::counter;
     if (shape.examples.size() < 2) return Lack::lines;
     const auto meaning = meaning_of(shape);
     if (!meaning) return Lack::growth;
@@ -783,7 +787,10 @@ class Induction {
     // The rest of the log shows nothing about a table, nor about batches that are loaded. What
     // comes with a loss each time, "rollout batch 12 generated", is of a training.
     if (shape.head) return false;
-    if (names_other_work(first.text)) return n > least && has_loss_on_other_lines(shape);
+    // Data are counted by any work on them as well.
+    if (names_other_work(first.text) || meaning.amount != RateUnit::unknown) {
+      return n > least && has_loss_on_other_lines(shape);
+    }
     if (place && !meaning.epoch) return meaning.times.any() && has_closing_time(shape, meaning);
     if (of_training_) return true;
     // "Epoch: 6020, cost 14.01 s", "fps total: 960 epoch: 3/500"
@@ -898,7 +905,8 @@ class Induction {
   [[nodiscard]] std::vector<const LineShape*> shapes_with(const LineShape& main) const {
     std::vector<const LineShape*> out;
     for (const LineShape& shape : shapes_.shapes()) {
-      if (!shape.evaluation && !counts_on(shape) && comes_with(shape, main)) out.push_back(&shape);
+      const bool other = &shape != &main && !shape.evaluation && !counts_on(shape);
+      if (other && comes_with(shape, main)) out.push_back(&shape);
     }
     return out;
   }
@@ -954,6 +962,7 @@ class Induction {
     constexpr std::int64_t kFewLines = 3;
     const ShapeMeaning& meaning = candidate.meaning;
     int rank = meaning.times.any() ? 4 : 0;
+    if (meaning.amount != RateUnit::unknown) rank -= 8;  // after all others
     if (!meaning.step_is_epoch) rank += 2;
     if (candidate.shape->lines < kFewLines) rank -= 3;
     if (candidate.shape->after_counter) rank -= 1;
@@ -1042,6 +1051,10 @@ class Induction {
       note(true, of_one ? "the lines count sequences, and their time is of one batch of them"
                         : "the lines count the sequences of one process");
     }
+    if (meaning.amount == RateUnit::sequences_per_second) {
+      format["iteration"] = of_processes ? "process_sequence" : "sequence";
+    }
+    if (meaning.amount == RateUnit::tokens_per_second) format["iteration"] = "token";
     note(shape.evaluation,
          "only lines of evaluations count the iterations of the training: the time from one to "
          "the next holds an evaluation");

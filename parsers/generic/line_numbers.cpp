@@ -106,13 +106,13 @@ constexpr Words kBeginnings({"starting", "start", "begin", "beginning"});
 constexpr Words kProgress({"train", "training", "trained", "progress"});
 constexpr Words kAfterCounters({"no", "nr", "num", "number", "index", "id", "idx", "i", "count",
                                 "completed", "done"});
-constexpr Words kOfTraining({"loss",     "losses", "lr",      "train",   "training",   "trained",
-                             "grad",     "gnorm",  "learn",   "ppl",     "perplexity", "acc",
-                             "accuracy", "reward", "rewards", "returns", "return",     "learning",
-                             "kl",       "nll",    "损失",    "训练",    "損失",       "学習",
-                             "손실",     "학습",   "err",     "elbo",    "bpd",        "bpc",
-                             "perda",    "perte",  "verlust", "strata",  "потери",     "обучение",
-                             "episode"});
+constexpr Words kOfTraining({"loss",     "losses",   "lr",      "train",   "training",   "trained",
+                             "grad",     "gnorm",    "learn",   "ppl",     "perplexity", "acc",
+                             "accuracy", "reward",   "rewards", "returns", "return",     "learning",
+                             "kl",       "nll",      "损失",    "训练",    "損失",       "学習",
+                             "손실",     "학습",     "err",     "elbo",    "bpd",        "bpc",
+                             "mse",      "rmse",     "perda",   "perte",   "verlust",    "strata",
+                             "потери",   "обучение", "episode"});
 constexpr Words kSequences({"sample", "samples",    "example",   "examples",  "ex",
                             "seq",    "seqs",       "sequence",  "sequences", "sent",
                             "sents",  "sentence",   "sentences", "img",       "imgs",
@@ -560,10 +560,12 @@ std::optional<FoundStamp> stamp_in(std::string_view line) {
 
 class Reader {
  public:
-  explicit Reader(std::string_view line, Commas commas = Commas::thousands)
-      : line_(line), commas_(commas) {}
+  explicit Reader(std::string_view line, Commas commas = Commas::thousands, bool amounts = false)
+      : line_(line), commas_(commas), takes_amounts_(amounts) {}
   /// A number with an unclear comma that is no counter.
   [[nodiscard]] bool left_out() const { return left_out_; }
+  /// A number is an amount, whether amounts are taken or not.
+  [[nodiscard]] bool has_amounts() const { return has_amounts_; }
 
   std::vector<LineNumber> read() {
     if (const auto found = stamp_in(line_)) {
@@ -618,10 +620,10 @@ class Reader {
   /// of its own stands before it, or a loss. What else stands before stamps is the logger's.
   void before_stamp(std::size_t begin) {
     if (begin == 0) return;
-    auto before = Reader(line_.substr(0, begin), commas_).read();
+    auto before = Reader(line_.substr(0, begin), commas_, takes_amounts_).read();
     if (std::ranges::any_of(before, [](const LineNumber& number) {
           return number.meaning == Meaning::epoch || number.meaning == Meaning::counter ||
-                 number.meaning == Meaning::loss;
+                 number.meaning == Meaning::loss || number.meaning == Meaning::amount;
         })) {
       out_ = std::move(before);
     }
@@ -739,11 +741,12 @@ class Reader {
       found.value_begin = at_ - 1;
       found.whole = false;
     }
-    // "37.2k": what is rounded so is no counter.
+    // "37.2k": what is rounded so is no counter where the line has another one.
     if (end < line_.size() && std::string_view("kKMB").find(line_[end]) != std::string_view::npos &&
         (end + 1 == line_.size() || !is_word(line_[end + 1]))) {
       found.value *= suffix_scale(line_[end]);
       found.whole = false;
+      found.rounded = !comma;
       ++end;
     }
     const bool version = end + 1 < line_.size() && line_[end] == '.' && is_digit(line_[end + 1]);
@@ -760,7 +763,7 @@ class Reader {
     found.value_end = end;
     at_ = end;
     if (found.whole && pair(found)) return;
-    if (found.whole) total_of(found);
+    if (found.whole || (takes_amounts_ && found.rounded)) total_of(found);
     // "[3][40/391]", "[train: 3, 40 / 391]": the number before a place is the epoch.
     if (found.whole && !found.has_total() && (before_place() || leads_place(found))) {
       found.meaning = Meaning::epoch;
@@ -983,6 +986,12 @@ class Reader {
     std::size_t end = begin;
     // "2/100,0/151" has two totals.
     while (end < line_.size() && (is_digit(line_[end]) || has_thousands_at(line_, end))) ++end;
+    double scale = 1;
+    if (takes_amounts_ && end > begin) {  // "10.0B"
+      if (mark_in_number(end, '.')) end = digits_after(line_, end + 1);
+      scale = end < line_.size() ? suffix_scale(line_[end]) : 1;
+      if (scale > 1) ++end;
+    }
     // "20/500步": a word of a script without blanks may follow right away.
     const std::string_view then = line_.substr(end);
     const bool goes_on =
@@ -991,9 +1000,9 @@ class Reader {
     if (end == begin || goes_on) {
       return;
     }
-    std::string digits(line_.substr(begin, end - begin));
+    std::string digits(line_.substr(begin, end - begin - (scale > 1 ? 1 : 0)));
     std::erase(digits, ',');
-    found.total = to_double(digits).value_or(0);
+    found.total = scale * to_double(digits).value_or(0);
     found.total_begin = begin;
     found.total_end = end;
     at_ = end;
@@ -1017,7 +1026,8 @@ class Reader {
     }
     judge(found, label, text);
     suffix_.reset();
-    const bool unclear = std::exchange(unclear_, false) && !found.counts();
+    const bool counts = found.counts() || found.meaning == Meaning::amount;
+    const bool unclear = std::exchange(unclear_, false) && !counts;
     if (found.meaning == Meaning::other) return;
     if (unclear) {
       left_out_ = true;
@@ -1107,11 +1117,44 @@ class Reader {
     return !is_label(end) && !rest.substr(end).starts_with('_');
   }
 
+  /// "seen 9.6k imgs", "1.05M tok", "tokens_seen=1048576" count data, and "iter 0.250k" iterations:
+  /// the unit after the number, or the last word before it. Digits without a mark after that word,
+  /// "12 tokens 4096", make it the label of the next number.
+  [[nodiscard]] std::optional<Unit> amount_of(const LineNumber& found, const Label& label,
+                                              const Unit& named, const Unit& after) const {
+    if (!found.whole && !found.rounded) return std::nullopt;
+    if (named.meaning != Meaning::other || after.length > 0) return std::nullopt;
+    const auto amount = [&](std::string_view word, std::size_t length) -> std::optional<Unit> {
+      const auto work = work_unit(word);
+      // The total of "0.017B/4.0B tokens", which is read with the amounts, follows a word "per".
+      if (!work || (takes_amounts_ && label.has(kPlans))) return std::nullopt;
+      if (*work == RateUnit::iterations_per_second && !found.rounded) return std::nullopt;
+      return Unit{Meaning::amount, *work, 1, length};
+    };
+    const std::string_view rest = line_.substr(at_);
+    std::string word;
+    const std::size_t blank = rest.starts_with(' ') ? 1 : 0;
+    const std::size_t end = blank + word_at(rest, blank, word).size();
+    const std::size_t next = std::min(rest.find_first_not_of(' ', end), rest.size());
+    constexpr std::string_view kEnds = " |,;)]\t";
+    const bool closes = end == rest.size() || kEnds.find(rest[end]) != kEnds.npos;
+    if (closes && unit_at(rest).length == 0 && !is_label(end) &&
+        (next == rest.size() || !is_digit(rest[next]))) {
+      if (const auto unit = amount(word, end)) return unit;
+    }
+    if (!rest.empty() && (rest[0] == '%' || is_any_letter(rest[0]))) return std::nullopt;
+    static constexpr Words kDone({"seen", "processed", "consumed", "trained"});
+    const std::size_t done = label.count > 1 && among(kDone, label.last()) ? 1 : 0;
+    return amount(done > 0 ? label.words[label.count - 2] : label.last(), 0);
+  }
+
   /// The first that fits: a unit of rates, a word that counts, a time, a loss, a place.
   void judge(LineNumber& found, const Label& label, std::string_view text) {
     const bool time = found.meaning == Meaning::duration;  // by its layout
     const bool bare = std::isnan(found.value) || found.has_total();
     const Unit named = unit_of(label, text), after = bare ? Unit{} : own_unit(found, label);
+    const auto amount = amount_of(found, label, named, after);
+    has_amounts_ = has_amounts_ || amount;
     const std::string_view last = label.last();
     const bool by_letter = is_letter_of_counter(last) && !text.empty() && is_letter(text.back());
     // "Up. 4000" is short for updates, "scale up 2" is not.
@@ -1137,6 +1180,10 @@ class Reader {
       return;  // of no iteration
     } else if (after.meaning == Meaning::rate || named.meaning == Meaning::rate) {
       take_rate(found, label, named, after);
+    } else if (takes_amounts_ && amount) {
+      found.meaning = Meaning::amount;
+      found.unit = amount->rate;
+      found.end = at_ + amount->length;
     } else if (const auto counted = counted_after(found, last); counted && found.whole) {
       found.meaning = counted->meaning;
       found.end = at_ + counted->length;
@@ -1529,6 +1576,7 @@ class Reader {
   Commas commas_;
   bool unclear_ = false;  ///< the number that is being read has an unclear comma
   bool left_out_ = false;
+  bool takes_amounts_, has_amounts_ = false;
   double divisor_ = 1;         ///< iterations that the next time is of
   double longest_pass_s_ = 0;  ///< a time that the line names as that of a pass through the model
   std::vector<LineNumber> out_;
@@ -1638,7 +1686,10 @@ std::vector<LineNumber> numbers_of(std::string_view line, Commas commas, bool* l
   Reader reader(line, commas);
   auto out = reader.read();
   if (left_out != nullptr) *left_out = reader.left_out();
-  return out;
+  const bool counts = std::ranges::any_of(out, [](const LineNumber& number) {
+    return number.counts() && number.meaning != Meaning::epoch;
+  });
+  return counts || !reader.has_amounts() ? out : Reader(line, commas, true).read();
 }
 
 Commas commas_of(std::string_view text) {

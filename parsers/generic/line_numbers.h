@@ -23,10 +23,11 @@ enum class Meaning {
   duration,       ///< seconds of or since something
   clock,          ///< date and time
   loss,
-  left,  ///< "ETA 0:12:31": seconds until the total is reached, as the loop reckons
-  mean,  ///< "0.310 (0.325)": of a meter of single iterations, after its newest value
-  rank,  ///< of the process that prints the line
-  span,  ///< "100 steps take 0.73 seconds": the iterations that the next number, a time, is of
+  left,    ///< "ETA 0:12:31": seconds until the total is reached, as the loop reckons
+  mean,    ///< "0.310 (0.325)": of a meter of single iterations, after its newest value
+  rank,    ///< of the process that prints the line
+  span,    ///< "100 steps take 0.73 seconds": the iterations that the next number, a time, is of
+  amount,  ///< a counter of data, "seen 9600 imgs", or a rounded one of iterations, "iter 0.250k"
 };
 
 /// One number, and the stretch of the line from its label to its unit.
@@ -37,9 +38,10 @@ struct LineNumber {
   std::size_t total_begin = 0, total_end = 0;  ///< of M in "N/M"; equal where there is none
   double value = 0, total = 0;
   double scale = 1;                   ///< makes seconds of a time, the unit of a rate
-  RateUnit unit = RateUnit::unknown;  ///< of a rate
+  RateUnit unit = RateUnit::unknown;  ///< of a rate, or of what an amount would be a second
   int column = -1;                    ///< of a table, whose head names it
   bool whole = false;                 ///< digits only
+  bool rounded = false;               ///< to "1.05M"
   bool own_unit = false;              ///< of a time: its unit is part of the number, "1m2.3s"
   bool of_one_gpu = false;            ///< a rate, by its label or unit
   bool since_start = false;           ///< by its label it counts from the start

@@ -102,6 +102,7 @@ struct LineShape {
   [[nodiscard]] bool counts() const {
     return has(Meaning::counter) || has(Meaning::epoch) || has(Meaning::place);
   }
+  [[nodiscard]] bool has_counter() const { return counts() || has(Meaning::amount); }
   [[nodiscard]] bool timed() const {
     return has(Meaning::clock) || has(Meaning::duration) || has(Meaning::rate) ||
            has(Meaning::per_iteration);
@@ -134,6 +135,8 @@ struct ShapeMeaning {
   bool step_is_epoch = false;       ///< nothing finer is counted
   bool total_is_of_epoch = false;   ///< M of "N/M" is the iterations of an epoch, not of the run
   bool counts_sequences = false;    ///< "[ 6464/60000]": sequences done, and not iterations
+  /// What a counter of data or a rounded one would be a second; unknown of any other.
+  RateUnit amount = RateUnit::unknown;
   bool wraps = false;         ///< it begins again with each epoch, which the line does not name
   bool of_one_line = false;   ///< no process prints another line like it
   bool of_processes = false;  ///< several that do not name themselves print the lines of each step

@@ -57,7 +57,8 @@ class Decision {
     find_clock();
     find_times();
     find_rate();
-    out_.of_processes = comes_from_processes();
+    leave_what_amounts_do_not_show();
+    out_.of_processes = comes_from_processes() && !any_rounded();
     return out_;
   }
 
@@ -155,6 +156,8 @@ class Decision {
     }
     if (epoch) epochs_ = values_of(shape_, *epoch);
     std::optional<std::size_t> step;
+    // A line of each epoch, or a counter that lines with another one have as well, comes first.
+    if (finer.empty() && !(epoch && grows(growth(epochs_, {})))) step = amount();
     int best = 0;
     for (const std::size_t i : finer) {
       const Values values = values_of(shape_, i);
@@ -193,6 +196,47 @@ class Decision {
       out_.total_is_of_epoch = !global;
     }
     return true;
+  }
+
+  /// The first amount that grows. What is rounded may stand still, but does not fall.
+  [[nodiscard]] std::optional<std::size_t> amount() {
+    for (std::size_t i = 0; i < fields(); ++i) {
+      if (meaning(i) != Meaning::amount) continue;
+      const Growth change = growth(values_of(shape_, i), epochs_);
+      if (!grows(change) && !(change.up > 1 && change.down == 0)) continue;
+      out_.amount = shape_.examples[0].at(i).unit;
+      return i;
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] bool counts_data() const {
+    return out_.amount == RateUnit::sequences_per_second ||
+           out_.amount == RateUnit::tokens_per_second;
+  }
+
+  [[nodiscard]] bool any_rounded() const {
+    return std::ranges::any_of(shape_.examples,
+                               [&](const ShapeLine& line) { return line.at(out_.step).rounded; });
+  }
+
+  /// What is printed comes before what an amount shows over a clock, and one whose last digit is
+  /// not far below its growth shows nothing.
+  void leave_what_amounts_do_not_show() {
+    constexpr double kCoarse = 0.05;  // last digit, as a share of the growth
+    if (out_.amount == RateUnit::unknown) return;
+    ShapeTimes& times = out_.times;
+    const bool printed = times.rate || times.seconds_per_iteration;
+    double digit = 0;
+    for (const ShapeLine& line : shape_.examples) {
+      digit = std::max(digit, last_digit(line.text_of(out_.step)));
+    }
+    const bool coarse = digit > kCoarse * (std::ranges::max(steps_) - std::ranges::min(steps_));
+    if (printed) {
+      times = {.seconds_per_iteration = times.seconds_per_iteration, .rate = times.rate};
+    } else if (coarse) {
+      times = {};
+    }
   }
 
   /// A line that no other is like has a record where it names all of it: what it counts, and the
@@ -246,7 +290,7 @@ class Decision {
                                                 [&](const ShapeLine& line) {
                                                   return line.at(out_.step).of_sequences;
                                                 }) ||
-                            begins_with_a_batch();
+                            (out_.amount == RateUnit::unknown && begins_with_a_batch());
   }
 
   /// "[   64/60000]", "[ 6464/60000]", "[12864/60000]" of PyTorch's tutorial: after the first batch
@@ -545,6 +589,7 @@ class Decision {
     for (std::size_t i = 0; i < fields(); ++i) {
       const Meaning of = meaning(i);
       if (of != Meaning::duration && of != Meaning::per_iteration) continue;
+      if (of == Meaning::per_iteration && counts_data()) continue;  // of as many as are not known
       if (i > 0 && meaning(i - 1) == Meaning::span && goes_on_by(i - 1)) {
         best = TimeKind{false, 0};
         out_.times.seconds = i;
@@ -659,7 +704,7 @@ class Decision {
     auto of_all = is_of_all(values);
     if (one) return TimeKind{of_all == false, kGapUnchecked};
     constexpr double kShortestStep_s = 50e-6;  // no loop has a shorter one
-    const bool counts_samples = out_.counts_sequences;
+    const bool counts_samples = out_.counts_sequences || counts_data();
     const double usual = known_median(values);
     if (!of_all && !counts_samples && usual * stride_ > kLongestInterval_s) of_all = true;
     if (!of_all && !counts_samples && usual < kShortestStep_s * stride_) of_all = false;
@@ -789,6 +834,7 @@ class Decision {
       if (meaning(i) != Meaning::rate || shape_.is_coarse(i)) continue;
       if (out_.times.rate && !is_total_of(*out_.times.rate, i)) continue;
       const bool of_iterations = shape_.examples[0].at(i).unit == RateUnit::iterations_per_second;
+      if (of_iterations && counts_data()) continue;
       // A mean of all so far does not show what steps take now, but by what each line adds to it.
       Values times;
       for (const double rate : values_of(shape_, i)) times.push_back(1 / rate);
