@@ -778,7 +778,9 @@ class Induction {
     if (names_parts(shape, meaning)) return false;
     // "Processed batch 3/300, accuracy so far 90.1, 80.3 img/s" is inference.
     const bool works = names_other_work(first.text) && !loss_of(shape);
-    const bool learns = 2 * shape.learning >= n && !works;
+    // "640 imgs | acc 70.38 | 301 img/s" as well.
+    const bool infers = meaning.amount != RateUnit::unknown && !names_training(first.text, false);
+    const bool learns = 2 * shape.learning >= n && !works && !(infers && !loss_of(shape));
     const bool place = first.at(meaning.step).meaning == Meaning::place;
     const std::size_t least =
         meaning.times.any() || has_time_on_other_lines(shape, meaning) ? 2 : 3;
