@@ -99,6 +99,14 @@ bool is_bar_at_0(const std::vector<LineNumber>& numbers) {
          });
 }
 
+/// "Generate: " before "step 10/60": another loop than that of "step 10/100". A label with digits
+/// is that of a process.
+std::string_view label_of_line(std::string_view front) {
+  const auto end = std::ranges::find_if_not(front, is_letter);
+  const std::string_view word(front.begin(), end);
+  return !word.empty() && front.substr(word.size()) == ": " ? word : std::string_view{};
+}
+
 }  // namespace
 
 std::vector<double> values_of(const LineShape& shape, std::size_t i) {
@@ -323,6 +331,9 @@ void LineShapes::piece(std::string_view text, std::string_view whole) {
   const bool of_evaluation = after_counter || (counters_alone && names_evaluation(text));
   if (of_evaluation) key += "of evaluation";
   if (of_whole) key += "whole";
+  const std::string_view label = label_of_line(text.substr(0, first_number));
+  key += label;
+  plain_key += label;
   LineShape& shape = shape_of(std::move(key));
   shape.whole = of_whole;
   if (!evaluation && !of_evaluation) shape.plain_key = std::move(plain_key);

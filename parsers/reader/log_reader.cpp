@@ -76,7 +76,8 @@ struct FormatState {
   bool parse(const Line& line) {
     if (parse_as_is(line)) return true;
     Line undecorated = line;
-    undecorated.text = after_host_label(line.text);
+    // In the shape of a loop's own lines labels are read: "Eval: step 10" is none of "step 10".
+    undecorated.text = name == kGenericName ? std::string_view{} : after_host_label(line.text);
     if (!undecorated.text.empty() && parse_as_is(undecorated)) return true;
     // In a log without a logger around it, only its front distinguishes an evaluation from
     // training.
