@@ -108,11 +108,13 @@ bool Assembler::is_copy(const Track& of, const Step& step) {
   return of.how.again == Again::ignored && of.open != nullptr && step.step == of.newest;
 }
 
-void Assembler::read_clock(Track& of, Step& step) {
-  if (std::isnan(step.time_s)) return;
+double Assembler::read_clock(Track& of, Step& step) {
+  if (std::isnan(step.time_s)) return 0;
   const bool names_year = !step.clock.value_or(of.how.clock).no_year;
   step.time_s = of.year.at({step.time_s, names_year});
+  const double before_s = of.clock.off_s();
   if (of.how.without_evaluations) step.time_s = of.clock.at(step.time_s, step.own_s);
+  return of.clock.off_s() - before_s;
 }
 
 void Assembler::take(TimedParts parts, std::int64_t line) {
@@ -144,7 +146,7 @@ void Assembler::take(const Evaluated& evaluated, std::int64_t) {
 void Assembler::take(Step&& step, std::int64_t) {
   Track& of = track(step.track);
   if (is_copy(of, step)) return;
-  read_clock(of, step);
+  const double off_s = read_clock(of, step);
   if (of.open != nullptr) {
     const Restart by = of.how.restart;
     const bool restarted = by == Restart::back || (by == Restart::far_back && of.held)
@@ -153,6 +155,8 @@ void Assembler::take(Step&& step, std::int64_t) {
     const bool over = of.open->ended_well && of.how.after_end == AfterEnd::another_run;
     if (restarted || over) close(of);
   }
+  // What comes before the first step of a run is not of its time.
+  if (of.newest >= 0) of.open->log.leave_out(step.line, off_s);
   add(of, step);
 }
 
@@ -199,6 +203,7 @@ void Assembler::take(const Begin& begin, std::int64_t) {
   Track& of = track(begin.track);
   close(of);
   of.how = begin;
+  of.clock = {};
 }
 
 void Assembler::each(int id, Of which, std::int64_t line,
@@ -285,10 +290,9 @@ void Assembler::finish(std::string_view framework) {
          [&](RunDraft& draft) { draft.log.notices.push_back(note.notice); });
   }
   for (const Track& of : tracks_) {
-    if (!(of.clock.off_s() > 0)) continue;
     for (RunDraft* draft : of.runs) {
+      if (draft->log.off_clock.empty()) continue;
       draft->log.note(NoticeCode::evaluations_off_the_clock, 0);
-      if (of.runs.size() == 1) draft->log.off_clock_s = of.clock.off_s();
     }
   }
 }

@@ -57,7 +57,8 @@ class Assembler {
   void close(Track& of);
   static void set_batch(const Step& step, bool first, RunDraft& run);
   static bool is_copy(const Track& of, const Step& step);
-  static void read_clock(Track& of, Step& step);
+  /// What the clock of the training leaves out before this step.
+  static double read_clock(Track& of, Step& step);
   void add(Track& of, Step& step);
   void each(int id, Of of, std::int64_t line, const std::function<void(RunDraft&)>& change);
 

@@ -59,7 +59,7 @@ struct Totals {
   std::optional<double> training_s{};             ///< first to last training step, if stated
   std::optional<double> wall_s{};                 ///< whole process, start-up included
   std::optional<std::int64_t> iterations{};       ///< in RunLog::iteration_unit
-  std::optional<std::int64_t> optimizer_steps{};  ///< applied updates
+  std::optional<std::int64_t> optimizer_steps{};  ///< applied updates of this run, not before it
   std::optional<std::int64_t> skipped_steps{};    ///< fp16 overflow skips
   /// Optimizer steps that the log states, by its own numbers, where they are not the records'
   /// counter: first_optimizer_step is the one before the first. A resumed run begins above 0.
@@ -74,8 +74,15 @@ struct Mark {
   std::int64_t line = 0;
 };
 
+/// An evaluation or a checkpoint that the clock of the records leaves out: before the line that
+/// shows it.
+struct OffClock {
+  std::int64_t line = 0;
+  double seconds = 0;
+};
+
 struct MemoryUse {
-  std::int64_t peak_bytes = 0;
+  std::int64_t peak_bytes = 0;      ///< a printed MB is 2^20 where the program does not state it
   std::int64_t capacity_bytes = 0;  ///< 0 = unknown
 };
 
@@ -89,7 +96,7 @@ struct RunLog {
   std::vector<Record> records;             ///< in order of steps of this run
   std::int64_t records_seen = 0;           ///< before neighbours were merged to stay in bounds
   double clock_resolution_s = kUnknown;    ///< of time_s: 1 for a bar's elapsed, 1e-6 for stamps
-  double off_clock_s = 0;                  ///< evaluations and checkpoints that time_s leaves out
+  std::vector<OffClock> off_clock;         ///< what time_s leaves out, in order; see leave_out()
   bool clock_is_wall = false;     ///< time_s is from time stamps: differences hold across gaps
   std::optional<Stated> summary;  ///< the log's own closing throughput
   Totals totals;
@@ -115,6 +122,18 @@ struct RunLog {
   /// When the bytes of the log came; null where nobody watched. Shared by the runs of the log.
   std::shared_ptr<const std::vector<Arrival>> arrivals;
 
+  [[nodiscard]] double off_clock_s() const {
+    double sum = 0;
+    for (const OffClock& off : off_clock) sum += off.seconds;
+    return sum;
+  }
+  /// Of very many the last places are one: a log may hold nothing else.
+  void leave_out(std::int64_t line, double seconds) {
+    constexpr std::size_t kMostPlaces = 4096;
+    if (!(seconds > 0)) return;
+    if (off_clock.size() < kMostPlaces) return off_clock.push_back({line, seconds});
+    off_clock.back().seconds += seconds;
+  }
   [[nodiscard]] bool noted(NoticeCode code) const {
     return std::ranges::find(notices, code, &Notice::code) != notices.end();
   }

@@ -400,7 +400,6 @@ class DescribedParser final : public LineParser {
     bool first_is_mean = false;     ///< their times are those of one iteration
     bool first_is_own = false;      ///< its time is that of one step
     double elapsed_s = kUnknown;    ///< newest, as printed
-    double off_before_s = 0;        ///< what the clock took off before the newest run
     double earlier_s = 0;           ///< of the epochs before, where elapsed begins again with each
     double open_s = 0;              ///< what their last seconds leave open, together
     bool elapsed_of_epoch = false;  ///< it begins again with each epoch
@@ -696,6 +695,7 @@ void DescribedParser::take_time(const DescribedRule& rule, Track& of, Sample& sa
       mean ? std::optional(*mean * of.steps_of_mean) : values_.number(Field::elapsed);
   const double digit = mean ? values_.digit(Field::mean_so_far) * of.steps_of_mean
                             : values_.digit(elapsed ? Field::elapsed : Field::clock);
+  const double off_before_s = of.clock.off_s();
   constexpr double kSince1970_s = 1e9;  // 2001: no run lasts that long
   if (elapsed && *elapsed > kSince1970_s) {
     sample.time_s = of.clock.at(*elapsed, digit);
@@ -720,8 +720,7 @@ void DescribedParser::take_time(const DescribedRule& rule, Track& of, Sample& sa
     return;
   }
   paused_ = paused_ || of.clock.paused();
-  if (draft.count() == 0) of.off_before_s = of.clock.off_s();
-  draft.log.off_clock_s = of.clock.off_s() - of.off_before_s;
+  if (draft.count() > 0) draft.log.leave_out(sample.line, of.clock.off_s() - off_before_s);
   double& resolution = draft.log.clock_resolution_s;
   of.digit_s = std::fmin(of.digit_s, digit);
   resolution = of.digit_s + of.open_s;

@@ -118,7 +118,7 @@ double records_total(const RunLog& log) {
       seconds += own_start ? now : record.seconds;
     }
   }
-  return seconds > 0 ? iterations / (seconds + log.off_clock_s) : kUnknown;
+  return seconds > 0 ? iterations / (seconds + log.off_clock_s()) : kUnknown;
 }
 
 // Counter of the last record when the records begin at counter 0 and never begin anew.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <span>
 #include <utility>
 
@@ -119,15 +120,23 @@ std::optional<TimeParts> time_parts(const RunLog& log, std::span<const double> i
   Timeline line;
   const double own = records[0].seconds > 0 ? records[0].seconds : level * iterations(0);
   const bool starts_on_clock = records[0].time_s > own;
-  const double wall = log.totals.wall_s.value_or(0) - log.off_clock_s;
+  const double wall = log.totals.wall_s.value_or(0) - log.off_clock_s();
   const double on_clock = records.back().time_s - records[0].time_s;
   if (starts_on_clock) {
     line.add(TimePart::start_up, records[0].time_s - own);
   } else {
     line.add(TimePart::start_up, wall - on_clock - own);
   }
+  auto off = log.off_clock.begin();
+  const auto off_clock_up_to = [&](std::int64_t upto) {
+    for (; off != log.off_clock.end() && off->line <= upto; ++off) {
+      line.add(TimePart::evaluation, off->seconds);
+    }
+  };
+  off_clock_up_to(records[0].line);
   line.add(settled > 0 ? TimePart::warm_up : TimePart::steady, own);
   for (std::size_t i = 1; i < records.size(); ++i) {
+    off_clock_up_to(records[i].line);
     const double took = records[i].time_s - records[i - 1].time_s;
     const double work = std::min(
         took, (records[i].seconds > 0 && i < settled ? records[i].seconds : level * iterations(i)));
@@ -144,7 +153,7 @@ std::optional<TimeParts> time_parts(const RunLog& log, std::span<const double> i
     line.add(kind, excess);
     line.add(usual, work);
   }
-  line.add(TimePart::evaluation, log.off_clock_s);
+  off_clock_up_to(std::numeric_limits<std::int64_t>::max());
   if (starts_on_clock) line.add(TimePart::tail, wall - records.back().time_s);
   return line.take();
 }

@@ -44,7 +44,7 @@ inline constexpr std::size_t kMostSpans = 64;
 /// as a whole. Start-up is what lies before the first record's iterations; tail is what the
 /// stated total (Totals::wall_s) has beyond the last record. A total whose start-up is not on the
 /// clock counts what it has in excess as start-up. Evaluations that the records' clock leaves out
-/// (RunLog::off_clock_s) are one stretch before the tail.
+/// (RunLog::off_clock) stand where the log has them.
 [[nodiscard]] std::optional<TimeParts> time_parts(const RunLog& log);
 /// The same with the log's iteration_times() (reports/stats/window.h: seconds, one a record, or
 /// none), where they are at hand.

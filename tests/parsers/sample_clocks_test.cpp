@@ -4,6 +4,7 @@
 // same steps.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -55,7 +56,8 @@ struct Clocked {
   std::string log;
   double each = 0.02;      ///< relative tolerance of an interval
   double all = 0.01;       ///< and of all together, where they are one stretch
-  std::int64_t epoch = 0;  ///< steps after which the log's clock leaves something out; 0: never
+  std::int64_t epoch = 0;  ///< steps after which the log's clock leaves something out that no
+                           ///< line of it shows; 0: never
   std::int64_t ahead = 0;  ///< from the log's counter to the number of the step that ended
 };
 
@@ -77,6 +79,10 @@ TEST_P(SampleClock, IsThatOfTheLog) {
     const Record& record = run.records[i];
     const std::int64_t from = run.records[i - 1].step + want.ahead, to = record.step + want.ahead;
     if (want.epoch > 0 && (from - 1) / want.epoch != (to - 1) / want.epoch) continue;
+    const auto is_between = [&](const OffClock& off) {
+      return off.line > run.records[i - 1].line && off.line <= record.line;
+    };
+    if (std::ranges::any_of(run.off_clock, is_between)) continue;
     const double truth =
         clock.end.at(static_cast<std::size_t>(to)) - clock.end.at(static_cast<std::size_t>(from));
     truth_s += truth;

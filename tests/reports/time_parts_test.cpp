@@ -48,6 +48,19 @@ TEST(TimeParts, EvaluationCheckpointAndStallAreToldApartByTheLogsOwnWords) {
   EXPECT_NEAR(parts.total_s, *log.totals.wall_s, 1e-9);
 }
 
+TEST(TimeParts, AnEvaluationThatTheClockLeavesOutStandsWhereTheLogHasIt) {
+  RunLog log = stamped(200);
+  log.leave_out(101, 20);
+  log.totals.wall_s = 30 + 200 + 20 + 12;
+  const auto parts = time_parts(log).value();
+  EXPECT_NEAR(parts.total_s, *log.totals.wall_s, 1e-9);
+  EXPECT_NEAR(parts.of(TimePart::tail), 12, 1e-9);
+  ASSERT_EQ(parts.spans.size(), 5U);
+  EXPECT_EQ(parts.spans[2].part, TimePart::evaluation);
+  EXPECT_NEAR(parts.spans[2].begin_s, 30 + 100, 1e-9);
+  EXPECT_NEAR(parts.spans[2].end_s, 30 + 120, 1e-9);
+}
+
 TEST(TimeParts, TheSumOfThePartsIsTheTotalAndTheSpansHaveNoGaps) {
   RunLog log = stamped(300);
   for (std::size_t i = 0; i < 40; ++i) log.records[i].seconds = 2;

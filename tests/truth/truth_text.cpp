@@ -276,15 +276,15 @@ void write(Page& page, const RunLog& run) {
   // `path` is the name that text_of_log() gave; nobody watched the logs (arrivals); `planned`
   // decides outcomes and which curves of losses are compared.
   [[maybe_unused]] const auto& [path, format, kind, iteration_unit, rate_unit, facts, records,
-                                records_seen, clock_resolution_s, off_clock_s, clock_is_wall,
-                                summary, totals, memory, scores, planned, first_nan_step, outcome,
-                                survived, marks, rank_times, parts, counters, stated, notices,
-                                first_line, arrivals] = run;
+                                records_seen, clock_resolution_s, off_clock, clock_is_wall, summary,
+                                totals, memory, scores, planned, first_nan_step, outcome, survived,
+                                marks, rank_times, parts, counters, stated, notices, first_line,
+                                arrivals] = run;
   page.head(fmt::format("{} by {} from line {}", name(kind), format, first_line));
   Fields units;
   units.put("iteration", word(iteration_unit)).put("rate", std::string(name(rate_unit)));
   units.put("clock_resolution_s", clock_resolution_s);
-  if (off_clock_s > 0) units.put("off_clock_s", off_clock_s);
+  if (!off_clock.empty()) units.put("off_clock_s", run.off_clock_s());
   page.line("units", units.put("clock", clock_is_wall ? "time stamps" : "elapsed or none"));
   write(page, facts);
   page.line("outcome", text_of(outcome));

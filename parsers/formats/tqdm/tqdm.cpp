@@ -1404,7 +1404,7 @@ class TqdmParser final : public LineParser {
     track.rate = bar.rate;
     track.total = bar.total;
     RunDraft& draft = draft_for(track, role, bar, line, out);
-    if (role != BarRole::evaluation) take_off_evaluations(track, took_s, draft);
+    if (role != BarRole::evaluation) take_off_evaluations(track, took_s, line.number, draft);
     const double base_s = track.base_s - track.off_s;
     leaps_.see(fresh, bar, &draft, line.number, track.first);
     Sample sample = sample_on(line);
@@ -1450,7 +1450,7 @@ class TqdmParser final : public LineParser {
   /// `took_s`: what the bar's clock went on by since its redraw before. Evaluations that took
   /// longer were printed late, as where what is written goes through a buffer: they are not within
   /// it.
-  void take_off_evaluations(Track& track, double took_s, RunDraft& draft) {
+  void take_off_evaluations(Track& track, double took_s, std::int64_t line, RunDraft& draft) {
     constexpr double kWholeSecond_s = 1;  // both redraws show whole seconds
     const double before_s =
         std::isnan(track.evaluated_s) ? evaluations_.before_session_s() : track.evaluated_s;
@@ -1459,7 +1459,7 @@ class TqdmParser final : public LineParser {
     if (!(held_s > 0) || held_s > took_s + kWholeSecond_s) return;
     if (track.off_s == 0) draft.log.note(NoticeCode::evaluations_off_the_clock, 0);
     track.off_s += held_s;
-    draft.log.off_clock_s += held_s;
+    draft.log.leave_out(line, held_s);
   }
   // True when the redraw shows no progress: a new bar, or a rank that lags.
   bool start_over(const Known& known, const TqdmBar& bar, RunBuilder& out) {

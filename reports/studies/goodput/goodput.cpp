@@ -409,7 +409,7 @@ Result<std::vector<JobLog>> read_jobs(const std::string& path) {
   for (auto& run : *runs) {
     jobs.push_back({std::move(run), {}});
     const RunLog& log = jobs.back().log;
-    if (log.off_clock_s > 0) jobs.back().stamps.assign(log.records.size(), kUnknown);
+    if (!log.off_clock.empty()) jobs.back().stamps.assign(log.records.size(), kUnknown);
   }
   std::ranges::stable_sort(jobs, {}, [](const JobLog& job) { return job.log.first_line; });
   auto source = open_source(path);

@@ -38,7 +38,7 @@ struct JobLog {
   RunLog log;
   WallTimes wall;
   /// The stamp on the line of each record, as the lines have them, where the run's own clock leaves
-  /// evaluations out (RunLog::off_clock_s); NaN where there is none. Empty: the clock is whole.
+  /// evaluations out (RunLog::off_clock); NaN where there is none. Empty: the clock is whole.
   std::vector<double> stamps{};
 };
 

@@ -155,9 +155,9 @@ Clocked seconds_of(const RunLog& log) {
       const double own = first.seconds > 0 ? first.seconds
                          : rest > 0        ? time * iterations_of(first) / rest
                                            : 0;
-      before = parts ? std::max(0.0, parts->total_s - log.off_clock_s - time) : own;
+      before = parts ? std::max(0.0, parts->total_s - log.off_clock_s() - time) : own;
     }
-    return {time + before + log.off_clock_s, "to the last record"};
+    return {time + before + log.off_clock_s(), "to the last record"};
   }
   double sum = 0;
   for (const Record& record : log.records) {
