@@ -91,16 +91,19 @@ void Assembler::close(Track& of) {
   release(of, std::nullopt);
   of.open = nullptr;
   of.newest = -1;
+  of.batch_changes = false;
 }
 
-void Assembler::set_batch(const Step& step, bool first, RunDraft& run) {
+void Assembler::set_batch(Track& of, const Step& step, RunDraft& run) {
   auto& batch = run.log.facts.global_batch_size;
+  if (of.batch_changes) batch = {};  // the format's facts may state the first one again
   if (step.global_batch < 1 || batch.value == step.global_batch) return;
-  if (!batch.known() && first) {
-    batch.set(step.global_batch, FactSource::log);
-  } else if (batch.known()) {
+  if (batch.known()) {
     run.log.note(NoticeCode::global_batch_changes, step.line, *batch.value, step.global_batch);
     batch = {};
+    of.batch_changes = true;
+  } else if (of.newest < 0) {
+    batch.set(step.global_batch, FactSource::log);
   }
 }
 
@@ -172,8 +175,8 @@ void Assembler::add(Track& of, Step& step) {
     skipped = skipped.value_or(0) + *step.skipped;
   }
   if (step.last || of.how.after_end == AfterEnd::reopens) draft.ended_well = step.last;
+  set_batch(of, step, draft);
   const bool first = of.newest < 0;
-  set_batch(step, first, draft);
   const std::int64_t before = std::exchange(of.newest, step.step);
   if (first && step.iterations == 0 && of.how.first == FirstInterval::as_next) {
     draft.last_line = std::max(draft.last_line, step.line);
@@ -235,7 +238,14 @@ void Assembler::take(const Statement& statement, std::int64_t line) {
     if (statement.summary) draft.log.summary->line = stated;
     overwrite(draft.log.totals, statement.totals);
     overwrite(draft.log.memory, statement.memory);
-    if (statement.loss) draft.set_loss(*statement.loss, line);
+    if (statement.loss) {
+      const auto of = std::ranges::find(tracks_, &draft, &Track::open);
+      if (of != tracks_.end() && of->held) {
+        of->held->loss = statement.loss;
+      } else {
+        draft.set_loss(*statement.loss, line);
+      }
+    }
     if (statement.nan_step && !draft.log.first_nan_step)
       draft.log.first_nan_step = statement.nan_step;
     if (statement.unit) draft.log.iteration_unit = *statement.unit;

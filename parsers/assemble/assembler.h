@@ -45,8 +45,9 @@ class Assembler {
   struct Track {
     Begin how;
     RunDraft* open = nullptr;
-    std::optional<Step> held;  ///< the first step of the open run, until the next one comes
-    std::int64_t newest = -1;  ///< counter of the open run's newest line, below 0: none
+    std::optional<Step> held;    ///< the first step of the open run, until the next one comes
+    std::int64_t newest = -1;    ///< counter of the open run's newest line, below 0: none
+    bool batch_changes = false;  ///< that of the open run has no single number
     std::vector<RunDraft*> runs;
     TrainingClock clock;
     YearClock year;  ///< of stamps that name none
@@ -55,7 +56,7 @@ class Assembler {
   RunDraft& run(Track& of, std::int64_t line);
   void release(Track& of, std::optional<std::int64_t> next);
   void close(Track& of);
-  static void set_batch(const Step& step, bool first, RunDraft& run);
+  static void set_batch(Track& of, const Step& step, RunDraft& run);
   static bool is_copy(const Track& of, const Step& step);
   /// What the clock of the training leaves out before this step.
   static double read_clock(Track& of, Step& step);

@@ -61,8 +61,8 @@ struct Begin {
   AfterEnd after_end = AfterEnd::goes_on;
   Again again = Again::merged;
   bool from_zero = false;  ///< the clock counts from the run's start: 0 is its origin
-  /// The clock goes on in evaluations (Evaluated): an interval that holds one counts with the time
-  /// that its iterations take by themselves (Step::own_s). OpenMMLab, Paddle's vision suites.
+  /// The clock goes on in evaluations (Evaluated): an interval that holds one counts with
+  /// Step::own_s. OpenMMLab, Paddle's vision suites.
   bool without_evaluations = false;
   bool own_facts = false;  ///< batches and ranks are the format's: FactRules add none
   /// Where the run begins, if that is before its first step: the line of a table's head, or of a
@@ -81,7 +81,10 @@ struct Step {
   double seconds = kUnknown;  ///< of these iterations together
   double each_s = kUnknown;   ///< of one of them, a mean
   double time_s = kUnknown;   ///< clock, any origin that stays the same within the run
-  double own_s = kUnknown;    ///< see Begin::without_evaluations
+  /// With Begin::without_evaluations: what all iterations since the step before took by themselves.
+  /// It replaces the clock's difference where an Evaluated came between the two steps and it is
+  /// smaller; NaN leaves that as it is.
+  double own_s = kUnknown;
   /// Of the whole job, of exactly these iterations. A mean since the start is taken apart by two
   /// lines, as DescribedParser does with Field::rate_so_far.
   double rate = kUnknown;
@@ -91,7 +94,8 @@ struct Step {
   std::optional<Clock> clock{};
   std::optional<std::int64_t> planned{};  ///< last counter value that the run aims at
   std::optional<std::int64_t> skipped{};  ///< skipped steps that come to those before
-  /// Of the whole job, as this line states it. A batch that grows has no single number.
+  /// Of the whole job, as this line states it. One that differs from those before, or from what the
+  /// format's facts() have, leaves the run without a single number.
   std::int64_t global_batch = 0;
   /// The records whose counter is above this one are joined with this step to one, as the line has
   /// the time of all their iterations: an epoch's own (gluon-cv, PaddleVideo), or the next of which
