@@ -94,6 +94,22 @@ TEST(Reconcile, TellsAScriptThatMultipliesOrForgetsTheAccumulation) {
   EXPECT_EQ(reconciled({log}, options).scripts[0].taken, "");
 }
 
+// "finished 1200 steps in 795.5s" next to rates in sequences/s.
+TEST(Reconcile, AStatementInIterationsIsOfTheUnitOfTheTable) {
+  RunLog log = log_of_seconds(std::vector<double>(1200, 0.64));
+  log.rate_unit = RateUnit::sequences_per_second;
+  for (Record& record : log.records) record.printed_rate = 800;
+  log.totals.training_s = 795.5;
+  log.totals.iterations = 1200;
+  log.summary = Stated{1200 / 795.5, RateUnit::iterations_per_second, 63};
+  const ReconciledRun run = reconciled({log}, given(facts(64, 1, 1, 8)));
+  ASSERT_EQ(run.scripts.size(), 1U);
+  EXPECT_EQ(run.scripts[0].taken, "total work over total time");
+  EXPECT_EQ(run.scripts[0].stated.unit, RateUnit::sequences_per_second);
+  EXPECT_NEAR(run.scripts[0].stated.value, 1200 * 512 / 795.5, 1e-9);
+  EXPECT_NEAR(*run.scripts[0].gap, 0, 1e-12);
+}
+
 TEST(Reconcile, WithoutABatchStaysInIterationsPerSecond) {
   RunLog log = published_run();
   log.totals = {};

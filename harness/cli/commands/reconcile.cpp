@@ -112,8 +112,10 @@ ordered_json to_json(const ReconciledRun& run) {
   if (run.time) json["time_parts"] = bertbench::to_json(time_record(*run.time));
   json["scripts"] = ordered_json::array();
   for (const ScriptNumber& script : run.scripts) {
-    ordered_json row{
-        {"log", script.log}, {"line", script.stated.line}, {"rate", script.stated.value}};
+    ordered_json row{{"log", script.log},
+                     {"line", script.stated.line},
+                     {"rate", script.stated.value},
+                     {"unit", name(script.stated.unit)}};
     put(row, "gap", script.gap);
     if (!script.taken.empty()) row["taken"] = script.taken;
     if (!script.also.empty()) row["also"] = script.also;
@@ -206,15 +208,21 @@ std::string timeline_text(const TimeParts& time) {
   return out;
 }
 
-void print_time(Console& console, const TimeParts& time) {
+void print_time(Console& console, const TimeParts& time, double all_s) {
+  constexpr double kLeast_s = 0.05;  // prints as 0.1
   Table table{columns_of({"time goes into", ">seconds", ">share"})};
+  const double unplaced_s = all_s - time.total_s >= kLeast_s ? all_s - time.total_s : 0;
+  const auto add = [&](const std::string& label, double seconds) {
+    if (!(seconds > 0)) return;
+    table.rows.push_back({label, fmt::format("{:.1f}", seconds),
+                          fmt::format("{:.1f} %", 100 * seconds / (time.total_s + unplaced_s))});
+  };
   for (std::size_t i = 0; i < kTimePartCount; ++i) {
-    if (!(time.seconds[i] > 0)) continue;
     std::string label(name(TimePart(i)));
     std::ranges::replace(label, '_', '-');
-    table.rows.push_back({label, fmt::format("{:.1f}", time.seconds[i]),
-                          fmt::format("{:.1f} %", 100 * time.seconds[i] / time.total_s)});
+    add(label, time.seconds[i]);
   }
+  add("not on any line", unplaced_s);
   console.print("\n" + text_table(table));
   if (time.spans.size() < 2) return;
   console.print("\n" + timeline_text(time) +
@@ -225,16 +233,15 @@ void print(Console& console, const ReconciledRun& run) {
   if (run.parts.size() > 1) print_parts(console, run);
   print_total(console, run);
   print_rates(console, run);
-  if (run.time) print_time(console, *run.time);
+  if (run.time) print_time(console, *run.time, run.seconds.value_or(0));
   for (const ScriptNumber& script : run.scripts) {
     std::string text =
         script.taken.empty() ? "fits none of the readings of this log" : "is the " + script.taken;
     for (const std::string& other : script.also) text += "; it could also be the " + other;
-    // A gap shows that the number is in the unit of the table.
-    console.print(fmt::format("\n{}the log's own {:.7g}{} (line {}) {}\n",
+    console.print(fmt::format("\n{}the log's own {:.7g} {} (line {}) {}\n",
                               run.parts.size() > 1 ? escape_for_terminal(script.log) + ": " : "",
-                              script.stated.value, script.gap ? " " + run.unit : "",
-                              script.stated.line, escape_for_terminal(text)));
+                              script.stated.value, name(script.stated.unit), script.stated.line,
+                              escape_for_terminal(text)));
   }
 }
 

@@ -33,7 +33,8 @@ struct ScriptInputs {
   std::map<std::string, double> estimators;  ///< of this log, in the unit of the statement
 };
 
-constexpr double kLoosest = 1e-3;  // a statement of few digits fits too much
+constexpr double kLoosest = 1e-3;    // a statement of few digits fits too much
+constexpr double kRounding = 1e-12;  // one that is calculated of stated work and time
 
 struct Reading {
   double rate = 0;
@@ -52,9 +53,9 @@ double printed_error(double value) {
 }
 
 // The readings of one log without a wrong factor.
-std::vector<Reading> honest_readings(const RunLog& log, const ScriptInputs& inputs) {
+std::vector<Reading> honest_readings(const RunLog& log, const ScriptInputs& inputs, RateUnit unit) {
   std::vector<Reading> out;
-  const bool sequences = log.summary->unit == RateUnit::sequences_per_second;
+  const bool sequences = unit == RateUnit::sequences_per_second;
   const bool bar = log.rate_unit == RateUnit::iterations_per_second;
   const auto reading = [&](double rate, const std::string& what) {
     if (!(rate > 0)) return;
@@ -63,7 +64,7 @@ std::vector<Reading> honest_readings(const RunLog& log, const ScriptInputs& inpu
       out.push_back({rate * static_cast<double>(*inputs.per_iteration),
                      fmt::format("{}: {} iterations/s x {} sequences", what, shortest(rate),
                                  *inputs.per_iteration)});
-    } else if (log.rate_unit == log.summary->unit) {
+    } else if (log.rate_unit == unit) {
       out.push_back({rate, fmt::format("{}: {}", what, shortest(rate))});
     }
   };
@@ -90,13 +91,18 @@ ScriptNumber explain_script(const RunLog& log, const ScriptInputs& inputs) {
   ScriptNumber out;
   out.stated = *log.summary;
   out.log = log.path;
-  const double value = out.stated.value;
-  if (inputs.total && out.stated.unit == RateUnit::sequences_per_second) {
-    out.gap = value / *inputs.total - 1;
+  double error = printed_error(out.stated.value);
+  double& value = out.stated.value;
+  if (inputs.total && inputs.per_iteration && out.stated.unit == RateUnit::iterations_per_second) {
+    out.stated.unit = RateUnit::sequences_per_second;
+    value *= static_cast<double>(*inputs.per_iteration);
+    error *= static_cast<double>(*inputs.per_iteration);
   }
-  const double error = printed_error(value);
+  error = std::max(error, kRounding * value);
+  const bool sequences = out.stated.unit == RateUnit::sequences_per_second;
+  if (inputs.total && sequences) out.gap = value / *inputs.total - 1;
   std::vector<Reading> fits;
-  const auto readings = honest_readings(log, inputs);
+  const auto readings = honest_readings(log, inputs, out.stated.unit);
   const auto add = [&](double rate, const std::string& what) {
     if (std::abs(rate - value) <= error) fits.push_back({rate, what});
   };

@@ -51,7 +51,7 @@ struct ReconciledEstimate {
 
 /// Where the number comes from that the log states itself.
 struct ScriptNumber {
-  Stated stated;
+  Stated stated;  ///< in the unit of the run's rates, where the batch is known
   std::string log;
   std::optional<double> gap;  ///< to the total, when in the same unit
   /// "first redraw of the last step: 2.66 iterations/s x 1024 sequences"; empty = none fits.

@@ -1,4 +1,5 @@
 // `reconcile` on the published log's own text, read by the real parser.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -59,6 +60,26 @@ TEST_F(ReconcileTest, ATailAloneHasNoTotalAndSaysWhatToGive) {
   EXPECT_EQ(ran.status, 0);
   EXPECT_THAT(ran.out, Not(HasSubstr("total work / total time")));
   EXPECT_THAT(ran.err, HasSubstr("--optimizer-steps"));
+}
+
+// The training is stated to have taken longer than its lines show.
+TEST_F(ReconcileTest, NamesTimeThatNoLineShows) {
+  const std::string format = put("mine.json", R"json({"schema": "bertbench.format/1",
+    "name": "mine", "iteration": "optimizer_step", "lines": [
+    {"literal": "mine step ", "pattern": "^(?P<clock>[0-9:]{8}) mine step (?P<step>\\d+)",
+     "example": "10:00:01 mine step 1"},
+    {"literal": "mine ended: ",
+     "pattern": "ended: (?P<total_iterations>\\d+) steps in (?P<total_seconds>[0-9.]+) s",
+     "outcome": "completed", "example": "mine ended: 40 steps in 400 s"}]})json");
+  std::string log;
+  for (int step = 1; step <= 40; ++step) {
+    log += fmt::format("10:{:02}:{:02} mine step {}\n", step * 9 / 60, step * 9 % 60, step);
+  }
+  const Ran ran = run_to(0, {"reconcile", put("mine.log", log + "mine ended: 40 steps in 400 s\n"),
+                             "--format-file", format});
+  EXPECT_THAT(ran.out, HasSubstr("time  400.000 s"));
+  EXPECT_THAT(ran.out, testing::ContainsRegex("not on any line +40.0 +10.0 %"));
+  EXPECT_THAT(ran.out, HasSubstr("the log's own 0.1 iterations/s (line 41)"));
 }
 
 TEST_F(ReconcileTest, ReckonsTheShippedPlan) {
