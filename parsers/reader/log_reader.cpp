@@ -566,10 +566,10 @@ struct LogReader::State final : CandidateSink {
     return runs;
   }
 
-  /// The runs of the generic reader where it reads more than the named formats.
+  /// The runs of the generic reader where it reads more than the named formats, or is asked for.
   [[nodiscard]] std::vector<RunLog> best_of(std::vector<RunLog> named, std::vector<RunLog> generic,
                                             const std::optional<UnreadTraining>& training) const {
-    if (reads_more(generic, named)) return generic;
+    if (options.format == kGenericName || reads_more(generic, named)) return generic;
     return training && nothing_read(named) ? unread(*training) : std::move(named);
   }
 

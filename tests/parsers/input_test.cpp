@@ -232,6 +232,21 @@ TEST_F(Input, OfAnotherFormatThanAskedForIsAnError) {
   EXPECT_THAT(runs.error().message(), HasSubstr("the format 'native'"));
 }
 
+TEST_F(Input, TheGenericReaderMayBeAskedFor) {
+  ReadOptions options;
+  options.format = "generic";
+  const std::string ours = put("a.log", sample()),
+                    loop = put("b.log",
+                               "step 10 loss 3.1 time 1.0 s\nstep 20 loss 2.9 time 1.1 s\nstep 30 "
+                               "loss 2.8 time 1.0 s\n");
+  const auto read = read_log(loop, options);
+  ASSERT_TRUE(read) << read.error().message();
+  EXPECT_EQ(read->front().format, "generic");
+  // Never the runs of a format that was not asked for.
+  const auto other = read_log(ours, options);
+  EXPECT_TRUE(!other || other->front().format == "generic");
+}
+
 TEST(FormatName, IsCheckedAgainstTheList) {
   EXPECT_TRUE(check_format_name("auto"));
   for (const Format* format : all_formats())
