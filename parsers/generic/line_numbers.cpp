@@ -104,6 +104,7 @@ constexpr Words kPartWords({"compute", "comm", "optimizer", "optim", "opt", "syn
 constexpr Words kBeginnings({"starting", "start", "begin", "beginning"});
 // Before a place: "[Train 10/1882]".
 constexpr Words kProgress({"train", "training", "trained", "progress"});
+constexpr Words kInitials({"s", "i", "b", "u"});  // likewise: "e=0 s=20/1200"
 constexpr Words kAfterCounters({"no", "nr", "num", "number", "index", "id", "idx", "i", "count",
                                 "completed", "done"});
 constexpr Words kOfTraining({"loss",     "losses",   "lr",      "train",   "training",   "trained",
@@ -1402,7 +1403,8 @@ class Reader {
     const auto open = text.find_last_of("[(");
     const bool bracket = open != std::string_view::npos;
     const bool named = among(kProgress, label.last());
-    if (found.has_total() && found.total >= found.value && (label.count == 0 || bracket || named)) {
+    const bool own = label.count == 0 || bracket || named || among(kInitials, label.last());
+    if (found.has_total() && found.total >= found.value && own) {
       found.meaning = Meaning::place;
       // Only the bracket is its own; words before it are those of something else.
       if (bracket) found.begin = found.value_begin - (text.size() - open);
