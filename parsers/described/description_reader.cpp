@@ -149,6 +149,14 @@ class DescriptionReader {
       in_.fail_at("/lines", "no pattern has a group 'step'",
                   "the line of an iteration is known by its counter: (?P<step>\\d+)");
     }
+    const auto gives = [&](Field field) {
+      return std::ranges::any_of(out_->rules,
+                                 [&](const DescribedRule& rule) { return rule.gives(field); });
+    };
+    if (gives(Field::began) && !gives(Field::ended)) {
+      in_.fail_at("/lines", "'began' is given, but 'ended' by no line",
+                  "the difference of the two clocks is the time of the training");
+    }
   }
 
   /// A rule with a list of literals is one rule for each.
@@ -319,8 +327,8 @@ class DescriptionReader {
       if (!rule.gives(Field::step) && !rule.continues) {
         in_.fail_at(at, fmt::format("has a group '{}' but no 'step'", field.name),
                     "an iteration is known by its counter; a closing rate is average_rate, a "
-                    "closing time total_seconds; a line that adds to the record before it has "
-                    "\"continues\": true");
+                    "closing time total_seconds, the clocks of begin and end are began and ended; "
+                    "a line that adds to the record before it has \"continues\": true");
       }
     }
     const RateUnit unit = rule.rate ? rule.rate->unit : out_->rate.unit;

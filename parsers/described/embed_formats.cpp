@@ -69,12 +69,16 @@ int embed(const std::vector<std::string>& paths) {
     // CMake names the format by its file.
     std::string stem = path.substr(path.rfind('/') + 1);
     stem.resize(stem.size() - std::string_view(".json").size());
-    if (stem != (*format)->name || (*format)->title.empty() || (*format)->reference.empty()) {
-      std::cerr << path
-                << ": a built-in format has the name of its file, a title and a reference\n";
+    const Description& of = **format;
+    const char* wrong = stem != of.name        ? "\"name\" is not that of the file"
+                        : of.title.empty()     ? "a built-in format needs a \"title\""
+                        : of.reference.empty() ? "a built-in format needs a \"reference\""
+                                               : nullptr;
+    if (wrong != nullptr) {
+      std::cerr << path << ": " << wrong << "; docs/formats.md, \"A format in a JSON file\"\n";
       return 1;
     }
-    out += cpp_of(**format, text.str());
+    out += cpp_of(of, text.str());
   }
   std::cout << out << "\n}  // namespace bertbench\n";
   return 0;

@@ -154,7 +154,12 @@ Error unread_error(const std::string& path, const std::vector<NearLine>& nearest
     what += fmt::format("{} line {} {}: \"{}\"", what.back() == ':' ? "" : ",", near.line,
                         lack_text(near.lack), trim(near.text.substr(0, kShownOfALine)));
   }
-  return {path, what, "see the formats with `bertbench list formats`"};
+  const bool uncounted = !nearest.empty() && nearest.front().lack == Lack::counter;
+  return {path, what,
+          uncounted
+              ? "print a word or a total with what counts (step 20, 20/400), or write a format "
+                "file like configs/formats/example.json"
+              : "see the formats with `bertbench list formats`"};
 }
 
 std::vector<RunLog> second_look(const std::string& path, const ReadOptions& options,

@@ -610,6 +610,11 @@ TEST(DescribedFormatErrors, EveryRuleIsChecked) {
     EXPECT_THAT(error_in(format), HasSubstr(c.says)) << c.pointer << " = " << c.value;
     EXPECT_THAT(error_in(format), testing::StartsWith("mine.json:")) << c.pointer;
   }
+  Json half = small_format();
+  half["lines"].push_back({{"literal", "began at"},
+                           {"pattern", "began at (?P<began>[0-9:]+)"},
+                           {"example", "began at 10:00:00"}});
+  EXPECT_THAT(error_in(half), HasSubstr("'ended' by no line"));
   Json no_unit = small_format();
   no_unit.erase("rate");
   EXPECT_THAT(error_in(no_unit), HasSubstr("does not state its unit"));

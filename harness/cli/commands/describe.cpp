@@ -36,6 +36,9 @@ ExitCode run(const Options& options, Console& console) {
     checked.error().where = "--name " + options.name;  // all else is right by itself
     return console.error(checked.error());
   }
+  console.note(
+      "facts, what an iteration is, and how a run ends are left out: add them by "
+      "docs/formats.md, \"A format in a JSON file\"");
   const std::string text = induced.format->json + "\n";
   if (options.output == "-") {
     console.print(text);

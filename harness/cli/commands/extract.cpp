@@ -783,7 +783,9 @@ void declare(CommandLine& line, Options& options) {
   line.add_text(
           "--estimator", options.estimator, "NAME",
           fmt::format("How a rate is taken from the log: {}.", fmt::join(estimator_names(), ", ")))
-      .default_text("the one with the least expected error, never one of the last three");
+      .default_text(
+          "the least expected error, or the first of several below 0.5 %; log_summary only "
+          "where none before it is, the last three never");
   const auto estimators = estimator_names();
   line.complete("--estimator", {estimators.begin(), estimators.end()});
   line.add_text("--base", options.base, "CELL",
