@@ -40,14 +40,8 @@ TEST_P(Corpus, GivesTheKnownAnswers) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Logs, Corpus, testing::ValuesIn(all_answers()), [](const auto& of) {
-  std::string out;
-  for (const char c : std::string(of.param.file)) {
-    out.push_back((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ? c
-                                                                                             : '_');
-  }
-  return out;
-});
+INSTANTIATE_TEST_SUITE_P(Logs, Corpus, testing::ValuesIn(all_answers()),
+                         [](const auto& of) { return case_name(of.param.file); });
 
 // INDEX.tsv gives the median over all four.
 TEST(Corpus, HasTheKnownMedianOverFourRunsOfOneLog) {

@@ -1,5 +1,7 @@
 #include "tests/parsers/run_log_text.h"
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -114,6 +116,13 @@ std::vector<RunLog> read_text_cut(std::string_view text, std::size_t cut) {
   reader.feed(text.substr(0, cut));
   reader.feed(text.substr(cut));
   return reader.finish();
+}
+
+std::string case_name(std::string_view log) {
+  std::string out(log);
+  std::ranges::replace_if(
+      out, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  return out;
 }
 
 }  // namespace bertbench

@@ -21,5 +21,7 @@ namespace bertbench {
 /// The runs of a text, fed in one piece, or cut at `cut`.
 [[nodiscard]] std::vector<RunLog> read_text(std::string_view text, const ReadOptions& options = {});
 [[nodiscard]] std::vector<RunLog> read_text_cut(std::string_view text, std::size_t cut);
+/// A log's name as that of a case: --gtest_filter='*mmcv*'.
+[[nodiscard]] std::string case_name(std::string_view log);
 
 }  // namespace bertbench

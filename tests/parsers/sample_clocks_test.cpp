@@ -152,7 +152,8 @@ std::vector<Clocked> clocked_logs() {
   return out;
 }
 
-INSTANTIATE_TEST_SUITE_P(Logs, SampleClock, testing::ValuesIn(clocked_logs()));
+INSTANTIATE_TEST_SUITE_P(Logs, SampleClock, testing::ValuesIn(clocked_logs()),
+                         [](const auto& of) { return case_name(of.param.log); });
 
 TEST(SampleClocks, TqdmCountersAreWithinTheirSecond) {
   const Clock clock = clock_of(kSource / "parsers/samples/tqdm/timings.jsonl");
