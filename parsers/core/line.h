@@ -26,7 +26,7 @@ struct Line {
   /// Offset in the log after the text, its terminator not included: with that byte the line was
   /// there. -1 = unknown.
   std::int64_t end_byte = -1;
-  int rank = -1;             ///< from a launcher prefix ("[1,3]<stdout>:", "3: ", "[rank3]:")
+  int rank = -1;             ///< by a launcher's label ("[rank3]:"); ranks may mix their lines
   std::string_view whole{};  ///< with what was taken off the front: Piece::whole
   /// The places of one owner's literals, in order of rows. Those before `text`, where that is the
   /// end of a longer line, do not count.
