@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -142,7 +143,8 @@ class PausedClock {
   double of_one(double seconds);
   /// The newest line comes after an evaluation, and none before it shows how long steps take.
   [[nodiscard]] bool begins_after_evaluation() const { return held_ && std::isnan(pace_.each_s); }
-  [[nodiscard]] bool paused() const { return clock_.off_s() > 0 || shortened_; }
+  /// A printed time was shortened or left out since this was asked.
+  [[nodiscard]] bool shortened() { return std::exchange(shortened_, false); }
   [[nodiscard]] double off_s() const { return clock_.off_s(); }
   [[nodiscard]] bool holds_evaluation() const { return held_; }
   /// Evaluations are between all its lines: it shows no time of a step.
@@ -473,8 +475,8 @@ class DescribedParser final : public LineParser {
   std::optional<IterationUnit> iteration_;
   double began_s_ = kUnknown;
 
-  bool paused_ = false;  ///< an evaluation was taken off a clock
-  bool gaps_ = false;    ///< a counter went on by more than one
+  std::set<const RunDraft*> paused_;  ///< an evaluation was taken off their clock
+  bool gaps_ = false;                 ///< a counter went on by more than one
   std::vector<std::string> noted_;
 };
 
@@ -719,8 +721,9 @@ void DescribedParser::take_time(const DescribedRule& rule, Track& of, Sample& sa
   } else {
     return;
   }
-  paused_ = paused_ || of.clock.paused();
-  if (draft.count() > 0) draft.log.leave_out(sample.line, of.clock.off_s() - off_before_s);
+  const double off_s = of.clock.off_s() - off_before_s;
+  if (off_s > 0) paused_.insert(&draft);
+  if (draft.count() > 0) draft.log.leave_out(sample.line, off_s);
   double& resolution = draft.log.clock_resolution_s;
   of.digit_s = std::fmin(of.digit_s, digit);
   resolution = of.digit_s + of.open_s;
@@ -856,7 +859,7 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
         sample.seconds = of.clock.of_interval(sample.seconds);
       }
     }
-    paused_ = paused_ || of.clock.paused();
+    if (of.clock.shortened()) paused_.insert(&draft);
   }
   take_rate(rule, of, sample, draft, out);
   take_time(rule, of, sample, draft);
@@ -900,7 +903,7 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
       sample.iterations = copy ? last->iterations : std::max<std::int64_t>(1, sample.step - before);
     }
     sample.seconds = of.clock.of_one(*mean) * static_cast<double>(sample.iterations);
-    paused_ = paused_ || of.clock.paused();
+    if (of.clock.shortened()) paused_.insert(&draft);
   }
   draft.add(sample);
   return true;
@@ -1105,7 +1108,9 @@ void DescribedParser::finish(RunBuilder& out) {
     for (const std::string& text : notes) {
       log.notices.push_back(make_notice(NoticeCode::format_note, 0, text));
     }
-    if (paused_) log.notices.push_back(make_notice(NoticeCode::evaluations_off_the_clock, 0));
+    if (paused_.contains(draft.get())) {
+      log.notices.push_back(make_notice(NoticeCode::evaluations_off_the_clock, 0));
+    }
     // LightGBM prints its metrics between two lines with the time
     // (quoted/generic.evaluations_between_all_lines_leave_no_time_of_a_step).
     const bool timed = std::ranges::any_of(draft->records(), [](const Record& record) {
