@@ -1167,7 +1167,9 @@ class Induction {
     }
     // In the second half, as the first line may hold a start.
     const ShapeLine& middle = shape.examples[shape.examples.size() / 2];
-    const ShapeLine& last = shape.examples.back();
+    // On the line of the last step none is left.
+    const bool ends = steps(shape.examples.back()) <= 0 && shape.examples.size() > 2;
+    const ShapeLine& last = shape.examples[shape.examples.size() - (ends ? 2 : 1)];
     const double fell = std::log(seconds(last) / seconds(middle));
     const double expected = std::log(steps(last) / steps(middle));
     constexpr double kApart = 0.5;  // of what is expected: nearer to that than to a time that stays

@@ -380,10 +380,17 @@ class Decision {
       grew = grew || (values[from] > 0 && values[k] >= growth * values[from]);
     }
     if (down > 0 || up <= 2 * again) return false;
-    if (is_steps_times_each(values, each) || (again == 0 && rises_evenly(values, each)))
-      return true;
+    if (out_.step_is_epoch && names(i, "epoch")) return false;  // "epoch time 27.25s" is of each
     const ShapeLine& line = shape_.examples[0];
     const LineNumber& number = line.at(i);
+    // "10.86s", "10.98s", "11.10s" from the end of the first interval on may be of each, and ever
+    // longer; a clock that began long before the loop shows so at step 0.
+    const bool may_be_of_each = !number.since_start && !is_time_of_day(i, values) &&
+                                begins_late(values) && !grew && steps_[0] + 1 >= stride_ &&
+                                values[0] < kLongestInterval_s;
+    if (may_be_of_each) return false;
+    if (is_steps_times_each(values, each) || (again == 0 && rises_evenly(values, each)))
+      return true;
     if (number.since_start) return true;
     constexpr std::size_t kLinesThatShow = 3;  // two values rise in half of all cases
     if (n_ < kLinesThatShow) return false;
@@ -498,6 +505,9 @@ class Decision {
     Values sums(lines);
     for (std::size_t k = 0; k < epochs * lines; ++k) {
       if (steps_[k] != steps_[k % lines]) return false;
+      // What a line adds to the sum of an epoch is some time.
+      const bool first = k % lines == 0;
+      if (!first && !(values[k] * steps_[k] > values[k - 1] * steps_[k - 1])) return false;
       sums[k % lines] += values[k];
     }
     return falls_as_mean(sums, {steps_.data(), lines}, kDrift);
@@ -508,6 +518,10 @@ class Decision {
                                           std::span<const double> steps, double least_drift) {
     constexpr double kSameWay = 0.75;    // share of lines that move in the drift's direction
     constexpr double kExplained = 0.95;  // r squared of a line through the values over 1 / steps
+    // "0.11s" at step 1, then "1.10s" at 11, 21 and 31: of as many steps as lie between the lines.
+    constexpr double kInterval = 1.5;  // times that share, at most, and its inverse at least
+    const double interval = values[0] / values[1] * (steps[1] - steps[0]) / steps[0];
+    if (values[0] < values[1] && interval < kInterval && interval > 1 / kInterval) return false;
     const double drift = values.front() / values.back();
     if (!(steps[0] > 0) || (drift < least_drift && drift > 1 / least_drift)) return false;
     double same_way = 0, moves = 0, sx = 0, sy = 0, sxx = 0, syy = 0, sxy = 0;
@@ -631,7 +645,8 @@ class Decision {
       if (change.same == change.all() && has_layout_of_day(i)) continue;
       const bool falls = change.down >= kFallsThatShow && change.up == 0;
       // A time left falls as well, and as a mean does where it is reckoned from one.
-      if (!(falls && of == Meaning::duration) && is_mean_so_far(values)) {
+      const bool may_be_left = falls && of == Meaning::duration && !names_mean(i);
+      if (!may_be_left && is_mean_so_far(values)) {
         if (between_.empty()) out_.times.mean_so_far = i;
         continue;
       }
@@ -697,8 +712,7 @@ class Decision {
       }
     }
     // "avg time: 0.36": of an iteration, as nobody prints the mean of intervals.
-    const bool mean = names(i, "avg") || names(i, "aver") || names(i, "mean");
-    if (labelled || mean || shape_.examples[0].is_meter(i)) return TimeKind{true, 0};
+    if (labelled || names_mean(i) || shape_.examples[0].is_meter(i)) return TimeKind{true, 0};
     if (goes_with_steps(values)) return TimeKind{false, kGapUnchecked};
     const bool one = stride_ == 1 || (std::isnan(stride_) && out_.step_is_epoch);
     auto of_all = is_of_all(values);
@@ -822,6 +836,10 @@ class Decision {
     const std::string after = lower(std::string_view(line.text).substr(line.at(i).end));
     const auto word = std::ranges::find_if(after, [](char c) { return is_letter(c); });
     return std::string_view(word, after.end()).starts_with("data");
+  }
+
+  [[nodiscard]] bool names_mean(std::size_t i) const {
+    return names(i, "avg") || names(i, "aver") || names(i, "mean");
   }
 
   [[nodiscard]] bool names(std::size_t i, std::string_view word) const {
