@@ -43,7 +43,6 @@ Found find_marks(std::span<const Record> records, std::size_t first, std::size_t
     const std::size_t begin = next;
     while (next < records.size() && records[next].end_byte <= arrival.to) ++next;
     if (next == begin) continue;
-    if (begin >= last) break;
     const auto own = static_cast<std::int64_t>(std::min(next, last)) -
                      static_cast<std::int64_t>(std::max(begin, first + (has_front ? 1 : 0)));
     if (own > 0) {
@@ -67,8 +66,7 @@ double variation_of_pace(std::span<const LookMark> marks) {
   constexpr std::size_t kFewestMarks = 5;
   std::vector<double> paces;
   for (std::size_t i = 1; i < marks.size(); ++i) {
-    const double steps = marks[i].step - marks[i - 1].step;
-    if (steps > 0) paces.push_back((marks[i].time_s - marks[i - 1].time_s) / steps);
+    paces.push_back((marks[i].time_s - marks[i - 1].time_s) / (marks[i].step - marks[i - 1].step));
   }
   if (paces.size() + 1 < kFewestMarks) return 1 / std::sqrt(12.0);
   const double mean_pace = mean(paces);
@@ -102,7 +100,7 @@ Counts counts_of(const RunLog& log, const Window& window) {
 }  // namespace
 
 std::optional<ArrivalRate> counter_over_arrivals(const RunLog& log, const Window& window) {
-  if (!log.arrivals || window.size() == 0) return std::nullopt;
+  if (!log.arrivals) return std::nullopt;
   const Counts counts = counts_of(log, window);
   if (counts.first >= counts.last) return std::nullopt;
   const std::size_t begin = counts.first - std::min<std::size_t>(1, counts.first);

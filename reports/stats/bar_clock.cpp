@@ -49,12 +49,6 @@ class Reader {
     if (begin_ > 0) --begin_;
     while (begin_ < end_ && !known(begin_)) ++begin_;
     while (end_ > begin_ && !known(end_ - 1)) --end_;
-    // What stands around a short window also shows how the bar smooths.
-    from_ = begin_;
-    upto_ = end_;
-    if (begin_ == end_) return;
-    while (from_ > 0 && begin_ - from_ < kRecordsAround && follows(from_)) --from_;
-    while (upto_ < records_.size() && upto_ - end_ < kRecordsAround && follows(upto_)) ++upto_;
   }
 
   struct Found {
@@ -68,6 +62,11 @@ class Reader {
 
   [[nodiscard]] std::optional<Found> read() {
     if (end_ < begin_ + kFewestRedraws || !goes_forward()) return std::nullopt;
+    // What stands around a short window also shows how the bar smooths.
+    from_ = begin_;
+    upto_ = end_;
+    while (from_ > 0 && begin_ - from_ < kRecordsAround && follows(from_)) --from_;
+    while (upto_ < records_.size() && upto_ - end_ < kRecordsAround && follows(upto_)) ++upto_;
     const double rounding = mean_rounding();
     std::vector<Found> found;
     for (const BarReading reading : {two_means, mean_of_times, newest_interval, overall_mean}) {
@@ -145,7 +144,7 @@ class Reader {
     std::size_t last = end_ - 1;
     // A bar that is closed shows the mean rate of all its time. Where the log's last redraw may be
     // that one and the moments differ, the redraw before is the mark.
-    if (end_ == records_.size() && reading != overall_mean) {
+    if (end_ == records_.size()) {
       const auto as_mean = static_cast<double>(records_[last].bar_s[overall_mean]);
       const bool fits = as_mean >= shown_from(last) && as_mean < records_[last].time_s + 1;
       if (fits && std::abs(as_mean - moment(last)) > kFormatting_s) --last;
@@ -193,7 +192,6 @@ class Reader {
     BarRate& rate = out.rate;
     rate.iterations = static_cast<double>(records_[last].step - counted) + left;
     rate.seconds = moment(last) - begin_s + left_s;
-    if (!(rate.seconds > 0) || !(rate.iterations > 0)) return std::nullopt;
     const double guessed = 2 * left_s / std::sqrt(12.0) / rate.seconds;
     rate.error = std::hypot(digits, out.miss_s / rate.seconds, guessed);
     return out;

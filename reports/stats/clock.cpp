@@ -54,7 +54,7 @@ double pace_near(std::span<const Record> records, std::size_t mark, int step, do
   constexpr double kPaceSpan = 4;  // one counts steps too coarsely, the run's pace may change
   double pace = overall;
   for (std::size_t i = mark; i < records.size(); i += static_cast<std::size_t>(step)) {
-    if (i == mark || !rolls_over(i)) continue;
+    if (!rolls_over(i)) continue;
     const double seconds = std::abs(clock_of(records[i]) - clock_of(records[mark]));
     const auto iterations = static_cast<double>(std::abs(records[i].step - records[mark].step));
     if (iterations > 0) pace = seconds / iterations;
@@ -89,10 +89,9 @@ void add_ends(std::span<const Record> records, std::size_t begin, std::size_t fi
     add(head,
         std::clamp(by_pace, std::max(0.0, shown - tick_s), shown + std::min(gap, tick_s) / 2));
   }
-  if (const std::int64_t tail = records.back().step - records[last].step; tail > 0) {
-    const double pace = pace_near(records, last, -1, gap, tick_s, rolls_over);
-    add(tail, seconds_after_mark(static_cast<double>(tail), pace, gap, tick_s));
-  }
+  const std::int64_t tail = records.back().step - records[last].step;
+  const double pace = pace_near(records, last, -1, gap, tick_s, rolls_over);
+  add(tail, seconds_after_mark(static_cast<double>(tail), pace, gap, tick_s));
 }
 
 Stretch measure(std::span<const Record> records, bool has_record_in_front, const ClockStep& step) {
@@ -107,13 +106,12 @@ Stretch measure(std::span<const Record> records, bool has_record_in_front, const
   // as a mark when no second is shown twice.
   std::size_t first = every_record && !has_record_in_front ? 0 : 1;
   while (first < n && first > 0 && !rolls_over(first)) ++first;
-  if (first >= n) return out;
   std::size_t last = n - 1;
   while (last > first && !rolls_over(last)) --last;
-  if (last == first) return out;
+  if (last <= first) return out;
   out.iterations = static_cast<double>(records[last].step - records[first].step);
   out.seconds = clock_of(records[last]) - clock_of(records[first]);
-  if (out.seconds <= 0 || out.iterations <= 0) return {};
+  if (out.iterations <= 0) return {};  // one counter, drawn again
   const double per_iteration = out.seconds / out.iterations;
   const auto step_gap = [&](std::size_t i) {
     const auto iterations = i > 0 ? records[i].step - records[i - 1].step
@@ -141,7 +139,6 @@ bool begins_at_zero(const RunLog& log, const Window& window) {
   }
   std::int64_t longest = 0;
   for (std::size_t i = 0; i < window.last; ++i) {
-    if (std::isnan(clock_of(log.records[i]))) return false;
     if (i == 0) continue;
     if (!goes_on(log.records[i - 1], log.records[i])) return false;
     longest = std::max(longest, log.records[i].step - log.records[i - 1].step);
@@ -155,7 +152,7 @@ std::optional<ClockRate> from_zero(const RunLog& log, const Window& window) {
   std::size_t last = window.last - 1;
   while (last > 0 && !(clock_of(records[last]) > clock_of(records[last - 1]))) --last;
   const double shown = clock_of(records[last]);
-  if (last == 0 || !(shown > 0)) return std::nullopt;
+  if (last == 0) return std::nullopt;
   const auto iterations = static_cast<double>(records[last].step);
   const double pace = shown / iterations;
   const double gap = static_cast<double>(records[last].step - records[last - 1].step) * pace;
@@ -251,10 +248,8 @@ std::optional<ClockRate> counter_over_clock(const RunLog& log, const Window& win
     }
     begin = end;
   };
-  for (std::size_t i = from; i < window.last; ++i) {
-    if (i > begin && (!goes_on(records[i - 1], records[i]) || (jump && jump->record == i))) {
-      close(i);
-    }
+  for (std::size_t i = from + 1; i < window.last; ++i) {
+    if (!goes_on(records[i - 1], records[i]) || (jump && jump->record == i)) close(i);
   }
   close(window.last);
   if (rate.seconds <= 0) return std::nullopt;

@@ -51,12 +51,8 @@ std::vector<std::string> known_models() {
 }
 
 Result<ModelShape> model_shape(std::string_view given) {
-  if (given.ends_with(".json") || given.find('/') != std::string_view::npos) {
-    // "google/bert-large-uncased" is a hub name, not a file.
-    const bool file = given.ends_with(".json");
-    if (file) return read_model_file(std::string(given));
-    given = given.substr(given.rfind('/') + 1);
-  }
+  if (given.ends_with(".json")) return read_model_file(std::string(given));
+  given = given.substr(given.rfind('/') + 1);  // "google/bert-large-uncased" is a name of the hub
   std::string text(given);
   std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) {
     return c == '_' || c == ' ' ? '-' : static_cast<char>(std::tolower(c));

@@ -97,7 +97,7 @@ Utilization utilization(const ModelShape& shape, std::int64_t sequence_length, b
   const FlopsPerSequence done = flops_per_sequence(shape, sequence_length, checkpointing);
   Utilization out;
   const FlopsFormula* chosen = &flops_formulas().front();
-  if (peak && peak->tflops > 0) out.peak = peak;
+  out.peak = peak;
   for (const FlopsFormula& each : flops_formulas()) {
     if (each.key == formula) chosen = &each;
     FormulaUse& use = out.by_formula[std::string(each.key)];
@@ -117,7 +117,7 @@ Utilization utilization(const ModelShape& shape, std::int64_t sequence_length, b
   out.chosen = out.by_formula[out.formula];
   out.counted = fmt::format("linear, attention, head at {} of {} positions{}; x3", done.masked,
                             sequence_length, shape.family == ModelFamily::bert ? ", pooler" : "");
-  if (out.chosen.mfu && *out.chosen.mfu > 1)
+  if (out.chosen.mfu > 1.0)
     out.warnings.push_back(
         make_notice(NoticeCode::mfu_above_one, 0, 100 * *out.chosen.mfu, peak->str()));
   return out;

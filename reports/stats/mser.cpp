@@ -16,7 +16,6 @@ constexpr double kLaterCutShare = 0.25;
 }  // namespace
 
 std::optional<std::size_t> mser5(std::span<const double> series) {
-  if (series.size() < 2 * kBatch) return std::nullopt;
   const auto y = batch_means(clipped(series), kBatch);
   const std::size_t n = y.size();
   // The statistic means nothing on the last few batches (one batch alone has no variance at all).
@@ -43,7 +42,7 @@ std::optional<std::size_t> mser5(std::span<const double> series) {
   }
   // Few batches are even by chance: only a clearly better cut beyond half means that the first half
   // is no steady state.
-  if (2 * best > n && statistic[best] < kLaterCutShare * statistic[best_in_half]) {
+  if (statistic[best] < kLaterCutShare * statistic[best_in_half]) {
     return std::nullopt;
   }
   return best_in_half * kBatch;

@@ -33,7 +33,6 @@ std::vector<double> residuals(std::span<const double> halves, std::span<const do
 /// Whether the halves of one variant were hit more often than chance gives where both are as often:
 /// exact two-sided sign test over the pairs of which one half was hit.
 bool hits_take_sides(std::size_t base, std::size_t now) {
-  if (base == now) return false;
   const boost::math::binomial_distribution<> by_chance(static_cast<double>(base + now), 0.5);
   return 2 * boost::math::cdf(by_chance, static_cast<double>(std::min(base, now))) <= kOneSidedHits;
 }
@@ -41,7 +40,7 @@ bool hits_take_sides(std::size_t base, std::size_t now) {
 /// paired_power(), or some lower value as soon as it is certain to be below `least`.
 double power_above(const PairModel& model, double loss, int draws, double least) {
   const double level = model.alpha / static_cast<double>(std::max<std::size_t>(1, model.cells));
-  if (model.pairs == 0 || smallest_paired_p(model.pairs) > level) return 0;
+  if (smallest_paired_p(model.pairs) > level) return 0;
   Normals normal(20260103);
   std::vector<double> ratios(model.pairs);
   const double misses_left = (1 - least) * draws + 1;  // one more than may be, as that is rounded

@@ -82,10 +82,8 @@ class Simulation {
     for (int i = 0; i < draws; ++i) draws_.push_back(draw_one(gate, normal));
   }
 
-  [[nodiscard]] bool can_decide() const { return critical_.has_value(); }
-
   [[nodiscard]] double power(double loss) const {
-    if (!critical_ || draws_.empty()) return 0;
+    if (draws_.empty()) return 0;
     const auto found =
         std::ranges::count_if(draws_, [&](const Draw& draw) { return regression(draw, 1 - loss); });
     return static_cast<double>(found) / static_cast<double>(draws_.size());
@@ -131,7 +129,7 @@ double detection_power(const GateModel& gate, double loss, int draws) {
 std::optional<double> smallest_loss(const GateModel& gate, double power, int draws) {
   const Simulation simulation(gate, draws);
   double low = 0, high = 0.5;
-  if (!simulation.can_decide() || simulation.power(high) < power) return std::nullopt;
+  if (simulation.power(high) < power) return std::nullopt;
   for (int i = 0; i < 14; ++i) {  // to 0.003 %
     const double middle = (low + high) / 2;
     (simulation.power(middle) < power ? low : high) = middle;

@@ -105,12 +105,6 @@ MannWhitney approximate(double u, double n, double m, const std::vector<std::siz
   return out;
 }
 
-double log_choose(std::size_t n, std::size_t k) {
-  const auto a = static_cast<double>(n);
-  const auto b = static_cast<double>(k);
-  return std::lgamma(a + 1) - std::lgamma(b + 1) - std::lgamma(a - b + 1);
-}
-
 }  // namespace
 
 MannWhitney mann_whitney(std::span<const double> a, std::span<const double> b) {
@@ -148,11 +142,10 @@ MannWhitney mann_whitney(std::span<const double> a, std::span<const double> b) {
 }
 
 double smallest_p(std::size_t n, std::size_t m) {
-  if (n == 0 || m == 0) return 1;
-  if (n + m > 60) return std::exp(-log_choose(n + m, n));
-  double splits = 1;  // C(m + i, i) at each step, a whole number
-  for (std::size_t i = 1; i <= n; ++i) {
-    splits = splits * static_cast<double>(m + i) / static_cast<double>(i);
+  double splits = 1;  // C(more + i, i) at each step, a whole number; infinite where p rounds to 0
+  const auto [fewer, more] = std::minmax(n, m);
+  for (std::size_t i = 1; i <= fewer; ++i) {
+    splits = splits * static_cast<double>(more + i) / static_cast<double>(i);
   }
   return 1 / splits;
 }
@@ -166,7 +159,6 @@ std::size_t trials_needed(double level, std::size_t m) {
 }
 
 std::optional<ShiftRanks> shift_ranks(std::size_t n, std::size_t m, double confidence) {
-  if (n == 0 || m == 0) return std::nullopt;
   const std::size_t k = std::min(n, m);
   const auto total = static_cast<double>(n + m);
   const std::size_t pairs = n * m;

@@ -101,7 +101,6 @@ SignedRank signed_rank(std::span<const double> differences) {
   SignedRank out;
   out.n = ranks.ranks.size();
   out.w = static_cast<double>(ranks.positive) / 2;
-  if (out.n == 0) return out;
   if (out.n > kMostCountedExactly) {
     approximate(ranks, out);
   } else {

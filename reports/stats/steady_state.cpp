@@ -20,9 +20,7 @@ bool same_level(double a, double b) { return std::abs(a / b - 1) <= kSameLevel; 
 std::optional<SteadyState> steady_state(std::span<const double> series) {
   const std::size_t n = series.size();
   if (n < kLeastForChangePoints) return std::nullopt;
-  if (!std::ranges::all_of(series, [](double y) { return std::isfinite(y) && y > 0; })) {
-    return std::nullopt;
-  }
+  if (!std::ranges::all_of(series, [](double y) { return y > 0; })) return std::nullopt;
   const std::size_t batch = (n + kMostMeans - 1) / kMostMeans;
   const auto y = batch_means(clipped(series), batch);
   std::vector<std::size_t> begins = change_points(y);

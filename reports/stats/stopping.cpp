@@ -55,7 +55,7 @@ std::vector<int> stopping_looks(int most) {
   const int least = static_cast<int>(pairs_needed(kNoLossLevel));  // fewer can refute nothing
   for (int eighths = 4; eighths < 8; ++eighths) {
     const int look = (most * eighths + 7) / 8;
-    if (look >= least && look < most && (out.empty() || look > out.back())) out.push_back(look);
+    if (look >= least) out.push_back(look);
   }
   out.push_back(most);
   return out;

@@ -84,7 +84,6 @@ std::vector<double> quantiles(std::span<const double> sample,
 }
 
 std::optional<OrderInterval> median_interval_ranks(std::size_t n, double confidence) {
-  if (n < 2) return std::nullopt;
   const boost::math::binomial_distribution<double> flips(static_cast<double>(n), 0.5);
   std::optional<OrderInterval> best;
   for (std::size_t low = 1; low <= n / 2; ++low) {

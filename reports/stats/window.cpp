@@ -115,7 +115,7 @@ std::optional<SlowFirst> slow_first(const RunLog& log, std::span<const double> t
   if (fast && !out.start_up) return std::nullopt;
   // The start may go on in the next record; JAX compiles in its first step and only sends the
   // second.
-  if (out.start_up && slow < kStart && holds_start(times.subspan(slow))) ++out.records;
+  if (slow < kStart && holds_start(times.subspan(slow))) ++out.records;
   out.remedy = fmt::format("without it, as by --window {}:{}, the rate is {:.{}f} % {}", slow,
                            times.size(), 100 * std::abs(higher), std::abs(higher) < 0.1 ? 1 : 0,
                            higher < 0 ? "lower" : "higher");
@@ -396,13 +396,13 @@ std::vector<double> iteration_times(const RunLog& log) {
   const auto moments = bar_iteration_times(log);
   const auto of_bar = [&](std::size_t i) { return moments.empty() ? kUnknown : moments[i]; };
   const auto printed = [&](std::size_t i) { return 1 / records[i].printed_rate; };
-  const bool fine = std::isfinite(log.clock_resolution_s) && log.clock_resolution_s < 0.5;
+  const bool fine = log.clock_resolution_s < 0.5;
   if (!fill(own) && !(fine && fill(ticks)) && !fill(of_bar) && !fill(printed) && !fill(ticks)) {
     return {};
   }
   // Most clocks begin with the first record, and it may be the one that holds a compilation: its
   // printed rate shows that, compared with the second's.
-  if (std::isnan(times.front()) && records.size() > 1) {
+  if (std::isnan(times.front())) {
     constexpr double kWarmUp = 2;
     const double slower = records[1].printed_rate / records[0].printed_rate;
     if (std::isfinite(slower) && slower > kWarmUp) times.front() = times[1] * slower;

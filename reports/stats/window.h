@@ -46,6 +46,7 @@ struct Window {
 /// (n-d)^2. Returns the number of leading values to drop (a multiple of 5), or nothing when d* lies
 /// beyond half the series, which means that no steady state is in sight. Values outside Tukey's
 /// fences are clipped for the detection only, as one late spike would else move the cut to itself.
+/// Of ten values at least.
 [[nodiscard]] std::optional<std::size_t> mser5(std::span<const double> series);
 
 }  // namespace bertbench

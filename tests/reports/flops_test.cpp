@@ -167,6 +167,7 @@ TEST(ModelShapeTest, UnderstandsTheSpellingsOfHubsAndPapers) {
   EXPECT_EQ(shape("GPT-2 XL"), shape("gpt2-xl"));
   EXPECT_EQ(shape("bert-base-cased").vocabulary, 28996);
   EXPECT_EQ(parameter_count(shape("bert-base-cased")), 108932934);
+  EXPECT_EQ(shape("gpt2-cased").vocabulary, 50257) << "a vocabulary of BERT alone";
 }
 
 TEST(ModelShapeTest, AnUnknownNameGetsTheNearestOrTheKnownOnes) {
@@ -213,11 +214,15 @@ INSTANTIATE_TEST_SUITE_P(
                     std::pair{SHAPE("1e300", "2", ""), "layers: must"},
                     std::pair{SHAPE("99999999999999999999", "2", ""), "layers: must"},
                     std::pair{SHAPE("\"2\"", "2", ""), "layers: must"},
+                    std::pair{SHAPE("2", "2", R"(, "family": "llama")"), "'family' is 'llama'"},
                     std::pair{SHAPE("2", "3", ""), "'heads' does not divide"}));
 
 TEST(FlopsFormulasTest, EveryFormulaIsListedOnceWithTheDefaultFirst) {
   ASSERT_FALSE(flops_formulas().empty());
   EXPECT_EQ(flops_formulas().front().key, "masked_head");
+  EXPECT_EQ((*flops_formula("", "here"))->key, "masked_head");
+  EXPECT_EQ((*flops_formula("palm", "here"))->key, "palm");
+  EXPECT_THAT(flops_formula("plam", "here").error().message(), testing::HasSubstr("'palm'"));
   const FlopsPerSequence got = flops("bert-base", 128);
   for (const FlopsFormula& formula : flops_formulas()) EXPECT_GT(got.*formula.value, 0);
 }

@@ -58,6 +58,12 @@ TEST(PeakTest, APrecisionThatTheGpuLacksHasNoPeak) {
 
 TEST(PeakTest, SaysWhatItIs) {
   EXPECT_EQ(peak_of("NVIDIA H200", "bf16")->str(), "H200 bf16 dense 989.5 TFLOPS");
+  EXPECT_EQ(peak_from_text("RTX 4090 bf16 dense 165.2 TFLOPS")->str(),
+            "RTX 4090 bf16 dense 165.2 TFLOPS");
+  for (const char* no_peak : {"", "H200 bf16 dense 0 TFLOPS", "H200 bf16 dense -1 TFLOPS",
+                              "H200 bf16 dense 989.5 GB/s", "H200 bf16 dense many TFLOPS"}) {
+    EXPECT_FALSE(peak_from_text(no_peak)) << no_peak;
+  }
 }
 
 TEST(HardwareFileTest, EveryGpuHasWordsPeaksAndASource) {

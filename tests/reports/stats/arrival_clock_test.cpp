@@ -64,7 +64,9 @@ TEST(ArrivalClock, TakesTheCountersWithinARecord) {
   // The first step compiles.
   const auto ends = ends_of(200, [](int i) { return i == 1 ? 3.0 : 0.05 + 0.01 * std::sin(i); });
   RunLog log = watched(ends, 0.25, true);
-  for (const Record& record : log.records) log.counters.add({record.step, record.end_byte});
+  for (const Record& record : log.records) {
+    for (int drawn = 0; drawn < 2; ++drawn) log.counters.add({record.step, record.end_byte});
+  }
   Record first, rest;
   first.step = 1;
   rest.step = 200;
@@ -75,6 +77,10 @@ TEST(ArrivalClock, TakesTheCountersWithinARecord) {
   EXPECT_EQ(window.first_step, 1);
   const auto rate = counter_over_arrivals(log, window).value();
   EXPECT_NEAR(rate_of(rate) * rest.seconds / 199, 1, 0.01);
+  Window half = window;
+  half.first_step = 100;
+  const auto second = counter_over_arrivals(log, half).value();
+  EXPECT_NEAR(second.iterations, 100, 6) << "those of the window alone";
   log.counters.clear();
   EXPECT_FALSE(counter_over_arrivals(log, window));
 }
@@ -177,6 +183,56 @@ TEST(ArrivalClock, WhatTheFirstRecordTookIsInTheError) {
   EXPECT_EQ(rate->iterations, rate_without->iterations);
   // Ten of a thousand steps, whose pace varies by a quarter or so.
   EXPECT_GT(rate->error, rate_without->error + 0.001);
+}
+
+/// Lines of `bytes` each, and looks a second apart that found the log grown to these sizes.
+RunLog looked_at(std::int64_t lines, std::int64_t bytes, const std::vector<std::int64_t>& sizes) {
+  RunLog log;
+  for (std::int64_t step = 1; step <= lines; ++step) {
+    log.records.push_back({.step = step, .line = step, .end_byte = bytes * step - 1});
+  }
+  std::vector<Arrival> arrivals;
+  for (const std::int64_t size : sizes) {
+    arrivals.push_back({.from = arrivals.empty() ? 0 : arrivals.back().to,
+                        .to = size,
+                        .look_s = 100 + static_cast<double>(arrivals.size()),
+                        .age_s = 0,
+                        .gap_s = 1,
+                        .quiet_s = 1});
+  }
+  log.arrivals = std::make_shared<const std::vector<Arrival>>(std::move(arrivals));
+  return log;
+}
+
+// Whole blocks of a file system are what a buffer was emptied for, unless a line is so long.
+TEST(ArrivalClock, WholeBlocksOfSeveralLinesAreBursts) {
+  for (const auto& [bytes, share] : {std::pair(2048, 1.0), {4096, 0.0}, {2000, 0.0}}) {
+    const std::int64_t look = bytes == 2000 ? 4000 : 4096;
+    const RunLog log = looked_at(8, bytes, {look, 2 * look, 3 * look});
+    EXPECT_EQ(counter_over_arrivals(log, window_of(0, log.records.size()))->burst_share, share)
+        << bytes;
+  }
+}
+
+TEST(ArrivalClock, OfFewLooksWhatIsKnownIsInTheError) {
+  // Marks at steps 2, 4 and 6, at half a second a step; the window begins with the run.
+  Window window = window_of(0, 6);
+  window.first_step = 0;
+  const auto rate = counter_over_arrivals(looked_at(6, 10, {20, 40, 60}), window).value();
+  EXPECT_DOUBLE_EQ(rate_of(rate), 2);
+  // Two steps before the first mark, whose pace is known as badly as a uniform one.
+  EXPECT_NEAR(rate.error, 2 * 0.5 / std::sqrt(12.0) / 3, 1e-4);
+  EXPECT_NEAR(rate.resolution, 0.02 / 2, 1e-9);
+  // A look that found the begin of another line: the record may have come half a second before.
+  EXPECT_NEAR(counter_over_arrivals(looked_at(6, 10, {25, 45, 65}), window)->resolution, 0.5, 1e-9);
+  // One that found more than the window is no mark of it.
+  EXPECT_EQ(counter_over_arrivals(looked_at(9, 10, {20, 40, 60, 80}), window_of(0, 5))->iterations,
+            2);
+  EXPECT_EQ(counter_over_arrivals(looked_at(9, 10, {60}), window_of(0, 5))->seconds, 0);
+  EXPECT_FALSE(counter_over_arrivals(looked_at(9, 10, {20, 40}), window_of(5, 5)));
+  RunLog anew = looked_at(6, 10, {20, 40, 60});
+  anew.records[3].step = 1;
+  EXPECT_EQ(counter_over_arrivals(anew, window)->seconds, 0);
 }
 
 // Fast steps in a program that writes out each line, and evaluations between them.

@@ -66,6 +66,27 @@ TEST(BarClock, MomentsThatMissTheShownSecondsGiveNothing) {
   EXPECT_FALSE(bar_rate(bar({0.3, 0.3}, two_means), "all"));
 }
 
+// A bar that begins anew, was drawn twice, lost what it showed or was merged is no stretch of one.
+TEST(BarClock, AStretchThatDoesNotGoOnGivesNothing) {
+  const std::pair<const char*, void (*)(Record&)> damages[] = {
+      {"counter", [](Record& record) { record.step -= 7; }},
+      {"clock", [](Record& record) { record.first_time_s = record.time_s -= 7; }},
+      {"time", [](Record& record) { record.time_s = kUnknown; }},
+      {"moments", [](Record& record) { record.bar_s = kNoBarSeconds; }},
+      {"merged", [](Record& record) { record.merged = 2; }}};
+  const RunLog good = bar(changing(), two_means);
+  for (const auto& [what, damage] : damages) {
+    for (const std::size_t at : {30U, 58U, 59U}) {
+      RunLog log = good;
+      damage(log.records[at]);
+      const bool cut_off =
+          at == 59 && (std::string_view(what) == "time" || std::string_view(what) == "moments");
+      EXPECT_EQ(bar_rate(log, "5:60").has_value(), cut_off) << what << at;
+      EXPECT_TRUE(bar_rate(log, "5:30")) << what << at << ": beyond the window";
+    }
+  }
+}
+
 TEST(BarClock, FromItsCreationTheFirstStepCounts) {
   std::vector<double> steps(40, 0.3);
   steps[0] = 2.5;
@@ -83,6 +104,11 @@ TEST(BarClock, TheLastRedrawOfAClosedBarIsNoMarkWhereItShowsTheMean) {
   EXPECT_EQ(found.iterations, 55);
   EXPECT_NEAR(found.seconds, 45 * 0.3 + 1, 0.01) << "at the rate before";
   EXPECT_GT(found.error, 0.003);
+  // Nor does it show the smoothing of a window before it; of three redraws two are left.
+  log.records.back().bar_s[two_means] += 1.5F;
+  EXPECT_NEAR(bar_rate(log, "5:50").value().seconds, 45 * 0.3, 0.01);
+  EXPECT_FALSE(bar_rate(log, "58:60"));
+  EXPECT_TRUE(bar_rate(bar(changing(), two_means), "58:60"));
 }
 
 TEST(BarClock, WaysThatFitAlikeAddTheirSpread) {
@@ -122,6 +148,9 @@ TEST(BarClock, SmoothedRatesDoNotSpreadASlowFirstStepOverOthers) {
 TEST(BarClock, MomentsAfterDaysAreTooCoarseForTheTimeOfAStep) {
   EXPECT_FALSE(bar_iteration_times(bar(changing(), two_means)).empty());
   EXPECT_TRUE(bar_iteration_times(bar(changing(), two_means, 1e6)).empty());
+  const auto headless = bar_iteration_times(bar(changing(), two_means, 5));
+  EXPECT_TRUE(std::isnan(headless[0])) << "what came before is not known";
+  EXPECT_NEAR(headless[1], 0.3, 1e-5);
 }
 
 TEST(BarClock, StandsBesideTheWholeSecondsAndIsTakenWhereTheseAreCoarse) {

@@ -52,6 +52,11 @@ TEST(CounterClock, LeavesOutTheOneGapThatOutweighsAllOthers) {
     EXPECT_EQ(jump.record, 69U);
     EXPECT_NEAR(jump.seconds, 3600.5, 0.51);
   }
+  // The elapsed seconds of a bar that a machine slept under.
+  RunLog slept = bar(100, 0.5);
+  for (std::size_t i = 69; i < 100; ++i) slept.records[i].time_s += 3600;
+  const auto of_bar = rate(slept, "all").value();
+  EXPECT_NEAR(of_bar.iterations / of_bar.seconds, 2, 0.05);
   // Evaluations that come again, and a long one among few steps, are the run's own time.
   RunLog often;
   double clock = 0;
@@ -60,6 +65,55 @@ TEST(CounterClock, LeavesOutTheOneGapThatOutweighsAllOthers) {
     often.records.push_back({.step = step, .time_s = clock});
   }
   EXPECT_FALSE(clock_jump(often, apply_window(often, samples::window("all"))));
+  struct Case {
+    const char* why;
+    int steps;
+    double step_s, gap_s;
+    bool jump;
+  };
+  for (const Case& one :
+       {Case{"as long as the others together", 300, 0.5, 200, true},
+        Case{"200 times a step, and a sixth of the window", 1000, 0.5, 100, false},
+        Case{"among ten steps", 10, 0.5, 3600, false}, Case{"among eleven", 11, 0.5, 3600, true},
+        Case{"40 times a step", 30, 0.5, 20, false},
+        Case{"the others take no time that shows", 30, 0, 60, false}}) {
+    RunLog log;
+    for (int step = 0; step <= one.steps; ++step) {
+      log.records.push_back(
+          {.step = step, .time_s = one.step_s * step + (step == one.steps ? one.gap_s : 0)});
+    }
+    EXPECT_EQ(clock_jump(log, apply_window(log, samples::window("all"))).has_value(), one.jump)
+        << one.why;
+  }
+}
+
+// Where the pace changed near the end, what follows the last roll-over is taken at the new pace:
+// over all places in which the second may roll over.
+TEST(CounterClock, TheEndOfAWindowIsTakenAtThePaceThere) {
+  constexpr int kPhases = 200;
+  double off = 0;
+  for (int phase = 0; phase < kPhases; ++phase) {
+    std::vector<Record> records;
+    double now = (phase + 0.5) / kPhases;
+    for (std::int64_t step = 101; step <= 540; ++step) {
+      now += step <= 520 ? 0.05 : 0.4;
+      records.push_back({.step = step, .time_s = std::floor(now)});
+    }
+    const auto measured = rate(samples::bar_of(std::move(records)), "all").value();
+    const double right = 0.05 * 419 + 0.4 * 20;
+    off += measured.seconds / measured.iterations * 439 / right - 1;
+  }
+  EXPECT_NEAR(off / kPhases, 0, 0.007);
+}
+
+// Trackio stamps what it sends together once: the clock goes on over the records in between.
+TEST(CounterClock, GoesOnOverRecordsWithoutATime) {
+  RunLog log = samples::log_of_seconds(std::vector<double>(200, kUnknown));
+  log.clock_resolution_s = 1e-3;
+  for (std::size_t i = 0; i < 200; i += 5) log.records[i].time_s = 0.25 * static_cast<double>(i);
+  const auto measured = rate(log, "20:200").value();
+  EXPECT_NEAR(measured.iterations / measured.seconds, 4, 1e-9);
+  EXPECT_EQ(measured.iterations, 180);
 }
 
 TEST(CounterClock, WholeSecondsReadAtTheRollOverAreWithinTheStatedResolution) {
@@ -110,6 +164,7 @@ TEST(CounterClock, ForFortySecondsOfQuickStepsTheErrorIsBelowHalfAPercent) {
 
 TEST(CounterClock, AWindowThatStaysWithinOneSecondGivesNothing) {
   EXPECT_FALSE(rate(bar(100, 0.001, 0.1), "10:20"));
+  EXPECT_FALSE(rate(bar(100, 0.001, 0.1), "all"));
 }
 
 TEST(CounterClock, AFineClockIsUsedToTheFullFromTheRecordInFront) {
@@ -151,6 +206,26 @@ TEST(CounterClock, BarsThatBeginAnewAreAddedUp) {
   const auto measured = rate(log, "all").value();
   EXPECT_DOUBLE_EQ(measured.iterations / measured.seconds, 1);
   EXPECT_GE(measured.iterations, 118);
+}
+
+// A wall clock begins with the first record, and goes on where the counter begins anew; a clock
+// that is set back measures what lies before and after.
+TEST(CounterClock, OfAWallClockNeitherACounterNorAClockThatGoesBackCounts) {
+  for (const bool counter : {true, false}) {
+    RunLog log;
+    log.clock_resolution_s = 1;
+    log.clock_is_wall = true;
+    for (int i = 0; i < 120; ++i) {
+      const int back = i < 60 ? 0 : 50;
+      log.records.push_back(
+          {.step = 1 + i - (counter ? back : 0), .time_s = 1.0 * i - (counter ? 0 : back)});
+    }
+    const auto measured = rate(log, "all").value();
+    EXPECT_DOUBLE_EQ(measured.iterations / measured.seconds, 1) << counter;
+    EXPECT_EQ(measured.iterations, 118);
+    log.records.resize(60);
+    EXPECT_DOUBLE_EQ(rate(log, "all")->iterations / rate(log, "all")->seconds, 1);
+  }
 }
 
 // Three bars, of which each cut off up to a second: the counter's marks do not bring it back.

@@ -106,6 +106,11 @@ TEST(SmallestLoss, IsNoneWhereTheGridCannotDecideAndTrialsNeededSaysHowMany) {
   gate.cells = 36;
   gate.noise = 0.005;
   EXPECT_EQ(smallest_loss(gate), std::nullopt);
+  gate.cells = 1;
+  gate.noise = 0.6;
+  EXPECT_EQ(smallest_loss(gate), std::nullopt) << "half of the rate is lost in the noise";
+  gate.cells = 36;
+  gate.noise = 0.005;
   const auto trials = trials_for_loss(gate, 0.05).value();
   EXPECT_GE(trials, trials_needed(0.05 / 36));
   gate.trials = gate.base_trials = trials;

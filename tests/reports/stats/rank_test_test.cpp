@@ -122,7 +122,9 @@ TEST(SmallestP, IsThatOfThePublishedTableWithTheCellsHolmCanPass) {
     EXPECT_EQ(static_cast<int>(0.05 / p + 1e-9), row.cells) << row.n;
   }
   EXPECT_EQ(smallest_p(0, 5), 1);
+  EXPECT_EQ(smallest_p(5, 0), 1);
   EXPECT_NEAR(smallest_p(40, 40) * 1.0750720873333e23, 1, 1e-9);  // C(80, 40)
+  EXPECT_EQ(smallest_p(5000, 5000), 0);
 }
 
 TEST(TrialsNeeded, SixForThirtySixCellsAsTheIssueSays) {
@@ -147,6 +149,13 @@ TEST(HodgesLehmann, IntervalRanksAreThoseOfThePublishedTable) {
     EXPECT_NEAR(ranks->coverage, row.coverage, 0.0005) << row.n;
   }
   EXPECT_FALSE(shift_ranks(3, 3)) << "no 95 % interval exists for three trials a side";
+  EXPECT_FALSE(shift_ranks(0, 3) || shift_ranks(3, 0));
+  // 60 against 60 by the normal approximation: 1800 - 1.959964 sqrt(60 60 121 / 12) = 1426.6; the
+  // exact rank is 1427.
+  const auto many = shift_ranks(60, 60).value();
+  EXPECT_EQ(many.low, 1426U);
+  EXPECT_EQ(many.high, 2175U);
+  EXPECT_FALSE(shift_ranks(1, 8000)) << "its low end is below 0";
 }
 
 TEST(HodgesLehmann, AFactorOfAllValuesIsTheShift) {

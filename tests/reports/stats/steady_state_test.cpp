@@ -82,6 +82,12 @@ TEST(SteadyState, AFewOddIterationsAtTheEndAreNoLevel) {
   EXPECT_EQ(steady_state(series)->steadiness, Steadiness::flat);
 }
 
+TEST(SteadyState, AFewQuickIterationsWithinAWarmUpAreNoLevelThatItSlowsDownFrom) {
+  auto series = noisy_times(200, 12);
+  for (std::size_t i = 0; i < 80; ++i) series[i] *= i >= 40 && i < 45 ? 0.8 : 1.3;
+  EXPECT_EQ(steady_state(series)->steadiness, Steadiness::warm_up);
+}
+
 TEST(SteadyState, AWarmUpOfThreeIterationsIsSeen) {
   auto series = noisy_times(200, 11);
   for (std::size_t i = 0; i < 3; ++i) series[i] *= 3;

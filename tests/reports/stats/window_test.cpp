@@ -38,6 +38,8 @@ TEST(Window, LastTakesTheLastAndNeedsThemAll) {
   EXPECT_EQ(apply(log, "last:15").first, 15U);
   EXPECT_TRUE(apply(log, "last:30").covered);
   EXPECT_FALSE(apply(log, "last:31").covered);
+  EXPECT_EQ(notices(apply(log, "last:31")),
+            "the log has 30 records, too few for the window last:31\n");
 }
 
 TEST(Window, StepsCountByTheLogsOwnNumberAndNotByRecords) {
@@ -50,6 +52,7 @@ TEST(Window, StepsCountByTheLogsOwnNumberAndNotByRecords) {
   EXPECT_EQ(window.last_step, 1040);
   EXPECT_FALSE(apply(log, "steps:10:40").covered);
   EXPECT_FALSE(apply(log, "steps:900:1040").covered) << "steps before the first counter";
+  EXPECT_EQ(apply(log, "steps:900:1040").notices.at(0).code, NoticeCode::window_not_covered);
 }
 
 TEST(Window, StepsOfExactCountersAreUsedWithoutANotice) {
@@ -68,6 +71,9 @@ TEST(Window, StepsBetweenCountersUseTheNearestInsideAndSayWhich) {
   EXPECT_EQ(window.last_step, 110);
   EXPECT_EQ(notices(window),
             "the nearest printed counters inside steps:25:118 are used: steps 30 < n <= 110\n");
+  for (const char* one_bound : {"steps:25:120", "steps:20:118"}) {
+    EXPECT_EQ(apply(log_of_counters(10, 200), one_bound).notices.size(), 1U) << one_bound;
+  }
 }
 
 // A bar drawn ten times a second, at 110 steps/s: 59, 71, 82, 93 ...
@@ -100,6 +106,41 @@ TEST(Window, ALogWithoutRecordsCoversNothing) {
     EXPECT_EQ(window.size(), 0U) << rule;
     EXPECT_FALSE(window.first_step) << rule;
   }
+  EXPECT_EQ(notices(apply(log, "auto")), "");
+}
+
+// What has no time at all is not measured; what has one of another kind than its own seconds is.
+TEST(Window, BeginsWithTheFirstRecordThatHasATime) {
+  struct Case {
+    double rate, time_s, others_s;
+    std::int64_t first_step;
+  };
+  for (const Case& one : {Case{kUnknown, kUnknown, 0.1, 1}, Case{5, kUnknown, 0.1, 0},
+                          Case{kUnknown, 5, 0.1, 0}, Case{kUnknown, kUnknown, kUnknown, 0}}) {
+    RunLog log = log_of_seconds(std::vector<double>(5, one.others_s));
+    log.records[0].seconds = kUnknown;
+    log.records[0].printed_rate = one.rate;
+    log.records[0].time_s = one.time_s;
+    for (std::size_t i = 1; i < 5; ++i) log.records[i].time_s = 5.0 * static_cast<double>(i);
+    EXPECT_EQ(apply(log, "all").first_step, one.first_step) << one.rate << one.time_s;
+  }
+}
+
+TEST(Window, AutoUsesAllOfRecordsWithoutATime) {
+  const Window window = apply(log_of_seconds(std::vector<double>(30, kUnknown)), "auto");
+  EXPECT_TRUE(window.covered);
+  EXPECT_EQ(window.rule, "auto (all)");
+}
+
+// Of several ways to time an iteration a fine clock is better than rates that a bar smooths.
+TEST(Window, TimesAreThoseOfAFineClockBeforePrintedRates) {
+  RunLog log = log_of_seconds(std::vector<double>(5, kUnknown));
+  log.clock_resolution_s = 1e-3;
+  for (std::size_t i = 0; i < 5; ++i) log.records[i].time_s = 2.0 * static_cast<double>(i);
+  for (Record& record : log.records) record.printed_rate = 4;
+  EXPECT_EQ(iteration_times(log)[3], 2);
+  log.clock_resolution_s = 1;
+  EXPECT_EQ(iteration_times(log)[3], 0.25);
 }
 
 TEST(Window, AutoUsesAllOfFewRecordsWithANotice) {
@@ -149,6 +190,8 @@ TEST(Window, AutoLeavesOutAFirstRecordThatHoldsTheStartOfTheRun) {
   EXPECT_EQ(apply(log_of_seconds({2.7, 0.09, 0.08}), "auto").first, 1U);
   EXPECT_EQ(apply(log_of_seconds({0.3, 0.09, 0.05}), "auto").first, 0U);
   EXPECT_EQ(apply(log_of_seconds({2.7, 0.09}), "auto").first, 0U);
+  EXPECT_EQ(apply(log_of_seconds({40, 0.9, 0.08}), "auto").first, 1U) << "the second is no start";
+  EXPECT_EQ(apply(log_of_seconds({1, 0, 0, 0, 0}), "auto").first, 0U) << "nothing has a time";
   // Megatron-LM's first 400 iterations of a BERT: three records that agree within 0.3 %, and the
   // first.
   EXPECT_EQ(apply(log_of_seconds({1456.7, 819.8, 822.4, 820.9}), "auto").first, 1U);
@@ -163,7 +206,9 @@ TEST(Window, AutoLeavesOutAFirstRecordThatHoldsTheStartOfTheRun) {
 TEST(Window, AutoLeavesOutAFirstRecordThatTakesNoTime) {
   EXPECT_EQ(apply(log_of_seconds({0.6, 10.2, 10.3}), "auto").first, 1U);
   EXPECT_EQ(apply(log_of_seconds({4.0, 10.2, 10.3}), "auto").first, 0U);
-  EXPECT_EQ(apply(log_of_seconds({0.6, 10.2, 20.3}), "auto").first, 0U);
+  const Window uneven = apply(log_of_seconds({0.6, 10.2, 20.3}), "auto");
+  EXPECT_EQ(uneven.first, 0U);
+  EXPECT_EQ(notices(uneven).find("times as long"), std::string::npos) << notices(uneven);
   EXPECT_EQ(apply(log_of_seconds({0.6, 10.2}), "auto").first, 0U);
 }
 
@@ -172,6 +217,8 @@ TEST(Window, AutoLeavesOutWhatIsOnlySentAfterTheStart) {
   const Window window = apply(log_of_seconds({44.9, 0.32, 5.66, 5.4, 5.67, 5.67}), "auto");
   EXPECT_EQ(window.rule, "auto (start-up left out: 2:6)");
   EXPECT_EQ(apply(log_of_seconds({44.9, 2.1, 5.66, 5.4, 5.67, 5.67}), "auto").first, 1U);
+  EXPECT_EQ(apply(log_of_seconds({kUnknown, 44.9, 0.32, 5.66, 5.4, 5.67, 5.67}), "auto").first, 2U)
+      << "two records at most";
 }
 
 // A clock that counts from the start of the run holds the time of its first record.
@@ -230,6 +277,7 @@ TEST(Window, AutoNamesTheCutThatItFound) {
   EXPECT_TRUE(window.covered);
   EXPECT_EQ(window.first, 30U);
   EXPECT_EQ(window.rule, "auto (mser-5: 30:200)");
+  EXPECT_EQ(notices(window), "");
 }
 
 // Pauses here and there hide the first record from MSER-5.
@@ -251,6 +299,8 @@ TEST(Window, AutoTellsASlowFirstRecordThatItKeeps) {
   std::vector<double> seconds(25, 0.1);
   for (const std::size_t slow : {6, 13, 19, 23}) seconds[slow] = 0.2;
   EXPECT_EQ(notices(apply(log_of_seconds(seconds), "auto")), "");
+  seconds.front() = 0.12;
+  EXPECT_EQ(notices(apply(log_of_seconds(seconds), "auto")), "") << "a hundredth of the time";
   seconds.front() = 0.25;
   const Window window = apply(log_of_seconds(seconds), "auto");
   EXPECT_EQ(window.first, 0U);
@@ -303,6 +353,12 @@ TEST(Window, AutoChoosesAmongWhatStandsInFrontOfANanLoss) {
   EXPECT_FALSE(apply(log, "auto").covered);
   log.first_nan_step = 21;
   EXPECT_TRUE(apply(log, "auto").covered);
+  // One whose last loss alone is NaN has.
+  log.records.resize(10);
+  log.first_nan_step = 10;
+  EXPECT_TRUE(apply(log, "auto").covered);
+  EXPECT_EQ(apply(log, "auto").last, 9U);
+  EXPECT_EQ(apply(log, "5:20").notices.size(), 1U) << "too few, and not broken as well";
 }
 
 TEST(Window, AnUnknownLossIsNotANanLoss) {
