@@ -141,7 +141,7 @@ class PairedGate {
     for (const Cell& cell : result.cells) {
       const std::string variant = variant_of(cell);
       if (variant == base_) bases_.emplace(point_of(cell), &cell);
-      if (!variant.empty() && variant != base_) others_[variant].insert(point_of(cell));
+      if (!variant.empty()) points_[variant].insert(point_of(cell));
     }
   }
 
@@ -275,7 +275,7 @@ class PairedGate {
 
   /// A cell of the base that another variant has not.
   void add_missing() {
-    for (const auto& [variant, points] : others_) {
+    for (const auto& [variant, points] : points_) {
       for (const Cell& cell : result_.cells) {
         if (variant_of(cell) != base_ || points.contains(point_of(cell))) continue;
         CellVerdict& out = report_.cells.emplace_back(missing_cell(cell));
@@ -460,7 +460,7 @@ class PairedGate {
   const std::optional<StoppingRule> rule_;                       ///< as the run recorded it
   std::size_t looks_ = std::numeric_limits<std::size_t>::max();  ///< of its looks, that are taken
   std::map<std::string, const Cell*> bases_;                     // by point
-  std::map<std::string, std::set<std::string>> others_;          // variant -> points
+  std::map<std::string, std::set<std::string>> points_;          // of each variant
   std::vector<Pairing> pairings_;
   PartTests parts_;
   std::vector<std::size_t> without_pair_;  // verdicts of cells that no pair is of
@@ -510,7 +510,6 @@ GateReport check_paired(const ResultSet& result, const std::string& base,
 GateReport confirm_paired(GateReport first, const ResultSet& rerun, const std::string& base,
                           const GateOptions& options) {
   const auto flagged = flagged_cells(first);
-  if (flagged.empty()) return first;
   ResultSet again = rerun;
   std::erase_if(again.cells, [&](const Cell& cell) {
     return variant_of(cell) != base && std::ranges::find(flagged, cell.key) == flagged.end();

@@ -17,7 +17,6 @@ namespace bertbench {
 namespace {
 
 std::optional<double> seconds_of(const Trial& trial, std::string_view part) {
-  if (!trial.window.covered) return std::nullopt;
   const auto found = trial.parts.find(std::string(part));
   if (found == trial.parts.end() || !(found->second.p50 > 0)) return std::nullopt;
   return found->second.p50;
@@ -42,7 +41,7 @@ double step_seconds(const Trial& trial) {
 double step_seconds(const Cell& cell) {
   std::vector<double> out;
   for (const Trial& trial : cell.trials) {
-    if (trial.window.covered && !trial.parts.empty()) out.push_back(step_seconds(trial));
+    if (!trial.parts.empty()) out.push_back(step_seconds(trial));
   }
   return out.empty() ? 0 : median(out);
 }

@@ -37,8 +37,7 @@ std::optional<double> speed_of(const ResultSet& run, const char* kind) {
 }  // namespace
 
 double SharedShift::of_machine() const {
-  if (!probe || *probe >= 0 || shift >= 0) return 0;
-  return std::max(*probe, shift);
+  return probe ? std::min(0.0, std::max(*probe, shift)) : 0;
 }
 
 std::optional<SharedShift> shared_shift(std::span<const double> changes, const ResultSet& now,

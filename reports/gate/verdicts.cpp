@@ -215,7 +215,7 @@ class Gate {
   }
 
   // The same cell in each run of the history that has it, oldest first. The last `newest` of them
-  // are of the baseline; without one there is no history either.
+  // are of the baseline.
   struct CellHistory {
     std::vector<const Cell*> all;
     std::size_t newest = 0;
@@ -233,7 +233,6 @@ class Gate {
       found.all.push_back(other);
       if (i + runs_.size() >= indexes_.size()) ++found.newest;
     }
-    if (found.newest == 0) found.all.clear();
     return found;
   }
 
@@ -245,14 +244,15 @@ class Gate {
     for (std::size_t i = others.all.size(); i > 0; --i) {
       const Cell& other = *others.all[i - 1];
       const bool of_baseline = others.all.size() - i < others.newest;
-      if (!of_baseline && test.base.pooled.empty()) break;  // older runs are no baseline
       const CellSample sample = sample_of(other);
       if (sample.values.empty()) continue;
       if (!test.now.values.empty()) {
-        const std::vector<Notice> differs =
-            compare_samples(cell, test.now, other, sample, options_);
-        if (!differs.empty() && test.base.pooled.empty()) context = differs;
-        if (!differs.empty() && !test.base.pooled.empty()) continue;
+        std::vector<Notice> differs = compare_samples(cell, test.now, other, sample, options_);
+        if (test.base.pooled.empty()) {
+          context = std::move(differs);
+        } else if (!differs.empty()) {
+          continue;
+        }
       }
       test.base.history.push_back(median(sample.values));
       if (!of_baseline) continue;
@@ -448,7 +448,7 @@ class Gate {
       if (cell.verdict != Verdict::regression) continue;
       flagged = true;
       const double own = (1 + *cell.change) / std::exp(shared->of_machine()) - 1;
-      if (shared->of_machine() == 0 || own < -cell.tolerance) continue;
+      if (own < -cell.tolerance) continue;
       cell.verdict = Verdict::inconclusive;
       cell.reasons.insert(
           cell.reasons.begin(),
@@ -635,9 +635,8 @@ bool CellVerdict::part_flagged() const {
 
 bool CellVerdict::speed_flagged() const {
   return speed == Verdict::regression ||
-         (speed == Verdict::inconclusive &&
-          std::ranges::find(reasons, NoticeCode::slower_with_the_machine, &Notice::code) !=
-              reasons.end());
+         std::ranges::find(reasons, NoticeCode::slower_with_the_machine, &Notice::code) !=
+             reasons.end();
 }
 
 bool RerunNodes::elsewhere() const {
@@ -700,7 +699,6 @@ void confirm_parts(CellVerdict& cell, const CellVerdict& again) {
 GateReport confirm(GateReport first, const ResultSet& rerun, std::span<const ResultSet> runs,
                    const GateOptions& options) {
   const auto flagged = flagged_cells(first);
-  if (flagged.empty()) return first;
   ResultSet again = rerun;
   std::erase_if(again.cells, [&](const Cell& cell) {
     return std::ranges::find(flagged, cell.key) == flagged.end();

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "reports/output/comparison_table.h"
 #include "tests/reports/samples.h"
 
@@ -72,6 +74,45 @@ TEST(Compare, CellsOfOneSideOnlyAreListed) {
   EXPECT_THAT(rows[1].notes, ElementsAre("only in B"));
   EXPECT_EQ(rows[1].n_a, 0);
   EXPECT_FALSE(rows[1].p);
+  EXPECT_NEAR(*rows[1].cv_b, 0.00316, 1e-5);
+}
+
+TEST(Compare, CellsWithoutANumberOrInAnotherUnitHaveNoChange) {
+  Cell lost = cell(identity(1, 1), kFive);
+  for (Trial& trial : lost.trials) trial.window.covered = false;
+  Cell steps = cell(identity(1, 1), kFive);
+  for (Trial& trial : steps.trials) {
+    trial.iterations_per_second = std::exchange(trial.sequences_per_second, std::nullopt);
+  }
+  const ResultSet good = result_set({cell(identity(1, 1), kFive)}), failed = result_set({lost});
+  const ResultSet other = result_set({steps});
+  for (const auto& [a, b, note] :
+       {std::tuple(&failed, &good, "no number in A"),
+        {&good, &failed, "no number in B"},
+        {&good, &other, "not comparable: sequences/s and iterations/s"}}) {
+    const auto row = compare(*a, *b).at(0);
+    EXPECT_THAT(row.notes, ElementsAre(note));
+    EXPECT_FALSE(row.change);
+    EXPECT_FALSE(row.significant);
+  }
+  EXPECT_FALSE(compare(failed, result_set({})).at(0).median_a) << "of one side alone";
+  const auto single = compare(result_set({cell(identity(1, 1), {100})}), good).at(0);
+  EXPECT_FALSE(single.cv_a) << "one trial does not vary";
+  EXPECT_THAT(single.notes, testing::Contains("need >= 4 trials a side for an interval"));
+  EXPECT_THAT(compare(good, result_set({cell(identity(1, 1), {100})})).at(0).notes,
+              testing::Contains("need >= 4 trials a side for an interval"));
+}
+
+TEST(Compare, WhatTheNumbersRestOnIsNotedWhereItDiffers) {
+  ResultSet a = result_set({cell(identity(1, 1), kFive)}), b = a;
+  a.cells[0].memory = MemoryRecord{1 << 30, 0, "log"};
+  EXPECT_THAT(compare(a, b)[0].notes, IsEmpty());
+  b.cells[0].memory = MemoryRecord{1 << 30, 0, "nvml"};
+  *a.cells[0].context = {{"command", {"a.py"}}, {"threads", 1}};
+  *b.cells[0].context = {{"command", {"b.py"}}};
+  EXPECT_THAT(compare(a, b)[0].notes,
+              ElementsAre("source of memory differs: log and nvml",
+                          "command differs: a.py and b.py", "threads is known only for A"));
 }
 
 TEST(Compare, DifferentWaysOfMeasuringAreNoted) {
@@ -95,6 +136,13 @@ TEST(Compare, SignificanceIsAfterHolmOverAllCellsCompared) {
       compare(result_set({cell(identity(1, 1), four)}), result_set({cell(identity(1, 1), slower)}));
   EXPECT_TRUE(alone[0].significant);
   EXPECT_THAT(alone[0].notes, IsEmpty());
+  // Three trials reach 0.1 alone, and 0.05 is what Holm leaves the second of two at 0.1.
+  const std::vector<double> three{200, 200.4, 199.6}, fewer{150, 150.4, 149.6};
+  const auto both =
+      compare(result_set({cell(identity(1, 1), kFive), cell(identity(1, 2), three)}),
+              result_set({cell(identity(1, 1), kSlower), cell(identity(1, 2), fewer)}), 0.1);
+  EXPECT_TRUE(both[1].significant);
+  EXPECT_THAT(both[1].notes, ElementsAre("need >= 4 trials a side for an interval"));
 }
 
 TEST(Compare, PValuesAreAlsoGivenAfterHolm) {

@@ -67,6 +67,7 @@ TEST(JudgeMemory, OnlyPeaksOfOneSourceAreCompared) {
   EXPECT_EQ(common->verdict, Verdict::pass);
   EXPECT_EQ(common->source, "log");
   EXPECT_FALSE(memory(cell(identity(1, 1), {1}), with_peaks({1000})));
+  EXPECT_FALSE(memory(with_peaks({1000}), cell(identity(1, 1), {1})));
 }
 
 TEST(JudgeMemory, WhatRanOutOfMemoryDoesNotCount) {
@@ -102,9 +103,27 @@ TEST(JudgeLoss, CurvesOfOneSeedThatPartAreARegressionWithTheFirstStep) {
   EXPECT_NEAR(*apart->before, 9.8, 1e-9);
   EXPECT_NEAR(*apart->now, 9.8196, 1e-9);
   EXPECT_EQ(apart->reason.code, NoticeCode::loss_curves_apart);
+  // Of several trials that part the first step; one without a loss is no trial.
+  Cell two = with_losses({1.01, 1.01, 1});
+  two.trials[2].loss.reset();
+  Cell more = with_losses({1, 1});
+  more.trials[1].loss.reset();
+  for (const std::size_t later : {0U, 1U}) {
+    Cell now = two;
+    for (int i = 0; i < 7; ++i) now.trials[later].loss->at[19 + i].loss = 10 - 0.01 * (20 + i);
+    EXPECT_EQ(judge_loss(now, &more, SameWork::yes)->step, 20) << later;
+  }
 }
 
 TEST(JudgeLoss, ACoarserPrecisionAllowsMore) {
+  for (const auto& [precision, tolerance] : {std::pair("fp32", 0.001),
+                                             {"tf32", 0.005},
+                                             {"bf16", 0.005},
+                                             {"fp16", 0.005},
+                                             {"fp8", 0.01}}) {
+    EXPECT_EQ(loss_tolerance(precision), tolerance) << precision;
+  }
+  EXPECT_EQ(loss_tolerance(std::nullopt), 0.01);
   Cell base = with_losses({1}), now = with_losses({1.004});
   for (const auto& [precision, verdict] :
        {std::pair("fp32", Verdict::regression), std::pair("bf16", Verdict::pass)}) {
@@ -139,6 +158,9 @@ TEST(JudgeLoss, SingleStepsThatAreApartAreNoOtherTraining) {
   EXPECT_EQ(judge_loss(now, &base, SameWork::yes)->verdict, Verdict::pass);
   curve[33].loss = 20;
   EXPECT_EQ(judge_loss(now, &base, SameWork::yes)->verdict, Verdict::regression);
+  // Single steps before them are not where the curves part.
+  for (std::size_t i = 0; i < 5; ++i) curve[i].loss = 20;
+  EXPECT_EQ(judge_loss(now, &base, SameWork::yes)->step, 34);
 }
 
 TEST(JudgeLoss, OfAShortCurveAThirdOfItsStepsDecide) {
@@ -179,6 +201,8 @@ TEST(JudgeLoss, RunsOfOtherLastStepsOrIntervalsAreNotHeldAgainstEachOther) {
     EXPECT_THAT(text_of(other->reason), HasSubstr(why));
     now.trials[0].loss.value().*member = 100;
     EXPECT_EQ(judge_loss(now, &base, SameWork::yes)->verdict, Verdict::regression);
+    base.trials[0].loss.value().*member = std::nullopt;
+    EXPECT_EQ(judge_loss(now, &base, SameWork::yes)->verdict, Verdict::regression) << "unknown";
   }
 }
 
@@ -209,8 +233,20 @@ TEST(JudgeLoss, MoreTrialsWithoutAFiniteLossAreARegressionWhateverTheSeed) {
     EXPECT_EQ(nan->step, 33);
     EXPECT_THAT(text_of(nan->reason), HasSubstr("in 1 of 2 trials, first at step 33; in 0 of"));
   }
+  // A log that states no loss may end with NaN all the same; the first step of all is named.
+  Cell silent = now;
+  silent.trials[0].loss.reset();
+  silent.trials[0].outcome = {.status = Status::nan, .step = 20, .line = 1, .details = {}};
+  EXPECT_THAT(text_of(judge_loss(silent, &base, SameWork::yes)->reason),
+              HasSubstr("in 2 of 2 trials, first at step 20"));
+  std::swap(silent.trials[0], silent.trials[1]);
+  EXPECT_EQ(judge_loss(silent, &base, SameWork::yes)->step, 20);
+  silent.trials[1].outcome.step.reset();
+  EXPECT_EQ(judge_loss(silent, &base, SameWork::yes)->step, 33);
   base.trials[0].outcome.status = Status::nan;
   EXPECT_EQ(judge_loss(now, &base, SameWork::yes)->verdict, Verdict::pass) << "as before";
+  EXPECT_EQ(judge_loss(base, nullptr, SameWork::yes)->verdict, Verdict::regression);
+  EXPECT_EQ(judge_loss(with_losses({1}), nullptr, SameWork::yes)->verdict, Verdict::pass);
   EXPECT_FALSE(judge_loss(cell(identity(1, 1), {1}), nullptr, SameWork::yes));
 }
 
@@ -231,6 +267,7 @@ ResultSet five(double memory, double loss, double speed = 1) {
 TEST(Check, MemoryAndLossFailACellThatIsAsFastAsBefore) {
   const ResultSet base = five(1, 1);
   EXPECT_EQ(check(five(1, 1), base).exit_status, 0);
+  EXPECT_EQ(check(five(1, 1), base).cells.at(0).reasons.size(), 1U) << "what passes is no reason";
   for (const auto& [now, code] : {std::pair(five(1.1, 1), NoticeCode::memory_grew),
                                   std::pair(five(1, 1.01), NoticeCode::loss_curves_apart)}) {
     const GateReport report = check(now, base);
@@ -302,6 +339,9 @@ TEST(CheckPaired, MemoryAndLossAreJudgedToo) {
   report = check_paired(variants(1, 1.01, {"NCCL_ALGO=Ring"}), "base", options);
   EXPECT_EQ(report.cells.at(0).loss->step, 20);
   EXPECT_EQ(report.exit_status, 1);
+  GateOptions allowed;
+  allowed.allow_context = {"loss"};
+  EXPECT_EQ(check_paired(variants(1, 1.01, {}), "base", allowed).exit_status, 0);
 }
 
 // Another optimizer is meant to train otherwise.

@@ -169,13 +169,21 @@ TEST(CheckPaired, HalvesOfTwoSessionsAreNoPair) {
   EXPECT_EQ(report.cells[1].verdict, Verdict::pass);
 }
 
-// As of halves that Slurm tried again, each in a job of its own: no allocation is theirs alike.
-TEST(CheckPaired, HalvesOfNoBlockAreNoPair) {
-  ResultSet result = run(7, 1, 1);
-  for (Cell& cell : result.cells) {
-    for (int i = 0; i < 3; ++i) cell.trials[i].block.reset();
+// Halves that Slurm tried again, each in a job of its own, are of no block: no allocation is theirs
+// alike. Others have no rate, or one in another unit.
+TEST(CheckPaired, HalvesOfNoBlockOrWithoutARateAreNoPair) {
+  const std::pair<const char*, void (*)(Trial&)> damages[] = {
+      {"no block", [](Trial& trial) { trial.block.reset(); }},
+      {"not covered", [](Trial& trial) { trial.window.covered = false; }},
+      {"no rate", [](Trial& trial) { trial.sequences_per_second.reset(); }},
+      {"another unit", [](Trial& trial) {
+         trial.iterations_per_second = std::exchange(trial.sequences_per_second, std::nullopt);
+       }}};
+  for (const auto& [why, damage] : damages) {
+    ResultSet result = run(7, 1, 1);
+    for (int i = 0; i < 3; ++i) damage(result.cells[1].trials[i]);
+    EXPECT_EQ(judged(result).cells[0].n_new, 4) << why;
   }
-  EXPECT_EQ(judged(result).cells[0].n_new, 4);
 }
 
 TEST(CheckPaired, ACellWithoutAnyPairIsInconclusive) {
@@ -207,6 +215,24 @@ TEST(CheckPaired, ALostCellIsARegressionAndAMissingOneIsNamed) {
   EXPECT_THAT(reason_text(report.cells[0]), HasSubstr("out_of_memory x7"));
   EXPECT_EQ(last(report).verdict, Verdict::missing);
   EXPECT_EQ(last(report).key, "bert-base.fp32.s128.b32.a1.1n3g+variant=new");
+}
+
+TEST(CheckPaired, WithoutANumberOfTheBaseAVariantsCellIsNew) {
+  const auto lose = [](Cell& cell) {
+    for (Trial& trial : cell.trials) trial.window.covered = false;
+  };
+  ResultSet result = run(7, 1);
+  lose(result.cells[0]);
+  lose(result.cells[2]);
+  lose(result.cells[3]);
+  result.cells.erase(result.cells.begin() + 4);
+  const GateReport report = judged(result);
+  EXPECT_EQ(report.cells.at(0).verdict, Verdict::new_cell);
+  EXPECT_EQ(report.cells.at(1).verdict, Verdict::pass);
+  EXPECT_EQ(report.cells.at(1).reasons.at(0).code, NoticeCode::number_on_neither_side);
+  EXPECT_EQ(report.cells.at(2).verdict, Verdict::new_cell);
+  EXPECT_EQ(report.cells.at(2).reasons.at(0).code, NoticeCode::not_in_baseline);
+  EXPECT_EQ(report.exit_status, 4);
 }
 
 TEST(CheckPaired, AVariantThatFailsWhereTheBaseDoesNotIsARegression) {
@@ -243,6 +269,11 @@ TEST(CheckPaired, WithoutVariantsNothingIsCompared) {
   const ResultSet plain = result_set({samples::cell(identity(1, 1), {1, 2, 3})});
   EXPECT_TRUE(variants_of(plain).empty());
   EXPECT_EQ(judged(plain).exit_status, 4);
+  EXPECT_TRUE(judged(plain).cells.empty());
+  EXPECT_EQ(judged(plain).notices.at(0).code, NoticeCode::nothing_compared);
+  ResultSet some = run(7, 1);
+  some.cells.push_back(plain.cells[0]);
+  EXPECT_EQ(judged(some).cells.size(), 3U) << "a cell without a variant is none of theirs";
   EXPECT_THAT(variants_of(run(1, 1)), ElementsAre("base", "new"));
 }
 
@@ -257,6 +288,11 @@ TEST(CheckPaired, EachVariantIsJudged) {
   EXPECT_EQ(report.cells[2].verdict, Verdict::regression);
   EXPECT_EQ(report.cells[5].verdict, Verdict::pass);
   EXPECT_EQ(report.cells[5].variant, "third");
+  // What one variant alone measured is missing in no other.
+  result.cells.back().identity = variant(identity(1, 8), "third");
+  const auto verdicts = judged(result).cells;
+  EXPECT_EQ(verdicts.size(), 7U);
+  EXPECT_EQ(std::ranges::count(verdicts, Verdict::missing, &CellVerdict::verdict), 1);
 }
 
 TEST(CheckPaired, TenThousandCellsWithTies) {

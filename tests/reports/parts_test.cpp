@@ -155,6 +155,41 @@ TEST(PartsGate, WhatIsLessThanAPercentOfTheStepIsNotJudged) {
   const GateReport report = check(measured_run(7, {.data = 0.005}, 9), runs);
   EXPECT_EQ(report.exit_status, 1);
   EXPECT_EQ(part(report.cells.back(), "data").verdict, Verdict::regression);
+  // Nor by pairs. One that no longer takes it is.
+  EXPECT_EQ(judged_pairs(pairs(16, {.data = 0.0003})).cells.back().parts.size(), 3U);
+  ResultSet both = pairs(16, {.data = 0.0003});
+  for (Trial& trial : both.cells[3].trials) trial.parts["data"] = {0.0003};
+  EXPECT_EQ(judged_pairs(both).cells.back().parts.size(), 3U);
+  const std::vector<ResultSet> slow(5, measured_run(7, {.data = 0.005}, 31));
+  EXPECT_EQ(part(check(measured_run(7, {.data = 0.0003}, 9), slow).cells.back(), "data").verdict,
+            Verdict::improvement);
+  // The whole step is what its time says, of which the parts may be a few.
+  const auto with_long_steps = [](ResultSet set) {
+    for (Cell& cell : set.cells) {
+      for (Trial& trial : cell.trials) trial.step_time = StepTimes{10, 10, 10};
+    }
+    return set;
+  };
+  std::vector<ResultSet> stored = store();
+  for (ResultSet& one : stored) one = with_long_steps(one);
+  EXPECT_THAT(check(with_long_steps(measured_run(7, {}, 9)), stored).cells.back().parts, IsEmpty());
+  // Of stored runs without parts nothing is judged.
+  for (ResultSet& one : stored) {
+    for (Cell& cell : one.cells) {
+      for (Trial& trial : cell.trials) trial.parts.clear();
+    }
+  }
+  EXPECT_THAT(check(measured_run(7, {}, 9), stored).cells.back().parts, IsEmpty());
+}
+
+TEST(PartsGate, TheLastFiveRunsAreTheBaselineOfAPartTheOthersItsHistory) {
+  std::vector<ResultSet> runs = store();
+  for (std::uint64_t seed = 41; seed <= 43; ++seed) {
+    runs.insert(runs.begin(), measured_run(7, {.optimizer = 2}, seed));
+  }
+  const GateReport report = check(measured_run(7, {.optimizer = 1}, 9), runs);
+  EXPECT_EQ(part(report.cells.back(), "optimizer").n_base, 35);
+  EXPECT_NEAR(part(report.cells.back(), "optimizer").change, 0, 0.01);
 }
 
 TEST(PartsGate, WhatTheMachineLostIsNoPartsOwn) {
@@ -213,6 +248,9 @@ TEST(PartsGate, ARerunClearsAPartThatItDoesNotRepeat) {
   EXPECT_EQ(cleared.exit_status, 0);
   EXPECT_TRUE(cleared.cells.back().cleared());
   EXPECT_EQ(cleared.cells.back().reasons.front().code, NoticeCode::rerun_clears);
+  EXPECT_EQ(part(cleared.cells.back(), "forward").reason.code, NoticeCode::part_unchanged)
+      << "no other part was measured again";
+  EXPECT_EQ(cleared.cells.front().reasons, first.cells.front().reasons);
   const GateReport repeated = confirm(first, measured_run(7, {.optimizer = 1.05}, 22), runs);
   EXPECT_EQ(repeated.exit_status, 1);
   EXPECT_EQ(repeated.cells.back().reasons.back().code, NoticeCode::rerun_confirms);
@@ -221,6 +259,10 @@ TEST(PartsGate, ARerunClearsAPartThatItDoesNotRepeat) {
 TEST(PartsGate, ARerunThatCannotTellOfAPartSaysSo) {
   const auto runs = store();
   const GateReport first = check(measured_run(7, {.optimizer = 1.05}, 9), runs);
+  const GateReport absent = confirm(first, result_set({}), runs);
+  EXPECT_EQ(absent.exit_status, 1);
+  EXPECT_EQ(absent.cells.back().reasons.back().code, NoticeCode::rerun_missing);
+  EXPECT_FALSE(absent.cells.back().rerun);
   ResultSet without = measured_run(7, {}, 21);
   for (Cell& cell : without.cells) {
     for (Trial& trial : cell.trials) trial.parts.clear();

@@ -84,6 +84,23 @@ TEST(SharedShift, OnlyWhatBothShowIsTheMachines) {
             kCells);
 }
 
+TEST(SharedShift, IsTheMachinesAsFarAsBothLost) {
+  const auto of_machine = [](std::optional<double> probe, double shift) {
+    return SharedShift{.cells = 6, .shift = shift, .probe = probe}.of_machine();
+  };
+  EXPECT_EQ(of_machine(-0.02, -0.05), -0.02);
+  EXPECT_EQ(of_machine(-0.05, -0.02), -0.02);
+  EXPECT_EQ(of_machine(0.02, -0.05), 0);
+  EXPECT_EQ(of_machine(-0.05, 0.02), 0);
+  EXPECT_EQ(of_machine(std::nullopt, -0.05), 0);
+}
+
+TEST(SharedShift, WhereNoCellRegressedItIsNoNotice) {
+  const GateReport report = check(probed_grid(0.985, 0.985), probed_grid(1, 1));
+  EXPECT_EQ(report.exit_status, 0);
+  EXPECT_TRUE(report.notices.empty());
+}
+
 TEST(SharedShift, OneSlowCellIsNoSharedShift) {
   const GateReport report = check(probed_grid(1, 0.9, 0.9), probed_grid(1, 1));
   EXPECT_EQ(count_of(report, Verdict::regression), 1);
@@ -97,12 +114,24 @@ TEST(SharedShift, FewCellsAndOtherMachinesProbesSayNothing) {
   EXPECT_FALSE(shared_shift(three, probed_grid(1, 1), runs));
   EXPECT_NEAR(*shared_shift(four, probed_grid(1, 0.95), runs)->probe, std::log(0.95), 1e-9);
   EXPECT_EQ(shared_shift(four, probed_grid(1, 0.01), runs)->probe, 0.0) << "the copies alone";
-  ResultSet hostile = probed_grid(1, 1);
-  for (Cell& one : hostile.cells) {
-    for (Trial& trial : one.trials)
-      *trial.telemetry = {{"probe", {{"before", "fast"}, {"after", 7}}}};
+  const std::vector<double> unchanged(4, 0), most(4, std::log(0.01));
+  EXPECT_EQ(shared_shift(most, probed_grid(1, 0.01), runs)->probe, 0.0);
+  EXPECT_EQ(shared_shift(unchanged, probed_grid(1, 0.95), runs)->probe, 0.0)
+      << "the closer of both";
+  const ResultSet unprobed = probed_grid(1, 0);
+  const ResultSet* const no_probe[] = {&unprobed};
+  EXPECT_FALSE(shared_shift(four, probed_grid(1, 0.95), no_probe)->probe);
+  for (const nlohmann::ordered_json& telemetry :
+       {nlohmann::ordered_json{{"probe", {{"before", "fast"}, {"after", 7}}}},
+        nlohmann::ordered_json{{"samples", 7}}, nlohmann::ordered_json(7),
+        nlohmann::ordered_json{
+            {"probe", {{"before", {{"gflops", 0}}}, {"after", {{"gflops", -5}}}}}}}) {
+    ResultSet hostile = probed_grid(1, 1);
+    for (Cell& one : hostile.cells) {
+      for (Trial& trial : one.trials) *trial.telemetry = telemetry;
+    }
+    EXPECT_FALSE(shared_shift(four, hostile, runs)->probe) << telemetry;
   }
-  EXPECT_FALSE(shared_shift(four, hostile, runs)->probe);
 }
 
 TEST(SharedShift, ARerunDecides) {

@@ -74,11 +74,29 @@ TEST(StoppingRuleJson, ReadsBackAndRefusesOtherDesigns) {
                                    {"looks", {1, 5000}},
                                    {"tests", 0},
                                    {"alpha", "small"},
+                                   {"alpha", 0},
                                    {"loss", 2}}) {
     auto json = to_json(rule);
     json[key] = value;
     EXPECT_FALSE(stopping_rule(json)) << key;
   }
+  EXPECT_FALSE(stopping_rule("pairs"));
+  ResultSet result = run(14, 1, 0.002, rule);
+  EXPECT_FALSE(has_unknown_stopping_rule(result));
+  for (Cell& cell : result.cells) (*cell.context)[kStoppingKey] = {{"rule", "x/9"}};
+  EXPECT_TRUE(has_unknown_stopping_rule(result));
+  for (Cell& cell : result.cells) cell.context = {};
+  EXPECT_FALSE(has_unknown_stopping_rule(result));
+}
+
+// Of 14 pairs that lose a fifth two are faster: too few for an early end.
+TEST(StoppedPairs, ALossWithoutSignificanceEndsNothing) {
+  const StoppingRule rule = rule_of(28);
+  std::vector<double> ratios(14, -0.2);
+  ratios[3] = ratios[9] = 0.01;
+  const PairTest test = test_pairs(ratios, rule.floor);
+  ASSERT_LT(test.change.change, -0.05);
+  EXPECT_EQ(outcome_at_look(rule, 0, ratios, test), LookOutcome::goes_on);
 }
 
 TEST(StoppedPairs, CellsEndWhenALossIsRefutedAndLaterPairsDoNotCount) {
@@ -88,7 +106,8 @@ TEST(StoppedPairs, CellsEndWhenALossIsRefutedAndLaterPairsDoNotCount) {
   EXPECT_EQ(report.cells[0].verdict, Verdict::pass) << reason_text(report.cells[0]);
   EXPECT_EQ(report.cells[0].n_new, 14);
   EXPECT_THAT(reason_text(report.cells[0]),
-              HasSubstr("after 14 of at most 28, which refute a loss"));
+              HasSubstr("(the floor at an early look), by pairs, after 14 of at most 28, which "
+                        "refute a loss"));
   EXPECT_EQ(report.cells[2].verdict, Verdict::regression);
   EXPECT_LT(report.cells[2].n_new, 28);
   EXPECT_EQ(report.exit_status, 1);
@@ -106,6 +125,9 @@ TEST(StoppedPairs, ARunThatWasInterruptedIsNotJudgedByTheTestOfAFixedNumber) {
   const GateReport report = judged(run(12, 0.95, 0.002, rule));
   EXPECT_EQ(report.exit_status, 3);
   EXPECT_THAT(reason_text(report.cells[2]), HasSubstr("looks next after trial 14"));
+  // A part of the cells is judged with the alpha that the rule shares among all.
+  EXPECT_THAT(reason_text(judged(run(12, 0.95, 0.002, rule_of(28, 24))).cells[2]),
+              HasSubstr("cannot decide 24 cells"));
   ResultSet fixed = run(12, 0.95, 0.002, rule);
   for (Cell& cell : fixed.cells) cell.context = {};
   EXPECT_EQ(judged(fixed).exit_status, 1);

@@ -51,6 +51,16 @@ TEST(Check, ARunAgainstItselfPasses) {
       << "it shows no loss, and a gate that does so each day is none";
   EXPECT_EQ(report.notices[0].code, NoticeCode::held_against_itself);
   EXPECT_TRUE(check(grid(), run).notices.empty());
+  // Neither a set without a time, nor one of the same second with other rates or none is itself.
+  ResultSet timeless = run, other = run, failed = run;
+  timeless.created.clear();
+  other.cells[3].trials[0].sequences_per_second = 400.1;
+  for (Cell& cell : failed.cells) {
+    for (Trial& trial : cell.trials) trial.window.covered = false;
+  }
+  EXPECT_TRUE(check(timeless, timeless).notices.empty());
+  EXPECT_TRUE(check(other, run).notices.empty());
+  EXPECT_NE(check(failed, failed).notices.at(0).code, NoticeCode::held_against_itself);
 }
 
 // 3 x 1.4826 MAD of a baseline of two runs at two speeds is more than a program can lose.
@@ -66,6 +76,8 @@ TEST(Check, ABaselineThatWouldLetEveryLossPassDecidesNothing) {
   GateOptions wide;
   wide.floor = 5;
   EXPECT_EQ(check(slow, runs, wide).exit_status, 0) << "asked for";
+  const ResultSet quick = result_set({cell(identity(1, 1), times(kFive, 20))});
+  EXPECT_EQ(last(check(quick, runs)).verdict, Verdict::improvement) << "a gain can be beyond it";
 }
 
 // Holm leaves the second cell all of alpha once the first is significant: 1/35 is below 0.05,
@@ -158,6 +170,7 @@ TEST(Check, CellsOfAnotherCommandAreNotComparable) {
   EXPECT_EQ(last(report).verdict, Verdict::not_comparable);
   EXPECT_EQ(reason_text(last(report)),
             "command differs: 0.2 now, 0.1 in the baseline (--allow-context command)");
+  EXPECT_TRUE(report.notices.empty());
   EXPECT_THAT(reason_text(last(check(with({"python3", "train.py", "--lr", "0.1"}), base))),
               HasSubstr("none now, --fp16 in the baseline"));
   EXPECT_THAT(
@@ -179,6 +192,49 @@ TEST(Check, AContextThatOnlyOneSideKnowsIsANotice) {
   ASSERT_EQ(report.notices.size(), 2U) << "once, not for each cell";
   EXPECT_EQ(text_of(report.notices[0]), "driver is known only for the result");
   EXPECT_EQ(text_of(report.notices[1]), "threads is known only for the result");
+  const GateReport turned = check(grid(), now);
+  ASSERT_EQ(turned.notices.size(), 2U);
+  EXPECT_EQ(text_of(turned.notices[0]), "driver is known only for the baseline");
+  EXPECT_EQ(text_of(turned.notices[1]), "threads is known only for the baseline");
+}
+
+TEST(Check, AnotherGpuOrUnitIsNotComparableAndAnotherVersionIsNamed) {
+  const auto on = [](const char* gpu) {
+    ResultSet out = result_set({cell(identity(1, 1), kFive)});
+    out.cells[0].gpu = gpu;
+    return out;
+  };
+  EXPECT_EQ(check(on("NVIDIA A100"), on("NVIDIA H100")).exit_status, 4);
+  EXPECT_THAT(reason_text(last(check(on("NVIDIA A100"), on("NVIDIA H100")))),
+              HasSubstr("gpu differs: NVIDIA A100 now, NVIDIA H100 in the baseline"));
+  EXPECT_EQ(check(on("NVIDIA A100"), on("")).exit_status, 0);
+  EXPECT_EQ(check(on(""), on("NVIDIA A100")).exit_status, 0);
+
+  ResultSet steps = on("");
+  for (Trial& trial : steps.cells[0].trials) {
+    trial.iterations_per_second = trial.sequences_per_second;
+    trial.sequences_per_second.reset();
+  }
+  EXPECT_EQ(check(steps, on("")).exit_status, 4);
+  EXPECT_EQ(last(check(steps, on(""))).reasons.at(0).code, NoticeCode::unit_differs);
+  EXPECT_EQ(check(steps, steps).cells[0].unit, "iterations/s");
+  ResultSet lost = steps;
+  for (Trial& trial : lost.cells[0].trials) trial.window.covered = false;
+  EXPECT_EQ(last(check(lost, steps)).unit, "iterations/s");
+
+  ResultSet newer = on("");
+  newer.tool.version = "0.2.0";
+  EXPECT_EQ(check(newer, on("")).notices.at(0).code, NoticeCode::tool_version_differs);
+}
+
+TEST(Check, ARunThatWasMeasuredInAnotherWayThanTheNewestIsLeftOutOfTheBaseline) {
+  const ResultSet usual = result_set({cell(identity(1, 1), kFive)});
+  ResultSet printed = result_set({cell(identity(1, 1), times(kFive, 2))});
+  for (Trial& trial : printed.cells[0].trials) trial.estimator = "printed";
+  const std::vector<ResultSet> older{printed, usual}, newest{usual, printed};
+  EXPECT_EQ(last(check(grid(1, 1), older)).n_base, 5);
+  EXPECT_EQ(check(grid(1, 1), older).exit_status, 0);
+  EXPECT_EQ(check(grid(1, 1), newest).exit_status, 4);
 }
 
 TEST(Check, ALossWithinTheFloorPassesHoweverSignificant) {
@@ -227,7 +283,7 @@ TEST(Check, TooFewTrialsAreInconclusiveWithTheNumberThatWouldDo) {
       HasSubstr(
           "3 against 3 trials cannot decide 2 cells: the smallest p is 0.05, the level 0.025; "
           "need 4 trials a side, or 5 now against the 3 of the baseline; so far no change: 200.00 "
-          "against 200.00"));
+          "against 200.00 sequences/s, n = 3 against 3"));
   GateOptions accept;
   accept.accept_inconclusive = true;
   EXPECT_EQ(check(three, three, accept).exit_status, 0);
@@ -247,6 +303,10 @@ TEST(Check, AMissingCellFailsUnlessAllowed) {
   EXPECT_EQ(report.exit_status, 1);
   EXPECT_EQ(last(report).verdict, Verdict::missing);
   EXPECT_EQ(last(report).n_base, 5);
+  EXPECT_EQ(last(report).reference, 400);
+  ResultSet failed = grid(1, 4);
+  for (Trial& trial : failed.cells[3].trials) trial.window.covered = false;
+  EXPECT_FALSE(last(check(grid(1, 3), failed)).reference);
   GateOptions options;
   options.allow_missing = true;
   EXPECT_EQ(check(grid(1, 3), grid(1, 4), options).exit_status, 0);
@@ -260,12 +320,22 @@ TEST(Check, ANewCellIsToldAndPasses) {
   EXPECT_EQ(report.compared, 3);
 }
 
-TEST(Check, NothingComparedIsStatus4EvenWithMissingCells) {
-  EXPECT_EQ(check(result_set({}), result_set({})).exit_status, 4);
-  EXPECT_EQ(
-      check(result_set({cell(identity(1, 1), kFive)}), result_set({cell(identity(1, 2), kFive)}))
-          .exit_status,
-      4);
+TEST(Check, NothingComparedIsStatus4EvenWithMissingCellsAndSaysWhy) {
+  const ResultSet one = result_set({cell(identity(1, 1), kFive)});
+  const ResultSet other = result_set({cell(identity(1, 2), kFive)}), empty = result_set({});
+  const ResultSet sim = result_set({simulated(cell(identity(1, 1), kFive))});
+  ResultSet failed = one;
+  failed.created = "earlier";
+  for (Trial& trial : failed.cells[0].trials) trial.window.covered = false;
+  for (const auto& [now, base, why] : {std::tuple(&empty, &one, "the result holds no cells"),
+                                       {&one, &empty, "the baseline holds no cells"},
+                                       {&sim, &one, "was simulated and the result measured"},
+                                       {&one, &other, "no cell of the result is in the baseline"},
+                                       {&one, &failed, "no cell has a number on both sides"}}) {
+    const GateReport report = check(*now, *base);
+    EXPECT_EQ(report.exit_status, 4) << why;
+    EXPECT_THAT(text_of(report.notices.back()), HasSubstr(why));
+  }
   EXPECT_EQ(check(grid(), std::span<const ResultSet>{}).exit_status, 4);
 }
 
@@ -329,7 +399,10 @@ TEST(Check, EqualSharesOfFailedTrialsAreNoNewsAndAreNamed) {
     EXPECT_EQ(last(report).outcomes->reason.code, NoticeCode::trials_failed_as_before);
     EXPECT_EQ(last(report).reasons.back().code, NoticeCode::trials_failed_as_before);
   }
-  EXPECT_EQ(check(grid(), with_crashes(5)).exit_status, 0) << "a trainer that was mended";
+  const GateReport mended = check(grid(), with_crashes(5));
+  EXPECT_EQ(mended.exit_status, 0) << "a trainer that was mended";
+  EXPECT_EQ(last(mended).outcomes.value().failed_base, 5);
+  EXPECT_EQ(last(mended).reasons.size(), 1U) << "no failure to name";
 }
 
 TEST(Check, AClearlyLargerShareOfFailedTrialsIsARegression) {
@@ -339,6 +412,18 @@ TEST(Check, AClearlyLargerShareOfFailedTrialsIsARegression) {
   const std::vector<ResultSet> runs(5, with_crashes(1));
   EXPECT_EQ(check(with_crashes(4), runs).exit_status, 1);
   EXPECT_EQ(check(with_crashes(2), runs).exit_status, 0);
+  // Cells that failed on one side alone take no share of alpha.
+  for (const bool now : {true, false}) {
+    ResultSet result = with_crashes(4);
+    std::vector<ResultSet> stored = runs;
+    for (std::size_t i = 0; i < 3; ++i) {
+      for (ResultSet& run : stored) {
+        Cell& one = now ? result.cells[i] : run.cells[i];
+        one.trials[0].outcome.status = Status::error;
+      }
+    }
+    EXPECT_EQ(last(check(result, stored)).outcomes->verdict, Verdict::regression) << now;
+  }
 }
 
 TEST(Check, FailedTrialsOfANewCellAreNotHeldAgainstAnything) {
@@ -488,6 +573,14 @@ TEST(Check, RunsOfACellThatAgreeByChanceMakeItNoQuieterThanTheGrid) {
   EXPECT_THAT(reason_text(last(report)),
               HasSubstr("3 sd of the medians of 3 runs, of the grid's median cell"));
   EXPECT_EQ(last(check(run(1, 4, 0.89), runs)).verdict, Verdict::regression);
+  // A cell of fewer runs keeps its own tolerance.
+  std::vector<ResultSet> with_new = runs;
+  ResultSet now = run(1, 4);
+  for (ResultSet* set : {&with_new.back(), &now}) {
+    set->cells.push_back(cell(identity(1, 20), kFive));
+    *set = result_set(set->cells);
+  }
+  EXPECT_NEAR(last(check(now, with_new)).tolerance, 0.02, 1e-9);
   // Three cells are no grid.
   const std::vector<ResultSet> few{run(0.97, 3), run(1, 3), run(1.03, 3)};
   EXPECT_EQ(last(check(run(1, 3, 0.93), few)).verdict, Verdict::regression);

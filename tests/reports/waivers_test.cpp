@@ -131,6 +131,14 @@ TEST(Waivers, CoverOnlyTheVerdictThatTheyName) {
   EXPECT_TRUE(all.cells[0].waived());
   memory.limit = 0.15;
   EXPECT_EQ(judged(both, {waiver(), memory}).exit_status, 1);
+  // A cell that is faster and whose memory is waived passes as one that is not.
+  GateReport faster = check(two_cells(120), two_cells(100));
+  ASSERT_EQ(faster.cells[0].speed, Verdict::improvement);
+  faster.cells[0].memory = both.cells[0].memory;
+  faster.cells[0].verdict = Verdict::regression;
+  memory.limit = 0.25;
+  EXPECT_TRUE(judged(faster, {memory}).cells[0].waived());
+  EXPECT_EQ(judged(faster, {memory}).exit_status, 0);
 }
 
 TEST(Waivers, CoverTheShareOfTrialsThatMayFail) {
@@ -178,6 +186,9 @@ TEST(Waivers, CoverPartsAndCurvesButNoLossThatIsNotFinite) {
   const GateReport nan = judged(curves, {of_loss});
   EXPECT_EQ(nan.exit_status, 1);
   EXPECT_THAT(reason_text(nan.cells[0]), HasSubstr("loss is worse by an unknown share"));
+  curves.cells[0].loss->now = 0.1;
+  curves.cells[0].loss->before = 0;
+  EXPECT_EQ(judged(curves, {of_loss}).exit_status, 1) << "of nothing there is no share";
 }
 
 TEST(Waivers, WhatWaitsForMoreTrialsStillWaits) {
@@ -203,6 +214,11 @@ TEST(Waivers, AMissingCellIsNotWaived) {
   const GateReport report = judged(check(part, two_cells(100)), {waiver(0.9)});
   EXPECT_EQ(report.exit_status, 1);
   EXPECT_THAT(reason_text(report.cells.back()), HasSubstr("speed is worse by an unknown share"));
+  ResultSet lost = two_cells(100);
+  for (Trial& trial : lost.cells[0].trials) trial.window.covered = false;
+  const GateReport no_number = judged(check(lost, two_cells(100)), {waiver(0.9)});
+  EXPECT_EQ(no_number.exit_status, 1);
+  EXPECT_THAT(reason_text(no_number.cells[0]), HasSubstr("speed is worse by an unknown share"));
 }
 
 TEST(Waivers, CoverPairs) {
@@ -268,15 +284,23 @@ TEST(Waivers, AWrongFileIsAnErrorWithItsPlace) {
   EXPECT_THAT(with("\"6%\"", "-1"), HasSubstr("is not a share"));
   EXPECT_THAT(with("\"6%\"", "[]"), HasSubstr("waivers.json:2: waivers[0].limit"));
   EXPECT_THAT(with("\"r\"", "\" \""), HasSubstr("state why"));
-  for (const char* day : {"2027-02-29", "2027-13-01", "2027-1-31", "31.01.2027", "soon", ""}) {
+  for (const char* day : {"2027-02-29", "2027-13-01", "2027-1-31", "31.01.2027", "soon", "",
+                          "2027-01-311", "2027/01-31", "2027-01/31", "year-01-31", "2027-mm-31",
+                          "2027-01-dd", "2027-00-10", "2027-01-00", "2027--1-31", "2027-01--1"}) {
     EXPECT_THAT(with("2027-01-31", day), HasSubstr("is no day")) << day;
   }
   EXPECT_THAT(with("\"a\"", "\"a\", \"verdict\": \"sped\""),
               HasSubstr("'sped' is not one of speed, memory"));
   EXPECT_THAT(with("\"a\"", "\"a\", \"kind\": \"x\""), HasSubstr("'x' is not one of training"));
   EXPECT_THAT(wrong(one_waiver(good + "}, {" + good)), HasSubstr("speed of a is waived twice"));
+  for (const char* other : {"\"cell\": \"b\"", "\"cell\": \"a\", \"kind\": \"evaluation\"",
+                            "\"cell\": \"a\", \"verdict\": \"memory\""}) {
+    EXPECT_EQ(wrong(one_waiver(good + "}, {" + other + good.substr(good.find(',')))), "no error");
+  }
   EXPECT_THAT(wrong("{}"), HasSubstr("must be \"bertbench.waivers/1\""));
   EXPECT_THAT(wrong(R"({"schema": "bertbench.waivers/1"})"), HasSubstr("must be a list"));
+  EXPECT_THAT(wrong(R"({"schema": "bertbench.waivers/1", "waivers": 3})"),
+              HasSubstr("must be a list"));
   EXPECT_THAT(wrong(R"({"schema": "bertbench.waivers/1", "waivers": [3]})"),
               HasSubstr("must be an object"));
   EXPECT_THAT(wrong("[]"), HasSubstr("a file of waivers is a JSON object"));
