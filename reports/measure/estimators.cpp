@@ -66,15 +66,30 @@ bool clock_refutes_times(const RunLog& log, const Window& window, const ClockRat
   return (ratio > kRefutingFactor && ratio < kBurstFactor) || of_another_unit;
 }
 
-double mean_of(std::span<const Record> records, double Record::*value) {
-  double sum = 0;
-  std::size_t n = 0;
+bool is_number(double value) { return value > 0 && std::isfinite(value); }
+
+double work_of(const Record& record) {
+  return static_cast<double>(std::max<std::int64_t>(1, record.iterations));
+}
+
+/// What lines that print rates amount to: the mean of the rates, which is above work over time
+/// where they differ.
+struct RatesOfLines {
+  double sum = 0, lines = 0, iterations = 0, time = 0;
+  [[nodiscard]] double mean() const { return sum / lines; }
+  [[nodiscard]] double over_time() const { return iterations / time; }
+};
+
+RatesOfLines rates_of_lines(std::span<const Record> records, double Record::*rate) {
+  RatesOfLines out;
   for (const Record& record : records) {
-    if (!std::isfinite(record.*value) || record.*value <= 0) continue;
-    sum += record.*value;
-    ++n;
+    if (!is_number(record.*rate)) continue;
+    out.sum += record.*rate;
+    out.lines += 1;
+    out.iterations += work_of(record);
+    out.time += work_of(record) / record.*rate;
   }
-  return n > 0 ? sum / static_cast<double>(n) : kUnknown;
+  return out;
 }
 
 // Work over the time that rates imply, which is counted in units of the first one's: of equal rates
@@ -84,11 +99,10 @@ double work_over_time(std::span<const Record> records, double Record::*rate) {
   double time = 0;
   double unit = kUnknown;
   for (const Record& record : records) {
-    if (!std::isfinite(record.*rate) || record.*rate <= 0) continue;
+    if (!is_number(record.*rate)) continue;
     if (std::isnan(unit)) unit = record.*rate;
-    const auto work = static_cast<double>(std::max<std::int64_t>(1, record.iterations));
-    iterations += work;
-    time += work * (unit / record.*rate);
+    iterations += work_of(record);
+    time += work_of(record) * (unit / record.*rate);
   }
   return time > 0 ? unit * (iterations / time) : kUnknown;
 }
@@ -98,7 +112,6 @@ double work_over_time(std::span<const Record> records, double Record::*rate) {
 // the start.
 double records_total(const RunLog& log) {
   const auto& records = log.records;
-  if (records.empty()) return kUnknown;
   double iterations = 0;
   double seconds = 0;
   for (std::size_t i = 0; i < records.size(); ++i) {
@@ -246,14 +259,14 @@ std::vector<Estimate> estimate_all(const RunLog& log, const Window& window,
               .error = printed_error});
   }
   const auto arrival = counter_over_arrivals(log, window);
-  if (arrival && arrival->seconds > 0) {
+  if (arrival) {
     add(out, {.name = "arrival",
               .rate = arrival->iterations / arrival->seconds,
               .resolution = arrival->resolution,
               .misleads = arrival->in_bursts(),
               .error = arrival->error});
+    leave_out_refuted_guesses(log, *arrival, out);
   }
-  if (arrival) leave_out_refuted_guesses(log, *arrival, out);
   const Estimate total = total_time(log, sequences_per_optimizer_step);
   if (log.summary && log.summary->unit != RateUnit::unknown) {
     add(out, {.name = "log_summary", .rate = log.summary->value, .unit = log.summary->unit});
@@ -262,17 +275,16 @@ std::vector<Estimate> estimate_all(const RunLog& log, const Window& window,
     // "Training took 330 s" after steps without a time states a rate as well.
     add(out, {.name = "log_summary", .rate = total.rate, .unit = total.unit});
   }
+  const auto add_mean = [&](std::string_view name, double Record::*rate) {
+    const RatesOfLines lines = rates_of_lines(records, rate);
+    add(out, {.name = name,
+              .rate = lines.mean(),
+              .unit = log.rate_unit,
+              .error = printed_error + lines.mean() / lines.over_time() - 1});
+  };
   if (rates) {
-    add(out, {.name = "printed_mean",
-              .rate = mean_of(records, &Record::printed_rate),
-              .unit = log.rate_unit,
-              .error = printed_error + excess_of_mean(records, &Record::printed_rate)});
-  }
-  if (bar && rates) {
-    add(out, {.name = "printed_first",
-              .rate = mean_of(records, &Record::printed_first),
-              .unit = log.rate_unit,
-              .error = printed_error + excess_of_mean(records, &Record::printed_first)});
+    add_mean("printed_mean", &Record::printed_rate);
+    if (bar) add_mean("printed_first", &Record::printed_first);
   }
   add(out, total);
   return out;
@@ -293,7 +305,7 @@ void compare_errors(std::span<Estimate> estimates) {
   }
   for (Estimate& estimate : estimates) {
     const auto set_against = [&](const Estimate* witness, double allows) {
-      if (witness == nullptr || witness == &estimate || witness->unit != estimate.unit) return;
+      if (witness->unit != estimate.unit) return;
       const double beyond = std::abs(estimate.rate / witness->rate - 1) - allows;
       if (beyond > 0) estimate.error = std::hypot(estimate.error, beyond);
     };
@@ -311,7 +323,7 @@ void compare_errors(std::span<Estimate> estimates) {
     }
   }
   const Estimate* best = default_estimate(estimates);
-  if (best == nullptr || std::isnan(best->error)) return;
+  if (best == nullptr) return;
   for (Estimate& estimate : estimates) {
     if (!std::isnan(estimate.error) || estimate.unit != best->unit) continue;
     estimate.error = std::hypot(best->error, estimate.rate / best->rate - 1);
@@ -320,16 +332,11 @@ void compare_errors(std::span<Estimate> estimates) {
 
 const Estimate* default_estimate(std::span<const Estimate> estimates) {
   const Estimate* best = nullptr;
-  const Estimate* closing = nullptr;
-  for (const Estimate& estimate : estimates) {
+  for (const Estimate& estimate : estimates) {  // log_summary, the last, has no error below another
     if (!chosen_by_default(estimate.name) || estimate.misleads) continue;
-    if (estimate.name == "log_summary") {
-      closing = &estimate;
-    } else if (best == nullptr || std::max(estimate.error, kEqualErrors) < best->error) {
-      best = &estimate;
-    }
+    if (best == nullptr || std::max(estimate.error, kEqualErrors) < best->error) best = &estimate;
   }
-  return best != nullptr ? best : closing;
+  return best;
 }
 
 bool total_is_of_other_work(double total, std::span<const double> rates, bool by_own_times) {
@@ -371,9 +378,8 @@ double error_of_printed(std::span<const Record> window, double Record::*value) {
   std::vector<double> values, times;  // as printed; seconds an iteration that they imply
   double iterations = 0, missing = 0, missing_records = 0;
   for (const Record& record : window) {
-    const double own = record.*value;
-    const auto work = static_cast<double>(std::max<std::int64_t>(1, record.iterations));
-    if (!(own > 0) || !std::isfinite(own)) {
+    const double own = record.*value, work = work_of(record);
+    if (!is_number(own)) {
       if (values.empty()) continue;  // where the window begins, for every clock
       missing += work;
       missing_records += 1;
@@ -410,8 +416,8 @@ double error_of_smoothed(const Record* before, std::span<const Record> window) {
   const Record* last = nullptr;
   for (const Record& record : window) {
     const double rate = record.printed_rate;
-    if (!(rate > 0) || !std::isfinite(rate)) continue;
-    works.push_back(static_cast<double>(std::max<std::int64_t>(1, record.iterations)));
+    if (!is_number(rate)) continue;
+    works.push_back(work_of(record));
     seconds += works.back() / rate;
     rounding += square(kHalfDigit * std::min(rate, 1 / rate)) / 3;
     n += 1;
@@ -427,20 +433,6 @@ double error_of_smoothed(const Record* before, std::span<const Record> window) {
   const double per_redraw = std::min(average, kHole * median(std::move(works)));
   const double change = per_redraw * (1 / last->printed_rate - 1 / first->printed_rate);
   return std::sqrt(square(kTrails * change / seconds) + rounding / square(n));
-}
-
-double excess_of_mean(std::span<const Record> window, double Record::*rate) {
-  double sum = 0, lines = 0, iterations = 0, time = 0;
-  for (const Record& record : window) {
-    const double own = record.*rate;
-    if (!(own > 0) || !std::isfinite(own)) continue;
-    const auto work = static_cast<double>(std::max<std::int64_t>(1, record.iterations));
-    sum += own;
-    lines += 1;
-    iterations += work;
-    time += work / own;
-  }
-  return lines > 0 && time > 0 ? sum / lines / (iterations / time) - 1 : kUnknown;
 }
 
 namespace {
@@ -475,20 +467,11 @@ std::optional<Notice> stated_rate_is_apart(const RunLog& log, std::span<const Re
 
 std::optional<Notice> mean_of_rates_misleads(std::span<const Record> window, RateUnit unit) {
   constexpr double kMisleads = 0.03;
-  double sum = 0, lines = 0, iterations = 0, time = 0;
-  for (const Record& record : window) {
-    if (!(record.printed_rate > 0) || !std::isfinite(record.printed_rate)) continue;
-    const auto work = static_cast<double>(std::max<std::int64_t>(1, record.iterations));
-    sum += record.printed_rate;
-    lines += 1;
-    iterations += work;
-    time += work / record.printed_rate;
-  }
-  if (lines < 2 || !(time > 0)) return std::nullopt;
-  const double above = sum / lines / (iterations / time) - 1;
+  const RatesOfLines lines = rates_of_lines(window, &Record::printed_rate);
+  const double above = lines.mean() / lines.over_time() - 1;
   if (!(above >= kMisleads)) return std::nullopt;
-  return make_notice(NoticeCode::mean_of_rates_misleads, 0, sum / lines, name(unit), 100 * above,
-                     iterations / time);
+  return make_notice(NoticeCode::mean_of_rates_misleads, 0, lines.mean(), name(unit), 100 * above,
+                     lines.over_time());
 }
 
 }  // namespace bertbench

@@ -114,9 +114,6 @@ inline constexpr double kEqualErrors = 0.005;
 /// `before`: the record before the window, null when there is none.
 [[nodiscard]] double error_of_smoothed(const Record* before, std::span<const Record> window);
 
-/// By how much the arithmetic mean of rates is above their mean by work over time.
-[[nodiscard]] double excess_of_mean(std::span<const Record> window, double Record::*rate);
-
 // Notices about the rates that a log states.
 
 /// What to report when the sequences/s that the log states and those of its own times and the facts

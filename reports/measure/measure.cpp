@@ -52,10 +52,9 @@ std::optional<double> amount_after(std::string_view text, std::string_view words
 /// The amount whose text ends right before `words`: "15.78 GiB total capacity".
 std::optional<double> amount_before(std::string_view text, std::string_view words) {
   const auto at = text.find(words);
-  if (at == std::string_view::npos || at < 2) return std::nullopt;
-  const std::size_t unit = text.rfind(' ', at - 1);
-  if (unit == std::string_view::npos || unit == 0) return std::nullopt;
-  return amount_at(text.substr(text.find_last_not_of("0123456789.", unit - 1) + 1));
+  if (at == std::string_view::npos) return std::nullopt;
+  text = text.substr(0, at);
+  return amount_at(text.substr(text.find_last_not_of("0123456789.", text.rfind(' ') - 1) + 1));
 }
 
 }  // namespace
@@ -134,7 +133,7 @@ void note_closing_rate(std::span<const Estimate> estimates, const Estimate& chos
   constexpr double kStatedRateGap = 0.05;  // share of the rate
   constexpr double kClosingFactor = 2;     // times
   const Estimate* closing = find_like(estimates, "log_summary", chosen);
-  if (closing == nullptr || closing->rate == chosen.rate) return;
+  if (closing == nullptr) return;
   // The reader has reported it where it knows the sequences of the log's steps.
   const auto is_reported = [](const Notice& notice) {
     return notice.code == NoticeCode::closing_rate_contradicted ||
@@ -216,7 +215,7 @@ void note_arrival(std::span<const Estimate> estimates, const Estimate& chosen, T
        {chosen.name, std::string_view("printed"), std::string_view("printed_last"),
         std::string_view("step_time")}) {
     const Estimate* other = find_like(estimates, stated, chosen);
-    if (other == nullptr || other == arrival) continue;
+    if (other == nullptr) continue;
     // Times that are not taken are reported only where the arrivals are why.
     if (stated == "step_time" && stated != chosen.name && !other->misleads) continue;
     // The error of a printed rate includes its distance from the clocks.
@@ -249,11 +248,11 @@ void note_other_rates(std::span<const Estimate> estimates, const Estimate& chose
     note_other_clock(estimates, chosen, trial);
     note_rates_next_to_times(estimates, chosen, trial);
   }
-  if (chosen.name == "counter_clock") note_refuted_times(estimates, chosen, trial);
   if (chosen.name.starts_with("printed")) note_clock_of_bar(estimates, chosen, trial);
-  if (chosen.name == "counter_clock") note_rates_of_bar(estimates, chosen, trial);
-  if (chosen.name == "counter_clock" && records >= kRecordsForAVerdict) {
-    note_printed_rates(estimates, chosen, trial);
+  if (chosen.name == "counter_clock") {
+    note_refuted_times(estimates, chosen, trial);
+    note_rates_of_bar(estimates, chosen, trial);
+    if (records >= kRecordsForAVerdict) note_printed_rates(estimates, chosen, trial);
   }
   // Tokens of 100,000 GPUs at a million a second each.
   constexpr double kMostPerSecond = 1e11;
@@ -486,13 +485,13 @@ const Estimate* choose(std::span<const Estimate> estimates, const MeasureOptions
                        Trial& trial) {
   if (options.estimator.empty()) {
     const Estimate* chosen = default_estimate(estimates);
-    if (chosen == nullptr && trial.window.covered) {
+    if (chosen == nullptr) {
       const bool whole =
           std::ranges::find(estimates, "total_time", &Estimate::name) != estimates.end();
       trial.notices.push_back(make_notice(
           NoticeCode::no_rate, 0,
           whole ? " but that of all its time, which --estimator total_time takes" : ""));
-    } else if (chosen != nullptr && chosen->whole_seconds && chosen->error > kUncertain) {
+    } else if (chosen->whole_seconds && chosen->error > kUncertain) {
       trial.notices.push_back(
           make_notice(NoticeCode::counter_clock_uncertain, 0, 100 * chosen->error));
     }
@@ -517,8 +516,7 @@ void choose_rate(const RunLog& log, const Window& window, const Estimates& estim
     if (notice) trial.notices.push_back(*notice);
   };
   const auto records = std::span(log.records).subspan(window.first, window.size());
-  const bool sequences = estimates.unit == RateUnit::sequences_per_second;
-  if (sequences && conversion.sequences_per_iteration) {
+  if (conversion.sequences_per_iteration) {
     add(stated_rate_is_apart(log, records, *conversion.sequences_per_iteration));
   }
   const Estimate* chosen = choose(estimates.list, options, trial);
@@ -546,7 +544,7 @@ std::vector<double> step_seconds(const RunLog& log, const Window& window, const 
     }
     per_step = *accumulation;
   }
-  const bool fine = std::isfinite(log.clock_resolution_s) && log.clock_resolution_s <= 1e-3;
+  const bool fine = log.clock_resolution_s <= 1e-3;
   std::vector<double> out;
   double seconds = 0;
   std::int64_t iterations = 0;
@@ -683,7 +681,7 @@ void describe_quality(const RunLog& log, Trial& trial) {
 
 // The counters of all readers go on in a skipped update: its micro-steps were done.
 void describe_skipped_steps(const RunLog& log, Trial& trial) {
-  if (!log.totals.skipped_steps || *log.totals.skipped_steps < 1) return;
+  if (!(log.totals.skipped_steps > 0)) return;
   trial.skipped_steps = log.totals.skipped_steps;
   trial.notices.push_back(
       make_notice(NoticeCode::skipped_steps, 0, counted(*trial.skipped_steps, "optimizer step")));

@@ -24,7 +24,6 @@ double median_without(std::span<const double> sorted, std::size_t left_out) {
 
 /// `most` stretches of it at most, each the mean of those that are known of about as many.
 std::vector<double> joined(std::span<const double> row, std::size_t most) {
-  if (row.size() <= most) return {row.begin(), row.end()};
   std::vector<double> out(most, std::nan(""));
   for (std::size_t i = 0; i < most; ++i) {
     double sum = 0, n = 0;
@@ -138,7 +137,7 @@ Ranks all_ranks(const RankTimes& times, std::size_t columns) {
 /// The columns that are judged: begin, end.
 std::pair<std::size_t, std::size_t> judged_columns(const RankTimes& times, std::size_t columns,
                                                    const WindowUsed& window) {
-  if (!window.covered || !window.first_step || !window.last_step) {
+  if (!window.covered || !window.first_step) {
     return {std::min<std::size_t>(1, columns), columns};  // the first has what later ones find made
   }
   std::size_t begin = 0;

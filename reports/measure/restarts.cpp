@@ -12,10 +12,8 @@
 namespace bertbench {
 namespace {
 
-/// Iterations of the log's counter per optimizer step; 1 where it counts those by their own
-/// numbers.
+/// Iterations of the log's counter per optimizer step.
 double iterations_per_step(const RunLog& log, const StepRange& steps) {
-  if (log.iteration_unit == IterationUnit::optimizer_step) return 1;
   const auto all =
       log.totals.iterations.value_or(log.records.empty() ? 0 : log.records.back().step);
   return static_cast<double>(all) /
@@ -29,7 +27,7 @@ bool counts_own_numbers(const RunLog& log) {
 /// By how much a log that counts optimizer steps numbers its lines above the updates done.
 std::int64_t ahead_of_updates(const RunLog& log) {
   const auto& done = log.totals.last_optimizer_step;
-  if (!done || !counts_own_numbers(log) || log.records.empty()) return 0;
+  if (!done || log.records.empty()) return 0;
   return std::max<std::int64_t>(0, log.records.back().step - *done);
 }
 
@@ -147,7 +145,6 @@ RestartChains find_restarts(std::span<const RunSpan> spans) {
     std::map<std::size_t, int> claimed;                      // how many restarts want a run
     for (std::size_t k = 0; k < runs.size(); ++k) {
       const StepRange& mine = *spans[runs[k]].steps;
-      if (mine.first <= 0) continue;
       std::vector<std::size_t> fit;
       for (std::size_t j = k; j-- > 0;) {
         const RunSpan& other = spans[runs[j]];

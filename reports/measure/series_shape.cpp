@@ -52,7 +52,7 @@ std::int64_t residue(std::int64_t counter, std::int64_t period) {
 
 std::optional<PeriodicSplit> periodic_work(std::span<const std::int64_t> counters,
                                            std::span<const double> seconds) {
-  if (counters.size() != seconds.size() || counters.size() < kLeastValues) return std::nullopt;
+  if (counters.size() < kLeastValues) return std::nullopt;
   const double typical = median(seconds);
   const double limit =
       typical + std::max(kSlowAtLeast * typical,
@@ -61,8 +61,6 @@ std::optional<PeriodicSplit> periodic_work(std::span<const std::int64_t> counter
   for (std::size_t i = 0; i < seconds.size(); ++i) {
     if (seconds[i] > limit) slow.push_back(counters[i]);
   }
-  if (slow.size() < kLeastSlow) return std::nullopt;
-
   for (const std::int64_t period : candidate_periods(slow)) {
     std::map<std::int64_t, std::size_t> by_residue;
     for (const std::int64_t counter : slow) ++by_residue[residue(counter, period)];
@@ -130,7 +128,6 @@ std::size_t below(std::mt19937_64& random, std::size_t bound) {
 
 std::size_t block_length(std::span<const double> series) {
   const std::size_t n = series.size();
-  if (n < 4) return 1;
   const double size = static_cast<double>(n);
   const auto in_a_row =
       static_cast<std::size_t>(std::max(5.0, std::ceil(std::sqrt(std::log10(size)))));
@@ -196,9 +193,7 @@ bool has_own_times(const RunLog& log) {
   return std::ranges::any_of(log.records, [](const Record& r) { return r.seconds > 0; });
 }
 
-bool has_fine_clock(const RunLog& log) {
-  return std::isfinite(log.clock_resolution_s) && log.clock_resolution_s <= kFineClock_s;
-}
+bool has_fine_clock(const RunLog& log) { return log.clock_resolution_s <= kFineClock_s; }
 
 // A bar prints an exponential average, whose changes trail those of the iterations.
 bool is_smoothed(const RunLog& log) {
@@ -252,9 +247,9 @@ void describe_steadiness(const RunLog& log, const Window& window, std::span<cons
     trial.notices.push_back(make_notice(NoticeCode::run_slows_down, 0, percent(change), before));
     return;
   }
-  if (in_window.empty() || window.first >= first) return;
+  if (window.first >= first) return;
   const double off = mean(in_window) / found->level - 1;
-  if (off <= kSameLevel) return;
+  if (!(off > kSameLevel)) return;
   trial.notices.push_back(
       make_notice(NoticeCode::window_begins_in_warmup, 0, percent(off), before));
 }
@@ -275,7 +270,7 @@ bool leaves_out(const RunLog& log, const Window& window, std::span<const double>
   }
   if (long_work.empty() || usual_work.empty()) return false;
   const double longer = median(long_times) / median(usual_times);
-  return longer > 1 && median(long_work) / median(usual_work) > std::sqrt(longer);
+  return median(long_work) / median(usual_work) > std::sqrt(longer);
 }
 
 std::string rate_with_unit(double rate, RateUnit unit) {
@@ -332,7 +327,7 @@ void describe_marked(const RunLog& log, const Window& window, std::span<const do
   constexpr double kSlowFactor = 1.1;         // times the usual record
   constexpr double kLeastNoticeShare = 0.01;  // of the window's time
   const auto rate = trial.rate();
-  if (log.marks.empty() || trial.periodic || !rate) return;
+  if (trial.periodic || !rate) return;
   std::vector<double> plain;
   std::vector<double> marked;
   const auto is_marked = [&](std::size_t i) {
@@ -341,7 +336,7 @@ void describe_marked(const RunLog& log, const Window& window, std::span<const do
   for (std::size_t i = window.first; i < window.last; ++i) {
     (is_marked(i) ? marked : plain).push_back(times[i]);
   }
-  if (marked.empty() || plain.size() < 3 || plain.size() < marked.size()) return;
+  if (plain.size() < 3 || plain.size() < marked.size()) return;
   const double usual = median(plain);
   double all = 0, extra = 0;
   std::size_t slow = 0;

@@ -72,6 +72,17 @@ TEST(Deduce, AModelThatIsSplitTakesABatchPerReplica) {
   facts.micro_batch_size.set(2, FactSource::path);
   EXPECT_EQ(deduce_facts(facts, notices).global_batch_size.value, 256);
   EXPECT_TRUE(notices.empty());
+  // A number of replicas that is none, or not fewer than GPUs, is no split.
+  for (const char* axis : {"4x", "x", "0", "-2", "8", "99999999999999999999"}) {
+    Facts odd = facts;
+    odd.axes["data_parallel"] = axis;
+    std::vector<Notice> of_odd;
+    EXPECT_EQ(deduce_facts(odd, of_odd).global_batch_size.value, 512) << axis;
+  }
+  // Nor are the GPUs of one derived from its batches.
+  Facts unknown = facts;
+  unknown.world_size = {};
+  EXPECT_FALSE(deduce_facts(unknown, notices).world().has_value());
   facts.gradient_accumulation_steps = {};
   EXPECT_EQ(deduce_facts(facts, notices).gradient_accumulation_steps.value, 32);
 }
@@ -82,6 +93,30 @@ TEST(Deduce, ADivisionWithARestProvesNothing) {
   std::vector<Notice> notices;
   facts = deduce_facts(facts, notices);
   EXPECT_FALSE(facts.gradient_accumulation_steps.known());
+  // Nor do counts of nothing, or more sequences than a number holds.
+  facts = deduce_facts(logged({{&Facts::world_size, 8}, {&Facts::nodes, 0}}), notices);
+  EXPECT_FALSE(facts.gpus_per_node.known());
+  constexpr std::int64_t kMany = std::int64_t{1} << 40;
+  facts = deduce_facts(logged({{&Facts::micro_batch_size, kMany},
+                               {&Facts::gradient_accumulation_steps, kMany},
+                               {&Facts::world_size, 8}}),
+                       notices);
+  EXPECT_FALSE(facts.global_batch_size.known());
+}
+
+TEST(Deduce, WhatIsStatedStaysAndKeepsItsSource) {
+  std::vector<Notice> notices;
+  Facts facts = logged({{&Facts::micro_batch_size, 8},
+                        {&Facts::gradient_accumulation_steps, 1},
+                        {&Facts::world_size, 1},
+                        {&Facts::gpus_per_node, 2},
+                        {&Facts::nodes, 1},
+                        {&Facts::global_batch_size, 16}});
+  facts.micro_batch_size.source = FactSource::path;
+  facts = deduce_facts(facts, notices);
+  EXPECT_EQ(facts.gpus_per_node.value, 2);
+  EXPECT_EQ(facts.global_batch_size.source, FactSource::log);
+  EXPECT_TRUE(notices.empty());
 }
 
 TEST(Deduce, AContradictingGlobalBatchIsANotice) {

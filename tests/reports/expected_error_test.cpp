@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "reports/measure/estimators.h"
+#include "tests/reports/samples.h"
 
 namespace bertbench {
 namespace {
@@ -62,9 +63,18 @@ TEST(ExpectedError, SmoothedRatesTrailAPaceThatChanges) {
               0.002);
 }
 
+// Rates of 1 and 3: their mean is 2, the work over the time 1.5. A line without a rate is no rate.
 TEST(ExpectedError, AMeanOfRatesIsAboveWorkOverTime) {
-  const auto two = records({1, 3}, &Record::printed_rate);
-  EXPECT_NEAR(excess_of_mean(two, &Record::printed_rate), 2 / 1.5 - 1, 1e-12);
+  RunLog log;
+  log.rate_unit = RateUnit::iterations_per_second;
+  log.records = records({1, 3, 0, kUnknown, 1.0 / 0.0}, &Record::printed_rate);
+  const auto list = estimate_all(log, apply_window(log, samples::window("all")));
+  const auto of = [&](std::string_view name) {
+    return *std::ranges::find(list, name, &Estimate::name);
+  };
+  EXPECT_DOUBLE_EQ(of("printed").rate, 1.5);
+  EXPECT_DOUBLE_EQ(of("printed_mean").rate, 2);
+  EXPECT_NEAR(of("printed_mean").error - of("printed").error, 2 / 1.5 - 1, 1e-12);
 }
 
 Estimate estimate(std::string_view name, double rate, double error, double resolution = 0) {

@@ -33,6 +33,7 @@ TEST(MeasureTrial, StepTimeIsWorkOverTimeOfTheWindowAlone) {
   EXPECT_EQ(trial.window.chosen_by, "user");
   EXPECT_TRUE(trial.counts());
   EXPECT_NEAR(trial.estimators.at("total_time"), 16 / 0.3, 1e-9);
+  EXPECT_EQ(notices(trial), "");
 }
 
 // A timer that nobody resets adds up: the steps' times are then five times too long, and no step
@@ -55,6 +56,22 @@ TEST(MeasureTrial, StepTimesFarFromTheLogsOwnClockAreTold) {
   EXPECT_EQ(measured(0.01).estimator, "step_time");
   EXPECT_THAT(notices(measured(2)), HasSubstr("4 times as low as by the times"));
   EXPECT_THAT(notices(measured(0.55)), testing::Not(HasSubstr("the log's clock")));
+  EXPECT_THAT(notices(measured(0.55)), testing::Not(HasSubstr("nobody resets")));
+  // Times in another unit than seconds are refuted however far off they are; lines of several
+  // processes count as many steps and refute nothing.
+  EXPECT_EQ(measured(0.5 / 1000).estimator, "counter_clock");
+  log.notices = {make_notice(NoticeCode::rate_of_one_process_left_out, 1)};
+  EXPECT_EQ(measured(0.1).estimator, "step_time");
+  log.notices.clear();
+  // Nor do a clock that is coarse, two steps, or a verdict on three.
+  log.clock_resolution_s = 0.2;
+  log.records.resize(8);
+  EXPECT_EQ(measured(0.1).estimator, "step_time");
+  EXPECT_EQ(notices(measured(0.1)).find("the log's clock"), std::string::npos);
+  log.clock_resolution_s = 1e-3;
+  log.records.resize(3);
+  EXPECT_EQ(measured(0.1).estimator, "step_time");
+  EXPECT_EQ(notices(measured(2)).find("the log's clock"), std::string::npos);
 }
 
 TEST(MeasureTrial, AnUncoveredWindowKeepsItsOutcomeAndGivesNoRate) {
@@ -70,6 +87,8 @@ TEST(MeasureTrial, AnUncoveredWindowKeepsItsOutcomeAndGivesNoRate) {
   EXPECT_EQ(trial.outcome.status, Status::out_of_memory);
   EXPECT_EQ(trial.iterations.used, 0);
   EXPECT_FALSE(trial.counts());
+  EXPECT_FALSE(trial.estimators.contains("step_time"));
+  EXPECT_FALSE(trial.step_time);
   EXPECT_THAT(notices(trial), HasSubstr("too few for the window 100:200"));
 }
 
@@ -88,6 +107,7 @@ TEST(MeasureTrial, ThePublishedBarGivesItsFourRates) {
   EXPECT_NEAR(trial.estimators.at("printed_first"), 2.73 * 1024, 0.5);
   EXPECT_EQ(trial.estimator, "counter_clock");
   EXPECT_NEAR(trial.resolution.at("counter_clock"), 0.008, 1e-9);
+  EXPECT_THAT(notices(trial), testing::Not(HasSubstr("uncertain")));
 }
 
 TEST(MeasureTrial, AWholeSecondClockOverAShortWindowIsNotTheDefaultWhenAnotherIsThere) {
@@ -114,6 +134,90 @@ TEST(MeasureTrial, TheRunOfThePublishedNoteReconcilesAsItsAuthorsNumbersSay) {
   EXPECT_NEAR(trial.reconciliation->gaps.at("printed_last"), 0.028, 0.0005);
   EXPECT_NEAR(trial.reconciliation->gaps.at("counter_clock"), 0.022, 0.0005);
   EXPECT_FALSE(trial.reconciliation->gaps.contains("total_time"));
+  // By iterations where the log states no updates, by sequences where it states these; without a
+  // batch no estimate is of sequences.
+  log.totals.optimizer_steps.reset();
+  log.totals.iterations = 1000;
+  EXPECT_EQ(measure_trial(log, facts(64, 64, 1, 16), with_window("all")).reconciliation->sequences,
+            1024000);
+  log.totals.sequences = 7;
+  EXPECT_EQ(measure_trial(log, facts(64, 64, 1, 16), with_window("all")).reconciliation->sequences,
+            7);
+  EXPECT_TRUE(measure_trial(log, {}, with_window("all")).reconciliation->gaps.empty());
+  log.totals.sequences = 0;
+  EXPECT_TRUE(
+      measure_trial(log, facts(64, 64, 1, 16), with_window("all")).reconciliation->gaps.empty());
+  log.totals = {};
+  EXPECT_FALSE(measure_trial(log, facts(64, 64, 1, 16), with_window("all")).reconciliation);
+  log.totals.wall_s = 0;
+  log.totals.sequences = 7;
+  EXPECT_FALSE(measure_trial(log, facts(64, 64, 1, 16), with_window("all")).reconciliation);
+}
+
+// What a table of cells does not show is left out where it is not asked for.
+TEST(MeasureTrial, ASummaryHasNoStepTimesAndNoReconciliation) {
+  RunLog log = log_of_seconds(std::vector<double>(400, 0.1));
+  log.totals.wall_s = 44;
+  log.totals.optimizer_steps = 400;
+  MeasureOptions options = with_window("all");
+  for (const bool summary : {false, true}) {
+    options.summary_only = summary;
+    const Trial trial = measure_trial(log, facts(8, 1, 1, 2), options);
+    EXPECT_EQ(trial.step_time.has_value(), !summary);
+    EXPECT_EQ(trial.reconciliation.has_value(), !summary);
+    EXPECT_EQ(trial.rate_interval.has_value(), !summary);
+    EXPECT_NEAR(*trial.sequences_per_second, 160, 1e-9);
+  }
+}
+
+TEST(MeasureTrial, WhatLinesStateCountsWhereTheyStandInTheWindow) {
+  RunLog log = log_of_seconds(std::vector<double>(30, 0.1));
+  for (std::int64_t line = 1; line <= 30; ++line) {
+    const double value = line <= 10 ? 7 : line > 20 ? 9 : 500 + static_cast<double>(line);
+    log.stated.add({line, StatedValue::watts, value});
+    PartTimes parts{.line = line};
+    parts.add(StepPart::forward, value / 1000);
+    log.parts.add(parts);
+  }
+  const Trial trial = measure_trial(log, {}, with_window("10:20"));
+  EXPECT_EQ(trial.stated, (std::map<std::string, double>{{"watts_per_gpu", 515.5}}));
+  ASSERT_EQ(trial.parts.size(), 1U);
+  EXPECT_NEAR(trial.parts.at("forward").p50, 0.5155, 1e-6);
+  EXPECT_EQ(measure_trial(log, {}, with_window("20:30")).stated.at("watts_per_gpu"), 9);
+}
+
+TEST(MeasureTrial, BenchmarksOfAKernelOrACollectiveNeedNoBatchAndNoWarmUp) {
+  RunLog log = log_of_seconds(std::vector<double>(5, 0.1));
+  EXPECT_THAT(notices(measure_trial(log, {}, {})), HasSubstr("--micro-batch-size"));
+  EXPECT_THAT(notices(measure_trial(log, {}, {})), HasSubstr("only 5 records"));
+  for (const NoticeCode code : {NoticeCode::kernel_benchmark, NoticeCode::collective_bandwidth}) {
+    log.notices = {Notice{code, 0, {}, {}}};
+    EXPECT_EQ(measure_trial(log, {}, {}).notices.size(), 1U) << name(code);
+  }
+  log.notices.clear();
+  log.iteration_unit = IterationUnit::epoch;
+  EXPECT_EQ(notices(measure_trial(log, {}, {})).find("--micro-batch-size"), std::string::npos);
+  log.iteration_unit = IterationUnit::micro_step;
+  EXPECT_EQ(notices(measure_trial(log, {}, {})).find("accumulation"), std::string::npos)
+      << "a micro-step has none";
+}
+
+// `auto` of a run that others ended before half of what was planned is no run.
+TEST(MeasureTrial, LessThanHalfOfThePlannedStepsIsNotCovered) {
+  const RunLog log = log_of_seconds(std::vector<double>(30, 0.1));
+  for (const auto& [planned, rule, unit, covered] :
+       {std::tuple(60, "auto", IterationUnit::optimizer_step, true),
+        {61, "auto", IterationUnit::optimizer_step, false},
+        {61, "0:30", IterationUnit::optimizer_step, true},
+        {61, "auto", IterationUnit::epoch, true},
+        {61, "auto", IterationUnit::sequence, true},
+        {61, "auto", IterationUnit::process_sequence, true}}) {
+    RunLog one = log;
+    one.iteration_unit = unit;
+    MeasureOptions options = with_window(rule);
+    options.planned_steps = planned;
+    EXPECT_EQ(measure_trial(one, {}, options).window.covered, covered) << planned << rule;
+  }
 }
 
 // Four steps of one second and one of six, of 16 sequences each.
@@ -127,6 +231,10 @@ TEST(MeasureTrial, PrintedRatesAreWorkOverTheTimeThatTheyImply) {
   EXPECT_NEAR(*trial.sequences_per_second, 5 * 16 / 10.0, 1e-9);
   EXPECT_NEAR(trial.estimators.at("printed_mean"), (4 * 16 + 16.0 / 6) / 5, 1e-9);
   EXPECT_GT(trial.expected_error.at("printed_mean"), 0.6);
+  MeasureOptions mean = with_window("all");
+  mean.estimator = "printed_mean";
+  EXPECT_THAT(notices(measure_trial(log, facts(8, 1, 1, 2), mean)), HasSubstr("rates differ"));
+  EXPECT_THAT(notices(trial), testing::Not(HasSubstr("rates differ")));
   // Records of other lengths weigh by their work.
   log.records[2].iterations = 6;
   log.records[2].printed_rate = 16;
@@ -218,10 +326,19 @@ TEST(MeasureTrial, AClosingStatementAloneStandsForTheWholeRunOnly) {
   EXPECT_EQ(trial.sequences_per_second, 88.9);
   EXPECT_EQ(trial.estimator, "log_summary");
   EXPECT_THAT(notices(trial), HasSubstr("stands for the whole run"));
+  EXPECT_EQ(trial.notices.size(), 1U);
   const Trial windowed = measure_trial(log, Facts{}, with_window("10:20"));
   EXPECT_FALSE(windowed.window.covered);
   EXPECT_FALSE(windowed.sequences_per_second);
   EXPECT_EQ(windowed.estimators.at("log_summary"), 88.9);
+  // Nor for a run that broke early, or whose loss is no number.
+  RunLog broken = log;
+  broken.first_nan_step = 3;
+  EXPECT_FALSE(measure_trial(broken, Facts{}, MeasureOptions{}).window.covered);
+  broken.records = log_of_seconds({0.1, 0.1, 0.1, 0.1}).records;
+  EXPECT_FALSE(measure_trial(broken, Facts{}, with_window("all")).window.covered);
+  log.summary.reset();
+  EXPECT_FALSE(measure_trial(log, Facts{}, MeasureOptions{}).window.covered);
 }
 
 TEST(MeasureTrial, AnEstimatorThatTheLogDoesNotAllowIsSaidWithThoseItDoes) {
@@ -250,8 +367,20 @@ TEST(MeasureTrial, PercentilesAreOfOptimizerSteps) {
   const Trial joined = measure_trial(micro, facts(8, 4, 1, 1), with_window("all"));
   ASSERT_TRUE(joined.step_time);
   EXPECT_NEAR(joined.step_time->p50, 0.04, 1e-12);
+  for (const IterationUnit unit :
+       {IterationUnit::unknown, IterationUnit::sequence, IterationUnit::process_sequence}) {
+    micro.iteration_unit = unit;
+    EXPECT_FALSE(measure_trial(micro, facts(8, 4, 1, 1), with_window("all")).step_time);
+  }
   micro.iteration_unit = IterationUnit::unknown;
-  EXPECT_FALSE(measure_trial(micro, facts(8, 4, 1, 1), with_window("all")).step_time);
+  EXPECT_TRUE(measure_trial(micro, facts(8, 1, 1, 1), with_window("all")).step_time);
+  EXPECT_FALSE(measure_trial(micro, {}, with_window("all")).step_time);
+  // By a clock of milliseconds where the lines state no time, and not by a coarser one.
+  RunLog stamped = log_of_seconds(std::vector<double>(30, kUnknown));
+  for (Record& record : stamped.records) record.time_s = 0.25 * static_cast<double>(record.step);
+  EXPECT_FALSE(measure_trial(stamped, {}, with_window("all")).step_time);
+  stamped.clock_resolution_s = 1e-3;
+  EXPECT_EQ(measure_trial(stamped, {}, with_window("all")).step_time.value().p90, 0.25);
 }
 
 TEST(MeasureTrial, NanLossesAreNotTheFirstOrLastLoss) {
@@ -308,6 +437,27 @@ TEST(Estimators, TotalTimeOfALogThatBeginsInTheMiddle) {
   EXPECT_DOUBLE_EQ(total(), 10);
   log.records[0].seconds = 50;  // it has its own time: 1500 steps in 100 s
   EXPECT_DOUBLE_EQ(total(), 15);
+  log.clock_is_wall = true;  // the time of day holds no first steps
+  EXPECT_DOUBLE_EQ(total(), 10);
+  // A bar counts and clocks from its own start, of which its first redraw may show a part.
+  log.clock_is_wall = false;
+  log.records[0].seconds = kUnknown;
+  for (Record& record : log.records) record.time_s += 100;
+  EXPECT_DOUBLE_EQ(total(), 10) << "1500 steps in 150 s";
+  log.records[0].iterations = 50;
+  for (Record& record : log.records) record.time_s -= 60;
+  EXPECT_DOUBLE_EQ(total(), 10) << "500 steps in 50 s: those before are not in the clock";
+  // The time of the whole run with the counter of its last record, unless that did not begin at 0.
+  log.totals.wall_s = 100;
+  EXPECT_DOUBLE_EQ(total(), 10) << "by the records";
+  log.records[0].step = 50;
+  for (std::size_t i = 1; i < 11; ++i) log.records[i].step = 50 * static_cast<std::int64_t>(i + 1);
+  EXPECT_DOUBLE_EQ(total(), 5.5) << "550 steps";
+  for (std::size_t i = 6; i < 11; ++i) {
+    log.records[i].step -= 300;
+    log.records[i].time_s = 5.0 * static_cast<double>(i - 5);
+  }
+  EXPECT_DOUBLE_EQ(total(), 550.0 / 90) << "two bars, of 65 and 25 s";
 }
 
 // One epoch known by its time alone: 12277 batches of unknown size in 3322.5 s.
@@ -336,7 +486,9 @@ TEST(Estimators, TheClosingTimeOfATrainingIsAStatementWhereNothingElseHasATime) 
   EXPECT_EQ(untimed.iterations_per_second, 2);
   EXPECT_THAT(notices(untimed), HasSubstr("not of the window"));
   log.records[0].seconds = 40;
-  EXPECT_EQ(measure_trial(log, {}, {}).estimator, "step_time");
+  const Trial timed = measure_trial(log, {}, {});
+  EXPECT_EQ(timed.estimator, "step_time");
+  EXPECT_FALSE(timed.estimators.contains("log_summary"));
 }
 
 TEST(Estimators, ARatePrintedOnceIsNoRedrawOfABar) {

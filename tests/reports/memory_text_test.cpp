@@ -42,7 +42,9 @@ TEST(MemoryOfFailure, NoneWithoutNumbersAndOfHostileText) {
        {"", "out of memory", "Tried to allocate ", "Tried to allocate 2.00 GiB", " total capacity",
         "needs x MiB of memory, y MiB are available", " needs 9e99 GiB, 1 GiB are available",
         "Tried to allocate 99999999999999999999 GiB (GPU 0; 1 GiB total capacity",
-        " needs 1 parsec, 1 MiB are available"}) {
+        " needs 1 parsec, 1 MiB are available", " needs 1 MiB of memory",
+        " needs 1 MiB, MiB are available", "1 MiB are available",
+        "Tried to allocate 2.00 GiB (total capacity"}) {
     EXPECT_EQ(memory_of_failure(text), std::nullopt) << text;
   }
 }

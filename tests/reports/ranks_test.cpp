@@ -62,6 +62,11 @@ TEST(Ranks, ARunWithoutAWindowIsJudgedAfterItsFirstStretch) {
   const auto record = rank_record(four_ranks(1), {}).value();
   EXPECT_EQ(record.first_step, 3);
   EXPECT_TRUE(record.stragglers.empty());
+  // One that is not covered is none, and one that no stretch lies in shows nothing.
+  WindowUsed uncovered = window(20, 60);
+  uncovered.covered = false;
+  EXPECT_EQ(rank_record(four_ranks(1), uncovered)->first_step, 3);
+  EXPECT_FALSE(rank_record(four_ranks(1), window(59, 60)));
 }
 
 TEST(Ranks, OneRankAloneHasNobodyToBeComparedWith) {
@@ -70,6 +75,8 @@ TEST(Ranks, OneRankAloneHasNobodyToBeComparedWith) {
   times.add(0, "", 11, 20, 0.01);
   EXPECT_FALSE(rank_record(times, {}));
   EXPECT_FALSE(rank_record({}, {}));
+  times.add(1, "", 1, 10, 0.01);  // a second one that has none of the later stretches
+  EXPECT_FALSE(rank_record(times, {}));
 }
 
 TEST(Ranks, AStragglerIsANoticeAndSoAreRanksThatShareTheirStepTimes) {
@@ -91,6 +98,78 @@ TEST(Ranks, AStragglerIsANoticeAndSoAreRanksThatShareTheirStepTimes) {
   Trial silent;
   describe_ranks(RunLog{}, silent);
   EXPECT_TRUE(silent.notices.empty());
+}
+
+/// Steps 1 to 4 of a rank, of these seconds each.
+RunLog rank_log(const char* path, std::vector<double> seconds) {
+  RunLog log;
+  log.path = path;
+  for (const double one : seconds) {
+    log.records.push_back(
+        {.step = static_cast<std::int64_t>(log.records.size()) + 1, .seconds = one});
+  }
+  return log;
+}
+
+TEST(RankLogs, BecomeTheRunOfTheLogWithMostStepsAndTheMediansOfAll) {
+  RunLog few = rank_log("few", {1, 1}), most = rank_log("most", {4, 4, 4, kUnknown});
+  RunLog other = rank_log("other", {7, 7, 0, 7}), evaluation = rank_log("eval", {9, 9, 9, 9, 9});
+  evaluation.kind = WorkKind::evaluation;
+  other.records[1].iterations = 2;
+  few.outcome.status = Status::killed;
+  few.outcome.line = 7;
+  most.outcome.status = Status::truncated;
+  other.outcome = {.status = Status::out_of_memory, .step = {}, .line = 8, .details = {}};
+  few.memory = {.peak_bytes = 5, .capacity_bytes = 9};
+  other.memory = {.peak_bytes = 3, .capacity_bytes = 9};
+  few.planned = 40;
+  few.summary = Stated{5, RateUnit::sequences_per_second, 44};
+  other.summary = Stated{6, RateUnit::sequences_per_second, 44};
+  few.first_nan_step = 4;
+  other.first_nan_step = 3;
+  most.notices = {make_notice(NoticeCode::arrival_in_bursts, 0, 1.0)};
+  other.notices = {make_notice(NoticeCode::arrival_in_bursts, 0, 2.0), foreign_notice(3, "odd")};
+  RankLogJoiner joiner;
+  joiner.add(0, {few});
+  joiner.add(1, {most, evaluation});
+  joiner.add(2, {other});
+  const auto runs = joiner.take();
+  ASSERT_EQ(runs.size(), 2U);
+  EXPECT_TRUE(joiner.empty());
+  const RunLog& run = runs[0];
+  EXPECT_EQ(run.path, "most");
+  ASSERT_EQ(run.records.size(), 4U);
+  EXPECT_EQ(run.records[0].seconds, 4) << "of 1, 4 and 7";
+  EXPECT_EQ(run.records[0].rank_spread, 1.5);
+  EXPECT_EQ(run.records[1].seconds, 2.5) << "the third counts two iterations";
+  EXPECT_EQ(run.records[2].seconds, 4) << "no other one has a third";
+  EXPECT_TRUE(std::isnan(run.records[2].rank_spread));
+  EXPECT_TRUE(std::isnan(run.records[3].seconds));
+  EXPECT_EQ(run.outcome.status, Status::out_of_memory);
+  EXPECT_EQ(run.outcome.line, 0) << "of another log";
+  EXPECT_EQ(run.memory->peak_bytes, 5);
+  EXPECT_EQ(run.planned, 40);
+  EXPECT_EQ(run.summary->value, 5);
+  EXPECT_EQ(run.first_nan_step, 3);
+  std::vector<NoticeCode> found;
+  for (const Notice& notice : run.notices) found.push_back(notice.code);
+  EXPECT_THAT(found, ElementsAre(NoticeCode::joined_ranks, NoticeCode::arrival_in_bursts,
+                                 NoticeCode::outcome_of_rank, NoticeCode::foreign));
+  EXPECT_EQ(runs[1].records.size(), 5U) << "an evaluation is no run of the others";
+  // What the run with the steps states stands, and one log alone has no ranks.
+  most.outcome.status = Status::completed;
+  most.planned = 30;
+  most.summary = Stated{4, RateUnit::sequences_per_second, 44};
+  most.memory = {.peak_bytes = 8, .capacity_bytes = 9};
+  joiner.add(1, {most});
+  joiner.add(0, {few});
+  const RunLog stands = joiner.take().at(0);
+  EXPECT_EQ(stands.outcome.status, Status::completed);
+  EXPECT_EQ(stands.planned, 30);
+  EXPECT_EQ(stands.summary->value, 4);
+  EXPECT_EQ(stands.memory->peak_bytes, 8);
+  joiner.add(0, {few});
+  EXPECT_TRUE(joiner.take().at(0).notices.empty());
 }
 
 TEST(RankTimes, StaysWithinItsBounds) {

@@ -43,6 +43,17 @@ TEST(Restarts, AreFoundWhateverTheOrderOfTheLogs) {
   const auto found = chains_of({part("c", 180, 300), part("a", 0, 100), part("b", 80, 200)});
   EXPECT_THAT(found.chains, ElementsAre(ElementsAre(1, 2, 0)));
   EXPECT_THAT(found.doubts, IsEmpty());
+  // Where two runs could be continued, the one that began last is.
+  EXPECT_THAT(chains_of({part("a", 0, 190), part("b", 80, 200), part("c", 180, 300)}).chains,
+              ElementsAre(ElementsAre(0, 1, 2)));
+  // No run of evaluations is a restart, nor one whose counter goes back.
+  RunLog evaluation = part("b", 80, 200);
+  evaluation.kind = WorkKind::evaluation;
+  RunLog back = part("b", 80, 200);
+  back.records[5].step = 90;
+  for (const RunLog& other : {evaluation, back}) {
+    EXPECT_THAT(chains_of({part("a", 0, 100), other}).chains, IsEmpty());
+  }
 }
 
 TEST(Restarts, TrialsThatBeginAtTheSameStepAreNotRestartsOfEachOther) {
@@ -130,6 +141,49 @@ TEST(Restarts, TotalsAddUpOnlyWhereEveryPartStatesThem) {
   EXPECT_EQ(run.totals.sequences, 1000 + 1000) << "100 of b's 120 steps are new";
   EXPECT_FALSE(run.summary);
   EXPECT_THAT(notices(run), HasSubstr("closing rates are of one part each"));
+}
+
+TEST(Restarts, WhatTheLogsStateOfTheWholeRunIsJoined) {
+  RunLog a = part("a", 0, 100), b = part("b", 80, 200), c = part("c", 200, 300);
+  a.memory = {.peak_bytes = 5, .capacity_bytes = 9};
+  b.memory = {.peak_bytes = 7, .capacity_bytes = 9};
+  c.memory = {.peak_bytes = 6, .capacity_bytes = 9};
+  b.first_nan_step = 90;
+  c.first_nan_step = 250;
+  b.summary = Stated{5, RateUnit::sequences_per_second, 44};
+  a.notices = {foreign_notice(44, "of a")};
+  b.notices = {foreign_notice(44, "of the closing rate"), foreign_notice(45, "of b")};
+  RunLog run = join_restarts({a, b, c});
+  EXPECT_EQ(run.memory->peak_bytes, 7);
+  EXPECT_FALSE(run.first_nan_step) << "the run went on with another loss";
+  EXPECT_THAT(notices(run), HasSubstr("of a\n"));
+  EXPECT_THAT(notices(run), HasSubstr("of b\n"));
+  EXPECT_THAT(notices(run), testing::Not(HasSubstr("of the closing rate")));
+  c.outcome.status = Status::nan;
+  EXPECT_EQ(join_restarts({a, b, c}).first_nan_step, 90);
+  b.first_nan_step.reset();
+  EXPECT_EQ(join_restarts({a, b, c}).first_nan_step, 250);
+  c.outcome.status = Status::killed;
+  c.records[3].loss = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(join_restarts({a, b, c}).first_nan_step, 250);
+  a.summary = b.summary;
+  EXPECT_THAT(notices(join_restarts({a, b})), testing::Not(HasSubstr("of a\n")));
+  EXPECT_EQ(join_restarts({part("a", 0, 100), b}).memory->peak_bytes, 7);
+}
+
+// Stamps begin with the first record: its own time is to be added, or that of the second.
+TEST(Restarts, TheClockOfTheDayGoesOnWithTheFirstStepOfARestart) {
+  RunLog logs[2] = {part("a", 0, 100), part("b", 100, 200)};
+  for (RunLog& log : logs) {
+    log.clock_is_wall = true;
+    for (Record& record : log.records) record.time_s -= 20;
+  }
+  EXPECT_DOUBLE_EQ(join_restarts({logs[0], logs[1]}).records[10].time_s, 180 + 20);
+  logs[1].records[0].iterations = 10;
+  for (Record& record : logs[1].records) record.seconds = kUnknown;
+  EXPECT_DOUBLE_EQ(join_restarts({logs[0], logs[1]}).records[10].time_s, 180 + 20);
+  logs[1].records.resize(1);
+  EXPECT_DOUBLE_EQ(join_restarts({logs[0], logs[1]}).records[10].time_s, 180);
 }
 
 RunLog with_rank_times(RunLog log, std::int64_t first, std::int64_t last) {

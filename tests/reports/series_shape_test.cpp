@@ -43,6 +43,30 @@ TEST(SeriesShape, AFlatRunHasAnIntervalAroundItsRateAndNoNotice) {
   // 1.96 x 1 % / sqrt(400) = 0.098 % each side.
   EXPECT_NEAR((trial.rate_interval->high - trial.rate_interval->low) / 40, 0.00196, 0.0006);
   EXPECT_FALSE(trial.periodic);
+  EXPECT_FALSE(trial.steady_state->first_step);
+  // Only times have one, not printed rates, nor a clock that is coarser than a step.
+  RunLog log = run(400);
+  log.rate_unit = RateUnit::sequences_per_second;
+  for (Record& record : log.records) record.printed_rate = 4 / record.seconds;
+  MeasureOptions options;
+  options.window = samples::window("all");
+  options.estimator = "printed";
+  EXPECT_FALSE(measure_trial(log, samples::facts(4, 1, 1, 1), options).rate_interval);
+  RunLog stamped = run(400);
+  for (Record& record : stamped.records) {
+    record.seconds = kUnknown;
+    record.time_s = 2.0 * static_cast<double>(record.step);
+  }
+  stamped.clock_resolution_s = 1;
+  EXPECT_FALSE(measured(stamped, "all").rate_interval);
+  stamped.clock_resolution_s = 1e-3;
+  EXPECT_TRUE(measured(stamped, "all").rate_interval);
+  EXPECT_FALSE(measure_trial(stamped, {}, options).rate_interval) << "of unknown sequences";
+  // Records of unequal work are not compared.
+  stamped.records[7].iterations = 2;
+  EXPECT_FALSE(measured(stamped, "all").rate_interval);
+  stamped.records[7] = {.step = 8, .time_s = 16, .merged = 2};
+  EXPECT_FALSE(measured(stamped, "all").rate_interval);
 }
 
 // 2.25 s a record: 2, 4, 6, 9, 11, 13, 15, 18 ...
@@ -69,6 +93,12 @@ TEST(SeriesShape, AWindowInTheWarmUpIsSaid) {
   EXPECT_THAT(early.notices, says("the window begins in the warm-up"));
   EXPECT_THAT(early.notices, says("after step 60"));
   EXPECT_THAT(measured(log, "100:200").notices, Not(says("warm-up")));
+  EXPECT_THAT(measured(log, "59:200").notices, Not(says("warm-up"))) << "one of 141 is no matter";
+  for (std::size_t i = 0; i < 60; ++i) log.records[i].seconds /= 1.5;
+  for (std::size_t i = 180; i < 200; ++i) log.records[i].seconds *= 1.2;
+  EXPECT_EQ(measured(log, "all").steady_state->state, Steadiness::no_steady_state);
+  EXPECT_THAT(measured(log, "all").notices,
+              Contains(Field(&Notice::code, NoticeCode::rate_changes_late)));
 }
 
 TEST(SeriesShape, ASlowDownInsideTheWindowIsSaid) {
@@ -110,11 +140,17 @@ TEST(SeriesShape, PeriodicWorkIsToldWithTheRateWithoutIt) {
   ASSERT_TRUE(bare.periodic && bare.iterations_per_second);
   EXPECT_FALSE(bare.periodic->sequences_per_second_without);
   EXPECT_THAT(bare.notices, says(" iterations/s without"));
+  log.clock_resolution_s = 1;  // the lines' own times are finer
+  EXPECT_TRUE(measured(log, "all").periodic);
+  options.estimator = "printed";  // which this log does not allow: there is no rate
+  const Trial no_rate = measure_trial(log, Facts(), options);
+  EXPECT_TRUE(no_rate.periodic);
+  EXPECT_THAT(no_rate.notices, Not(says(" without")));
 }
 
 // A trainer whose printed rates are of its iterations alone, and one that divides by all the time.
 TEST(SeriesShape, PeriodicWorkThatPrintedRatesLeaveOutDoesNotRaiseThem) {
-  const auto trial = [](double held) {
+  const auto trial = [](double held, const char* estimator = "printed") {
     RunLog log = run(200);
     log.rate_unit = RateUnit::sequences_per_second;
     for (std::size_t i = 0; i < 200; ++i) {
@@ -124,9 +160,10 @@ TEST(SeriesShape, PeriodicWorkThatPrintedRatesLeaveOutDoesNotRaiseThem) {
     }
     MeasureOptions options;
     options.window = samples::window("all");
-    options.estimator = "printed";
+    options.estimator = estimator;
     return measure_trial(log, samples::facts(4, 1, 1, 1), options);
   };
+  EXPECT_THAT(trial(0, "step_time").notices, says(" sequences/s without"));
   const Trial out = trial(0);
   EXPECT_THAT(out.notices, says("the printed rates leave it out"));
   ASSERT_TRUE(out.periodic && out.sequences_per_second);
@@ -177,7 +214,8 @@ TEST(SeriesShape, ARecordBehindAnEvaluationIsTold) {
     log.records[i].line = 10 * std::int64_t(i + 1);
   log.records[20].seconds *= 5;
   EXPECT_THAT(measured(log, "all").notices, Not(says("evaluation")));
-  log.marks = {{MarkKind::evaluation, 205}};
+  log.marks = {
+      {MarkKind::checkpoint, 105}, {MarkKind::evaluation, 205}, {MarkKind::checkpoint, 395}};
   EXPECT_THAT(measured(log, "all").notices,
               says("within 1 of the window's 40 records, 9.1 % of its time; 40."));
   log.records[20].seconds /= 5;

@@ -64,6 +64,17 @@ TEST(ToolWindows, ALineOfSeveralIterationsIsOneValue) {
   EXPECT_NEAR(window.seconds, 0.0004, 1e-12);
 }
 
+TEST(ToolWindows, WhereTheLinesStateNoTimeTheClockBetweenThemIsTaken) {
+  std::vector<Record> records;
+  for (int i = 0; i < 8; ++i) records.push_back({.step = i + 1, .time_s = 0.5 * i});
+  records[7].seconds = 2;
+  records[6].iterations = 0;
+  const auto window = taken("cloudai", records);
+  EXPECT_EQ(window.values, 6);
+  EXPECT_EQ(window.first, 2);
+  EXPECT_NEAR(window.seconds, (5 * 0.5 + 2) / 6, 1e-12);
+}
+
 TEST(ToolWindows, OtherNamesAndNoRecordsGiveNothing) {
   EXPECT_FALSE(window_of("mlperf", steps(50)));
   EXPECT_FALSE(window_of("primus", {}));
@@ -85,6 +96,17 @@ TEST(ToolWindows, ATrialSaysHowFarOffTheToolIs) {
   EXPECT_EQ(notices[0],
             "dgxc would give 0.0395 s an iteration (sd 0.0030, 10 values, iterations 35 to 44), "
             "a rate -35.4 % off");
+  // The same of a rate in sequences/s.
+  Facts facts;
+  facts.micro_batch_size.set(8, FactSource::log);
+  facts.gradient_accumulation_steps.set(1, FactSource::log);
+  facts.world_size.set(2, FactSource::log);
+  log.iteration_unit = IterationUnit::optimizer_step;
+  const Trial sequences = measure_trial(log, facts, options);
+  ASSERT_TRUE(sequences.sequences_per_second);
+  const auto first =
+      std::ranges::find(sequences.notices, NoticeCode::window_of_tool, &Notice::code);
+  EXPECT_EQ(text_of(*first), notices[0]);
 }
 
 TEST(ToolWindows, ATrialOfMergedRecordsNamesThemAsTheReason) {
