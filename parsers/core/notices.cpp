@@ -586,7 +586,7 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "the log has one rate and no lines of steps with their own: it stands for the whole run",
      "There are no records: the closing statement stands for the run."},
     {BB_CODE(bar_clock_differs),
-     "the counter over the clock of whole seconds is {percent:.0f} % {direction} than the printed "
+     "the counter over the log's clock is {percent:.0f} % {direction} than the printed "
      "rates ({clock})",
      "A bar's smoothed rates differ from work over time."},
     {BB_CODE(bar_rates_differ),

@@ -28,6 +28,11 @@ TEST(MeasureTrial, RatesAboveWhatTheClockGivesAreTold) {
   EXPECT_EQ(trial.estimator, "counter_clock");
   EXPECT_THAT(notices(trial), HasSubstr("the printed rates are 29 % higher than the counter over "
                                         "the clock (1 iterations/s)"));
+  log.records.resize(3);
+  log.records[2].time_s += 20;
+  EXPECT_THAT(notices(measure_trial(log, {}, with_window("all"))),
+              testing::Not(HasSubstr("the printed rates are")))
+      << "of three records, single steps make the difference";
   for (Record& record : log.records) record.printed_rate = 0.8;
   EXPECT_THAT(notices(measure_trial(log, {}, with_window("all"))),
               testing::Not(HasSubstr("the printed rates are")));
@@ -98,7 +103,13 @@ TEST(MeasureTrial, ACoarseClockIsTakenWhereItRulesOutThePrintedRates) {
   MeasureOptions asked = with_window("all");
   asked.estimator = "printed_last";
   EXPECT_THAT(notices(measure_trial(log, {}, asked)),
-              HasSubstr("the counter over the clock of whole seconds is 30 % lower"));
+              HasSubstr("the counter over the log's clock is 30 % lower"));
+  for (Record& record : log.records) record.printed_rate = 10.2;
+  EXPECT_THAT(notices(measure_trial(log, {}, asked)),
+              testing::Not(HasSubstr("the log's clock is")));
+  asked.estimator = "counter_clock";
+  EXPECT_THAT(notices(measure_trial(log, {}, asked)),
+              testing::Not(HasSubstr("the bar's printed rates")));
 }
 
 TEST(MeasureTrial, AClosingRateFarFromThePrintedOnesIsToldBesideThem) {
