@@ -176,22 +176,27 @@ class Grouping {
   void join_poor() {
     for (const auto& [tree, members] : by_tree_) {
       for (const std::size_t poor : members) {
-        const Identity& its = groups_[poor].facts->identity;
-        if (its.complete()) continue;
-        std::size_t home = 0;
-        int homes = 0;
-        for (const std::size_t rich : members) {
-          if (rich == poor || groups_[rich].count == 0 ||
-              groups_[rich].facts->kind != groups_[poor].facts->kind ||
-              !compatible(groups_[rich].facts->identity, its)) {
-            continue;
-          }
-          home = rich;
-          ++homes;
-        }
-        if (homes == 1) join(groups_[home], groups_[poor]);
+        if (groups_[poor].facts->identity.complete()) continue;
+        const auto homes = homes_of(poor, members);
+        if (homes.size() != 1) continue;
+        // One that knows less may be of another group as well.
+        const bool sure =
+            groups_[homes[0]].facts->identity.complete() || homes_of(homes[0], members).size() == 1;
+        if (sure) join(groups_[homes[0]], groups_[poor]);
       }
     }
+  }
+
+  /// Groups of a tree that group `g` may be of.
+  [[nodiscard]] std::vector<std::size_t> homes_of(std::size_t g,
+                                                  std::span<const std::size_t> tree) const {
+    std::vector<std::size_t> out;
+    std::ranges::copy_if(tree, std::back_inserter(out), [&](std::size_t other) {
+      return other != g && groups_[other].count > 0 &&
+             groups_[other].facts->kind == groups_[g].facts->kind &&
+             compatible(groups_[other].facts->identity, groups_[g].facts->identity);
+    });
+    return out;
   }
 
   void join(Group& home, Group& poor) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "reports/cells/partial.h"
 #include "reports/measure/measure.h"
 #include "tests/reports/samples.h"
 
@@ -107,6 +108,34 @@ TEST(ResultBuilder, ALogThatBrokeOffEarlyJoinsItsCellFolder) {
   EXPECT_EQ(text_of(cell.warnings[0]), "1 of 3 trials give no number (out_of_memory x1)");
 }
 
+TEST(ResultBuilder, OneThatMayBeOfTwoCellsOrOfAnotherKindStaysAlone) {
+  const auto in_folder = [](int trial, Facts known) {
+    return log_at("logs/1n8g/bert_base_b32_fp32_" + std::to_string(trial) + ".log", known);
+  };
+  Facts longer = partial();
+  longer.sequence_length.set(512, FactSource::log);
+  Facts xla = partial();
+  xla.axes["xla"] = "true";
+  Facts nothing;
+  EXPECT_EQ(
+      build({in_folder(1, partial()), in_folder(2, longer), in_folder(3, nothing)}).cells.size(),
+      3U);
+  RunLog evaluation = in_folder(3, nothing);
+  evaluation.kind = WorkKind::evaluation;
+  EXPECT_EQ(build({in_folder(1, partial()), evaluation}).cells.size(), 2U);
+  const auto joined = build({in_folder(3, nothing), in_folder(1, xla)}).cells;
+  ASSERT_EQ(joined.size(), 1U);
+  EXPECT_EQ(joined[0].identity.axes.at("xla"), "true");
+  EXPECT_EQ(joined[0].identity.sequence_length, 128);
+  // Trials of a sweep are of the cells that it names.
+  ResultBuilder builder(all_records());
+  Identity known = samples::identity(1, 2), unknown = known;
+  unknown.precision.reset();
+  builder.add_trial(known, WorkKind::training, samples::trial(1, 100));
+  builder.add_trial(unknown, WorkKind::training, samples::trial(1, 100));
+  EXPECT_EQ(builder.finish().cells.size(), 2U);
+}
+
 TEST(ResultBuilder, TrialsAndAttemptsOfARunFolderAreNumberedByTheTree) {
   RunLog first = log_at("run/KEY/trial_2/log.txt", partial());
   first.outcome = {
@@ -187,6 +216,77 @@ TEST(ResultBuilder, SweptTrialsJoinByIdentityAndCarryTheMarkOfEmulation) {
   EXPECT_EQ(results.cells[0].throughput.n, 2);
   EXPECT_FALSE(results.created.empty());
   EXPECT_FALSE(results.tool.version.empty());
+}
+
+/// Shard i of 3, of a log each.
+NamedShard shard_of(int i) {
+  Shard out;
+  out.shard = i;
+  out.of = 3;
+  out.logs = 3;
+  out.list = "0123";
+  out.options = {{"window", "all"}, {"base", "1n1g"}};
+  const std::string path = "log" + std::to_string(i);
+  out.measured.push_back({measure_log(log_at(path, facts(8, 1, 1, i)), all_records()),
+                          static_cast<std::size_t>(i - 1), 0});
+  return {"shard" + std::to_string(i) + ".json", std::move(out)};
+}
+
+TEST(Shards, JoinToTheResultOfOneRun) {
+  std::vector<NamedShard> shards{shard_of(3), shard_of(1), shard_of(2)};
+  for (NamedShard& one : shards) {
+    auto read = read_shard(partial_result(std::move(one.shard)), one.name);
+    ASSERT_TRUE(read) << read.error().message();
+    one.shard = *read;
+  }
+  std::vector<Notice> notices;
+  const auto merged = merge_shards(shards, notices);
+  ASSERT_TRUE(merged) << merged.error().message();
+  ASSERT_EQ(merged->cells.size(), 3U);
+  EXPECT_EQ(merged->cells[2].speedup->base, merged->cells[0].key);
+  EXPECT_TRUE(merged->partial.is_null());
+}
+
+TEST(Shards, OfAnotherSetAreRefusedWithTheReason) {
+  const auto message = [](std::vector<NamedShard> shards) {
+    std::vector<Notice> notices;
+    const auto merged = merge_shards(std::move(shards), notices);
+    return merged ? std::string("no error") : merged.error().message();
+  };
+  EXPECT_THAT(message({}), HasSubstr("nothing to merge"));
+  EXPECT_THAT(message({shard_of(2)}), HasSubstr("of 3 shards these are missing: 1, 3"));
+  EXPECT_THAT(message({shard_of(1), shard_of(2), shard_of(2), shard_of(3)}),
+              HasSubstr("is shard 2 once more, after shard2.json"));
+  const std::tuple<const char*, void (*)(Shard&)> others[] = {
+      {"is one of 4 shards, not of 3", [](Shard& one) { one.of = 4; }},
+      {"another list of logs (4 against 3)", [](Shard& one) { one.logs = 4; }},
+      {"another list of logs (3 against 3)", [](Shard& one) { one.list = "4567"; }},
+      {"another window (auto against all)", [](Shard& one) { one.options["window"] = "auto"; }},
+      {"another base (not given against 1n1g)", [](Shard& one) { one.options.erase("base"); }},
+      {"another x (y against not given)", [](Shard& one) { one.options["x"] = "y"; }}};
+  for (const auto& [why, change] : others) {
+    NamedShard other = shard_of(3);
+    change(other.shard);
+    EXPECT_THAT(message({shard_of(1), shard_of(2), other}), HasSubstr(why));
+  }
+  const auto read = [](const ResultSet& results) {
+    const auto shard = read_shard(results, "r.json");
+    return shard ? std::string("no error") : shard.error().message();
+  };
+  const auto part = [](void (*change)(Shard&)) {
+    Shard one = shard_of(1).shard;
+    change(one);
+    return partial_result(std::move(one));
+  };
+  EXPECT_THAT(read(build({})), HasSubstr("is no part of a sharded extraction"));
+  EXPECT_THAT(read(part([](Shard& one) { one.shard = 4; })), HasSubstr("$.partial.shard"));
+  EXPECT_THAT(read(part([](Shard& one) { one.measured[0].log = 3; })),
+              HasSubstr("$.partial.sources[0].log"));
+  ResultSet fewer = part([](Shard&) {});
+  fewer.cells[0].trials.clear();
+  EXPECT_THAT(read(fewer), HasSubstr("$.partial.sources"));
+  fewer.cells.clear();
+  EXPECT_THAT(read(fewer), HasSubstr("$.partial.sources"));
 }
 
 }  // namespace
