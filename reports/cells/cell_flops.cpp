@@ -5,9 +5,7 @@
 #include "reports/stats/hardware.h"
 
 namespace bertbench {
-namespace {
 
-// The model's shape; a model named by a log is never taken for a path.
 std::optional<ModelShape> shape_of(const Identity& identity) {
   if (!identity.model || identity.model->find_first_of("/.") != std::string::npos) {
     return std::nullopt;
@@ -16,11 +14,13 @@ std::optional<ModelShape> shape_of(const Identity& identity) {
   return shape ? std::optional(*shape) : std::nullopt;
 }
 
+namespace {
+
 std::optional<Peak> peak_for(const Cell& cell, std::optional<double> stated) {
   const auto& precision = cell.identity.precision;
   if (stated) return Peak{"stated", precision.value_or("?"), *stated, "dense", "--peak"};
   if (auto own = peak_from_text(cell.peak)) return own;
-  if (cell.gpu.empty() || !precision) return std::nullopt;
+  if (!precision) return std::nullopt;
   return peak_of(cell.gpu, *precision);
 }
 

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "reports/model/result_set.h"
+#include "reports/stats/flops.h"
 
 namespace bertbench {
 
@@ -15,6 +16,9 @@ namespace bertbench {
 /// that the cell names, else that of its GPU and precision in the list of hardware. All of these
 /// fields, and warnings about an MFU, are cleared first.
 void count_flops(Cell& cell, std::string_view formula = {}, std::optional<double> peak_tflops = {});
+
+/// The model's shape; a model named by a log is never taken for a path.
+[[nodiscard]] std::optional<ModelShape> shape_of(const Identity& identity);
 
 /// The identity states that activations are computed again, by the name that bert_train,
 /// transformers or NVIDIA's scripts have for it.

@@ -150,7 +150,6 @@ void speedups(Cells cells, const SummaryOptions& options, std::vector<Notice>& n
     std::ranges::copy_if(family, std::back_inserter(bases), [&](std::uint32_t i) {
       return cells[i].has_rate() && is_base_world(cells[i]);
     });
-    if (bases.empty()) continue;
     const auto of_its_run = [&](const CellFigures& cell) {
       std::vector<std::uint32_t> own;
       std::ranges::copy_if(bases, std::back_inserter(own),
@@ -176,7 +175,7 @@ void speedups(Cells cells, const SummaryOptions& options, std::vector<Notice>& n
   for (std::uint32_t i = 0; i < cells.size(); ++i) {
     if (cells[i].base == i && !used[i]) cells[i].speedup = cells[i].efficiency = kUnknown;
   }
-  if (such.index && such.other) {
+  if (such.other) {
     notices.push_back(make_notice(
         NoticeCode::base_ambiguous, 0, counted(static_cast<long long>(undecided), "cell"),
         cells[*such.index].unique_key(), cells[*such.other].unique_key()));
@@ -210,7 +209,7 @@ void precision_speedups(Cells cells) {
     }
     for (const std::uint32_t i : group) {
       const int rank = precision_rank(cells[i].identity->precision);
-      if (!cells[i].has_rate() || rank < 2) continue;
+      if (rank < 2) continue;
       const auto base = rank > 2 && first_of[2] ? first_of[2] : first_of[1];
       if (!base) continue;
       cells[i].precision_base = *base;
@@ -241,16 +240,14 @@ void warn_of_varying_lengths(Cells cells, Relations& out) {
     for (const std::uint32_t i : group) {
       const CellFigures& cell = cells[i];
       if (cell.kind != WorkKind::training || cell.emulated || !cell.has_rate() || !cell.world ||
-          !cell.identity->sequence_length || !cell.identity->model) {
+          !cell.identity->sequence_length) {
         continue;
       }
       const auto [best, fresh] = by_length.emplace(*cell.identity->sequence_length, i);
       if (!fresh && tokens(i) > tokens(best->second)) best->second = i;
     }
     for (const auto& [length, i] : by_length) {
-      const std::string model = cells[i].identity->model.value_or("");
-      if (model.find_first_of("/.") != std::string::npos) continue;
-      const auto shape = model_shape(model);
+      const auto shape = shape_of(*cells[i].identity);
       if (!shape) continue;
       for (const auto& [shorter, other] : by_length) {
         if (2 * shorter > length) break;

@@ -24,13 +24,29 @@ TEST(Identity, UnknownFactsAreQuestionMarksAndMakeItIncomplete) {
   EXPECT_EQ(Identity{}.key(), "?.?.s?.b?.a?.?n?g");
   Identity identity = samples::identity(1, 2);
   EXPECT_TRUE(identity.complete());
-  identity.framework.reset();
-  EXPECT_FALSE(identity.complete()) << "the framework is one of the eight though not in the key";
-  identity = samples::identity(1, 2);
+  for (const auto text : {&Identity::framework, &Identity::model, &Identity::precision}) {
+    Identity less = identity;
+    (less.*text).reset();
+    EXPECT_FALSE(less.complete()) << "the framework is one of the eight though not in the key";
+  }
+  for (const auto count :
+       {&Identity::sequence_length, &Identity::micro_batch_size,
+        &Identity::gradient_accumulation_steps, &Identity::nodes, &Identity::gpus_per_node}) {
+    Identity less = identity;
+    (less.*count).reset();
+    EXPECT_FALSE(less.complete());
+    EXPECT_EQ(less.global_batch_size().has_value(), count == &Identity::sequence_length);
+  }
   identity.gradient_accumulation_steps.reset();
-  EXPECT_FALSE(identity.complete());
   EXPECT_EQ(identity.key(), "bert-base.fp32.s128.b32.a?.1n2g");
-  EXPECT_FALSE(identity.global_batch_size());
+}
+
+TEST(Identity, IsSimulatedWhereItsAxisSaysSo) {
+  Identity identity;
+  for (const auto& [value, simulated] : {std::pair("true", true), {"false", false}}) {
+    identity.axes["simulated"] = value;
+    EXPECT_EQ(identity.simulated(), simulated) << value;
+  }
 }
 
 }  // namespace

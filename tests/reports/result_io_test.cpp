@@ -33,12 +33,14 @@ TEST(ResultIo, RefusesNamesThatItNeverWrites) {
   const std::string trial = "\"trial\": 1";
   EXPECT_EQ(message_of(with(trial, R"("trial": 1, "format": "dllogger-json")")), "no error");
   for (const char* key : {"format", "estimator"}) {
-    for (const char* text : {"x\\u001b]0;title\\u0007", "<script>", "a\\nb"}) {
+    for (const char* text : {"x\\u001b]0;title\\u0007", "<script>", "a\\nb", "\\u007f"}) {
       EXPECT_THAT(message_of(with(trial, trial + ", \"" + key + "\": \"" + text + "\"")),
                   HasSubstr("holds what bertbench never writes"))
           << key << text;
     }
   }
+  EXPECT_THAT(message_of(with(trial, trial + R"(, "estimators": {"<b>": 5})")),
+              HasSubstr("trials[].estimators"));
   EXPECT_THAT(message_of(with("\"covered\": true", R"("covered": true, "rule": "<b>")")),
               HasSubstr("window.rule"));
   EXPECT_THAT(message_of(with(R"("key": "k")", R"("key": "k", "throughput": {"unit": "x\n<b>"})")),
@@ -135,6 +137,40 @@ TEST(ResultIo, KeysOfALaterMinorVersionAreIgnored) {
   ASSERT_TRUE(result);
   EXPECT_EQ(result->cells.size(), 1U);
   EXPECT_TRUE(result->cells[0].trials[0].counts());
+}
+
+TEST(ResultIo, NullIsAnUnknownMemberAndNoElement) {
+  const auto read = result_set_from_text(
+      with(R"("key": "k")", R"("key": "k", "model": null, "throughput": null, "warnings": ["w"])"));
+  ASSERT_TRUE(read) << read.error().message();
+  EXPECT_FALSE(read->cells[0].identity.model);
+  EXPECT_THAT(message_of(with(R"("key": "k")", R"("key": "k", "warnings": [null])")),
+              HasSubstr("warnings[0]: must be a string"));
+  EXPECT_THAT(message_of("null"), HasSubstr("$: must be an object"));
+  EXPECT_THAT(message_of(with(R"("key": "k")", R"("key": "k", "context": [1])")),
+              HasSubstr("context: must be"));
+}
+
+TEST(ResultIo, WholeNumbersAreThoseThatADoubleHolds) {
+  for (const auto& [text, good] : {std::pair("3.0", true),
+                                   {"9007199254740992.0", true},
+                                   {"9007199254740994.0", false},
+                                   {"18446744073709551615", false},
+                                   {"-9007199254740994.0", false}}) {
+    EXPECT_EQ(message_of(with(R"("trial": 1)", std::string(R"("trial": 1, "skipped_steps": )") +
+                                                   text)) == "no error",
+              good)
+        << text;
+  }
+}
+
+// Files of before 0.2 have the memory of a cell in its trials alone.
+TEST(ResultIo, TheMemoryOfATrialIsThatOfItsCell) {
+  const auto read = result_set_from_text(
+      with(R"("trial": 1)",
+           R"("trial": 1, "memory": {"peak_bytes": 7, "capacity_bytes": 9, "source": "log"})"));
+  ASSERT_TRUE(read) << read.error().message();
+  EXPECT_EQ(read->cells[0].memory.value().peak_bytes, 7);
 }
 
 TEST(ResultIo, HostileTextStaysTextAndBrokenUtf8IsReplaced) {

@@ -57,7 +57,20 @@ TEST_F(StoreTest, GivesBackWhatWasStoredAndKnowsItAgain) {
   ASSERT_TRUE(twice);
   EXPECT_FALSE(twice->is_new);
   EXPECT_EQ(twice->id, added->id);
-  EXPECT_FALSE(again.load(99));
+  EXPECT_THAT(again.load(99).error().message(), HasSubstr("holds no run 99"));
+}
+
+TEST(MachineText, NamesProcessorCoresAndGpusAsFarAsTheyAreKnown) {
+  using Json = nlohmann::ordered_json;
+  const auto text = [](const char* json) { return machine_text(Json::parse(json)); };
+  EXPECT_EQ(text(R"({"cpu": "EPYC", "cores_usable": 8, "gpus": [{"name": "H200"}, {}]})"),
+            "EPYC, 8 cores, 2 x H200");
+  EXPECT_EQ(text(R"({"gpus": [{"name": "H200"}]})"), "1 x H200");
+  EXPECT_EQ(text(R"({"gpus": [{}]})"), "1 x ");
+  for (const char* unknown :
+       {"{}", "null", "[1]", R"({"gpus": 7})", R"({"gpus": []})", R"({"gpus": ["H200"]})"}) {
+    EXPECT_EQ(text(unknown), "unknown") << unknown;
+  }
 }
 
 TEST_F(StoreTest, TextOfAResultIsNeverSql) {
@@ -107,6 +120,11 @@ TEST_F(StoreTest, TheBaselineIsTheNewestRunsOfTheMachineOldestFirst) {
   ASSERT_THAT(foreign, SizeIs(1));
   EXPECT_EQ(check(results(100, "third"), foreign).exit_status, 4);
   EXPECT_THAT(db.baseline(results(100, "third"), {"cpu"}).value(), SizeIs(14));
+  EXPECT_THAT(db.baseline(results(100, "third"), {"all"}).value(), SizeIs(14));
+  EXPECT_THAT(db.baseline(results(100, "third"), {"gpu"}).value(), SizeIs(1));
+  EXPECT_FALSE(runs.front().cells[0].trials[0].outcome.status == Status::completed)
+      << "of a run before the last five nothing but its noise is kept";
+  EXPECT_EQ(runs.back().cells[0].trials[0].outcome.status, Status::completed);
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(db.add(results(200 + i)));
   EXPECT_THAT(db.baseline(results(100), {}).value(), SizeIs(kRunsOfHistory));
 }
@@ -165,6 +183,14 @@ TEST(TrendTest, TellsTheRunAtWhichACellsLevelShifted) {
   EXPECT_EQ(all[0].points[all[0].shifts[0].at].run.id, 16);
   EXPECT_NEAR(all[0].shifts[0].change, -0.06, 0.003);
   EXPECT_THAT(all[1].shifts, SizeIs(0));
+  const Table table = trend_table(all, [](double) { return "1"; });
+  EXPECT_THAT(table.rows.at(0), testing::Contains(HasSubstr("at run 16")));
+  EXPECT_THAT(table.rows.at(1), testing::Contains("too few runs"));
+  runs.resize(13);
+  for (Trial& trial : runs[0].second.cells[0].trials) trial.window.covered = false;
+  const auto level = trends(runs);
+  EXPECT_THAT(level[0].points, SizeIs(11)) << "one has no number, one is of another machine";
+  EXPECT_EQ(trend_html(level, "trend").find("the machine changed"), std::string::npos);
 }
 
 TEST(TrendTest, NamesTheRunWithWhichTheMachineChanged) {

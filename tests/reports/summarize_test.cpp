@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "reports/cells/cell_flops.h"
 #include "tests/reports/samples.h"
 
 namespace bertbench {
@@ -221,6 +222,10 @@ TEST(Summarize, AnUnknownBaseIsANoticeAndNoSpeedup) {
   EXPECT_THAT(text_of(notices[0]), HasSubstr("no-such-key is no cell's key or topology"));
   EXPECT_FALSE(results.cells[0].speedup);
   EXPECT_EQ(summarize(results, {false, "9n9g"}).size(), 1U);
+  EXPECT_TRUE(summarize(results, {false, "1n1g"}).empty());
+  results.cells[0].trials[0].window.covered = false;
+  EXPECT_THAT(text_of(summarize(results, {false, results.cells[0].key}).at(0)),
+              HasSubstr("has no sequences/s"));
 }
 
 TEST(Summarize, MixedPrecisionIsComparedWithTf32BeforeFp32) {
@@ -232,6 +237,125 @@ TEST(Summarize, MixedPrecisionIsComparedWithTf32BeforeFp32) {
   EXPECT_NEAR(results.cells[1].precision_speedup->value, 3.17, 1e-12);
   EXPECT_FALSE(results.cells[0].precision_speedup);
   EXPECT_FALSE(results.cells[3].precision_speedup) << "another batch is another cell";
+  // bf16 and fp8 are mixed precision too. Of two cells alike the first is the base, of one without
+  // a rate neither.
+  Cell lost = cell(identity(1, 1, 32, "tf32"), {1});
+  lost.trials[0].window.covered = false;
+  const auto others =
+      result_set({cell(identity(1, 1, 32, "fp32"), {100}), cell(identity(1, 1, 32, "fp32"), {50}),
+                  lost, cell(identity(1, 1, 32, "bf16"), {580}),
+                  cell(identity(1, 1, 32, "fp8"), {900})})
+          .cells;
+  EXPECT_EQ(others[3].precision_speedup->value, 5.8);
+  EXPECT_EQ(others[4].precision_speedup->value, 9);
+  EXPECT_FALSE(others[2].precision_speedup);
+}
+
+TEST(Summarize, WhichNamesOfAModelAndOfAnAxisCount) {
+  for (const auto& [value, recomputes] : {std::pair("true", true),
+                                          {"selective", true},
+                                          {"false", false},
+                                          {"False", false},
+                                          {"0", false},
+                                          {"off", false},
+                                          {"no", false}}) {
+    for (const char* axis : {"activation_checkpointing", "checkpoint_activations"}) {
+      Identity one;
+      one.axes[axis] = value;
+      EXPECT_EQ(recomputes_activations(one), recomputes) << axis << value;
+    }
+  }
+  EXPECT_FALSE(recomputes_activations(Identity{}));
+  for (const auto& [model, known] : {std::pair("bert-base", true),
+                                     {"google/bert-base", false},
+                                     {"bert-base.json", false},
+                                     {"bert-of-mine", false}}) {
+    Identity one;
+    one.model = model;
+    EXPECT_EQ(shape_of(one).has_value(), known) << model;
+  }
+}
+
+// A token costs more in a longer sequence: rates per token that do not fall are of padded ones.
+TEST(Summarize, LengthsThatAreProbablyNotConstantAreAWarning) {
+  const auto at = [](std::int64_t length, double rate) {
+    Cell one = cell(identity(1, 1), {rate});
+    one.identity.sequence_length = length;
+    return one;
+  };
+  const auto warned = [](std::vector<Cell> cells) {
+    std::string out;
+    for (const Cell& one : result_set(std::move(cells)).cells) {
+      out += std::ranges::find(one.warnings, NoticeCode::lengths_not_constant, &Notice::code) !=
+                     one.warnings.end()
+                 ? '!'
+                 : '.';
+    }
+    return out;
+  };
+  EXPECT_EQ(warned({at(128, 100), at(512, 26)}), ".!");
+  EXPECT_EQ(warned({at(128, 100), at(512, 20)}), "..");
+  EXPECT_EQ(warned({at(384, 100), at(512, 90)}), "..") << "not twice as long";
+  EXPECT_EQ(warned({at(8, 100), at(16, 60)}), "..") << "a token costs hardly more";
+  // The best of each length stands for it.
+  Cell large = at(128, 120);
+  large.identity.micro_batch_size = 64;
+  EXPECT_EQ(warned({at(128, 100), at(512, 26), large}), "...");
+  const std::pair<const char*, void (*)(Cell&)> others[] = {
+      {"no training", [](Cell& one) { one.kind = WorkKind::evaluation; }},
+      {"a stand-in", [](Cell& one) { one.emulated = true; }},
+      {"no rate", [](Cell& one) { one.trials[0].window.covered = false; }},
+      {"unknown GPUs", [](Cell& one) { one.identity.nodes.reset(); }},
+      {"unknown length", [](Cell& one) { one.identity.sequence_length.reset(); }},
+      {"unknown model", [](Cell& one) { one.identity.model.reset(); }}};
+  for (const auto& [why, change] : others) {
+    std::vector<Cell> cells{at(128, 100), at(512, 26)};
+    for (Cell& one : cells) change(one);
+    EXPECT_EQ(warned(cells), "..") << why;
+  }
+}
+
+// Files of others: what contradicts the trials is counted anew.
+TEST(Settle, FiguresThatTheTrialsDoNotGiveAreCountedAnew) {
+  ResultSet good = result_set({cell(identity(1, 1), {100, 101}), cell(identity(1, 2), {190, 191})});
+  good.cells[0].time_to_train_s = 5;
+  EXPECT_TRUE(settle(good).empty());
+  EXPECT_EQ(good.cells[0].time_to_train_s, 5);
+  const std::pair<const char*, void (*)(Cell&)> damages[] = {
+      {"n", [](Cell& one) { one.throughput.n = 3; }},
+      {"unit", [](Cell& one) { one.throughput.unit = "tokens/s"; }},
+      {"mean", [](Cell& one) { one.throughput.mean = 101; }},
+      {"median", [](Cell& one) { one.throughput.median = 101; }},
+      {"stddev", [](Cell& one) { one.throughput.stddev = 1; }},
+      {"cv", [](Cell& one) { one.throughput.cv = 0.1; }},
+      {"per GPU", [](Cell& one) { one.sequences_per_second_per_gpu = 99; }}};
+  for (const auto& [what, damage] : damages) {
+    ResultSet set = good;
+    damage(set.cells[0]);
+    const auto notices = settle(set);
+    ASSERT_EQ(notices.size(), 1U) << what;
+    EXPECT_EQ(notices[0].code, NoticeCode::figures_contradict_trials);
+    EXPECT_EQ(set.cells[0].throughput.mean, 100.5) << what;
+    EXPECT_EQ(set.cells[0].throughput.unit, "sequences/s") << what;
+    EXPECT_EQ(set.cells[0].sequences_per_second_per_gpu, 100.5) << what;
+    EXPECT_FALSE(set.cells[0].time_to_train_s) << what;
+  }
+  // What a file lacks, or has in fewer digits, does not differ; nor the unit of no number, nor what
+  // DLPerf's rounding gives.
+  ResultSet less = good;
+  less.cells[0].throughput.stddev.reset();
+  less.cells[0].throughput.cv.reset();
+  less.cells[0].throughput.mean = 100.50001;
+  for (Trial& trial : less.cells[1].trials) trial.window.covered = false;
+  summarize(less);
+  less.cells[1].throughput.unit = "iterations/s";
+  EXPECT_TRUE(settle(less).empty());
+  ResultSet rounded = result_set({cell(identity(1, 1), {100.004, 101.004})}, {true, ""});
+  EXPECT_TRUE(settle(rounded).empty());
+  ResultSet twins = good;
+  twins.cells[1] = twins.cells[0];
+  EXPECT_EQ(settle(twins).at(0).code, NoticeCode::keys_repeated);
+  EXPECT_NE(twins.cells[0].key, twins.cells[1].key);
 }
 
 TEST(Summarize, IterationRatesAreSummarizedInTheirOwnUnitWithoutSpeedup) {
