@@ -102,7 +102,6 @@ Counts counts_of(const RunLog& log, const Window& window) {
 std::optional<ArrivalRate> counter_over_arrivals(const RunLog& log, const Window& window) {
   if (!log.arrivals) return std::nullopt;
   const Counts counts = counts_of(log, window);
-  if (counts.first >= counts.last) return std::nullopt;
   const std::size_t begin = counts.first - std::min<std::size_t>(1, counts.first);
   const auto records = counts.all.subspan(begin, counts.last - begin);
   auto [marks, seen, in_bursts] =

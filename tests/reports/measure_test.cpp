@@ -337,6 +337,9 @@ TEST(MeasureTrial, AClosingStatementAloneStandsForTheWholeRunOnly) {
   EXPECT_FALSE(measure_trial(broken, Facts{}, MeasureOptions{}).window.covered);
   broken.records = log_of_seconds({0.1, 0.1, 0.1, 0.1}).records;
   EXPECT_FALSE(measure_trial(broken, Facts{}, with_window("all")).window.covered);
+  broken.first_nan_step.reset();
+  broken.outcome = {.status = Status::error, .step = 2, .line = 2, .details = {}};
+  EXPECT_FALSE(measure_trial(broken, Facts{}, with_window("all")).window.covered);
   log.summary.reset();
   EXPECT_FALSE(measure_trial(log, Facts{}, MeasureOptions{}).window.covered);
 }

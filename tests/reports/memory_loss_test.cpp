@@ -201,6 +201,7 @@ TEST(JudgeLoss, RunsOfOtherLastStepsOrIntervalsAreNotHeldAgainstEachOther) {
     EXPECT_THAT(text_of(other->reason), HasSubstr(why));
     now.trials[0].loss.value().*member = 100;
     EXPECT_EQ(judge_loss(now, &base, SameWork::yes)->verdict, Verdict::regression);
+    base.trials[0].loss.value().*member = 50;
     base.trials[0].loss.value().*member = std::nullopt;
     EXPECT_EQ(judge_loss(now, &base, SameWork::yes)->verdict, Verdict::regression) << "unknown";
   }
@@ -390,6 +391,9 @@ TEST(LossAt, AtMost64StepsThatRunsOfOtherLengthsHaveToo) {
   tens.records[2].iterations = 7;
   EXPECT_FALSE(measure_trial(tens, {}, samples::with_window("all")).loss->every) << "by the clock";
   EXPECT_EQ(measure_trial(nan, {}, samples::with_window("all")).loss->not_finite_from, 8);
+  for (Record& record : nan.records) record.loss = kUnknown;
+  EXPECT_EQ(measure_trial(nan, {}, samples::with_window("all")).loss->not_finite_from, 8);
+  EXPECT_FALSE(measure_trial(losses(2), {}, samples::with_window("all")).loss->every);
 }
 
 }  // namespace

@@ -113,15 +113,15 @@ RunLog rank_log(const char* path, std::vector<double> seconds) {
 
 TEST(RankLogs, BecomeTheRunOfTheLogWithMostStepsAndTheMediansOfAll) {
   RunLog few = rank_log("few", {1, 1}), most = rank_log("most", {4, 4, 4, kUnknown});
-  RunLog other = rank_log("other", {7, 7, 0, 7}), evaluation = rank_log("eval", {9, 9, 9, 9, 9});
+  RunLog other = rank_log("other", {7, 7, 0}), evaluation = rank_log("eval", {9, 9, 9, 9, 9});
   evaluation.kind = WorkKind::evaluation;
   other.records[1].iterations = 2;
   few.outcome.status = Status::killed;
   few.outcome.line = 7;
   most.outcome.status = Status::truncated;
   other.outcome = {.status = Status::out_of_memory, .step = {}, .line = 8, .details = {}};
-  few.memory = {.peak_bytes = 5, .capacity_bytes = 9};
-  other.memory = {.peak_bytes = 3, .capacity_bytes = 9};
+  few.memory = {.peak_bytes = 3, .capacity_bytes = 9};
+  other.memory = {.peak_bytes = 5, .capacity_bytes = 9};
   few.planned = 40;
   few.summary = Stated{5, RateUnit::sequences_per_second, 44};
   other.summary = Stated{6, RateUnit::sequences_per_second, 44};
@@ -130,9 +130,9 @@ TEST(RankLogs, BecomeTheRunOfTheLogWithMostStepsAndTheMediansOfAll) {
   most.notices = {make_notice(NoticeCode::arrival_in_bursts, 0, 1.0)};
   other.notices = {make_notice(NoticeCode::arrival_in_bursts, 0, 2.0), foreign_notice(3, "odd")};
   RankLogJoiner joiner;
-  joiner.add(0, {few});
-  joiner.add(1, {most, evaluation});
   joiner.add(2, {other});
+  joiner.add(1, {most, evaluation});
+  joiner.add(0, {few});
   const auto runs = joiner.take();
   ASSERT_EQ(runs.size(), 2U);
   EXPECT_TRUE(joiner.empty());
@@ -149,7 +149,7 @@ TEST(RankLogs, BecomeTheRunOfTheLogWithMostStepsAndTheMediansOfAll) {
   EXPECT_EQ(run.outcome.line, 0) << "of another log";
   EXPECT_EQ(run.memory->peak_bytes, 5);
   EXPECT_EQ(run.planned, 40);
-  EXPECT_EQ(run.summary->value, 5);
+  EXPECT_EQ(run.summary->value, 6);
   EXPECT_EQ(run.first_nan_step, 3);
   std::vector<NoticeCode> found;
   for (const Notice& notice : run.notices) found.push_back(notice.code);
@@ -161,9 +161,11 @@ TEST(RankLogs, BecomeTheRunOfTheLogWithMostStepsAndTheMediansOfAll) {
   most.planned = 30;
   most.summary = Stated{4, RateUnit::sequences_per_second, 44};
   most.memory = {.peak_bytes = 8, .capacity_bytes = 9};
-  joiner.add(1, {most});
+  joiner.add(1, {most, rank_log("second", {4, 4})});
   joiner.add(0, {few});
-  const RunLog stands = joiner.take().at(0);
+  const auto two = joiner.take();
+  EXPECT_EQ(two.at(1).records[0].seconds, 4) << "no other log has a second training";
+  const RunLog& stands = two[0];
   EXPECT_EQ(stands.outcome.status, Status::completed);
   EXPECT_EQ(stands.planned, 30);
   EXPECT_EQ(stands.summary->value, 4);

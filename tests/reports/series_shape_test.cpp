@@ -173,6 +173,14 @@ TEST(SeriesShape, PeriodicWorkThatPrintedRatesLeaveOutDoesNotRaiseThem) {
   EXPECT_GT(*in.periodic->sequences_per_second_without, 1.1 * *in.sequences_per_second);
 }
 
+TEST(SeriesShape, OfFewRecordsNoneAreAPeriod) {
+  for (const std::size_t n : {11U, 12U}) {
+    RunLog log = run(n);
+    for (std::size_t i = 2; i < n; i += 3) log.records[i].seconds *= 3;
+    EXPECT_EQ(measured(log, "all").periodic.has_value(), n == 12);
+  }
+}
+
 TEST(SeriesShape, PeriodicWorkIsNoChangeOfLevel) {
   RunLog log = run(60);
   for (std::size_t i = 9; i < 60; i += 10) log.records[i].seconds *= 3;

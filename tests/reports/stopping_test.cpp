@@ -108,6 +108,10 @@ TEST(StoppedPairs, CellsEndWhenALossIsRefutedAndLaterPairsDoNotCount) {
   EXPECT_THAT(reason_text(report.cells[0]),
               HasSubstr("(the floor at an early look), by pairs, after 14 of at most 28, which "
                         "refute a loss"));
+  EXPECT_THAT(reason_text(judged(run(10, 1, 0.003, rule_of(10))).cells[0]),
+              HasSubstr("(the floor), by pairs, after 10 of at most 10"));
+  EXPECT_THAT(reason_text(judged(run(10, 1, 0.003, rule_of(10))).cells[0]),
+              testing::Not(HasSubstr("refute")));
   EXPECT_EQ(report.cells[2].verdict, Verdict::regression);
   EXPECT_LT(report.cells[2].n_new, 28);
   EXPECT_EQ(report.exit_status, 1);

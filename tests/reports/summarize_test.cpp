@@ -295,7 +295,7 @@ TEST(Summarize, LengthsThatAreProbablyNotConstantAreAWarning) {
   };
   EXPECT_EQ(warned({at(128, 100), at(512, 26)}), ".!");
   EXPECT_EQ(warned({at(128, 100), at(512, 20)}), "..");
-  EXPECT_EQ(warned({at(384, 100), at(512, 90)}), "..") << "not twice as long";
+  EXPECT_EQ(warned({at(600, 100), at(1024, 90)}), "..") << "not twice as long";
   EXPECT_EQ(warned({at(8, 100), at(16, 60)}), "..") << "a token costs hardly more";
   // The best of each length stands for it.
   Cell large = at(128, 120);

@@ -75,6 +75,9 @@ TEST(BarClock, AStretchThatDoesNotGoOnGivesNothing) {
       {"moments", [](Record& record) { record.bar_s = kNoBarSeconds; }},
       {"merged", [](Record& record) { record.merged = 2; }}};
   const RunLog good = bar(changing(), two_means);
+  RunLog first = good;
+  first.records[4].merged = 2;
+  EXPECT_FALSE(bar_rate(first, "5:60"));
   for (const auto& [what, damage] : damages) {
     for (const std::size_t at : {30U, 58U, 59U}) {
       RunLog log = good;
