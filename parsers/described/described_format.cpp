@@ -141,6 +141,8 @@ class PausedClock {
   }
   /// A printed time of one iteration; NaN where it holds an evaluation.
   double of_one(double seconds);
+  /// A printed rate holds the evaluation before its line: it is lower than those without one.
+  bool rate_holds_evaluation(double rate);
   /// The newest line comes after an evaluation, and none before it shows how long steps take.
   [[nodiscard]] bool begins_after_evaluation() const { return held_ && std::isnan(pace_.each_s); }
   /// A printed time was shortened or left out since this was asked.
@@ -174,7 +176,7 @@ class PausedClock {
   double iterations_ = 0;  ///< of the newest line
   double stamp_s_ = kUnknown, interval_s_ = kUnknown;
   std::int64_t advances_ = 0, copies_ = 0;  ///< lines whose counter went on, and stood still
-  Pace pace_, pace_of_interval_, pace_of_one_;
+  Pace pace_, pace_of_interval_, pace_of_one_, pace_of_rate_;
 };
 
 constexpr std::int64_t kLargestStep = 1'000'000'000'000;
@@ -365,6 +367,12 @@ double PausedClock::of_one(double seconds) {
   }
   pace_of_one_.add(seconds);
   return seconds;
+}
+
+bool PausedClock::rate_holds_evaluation(double rate) {
+  if (held_) return 1 / rate > kLonger * pace_of_rate_.each_s;
+  pace_of_rate_.add(1 / rate);
+  return false;
 }
 
 double PausedClock::of_interval(double seconds) {
@@ -748,6 +756,10 @@ void DescribedParser::take_rate(const DescribedRule& rule, Track& of, Sample& sa
     const auto gpus = unit.of_one_gpu && !draft.rates_of_one_gpu ? world(out) : 1;
     draft.rates_of_one_gpu = draft.rates_of_one_gpu || !gpus;
     sample.rate = *rate * static_cast<double>(gpus.value_or(1));
+    if (rule.counts_from == CountsFrom::first && of.clock.rate_holds_evaluation(*rate)) {
+      sample.rate = kUnknown;
+      paused_.insert(&draft);
+    }
   } else {
     draft.log.rate_unit = unit.unit;
     sample.rate = 1 / sample.seconds;

@@ -604,6 +604,12 @@ class Induction {
       if (meaning->rate_is_of_batches && iterations_of_epoch() == 0) {
         meaning->times = {.rate = meaning->times.rate};
       }
+      // "[640/12793 (5%)] ... 9.99 it/s": the counter is of samples, the rate of their batches.
+      const auto& rate = meaning->times.rate;
+      if (meaning->counts_sequences && rate &&
+          shape.examples[0].at(*rate).unit == RateUnit::iterations_per_second) {
+        meaning->times = {.rate = rate};
+      }
       meaning->wraps = meaning->wraps || epochs_begin_where_it_goes_back(shape, *meaning);
       if (is_training(shape, *meaning)) candidates.push_back({&shape, *meaning});
     }
@@ -1048,9 +1054,12 @@ class Induction {
          "number they do not show");
     // A counter of batches goes up by one where each is printed.
     if (meaning.counts_sequences && !counts_by_one(shape, meaning)) {
-      const bool of_one = meaning.times.seconds_per_iteration || meaning.times.mean_so_far;
+      const auto& rate = meaning.times.rate;
+      const bool of_one =
+          meaning.times.seconds_per_iteration || meaning.times.mean_so_far ||
+          (rate && shape.examples[0].at(*rate).unit == RateUnit::iterations_per_second);
       if (!of_one) format["iteration"] = "process_sequence";
-      note(true, of_one ? "the lines count sequences, and their time is of one batch of them"
+      note(true, of_one ? "the lines count sequences, and their time or rate is of batches of them"
                         : "the lines count the sequences of one process");
     }
     if (meaning.amount == RateUnit::sequences_per_second) {
