@@ -1028,6 +1028,12 @@ class Reader {
     judge(found, label, text);
     suffix_.reset();
     const bool counts = found.counts() || found.meaning == Meaning::amount;
+    // "0.01h/0.07h": of all, as the program reckons.
+    const bool of_all = found.meaning == Meaning::duration && found.value_begin > 0 &&
+                        line_[found.value_begin - 1] == '/' && !out_.empty() &&
+                        out_.back().meaning == Meaning::duration &&
+                        out_.back().end + 1 == found.value_begin;
+    if (of_all) found.meaning = Meaning::other;
     const bool unclear = std::exchange(unclear_, false) && !counts;
     if (found.meaning == Meaning::other) return;
     if (unclear) {
@@ -1237,20 +1243,24 @@ class Reader {
            (after.meaning == Meaning::duration || named.meaning == Meaning::duration);
   }
 
-  /// The 10 of "time per 10 steps 5.77 s".
+  /// The 10 of "time per 10 steps 5.77 s", "time for 10 steps: 5.77", "sec/10 it: 5.77".
   [[nodiscard]] bool divides_time(const Label& label) const {
     std::string word;
-    return label.last() == "per" && label.has(kTimes) && line_.substr(at_).starts_with(' ') &&
+    const std::string_view last = label.last();
+    const bool of_time = label.has(kTimes) ||
+                         (label.count > 1 && seconds_in(label.words[label.count - 2]).has_value());
+    return (last == "per" || last == "for") && of_time && line_.substr(at_).starts_with(' ') &&
            among(kIterations, word_at(line_, at_ + 1, word));
   }
 
-  /// " train steps in 5.77 secs" after "Ran 499", " steps take 0.726 seconds" after "100".
+  /// " train steps in 5.77 secs" after "Ran 499", " steps take 0.726 seconds" and " steps time:
+  /// 59.94s" after "100".
   [[nodiscard]] bool is_span() const {
     const auto counted = counted_in_words();
     if (!counted || counted->meaning != Meaning::counter) return false;
     const std::string_view rest = line_.substr(at_ + counted->length);
     return std::ranges::any_of(
-        std::array{" in ", " take ", " takes ", " took "}, [&](std::string_view verb) {
+        std::array{" in ", " take ", " takes ", " took ", " time: "}, [&](std::string_view verb) {
           const auto begin = verb.size();
           const auto end = std::min(rest.find_first_not_of("0123456789.", begin), rest.size());
           return rest.starts_with(verb) && unit_at(rest.substr(end)).meaning == Meaning::duration;

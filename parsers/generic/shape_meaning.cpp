@@ -634,6 +634,10 @@ class Decision {
         continue;
       }
       if (of_first_steps) continue;
+      // "(total 08:43)" that does not go on is what the program expects of the run.
+      const bool layout_of_clock =
+          shape_.examples[0].text_of(i).find(':') != std::string_view::npos;
+      if (shape_.examples[0].at(i).since_start && layout_of_clock && !out_.step_is_epoch) continue;
       // "epoch_time: 105.0min" of each 50th step is of all of them, or of those that are left.
       if (of == Meaning::duration && !out_.step_is_epoch && names(i, "epoch")) continue;
       if (is_minute_of_day(i, values) || is_whole_and_short(i, values) || shape_.is_coarse(i)) {
