@@ -974,6 +974,8 @@ class Induction {
     if (!meaning.step_is_epoch) rank += 2;
     if (candidate.shape->lines < kFewLines) rank -= 3;
     if (candidate.shape->after_counter) rank -= 1;
+    // "GPU mem step 10: 12 GB, 0.165s" next to "Train step 10: loss 2.84, 4.96s for 10 steps".
+    if (loss_of(*candidate.shape)) rank += 1;
     // "| iterations | 112 |" stands in each box that has a time, "| n_updates | 2200 |" in all of
     // them but the first, "| total_timesteps | 5000 |" in those of evaluations as well.
     const bool goes_with_time = std::ranges::any_of(shapes_.shapes(), [&](const LineShape& other) {
