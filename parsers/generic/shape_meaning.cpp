@@ -379,6 +379,8 @@ class Decision {
                                        kLeastGrowth, kGrowthThatShows);
       grew = grew || (values[from] > 0 && values[k] >= growth * values[from]);
     }
+    if (stands_still(i, values)) return true;
+    if (rises_evenly(values, each)) return true;
     if (down > 0 || up <= 2 * again) return false;
     if (out_.step_is_epoch && names(i, "epoch")) return false;  // "epoch time 27.25s" is of each
     const ShapeLine& line = shape_.examples[0];
@@ -402,6 +404,28 @@ class Decision {
     const bool drifts = begins_late(values) && most_over_least(added) > kUneven;
     return !drifts && up >= (is_clock && !has_label ? kRisesOfAClockThatShow : kRisesThatShow);
   }
+
+  /// "[0:00:20]" on most lines of a loop that prints many a second, then "[0:00:21]": whole seconds
+  /// that never fall. Times of steps that differ by so little are cut to one number, or to two in
+  /// any order.
+  [[nodiscard]] bool stands_still(std::size_t i, const Values& values) const {
+    const Growth change = growth(values, {});
+    return change.up > 0 && change.down == 0 && shows_whole_seconds(i, values) &&
+           change.same >= kLinesToARise * change.up;
+  }
+
+  /// Digits of whole seconds, on so many lines of single steps that their times would differ.
+  [[nodiscard]] bool shows_whole_seconds(std::size_t i, const Values& values) const {
+    constexpr std::size_t kLinesThatShow = 12;
+    const bool by_one = !out_.step_is_epoch && stride_ == 1;
+    return by_one && n_ >= kLinesThatShow && meaning(i) == Meaning::duration &&
+           std::ranges::all_of(shape_.examples,
+                               [&](const ShapeLine& line) {
+                                 return line.text_of(i).find('.') == std::string_view::npos;
+                               }) &&
+           std::ranges::all_of(values, [](double value) { return std::fmod(value, 1) == 0; });
+  }
+  static constexpr int kLinesToARise = 4;  // that have the second of the line before
 
   /// Of those that are known.
   static double most_over_least(Values values) {
@@ -647,6 +671,11 @@ class Decision {
       const Growth change = growth(values, {});
       // "May 01 10:00:00" on each line of a log that was written out at once.
       if (change.same == change.all() && has_layout_of_day(i)) continue;
+      // "[0:00:20]" on all lines that were kept: a clock of whole seconds may stand still so long.
+      if (change.same == change.all() && between_.empty() && shows_whole_seconds(i, values)) {
+        out_.time_is_ambiguous = true;
+        continue;
+      }
       const bool falls = change.down >= kFallsThatShow && change.up == 0;
       // A time left falls as well, and as a mean does where it is reckoned from one.
       const bool may_be_left = falls && of == Meaning::duration && !names_mean(i);

@@ -33,10 +33,18 @@ constexpr double kMatters = 0.005;  // of the window's time
 constexpr double kTimesTheOthers = 3;
 constexpr std::size_t kStart = 2;  // records at most that the start of a run is in
 
-// An iteration of the first record over the median of the others.
-double first_over_median(std::vector<double> times) {
+// Whether most of `times` after the first are none, as a clock of whole seconds shows a fast
+// loop's.
+bool are_mostly_none(std::span<const double> times) {
+  return 2 * std::ranges::count(times.subspan(1), 0.0) >= std::ssize(times);
+}
+
+// An iteration of the first record over the median of the others, or over their mean where most of
+// those show no time.
+double first_over_others(std::vector<double> times) {
   if (times.size() < 3) return kUnknown;
   const double first = times.front();
+  if (are_mostly_none(times)) return first / mean(std::span<const double>(times).subspan(1));
   const auto middle = times.begin() + 1 + static_cast<std::ptrdiff_t>((times.size() - 1) / 2);
   std::nth_element(times.begin() + 1, middle, times.end());
   return first / *middle;
@@ -46,6 +54,7 @@ struct SlowFirst {
   std::size_t records = 0;  ///< at the front: a record without a time of its own has the next one's
   bool start_up = false;    ///< see holds_start()
   double ratio = 0;         ///< of an iteration of the first record to the median of the others
+  bool of_mean = false;     ///< the ratio is one to their mean
   double share = 0;         ///< of the window's time that it takes more than that
   std::string remedy;       ///< what leaving it out would give, and how
 };
@@ -75,7 +84,10 @@ bool holds_start(std::span<const double> times) {
   }
   const double lower = quantile(others, 0.25), upper = quantile(others, 0.75);
   const double above = times.front() - upper;
-  return above > 3 * (upper - lower) && above > 2 * (*std::ranges::max_element(others) - upper);
+  const double pauses = 2 * (*std::ranges::max_element(others) - upper);
+  // Where a clock of whole seconds shows most as none, the others' longest may be its second alone.
+  return above > 3 * (upper - lower) &&
+         (above > pauses || (above >= pauses && are_mostly_none(times)));
 }
 
 // The last of a few records that are alike takes less than a third of their time: it is of a part
@@ -94,7 +106,7 @@ std::optional<SlowFirst> slow_first(const RunLog& log, std::span<const double> t
   std::size_t slow = 1;
   while (slow < times.size() && times[slow] == times.front()) ++slow;
   const auto rest = times.subspan(slow - 1);
-  const double ratio = first_over_median({rest.begin(), rest.end()});
+  const double ratio = first_over_others({rest.begin(), rest.end()});
   const bool fast = ratio > 0 && ratio * kTimesTheOthers <= 1;
   if ((!(ratio > kOutlierRatio) && !fast) || !std::isfinite(ratio)) return std::nullopt;
   double all_s = 0, all = 0, first_s = 0, first = 0;
@@ -112,7 +124,8 @@ std::optional<SlowFirst> slow_first(const RunLog& log, std::span<const double> t
   out.ratio = ratio;
   out.share = first_s * (1 - 1 / ratio) / all_s;
   out.start_up = slow <= kStart && (fast || out.share > kMatters) && holds_start(rest);
-  if (fast && !out.start_up) return std::nullopt;
+  out.of_mean = are_mostly_none(rest);
+  if ((fast || out.of_mean) && !out.start_up) return std::nullopt;
   // The start may go on in the next record; JAX compiles in its first step and only sends the
   // second.
   if (slow < kStart && holds_start(times.subspan(slow))) ++out.records;
@@ -128,8 +141,8 @@ double rest_over_front(std::span<const double> times, std::size_t n) {
 }
 
 std::string times_as_long(const SlowFirst& first) {
-  return fmt::format("{:.{}f} times as long as the median of the others", first.ratio,
-                     first.ratio < 10 ? 2 : 0);
+  return fmt::format("{:.{}f} times as long as the {} of the others", first.ratio,
+                     first.ratio < 10 ? 2 : 0, first.of_mean ? "mean" : "median");
 }
 
 // MSER-5 leaves out five records or none: among so many that differ a slow first one may stay.
