@@ -1133,7 +1133,11 @@ void DescribedParser::finish(RunBuilder& out) {
     if (!timed && !clocked && !log.summary && !values_.members().empty()) {
       log.notices.push_back(make_notice(NoticeCode::no_known_key, 0, keys_text(values_.members())));
     }
-    if (draft.get() == out.open(log.kind) && draft->count() > 1 && !timed &&
+    const bool has_times = std::ranges::any_of(description_.rules, [](const DescribedRule& rule) {
+      return rule.gives(Field::clock) || rule.gives(Field::elapsed) || rule.gives(Field::seconds) ||
+             rule.gives(Field::seconds_per_iteration);
+    });
+    if (draft.get() == out.open(log.kind) && draft->count() > 1 && !timed && has_times &&
         track(log.kind).clock.always_holds_evaluations()) {
       log.notices.push_back(make_notice(
           NoticeCode::format_note, 0,

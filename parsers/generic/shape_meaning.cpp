@@ -852,10 +852,13 @@ class Decision {
   }
 
   /// The first line of the log or of an epoch, after the usual number of iterations, has more than
-  /// the others, by twice what those differ: a start is in it, so that it is of all since then.
+  /// the others, by twice what those differ: a start is in it, so that it is of all since then. A
+  /// mean of them holds a start as well: it is none where that start would be too long.
   [[nodiscard]] bool holds_slow_start(double step, double value, const Values& others) const {
     constexpr double kSlowStart = 0.1;  // of the others' median
     constexpr double kOfSpread = 2;     // times what the others differ by
+    constexpr double kLongestStart_s = 10;
+    if ((value - known_median(others)) * step <= kLongestStart_s) return false;
     if (step < stride_ - 1 || step > stride_ || others.size() < kOthersThatShow) return false;
     const auto [least, most] = std::ranges::minmax(others);
     const double more = value - most;
