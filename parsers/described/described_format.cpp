@@ -44,6 +44,11 @@ class StepCounter {
   /// Of an epoch before that, where all have the printed length.
   [[nodiscard]] std::optional<std::int64_t> earlier_step_of(const Printed& printed) const;
   void move_to(const Printed& printed);
+  /// A line that parts runs was met: where the next one goes back, no epoch ends.
+  void part() { parted_ = true; }
+  [[nodiscard]] bool begins_run(const Printed& printed) const {
+    return parted_ && printed.wraps && lines_ > 0 && printed.step <= printed_;
+  }
   /// The steps from the begin of the last epoch of which lines were met to that of this one, over
   /// those up to its last line: 1 where they are the same, or not known.
   [[nodiscard]] double epochs_per_seen() const { return epochs_per_seen_; }
@@ -83,6 +88,7 @@ class StepCounter {
   std::int64_t lines_steps_ = 0;  ///< up to the last line of the epoch before
   std::int64_t newest_ = 0;
   std::int64_t lines_ = 0;                 ///< of the newest epoch
+  bool parted_ = false;                    ///< since the newest line
   std::int64_t printed_ = 0, stride_ = 0;  ///< of the newest line
   double epochs_per_seen_ = 1;
   std::optional<std::int64_t> shift_;  ///< where the first line shows what the counter begins at
@@ -228,6 +234,7 @@ bool StepCounter::leaves_unknown_steps(const Printed& printed) const {
 }
 
 void StepCounter::move_to(const Printed& printed) {
+  parted_ = false;
   const std::int64_t step = step_of(printed).value_or(0);
   if (!shift_) shift_ = printed.step == 0 ? 1 : 0;
   if (const auto epoch = epoch_of(printed)) {
@@ -438,6 +445,7 @@ class DescribedParser final : public LineParser {
   bool read_line(const DescribedRule& rule, const Line& line);
   bool take(const DescribedRule& rule, const Line& line, RunBuilder& out);
   void take_settings(const DescribedRule& rule);
+  bool parts_runs(const DescribedRule& rule);
   void add_settings(Track& of, RunDraft& draft);
   bool add_record(const DescribedRule& rule, const Line& line, RunBuilder& out);
   bool continue_record(const DescribedRule& rule, const Line& line, RunBuilder& out);
@@ -479,7 +487,8 @@ class DescribedParser final : public LineParser {
   /// For the runs to come.
   Plan plans_[3];
   Facts stated_;
-  std::int64_t settings_ = 0;  ///< counts the changes of stated_
+  std::int64_t settings_ = 0;   ///< counts the changes of stated_
+  std::string newest_setting_;  ///< Field::setting
   std::optional<IterationUnit> iteration_;
   double began_s_ = kUnknown;
 
@@ -534,7 +543,8 @@ bool DescribedParser::parse(const Line& line, RunBuilder& out) {
   for (const DescribedRule& rule : description_.rules) {
     if (!rule.rows && (literals >> (rule.literal_index % kBits) & 1u) == 0) continue;
     // A line of training may hold scores of an evaluation as well.
-    if ((recorded && rule.gives_step) || (trained && rule.interrupts)) continue;
+    if ((recorded && (rule.gives_step || rule.parts_runs)) || (trained && rule.interrupts))
+      continue;
     if (rule.rows && stands_on(line, rule)) {
       table_ = &rule;
       row_ = {-1, -1};
@@ -579,6 +589,7 @@ bool DescribedParser::take(const DescribedRule& rule, const Line& line, RunBuild
     began_s_ = kUnknown;
   }
   if (rule.interrupts) track(WorkKind::training).clock.note_evaluation();
+  if (rule.parts_runs && parts_runs(rule)) track(rule.kind).counter.part();
   take_settings(rule);
   bool taken = false;
   if (values_.has(Field::step) && !rule.outcome) {
@@ -602,6 +613,13 @@ bool DescribedParser::take_stamp(const DescribedRule& rule, const Line& line, Ru
   const bool same = of.counter.printed() == values_.count(Field::step);
   return !same || last == nullptr || last->step != of.last_step || !std::isnan(last->time_s) ||
          continue_record(rule, line, out);
+}
+
+/// One with a setting does where it is another than before.
+bool DescribedParser::parts_runs(const DescribedRule& rule) {
+  if (!rule.gives(Field::setting)) return true;
+  const std::string_view setting = values_.text(Field::setting);
+  return std::exchange(newest_setting_, std::string(setting)) != setting;
 }
 
 // What a line states of the runs to come; the open one takes it with its next record.
@@ -813,8 +831,9 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
     const Track& of = track(rule.kind);
     const auto step = of.counter.step_of(printed);
     sample.step = iterations_of(rule, step.value_or(0));
-    bool back = !step || (of.first.empty() ? open != nullptr && open->goes_back(sample)
-                                           : sample.step < of.first.front().step);
+    bool back = !step || of.counter.begins_run(printed) ||
+                (of.first.empty() ? open != nullptr && open->goes_back(sample)
+                                  : sample.step < of.first.front().step);
     // The lines of a labelled rank may come in blocks, long after those of another: it begins again
     // where its own ones go back.
     const bool labelled = sample.rank >= 0 && !rule.wraps && !of.ranks.empty();

@@ -76,6 +76,7 @@ struct DescribedRule {
   bool rows = false;        ///< its literal is on the head of a table whose rows it reads
   bool fallback = false;    ///< counts where no other rule gives records
   bool interrupts = false;  ///< is of an evaluation: its time is no training
+  bool parts_runs = false;  ///< where the counter begins again after it, another run does
   bool whole = false;       ///< its pattern reads Line::whole, where the line has that
   std::optional<Status> outcome;
   std::optional<DescribedNote> note;

@@ -213,6 +213,7 @@ class DescriptionReader {
                                     {"fallback", &rule.fallback},
                                     {"rows", &rule.rows},
                                     {"interrupts", &rule.interrupts},
+                                    {"parts_runs", &rule.parts_runs},
                                     {"whole_line", &rule.whole},
                                     {"wraps", &rule.wraps}}) {
       *flag = is_set(object, pointer, key);
@@ -402,13 +403,14 @@ class DescriptionReader {
   }
 
   void check_use(const DescribedRule& rule, const std::string& pointer) {
-    if (rule.gives_field || rule.outcome || rule.begins_run || rule.interrupts || rule.iteration ||
-        rule.note || rule.states_facts) {
+    if (rule.gives_field || rule.outcome || rule.begins_run || rule.interrupts || rule.parts_runs ||
+        rule.iteration || rule.note || rule.states_facts) {
       return;
     }
     in_.fail_at(
         pointer,
-        "gives nothing: no field, facts, iteration, outcome, begins_run, interrupts or note",
+        "gives nothing: no field, facts, iteration, outcome, begins_run, interrupts, parts_runs or "
+        "note",
         "name a group: (?P<rate>...)");
   }
 

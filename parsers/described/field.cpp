@@ -59,6 +59,7 @@ constexpr auto kInfos = std::to_array<FieldInfo>({
     {"peak_memory", count, false, "bytes of one GPU"},
     {"began", clock, false, "when the training began; with `ended` its total seconds"},
     {"ended", clock, false, "when it ended"},
+    {"setting", text, false, "of a run: of a rule with `parts_runs`, which then wants another one"},
     {"unit", text, false, "which factor of `scale` holds"},
 });
 

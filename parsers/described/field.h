@@ -58,6 +58,8 @@ enum class Field {
   peak_memory,
   began,
   ended,
+  // of a rule that parts runs
+  setting,
   // of another field
   unit,
 };

@@ -82,6 +82,8 @@ constexpr auto kLineKeys = std::to_array<FormatKey>({
     {"within_run", kFlag, "the line means nothing where no run is open"},
     {"interrupts", kFlag,
      "the line is of an evaluation, whose time is taken off the clock of the training"},
+    {"parts_runs", kFlag,
+     "where step begins again after such a line, another run does, and not its next epoch"},
     {"whole_line", kFlag,
      "the pattern reads the line with the ISO stamp or the number that a container or a launcher "
      "may have put before it"},

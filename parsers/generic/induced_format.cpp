@@ -571,6 +571,55 @@ Json interruptions() {
   return rule;
 }
 
+/// Lines between two runs of one file, whose counter came to its total in each: a dump of
+/// parameters, a command, "=== run 2 ===", "Training finished".
+Json between_runs() {
+  constexpr std::pair<std::string_view, std::string_view> kLines[] = {
+      {"Namespace(", "Namespace(lr=0.1)"}, {".py ", "$ python train.py --lr 0.1"},
+      {"run ", "--- run 2 ---"},           {"Run ", "Run 2/3"},
+      {"RUN ", "=== RUN 2 ==="},           {"rial ", "[I] Trial 2 started"},
+      {"xperiment ", "Experiment 2"},      {"onfig ", "Config 2: lr=0.1"},
+      {"rained", "Model trained."},        {"rain", "Training finished"},
+      {"TRAIN", "TRAINING COMPLETE"},
+  };
+  Json rule;
+  rule["literal"] = Json::array();
+  rule["pattern"] =
+      R"x(\bNamespace\(|(?:^|[\s$>])python[0-9.]*(?: -\S+)* \S+\.py(?:\s|$))x"
+      R"x(|^[^a-zA-Z0-9]*(?:\[I\] )?(?i:(?:starting |begin )?(?:run|trial|experiment|config))x"
+      R"x((?:uration)?)[ #:=]+\d+\b)x"
+      R"x(|^[^a-zA-Z0-9]*(?i:training(?: is)? (?:finished|completed?|done|ended)|(?:model )?trained)x"
+      R"x(|(?:finished|completed|done) training)(?: (?:in|after) [0-9.:hms ]+)?[.! ]*$)x";
+  rule["parts_runs"] = true;
+  rule["example"] = Json::array();
+  for (const auto& [literal, example] : kLines) {
+    rule["literal"].push_back(literal);
+    rule["example"].push_back(example);
+  }
+  return rule;
+}
+
+/// "batch_size: 64", "=== lr 0.1 ===": of a run where it is another than before. A learning rate
+/// without a frame of marks may be of an epoch.
+Json settings_of_runs() {
+  constexpr std::pair<std::string_view, std::string_view> kLines[] = {
+      {"atch", "batch_size: 64"}, {"ATCH", "BATCH SIZE 64"}, {" bs=", "Config: bs=64"},
+      {"--bs", "train --bs 64"},  {"= lr", "== lr=1e-3 =="}, {"- lr", "--- lr 0.1 ---"},
+      {"* lr", "** lr 0.1 **"},   {"# lr", "## lr 0.1"},     {"earning", "-- Learning rate: 0.1"}};
+  Json rule;
+  rule["literal"] = Json::array();
+  rule["pattern"] =
+      R"x((?i)(?:(?:^|[^a-z])(?:batch[ _-]?size|bs)['"]?\s*(?:is )?[:= ])x"
+      R"x(|^[^a-z0-9]{3,}(?:lr|learning[ _-]rate)\s*[:= ])\s*(?P<setting>\d[\d.e-]*))x";
+  rule["parts_runs"] = true;
+  rule["example"] = Json::array();
+  for (const auto& [literal, example] : kLines) {
+    rule["literal"].push_back(literal);
+    rule["example"].push_back(example);
+  }
+  return rule;
+}
+
 class Induction {
  public:
   Induction(const LineShapes& shapes, bool of_training, Commas commas = Commas::thousands)
@@ -1088,6 +1137,10 @@ class Induction {
         format["lines"].push_back(std::move(*closing));
         timed = timed_at_end = true;
       }
+    }
+    if (meaning.wraps) {
+      format["lines"].push_back(between_runs());
+      format["lines"].push_back(settings_of_runs());
     }
     // The time of an epoch is with its evaluation.
     if (timed && !meaning.step_is_epoch && !shape.evaluation) {

@@ -535,6 +535,22 @@ TEST(DescribedFormat, AHeaderBeginsARunAndAClosingLineNeedsOne) {
   EXPECT_EQ(runs[1].outcome.status, Status::completed);
 }
 
+TEST(DescribedFormat, ALineThatPartsRunsEndsNoEpoch) {
+  const char* lines = R"j([
+      {"literal": "step ", "pattern": "step (?P<step>\\d+)/(?P<epoch_steps>\\d+)", "wraps": true,
+       "example": "step 1/2"},
+      {"literal": "size ", "pattern": "size (?P<setting>\\d+)", "parts_runs": true,
+       "example": "size 8"},
+      {"literal": "finished", "parts_runs": true, "example": "finished"}])j";
+  const auto runs_with = [&](const std::string& between) {
+    return runs_of(lines, "size 8\nstep 1/2\nstep 2/2\n" + between + "step 1/2\nstep 2/2\n");
+  };
+  EXPECT_EQ(runs_with("").size(), 1U);
+  EXPECT_EQ(runs_with("size 8\n").size(), 1U);
+  EXPECT_EQ(runs_with("size 16\n").size(), 2U);
+  EXPECT_EQ(runs_with("finished\n").size(), 2U);
+}
+
 TEST(DescribedFormat, ARateThatIsStatedAgainWithFewerDigitsAddsNothing) {
   const char* lines = R"j([{"literal": "step ", "after": {"step ": "step"}, "example": "step 1"},
       {"literal": "mean ", "rate": {"unit": "sequences/s"}, "after": {"mean ": "average_rate"}, "example": "mean 1"}])j";
