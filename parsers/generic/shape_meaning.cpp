@@ -811,7 +811,7 @@ class Decision {
         all += holds_slow_start(steps_[k], values[k], others) ? 1 : 0;
       } else if (stride >= kLeastStride) {
         all += ratio > 0 && ratio < (k == 0 ? kFirst : kFirstOfEpoch) ? 1 : 0;
-        each += is_as_long_as(others, values[k]) ? 1 : 0;
+        each += !goes_on_by_stride(k) && is_as_long_as(others, values[k]) ? 1 : 0;
         each += k == 0 && out_.step_is_epoch && ratio * stride > kSlowestEpoch ? 1 : 0;
       }
     }
@@ -849,6 +849,16 @@ class Decision {
     const auto [least, most] = std::ranges::minmax(others);
     return least > 0 && most <= kMostSpread * least && value * kAlike >= least &&
            value <= kAlike * most;
+  }
+
+  /// The line of an epoch's first step comes as many iterations after the last one of the epoch
+  /// before as others do, where that ended at its total: its time shows nothing.
+  [[nodiscard]] bool goes_on_by_stride(std::size_t k) const {
+    constexpr double kAlike = 0.1;  // of the stride
+    const LineNumber& number = shape_.examples[0].at(out_.step);
+    if (k == 0 || !number.has_total()) return false;
+    const double since = number.total - steps_[k - 1] + steps_[k];
+    return std::abs(since - stride_) <= std::max(1.0, kAlike * stride_);
   }
 
   /// The first line of the log or of an epoch, after the usual number of iterations, has more than
