@@ -145,6 +145,9 @@ class PausedClock {
     return within < kClearlyFewer * iterations_ &&
            seconds < pace_of_interval_.each_s * std::sqrt(within * iterations_);
   }
+  /// What to add to a clock that began again since the line before and shows `seconds`: it began
+  /// after some of the iterations, or before a start, where they took another time until then.
+  double since_restart(double seconds);
   /// A printed time of one iteration; NaN where it holds an evaluation.
   double of_one(double seconds);
   /// A printed rate holds the evaluation before its line: it is lower than those without one.
@@ -363,6 +366,14 @@ double PausedClock::at(double stamp_s, double digit_s) {
   }
   if (held_) clock_.note_evaluation();
   return clock_.at(stamp_s, own);
+}
+
+double PausedClock::since_restart(double seconds) {
+  const double own = pace_.each_s * iterations_;
+  const bool alike = seconds * kLonger > own && seconds < kLonger * own;
+  if (!(own > 0) || alike) return 0;
+  shortened_ = true;
+  return own - seconds;
 }
 
 double PausedClock::of_one(double seconds) {
@@ -734,8 +745,13 @@ void DescribedParser::take_time(const DescribedRule& rule, Track& of, Sample& sa
     const bool again = rule.own_epoch && of.counter.begins_epoch();
     if ((*elapsed < of.elapsed_s || again) && sample.step > of.last_step) {
       const double cut_off_s = mean ? 0 : std::floor(values_.digit(Field::elapsed));
-      of.earlier_s += (of.elapsed_s + cut_off_s / 2) * of.counter.epochs_per_seen();
+      const double gone_s = (of.elapsed_s + cut_off_s / 2) * of.counter.epochs_per_seen();
+      of.earlier_s += gone_s;
       of.open_s += cut_off_s;
+      // Where the counter goes on through it, iterations before it are without a time.
+      if (rule.counts_from == CountsFrom::first && !of.counter.begins_epoch()) {
+        of.earlier_s += of.clock.since_restart(gone_s - of.elapsed_s + *elapsed);
+      }
     }
     of.elapsed_s = *elapsed;
     of.elapsed_of_epoch = rule.own_epoch;
@@ -748,7 +764,7 @@ void DescribedParser::take_time(const DescribedRule& rule, Track& of, Sample& sa
     return;
   }
   const double off_s = of.clock.off_s() - off_before_s;
-  if (off_s > 0) paused_.insert(&draft);
+  if (off_s > 0 || of.clock.shortened()) paused_.insert(&draft);
   if (draft.count() > 0) draft.log.leave_out(sample.line, off_s);
   double& resolution = draft.log.clock_resolution_s;
   of.digit_s = std::fmin(of.digit_s, digit);

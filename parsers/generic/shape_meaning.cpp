@@ -380,8 +380,6 @@ class Decision {
       grew = grew || (values[from] > 0 && values[k] >= growth * values[from]);
     }
     if (stands_still(i, values)) return true;
-    if (rises_evenly(values, each)) return true;
-    if (down > 0 || up <= 2 * again) return false;
     if (out_.step_is_epoch && names(i, "epoch")) return false;  // "epoch time 27.25s" is of each
     const ShapeLine& line = shape_.examples[0];
     const LineNumber& number = line.at(i);
@@ -391,8 +389,9 @@ class Decision {
                                 begins_late(values) && !grew && steps_[0] + 1 >= stride_ &&
                                 values[0] < kLongestInterval_s;
     if (may_be_of_each) return false;
-    if (is_steps_times_each(values, each) || (again == 0 && rises_evenly(values, each)))
-      return true;
+    if (rises_evenly(values, each)) return true;
+    if (down > 0 || up <= 2 * again) return false;
+    if (is_steps_times_each(values, each)) return true;
     if (number.since_start) return true;
     constexpr std::size_t kLinesThatShow = 3;  // two values rise in half of all cases
     if (n_ < kLinesThatShow) return false;
@@ -434,19 +433,26 @@ class Decision {
   }
 
   /// "17588s", "17683s", "17777s" at each 250th step: about as much more for each step. Times of
-  /// single steps do not rise so, but where every step has a line they may, as a run slows down.
+  /// single steps do not rise so, but where every step has a line they may, as a run slows down. It
+  /// may begin again between two lines, as with an epoch, whatever it shows on the next one.
   [[nodiscard]] bool rises_evenly(const Values& values, double each) const {
     constexpr int kRisesThatShow = 5;
-    constexpr double kEvenFactor = 2;  // times `each`, at most, and its inverse at least
-    int rises = 0;
+    constexpr int kRisesToAFall = 4;      // at least
+    constexpr double kEvenFactor = 2;     // times `each`, at most, and its inverse at least
+    constexpr double kBeginsAgain = 0.7;  // of the time before, at most
+    int rises = 0, falls = 0;
     for (std::size_t k = 1; k < n_; ++k) {
       if (!(advance_[k] > 0)) continue;
       if (advance_[k] == 1) return false;
+      if (values[k] < kBeginsAgain * values[k - 1]) {
+        ++falls;
+        continue;
+      }
       const double share = (values[k] - values[k - 1]) / (each * advance_[k]);
       if (!(share > 1 / kEvenFactor && share < kEvenFactor)) return false;
       ++rises;
     }
-    return rises >= kRisesThatShow;
+    return rises >= kRisesThatShow && rises >= kRisesToAFall * falls;
   }
 
   /// "[10:00:19]", and no "elapsed: 10:00:19".
