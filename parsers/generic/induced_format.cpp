@@ -940,7 +940,7 @@ class Induction {
     const ShapeLine& first = shape.examples.front();
     for (std::size_t i = 0; i < first.key.size(); ++i) {
       const LineNumber& number = first.at(i);
-      if (number.meaning != Meaning::duration || number.since_start) continue;
+      if (number.meaning != Meaning::duration || number.since_start || number.no_unit) continue;
       const std::string label = lower(first.label_of(number));
       if (!shape.has(Meaning::epoch) && label.find("epoch") == label.npos) continue;
       return number.value * number.scale;
@@ -1091,6 +1091,11 @@ class Induction {
     note(meaning.outlasts_clock > kLonger,
          "a printed time is longer than an iteration by the clock and was left out: it may be of "
          "several, as of those that a step accumulates");
+    note(meaning.clock_without_unit,
+         "the column of the time names no unit: as it grows with the steps from their begin on, it "
+         "was taken as seconds since the start");
+    note(meaning.time_without_unit && !timed,
+         "a column of times names no unit and was left out: no clock shows that it is in seconds");
     note(sequences > 0 || batches > 0,
          fmt::format("the lines with a time count epochs: each counts as the {} {}, and its time "
                      "may hold an evaluation",

@@ -44,10 +44,9 @@ struct TableHead {
 void take_places(TableHead& head, std::string_view rule);
 
 /// The numbers of a row by the names above them: each begins at its value, and `column` is where it
-/// stands in the table. A time without a unit is none: columns of hours have such names as well.
-/// Empty where the line is no row.
-/// Marks the columns of `head` in which its cells are empty, and adds one for a time in brackets
-/// that fastai's first releases put at the end of a row alone.
+/// stands in the table. A time without a unit has `no_unit`: columns of hours have such names as
+/// well. Empty where the line is no row. Marks the columns of `head` in which its cells are empty,
+/// and adds one for a time in brackets that fastai's first releases put at the end of a row alone.
 [[nodiscard]] std::vector<LineNumber> row_numbers(TableHead& head, std::string_view line);
 
 /// An RE2 pattern of the rows; `groups` has that of the value of each column, empty where it is not
@@ -150,7 +149,9 @@ struct ShapeMeaning {
   double clock_interval_s = 0;  ///< by the clock, from line to line; 0 or nan where none shows it
   bool rate_is_of_batches = false;  ///< the lines count epochs, `rate` their iterations
   bool called_of_one = false;  ///< `seconds` are of an iteration by their name, not by the clock
-  double outlasts_clock = 0;   ///< times the clock's time, of one that was left out
+  bool clock_without_unit = false;  ///< of a column: it grows as seconds since the start do
+  bool time_without_unit = false;   ///< of a column, left out: nothing shows that it is in seconds
+  double outlasts_clock = 0;        ///< times the clock's time, of one that was left out
 };
 
 /// Nothing where no number of its lines counts, or a process has a single line that does not name

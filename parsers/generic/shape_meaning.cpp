@@ -503,6 +503,17 @@ class Decision {
     return values[0] > kMostOfSteps * each * std::max(1.0, steps_[0]);
   }
 
+  /// It begins with what the steps so far took, or adds about as much for each step, and is no
+  /// clock of hours, by which a few steps take next to nothing.
+  [[nodiscard]] bool is_clock_of_steps(const Values& values) const {
+    constexpr std::size_t kLinesThatShow = 3;
+    constexpr double kShortestRun_s = 10, kShortestEpoch_s = 1, kShortestStep_s = 5e-3;
+    const double each = known_median(each_of(steps_up(values)));
+    const double shortest = out_.step_is_epoch ? kShortestEpoch_s : kShortestStep_s;
+    return n_ >= kLinesThatShow && std::ranges::max(values) >= kShortestRun_s && each >= shortest &&
+           (!begins_late(values) || rises_evenly(values, each));
+  }
+
   /// "Time=07:29:39" on lines of steps, of which none takes an hour: it does not fall.
   [[nodiscard]] bool is_hour_that_rises(const Values& values) const {
     constexpr double kHour_s = 3600;
@@ -650,8 +661,18 @@ class Decision {
         continue;
       }
       if (!(known_median(values) > 0)) continue;
-      const bool of_day = is_time_of_day(i, values) && is_hour_that_rises(values);
-      if (of == Meaning::duration && (of_day || is_elapsed(i, values))) {
+      const bool of_day =
+          of == Meaning::duration && is_time_of_day(i, values) && is_hour_that_rises(values);
+      const bool no_unit = shape_.examples[0].at(i).no_unit;
+      const bool goes_on = (of == Meaning::duration || no_unit) && is_elapsed(i, values);
+      // Of a column without a unit what begins small and grows as the steps do is in seconds, and
+      // what does not grow where a clock confirms it: "time" may be in hours.
+      if (no_unit && !(goes_on ? is_clock_of_steps(values) : !between_.empty())) {
+        out_.time_without_unit = true;
+        continue;
+      }
+      if (of_day || goes_on) {
+        out_.clock_without_unit = out_.clock_without_unit || no_unit;
         const bool of_hours = is_minute_of_day(i, values) && begins_late(values);
         // The steps of the epochs before "ep 47 it 0/1048 17588s" are not counted.
         const bool of_earlier_epochs = !out_.step_is_epoch && stride_ > 1 && !epochs_.empty() &&

@@ -57,7 +57,9 @@ std::vector<Cell> cells_of(std::string_view line, char mark, std::size_t width) 
 }
 
 /// "#" heads the steps of spaCy's table, next to "LOSS TAGGER".
-std::string_view spelled_out(std::string_view name) { return name == "#" ? "step" : name; }
+std::string_view spelled_out(std::string_view name) {
+  return name == "#" ? "step" : lower(name) == "timestamp" ? "time" : name;
+}
 
 bool is_name(std::string_view text) {
   if (text == "#") return true;
@@ -86,7 +88,7 @@ std::optional<LineNumber> number_under(std::string_view name, const Cell& cell) 
   const bool timed = out.meaning == Meaning::duration || out.meaning == Meaning::per_iteration;
   const bool unit = names_unit(name) || cell.text.find(':') != std::string_view::npos ||
                     std::ranges::any_of(cell.text, is_letter);
-  if (timed && !unit) out.meaning = Meaning::other;
+  out.no_unit = timed && !unit;
   return out;
 }
 

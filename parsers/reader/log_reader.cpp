@@ -475,8 +475,10 @@ struct LogReader::State final : CandidateSink {
       if (state.matched == 0) continue;
       for (const auto& draft : state.builder->drafts()) {
         if (draft->discard || draft->unproven) continue;
-        if (draft->own_facts && draft->last() != nullptr) return true;
-        if (draft->log.kind != WorkKind::training) continue;
+        if (draft->log.kind != WorkKind::training) {
+          if (draft->own_facts && draft->last() != nullptr) return true;
+          continue;
+        }
         if (has_losses_only(*draft)) continue;
         if (all_epochs_in_one(draft->log.iteration_unit, draft->records())) continue;
         const Totals& totals = draft->log.totals;

@@ -503,15 +503,19 @@ struct NotebookBar {
   }
 };
 
-/// "Epoch 9: {'loss': 3.19}": a loop that counts before its dictionary and has none of the
-/// Trainer's other keys.
-bool counts_before_dict(std::string_view text) {
+/// "Epoch 9: {'loss': 3.19}", "{'loss': 2.97, 'step': 10, 'time': 2.01}": a loop that counts before
+/// its dictionary or in it, and has none of the Trainer's other keys.
+bool is_of_other_loop(std::string_view text) {
   const std::string_view before = text.substr(0, text.find("{'loss':"));
   const auto has = [](std::string_view in, std::string_view word) {
     return in.find(word) != std::string_view::npos;
   };
-  return (has(before, "poch ") || has(before, "tep ") || has(before, "teration ")) &&
-         !has(text, "'epoch':") && !has(text, "'learning_rate':");
+  const bool counts_before =
+      has(before, "poch ") || has(before, "tep ") || has(before, "teration ");
+  const bool counts_inside = has(text, "'step':") || has(text, "'iter':") ||
+                             has(text, "'iteration':") || has(text, "'global_step':");
+  return !has(text, "'learning_rate':") &&
+         (counts_inside || (counts_before && !has(text, "'epoch':")));
 }
 
 struct Huggingface {
@@ -543,7 +547,7 @@ struct Huggingface {
   // The epoch gives the step, where the log has both totals; else dicts are counted.
   bool dict(const Line& line, Emit emit) {
     // tf-models prints the statistics of its run like that.
-    if (counts_before_dict(line.text) || has(line, "'step_timestamp_log'") ||
+    if (is_of_other_loop(line.text) || has(line, "'step_timestamp_log'") ||
         has(line, "steps_per_second: ")) {
       return false;
     }
