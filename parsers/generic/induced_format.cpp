@@ -1096,6 +1096,8 @@ class Induction {
          "was taken as seconds since the start");
     note(meaning.time_without_unit && !timed,
          "a column of times names no unit and was left out: no clock shows that it is in seconds");
+    note(meaning.too_short_for_seconds && !timed,
+         "a time that is cut to whole seconds was left out: below 10 s that is too coarse");
     note(sequences > 0 || batches > 0,
          fmt::format("the lines with a time count epochs: each counts as the {} {}, and its time "
                      "may hold an evaluation",

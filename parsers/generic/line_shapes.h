@@ -151,7 +151,8 @@ struct ShapeMeaning {
   bool called_of_one = false;  ///< `seconds` are of an iteration by their name, not by the clock
   bool clock_without_unit = false;  ///< of a column: it grows as seconds since the start do
   bool time_without_unit = false;   ///< of a column, left out: nothing shows that it is in seconds
-  double outlasts_clock = 0;        ///< times the clock's time, of one that was left out
+  bool too_short_for_seconds = false;  ///< a time of each in whole seconds was left out
+  double outlasts_clock = 0;           ///< times the clock's time, of one that was left out
 };
 
 /// Nothing where no number of its lines counts, or a process has a single line that does not name

@@ -37,6 +37,20 @@ Values steps_up(const Values& values) {
   return out;
 }
 
+/// "00:02", "0m 2s" of each line: cut to whole seconds, it may be half as much more.
+bool is_whole_and_short(const LineShape& shape, std::size_t i) {
+  constexpr double kShortest_s = 10;  // half a second of it is 5 %
+  const auto is_cut = [&](const ShapeLine& line) {
+    const std::string_view text = line.text_of(i);
+    if (text.find_first_of(".,") != text.npos) return false;
+    const auto unit = std::ranges::find_if(text, is_any_letter);  // of the first number
+    const bool minutes = line.at(i).own_unit && std::any_of(unit, text.end(), is_digit);
+    return minutes || text.find(':') != text.npos;
+  };
+  return std::ranges::all_of(shape.examples, is_cut) &&
+         known_median(values_of(shape, i)) < kShortest_s;
+}
+
 /// How a number goes on from line to line.
 struct Growth {
   int up = 0, same = 0, down = 0;
@@ -485,17 +499,6 @@ class Decision {
            std::ranges::max(values) < kMinutesOfADay;
   }
 
-  /// "00:02" of each row: cut to whole seconds, it may be half as much more.
-  [[nodiscard]] bool is_whole_and_short(std::size_t i, const Values& values) const {
-    constexpr double kShortest_s = 10;  // half a second of it is 5 %
-    return std::ranges::all_of(shape_.examples,
-                               [&](const ShapeLine& line) {
-                                 const std::string_view text = line.text_of(i);
-                                 return text.find(':') != text.npos && text.find('.') == text.npos;
-                               }) &&
-           known_median(values) < kShortest_s;
-  }
-
   /// The first line has more than three times what the steps before it took.
   [[nodiscard]] bool begins_late(const Values& values) const {
     constexpr double kMostOfSteps = 3;
@@ -691,7 +694,8 @@ class Decision {
       if (shape_.examples[0].at(i).since_start && layout_of_clock && !out_.step_is_epoch) continue;
       // "epoch_time: 105.0min" of each 50th step is of all of them, or of those that are left.
       if (of == Meaning::duration && !out_.step_is_epoch && names(i, "epoch")) continue;
-      if (is_minute_of_day(i, values) || is_whole_and_short(i, values) || shape_.is_coarse(i)) {
+      if (is_whole_and_short(shape_, i)) out_.too_short_for_seconds = true;
+      if (is_minute_of_day(i, values) || is_whole_and_short(shape_, i) || shape_.is_coarse(i)) {
         continue;
       }
       constexpr int kFallsThatShow = 4;
@@ -1052,7 +1056,8 @@ ShapeTimes companion_times(const LineShape& shape, bool of_each, double first_st
     const bool climbs = never_falls && doubles && values.size() >= kLinesThatShow;
     if (climbs || (rises && (since_start || doubles))) {
       out.elapsed = i;
-    } else if (of_each && (drifts || (!rises && !(number.since_start && never_falls)))) {
+    } else if (of_each && !is_whole_and_short(shape, i) &&
+               (drifts || (!rises && !(number.since_start && never_falls)))) {
       out.seconds = i;
     }
   }
