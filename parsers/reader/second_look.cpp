@@ -35,12 +35,15 @@ bool has_time(const RunLog& run) {
          });
 }
 
+/// It, or its end, does.
+bool has_any_time(const RunLog& run) {
+  const bool ends = run.summary || run.totals.training_s;
+  return has_time(run) || (run.kind == WorkKind::training && ends);
+}
+
 /// A bar that may be of the training has the time of lines that have none.
 bool bars_alone_have_time(const std::vector<RunLog>& bars, const std::vector<RunLog>& lines) {
-  const auto timed = [](const RunLog& run) {
-    return has_time(run) || run.summary || run.totals.training_s;
-  };
-  return std::ranges::any_of(bars, has_time) && std::ranges::none_of(lines, timed);
+  return std::ranges::any_of(bars, has_time) && std::ranges::none_of(lines, has_any_time);
 }
 
 template <class Take>
@@ -117,7 +120,7 @@ bool reads_more(const std::vector<RunLog>& generic, const std::vector<RunLog>& n
   // A script that was made of a known one may print a time that the known one does not.
   const bool states_none = std::ranges::any_of(
       named, [](const RunLog& run) { return run.noted(NoticeCode::no_rate_in_log); });
-  if (states_none && std::ranges::any_of(generic, has_time)) return true;
+  if (states_none && std::ranges::any_of(generic, has_any_time)) return true;
   return std::ranges::any_of(generic, [](const RunLog& run) {
     // What a named format leaves out on its lines it has a reason to leave out; a logger's stamps
     // are not its own.
