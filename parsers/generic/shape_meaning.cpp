@@ -128,6 +128,19 @@ class Decision {
            growth.down <= std::max(of_two, growth.all() / 4);
   }
 
+  /// "Epoch 1", "Epoch 2", "Epoch 3" of each fold: the counter goes on by as much on each line, and
+  /// where it goes back it begins again with the value that it began with.
+  [[nodiscard]] static bool begins_again(const Values& values) {
+    constexpr int kRisesOfEach = 2;  // lines of a fold but its first, at least, in the mean
+    int up = 0, again = 0;
+    for (std::size_t k = 1; k < values.size(); ++k) {
+      const bool next = values[k] - values[k - 1] == values[1] - values[0];
+      if (!next && !(values[k] < values[k - 1] && values[k] == values[0])) return false;
+      ++(next ? up : again);
+    }
+    return values.size() > 1 && values[1] > values[0] && up >= kRisesOfEach * again;
+  }
+
   /// Each value stands there as often as any other but the first and the last, which may be cut: as
   /// many processes write each line, or each of several losses has a line of its own.
   [[nodiscard]] bool comes_in_copies(const Values& values) const {
@@ -181,7 +194,8 @@ class Decision {
       const bool wraps =
           !epoch && shape_.examples[0].at(i).has_total() && same_total(i) && wrapped_all(i, values);
       const bool named = meaning(i) == Meaning::counter;
-      if (!grows(within, named) && !wraps && !comes_in_copies(values)) continue;
+      const bool again = named && !epoch && begins_again(values);
+      if (!grows(within, named) && !wraps && !again && !comes_in_copies(values)) continue;
       const int worth = 2 * alone.up + (named ? 1 : 0);
       if (step && worth <= best) continue;
       best = worth;
@@ -189,7 +203,7 @@ class Decision {
       out_.wraps = wraps && within.down > 0;
     }
     if (!step) {
-      if (!epoch || !grows(growth(epochs_, {}))) return false;
+      if (!epoch || !(grows(growth(epochs_, {})) || begins_again(epochs_))) return false;
       out_.step = *epoch;
       out_.step_is_epoch = meaning(*epoch) == Meaning::epoch;
       return true;
