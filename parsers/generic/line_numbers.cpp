@@ -662,7 +662,13 @@ class Reader {
     }
     std::string word;
     const auto small = word_at(line_, begin, word);
-    if (small.size() > 1) return among(kIterations, small) || among(kEpochs, small);
+    if (small.size() > 1) {
+      // "[rank0] ", "worker0: "
+      const std::size_t end = digits_after(line_, at_);
+      const bool label = !joined && end < line_.size() && names_process(small) &&
+                         std::string_view(":])").find(line_[end]) != std::string_view::npos;
+      return label || among(kIterations, small) || among(kEpochs, small);
+    }
     // "E003 B0206/0412", "s00010": zeros in front, as of no version or size.
     constexpr std::size_t kDigits = 3;
     return !joined && is_letter_of_counter(small) && line_[at_] == '0' &&
@@ -1210,13 +1216,30 @@ class Reader {
       if (names_loss(label)) found.meaning = Meaning::loss;  // also "Time Loss: 0.22"
     } else if (time || after.meaning != Meaning::other || named.meaning != Meaning::other) {
       take_time(found, label, text, named, after, time);
-    } else if (last == "rank" && found.whole) {
+    } else if (found.whole && (last == "rank" || labels_process(found, label))) {
       found.meaning = Meaning::rank;
     } else if (names_loss(label)) {
       found.meaning = Meaning::loss;
     } else {
       take_place(found, label, text);
     }
+  }
+
+  /// "worker 0: ", "(worker 0) ", "[proc 0] ", "GPU 0: " at the front of the message.
+  [[nodiscard]] bool labels_process(const LineNumber& found, const Label& label) const {
+    if (label.count != 1 || !(names_process(label.words[0]))) return false;
+    const std::size_t first = message_begin(), inside = found.begin - first;
+    const std::string_view rest = line_.substr(at_);
+    const auto closes = [&](char open, std::string_view close) {
+      return inside == 1 && line_[first] == open && rest.starts_with(close);
+    };
+    return (inside == 0 && rest.starts_with(": ")) || closes('[', "]") || closes('(', ")");
+  }
+
+  static bool names_process(std::string_view word) {
+    constexpr std::array<std::string_view, 6> kNames = {"rank", "worker",  "proc",
+                                                        "gpu",  "process", "replica"};
+    return std::ranges::find(kNames, word) != kNames.end();
   }
 
   /// A time or a rate: "max step time 0.3", "p99 12ms", "peak 812 tokens/s".
