@@ -1153,6 +1153,18 @@ class Induction {
     if (timed && !meaning.step_is_epoch && !shape.evaluation) {
       format["lines"].push_back(interruptions());
     }
+    // "Using 4 GPUs" next to "samples/s/gpu".
+    const bool of_one_gpu = std::ranges::any_of(format["lines"], [](const Json& line) {
+      return line.value("/rate/per"_json_pointer, "") == "gpu";
+    });
+    if (of_one_gpu && shapes_.gpus() > 0) {
+      const auto gpus = static_cast<std::int64_t>(shapes_.gpus());
+      format["facts"] = {{"world_size", gpus}};
+      format["notes"].push_back(
+          fmt::format("the printed rate is of one GPU: how many there are, {}, is what a line of "
+                      "the log states",
+                      gpus));
+    }
     InducedFormat out;
     out.json = format.dump(2);
     out.example = shape.examples.front().text;

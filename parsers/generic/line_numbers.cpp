@@ -1895,6 +1895,17 @@ double epoch_steps_of(std::string_view line) {
   });
 }
 
+double gpus_of(std::string_view line) {
+  static constexpr Words kGpus({"gpu", "gpus", "processes", "devices", "ranks", "accelerators"}),
+      kData({"data", "dataset", "loader", "dataloader"});
+  static constexpr Words kUses({"using", "use", "on", "with", "across", "over", "uses"});
+  constexpr double kMostGpus = 100'000;
+  const double gpus = first_count(line, [](const CountInText& count) {
+    return among(kGpus, count.first) && among(kUses, count.label.last()) && !count.label.has(kData);
+  });
+  return gpus <= kMostGpus && !names_other_work(line) ? gpus : 0;
+}
+
 double training_set_of(std::string_view line) {
   return first_count(line, [](const CountInText& count) {
     // Sequences: fewer are files, parts or folds; more is more than kMostStepIterations.

@@ -85,6 +85,8 @@ struct LineNumber {
 /// The iterations of an epoch, where a line states them: "391 iters per epoch", "312 batches of 256
 /// rows", "steps per epoch: 391"; else 0.
 [[nodiscard]] double epoch_steps_of(std::string_view line);
+/// The GPUs of the job, where a line states them: "Using 4 GPUs", "DDP on 4 processes"; else 0.
+[[nodiscard]] double gpus_of(std::string_view line);
 /// The line has a word of work on data: processed, loading, tokenizing ...
 [[nodiscard]] bool names_other_work(std::string_view line);
 /// The line has a word or mark by which the head of a table names a counter, also in another sense.

@@ -196,6 +196,14 @@ void LineShapes::note_counts(std::string_view text) {
   };
   if (text.find("rain") != text.npos) note(set_, training_set_of(text));
   note(epoch_steps_, epoch_steps_of(text));
+  note(gpus_, gpus_of(text));
+  // What the facts of a log may state in other words goes before that: of two nodes with four each.
+  constexpr std::string_view kOthers[] = {"orld", "ORLD", "node", "Node", "nproc", "ntasks"};
+  if (std::ranges::any_of(kOthers, [&](std::string_view word) {
+        return text.find(word) != text.npos && std::ranges::any_of(text, is_digit);
+      })) {
+    gpus_ = 0;
+  }
 }
 
 /// The head of a table, or a row of the newest one. Between rows lines may be of something else,

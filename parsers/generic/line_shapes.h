@@ -204,6 +204,8 @@ class LineShapes {
   [[nodiscard]] double training_set() const { return set_.value_or(0); }
   /// Iterations of an epoch, likewise.
   [[nodiscard]] double epoch_steps() const { return epoch_steps_.value_or(0); }
+  /// GPUs of the job, likewise, where no line names a world or nodes.
+  [[nodiscard]] double gpus() const { return gpus_.value_or(0); }
 
  private:
   void line(std::string_view text, bool redrawn);
@@ -233,8 +235,8 @@ class LineShapes {
   bool of_training_ = false;
   bool infers_ = false;  ///< a line before the first of a training names inference
   std::int64_t announced_ = 0;
-  /// The training set, and the iterations of an epoch; 0: lines state several.
-  std::optional<double> set_, epoch_steps_;
+  /// The training set, the iterations of an epoch and the GPUs; 0: lines state several.
+  std::optional<double> set_, epoch_steps_, gpus_;
   int saves_ = 0;  ///< lines that a logger stamped on which a model is saved
 };
 
