@@ -527,6 +527,9 @@ class Decision {
     constexpr double kShortestRun_s = 10, kShortestEpoch_s = 1, kShortestStep_s = 5e-3;
     const double each = known_median(each_of(steps_up(values)));
     const double shortest = out_.step_is_epoch ? kShortestEpoch_s : kShortestStep_s;
+    // Of two lines an epoch most of the time may lie where it ends: how long it is no line shows.
+    const auto known = std::ranges::count_if(advance_, [](double one) { return one > 0; });
+    if (2 * known <= static_cast<std::ptrdiff_t>(n_)) return false;
     return n_ >= kLinesThatShow && std::ranges::max(values) >= kShortestRun_s && each >= shortest &&
            (!begins_late(values) || rises_evenly(values, each));
   }
