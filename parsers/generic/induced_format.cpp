@@ -114,6 +114,7 @@ std::string value_pattern(std::string_view text, bool counter, const LineNumber&
         out += "[A-Za-z]";
       } else {
         out += quoted(text.substr(i, 1));
+        while (is_blank(text[i]) && i + 1 < text.size() && is_blank(text[i + 1])) ++i;  // "May  9"
       }
     }
     return out;

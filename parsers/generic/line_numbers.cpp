@@ -538,7 +538,18 @@ struct FoundStamp {
   Stamp stamp;
 };
 
-/// The stamp that a logger puts before its text. The time of day alone only at the very front.
+/// "[INFO][", "INFO: ": a level and marks.
+bool is_level(std::string_view text) {
+  static constexpr Words kLevels({"info", "warning", "warn", "error", "debug", "critical"});
+  const Label label(text);
+  return label.count == 1 && label.has(kLevels) &&
+         std::ranges::all_of(text, [](char c) {
+           return is_letter(c) || std::string_view("[]() :-|").find(c) != std::string_view::npos;
+         });
+}
+
+/// The stamp that a logger puts before its text. The time of day alone only at the very front, or
+/// after a level.
 std::optional<FoundStamp> stamp_in(std::string_view line) {
   constexpr std::size_t kFront = 100;  // bytes in which loggers put their stamps
   for (std::size_t at = 0; at < std::min(line.size(), kFront); ++at) {
@@ -547,12 +558,13 @@ std::optional<FoundStamp> stamp_in(std::string_view line) {
     if (at > 0 && is_word(line[at - 1])) continue;
     if (at > 1 && line[at - 1] == '-' && is_letter(line[at - 2])) continue;  // "bert-2023-11-23"
     const std::string_view text = line.substr(at);
-    const bool front = at == 0 || (at == 1 && (line[0] == '[' || line[0] == '('));
+    const bool front =
+        at == 0 || (at == 1 && (line[0] == '[' || line[0] == '(')) || is_level(line.substr(0, at));
     for (const bool day_first : {false, true}) {
       const auto stamp = front ? any_stamp_or_time(text, day_first) : any_stamp(text, day_first);
       if (!stamp) continue;
       const std::string_view rest = text.substr(stamp->length);
-      if (!stamp->names_day && rest.find_first_of("]) ") != 0) continue;
+      if (!stamp->names_day && rest.find_first_of("]) ") != 0 && !rest.starts_with(": ")) continue;
       return FoundStamp{at, *stamp};
     }
   }

@@ -483,6 +483,28 @@ class Decision {
     return rises >= kRisesThatShow && rises >= kRisesToAFall * falls;
   }
 
+  /// Of a time of day without its date, which falls by nearly a day at midnight.
+  [[nodiscard]] static Values over_midnights(Values values) {
+    constexpr double kDay_s = 86400, kLeastFall = 0.75;  // of a day: a launch later may be at noon
+    double days_s = 0;
+    double before = values[0];
+    for (double& value : values) {
+      if (std::exchange(before, value) - value > kLeastFall * kDay_s) days_s += kDay_s;
+      value += days_s;
+    }
+    return values;
+  }
+
+  /// "15:20:16" and again, or a few seconds later, on lines that were written faster than that: by
+  /// its hours it is no time of a step, and without a word none of an epoch.
+  [[nodiscard]] bool is_hour_that_stands(std::size_t i, const Values& values) const {
+    constexpr double kMostGrowth = 1.01;  // times the first
+    const ShapeLine& line = shape_.examples[0];
+    const bool named = std::ranges::any_of(line.label_of(line.at(i)), is_letter);
+    return has_layout_of_day(i) && values[0] > kLongestInterval_s && growth(values, {}).down == 0 &&
+           values.back() < kMostGrowth * values[0] && !(named && out_.step_is_epoch);
+  }
+
   /// "[10:00:19]", and no "elapsed: 10:00:19".
   [[nodiscard]] bool has_layout_of_day(std::size_t i) const {
     const std::string_view text = shape_.examples[0].text_of(i);
@@ -672,7 +694,8 @@ class Decision {
         out_.times.seconds_per_iteration.reset();
         continue;
       }
-      const Values values = values_of(shape_, i);
+      Values values = values_of(shape_, i);
+      if (has_layout_of_day(i)) values = over_midnights(std::move(values));
       // A bar is redrawn hundreds of times in its first second. Where each epoch has a line its
       // time is that of the epoch, and no clock that goes on.
       if (shape_.examples[0].at(i).of_bar && !out_.times.elapsed && !out_.step_is_epoch) {
@@ -719,6 +742,7 @@ class Decision {
       const Growth change = growth(values, {});
       // "May 01 10:00:00" on each line of a log that was written out at once.
       if (change.same == change.all() && has_layout_of_day(i)) continue;
+      if (is_hour_that_stands(i, values)) continue;
       // "[0:00:20]" on all lines that were kept: a clock of whole seconds may stand still so long.
       if (change.same == change.all() && between_.empty() && shows_whole_seconds(i, values)) {
         out_.time_is_ambiguous = true;

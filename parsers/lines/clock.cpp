@@ -1,6 +1,7 @@
 #include "parsers/lines/clock.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 
@@ -141,6 +142,62 @@ std::optional<double> asctime_time(std::string_view text) {
   return *date * 86400 + *time;
 }
 
+/// The month of a whole word, from 1: "May", "sept" is none; 0 where it names none.
+int month_named(std::string_view word) {
+  constexpr auto kMonths = std::to_array<std::string_view>(
+      {"January", "February", "March", "April", "May", "June", "July", "August", "September",
+       "October", "November", "December"});
+  constexpr std::size_t kLettersOfAName = 3;  // letters: "Jan"
+  const auto month = std::ranges::find_if(kMonths, [&](std::string_view name) {
+    return word == name || word == name.substr(0, kLettersOfAName);
+  });
+  return month == kMonths.end() ? 0 : static_cast<int>(month - kMonths.begin()) + 1;
+}
+
+/// "May 14 15:20:15" of syslog, "14-May-2024 15:20:15", "14 May 2024 15:20:15", "May 14, 2024
+/// 15:20:15": a day and the name of a month, then a year or none, and the time after one blank.
+std::optional<Stamp> named_month_time(std::string_view text) {
+  std::size_t at = 0;
+  const auto number = [&](std::size_t most) {
+    std::size_t n = 0;
+    while (n < most && at + n < text.size() && is_digit(text[at + n])) ++n;
+    const auto value = n > 0 ? digits(text, at, n) : std::nullopt;
+    at += n;
+    return value;
+  };
+  const auto name = [&] {
+    const std::size_t begin = at;
+    while (at < text.size() && is_letter(text[at])) ++at;
+    return month_named(text.substr(begin, at - begin));
+  };
+  const auto mark = [&](std::string_view marks) {
+    const bool is = at < text.size() && marks.find(text[at]) != std::string_view::npos;
+    at += is ? 1 : 0;
+    return is;
+  };
+  const bool day_first = !text.empty() && is_digit(text[0]);
+  std::optional<int> day = day_first ? number(2) : std::nullopt;
+  if (day_first && !mark(" -/")) return std::nullopt;
+  const int month = name();
+  if (month == 0 || !mark(" -/")) return std::nullopt;
+  if (!day_first) {
+    mark(" ");  // days below ten
+    day = number(2);
+    mark(",");
+    if (!mark(" ")) return std::nullopt;
+  }
+  constexpr std::size_t kYear = 4;  // digits
+  const bool named = digits(text, at, kYear).has_value();
+  const auto year = named ? number(kYear) : kLeapYear;
+  if (named && (mark(","), !mark(" "))) return std::nullopt;
+  const auto date = day ? days(*year, month, *day) : std::nullopt;
+  const std::string_view rest = text.substr(at);
+  const auto time = rest.size() >= 8 ? time_of_day(rest) : std::nullopt;
+  if (!date || !time) return std::nullopt;
+  const double start = named ? 0 : days(kLeapYear, 1, 1).value_or(0);
+  return Stamp{(*date - start) * 86400 + *time, named, true, end_of_time(text, at)};
+}
+
 /// "04/30/2025 09:15:07", "30-04-2025 09:15:07", "09/19 14:39:40" and "09-19 14:39:40".
 std::optional<Stamp> slash_time(std::string_view text, bool day_first) {
   if (text.size() < 3 || (text[2] != '/' && text[2] != '-')) return std::nullopt;
@@ -200,7 +257,16 @@ std::optional<Stamp> any_stamp(std::string_view text, bool day_first) {
     return with_half_of_day(text, *stamp);
   }
   if (const auto time = absl_time(text)) return Stamp{*time, false, true, end_of_time(text, 6)};
+  // "I20240131 23:59:14.282913" of later ones, with the year.
+  constexpr std::string_view kLevels = "IWEF";
+  if (text.size() > 1 && kLevels.find(text[0]) != text.npos && is_digit(text[1])) {
+    if (auto stamp = joined_time(text.substr(1), false)) {
+      ++stamp->length;
+      return stamp;
+    }
+  }
   if (const auto time = asctime_time(text)) return Stamp{*time, true, true, kAsctime};
+  if (const auto stamp = named_month_time(text)) return with_half_of_day(text, *stamp);
   if (const auto stamp = slash_time(text, day_first)) return with_half_of_day(text, *stamp);
   // "25-01-26 19:38:43.612", "26.01.25 19:38:43", "08/26/21 06:56:09": which of the three is the
   // year is not known, the time of day is.

@@ -21,14 +21,16 @@ struct Stamp {
   std::size_t length = 0;      ///< bytes of the text, where it was read at the start of one
   bool whole_minutes = false;  ///< "12:07", without seconds
 };
-/// A stamp at the start of `text`: absl's, or
+/// A stamp at the start of `text`: absl's, also with the year ("I20240131 23:59:14.28"), or
 /// - a year, month and day with any marks or none, joined to the time by any mark:
 ///   "2023-08-02 10:01:00.7", "2022/08/22 18:42:22", "2023-11-23-12:00:34", "20231123_12:00:34";
 ///   of whole minutes where the date has marks, "2024-06-23 02:48";
 /// - C's asctime: "Thu Jun 29 05:44:10 2023", days below ten after a blank or a 0;
 /// - "04/30/2025 09:15:07" and "04-30-2025 09:15:07" with the month first or, `day_first`, the day;
-///   "09/19 14:39:40" and "09-19 14:39:40", which name no year: seconds since the start of one.
-/// The two may have "AM" or "PM" after them.
+///   "09/19 14:39:40" and "09-19 14:39:40", which name no year: seconds since the start of one;
+/// - a day and the name of a month: "May 14 15:20:15" of syslog, which names no year, "14-May-2024
+///   15:20:15", "14 May 2024 15:20:15", "May 14, 2024 15:20:15".
+/// They may have "AM" or "PM" after them.
 [[nodiscard]] std::optional<Stamp> any_stamp(std::string_view text, bool day_first = false);
 
 /// The stamp that is the first to begin a word in the first 64 bytes of a line: what starts a
