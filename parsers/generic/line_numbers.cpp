@@ -548,9 +548,39 @@ bool is_level(std::string_view text) {
          });
 }
 
+/// Of a time between 2001 and 2286, in seconds or milliseconds.
+std::optional<double> seconds_since_1970(double value) {
+  constexpr double kEarliest_s = 1e9, kLatest_s = 1e10, kMillisecond_s = 1e-3;
+  for (const double seconds : {value, value * kMillisecond_s}) {
+    if (seconds > kEarliest_s && seconds < kLatest_s) return seconds;
+  }
+  return std::nullopt;
+}
+
+/// "1715700019.123 step 20" and "[1715700019] step 20", seconds or milliseconds since 1970, and
+/// "[   12.345] step 20", seconds since the start as the kernel prints them: before all text.
+std::optional<FoundStamp> seconds_at_front(std::string_view line) {
+  const bool bracket = line.starts_with('[');
+  const std::size_t begin = std::min(line.find_first_not_of(' ', bracket ? 1 : 0), line.size());
+  const std::size_t point = digits_after(line, begin);
+  if (point == begin) return std::nullopt;
+  const bool fraction = point + 1 < line.size() && line[point] == '.' && is_digit(line[point + 1]);
+  const std::size_t end = fraction ? digits_after(line, point + 1) : point;
+  const std::string_view rest = line.substr(end);
+  const bool closes = bracket ? rest.starts_with(']')
+                              : rest.starts_with(' ') || rest.starts_with('\t') ||
+                                    rest.starts_with(": ") || rest.starts_with(", ");
+  const auto value = closes ? to_double(line.substr(begin, end - begin)) : std::nullopt;
+  if (!value) return std::nullopt;
+  const auto since_1970 = seconds_since_1970(*value);
+  if (!since_1970 && !(bracket && fraction)) return std::nullopt;
+  return FoundStamp{begin, Stamp{since_1970.value_or(*value), true, true, end - begin}};
+}
+
 /// The stamp that a logger puts before its text. The time of day alone only at the very front, or
 /// after a level.
 std::optional<FoundStamp> stamp_in(std::string_view line) {
+  if (const auto seconds = seconds_at_front(line)) return seconds;
   constexpr std::size_t kFront = 100;  // bytes in which loggers put their stamps
   for (std::size_t at = 0; at < std::min(line.size(), kFront); ++at) {
     // A digit, or a capital: absl's level, the day of the week.
@@ -1430,15 +1460,6 @@ class Reader {
     const Unit unit = unit_at(line_.substr(at_));
     return (unit.meaning == Meaning::rate && is_label(unit.length)) ||
            ((name.ends_with('=') || name.ends_with(':')) && is_label(1 + thing.size()));
-  }
-
-  /// Of a time between 2001 and 2286, in seconds or milliseconds.
-  static std::optional<double> seconds_since_1970(double value) {
-    constexpr double kEarliest_s = 1e9, kLatest_s = 1e10, kMillisecond_s = 1e-3;
-    for (const double seconds : {value, value * kMillisecond_s}) {
-      if (seconds > kEarliest_s && seconds < kLatest_s) return seconds;
-    }
-    return std::nullopt;
   }
 
   /// "[50/391]", "(50/391)", "50/391", and the 50 of "Epoch: [44][50]", "Epoch 44 [50]",

@@ -342,10 +342,20 @@ class Decision {
       const Growth change = growth(stamps, {});
       // All lines may have the second in which the log was written out.
       if (change.up == 0 || change.down > static_cast<int>(n_) / 4) continue;
+      if (is_bare(i) && !(stamps.back() > kLeastOfClock_s && is_elapsed(i, stamps))) continue;
       out_.times.clock = i;
       between_ = steps_up(stamps);
       out_.clock_interval_s = known_median(between_);
     }
+  }
+
+  /// The 12.345 of "[   12.345] step 20": seconds since the start, or an accuracy or a learning rate
+  /// that rises.
+  static constexpr double kLeastOfClock_s = 1;
+  [[nodiscard]] bool is_bare(std::size_t i) const {
+    constexpr double kLatest_s = 1e9;  // since 1970 all are later
+    return shape_.examples[0].text_of(i).find_first_not_of("0123456789.") == std::string_view::npos &&
+           shape_.examples[0].at(i).value < kLatest_s;
   }
 
   Values stamps_of(std::size_t i) {

@@ -99,6 +99,7 @@ bool may_have_label(std::string_view text) {
 
 // Leading labels, by one launcher inside another ("localhost: [rank1]: " is left to pdsh).
 Piece without_front_labels(Piece piece) {
+  constexpr std::size_t kRankDigits = 6;  // at most: "[1715700019] " is a time since 1970
   piece.text = without_transport(piece.text, &piece.whole);
   for (int round = 0; round < 2; ++round) {
     const std::string_view text = piece.text;
@@ -106,7 +107,7 @@ Piece without_front_labels(Piece piece) {
     std::size_t blank = 0;
     while (blank < text.size() && blank < 6 && text[blank] == ' ') ++blank;
     const std::size_t digits = digits_after(text, blank) - blank;
-    if (digits > 0 && digits <= 6 && text.substr(blank + digits).starts_with(": ")) {
+    if (digits > 0 && digits <= kRankDigits && text.substr(blank + digits).starts_with(": ")) {
       piece.rank = small_int(text.substr(blank, digits)).value_or(-1);
       if (piece.whole.empty()) piece.whole = text.substr(blank);
       piece.text = text.substr(blank + digits + 2);
@@ -122,7 +123,7 @@ Piece without_front_labels(Piece piece) {
     const std::string_view after = n > 0 ? text.substr(word + n) : std::string_view{};
     const bool torch =
         !label.empty() && (after.starts_with("]:") || (by_loop && after.starts_with("] ")));
-    const bool intel = label.empty() && after.starts_with("] ");
+    const bool intel = label.empty() && n <= kRankDigits && after.starts_with("] ");
     if (!torch && !intel) return piece;
     piece.rank = small_int(text.substr(word, n)).value_or(-1);
     piece.text = after.substr(2);
