@@ -802,10 +802,7 @@ class Reader {
     if (version) return skip_word();
     if (end < line_.size() && is_any_letter(line_[end])) {
       const Unit unit = unit_at(line_.substr(end));
-      if (minutes_close(end, found)) {
-        at_ = end + 1;
-        return add(found);
-      }
+      if (in_minutes(end, found)) return;
       if (found.whole) suffix_ = counting_suffix(end);
       if (unit.length == 0 && !suffix_ && is_latin_at(line_, end)) return skip_word();
     }
@@ -821,19 +818,29 @@ class Reader {
   }
 
   /// The "182.3m" at the end of "[36 68000/75400] loss 0.1878 lr 2.21e-05 182.3m", which no word
-  /// names: minutes.
-  bool minutes_close(std::size_t end, LineNumber& found) const {
+  /// names, those of "elapsed 4.00m" and "eta: 3.80m", and of "[0.20m<3.80m]": minutes.
+  bool in_minutes(std::size_t end, LineNumber& found) {
     const std::size_t begin = found.value_begin;
-    const bool closes = end + 1 == line_.size() || line_[end + 1] == ')' || line_[end + 1] == ']';
-    if (line_[end] != 'm' || !closes || found.whole || out_.empty() || line_[begin - 1] != ' ' ||
-        label_begin(line_, from_, begin) != begin) {
+    const std::string_view rest = line_.substr(end);
+    if (found.whole || begin == 0 || rest[0] != 'm' || (rest.size() > 1 && is_word(rest[1]))) {
       return false;
     }
+    const std::size_t label = label_begin(line_, from_, begin);
+    const bool closes = rest.size() == 1 || rest[1] == ')' || rest[1] == ']';
+    const bool at_end = closes && !out_.empty() && line_[begin - 1] == ' ' && label == begin;
+    const Label words(line_.substr(label, begin - label));
+    const bool named = words.has(kTimes) || words.has(kLeft);
+    const bool after_mark = line_[begin - 1] == '<';
+    const bool of_bar = (line_[begin - 1] == '[' && rest.starts_with("m<")) || (after_mark && closes);
+    if (!at_end && !named && !of_bar) return false;
     constexpr double kMinute_s = 60;
     found.value *= kMinute_s;
     found.value_end = end + 1;
     found.own_unit = true;
     found.meaning = Meaning::duration;
+    at_ = end + 1;
+    // What is left of a bar's time has no word that names it so.
+    after_mark ? skip_word() : add(found);
     return true;
   }
 
