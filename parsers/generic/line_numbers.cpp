@@ -542,8 +542,7 @@ struct FoundStamp {
 bool is_level(std::string_view text) {
   static constexpr Words kLevels({"info", "warning", "warn", "error", "debug", "critical"});
   const Label label(text);
-  return label.count == 1 && label.has(kLevels) &&
-         std::ranges::all_of(text, [](char c) {
+  return label.count == 1 && label.has(kLevels) && std::ranges::all_of(text, [](char c) {
            return is_letter(c) || std::string_view("[]() :-|").find(c) != std::string_view::npos;
          });
 }
@@ -642,6 +641,7 @@ class Reader {
       }
     }
     leave_out_parts();
+    take_total_of_parts();
     return std::move(out_);
   }
 
@@ -657,6 +657,35 @@ class Reader {
           number.meaning == Meaning::duration || number.meaning == Meaning::per_iteration;
       return time && !number.since_start && number.value * number.scale < longest_pass_s_;
     });
+  }
+
+  /// "data 0.062 fwd 0.185 bwd 0.308 total 0.615": parts of a step without a unit, among them a
+  /// pass through the model, that add up to most of a total: a time, of one step or of several.
+  /// Losses add up too ("data 0.4 pde 0.3 total 0.7").
+  void take_total_of_parts() {
+    constexpr double kLeastShare = 0.8, kRounding = 1.01;  // of the total
+    constexpr double kLongest_s = 60;  // more is in milliseconds, as a kernel's timer has them
+    const auto total = total_of_parts_;
+    if (!total || parts_ < 2 || !any_pass_ || total->value > kLongest_s ||
+        !(sum_of_parts_ >= kLeastShare * total->value &&
+          sum_of_parts_ <= kRounding * total->value)) {
+      return;
+    }
+    const auto place = std::ranges::upper_bound(out_, total->begin, {}, &LineNumber::begin);
+    out_.insert(place, *total)->meaning = Meaning::duration;
+  }
+
+  /// A fraction that means nothing by itself may be the total or a part.
+  void note_part(const LineNumber& number, const Label& name) {
+    static constexpr Words kTotal({"total"});
+    if (number.whole || std::isnan(number.value)) return;
+    if (name.has(kOtherTimes) || name.has(kPartWords)) {
+      sum_of_parts_ += number.value;
+      ++parts_;
+      any_pass_ = any_pass_ || name.has(kPasses);
+    } else if (name.has(kTotal) && !total_of_parts_) {
+      total_of_parts_ = number;
+    }
   }
 
   /// "step 100 loss 21.1 time 2018-05-02 11:14:37": a stamp at the end, where a counter with a word
@@ -831,7 +860,8 @@ class Reader {
     const Label words(line_.substr(label, begin - label));
     const bool named = words.has(kTimes) || words.has(kLeft);
     const bool after_mark = line_[begin - 1] == '<';
-    const bool of_bar = (line_[begin - 1] == '[' && rest.starts_with("m<")) || (after_mark && closes);
+    const bool of_bar =
+        (line_[begin - 1] == '[' && rest.starts_with("m<")) || (after_mark && closes);
     if (!at_end && !named && !of_bar) return false;
     constexpr double kMinute_s = 60;
     found.value *= kMinute_s;
@@ -1090,7 +1120,10 @@ class Reader {
                         out_.back().end + 1 == found.value_begin;
     if (of_all) found.meaning = Meaning::other;
     const bool unclear = std::exchange(unclear_, false) && !counts;
-    if (found.meaning == Meaning::other) return;
+    if (found.meaning == Meaning::other) {
+      if (!unclear) note_part(found, label);
+      return;
+    }
     if (unclear) {
       left_out_ = true;
       at_ = from_ = std::max(at_, found.end);
@@ -1654,6 +1687,10 @@ class Reader {
   bool takes_amounts_, has_amounts_ = false;
   double divisor_ = 1;         ///< iterations that the next time is of
   double longest_pass_s_ = 0;  ///< a time that the line names as that of a pass through the model
+  std::optional<LineNumber> total_of_parts_;  ///< as take_total_of_parts() has it
+  double sum_of_parts_ = 0;
+  int parts_ = 0;
+  bool any_pass_ = false;  ///< a part is a pass through the model
   std::vector<LineNumber> out_;
 };
 

@@ -349,12 +349,13 @@ class Decision {
     }
   }
 
-  /// The 12.345 of "[   12.345] step 20": seconds since the start, or an accuracy or a learning rate
-  /// that rises.
+  /// The 12.345 of "[   12.345] step 20": seconds since the start, or an accuracy or a learning
+  /// rate that rises.
   static constexpr double kLeastOfClock_s = 1;
   [[nodiscard]] bool is_bare(std::size_t i) const {
     constexpr double kLatest_s = 1e9;  // since 1970 all are later
-    return shape_.examples[0].text_of(i).find_first_not_of("0123456789.") == std::string_view::npos &&
+    return shape_.examples[0].text_of(i).find_first_not_of("0123456789.") ==
+               std::string_view::npos &&
            shape_.examples[0].at(i).value < kLatest_s;
   }
 
