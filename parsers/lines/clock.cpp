@@ -155,7 +155,8 @@ int month_named(std::string_view word) {
 }
 
 /// "May 14 15:20:15" of syslog, "14-May-2024 15:20:15", "14 May 2024 15:20:15", "May 14, 2024
-/// 15:20:15": a day and the name of a month, then a year or none, and the time after one blank.
+/// 15:20:15": a day and the name of a month in any marks, then a year or none, joined to the time
+/// by any mark.
 std::optional<Stamp> named_month_time(std::string_view text) {
   std::size_t at = 0;
   const auto number = [&](std::size_t most) {
@@ -175,23 +176,32 @@ std::optional<Stamp> named_month_time(std::string_view text) {
     at += is ? 1 : 0;
     return is;
   };
+  constexpr std::string_view kMarks = " -/.";
   const bool day_first = !text.empty() && is_digit(text[0]);
   std::optional<int> day = day_first ? number(2) : std::nullopt;
-  if (day_first && !mark(" -/")) return std::nullopt;
+  if (day_first && !mark(kMarks)) return std::nullopt;
   const int month = name();
-  if (month == 0 || !mark(" -/")) return std::nullopt;
+  if (month == 0) return std::nullopt;
   if (!day_first) {
+    if (!mark(kMarks)) return std::nullopt;
     mark(" ");  // days below ten
     day = number(2);
-    mark(",");
-    if (!mark(" ")) return std::nullopt;
   }
   constexpr std::size_t kYear = 4;  // digits
-  const bool named = digits(text, at, kYear).has_value();
+  std::size_t year_at = at;
+  while (year_at < text.size() && year_at < at + 2 &&
+         std::string_view(" -/.,").find(text[year_at]) != std::string_view::npos) {
+    ++year_at;
+  }
+  const bool named = year_at > at && digits(text, year_at, kYear).has_value();
+  if (named) at = year_at;
   const auto year = named ? number(kYear) : kLeapYear;
-  if (named && (mark(","), !mark(" "))) return std::nullopt;
+  // "14/May/2024:15:20:15"
+  const std::size_t join = text.substr(at).starts_with(':') ? 1 : join_length(text, at);
+  if (join == 0) return std::nullopt;
+  at += join;
   const auto date = day ? days(*year, month, *day) : std::nullopt;
-  const std::string_view rest = text.substr(at);
+  const std::string_view rest = text.substr(std::min(at, text.size()));
   const auto time = rest.size() >= 8 ? time_of_day(rest) : std::nullopt;
   if (!date || !time) return std::nullopt;
   const double start = named ? 0 : days(kLeapYear, 1, 1).value_or(0);
