@@ -120,7 +120,7 @@ constexpr Words kSequences({"sample", "samples",    "example",   "examples",  "e
                             "image",  "images",     "pairs",     "items",     "records",
                             "frames", "videos",     "instance",  "instances", "utt",
                             "utts",   "utterances", "docs",      "rows",      "graphs",
-                            "clips"});
+                            "clips",  "im",         "exs"});
 constexpr Words kTokens({"tok", "toks", "token", "tokens", "word", "words", "tks"});
 constexpr Words kOfEvaluation(kEvaluationWords);
 constexpr Words kSeconds({"s", "sec", "secs", "second", "seconds"});
@@ -365,6 +365,25 @@ Unit unit_apart(std::string_view text) {
   return {};
 }
 
+Unit unit_at(std::string_view text);
+
+/// " K tokens/s", " Ktps"; `first` is the word at `at`, in small letters.
+Unit unit_of_thousands(std::string_view text, std::size_t at, const std::string& first) {
+  const auto scale = first.empty() ? std::nullopt : multiple(std::string_view(first).substr(0, 1));
+  if (!scale || text[at] == 'm') return {};
+  if (const auto rate = rate_named(std::string_view(first).substr(1))) {
+    return {Meaning::rate, *rate, *scale, at + first.size()};
+  }
+  constexpr std::size_t kLetterAndBlank = 2;  // bytes
+  const std::string_view rest = text.substr(std::min(at + 1, text.size()));
+  if (first.size() > 1 || !rest.starts_with(' ') || rest.starts_with("  ")) return {};
+  Unit unit = unit_at(rest);
+  if (unit.meaning != Meaning::rate) return {};
+  unit.scale *= *scale;
+  unit.length += at + kLetterAndBlank - 1;
+  return unit;
+}
+
 /// At the start of `text`: "it/s", " samples/sec", "ms/step", "steps per second", "s", " minutes".
 Unit unit_at(std::string_view text) {
   std::size_t at = 0;
@@ -395,6 +414,7 @@ Unit unit_at(std::string_view text) {
   if (two && time && is_of_data(second)) return {Meaning::other, {}, 1, next + second.size()};
   if (!two) {
     if (const auto rate = rate_named(first)) return {Meaning::rate, *rate, 1, after_first};
+    if (const Unit unit = unit_of_thousands(text, at, first); unit.length > 0) return unit;
     return time ? Unit{Meaning::duration, RateUnit::unknown, *time, after_first} : Unit{};
   }
   const std::size_t end = next + second.size();
