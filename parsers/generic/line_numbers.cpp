@@ -85,7 +85,8 @@ constexpr Words kOtherTimes({"eta",        "remaining", "remain",    "left",    
                              "fwd",        "bwd",       "sampling",  "reset",      "io",
                              "collection", "reader",    "剩余",      "预计",       "残り",
                              "남은",       "restante",  "saved",     "checkpoint", "ckpt",
-                             "warmup",     "timeout",   "gc",        "dataloader", "idle"});
+                             "warmup",     "timeout",   "gc",        "dataloader", "loader",
+                             "idle"});
 // Words of a time or a rate that is not that of the iterations as they come.
 constexpr Words kExtremes({"max", "maximum", "min", "minimum", "best", "worst", "peak", "target",
                            "fastest", "slowest", "std", "decode", "prefill"});
@@ -101,6 +102,9 @@ constexpr Words kLeft({"eta", "remaining", "remain", "left", "剩余", "预计",
 // time 0.5s" the time is of the step.
 constexpr Words kPartWords({"compute", "comm", "optimizer", "optim", "opt", "sync", "allreduce",
                             "rollout", "collect", "learn"});
+// Of what stands next to the steps of a training and has a rate as well.
+constexpr Words kPartsWithRates({"rollout", "rollouts", "generation", "generate", "generated",
+                                 "collect", "env"});
 constexpr Words kBeginnings({"starting", "start", "begin", "beginning"});
 // Before a place: "[Train 10/1882]".
 constexpr Words kProgress({"train", "training", "trained", "progress"});
@@ -668,9 +672,42 @@ class Reader {
  private:
   static constexpr std::size_t kMostNumbers = 32;
 
+  /// "rollout tok/s 3011 | train tok/s 30117", "samples/s/gpu 235 | samples/s 941": a rate of a
+  /// part goes where the line has one that is of all.
+  void leave_out_rates_of_parts() {
+    const auto is_rate = [](const LineNumber& number) { return number.meaning == Meaning::rate; };
+    if (std::ranges::count_if(out_, is_rate) < 2) return;
+    const auto is_of_part = [&](const LineNumber& number) {
+      return number.of_part && std::ranges::any_of(out_, [&](const LineNumber& other) {
+               return is_rate(other) && !other.of_part;
+             });
+    };
+    const auto is_of_one_gpu = [&](const LineNumber& number) {
+      return number.of_one_gpu && std::ranges::any_of(out_, [&](const LineNumber& other) {
+               return is_rate(other) && !other.of_one_gpu && !is_of_part(other) &&
+                      other.unit == number.unit;
+             });
+    };
+    std::vector<LineNumber> kept;
+    std::size_t unit_before = 0;  // of a rate that was left out right before this number
+    for (const LineNumber& number : out_) {
+      if (is_rate(number) && (is_of_part(number) || is_of_one_gpu(number))) {
+        const bool unit_after = number.end > number.value_end && line_[number.value_end] == ' ';
+        unit_before = unit_after ? line_.find_first_not_of(' ', number.value_end) : 0;
+        continue;
+      }
+      kept.push_back(number);
+      // "3.3k tok/s/gpu | 211.4k tok/s": by its own unit alone it could be the first one as well.
+      const std::size_t from = std::exchange(unit_before, 0);
+      if (from > 0 && is_rate(number)) kept.back().begin = from;
+    }
+    out_ = std::move(kept);
+  }
+
   /// "forward 0.015s backward 0.030s step 0.005s": what is shorter than a pass through the model is
   /// another part of an iteration.
   void leave_out_parts() {
+    leave_out_rates_of_parts();
     if (longest_pass_s_ == 0) return;
     std::erase_if(out_, [&](const LineNumber& number) {
       const bool time =
@@ -1318,7 +1355,8 @@ class Reader {
       if (names_loss(label)) found.meaning = Meaning::loss;  // also "Time Loss: 0.22"
     } else if (time || after.meaning != Meaning::other || named.meaning != Meaning::other) {
       take_time(found, label, text, named, after, time);
-    } else if (found.whole && (last == "rank" || labels_process(found, label))) {
+    } else if (found.whole && !label.has(kPlans) &&  // not "per rank"
+               (last == "rank" || labels_process(found, label))) {
       found.meaning = Meaning::rank;
     } else if (names_loss(label)) {
       found.meaning = Meaning::loss;
@@ -1432,6 +1470,7 @@ class Reader {
     if (found.value < 0 || label.has(kOtherTimes)) return;  // "nan" of a first line is one
     const Unit& unit = after.meaning == Meaning::rate ? after : named;
     found.of_one_gpu = label.has(kProcessors);
+    found.of_part = label.has(kPartsWithRates);
     found.meaning = Meaning::rate;
     found.unit = unit.rate;
     found.scale = unit.scale;
@@ -1450,7 +1489,12 @@ class Reader {
          {"/", " per ", " (per ", " / ", " on this ", " on each ", " (this "}) {
       if (!rest.starts_with(front)) continue;
       const std::string_view part = word_at(rest, front.size(), word);
-      if (among(kProcessors, part)) return front.size() + part.size();
+      if (!among(kProcessors, part)) continue;
+      // "941 (per rank 235)" is of all ranks.
+      const std::size_t end = front.size() + part.size();
+      const std::size_t next = std::min(rest.find_first_not_of(" :=", end), rest.size());
+      const bool has_own = front == " (per " && next < rest.size() && is_digit(rest[next]);
+      return has_own ? 0 : end;
     }
     constexpr std::string_view kEach = " each";
     if (!rest.starts_with(kEach)) return 0;

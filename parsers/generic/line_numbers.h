@@ -45,6 +45,7 @@ struct LineNumber {
   bool own_unit = false;              ///< of a time: its unit is part of the number, "1m2.3s"
   bool no_unit = false;               ///< a time of a table whose column names no unit
   bool of_one_gpu = false;            ///< a rate, by its label or unit
+  bool of_part = false;               ///< a rate, by its label: of rollouts and the like
   bool since_start = false;           ///< by its label it counts from the start
   bool of_bar = false;                ///< a time of a bar since it began: "[00:12<01:40]"
   bool names_total = false;           ///< a counter of all epochs: "global_step"
