@@ -1043,7 +1043,7 @@ class Reader {
   /// "2m 30s", "1h 5m 3s".
   bool spelled(LineNumber& found) {
     const auto duration = spelled_duration(line_.substr(at_));
-    if (!duration) return false;
+    if (!duration || is_two_times(line_.substr(at_), duration->length)) return false;
     const bool left = line_.substr(0, at_).ends_with("(- ");  // "(- 19m 0s)"
     found.value = duration->seconds;
     found.own_unit = is_unit_of_latin(line_.substr(at_, duration->length));
@@ -1055,6 +1055,16 @@ class Reader {
       add(found);
     }
     return true;
+  }
+
+  /// "27s, 136.0 ms/step" and "0.0043s, 136.0 ms": the second is a time of its own.
+  static bool is_two_times(std::string_view text, std::size_t length) {
+    const std::string_view times = text.substr(0, length), after = text.substr(length);
+    const std::size_t comma = times.find(',');
+    if (comma != times.npos && times.find('.') < comma) return true;
+    std::string word;
+    return (comma != times.npos || times.ends_with("ms")) && after.starts_with('/') &&
+           among(kIterations, word_at(after, 1, word));
   }
 
   bool days_of(LineNumber& found) {
