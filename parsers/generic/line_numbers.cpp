@@ -347,6 +347,32 @@ std::string_view word_at(std::string_view text, std::size_t at, std::string& sma
   return small;
 }
 
+/// Bytes of a unit of memory, power, bandwidth or arithmetic at the start of `text`, which is that
+/// of the number before it: " GB", "%", " TFLOP/s". 0: there is none, or it names the next number.
+std::size_t other_unit_at(std::string_view text) {
+  static constexpr Words kUnits({"kb",     "mb",     "gb",   "tb",    "kib",   "mib",    "gib",
+                                 "tib",    "w",      "kw",   "flops", "gflop", "gflops", "tflop",
+                                 "tflops", "pflops", "gbps", "mbps",  "mhz",   "ghz"});
+  std::size_t end = std::min(text.find_first_not_of(' '), text.size());
+  if (text.substr(end).starts_with('%')) {
+    ++end;
+  } else {
+    std::string word;
+    end += word_at(text, end, word).size();
+    if (!among(kUnits, word)) return 0;
+    if (text.substr(end).starts_with('/')) {
+      const std::size_t per = word_at(text, end + 1, word).size();
+      if (!among(kSeconds, word)) return 0;
+      end += 1 + per;
+    }
+  }
+  const std::size_t next = std::min(text.find_first_not_of(' ', end), text.size());
+  const bool labels = next < text.size() && (text[next] == '=' || text[next] == ':');
+  constexpr std::string_view kEnds = " |,;)]\t";
+  const bool closes = end == text.size() || kEnds.find(text[end]) != kEnds.npos;
+  return closes && !labels ? end : 0;
+}
+
 /// A word for one sample or token: the time of that is not the time of an iteration.
 bool is_of_data(std::string_view word) {
   const auto work = work_unit(word);
@@ -1175,6 +1201,11 @@ class Reader {
     const Label label(text);
     if (label.has(kOfEvaluation) || is_argument(text)) {
       unclear_ = false;
+      // "val 635.3 img/s train loss 1.42": its unit is no name of the next number.
+      // That of "fps inference: 1331 fps total: 916" may be.
+      const Unit unit = found.has_total() ? Unit{} : own_unit(found, label);
+      const bool ratio = line_.substr(at_, unit.length).find('/') != line_.npos;
+      if (unit.meaning == Meaning::rate && ratio) from_ = at_ + unit.length;
       return suffix_.reset();
     }
     judge(found, label, text);
@@ -1189,6 +1220,8 @@ class Reader {
     const bool unclear = std::exchange(unclear_, false) && !counts;
     if (found.meaning == Meaning::other) {
       if (!unclear) note_part(found, label);
+      from_ = std::max(from_, at_ + other_unit_at(line_.substr(at_)));
+      if (label.count == 0 && !found.whole) from_ = std::max(from_, at_ + name_before_rate());
       return;
     }
     if (unclear) {
@@ -1227,31 +1260,72 @@ class Reader {
   [[nodiscard]] Unit own_unit(const LineNumber& found, const Label& label) const {
     const std::string_view rest = line_.substr(at_);
     const Unit unit = unit_at(rest);
-    // "loss 5.38 it/s 4.20": no rate is the value of a loss.
-    if (unit.meaning == Meaning::rate && is_of_learning(label)) return {};
+    // "loss 5.38 it/s 4.20", "loss=1.42 s/it 0.136": no rate is the value of a loss.
+    const bool of_steps = unit.meaning == Meaning::rate || unit.meaning == Meaning::per_iteration;
+    if (of_steps && is_of_learning(label)) return {};
     if (unit.length == 0 || rest[0] != ' ' || unit.length >= rest.size()) return unit;
     if (is_label(unit.length)) return {};
     const std::size_t begin = found.value_begin;
     const bool named = begin > 1 && line_[begin - 1] == ' ' && is_word(line_[begin - 2]);
     const bool of_label = label.has(unit.meaning == Meaning::rate ? kRates : kTimes);
-    return named && !of_label && names_come_first(unit.length) ? Unit{} : unit;
+    const bool counter = found.whole && of_steps && names_counter(label.last());
+    const bool first =
+        (named || counter) && !of_label && names_come_first(unit.length, label.count == 0);
+    return first ? Unit{} : unit;
   }
 
   /// The number after the unit, which ends `length` bytes after this one, has none of its own: no
-  /// word follows it, or one that names the next number.
-  [[nodiscard]] bool names_come_first(std::size_t length) const {
+  /// word follows it, or one that names the next number. "img/s 315 W" and "img/s 1.42 loss" end
+  /// with a unit, so that each of them is that of the number before it, as in "it/s 00:12".
+  /// `unnamed`: the number before the unit has no name.
+  [[nodiscard]] bool names_come_first(std::size_t length, bool unnamed) const {
     std::string_view rest = line_.substr(at_ + length);
-    while (rest.starts_with(' ')) {
+    for (bool first = true; rest.starts_with(' '); first = false) {
       const std::size_t number = rest.find_first_not_of(" -+");
       if (number == std::string_view::npos || !is_digit(rest[number])) return false;
       const std::size_t end = rest.find_first_not_of("0123456789.,eE+-", number);
       if (end == std::string_view::npos) return true;
       rest.remove_prefix(end);
-      const std::size_t unit = unit_at(rest).length;
+      if (first && rest.size() > 1 && rest[0] == ':' && is_digit(rest[1])) return false;
+      std::size_t unit = unit_at(rest).length;
+      if (unit == 0) unit = other_unit_at(rest);
+      if (unit == 0) unit = name_without_value(rest, unnamed);
+      // "71C": whatever it is, but a multiple as in "30.1k".
+      std::string word;
+      const std::size_t letters = word_at(rest, 0, word).size();
+      if (unit == 0 && (letters > 1 || !multiple(word))) unit = letters;
       if (unit == 0) return true;
       rest.remove_prefix(unit);
     }
     return false;
+  }
+
+  /// Bytes of the " loss" of "1.46 loss 234.6 img/s": no name of a number with the unit of a rate.
+  [[nodiscard]] std::size_t name_before_rate() const {
+    const std::size_t length = name_without_value(line_.substr(at_));
+    const std::size_t number = line_.find_first_not_of(' ', at_ + length);
+    if (length == 0 || number == line_.npos || !is_digit(line_[number])) return 0;
+    Reader next(line_, commas_);
+    next.at_ = std::min(line_.find_first_not_of("0123456789.,eE+-kKM", number), line_.size());
+    const Unit unit = unit_at(line_.substr(next.at_));
+    const bool of_steps = unit.meaning == Meaning::rate || unit.meaning == Meaning::per_iteration;
+    return of_steps && !next.names_come_first(unit.length, true) ? length : 0;
+  }
+
+  /// Bytes of " loss", of which no value follows right away but that of a further number, at the
+  /// start of `rest`; else 0.
+  /// `before_words`: also where a word follows, as in "7.26 it/s 1.35 loss mem 10524 MB".
+  static std::size_t name_without_value(std::string_view rest, bool before_words = false) {
+    std::string word;
+    if (!rest.starts_with(' ')) return 0;
+    const std::size_t end = 1 + word_at(rest, 1, word).size();
+    if (!is_of_learning(Label(word))) return 0;
+    const std::size_t next = rest.find_first_not_of(' ', end);
+    if (next == std::string_view::npos) return end;
+    constexpr std::string_view kEnds = "|,;)]";
+    const bool goes_on =
+        next > end && (is_digit(rest[next]) || (before_words && is_any_letter(rest[next])));
+    return goes_on || kEnds.find(rest[next]) != kEnds.npos ? end : 0;
   }
 
   /// The `length` bytes after the number are the label of the next one: " tok/s=37486".
@@ -1338,6 +1412,8 @@ class Reader {
       divisor_ = found.value;
     } else if (named.other_rate || is_extreme(found, label, named, after)) {
       return;
+    } else if (named.meaning == Meaning::rate && after.length == 0 && has_other_unit()) {
+      return;  // "tok/s 10.3 GB"
     } else if (is_time_of_data(last, named, after)) {
       return;  // of no iteration
     } else if (after.meaning == Meaning::rate || named.meaning == Meaning::rate) {
@@ -1390,6 +1466,14 @@ class Reader {
     constexpr std::array<std::string_view, 6> kNames = {"rank", "worker",  "proc",
                                                         "gpu",  "process", "replica"};
     return std::ranges::find(kNames, word) != kNames.end();
+  }
+
+  /// A unit of something else follows, and does not name the next number.
+  [[nodiscard]] bool has_other_unit() const {
+    const std::string_view rest = line_.substr(at_);
+    const std::size_t length = other_unit_at(rest);
+    const std::size_t next = rest.find_first_not_of(' ', length);
+    return length > 0 && (next == rest.npos || !is_digit(rest[next]));
   }
 
   /// A time or a rate: "max step time 0.3", "p99 12ms", "peak 812 tokens/s".
