@@ -1240,9 +1240,16 @@ class Reader {
     if (timed && mean_follows) add_mean(found, open + 1);
   }
 
-  /// The number at `begin`, in the brackets after a time.
+  /// The number at `begin`, in the brackets after a time. One with another unit, as in
+  /// "2.72s (235.3 samples/s)" and "2.72s (20 steps)", is no mean.
   void add_mean(const LineNumber& newest, std::size_t begin) {
     const std::size_t end = std::min(line_.find_first_not_of("0123456789.", begin), line_.size());
+    const std::string_view rest = line_.substr(end);
+    const Meaning unit = unit_at(rest).meaning;
+    std::string word;
+    word_at(rest, rest.starts_with(' ') ? 1 : 0, word);
+    const bool of_time = unit == Meaning::duration || unit == newest.meaning;
+    if ((!word.empty() && !of_time && !among(kRates, word)) || other_unit_at(rest) > 0) return;
     LineNumber mean;
     mean.meaning = Meaning::mean;
     mean.begin = newest.begin;
