@@ -91,6 +91,8 @@ constexpr std::string_view kWithUnit =
     "(?i:(?:[\\d.,]*\\d {0,2}(?:d(?:ays?)?|h(?:rs?|ours?)?|m(?:ins?|inutes?)?),? ?(?:and )?)*"
     "[\\d.,]*\\d {0,2}(?:(?:[mnu]|µ|μ)?s|[mnu]?secs?|(?:milli|micro)s|(?:milli|micro|nano)?seconds?"
     "|m(?:ins?|inutes?)|h(?:rs?|ours?)|days?";
+// "(233.9)", "+- 4.1", "± 4.1" between a number and its unit.
+constexpr std::string_view kSpread = " *(?:\\( *|\\+/?- *|± *)[\\d.,]+\\)?";
 constexpr std::string_view kNoLetters = "[^a-zA-Z\\x80-\\xff]*?";
 constexpr std::string_view kSpelledWide = "(?:[\\d.]+ ?[\\x80-\\xff]+ ?)+";  // "2分30秒"
 
@@ -364,7 +366,9 @@ class RuleWriter {
       if (!amount) return out;
     }
     const std::string_view unit =
-        part(first_, number.has_total() ? number.total_end : number.value_end, number.end);
+        part(first_, (number.has_total() ? number.total_end : number.value_end) + number.gap,
+             number.end);
+    if (number.gap > 0) out += kSpread;
     if (!unit.empty()) {
       out += " *" + quoted(trim(unit)) + (is_letter(unit.back()) ? "\\b" : "");
       offer(unit);

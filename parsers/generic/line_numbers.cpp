@@ -335,6 +335,7 @@ struct Unit {
   double scale = 1;
   std::size_t length = 0;   ///< in the text
   bool apart = false;       ///< in brackets, or after "in": the same on each line
+  std::size_t gap = 0;      ///< of `length`, before the unit: "(233.9)"
   bool other_rate = false;  ///< of a label: a rate of what is no work of a training
 };
 
@@ -1266,7 +1267,8 @@ class Reader {
   /// in "dt 0.25 samples/s 256" as well.
   [[nodiscard]] Unit own_unit(const LineNumber& found, const Label& label) const {
     const std::string_view rest = line_.substr(at_);
-    const Unit unit = unit_at(rest);
+    Unit unit = unit_at(rest);
+    if (unit.length == 0) unit = unit_after_spread(rest);
     // "loss 5.38 it/s 4.20", "loss=1.42 s/it 0.136": no rate is the value of a loss.
     const bool of_steps = unit.meaning == Meaning::rate || unit.meaning == Meaning::per_iteration;
     if (of_steps && is_of_learning(label)) return {};
@@ -1279,6 +1281,26 @@ class Reader {
     const bool first =
         (named || counter) && !of_label && names_come_first(unit.length, label.count == 0);
     return first ? Unit{} : unit;
+  }
+
+  /// " (233.9) img/s", " +- 4.1 img/sec": the unit after the mean or the deviation is that of the
+  /// number before it.
+  static Unit unit_after_spread(std::string_view rest) {
+    Cursor cursor(rest, false);
+    cursor.read(kBlanks);
+    const bool bracket = cursor.literal("(");
+    if (!bracket && !cursor.literal("+-") && !cursor.literal("+/-") && !cursor.literal("±")) {
+      return {};
+    }
+    cursor.read(kBlanks);
+    if (cursor.rest().empty() || !is_digit(cursor.rest()[0]) || !cursor.number()) return {};
+    if (bracket && !cursor.literal(")")) return {};
+    Unit unit = unit_at(cursor.rest());
+    const bool of_steps = unit.meaning == Meaning::rate || unit.meaning == Meaning::per_iteration;
+    if (!of_steps || unit.apart) return {};
+    unit.gap = cursor.at();
+    unit.length += unit.gap;
+    return unit;
   }
 
   /// The number after the unit, which ends `length` bytes after this one, has none of its own: no
@@ -1575,7 +1597,10 @@ class Reader {
     found.meaning = Meaning::rate;
     found.unit = unit.rate;
     found.scale = unit.scale;
-    if (after.meaning == Meaning::rate) found.end = at_ + after.length;
+    if (after.meaning == Meaning::rate) {
+      found.end = at_ + after.length;
+      found.gap = after.gap;
+    }
     if (const std::size_t length = of_one_gpu_at(found.end); length > 0) {
       found.of_one_gpu = true;
       found.end += length;
@@ -1639,7 +1664,10 @@ class Reader {
                                            named.meaning == Meaning::per_iteration);
     found.meaning = of_iteration ? Meaning::per_iteration : Meaning::duration;
     if (!by_layout) found.scale = has_unit ? after.scale : named.scale;
-    if (has_unit) found.end = at_ + after.length;
+    if (has_unit) {
+      found.end = at_ + after.length;
+      found.gap = after.gap;
+    }
     // "took 980us" may be "took 1.05ms" on the next line: each has its own scale.
     if (after.meaning == Meaning::duration && !by_layout && !after.apart &&
         is_unit_of_latin(line_.substr(at_, after.length))) {

@@ -46,6 +46,7 @@ struct LineNumber {
   bool no_unit = false;               ///< a time of a table whose column names no unit
   bool of_one_gpu = false;            ///< a rate, by its label or unit
   bool of_part = false;               ///< a rate, by its label: of rollouts and the like
+  std::size_t gap = 0;                ///< bytes between it and its unit: " (233.9)", " +- 4.1"
   bool since_start = false;           ///< by its label it counts from the start
   bool of_bar = false;                ///< a time of a bar since it began: "[00:12<01:40]"
   bool names_total = false;           ///< a counter of all epochs: "global_step"

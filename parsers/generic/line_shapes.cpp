@@ -56,7 +56,8 @@ std::string key_of(std::string_view line, const LineNumber& number, bool with_un
     out += squeezed(line.substr(number.value_end, number.total_begin - number.value_end)) + '#';
     out += squeezed(line.substr(number.total_end, number.end - number.total_end));
   } else {
-    out += squeezed(line.substr(number.value_end, number.end - number.value_end));
+    const std::size_t unit = number.value_end + number.gap;
+    out += squeezed(line.substr(unit, number.end - unit));
   }
   return out + '\n';
 }
