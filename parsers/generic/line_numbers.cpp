@@ -1246,7 +1246,17 @@ class Reader {
   void add_mean(const LineNumber& newest, std::size_t begin) {
     const std::size_t end = std::min(line_.find_first_not_of("0123456789.", begin), line_.size());
     const std::string_view rest = line_.substr(end);
-    const Meaning unit = unit_at(rest).meaning;
+    const Unit after = unit_at(rest);
+    const Meaning unit = after.meaning;
+    if (unit == Meaning::rate && after.rate == RateUnit::iterations_per_second) {
+      // "0.136s (7.35 it/s)" is of one iteration, by its rate.
+      constexpr double kRounded = 0.05;
+      const double rate = after.scale * to_double(line_.substr(begin, end - begin)).value_or(0);
+      if (std::abs(rate * newest.value * newest.scale - 1) < kRounded) {
+        out_.back().meaning = Meaning::per_iteration;
+      }
+      return;
+    }
     std::string word;
     word_at(rest, rest.starts_with(' ') ? 1 : 0, word);
     const bool of_time = unit == Meaning::duration || unit == newest.meaning;
