@@ -1023,7 +1023,7 @@ class Decision {
   }
 
   /// A rate is as much work as always over `seconds`: it goes with a time that is of other work
-  /// than the program says.
+  /// than the program names.
   [[nodiscard]] static bool is_of_time(const Values& seconds, const Values& inverse_rates) {
     constexpr double kRoundingOfQuotient = 0.02;  // of the quotient, as rounding leaves it
     Values work;

@@ -26,7 +26,6 @@ enum class Reading : std::uint8_t {
   limit,   ///< a limit of the training is reached, or its budget used up
   exit,    ///< a program leaves without an error
   frame,   ///< the lower border of a table, and nothing else
-  left,    ///< no time is left
   begin,   ///< another epoch begins
 };
 
@@ -188,17 +187,11 @@ constexpr ClosingRule kRules[] = {
     {"esamtzeit", Reading::time},
     {"esamtdauer", Reading::time},
     {"emps total", Reading::time},
-    {"iempo total", Reading::time},
     {"empo total", Reading::time},
     // The lower border of a table that is drawn once (quoted/closing_words.a_table_is_closed).
     {"└─", Reading::frame},
     {"╰─", Reading::frame},
     {"╚═", Reading::frame},
-    // "so far 1.78 h  left 0.00 h" (quoted/closing_words.no_time_is_left).
-    {"left 0.00 ", Reading::left},
-    {"left 0:00:00", Reading::left},
-    {"left: 0:00:00", Reading::left},
-    {"left 00:00", Reading::left},
     // "Epoch 4 started at 19:29:48" as the last line
     // (quoted/closing_words.an_epoch_that_begins_undoes_an_implied_end).
     {"tart of epoch ", Reading::begin},
@@ -759,12 +752,6 @@ bool is_lower_border(std::string_view text) {
   return signs == text.size() && signs >= kShortestBorder;
 }
 
-// "left 0:00:00", but no "left 00:00:10".
-bool no_time_left(std::string_view text, std::string_view literal) {
-  const std::string_view rest = text.substr(text.find(literal) + literal.size());
-  return rest.empty() || (!is_digit(rest[0]) && rest[0] != ':' && rest[0] != '.');
-}
-
 // "Start of epoch 7", "Starting epoch 7/10", "Epoch 4 started at 19:29:48"
 bool begins_epoch(const Sentence& line) {
   constexpr std::string_view kBegins[] = {"start", "starting", "started", "begins"};
@@ -814,8 +801,6 @@ std::optional<Kind> read(Reading reading, const Sentence& line, std::string_view
       return begins_epoch(line) ? std::optional(Kind::begins) : std::nullopt;
     case Reading::frame:
       return implied(is_lower_border(trim(line.text)));
-    case Reading::left:
-      return implied(no_time_left(line.text, literal));
     case Reading::script:
       if (read_script(line.text, literal)) return Kind::stated;
       return implied(is_ending_alone(line.text));

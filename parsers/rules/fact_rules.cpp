@@ -296,7 +296,7 @@ std::span<const FactRules::Rule> FactRules::Rule::all() {
       "GPU 0",   "GPU 1: ", "GPU 2: ",  "GPU 3: ",  "GPU 4: ",  "GPU 5: ",  "GPU 6: ",  "GPU 7: ",
       "GPU 8: ", "GPU 9: ", "GPU 10: ", "GPU 11: ", "GPU 12: ", "GPU 13: ", "GPU 14: ", "GPU 15: "};
   static constexpr std::string_view kWorldSizes[] = {"world_size", "WORLD_SIZE", "world size",
-                                                     "World size", "World Size", "WORLD SIZE"};
+                                                     "World size", "World Size"};
   static constexpr std::string_view kArguments[] = {"train_batch_size",
                                                     "batch_size=",
                                                     "gradient_accumulation_steps",
