@@ -9,6 +9,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -530,6 +531,22 @@ std::optional<Json> rule_of(const LineShape& shape, std::vector<Taken> taken,
   return std::nullopt;
 }
 
+/// A rule of literals, each with a line that has it; `flag` is its key that is true.
+Json rule_with_examples(
+    std::span<const std::pair<std::string_view, std::string_view>> literals_and_lines,
+    const std::string& pattern, const char* flag) {
+  Json rule;
+  rule["literal"] = Json::array();
+  rule["pattern"] = pattern;
+  rule[flag] = true;
+  rule["example"] = Json::array();
+  for (const auto& [literal, example] : literals_and_lines) {
+    rule["literal"].push_back(literal);
+    rule["example"].push_back(example);
+  }
+  return rule;
+}
+
 /// Lines of evaluations, validations and tests, whose time is no training: the same rule for every
 /// log, as the first of them may stand after the lines that are looked at.
 Json interruptions() {
@@ -545,9 +562,7 @@ Json interruptions() {
       {"評価", "評価"},          {"検証", "検証"},         {"검증", "검증"},
       {"테스트", "테스트"}};
   const std::string named = "(?:val|valid|validation|eval|evaluation|test|tests|testing)";
-  Json rule;
-  rule["literal"] = Json::array();
-  rule["pattern"] =
+  const std::string pattern =
       // A word by itself, or with marks around it: "--- test ---". In "runs/test/a.pt", "test.json"
       // and "bert-test-2" it is a part of a path or name; "latest" and "invalid" are other words.
       R"x((?i)(?:^|[^a-z_./-]|(?:^|[^a-z0-9_./-])[-_.]+))x"
@@ -567,13 +582,7 @@ Json interruptions() {
       // The name of a logger: "d2.evaluation.evaluator".
       R"x(|[a-z0-9]\.evaluation\.[a-z])x"
       "|验证|测试|測試|評価|検証|검증|테스트";
-  rule["interrupts"] = true;
-  rule["example"] = Json::array();
-  for (const auto& [literal, example] : kLines) {
-    rule["literal"].push_back(literal);
-    rule["example"].push_back(example);
-  }
-  return rule;
+  return rule_with_examples(kLines, pattern, "interrupts");
 }
 
 /// Lines between two runs of one file, whose counter came to its total in each: a dump of
@@ -587,21 +596,13 @@ Json between_runs() {
       {"rained", "Model trained."},        {"rain", "Training finished"},
       {"TRAIN", "TRAINING COMPLETE"},
   };
-  Json rule;
-  rule["literal"] = Json::array();
-  rule["pattern"] =
+  const std::string pattern =
       R"x(\bNamespace\(|(?:^|[\s$>])python[0-9.]*(?: -\S+)* \S+\.py(?:\s|$))x"
       R"x(|^[^a-zA-Z0-9]*(?:\[I\] )?(?i:(?:starting |begin )?(?:run|trial|experiment|config))x"
       R"x((?:uration)?)[ #:=]+\d+\b)x"
       R"x(|^[^a-zA-Z0-9]*(?i:training(?: is)? (?:finished|completed?|done|ended)|(?:model )?trained)x"
       R"x(|(?:finished|completed|done) training)(?: (?:in|after) [0-9.:hms ]+)?[.! ]*$)x";
-  rule["parts_runs"] = true;
-  rule["example"] = Json::array();
-  for (const auto& [literal, example] : kLines) {
-    rule["literal"].push_back(literal);
-    rule["example"].push_back(example);
-  }
-  return rule;
+  return rule_with_examples(kLines, pattern, "parts_runs");
 }
 
 /// "batch_size: 64", "=== lr 0.1 ===": of a run where it is another than before. A learning rate
@@ -611,18 +612,10 @@ Json settings_of_runs() {
       {"atch", "batch_size: 64"}, {"ATCH", "BATCH SIZE 64"}, {" bs=", "Config: bs=64"},
       {"--bs", "train --bs 64"},  {"= lr", "== lr=1e-3 =="}, {"- lr", "--- lr 0.1 ---"},
       {"* lr", "** lr 0.1 **"},   {"# lr", "## lr 0.1"},     {"earning", "-- Learning rate: 0.1"}};
-  Json rule;
-  rule["literal"] = Json::array();
-  rule["pattern"] =
+  const std::string pattern =
       R"x((?i)(?:(?:^|[^a-z])(?:batch[ _-]?size|bs)['"]?\s*(?:is )?[:= ])x"
       R"x(|^[^a-z0-9]{3,}(?:lr|learning[ _-]rate)\s*[:= ])\s*(?P<setting>\d[\d.e-]*))x";
-  rule["parts_runs"] = true;
-  rule["example"] = Json::array();
-  for (const auto& [literal, example] : kLines) {
-    rule["literal"].push_back(literal);
-    rule["example"].push_back(example);
-  }
-  return rule;
+  return rule_with_examples(kLines, pattern, "parts_runs");
 }
 
 class Induction {
@@ -659,10 +652,8 @@ class Induction {
         meaning->times = {.rate = meaning->times.rate};
       }
       // "[640/12793 (5%)] ... 9.99 it/s": the counter is of samples, the rate of their batches.
-      const auto& rate = meaning->times.rate;
-      if (meaning->counts_sequences && rate &&
-          shape.examples[0].at(*rate).unit == RateUnit::iterations_per_second) {
-        meaning->times = {.rate = rate};
+      if (meaning->counts_sequences && has_rate_of_iterations(shape, *meaning)) {
+        meaning->times = {.rate = meaning->times.rate};
       }
       meaning->wraps = meaning->wraps || epochs_begin_where_it_goes_back(shape, *meaning);
       if (is_training(shape, *meaning)) candidates.push_back({&shape, *meaning});
@@ -1117,10 +1108,8 @@ class Induction {
          "number they do not show");
     // A counter of batches goes up by one where each is printed.
     if (meaning.counts_sequences && !counts_by_one(shape, meaning)) {
-      const auto& rate = meaning.times.rate;
-      const bool of_one =
-          meaning.times.seconds_per_iteration || meaning.times.mean_so_far ||
-          (rate && shape.examples[0].at(*rate).unit == RateUnit::iterations_per_second);
+      const bool of_one = meaning.times.seconds_per_iteration || meaning.times.mean_so_far ||
+                          has_rate_of_iterations(shape, meaning);
       if (!of_one) format["iteration"] = "process_sequence";
       note(true, of_one ? "the lines count sequences, and their time or rate is of batches of them"
                         : "the lines count the sequences of one process");
@@ -1209,6 +1198,13 @@ class Induction {
     return rule_of(*found, {{*found->place_of(Meaning::epoch), "", name, true}}, {});
   }
 
+  /// "9.99 it/s"
+  [[nodiscard]] static bool has_rate_of_iterations(const LineShape& shape,
+                                                   const ShapeMeaning& meaning) {
+    const auto& rate = meaning.times.rate;
+    return rate && shape.examples[0].at(*rate).unit == RateUnit::iterations_per_second;
+  }
+
   /// "step 100/1072 loss: 0.3 eta: 10.3 min": until the total that the line names, where one epoch
   /// has it, and where it falls as the steps until then do. "[Epoch 0/200] [Batch 1/400] ... ETA:
   /// 4:50:03" is until the end of all epochs where it goes with the steps until then.
@@ -1228,30 +1224,9 @@ class Induction {
       const LineNumber& step = line.at(meaning.step);
       return step.total - step.value;
     };
-    const bool several = meaning.epoch && shape.examples[0].at(*meaning.epoch).total > 1;
-    constexpr std::size_t kLinesThatShow = 16;
-    if (several) {
-      const double first = shape.examples[0].at(*meaning.epoch).value;
-      const auto of_run = [&](const ShapeLine& line) {
-        const LineNumber& epoch = line.at(*meaning.epoch);
-        return steps(line) +
-               (epoch.total - 1 - (epoch.value - first)) * line.at(meaning.step).total;
-      };
-      // How much it is over the steps until then in the last lines, of what it is in the first
-      // ones.
-      const auto drift = [&](const auto& until) {
-        std::vector<double> each;
-        for (const ShapeLine& line : shape.examples) {
-          each.push_back(std::log(seconds(line) / until(line)));
-        }
-        const auto part = static_cast<std::ptrdiff_t>(each.size() / 4);
-        return std::abs(median(std::vector(each.end() - part, each.end())) -
-                        median(std::vector(each.begin(), each.begin() + part)));
-      };
-      constexpr double kClear = 3;  // times as much that it goes with the one as with the other
-      const bool goes_with_run = first <= 1 && shape.examples.size() >= kLinesThatShow &&
-                                 kClear * drift(of_run) < drift(steps);
-      return goes_with_run ? std::optional(out) : std::nullopt;
+    if (meaning.epoch && shape.examples[0].at(*meaning.epoch).total > 1) {
+      return is_left_of_all_epochs(shape, meaning, seconds, steps) ? std::optional(out)
+                                                                   : std::nullopt;
     }
     // In the second half, as the first line may hold a start.
     const ShapeLine& middle = shape.examples[shape.examples.size() / 2];
@@ -1263,6 +1238,32 @@ class Induction {
     constexpr double kApart = 0.5;  // of what is expected: nearer to that than to a time that stays
     const bool as_steps = std::abs(fell - expected) < kApart * std::abs(expected);
     return as_steps ? std::optional(out) : std::nullopt;
+  }
+
+  /// `seconds` of a line go with the steps until the end of all epochs, and not with `steps`, those
+  /// until the end of its own.
+  [[nodiscard]] static bool is_left_of_all_epochs(const LineShape& shape,
+                                                  const ShapeMeaning& meaning, const auto& seconds,
+                                                  const auto& steps) {
+    constexpr std::size_t kLinesThatShow = 16;
+    constexpr double kClear = 3;  // times as much that it goes with the one as with the other
+    const double first = shape.examples[0].at(*meaning.epoch).value;
+    if (first > 1 || shape.examples.size() < kLinesThatShow) return false;
+    const auto of_run = [&](const ShapeLine& line) {
+      const LineNumber& epoch = line.at(*meaning.epoch);
+      return steps(line) + (epoch.total - 1 - (epoch.value - first)) * line.at(meaning.step).total;
+    };
+    // How much a step takes by it in the last lines, over the same in the first ones.
+    const auto drift = [&](const auto& until) {
+      std::vector<double> each;
+      for (const ShapeLine& line : shape.examples) {
+        each.push_back(std::log(seconds(line) / until(line)));
+      }
+      const auto part = static_cast<std::ptrdiff_t>(each.size() / 4);
+      return std::abs(median(std::vector(each.end() - part, each.end())) -
+                      median(std::vector(each.begin(), each.begin() + part)));
+    };
+    return kClear * drift(of_run) < drift(steps);
   }
 
   /// What a line with a time closes: a stretch of lines that count.

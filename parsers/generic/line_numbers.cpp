@@ -1135,17 +1135,14 @@ class Reader {
 
   /// "18 Apr 2022 " and "Apr 18, " before "20:47": whole minutes are too coarse for a clock.
   static bool ends_with_month(std::string_view text) {
-    constexpr auto kMonths = std::to_array<std::string_view>(
-        {"january", "february", "march", "april", "may", "june", "july", "august", "september",
-         "october", "november", "december"});
-    constexpr std::size_t kMonthLetters = 3;  // "jan"
     text = text.substr(0, text.find_last_not_of("0123456789 ,.-/") + 1);
     std::size_t begin = text.size();
     while (begin > 0 && is_letter(text[begin - 1])) --begin;
-    const std::string word = lower(text.substr(begin));
-    return std::ranges::any_of(kMonths, [&](std::string_view month) {
-      return word == month || word == month.substr(0, kMonthLetters);
-    });
+    std::string word = lower(text.substr(begin));
+    if (word.empty()) return false;
+    constexpr char kToCapital = 'A' - 'a';
+    word[0] = static_cast<char>(word[0] + kToCapital);
+    return month_named(word) > 0;
   }
 
   /// "10:07 PM"

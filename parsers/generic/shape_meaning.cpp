@@ -593,7 +593,7 @@ class Decision {
   /// In epochs of `lines` lines each: what they have together at each step has less noise.
   [[nodiscard]] bool is_mean_in_epochs(const Values& values, std::size_t lines) const {
     constexpr std::size_t kLinesThatShow = 4, kEpochsThatShow = 3;
-    constexpr double kDrift = 1.05;  // as above
+    constexpr double kDrift = 1.05;  // as in is_mean_so_far()
     const std::size_t epochs = n_ / lines;
     if (lines < kLinesThatShow || epochs < kEpochsThatShow) return false;
     Values sums(lines);
@@ -818,8 +818,10 @@ class Decision {
       const double as_all = known_median(all), as_each = known_median(each);
       if (std::isfinite(as_all) && std::isfinite(as_each)) {
         if (fits(as_all) && (!labelled || !fits(as_each))) {
-          out_.called_of_one = labelled;
-          if (labelled) called_of_one_ = values;
+          if (labelled) {
+            out_.called_of_one = true;
+            called_of_one_ = values;
+          }
           return TimeKind{false, std::abs(std::log(as_all))};
         }
         if (fits(as_each)) return TimeKind{true, std::abs(std::log(as_each))};

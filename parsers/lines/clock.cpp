@@ -142,7 +142,8 @@ std::optional<double> asctime_time(std::string_view text) {
   return *date * 86400 + *time;
 }
 
-/// The month of a whole word, from 1: "May", "sept" is none; 0 where it names none.
+}  // namespace
+
 int month_named(std::string_view word) {
   constexpr auto kMonths = std::to_array<std::string_view>(
       {"January", "February", "March", "April", "May", "June", "July", "August", "September",
@@ -153,6 +154,8 @@ int month_named(std::string_view word) {
   });
   return month == kMonths.end() ? 0 : static_cast<int>(month - kMonths.begin()) + 1;
 }
+
+namespace {
 
 /// "May 14 15:20:15" of syslog, "14-May-2024 15:20:15", "14 May 2024 15:20:15", "May 14, 2024
 /// 15:20:15": a day and the name of a month in any marks, then a year or none, joined to the time

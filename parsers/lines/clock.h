@@ -44,6 +44,9 @@ struct Stamp {
 /// looks like one, so that only a pattern that asks for it may take it.
 [[nodiscard]] std::optional<Stamp> any_stamp_or_time(std::string_view text, bool day_first = false);
 
+/// The month, from 1, that a whole word names: "May", "Sep", "September"; 0: it names none.
+[[nodiscard]] int month_named(std::string_view word);
+
 /// Stamps that name no year, or no day, go on where the year or the day ends.
 class YearClock {
  public:

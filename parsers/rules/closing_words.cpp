@@ -532,12 +532,13 @@ bool is_ending_alone(std::string_view line) {
                                          "완료",
                                          "완료되었습니다",
                                          "종료",
+                                         "Готово",
                                          "готово",
                                          "завершено"};
   std::string rest(line);
-  for (const std::string_view mark : {"。", "！", "…", "Г"}) {
+  for (const std::string_view mark : {"。", "！", "…"}) {
     for (auto at = rest.find(mark); at != std::string::npos; at = rest.find(mark)) {
-      rest.replace(at, mark.size(), mark == "Г" ? "г" : "");
+      rest.erase(at, mark.size());
     }
   }
   std::erase_if(rest, [](char c) { return !is_any_letter(c); });
