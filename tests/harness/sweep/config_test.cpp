@@ -196,15 +196,6 @@ TEST(SweepConfig, TakesFurtherOptionsOfSlurmAndAContainer) {
   EXPECT_THAT(error(R"(slurm.container={"img":"x"})"), HasSubstr("known: image, mounts, workdir"));
 }
 
-TEST(SweepConfig, ReadsAHostfileOfMpich) {
-  test::ScratchFolder folder;
-  folder.put("hosts.txt", "node1:8\nfe80::1\n");
-  folder.put("c.json", small_config(R"(, "hosts": "hosts.txt")"));
-  const auto config = value_of(load_config(folder.path("c.json")));
-  EXPECT_THAT(config.hosts, ElementsAre("node1", "fe80::1"));
-  EXPECT_THAT(config.slots, ElementsAre(Pair("node1", 8)));
-}
-
 TEST(SweepConfig, ReadsAHostfileBesideTheConfig) {
   test::ScratchFolder folder;
   folder.put("hosts.txt", "# cluster\nnode1 slots=8\n\n  node2\n");
@@ -224,6 +215,10 @@ TEST(SweepConfig, ReadsAHostfileBesideTheConfig) {
   EXPECT_EQ(again.slots, config.slots);
   nine.grid[0].values = {"2n8g"};
   EXPECT_TRUE(make_plan(nine, ssh)) << "node2 has no number";
+  folder.put("hosts.txt", "node1:8\nfe80::1\n");
+  const auto mpich = value_of(load_config(folder.path("c.json")));
+  EXPECT_THAT(mpich.hosts, ElementsAre("node1", "fe80::1"));
+  EXPECT_THAT(mpich.slots, ElementsAre(Pair("node1", 8)));
   // Seen: what followed the name was ignored without a word.
   for (const char* option : {"slot=4", "slots=0", "slots=4 user=x", "port 22"}) {
     folder.put("hosts.txt", std::string("node1 ") + option + "\n");
