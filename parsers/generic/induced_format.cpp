@@ -18,6 +18,7 @@
 #include "parsers/described/description.h"
 #include "parsers/described/format_keys.h"
 #include "parsers/described/printed_value.h"
+#include "parsers/generic/loop_words.h"
 
 namespace bertbench {
 namespace {

@@ -4,81 +4,29 @@
 #include <array>
 #include <cmath>
 #include <optional>
-#include <span>
 #include <utility>
 
 #include "parsers/core/text.h"
+#include "parsers/generic/loop_words.h"
+#include "parsers/generic/number_units.h"
 #include "parsers/lines/clock.h"
 #include "parsers/lines/cursor.h"
 #include "parsers/lines/decimal.h"
 #include "parsers/lines/decoration.h"
-#include "parsers/lines/evaluation_words.h"
 #include "parsers/lines/spelled_duration.h"
 
 namespace bertbench {
 namespace {
 
-/// A list of words, with the marks of their ends and length, by which most other words are ruled
-/// out, in small or capital letters.
-class Words {
- public:
-  template <std::size_t N>
-  explicit constexpr Words(const std::array<std::string_view, N>& words) : size_(N) {
-    static_assert(N <= kMostWords);
-    std::ranges::copy(words, words_.begin());
-    for (const std::string_view word : words) bits_[place_of(word) / kBits] |= bit_of(word);
-  }
-  template <std::size_t N>
-  explicit constexpr Words(const std::string_view (&words)[N]) : Words(std::to_array(words)) {}
-  [[nodiscard]] constexpr bool may_have(std::string_view word) const {
-    return !word.empty() && (bits_[place_of(word) / kBits] & bit_of(word)) != 0;
-  }
-  [[nodiscard]] auto begin() const { return words_.begin(); }
-  [[nodiscard]] auto end() const { return words_.begin() + static_cast<std::ptrdiff_t>(size_); }
-
- private:
-  static constexpr std::size_t kMostWords = 64, kPlaces = 512, kBits = 64;
-  static constexpr std::size_t place_of(std::string_view word) {
-    constexpr unsigned kCaseBit = 0x20;  // makes a small letter of a capital one
-    const unsigned front = static_cast<unsigned char>(word.front()) | kCaseBit;
-    const unsigned back = static_cast<unsigned char>(word.back()) | kCaseBit;
-    return (front * 19 + back * 83 + word.size() * 57) % kPlaces;
-  }
-  static constexpr std::uint64_t bit_of(std::string_view word) {
-    return std::uint64_t{1} << (place_of(word) % kBits);
-  }
-
-  std::array<std::string_view, kMostWords> words_{};
-  std::size_t size_ = 0;
-  std::array<std::uint64_t, kPlaces / kBits> bits_{};
-};
-
-// What people call an iteration. All lists are of words in small letters.
-constexpr Words kIterations({"step", "steps", "iter", "iters", "iteration", "iterations", "it",
-                             "itr", "its", "batch", "batches", "minibatch", "update", "updates",
-                             "upd", "updt", "timestep", "timesteps", "episode", "episodes", "cycle",
-                             "round", "nupdates",
-                             // Of other languages.
-                             "iteración", "iteracion", "iteração", "iteracao", "itération",
-                             "iterazione", "schritt", "paso", "passo", "шаг", "итерация",
-                             "Итерация", "Шаг", "эпизод", "Эпизод", "步", "步数", "批", "回合",
-                             "次迭代", "ステップ", "pas", "批次", "단계", "스텝"});
-constexpr Words kEpochs(
-    {"epoch", "epochs", "ep",
-     // Of other languages; a word of a script without blanks may stand anywhere in a label.
-     "epoka", "epocha", "epoca", "epoha", "epoche", "época", "Época", "époque", "Époque", "эпоха",
-     "Эпоха", "エポック", "에포크", "에폭", "轮", "轮次", "輪"});
+constexpr Words kBeginnings({"starting", "start", "begin", "beginning"});
+// Words of a time or a rate that is not that of the iterations as they come.
+constexpr Words kExtremes({"max", "maximum", "min", "minimum", "best", "worst", "peak", "target",
+                           "fastest", "slowest", "std", "decode", "prefill"});
+constexpr Words kInitials({"s", "i", "b", "u"});  // likewise: "e=0 s=20/1200"
+// Of those the words of the time until the end.
+constexpr Words kLeft({"eta", "remaining", "remain", "left", "剩余", "预计", "残り", "남은",
+                       "restante"});
 constexpr Words kOneIteration({"step", "iter", "iteration", "it", "batch", "update"});
-constexpr Words kRates({"speed", "throughput", "rate", "perf", "performance", "average", "avg",
-                        "mean", "running", "current", "at"});
-constexpr Words kTimes({"time",  "elapsed", "took",  "taken", "duration", "cost", "spent",
-                        "used",  "runtime", "timer", "耗时",  "用时",     "时间", "時間",
-                        "시간",  "tiempo",  "tempo", "temps", "waktu",    "czas", "zeit",
-                        "время", "dur",     "已用",  "durée", "dauer"});
-constexpr Words kSinceStart({"elapsed", "total", "since", "wall", "总", "累计", "已用"});
-// Words of a number that is not of the training so far.
-constexpr Words kPlans({"best", "size", "per", "max", "every", "last", "warmup", "early", "min",
-                        "patience", "micro"});
 constexpr Words kOtherTimes({"eta",        "remaining", "remain",    "left",       "data",
                              "load",       "loading",   "estimated", "expected",   "est",
                              "save",       "saving",    "finish",    "forward",    "backward",
@@ -87,455 +35,15 @@ constexpr Words kOtherTimes({"eta",        "remaining", "remain",    "left",    
                              "남은",       "restante",  "saved",     "checkpoint", "ckpt",
                              "warmup",     "timeout",   "gc",        "dataloader", "loader",
                              "idle"});
-// Words of a time or a rate that is not that of the iterations as they come.
-constexpr Words kExtremes({"max", "maximum", "min", "minimum", "best", "worst", "peak", "target",
-                           "fastest", "slowest", "std", "decode", "prefill"});
-// What one of several processes runs on: a rate may be of that alone.
-constexpr Words kProcessors({"device", "gpu", "rank", "chip", "worker", "card", "process", "local",
-                             "accelerator", "tpu", "npu"});
-// Of those the passes through the model.
-constexpr Words kPasses({"forward", "backward", "fwd", "bwd"});
-// Of those the words of the time until the end.
-constexpr Words kLeft({"eta", "remaining", "remain", "left", "剩余", "预计", "残り", "남은",
-                       "restante"});
-// Words for parts of a step. They count only in the name of the time itself: in "optimizer AdamW
-// time 0.5s" the time is of the step.
-constexpr Words kPartWords({"compute", "comm", "optimizer", "optim", "opt", "sync", "allreduce",
-                            "rollout", "collect", "learn"});
 // Of what stands next to the steps of a training and has a rate as well.
 constexpr Words kPartsWithRates({"rollout", "rollouts", "generation", "generate", "generated",
                                  "collect", "env"});
-constexpr Words kBeginnings({"starting", "start", "begin", "beginning"});
+// Of those the passes through the model.
+constexpr Words kPasses({"forward", "backward", "fwd", "bwd"});
 // Before a place: "[Train 10/1882]".
 constexpr Words kProgress({"train", "training", "trained", "progress"});
-constexpr Words kInitials({"s", "i", "b", "u"});  // likewise: "e=0 s=20/1200"
-constexpr Words kAfterCounters({"no", "nr", "num", "number", "index", "id", "idx", "i", "count",
-                                "completed", "done"});
-constexpr Words kOfTraining({"loss",     "losses",   "lr",      "train",   "training",   "trained",
-                             "grad",     "gnorm",    "learn",   "ppl",     "perplexity", "acc",
-                             "accuracy", "reward",   "rewards", "returns", "return",     "learning",
-                             "kl",       "nll",      "损失",    "训练",    "損失",       "学習",
-                             "손실",     "학습",     "err",     "elbo",    "bpd",        "bpc",
-                             "mse",      "rmse",     "perda",   "perte",   "verlust",    "strata",
-                             "потери",   "обучение", "episode"});
-constexpr Words kSequences({"sample", "samples",    "example",   "examples",  "ex",
-                            "seq",    "seqs",       "sequence",  "sequences", "sent",
-                            "sents",  "sentence",   "sentences", "img",       "imgs",
-                            "image",  "images",     "pairs",     "items",     "records",
-                            "frames", "videos",     "instance",  "instances", "utt",
-                            "utts",   "utterances", "docs",      "rows",      "graphs",
-                            "clips",  "im",         "exs"});
-constexpr Words kTokens({"tok", "toks", "token", "tokens", "word", "words", "tks"});
-constexpr Words kOfEvaluation(kEvaluationWords);
-constexpr Words kSeconds({"s", "sec", "secs", "second", "seconds"});
-
-bool among(const Words& list, std::string_view word) {
-  return list.may_have(word) && std::ranges::find(list, word) != list.end();
-}
-
-/// "trainbatch", "globalstep"
-bool joins_counter(std::string_view word) {
-  return std::ranges::any_of(
-      std::array<std::string_view, 5>{"train", "training", "global", "current", "cur"},
-      [&](std::string_view front) {
-        return word.starts_with(front) && among(kIterations, word.substr(front.size()));
-      });
-}
-
-bool names_counter(std::string_view word) {
-  return among(kIterations, word) || among(kEpochs, word) || joins_counter(word);
-}
-
-bool has_in_any_case(const Words& list, std::string_view word) {
-  return list.may_have(word) && among(list, lower(word));
-}
-
-/// `word` is in the list, or one of another script holds a word of the list: "训练耗时".
-bool holds(const Words& list, std::string_view word) {
-  return among(list, word) ||
-         (!word.empty() && is_beyond_ascii(word[0]) && std::ranges::any_of(list, [&](auto one) {
-           return is_beyond_ascii(one[0]) && word.find(one) != std::string_view::npos;
-         }));
-}
-
-bool is_word(char c) { return is_any_letter(c) || is_digit(c) || c == '_'; }
-
-/// Whether the letter that the byte at `i` is of is one of ASCII, or a Latin one with a mark: "é".
-bool is_latin_at(std::string_view text, std::size_t i) {
-  constexpr int kContinuationBytes = 3;  // of a code point, at most
-  for (int n = 0; n < kContinuationBytes && i > 0; ++n) {
-    if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) break;
-    --i;
-  }
-  const auto first = static_cast<unsigned char>(text[i]);
-  return first < 0x80 || (first >= 0xC3 && first <= 0xC5);
-}
-
-/// Whether the letter at `at` and the one before it are of two scripts: "Loss损失", but not
-/// "época".
-bool changes_script(std::string_view text, std::size_t at) {
-  return is_latin_at(text, at) != is_latin_at(text, at - 1);
-}
-
-/// Bytes of a mark beyond ASCII at the start of `text`: the punctuation and blanks of Chinese and
-/// Japanese texts, U+3000 to U+303F and U+FF00 to U+FF1F, and "≈". 0: something else.
-std::size_t wide_mark(std::string_view text) {
-  if (text.size() < 3 || !is_beyond_ascii(text[0])) return 0;
-  const bool mark = text.starts_with("\xE3\x80") || text.starts_with("≈") ||
-                    (text.starts_with("\xEF\xBC") && static_cast<unsigned char>(text[2]) < 0xA0);
-  return mark ? 3 : 0;
-}
-
-/// "stepTime", "AvgLoss": a capital between small letters begins a word.
-bool begins_word_inside(std::string_view text, std::size_t at) {
-  const auto is_small = [&](std::size_t i) { return text[i] >= 'a' && text[i] <= 'z'; };
-  return at > 0 && at + 1 < text.size() && text[at] >= 'A' && text[at] <= 'Z' && is_small(at - 1) &&
-         is_small(at + 1);
-}
-
-/// The words of a label in small letters; '_', '-', '.', blanks and wide marks part them, and so
-/// does a change between ASCII and other letters and a capital inside; "/" is the word "per".
-struct Label {
-  std::array<std::string, 6> words;  ///< the last ones
-  std::size_t count = 0;
-
-  explicit Label(std::string_view text) {
-    std::string word;
-    const auto put = [&] {
-      if (word.empty()) return;
-      if (count == words.size())
-        std::rotate(words.begin(), words.begin() + 1, words.end()), --count;
-      words[count++] = std::exchange(word, {});
-    };
-    for (std::size_t i = 0; i < text.size(); ++i) {
-      const char c = text[i];
-      if (const std::size_t mark = wide_mark(text.substr(i)); mark > 0) {
-        put();
-        i += mark - 1;
-        continue;
-      }
-      if (is_any_letter(c)) {
-        if (!word.empty() && (changes_script(text, i) || begins_word_inside(text, i))) put();
-        word += lower(c);
-        continue;
-      }
-      put();
-      if (c == '/') word = "per", put();
-    }
-    put();
-  }
-  [[nodiscard]] std::span<const std::string> all() const { return {words.data(), count}; }
-  [[nodiscard]] bool has(const Words& list) const {
-    return std::ranges::any_of(all(), [&](const std::string& word) { return holds(list, word); });
-  }
-  /// The last word, or the one before "number", "idx", "completed" and the like.
-  [[nodiscard]] std::string_view last() const {
-    if (count == 0) return {};
-    if (count > 1 && among(kAfterCounters, words[count - 1])) return words[count - 2];
-    return words[count - 1];
-  }
-};
-
-/// "loss", "train_loss", "Loss_G", "Loss Classification", "TRAIN CROSS ENTROPY", "NLL"; no "loss
-/// scale".
-bool names_loss(const Label& label) {
-  static constexpr Words kOthers({"scale", "scaling", "scaler", "weight", "weights", "coef",
-                                  "coeff", "lambda", "ratio", "factor", "window", "type", "num",
-                                  "count"});
-  const std::string_view last = label.last();
-  static constexpr Words kLosses({"nll", "xent", "cost", "损失", "損失", "손실", "perda", "pérdida",
-                                  "perte", "verlust", "strata", "потери"});
-  if (holds(kLosses, last)) return true;
-  if (last == "entropy") return label.count > 1 && label.words[label.count - 2] == "cross";
-  if (label.has(kOthers)) return false;
-  return std::ranges::any_of(label.all(), [](std::string_view word) {
-    return word.starts_with("loss") || word.ends_with("loss");
-  });
-}
-
-/// A loss, a learning rate, a norm, a score.
-bool is_of_learning(const Label& label) {
-  static constexpr Words kNames(
-      {"lr", "acc", "accuracy", "ppl", "perplexity", "norm", "gnorm", "reward", "return"});
-  return names_loss(label) || among(kNames, label.last());
-}
-
-std::optional<RateUnit> work_unit(std::string_view word) {
-  if (among(kIterations, word)) return RateUnit::iterations_per_second;
-  if (among(kSequences, word)) return RateUnit::sequences_per_second;
-  if (among(kTokens, word)) return RateUnit::tokens_per_second;
-  return std::nullopt;
-}
-
-constexpr double kThousand = 1e3, kMillion = 1e6;
-
-/// Of a word before a unit of work, or after it in brackets: "k tokens/s", "tokens/s (thousands)".
-std::optional<double> multiple(std::string_view word) {
-  if (word == "k" || word == "kilo" || word == "thousand" || word == "thousands") return kThousand;
-  if (word == "m" || word == "mega" || word == "million" || word == "millions") return kMillion;
-  return std::nullopt;
-}
-
-/// Of a word that names a rate by itself.
-std::optional<RateUnit> rate_named(std::string_view word) {
-  if (word == "fps") return RateUnit::sequences_per_second;
-  if (word == "sps") return RateUnit::iterations_per_second;
-  if (word == "tps" || word == "wps") return RateUnit::tokens_per_second;
-  return std::nullopt;
-}
-
-struct Work {
-  RateUnit unit = RateUnit::unknown;
-  double scale = 1;
-};
-
-/// "tokens", "ktok", "Msamples"; in small letters.
-std::optional<Work> work_of(std::string_view word) {
-  if (const auto unit = work_unit(word)) return Work{*unit, 1};
-  if (word.empty()) return std::nullopt;
-  const auto scale = multiple(word.substr(0, 1));
-  const auto unit = work_unit(word.substr(1));
-  return scale && unit ? std::optional(Work{*unit, *scale}) : std::nullopt;
-}
-
-/// The letters m and d alone are other units as well.
-std::optional<double> seconds_in(std::string_view word) {
-  if (word == "m" || word == "d" || word == "分") return std::nullopt;
-  return seconds_of_unit(word);
-}
-
-/// "total_timesteps" of "misc/total_timesteps": a prefix with a slash may group names. Not of
-/// "steps/epoch" or "max/step", which name a plan: else all of `text`.
-std::string_view without_group(std::string_view text) {
-  const std::size_t slash = text.rfind('/');
-  if (slash == text.npos) return text;
-  const Label words(text.substr(0, slash));
-  const bool of_a_ratio = words.has(kPlans) || names_loss(words) ||
-                          std::ranges::any_of(words.all(), [](std::string_view word) {
-                            return work_unit(word) || among(kEpochs, word) || seconds_in(word);
-                          });
-  return of_a_ratio ? text : text.substr(slash + 1);
-}
-
-/// All its letters are of ASCII, or the sign for millionths: what a pattern for units can have.
-bool is_unit_of_latin(std::string_view text) {
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (!is_beyond_ascii(text[i])) continue;
-    const std::string_view sign = text.substr(i, 2);
-    if (sign != "µ" && sign != "μ") return false;
-    ++i;
-  }
-  return true;
-}
-
-/// What a word or two after a number, or those of a label, mean for it.
-struct Unit {
-  Meaning meaning = Meaning::other;
-  RateUnit rate = RateUnit::unknown;
-  double scale = 1;
-  std::size_t length = 0;   ///< in the text
-  bool apart = false;       ///< in brackets, or after "in": the same on each line
-  std::size_t gap = 0;      ///< of `length`, before the unit: "(233.9)"
-  bool other_rate = false;  ///< of a label: a rate of what is no work of a training
-};
-
-std::string_view word_at(std::string_view text, std::size_t at, std::string& small) {
-  std::size_t end = at;
-  small.clear();
-  while (end < text.size() && is_any_letter(text[end]) && wide_mark(text.substr(end)) == 0) {
-    small += lower(text[end++]);
-  }
-  return small;
-}
-
-/// Bytes of a unit of memory, power, bandwidth or arithmetic at the start of `text`, which is that
-/// of the number before it: " GB", "%", " TFLOP/s". 0: there is none, or it names the next number.
-std::size_t other_unit_at(std::string_view text) {
-  static constexpr Words kUnits({"kb",     "mb",     "gb",   "tb",    "kib",   "mib",    "gib",
-                                 "tib",    "w",      "kw",   "flops", "gflop", "gflops", "tflop",
-                                 "tflops", "pflops", "gbps", "mbps",  "mhz",   "ghz"});
-  std::size_t end = std::min(text.find_first_not_of(' '), text.size());
-  if (text.substr(end).starts_with('%')) {
-    ++end;
-  } else {
-    std::string word;
-    end += word_at(text, end, word).size();
-    if (!among(kUnits, word)) return 0;
-    if (text.substr(end).starts_with('/')) {
-      const std::size_t per = word_at(text, end + 1, word).size();
-      if (!among(kSeconds, word)) return 0;
-      end += 1 + per;
-    }
-  }
-  const std::size_t next = std::min(text.find_first_not_of(' ', end), text.size());
-  const bool labels = next < text.size() && (text[next] == '=' || text[next] == ':');
-  constexpr std::string_view kEnds = " |,;)]\t";
-  const bool closes = end == text.size() || kEnds.find(text[end]) != kEnds.npos;
-  return closes && !labels ? end : 0;
-}
-
-/// A word for one sample or token: the time of that is not the time of an iteration.
-bool is_of_data(std::string_view word) {
-  const auto work = work_unit(word);
-  return work && *work != RateUnit::iterations_per_second && !word.ends_with('s');
-}
-
-/// At the start of `text`: " (ms)", "[sec]", " in ms".
-Unit unit_apart(std::string_view text) {
-  for (const std::string_view open : {" (", "(", " [", "[", " in "}) {
-    if (!text.starts_with(open)) continue;
-    std::string word;
-    const auto seconds = seconds_in(word_at(text, open.size(), word));
-    const std::size_t end = open.size() + word.size();
-    const std::string_view rest = text.substr(end);
-    const std::string_view close = open.back() == '(' ? ")" : open.back() == '[' ? "]" : "";
-    const bool closes =
-        rest.starts_with(close) && (!close.empty() || rest.empty() || !is_word(rest[0]));
-    if (seconds && closes) return {Meaning::duration, {}, *seconds, end + close.size(), true};
-  }
-  return {};
-}
-
-Unit unit_at(std::string_view text);
-
-/// " K tokens/s", " Ktps"; `first` is the word at `at`, in small letters.
-Unit unit_of_thousands(std::string_view text, std::size_t at, const std::string& first) {
-  const auto scale = first.empty() ? std::nullopt : multiple(std::string_view(first).substr(0, 1));
-  if (!scale || text[at] == 'm') return {};
-  if (const auto rate = rate_named(std::string_view(first).substr(1))) {
-    return {Meaning::rate, *rate, *scale, at + first.size()};
-  }
-  constexpr std::size_t kLetterAndBlank = 2;  // bytes
-  const std::string_view rest = text.substr(std::min(at + 1, text.size()));
-  if (first.size() > 1 || !rest.starts_with(' ') || rest.starts_with("  ")) return {};
-  Unit unit = unit_at(rest);
-  if (unit.meaning != Meaning::rate) return {};
-  unit.scale *= *scale;
-  unit.length += at + kLetterAndBlank - 1;
-  return unit;
-}
-
-/// At the start of `text`: "it/s", " samples/sec", "ms/step", "steps per second", "s", " minutes".
-Unit unit_at(std::string_view text) {
-  std::size_t at = 0;
-  while (at < text.size() && text[at] == ' ' && at < 2) ++at;
-  std::string first, second;
-  if (word_at(text, at, first).empty() || text.starts_with(" in ")) return unit_apart(text);
-  const std::size_t after_first = at + first.size();
-  if (text.substr(after_first).starts_with('@')) return {};  // "0.51  HR@20: 0.69", a hit rate
-  std::size_t next = 0;
-  for (const std::string_view per : {"/", " per ", "_per_", " / ", " for "}) {
-    const std::string_view rest = text.substr(after_first);
-    if (!rest.starts_with(per)) continue;
-    const bool of_words = per == " for " && !is_digit(rest.substr(0, per.size() + 1).back());
-    if (!of_words) next = after_first + per.size();
-  }
-  const auto time = seconds_in(first);
-  // "sec/100 iters", "sec for 50 iters". Digits that no iteration follows are the next number:
-  // "41s/410s".
-  if (const std::size_t digits = text.find_first_not_of("0123456789", next);
-      time && next != 0 && digits != std::string_view::npos && digits > next) {
-    const double of_how_many = to_double(text.substr(next, digits - next)).value_or(0);
-    const std::size_t word = digits + (text[digits] == ' ' ? 1 : 0);
-    if (of_how_many > 0 && among(kIterations, word_at(text, word, second))) {
-      return {Meaning::per_iteration, {}, *time / of_how_many, word + second.size()};
-    }
-  }
-  const bool two = next != 0 && !word_at(text, next, second).empty();
-  if (two && time && is_of_data(second)) return {Meaning::other, {}, 1, next + second.size()};
-  if (!two) {
-    if (const auto rate = rate_named(first)) return {Meaning::rate, *rate, 1, after_first};
-    if (const Unit unit = unit_of_thousands(text, at, first); unit.length > 0) return unit;
-    return time ? Unit{Meaning::duration, RateUnit::unknown, *time, after_first} : Unit{};
-  }
-  const std::size_t end = next + second.size();
-  if (time && among(kIterations, second)) return {Meaning::per_iteration, {}, *time, end};
-  if (time && among(kEpochs, second)) return {Meaning::duration, {}, *time, end};
-  const auto work = work_of(first);
-  const auto per_s = seconds_in(second);  // "samples/hour" too
-  if (work && per_s) return {Meaning::rate, work->unit, work->scale / *per_s, end};
-  return {};
-}
-
-/// The time that a label names is of a part of a step: "comm_ms", "optimizer step took",
-/// "compute_loss_time".
-bool names_part(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t blank = text.find_last_of(" \t");
-    const Label last(blank == std::string_view::npos ? text : text.substr(blank + 1));
-    if (last.has(kPartWords)) return true;
-    if (std::ranges::any_of(last.all(), [](std::string_view word) {
-          return !among(kTimes, word) && !among(kIterations, word) && !seconds_in(word);
-        })) {
-      return false;
-    }
-    text = text.substr(0, blank == std::string_view::npos ? 0 : blank);
-  }
-  return false;
-}
-
-/// "time cost", and not "cost= 2.29" of a loss.
-bool is_no_cost(std::string_view word) { return word != "cost" && among(kTimes, word); }
-
-/// What is done in a time, by the words of a label around the word "per" at `per`: "samples/s",
-/// "kTok/s", "samples/GPU/s", "tokens/s (k)", "steps/hour". What is no work of a training, as
-/// "TFLOP/s", is an other_rate.
-Unit rate_of_words(std::span<const std::string> words, std::size_t per) {
-  Unit out;
-  std::size_t thing = per - 1;
-  if (thing > 1 && among(kProcessors, words[thing]) && words[thing - 1] == "per") thing -= 2;
-  const auto work = work_of(words[thing]);
-  const auto per_s = seconds_in(words[per + 1]);
-  out.other_rate = !work || !per_s;
-  if (out.other_rate) return out;
-  out.meaning = Meaning::rate;
-  out.rate = work->unit;
-  out.scale = work->scale / *per_s;
-  if (thing > 0) out.scale *= multiple(words[thing - 1]).value_or(1);
-  if (per + 3 == words.size()) out.scale *= multiple(words[per + 2]).value_or(1);
-  return out;
-}
-
-/// Of a label: "steps/s", "tok_per_sec", "step_time_ms", "Time (mins)", "dt".
-Unit unit_of(const Label& label, std::string_view text) {
-  const auto words = label.all();
-  Unit out;
-  double scale = 1;
-  bool time = label.has(kTimes);
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (i + 2 < words.size() && words[i + 1] == "per") {
-      // "time/s" is a time in seconds.
-      if (seconds_in(words[i + 2]) && !among(kTimes, words[i])) return rate_of_words(words, i + 1);
-      const auto seconds = seconds_in(words[i]);
-      if (seconds && among(kIterations, words[i + 2])) {
-        return {Meaning::per_iteration, {}, *seconds, 0};
-      }
-    }
-    if (const auto rate = rate_named(words[i])) return {Meaning::rate, *rate};
-    // "min" next to other words is a minimum, unless it stands in brackets or next to a word of a
-    // time since the start; "loss_s" may stand next to "loss_m" and "loss_l".
-    // Hours have a word of time with them: "elapsed_h", but not the entropy "nca_h".
-    const bool no_unit =
-        (words[i] == "s" && names_loss(label)) || (words[i] == "h" && !label.has(kTimes));
-    const bool minimum = words[i] == "min" && !label.has(kSinceStart) &&
-                         text.find("(min") == text.npos && text.find("[min") == text.npos;
-    if (i + 1 == words.size() && words.size() > 1 && !minimum && !no_unit) {
-      if (const auto seconds = seconds_in(words[i])) {
-        scale = *seconds;
-        time = true;
-      }
-    }
-  }
-  if (words.size() == 1 && among(kSeconds, words[0]) && words[0].size() > 1) time = true;
-  if (words.size() == 1 && words[0] == "dt") return {Meaning::per_iteration, {}, 1, 0};
-  if (!words.empty() && words.back() == "cost" && std::ranges::none_of(words, is_no_cost))
-    time = false;
-  if (!time) return out;
-  out.scale = scale;
-  const bool of_epoch = label.has(kEpochs);
-  out.meaning = label.has(kIterations) && !of_epoch ? Meaning::per_iteration : Meaning::duration;
-  return out;
-}
+constexpr Words kRates({"speed", "throughput", "rate", "perf", "performance", "average", "avg",
+                        "mean", "running", "current", "at"});
 
 /// "Tokens / " of "Tokens / Sec: 125", which ends before `end`.
 bool ends_with_per(std::string_view line, std::size_t end) {
@@ -763,7 +271,7 @@ class Reader {
   void note_part(const LineNumber& number, const Label& name) {
     static constexpr Words kTotal({"total"});
     if (number.whole || std::isnan(number.value)) return;
-    if (name.has(kOtherTimes) || name.has(kPartWords)) {
+    if (name.has(kOtherTimes) || name.has(words::kPartWords)) {
       sum_of_parts_ += number.value;
       ++parts_;
       any_pass_ = any_pass_ || name.has(kPasses);
@@ -822,7 +330,7 @@ class Reader {
       const std::size_t end = digits_after(line_, at_);
       const bool label = !joined && end < line_.size() && names_process(small) &&
                          std::string_view(":])").find(line_[end]) != std::string_view::npos;
-      return label || among(kIterations, small) || among(kEpochs, small);
+      return label || among(words::kIterations, small) || among(words::kEpochs, small);
     }
     // "E003 B0206/0412", "s00010": zeros in front, as of no version or size.
     constexpr std::size_t kDigits = 3;
@@ -942,7 +450,7 @@ class Reader {
     const bool closes = rest.size() == 1 || rest[1] == ')' || rest[1] == ']';
     const bool at_end = closes && !out_.empty() && line_[begin - 1] == ' ' && label == begin;
     const Label words(line_.substr(label, begin - label));
-    const bool named = words.has(kTimes) || words.has(kLeft);
+    const bool named = words.has(words::kTimes) || words.has(kLeft);
     const bool after_mark = line_[begin - 1] == '<';
     const bool of_bar =
         (line_[begin - 1] == '[' && rest.starts_with("m<")) || (after_mark && closes);
@@ -1014,8 +522,8 @@ class Reader {
     const auto small = word_at(line_, end, word);
     constexpr std::size_t kLeastLetters = 4;  // "it" and "ep" are too short
     if (small.size() < kLeastLetters || small.ends_with('s')) return std::nullopt;
-    if (among(kEpochs, small)) return Unit{Meaning::epoch, {}, 1, small.size()};
-    if (among(kIterations, small)) return Unit{Meaning::counter, {}, 1, small.size()};
+    if (among(words::kEpochs, small)) return Unit{Meaning::epoch, {}, 1, small.size()};
+    if (among(words::kIterations, small)) return Unit{Meaning::counter, {}, 1, small.size()};
     return std::nullopt;
   }
 
@@ -1091,7 +599,7 @@ class Reader {
     if (comma != times.npos && times.find('.') < comma) return true;
     std::string word;
     return (comma != times.npos || times.ends_with("ms")) && after.starts_with('/') &&
-           among(kIterations, word_at(after, 1, word));
+           among(words::kIterations, word_at(after, 1, word));
   }
 
   bool days_of(LineNumber& found) {
@@ -1197,7 +705,7 @@ class Reader {
     found.end = at_;
     const std::string_view text = line_.substr(found.begin, found.value_begin - found.begin);
     const Label label(text);
-    if (label.has(kOfEvaluation) || is_argument(text)) {
+    if (label.has(words::kOfEvaluation) || is_argument(text)) {
       unclear_ = false;
       // "val 635.3 img/s train loss 1.42": its unit is no name of the next number.
       // That of "fps inference: 1331 fps total: 916" may be.
@@ -1283,7 +791,7 @@ class Reader {
     if (is_label(unit.length)) return {};
     const std::size_t begin = found.value_begin;
     const bool named = begin > 1 && line_[begin - 1] == ' ' && is_word(line_[begin - 2]);
-    const bool of_label = label.has(unit.meaning == Meaning::rate ? kRates : kTimes);
+    const bool of_label = label.has(unit.meaning == Meaning::rate ? kRates : words::kTimes);
     const bool counter = found.whole && of_steps && names_counter(label.last());
     const bool first =
         (named || counter) && !of_label && names_come_first(unit.length, label.count == 0);
@@ -1399,7 +907,7 @@ class Reader {
     const auto amount = [&](std::string_view word, std::size_t length) -> std::optional<Unit> {
       const auto work = work_unit(word);
       // The total of "0.017B/4.0B tokens", which is read with the amounts, follows a word "per".
-      if (!work || (takes_amounts_ && label.has(kPlans))) return std::nullopt;
+      if (!work || (takes_amounts_ && label.has(words::kPlans))) return std::nullopt;
       if (*work == RateUnit::iterations_per_second && !found.rounded) return std::nullopt;
       return Unit{Meaning::amount, *work, 1, length};
     };
@@ -1430,17 +938,17 @@ class Reader {
     const std::string_view last = label.last();
     const bool by_letter = is_letter_of_counter(last) && !text.empty() && is_letter(text.back());
     // "Up. 4000" is short for updates, "scale up 2" is not.
-    const bool counts = among(kIterations, last) || joins_counter(last) ||
+    const bool counts = among(words::kIterations, last) || joins_counter(last) ||
                         (by_letter && last != "e") || (last == "i" && found.has_total()) ||
                         (last == "up" && trim(text).ends_with('.'));
     const bool of_epochs =
-        among(kEpochs, last) ||
+        among(words::kEpochs, last) ||
         (last == "e" &&
          (by_letter || (label.count == 1 && (found.has_total() || text.ends_with('=')))));
     // "(avg ms/step over last 50)": of how many.
     if (found.whole && (last == "last" || last == "past")) return;
     if (suffix_) {
-      found.meaning = label.has(kPlans) ? Meaning::other : suffix_->meaning;
+      found.meaning = label.has(words::kPlans) ? Meaning::other : suffix_->meaning;
       found.end = at_ + suffix_->length;
     } else if (found.whole && is_span()) {
       found.meaning = Meaning::span;
@@ -1467,7 +975,7 @@ class Reader {
     } else if (found.whole && (of_epochs || counts) && after.meaning == Meaning::other) {
       const Meaning counter = of_epochs ? Meaning::epoch : Meaning::counter;
       const Label own(without_group(text));
-      found.meaning = own.has(kPlans) ? Meaning::other : counter;
+      found.meaning = own.has(words::kPlans) ? Meaning::other : counter;
       found.names_total = own.words[0] == "global" || own.words[0] == "total";
       found.begins = label.has(kBeginnings);
     } else if (found.whole && names_loss(label) && label.count > 1 && names_training(text) &&
@@ -1477,7 +985,7 @@ class Reader {
       if (names_loss(label)) found.meaning = Meaning::loss;  // also "Time Loss: 0.22"
     } else if (time || after.meaning != Meaning::other || named.meaning != Meaning::other) {
       take_time(found, label, text, named, after, time);
-    } else if (found.whole && !label.has(kPlans) &&  // not "per rank"
+    } else if (found.whole && !label.has(words::kPlans) &&  // not "per rank"
                (last == "rank" || labels_process(found, label))) {
       found.meaning = Meaning::rank;
     } else if (names_loss(label)) {
@@ -1540,10 +1048,10 @@ class Reader {
   [[nodiscard]] bool divides_time(const Label& label) const {
     std::string word;
     const std::string_view last = label.last();
-    const bool of_time = label.has(kTimes) ||
+    const bool of_time = label.has(words::kTimes) ||
                          (label.count > 1 && seconds_in(label.words[label.count - 2]).has_value());
     return (last == "per" || last == "for") && of_time && line_.substr(at_).starts_with(' ') &&
-           among(kIterations, word_at(line_, at_ + 1, word));
+           among(words::kIterations, word_at(line_, at_ + 1, word));
   }
 
   /// " train steps in 5.77 secs" after "Ran 499", " steps take 0.726 seconds" and " steps time:
@@ -1567,8 +1075,8 @@ class Reader {
     std::string word;
     for (int words = 0; words < 2 && line_.substr(begin).starts_with(' '); ++words) {
       begin += 1 + word_at(line_, begin + 1, word).size();
-      const bool epochs = among(kEpochs, word);
-      if (!epochs && !among(kIterations, word)) continue;
+      const bool epochs = among(words::kEpochs, word);
+      if (!epochs && !among(words::kIterations, word)) continue;
       return Unit{epochs ? Meaning::epoch : Meaning::counter, {}, 1, begin - at_};
     }
     return std::nullopt;
@@ -1585,8 +1093,8 @@ class Reader {
     }
     if (!last.ends_with("第")) return std::nullopt;
     const std::size_t begin = std::min(line_.find_first_not_of(' ', at_), line_.size());
-    for (const auto& [list, meaning] :
-         {std::pair(&kEpochs, Meaning::epoch), std::pair(&kIterations, Meaning::counter)}) {
+    for (const auto& [list, meaning] : {std::pair(&words::kEpochs, Meaning::epoch),
+                                        std::pair(&words::kIterations, Meaning::counter)}) {
       for (const std::string_view word : *list) {
         if (!line_.substr(begin).starts_with(word)) continue;
         return Unit{meaning, {}, 1, begin + word.size() - at_};
@@ -1599,7 +1107,7 @@ class Reader {
                  const Unit& after) const {
     if (found.value < 0 || label.has(kOtherTimes)) return;  // "nan" of a first line is one
     const Unit& unit = after.meaning == Meaning::rate ? after : named;
-    found.of_one_gpu = label.has(kProcessors);
+    found.of_one_gpu = label.has(words::kProcessors);
     found.of_part = label.has(kPartsWithRates);
     found.meaning = Meaning::rate;
     found.unit = unit.rate;
@@ -1622,7 +1130,7 @@ class Reader {
          {"/", " per ", " (per ", " / ", " on this ", " on each ", " (this "}) {
       if (!rest.starts_with(front)) continue;
       const std::string_view part = word_at(rest, front.size(), word);
-      if (!among(kProcessors, part)) continue;
+      if (!among(words::kProcessors, part)) continue;
       // "941 (per rank 235)" is of all ranks.
       const std::size_t end = front.size() + part.size();
       const std::size_t next = std::min(rest.find_first_not_of(" :=", end), rest.size());
@@ -1641,7 +1149,7 @@ class Reader {
     std::string thing;
     const std::size_t next = std::min(at_ + 1, line_.size());
     if (!by_layout && after.meaning == Meaning::other && !word_at(line_, next, thing).empty() &&
-        (work_unit(thing) || among(kEpochs, thing)) && !labels_next(text, thing)) {
+        (work_unit(thing) || among(words::kEpochs, thing)) && !labels_next(text, thing)) {
       return;
     }
     const std::string_view then = line_.substr(std::min(line_.size(), at_ + after.length));
@@ -1690,7 +1198,7 @@ class Reader {
       found.scale /= steps;
     }
     found.since_start =
-        label.has(kSinceStart) || among(kSinceStart, word_at(then, blank, following));
+        label.has(words::kSinceStart) || among(words::kSinceStart, word_at(then, blank, following));
   }
 
   /// "elapsed=2.4 steps/s=0.42": what stands after the value of `label` is the label of the next
@@ -1755,7 +1263,7 @@ class Reader {
     constexpr std::string_view kMarksAfterCounters = "|:,-\t;)(";
     if (label.count != 1 || found.has_total() || found.begin != message_begin() ||
         std::ranges::any_of(out_, &LineNumber::counts) || label.has(kNoCounters) ||
-        label.has(kOfTraining) || label.has(kTimes)) {
+        label.has(words::kOfTraining) || label.has(words::kTimes)) {
       return false;
     }
     // Not "base-0: 33 epochs", the name of a model.
@@ -1950,47 +1458,11 @@ class CommaEvidence {
     const std::string_view label = text.substr(at - std::min(at, kReach), std::min(at, kReach));
     const std::size_t end = label.find_last_not_of(" \t:=#[(");
     if (end == std::string_view::npos || !is_any_letter(label[end])) return false;
-    return among(kIterations, Label(label.substr(0, end + 1)).last());
+    return among(words::kIterations, Label(label.substr(0, end + 1)).last());
   }
 
   std::int64_t decimal_ = 0, thousands_ = 0, unclear_ = 0;
 };
-
-/// Empty where there is none.
-std::string_view word_among(std::string_view text, const Words& list) {
-  for (std::size_t i = 0; i < text.size();) {
-    if (!is_any_letter(text[i])) {
-      ++i;
-      continue;
-    }
-    const bool beyond_ascii = is_beyond_ascii(text[i]);
-    std::size_t end = i;
-    while (end < text.size() && is_any_letter(text[end]) &&
-           is_beyond_ascii(text[end]) == beyond_ascii) {
-      ++end;
-    }
-    const std::string_view word = text.substr(i, end - i);
-    // "train_loss" is two words, "trainer" is another one. Other scripts part words without blanks.
-    if (beyond_ascii ? holds(list, word) : has_in_any_case(list, word)) return word;
-    i = end;
-  }
-  return {};
-}
-
-bool has_word(std::string_view text, const Words& list) { return !word_among(text, list).empty(); }
-
-/// The word at `at` is of the path of a file: "saved to trained_models/samples.npy", but not of the
-/// name "train/loss".
-bool is_in_path(std::string_view line, std::size_t at) {
-  const std::size_t begin = line.find_last_of(" \t'\"(", at) + 1;
-  std::string_view token = line.substr(begin, line.find_first_of(" \t'\")", at) - begin);
-  while (!token.empty() && !is_any_letter(token.back()) && !is_digit(token.back())) {
-    token.remove_suffix(1);
-  }
-  const std::size_t point = token.rfind('.');
-  return token.find('/') != token.npos && point != token.npos && point + 1 < token.size() &&
-         is_letter(token[point + 1]);
-}
 
 }  // namespace
 
@@ -2021,193 +1493,6 @@ Commas commas_of(std::string_view text) {
     at = next_digit(end);
   }
   return evidence.decide();
-}
-
-bool names_evaluation(std::string_view text) { return has_word(text, kOfEvaluation); }
-
-std::string_view word_of_evaluation(std::string_view text) {
-  return word_among(text, kOfEvaluation);
-}
-
-bool evaluation_follows(std::string_view line, std::size_t at) {
-  while (at < line.size() && !is_any_letter(line[at]) && !is_digit(line[at])) ++at;
-  std::string word;
-  return holds(kOfEvaluation, word_at(line, at, word));
-}
-
-bool names_other_work(std::string_view line) {
-  static constexpr Words kWork(
-      {"processed",  "processing",  "preprocessing", "loaded",     "tokenized", "tokenizing",
-       "downloaded", "downloading", "generated",     "generating", "encoded",   "extracted",
-       "extracting", "features",    "converted",     "converting", "scanned",   "scanning",
-       "处理",       "加载",        "下载",          "生成"});
-  return has_word(line, kWork);
-}
-
-bool may_name_counter(std::string_view line) {
-  if (line.find('#') != std::string_view::npos) return true;  // of a table's steps
-  for (std::size_t i = 0; i < line.size();) {
-    if (!is_letter(line[i])) {
-      ++i;
-      continue;
-    }
-    const std::size_t begin = i++;
-    while (i < line.size() && is_letter(line[i]) && !begins_word_inside(line, i)) ++i;
-    const std::string_view word = line.substr(begin, i - begin);
-    if (has_in_any_case(kIterations, word) || has_in_any_case(kEpochs, word)) return true;
-  }
-  return false;
-}
-
-namespace {
-
-/// A whole number of a text, with the words around it.
-struct CountInText {
-  std::string_view line;
-  std::size_t begin = 0, end = 0;  ///< of its digits
-  double value = 0;
-  Label label;                ///< words between the number before it and this one
-  std::string first, second;  ///< words after it
-
-  CountInText(std::string_view text, std::size_t from, std::size_t at)
-      : line(text),
-        begin(at),
-        end(std::min(text.find_first_not_of("0123456789,", at), text.size())),
-        label(text.substr(from, at - from)) {
-    std::string digits(line.substr(at, end - at));
-    std::erase(digits, ',');
-    value = to_double(digits).value_or(0);
-    const std::size_t word = end + (line.substr(end).starts_with(' ') ? 1 : 0);
-    const std::size_t next = word + word_at(line, word, first).size() + 1;
-    if (next < line.size()) word_at(line, next, second);
-  }
-  /// What stands after the first word.
-  [[nodiscard]] std::string_view after_first() const {
-    const std::size_t word = end + (line.substr(end).starts_with(' ') ? 1 : 0);
-    return line.substr(std::min(word + first.size(), line.size()));
-  }
-  /// No letter, fraction or total belongs to its digits.
-  [[nodiscard]] bool ends() const {
-    return end == line.size() || std::string_view(" ,;|)]\t").find(line[end]) != line.npos;
-  }
-};
-
-constexpr Words kTrainingSet({"train", "training", "trainset"});
-// Words of another number: of a part of the set, of one sequence, of what works on it.
-constexpr Words kOfNoSet({"batch",  "batches", "minibatch", "step",       "steps",      "iter",
-                          "iters",  "epoch",   "epochs",    "iteration",  "iterations", "per",
-                          "max",    "min",     "class",     "classes",    "token",      "tokens",
-                          "seed",   "time",    "length",    "shape",      "dim",        "width",
-                          "height", "seen",    "fold",      "resolution", "workers",    "worker",
-                          "id",     "rank",    "port"});
-
-/// "Train dataset size: 67349", "[train] 23560 samples", "Loaded 5000 training images"
-bool names_training_set(const CountInText& count) {
-  static constexpr Words kSets({"dataset", "datasets", "set", "data"});
-  static constexpr Words kSize({"size"});  // of an image, where no set is named
-  const Label& label = count.label;
-  const bool after_training = among(kTrainingSet, count.first);
-  const std::string_view thing = after_training ? count.second : count.first;
-  const bool trains = after_training || label.has(kTrainingSet);
-  const bool counted = among(kSequences, thing) || thing == "segments";
-  const bool named = label.has(kSets) || (label.has(kSequences) && !label.has(kSize));
-  const bool evaluates = label.has(kOfEvaluation) || among(kOfEvaluation, count.first);
-  return trains && (counted || named) && !evaluates && !label.has(kOfNoSet) && count.ends();
-}
-
-/// "Train: 22500 | Val: 2500 | Test: 25000": that of an evaluation follows.
-bool stands_next_to_others(const CountInText& count) {
-  constexpr double kMostPercent = 100;  // "Train: 95, Val: 93" may be accuracies
-  return among(kTrainingSet, count.label.last()) && !count.label.has(kOfNoSet) && count.ends() &&
-         count.value > kMostPercent && evaluation_follows(count.line, count.end);
-}
-
-/// The first of a line's counts that is one; 0 where none is.
-template <class Is>
-double first_count(std::string_view line, Is is) {
-  constexpr std::string_view kScript = ".py";
-  const std::size_t script = line.rfind(kScript);  // a logger's "train.py:45"
-  std::size_t from = script == line.npos ? 0 : script + kScript.size();
-  for (std::size_t at = from; at < line.size();) {
-    if (!is_digit(line[at]) || (at > 0 && (is_word(line[at - 1]) || line[at - 1] == '.'))) {
-      ++at;
-      continue;
-    }
-    const CountInText count(line, from, at);
-    if (is(count)) return count.value;
-    from = at = count.end;
-  }
-  return 0;
-}
-
-/// "391 iters per epoch", "450 it/epoch", "312 batches of 256 rows", "steps per epoch: 391",
-/// "n_batches = 469", "1エポック = 781 ステップ".
-bool names_epoch_steps(const CountInText& count) {
-  const Label& label = count.label;
-  if (label.has(kOfEvaluation) || among(kOfEvaluation, count.first)) return false;
-  if (among(kIterations, count.first)) {
-    const std::string_view rest = count.after_first();
-    const auto follows = [&](std::string_view front) {
-      std::string word;
-      return rest.starts_with(front) && among(kEpochs, word_at(rest, front.size(), word));
-    };
-    constexpr std::string_view kOf = " of ";
-    const bool of_size = rest.starts_with(kOf) && is_digit(rest.substr(0, kOf.size() + 1).back());
-    // "Epoch 2 step 100" states none: the counts of a statement are equal.
-    const bool equal = trim(count.line.substr(0, count.begin)).ends_with('=');
-    return follows(" per ") || follows("/") || follows(" / ") || of_size ||
-           (equal && label.has(kEpochs) && label.count == 1);
-  }
-  static constexpr Words kPer({"per"}), kNumber({"n", "num", "number", "train", "training"});
-  const bool per_epoch = label.has(kPer) && label.has(kEpochs) && label.has(kIterations);
-  return count.ends() && (per_epoch || (label.last() == "batches" && label.has(kNumber)));
-}
-
-}  // namespace
-
-double epoch_steps_of(std::string_view line) {
-  return first_count(line, [](const CountInText& count) {
-    constexpr double kLeastSteps = 2;
-    return count.value >= kLeastSteps && names_epoch_steps(count);
-  });
-}
-
-double gpus_of(std::string_view line) {
-  static constexpr Words kGpus({"gpu", "gpus", "processes", "devices", "ranks", "accelerators"}),
-      kData({"data", "dataset", "loader", "dataloader"});
-  static constexpr Words kUses({"using", "use", "on", "with", "across", "over", "uses"});
-  constexpr double kMostGpus = 100'000;
-  const double gpus = first_count(line, [](const CountInText& count) {
-    return among(kGpus, count.first) && among(kUses, count.label.last()) && !count.label.has(kData);
-  });
-  return gpus <= kMostGpus && !names_other_work(line) ? gpus : 0;
-}
-
-double training_set_of(std::string_view line) {
-  return first_count(line, [](const CountInText& count) {
-    // Sequences: fewer are files, parts or folds; more is more than kMostStepIterations.
-    constexpr double kSmallestSet = 50, kLargestSet = 1e9;
-    return count.value >= kSmallestSet && count.value <= kLargestSet &&
-           (names_training_set(count) || stands_next_to_others(count));
-  });
-}
-
-bool names_score(std::string_view line) {
-  static constexpr Words kScores({"precision", "recall", "auc", "confusion", "iou", "miou", "psnr",
-                                  "ssim", "bleu", "mae", "rmse", "score", "scores", "prec"});
-  return has_word(line, kScores);
-}
-
-bool names_training(std::string_view line, bool by_accuracy) {
-  for (std::size_t at = 0; at < line.size();) {
-    const std::string_view word = word_among(line.substr(at), kOfTraining);
-    if (word.empty()) return false;
-    const auto begin = static_cast<std::size_t>(word.data() - line.data());
-    const bool counts = by_accuracy || !lower(word).starts_with("acc");
-    if (counts && !is_in_path(line, begin)) return true;
-    at = begin + word.size();
-  }
-  return false;
 }
 
 }  // namespace bertbench

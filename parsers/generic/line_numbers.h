@@ -75,28 +75,4 @@ struct LineNumber {
                                                  Commas commas = Commas::thousands,
                                                  bool* left_out = nullptr);
 
-/// It has a word of evaluation: "Validation: [10/100]".
-[[nodiscard]] bool names_evaluation(std::string_view text);
-/// The first word of evaluation, as it stands in `text`; empty where there is none.
-[[nodiscard]] std::string_view word_of_evaluation(std::string_view text);
-/// The next word from `at` on is of evaluation: "Epoch 3: testing psnr = 34.4".
-[[nodiscard]] bool evaluation_follows(std::string_view line, std::size_t at);
-/// The sequences of the training set, where a line states them: "Train dataset size: 67349",
-/// "[train] 23560 samples"; else 0.
-[[nodiscard]] double training_set_of(std::string_view line);
-/// The iterations of an epoch, where a line states them: "391 iters per epoch", "312 batches of 256
-/// rows", "steps per epoch: 391"; else 0.
-[[nodiscard]] double epoch_steps_of(std::string_view line);
-/// The GPUs of the job, where a line states them: "Using 4 GPUs", "DDP on 4 processes"; else 0.
-[[nodiscard]] double gpus_of(std::string_view line);
-/// The line has a word of work on data: processed, loading, tokenizing ...
-[[nodiscard]] bool names_other_work(std::string_view line);
-/// The line has a word or mark by which the head of a table names a counter, also in another sense.
-[[nodiscard]] bool may_name_counter(std::string_view line);
-/// The line has the name of a score: precision, a confusion matrix ...
-[[nodiscard]] bool names_score(std::string_view line);
-/// The line has a word that only training has: loss, learning rate, train ... `by_accuracy`: also
-/// an accuracy, which an inference has as well.
-[[nodiscard]] bool names_training(std::string_view line, bool by_accuracy = true);
-
 }  // namespace bertbench

@@ -5,6 +5,8 @@
 
 #include "parsers/core/text.h"
 #include "parsers/described/printed_value.h"
+#include "parsers/generic/loop_words.h"
+#include "parsers/generic/stated_counts.h"
 #include "parsers/lines/decoration.h"
 #include "parsers/rules/mark_rules.h"
 #include "parsers/scan/byte_search.h"

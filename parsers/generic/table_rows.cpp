@@ -4,6 +4,7 @@
 #include "parsers/core/text.h"
 #include "parsers/described/printed_value.h"
 #include "parsers/generic/line_shapes.h"
+#include "parsers/generic/loop_words.h"
 #include "parsers/lines/spelled_duration.h"
 
 namespace bertbench {
