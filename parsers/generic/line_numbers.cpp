@@ -25,16 +25,15 @@ constexpr Words kExtremes({"max", "maximum", "min", "minimum", "best", "worst", 
 constexpr Words kInitials({"s", "i", "b", "u"});  // likewise: "e=0 s=20/1200"
 // Of those the words of the time until the end.
 constexpr Words kLeft({"eta", "remaining", "remain", "left", "剩余", "预计", "残り", "남은",
-                       "restante"});
+                       "restante", "reste", "restant", "resta", "falta", "faltan", "осталось",
+                       "verbleibend", "rest", "kalan"});
 constexpr Words kOneIteration({"step", "iter", "iteration", "it", "batch", "update"});
-constexpr Words kOtherTimes({"eta",        "remaining", "remain",    "left",       "data",
-                             "load",       "loading",   "estimated", "expected",   "est",
-                             "save",       "saving",    "finish",    "forward",    "backward",
-                             "fwd",        "bwd",       "sampling",  "reset",      "io",
-                             "collection", "reader",    "剩余",      "预计",       "残り",
-                             "남은",       "restante",  "saved",     "checkpoint", "ckpt",
-                             "warmup",     "timeout",   "gc",        "dataloader", "loader",
-                             "idle"});
+constexpr Words kOtherTimes({"data",       "load",       "loading", "estimated", "expected",
+                             "est",        "save",       "saving",  "finish",    "forward",
+                             "backward",   "fwd",        "bwd",     "sampling",  "reset",
+                             "io",         "collection", "reader",  "预计",      "saved",
+                             "checkpoint", "ckpt",       "warmup",  "timeout",   "gc",
+                             "dataloader", "loader",     "idle"});
 // Of what stands next to the steps of a training and has a rate as well.
 constexpr Words kPartsWithRates({"rollout", "rollouts", "generation", "generate", "generated",
                                  "collect", "env"});
@@ -52,10 +51,21 @@ bool ends_with_per(std::string_view line, std::size_t end) {
          is_letter(line[end - kPer.size() - 1]);
 }
 
+/// Before the type of "'loss': np.float64(1.42)" and "loss=tensor(1.42, device='cuda:0')", whose
+/// number is at `at`; `at` itself where none is printed.
+std::size_t before_call(std::string_view line, std::size_t from, std::size_t at) {
+  if (at == 0 || line[at - 1] != '(') return at;
+  std::size_t begin = at - 1;
+  while (begin > from && (is_word(line[begin - 1]) || line[begin - 1] == '.')) --begin;
+  const std::string_view before = trim(line.substr(from, begin - from));
+  const bool named = before.ends_with(':') || before.ends_with('=');
+  return named && begin + 1 < at && is_letter(line[begin]) ? begin : at;
+}
+
 /// Where the label of the number at `at` begins, after `from`: its words, with what parts them from
 /// the number.
 std::size_t label_begin(std::string_view line, std::size_t from, std::size_t at) {
-  std::size_t i = at;
+  std::size_t i = before_call(line, from, at);
   // "|    total_timesteps | 2048 |": a name and its value in a box.
   const bool boxed =
       line.find_first_not_of(" \t") == line.find('|') && std::ranges::count(line, '|') == 3;
@@ -299,7 +309,10 @@ class Reader {
             (line_[at_] == '.' && at_ + 1 < line_.size() && is_digit(line_[at_ + 1])))) {
       ++at_;
     }
-    from_ = at_;
+    // The 64 of "np.float64(1.42)" parts no label from its number.
+    const std::string_view rest = line_.substr(at_);
+    const bool call = rest.size() > 1 && rest[0] == '(' && (is_digit(rest[1]) || rest[1] == '-');
+    if (!call) from_ = at_;
   }
 
   /// "epoch12", "step100", "epoch_012: ": the digits right after a word that counts. In
@@ -330,7 +343,7 @@ class Reader {
       const std::size_t end = digits_after(line_, at_);
       const bool label = !joined && end < line_.size() && names_process(small) &&
                          std::string_view(":])").find(line_[end]) != std::string_view::npos;
-      return label || among(words::kIterations, small) || among(words::kEpochs, small);
+      return label || holds(words::kIterations, small) || holds(words::kEpochs, small);
     }
     // "E003 B0206/0412", "s00010": zeros in front, as of no version or size.
     constexpr std::size_t kDigits = 3;
@@ -660,11 +673,13 @@ class Reader {
     return half == "am" || half == "pm";
   }
 
-  /// "/391", " / 391", " of 391".
+  /// "/391", " / 391", " of 391", in other languages as well.
   void total_of(LineNumber& found) {
     Cursor cursor(line_.substr(at_), false);
-    if (!cursor.read(kBlanks, "/", kBlanks) && !cursor.read(kBlanks, "of ", kBlanks) &&
-        !cursor.read(kBlanks, "OF ", kBlanks)) {
+    constexpr std::array kMarks = {"/", "of ", "OF ", "sur ", "von ", "de ", "di ", "из "};
+    if (std::ranges::none_of(kMarks, [&](const char* mark) {
+          return cursor.read(kBlanks, std::string_view(mark), kBlanks);
+        })) {
       return;
     }
     const std::size_t begin = at_ + cursor.at();
@@ -751,17 +766,7 @@ class Reader {
   void add_mean(const LineNumber& newest, std::size_t begin) {
     const std::size_t end = std::min(line_.find_first_not_of("0123456789.", begin), line_.size());
     const std::string_view rest = line_.substr(end);
-    const Unit after = unit_at(rest);
-    const Meaning unit = after.meaning;
-    if (unit == Meaning::rate && after.rate == RateUnit::iterations_per_second) {
-      // "0.136s (7.35 it/s)" is of one iteration, by its rate.
-      constexpr double kRounded = 0.05;
-      const double rate = after.scale * to_double(line_.substr(begin, end - begin)).value_or(0);
-      if (std::abs(rate * newest.value * newest.scale - 1) < kRounded) {
-        out_.back().meaning = Meaning::per_iteration;
-      }
-      return;
-    }
+    const Meaning unit = unit_at(rest).meaning;
     std::string word;
     word_at(rest, rest.starts_with(' ') ? 1 : 0, word);
     const bool of_time = unit == Meaning::duration || unit == newest.meaning;
@@ -872,9 +877,11 @@ class Reader {
     return goes_on || kEnds.find(rest[next]) != kEnds.npos ? end : 0;
   }
 
-  /// The `length` bytes after the number are the label of the next one: " tok/s=37486".
+  /// The `length` bytes after the number are the label of the next one, or begin it: "
+  /// tok/s=37486", " img/sec/core=411.0".
   [[nodiscard]] bool is_label(std::size_t length) const {
     const std::string_view rest = line_.substr(at_);
+    while (length < rest.size() && (is_word(rest[length]) || rest[length] == '/')) ++length;
     const std::size_t mark = rest.find_first_not_of(' ', length);
     if (mark == std::string_view::npos || (rest[mark] != '=' && rest[mark] != ':')) return false;
     const std::size_t next = rest.find_first_not_of(' ', mark + 1);
@@ -938,11 +945,11 @@ class Reader {
     const std::string_view last = label.last();
     const bool by_letter = is_letter_of_counter(last) && !text.empty() && is_letter(text.back());
     // "Up. 4000" is short for updates, "scale up 2" is not.
-    const bool counts = among(words::kIterations, last) || joins_counter(last) ||
+    const bool counts = holds(words::kIterations, last) || joins_counter(last) ||
                         (by_letter && last != "e") || (last == "i" && found.has_total()) ||
                         (last == "up" && trim(text).ends_with('.'));
     const bool of_epochs =
-        among(words::kEpochs, last) ||
+        holds(words::kEpochs, last) ||
         (last == "e" &&
          (by_letter || (label.count == 1 && (found.has_total() || text.ends_with('=')))));
     // "(avg ms/step over last 50)": of how many.
@@ -962,6 +969,10 @@ class Reader {
       return;  // of no iteration
     } else if (after.meaning == Meaning::rate || named.meaning == Meaning::rate) {
       take_rate(found, label, named, after);
+    } else if (const auto since_1970 = seconds_since_1970(found.value);
+               since_1970 && names_stamp(label)) {
+      found.meaning = Meaning::clock;
+      found.value = *since_1970;
     } else if (takes_amounts_ && amount) {
       found.meaning = Meaning::amount;
       found.unit = amount->rate;
@@ -993,6 +1004,12 @@ class Reader {
     } else {
       take_place(found, label, text);
     }
+  }
+
+  /// "ts", "timestamp", of seconds since 1970.
+  static bool names_stamp(const Label& label) {
+    static constexpr Words kStamps({"ts", "timestamp", "stamp", "unix", "now", "t"});
+    return among(kStamps, label.last());
   }
 
   /// "worker 0: ", "(worker 0) ", "[proc 0] ", "GPU 0: " at the front of the message.
@@ -1105,7 +1122,8 @@ class Reader {
 
   void take_rate(LineNumber& found, const Label& label, const Unit& named,
                  const Unit& after) const {
-    if (found.value < 0 || label.has(kOtherTimes)) return;  // "nan" of a first line is one
+    if (found.value < 0 || label.has(kOtherTimes) || label.has(kLeft))
+      return;  // "nan" of a first line is one
     const Unit& unit = after.meaning == Meaning::rate ? after : named;
     found.of_one_gpu = label.has(words::kProcessors);
     found.of_part = label.has(kPartsWithRates);
@@ -1217,7 +1235,8 @@ class Reader {
     const auto open = text.find_last_of("[(");
     const bool bracket = open != std::string_view::npos;
     const bool named = among(kProgress, label.last());
-    const bool own = label.count == 0 || bracket || named || among(kInitials, label.last());
+    const bool own = label.count == 0 || bracket || named || among(kInitials, label.last()) ||
+                     places_in_epoch(label);
     if (found.has_total() && found.total >= found.value && own) {
       found.meaning = Meaning::place;
       // Only the bracket is its own; words before it are those of something else.
@@ -1250,20 +1269,31 @@ class Reader {
     }
   }
 
+  /// "Epoch 1/5, Chunk 50/391": any other word before a place in the epoch.
+  [[nodiscard]] bool places_in_epoch(const Label& label) const {
+    return label.count == 1 && !out_.empty() && out_.back().meaning == Meaning::epoch &&
+           !names_no_counter(label);
+  }
+
+  /// Parts of a model or a job, settings and scores have numbers as well.
+  static bool names_no_counter(const Label& label) {
+    static constexpr Words kNoCounters(
+        {"seed",  "fold",    "rank",  "gpu",     "worker",  "client", "node",  "layer", "head",
+         "job",   "process", "model", "device",  "version", "run",    "trial", "agent", "level",
+         "env",   "part",    "stage", "phase",   "class",   "task",   "top",   "total", "best",
+         "mean",  "avg",     "count", "size",    "port",    "pid",    "id",    "line",  "page",
+         "error", "warning", "cuda",  "num",     "score",   "test",   "val",   "hits",  "correct",
+         "wins",  "solved",  "games", "success", "passed",  "matches"});
+    return label.has(kNoCounters) || label.has(words::kOfTraining) || label.has(words::kTimes) ||
+           label.has(words::kPlans);
+  }
+
   /// "chunk  99 | +56,320 samples | val_loss 1.117e-05": a word of the loop's own before a number
   /// at the front of a line of a training that has no other counter. It must grow, as all do.
   [[nodiscard]] bool counts_by_own_word(const LineNumber& found, const Label& label) const {
-    // Parts of a model or a job, settings and scores have numbers as well.
-    static constexpr Words kNoCounters(
-        {"seed",    "fold",    "rank",   "gpu",     "worker", "client", "node", "layer", "head",
-         "process", "job",     "device", "version", "model",  "level",  "run",  "trial", "agent",
-         "env",     "part",    "stage",  "phase",   "class",  "task",   "top",  "total", "best",
-         "mean",    "avg",     "count",  "size",    "port",   "pid",    "id",   "line",  "page",
-         "error",   "warning", "cuda",   "num",     "score",  "test",   "val"});
     constexpr std::string_view kMarksAfterCounters = "|:,-\t;)(";
     if (label.count != 1 || found.has_total() || found.begin != message_begin() ||
-        std::ranges::any_of(out_, &LineNumber::counts) || label.has(kNoCounters) ||
-        label.has(words::kOfTraining) || label.has(words::kTimes)) {
+        std::ranges::any_of(out_, &LineNumber::counts) || names_no_counter(label)) {
       return false;
     }
     // Not "base-0: 33 epochs", the name of a model.

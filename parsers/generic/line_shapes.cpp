@@ -179,8 +179,8 @@ void LineShapes::line(std::string_view text, bool redrawn) {
   if (is_bar(text)) return;  // tqdm's
   // They count, but are no records.
   if (find_text(text, RankTimeRules::kAnchor) != text.npos) return;
-  // MLPerf's statements count epochs of anything, games too: their format knows which train.
-  if (find_text(text, ":::MLLOG {") != text.npos) return;
+  // MLPerf and DLLogger count epochs of anything, games too: their formats know which train.
+  if (find_text(text, ":::MLLOG {") != text.npos || find_text(text, "DLLL {") != text.npos) return;
   // Without a digit nothing is counted, but columns may be named.
   const bool counts = std::ranges::any_of(text, is_digit);
   if (counts && is_bare(text)) return piece(text);
@@ -219,6 +219,7 @@ bool LineShapes::row(std::string_view text, std::string_view whole) {
     if (head_ && !has_rows_) take_places(*head_, text);
     return false;
   }
+  if (head_ && !has_rows_ && join_second_row(*head_, text)) return false;
   const bool placed = head_ && !head_->places.empty();  // cells stand where they do on the line
   if (head_ && !placed) found.numbers = row_numbers(*head_, found.text);
   if (head_ && found.numbers.empty()) {

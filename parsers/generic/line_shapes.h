@@ -43,6 +43,10 @@ struct TableHead {
 /// "-----  ------  --" below a head of as many names shows where its cells stand, also empty ones.
 void take_places(TableHead& head, std::string_view rule);
 
+/// "|       |  Accuracy  |  (hh:mm:ss)  |" below a head of as many cells goes on with its names:
+/// MATLAB prints two rows. False: the line is none.
+bool join_second_row(TableHead& head, std::string_view line);
+
 /// The numbers of a row by the names above them: each begins at its value, and `column` is where it
 /// stands in the table. A time without a unit has `no_unit`: columns of hours have such names as
 /// well. Empty where the line is no row. Marks the columns of `head` in which its cells are empty,

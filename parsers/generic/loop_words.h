@@ -53,15 +53,15 @@ class Words {
 namespace words {
 
 // What people call an iteration. All lists are of words in small letters.
-inline constexpr Words kIterations({"step", "steps", "iter", "iters", "iteration", "iterations",
-                                    "it", "itr", "its", "batch", "batches", "minibatch", "update",
-                                    "updates", "upd", "updt", "timestep", "timesteps", "episode",
-                                    "episodes", "cycle", "round", "nupdates",
-                                    // Of other languages.
-                                    "iteración", "iteracion", "iteração", "iteracao", "itération",
-                                    "iterazione", "schritt", "paso", "passo", "шаг", "итерация",
-                                    "Итерация", "Шаг", "эпизод", "Эпизод", "步", "步数", "批",
-                                    "回合", "次迭代", "ステップ", "pas", "批次", "단계", "스텝"});
+inline constexpr Words kIterations(
+    {"step", "steps", "iter", "iters", "iteration", "iterations", "it", "itr", "its", "batch",
+     "batches", "minibatch", "update", "updates", "upd", "updt", "timestep", "timesteps", "episode",
+     "episodes", "cycle", "round", "nupdates",
+     // Of other languages.
+     "iteración", "iteracion", "iteração", "iteracao", "itération", "iterazione", "schritt", "paso",
+     "passo", "шаг", "итерация", "Итерация", "Шаг", "эпизод", "Эпизод", "步", "步数", "批", "回合",
+     "次迭代", "ステップ", "反復", "反复", "pas", "lote", "lotes", "lot", "lotto", "батч", "бат",
+     "пакет", "adım", "krok", "stap", "批次", "단계", "스텝"});
 inline constexpr Words kEpochs(
     {"epoch", "epochs", "ep",
      // Of other languages; a word of a script without blanks may stand anywhere in a label.
@@ -77,7 +77,7 @@ inline constexpr Words kPlans({"best", "size", "per", "max", "every", "last", "w
                                "min", "patience", "micro"});
 // What one of several processes runs on: a rate may be of that alone.
 inline constexpr Words kProcessors({"device", "gpu", "rank", "chip", "worker", "card", "process",
-                                    "local", "accelerator", "tpu", "npu"});
+                                    "local", "accelerator", "tpu", "npu", "core"});
 // Words for parts of a step. They count only in the name of the time itself: in "optimizer AdamW
 // time 0.5s" the time is of the step.
 inline constexpr Words kPartWords({"compute", "comm", "optimizer", "optim", "opt", "sync",

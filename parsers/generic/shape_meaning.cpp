@@ -831,6 +831,7 @@ class Decision {
     }
     // "avg time: 0.36": of an iteration, as nobody prints the mean of intervals.
     if (labelled || names_mean(i) || shape_.examples[0].is_meter(i)) return TimeKind{true, 0};
+    if (const auto each = is_of_each_by_line(values)) return TimeKind{*each, kGapUnchecked};
     if (goes_with_steps(values)) return TimeKind{false, kGapUnchecked};
     const bool one = stride_ == 1 || (std::isnan(stride_) && out_.step_is_epoch);
     auto of_all = is_of_all(values);
@@ -843,6 +844,38 @@ class Decision {
     if (of_all) return TimeKind{!*of_all, kGapUnchecked};
     if (is_before_data_time(i)) out_.before_data_time = i;
     out_.time_is_ambiguous = true;
+    return std::nullopt;
+  }
+
+  /// Whether a time is of one iteration, by a rate or the time left on the same lines: "time 0.136s
+  /// | 7.35 it/s", "690/759 mean 0.313s eta 0:00:22". Nothing where they fit neither, or both.
+  [[nodiscard]] std::optional<bool> is_of_each_by_line(const Values& values) const {
+    constexpr double kShareOfStride = 0.25;  // of its logarithm: a start moves the time left
+    const double most = kShareOfStride * std::log(stride_);
+    if (!(most > 0)) return std::nullopt;
+    Values by_rate, to_end_of_epoch, to_end_of_run;  // this time over that of one iteration
+    for (std::size_t k = 0; k < n_; ++k) {
+      const ShapeLine& line = shape_.examples[k];
+      for (const LineNumber& number : line.numbers) {
+        if (number.meaning == Meaning::rate && number.unit == RateUnit::iterations_per_second) {
+          by_rate.push_back(values[k] * number.value * number.scale);
+        }
+        const LineNumber& step = line.at(out_.step);
+        if (number.meaning != Meaning::left || !(step.total > step.value)) continue;
+        const double left = step.total - step.value, each = values[k] / number.value / number.scale;
+        to_end_of_epoch.push_back(each * left);
+        if (!out_.epoch || !line.at(*out_.epoch).has_total()) continue;
+        const LineNumber& epoch = line.at(*out_.epoch);
+        to_end_of_run.push_back(each * (left + (epoch.total - epoch.value) * step.total));
+      }
+    }
+    const auto fits = [&](const Values& ratios, double ratio) {
+      return std::abs(std::log(known_median(ratios) / ratio)) < most;
+    };
+    for (const Values* ratios : {&by_rate, &to_end_of_epoch, &to_end_of_run}) {
+      if (fits(*ratios, 1)) return true;
+      if (fits(*ratios, stride_)) return false;
+    }
     return std::nullopt;
   }
 

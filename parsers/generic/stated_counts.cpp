@@ -52,8 +52,9 @@ constexpr Words kOfNoSet({"batch",  "batches", "minibatch", "step",       "steps
 
 /// "Train dataset size: 67349", "[train] 23560 samples", "Loaded 5000 training images"
 bool names_training_set(const CountInText& count) {
-  static constexpr Words kSets({"dataset", "datasets", "set", "data"});
-  static constexpr Words kSize({"size"});  // of an image, where no set is named
+  static constexpr Words kSets(
+      {"dataset", "datasets", "set", "data", "x"});  // "X_train (60000, 784)"
+  static constexpr Words kSize({"size"});            // of an image, where no set is named
   const Label& label = count.label;
   const bool after_training = among(kTrainingSet, count.first);
   const std::string_view thing = after_training ? count.second : count.first;

@@ -208,6 +208,16 @@ void take_places(TableHead& head, std::string_view rule) {
   if (places.size() == head.names.size()) head.places = std::move(places);
 }
 
+bool join_second_row(TableHead& head, std::string_view line) {
+  if (head.mark == ' ' || std::ranges::any_of(line, is_digit)) return false;
+  const auto cells = cells_of(line, head.mark, 1);
+  if (cells.size() != head.names.size()) return false;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (is_name(cells[i].text)) head.names[i] += ' ' + std::string(cells[i].text);
+  }
+  return true;
+}
+
 std::vector<LineNumber> row_numbers(TableHead& head, std::string_view line) {
   auto cells = cells_of(line, head.mark, 1);
   if (head.mark == ' ') join_units(line, cells);

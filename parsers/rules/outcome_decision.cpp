@@ -237,6 +237,25 @@ std::optional<std::int64_t> step_done(const RunDraft& run) {
 
 }  // namespace
 
+namespace {
+
+// "step 0", "step 1000" ... "step 4000", "step 4999": the last line of a loop that prints each
+// thousandth step and its last one (quoted/generic.the_last_step_has_a_line_of_its_own).
+bool ends_off_stride(const RunDraft& run) {
+  constexpr std::size_t kLinesThatShow = 4;
+  constexpr std::int64_t kLeastStride = 5;  // steps
+  const auto& records = run.records();
+  if (records.size() < kLinesThatShow) return false;
+  const auto stride_at = [&](std::size_t i) { return records[i].step - records[i - 1].step; };
+  const std::int64_t stride = stride_at(1);
+  for (std::size_t i = 2; i + 1 < records.size(); ++i) {
+    if (stride_at(i) != stride) return false;
+  }
+  return stride >= kLeastStride && stride_at(records.size() - 1) == stride - 1;
+}
+
+}  // namespace
+
 bool OutcomeRules::is_done(const RunDraft& run) const {
   if (run.ended_well) return true;
   if (!run.log.planned || run.last() == nullptr) return false;
@@ -339,7 +358,8 @@ Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
   }
   // Most loops print nothing else: a log that ends so is of one that came to its end
   // (quoted/generic.a_loop_ends_within_its_last_interval).
-  if (nearly && run.ends_silently && cut_line_ <= run.last_line &&
+  const bool last_line = nearly || (!run.log.planned && ends_off_stride(run));
+  if (last_line && run.ends_silently && cut_line_ <= run.last_line &&
       !closing_.goes_on(last->line, end)) {
     return {Status::completed, step, run.last_line, {}};
   }
