@@ -935,81 +935,189 @@ class Reader {
     return amount(done > 0 ? label.words[label.count - 2] : label.last(), 0);
   }
 
-  /// The first that fits: a unit of rates, a word that counts, a time, a loss, a place.
+  /// A number, the words before it, and the units that these and what follows name.
+  struct Case {
+    LineNumber& found;
+    const Label& label;
+    std::string_view text;  ///< of the label
+    std::string_view last;  ///< word of it
+    bool time = false;      ///< by its layout: "0:01:02"
+    Unit named, after;
+    std::optional<Unit> amount;
+    [[nodiscard]] bool has_rate() const {
+      return after.meaning == Meaning::rate || named.meaning == Meaning::rate;
+    }
+  };
+
+  /// What a number means by the first rule that fits it. Later ones may rely on those before.
   void judge(LineNumber& found, const Label& label, std::string_view text) {
-    const bool time = found.meaning == Meaning::duration;  // by its layout
     const bool bare = std::isnan(found.value) || found.has_total();
-    const Unit named = unit_of(label, text), after = bare ? Unit{} : own_unit(found, label);
-    const auto amount = amount_of(found, label, named, after);
-    has_amounts_ = has_amounts_ || amount;
-    const std::string_view last = label.last();
-    const bool by_letter = is_letter_of_counter(last) && !text.empty() && is_letter(text.back());
-    // "Up. 4000" is short for updates, "scale up 2" is not.
-    const bool counts = holds(words::kIterations, last) || joins_counter(last) ||
-                        (by_letter && last != "e") || (last == "i" && found.has_total()) ||
-                        (last == "up" && trim(text).ends_with('.'));
-    const bool of_epochs =
-        holds(words::kEpochs, last) ||
-        (last == "e" &&
-         (by_letter || (label.count == 1 && (found.has_total() || text.ends_with('=')))));
-    // "(avg ms/step over last 50)": of how many.
-    if (found.whole && (last == "last" || last == "past")) return;
-    if (suffix_) {
-      found.meaning = label.has(words::kPlans) ? Meaning::other : suffix_->meaning;
-      found.end = at_ + suffix_->length;
-    } else if (found.whole && is_span()) {
-      found.meaning = Meaning::span;
-    } else if (found.whole && found.value > 0 && divides_time(label)) {
-      divisor_ = found.value;
-    } else if (named.other_rate || is_extreme(found, label, named, after)) {
-      return;
-    } else if (named.meaning == Meaning::rate && after.length == 0 && has_other_unit()) {
-      return;  // "tok/s 10.3 GB"
-    } else if (is_time_of_data(last, named, after)) {
-      return;  // of no iteration
-    } else if (after.meaning == Meaning::rate || named.meaning == Meaning::rate) {
-      take_rate(found, label, named, after);
-    } else if (const auto since_1970 = seconds_since_1970(found.value);
-               since_1970 && names_stamp(label)) {
-      found.meaning = Meaning::clock;
-      found.value = *since_1970;
-    } else if (takes_amounts_ && amount) {
-      found.meaning = Meaning::amount;
-      found.unit = amount->rate;
-      found.end = at_ + amount->length;
-    } else if (const auto counted = counted_after(found, last); counted && found.whole) {
-      found.meaning = counted->meaning;
-      found.end = at_ + counted->length;
-    } else if (found.meaning == Meaning::epoch) {
-      // The bracket alone: words before it are not of the epoch.
-      if (found.begin < found.value_begin && !of_epochs) found.begin = found.value_begin - 1;
-    } else if (found.whole && (of_epochs || counts) && after.meaning == Meaning::other) {
-      const Meaning counter = of_epochs ? Meaning::epoch : Meaning::counter;
-      const Label own(without_group(text));
-      found.meaning = own.has(words::kPlans) ? Meaning::other : counter;
-      found.names_total = own.words[0] == "global" || own.words[0] == "total";
-      found.begins = label.has(kBeginnings);
-    } else if (found.whole && names_loss(label) && label.count > 1 && names_training(text) &&
-               fraction_follows()) {
-      found.meaning = Meaning::counter;  // "Train loss 313 0.828650"
-    } else if (last.starts_with("loss") && !time && after.meaning == Meaning::other) {
-      if (names_loss(label)) found.meaning = Meaning::loss;  // also "Time Loss: 0.22"
-    } else if (time || after.meaning != Meaning::other || named.meaning != Meaning::other) {
-      take_time(found, label, text, named, after, time);
-    } else if (found.whole && !label.has(words::kPlans) &&  // not "per rank"
-               (last == "rank" || labels_process(found, label))) {
-      found.meaning = Meaning::rank;
-    } else if (names_loss(label)) {
-      found.meaning = Meaning::loss;
-    } else {
-      take_place(found, label, text);
+    Case of{found, label, text, label.last(), found.meaning == Meaning::duration, {}, {}, {}};
+    of.named = unit_of(label, text);
+    if (!bare) of.after = own_unit(found, label);
+    of.amount = amount_of(found, label, of.named, of.after);
+    has_amounts_ = has_amounts_ || of.amount;
+    using Rule = bool (Reader::*)(const Case&);
+    static constexpr Rule kRules[] = {&Reader::is_length_of_a_mean,
+                                      &Reader::counts_before_its_word,
+                                      &Reader::is_of_the_next_time,
+                                      &Reader::is_of_other_work,
+                                      &Reader::is_rate,
+                                      &Reader::is_stamp,
+                                      &Reader::is_amount,
+                                      &Reader::counts_after_a_word,
+                                      &Reader::is_epoch_of_a_place,
+                                      &Reader::counts_by_its_name,
+                                      &Reader::counts_after_a_loss,
+                                      &Reader::is_loss_before_times,
+                                      &Reader::is_time,
+                                      &Reader::is_rank,
+                                      &Reader::is_loss,
+                                      &Reader::is_place};
+    for (const Rule rule : kRules) {
+      if ((this->*rule)(of)) return;
     }
   }
 
+  /// "(avg ms/step over last 50)": of how many.
+  bool is_length_of_a_mean(const Case& of) {
+    return of.found.whole && (of.last == "last" || of.last == "past");
+  }
+
+  /// "14epoch", "375batch"
+  bool counts_before_its_word(const Case& of) {
+    if (!suffix_) return false;
+    of.found.meaning = of.label.has(words::kPlans) ? Meaning::other : suffix_->meaning;
+    of.found.end = at_ + suffix_->length;
+    return true;
+  }
+
+  /// "100 steps take 0.73 seconds", "time for 100 steps 0.73"
+  bool is_of_the_next_time(const Case& of) {
+    if (!of.found.whole) return false;
+    if (is_span()) {
+      of.found.meaning = Meaning::span;
+      return true;
+    }
+    if (!(of.found.value > 0) || !divides_time(of.label)) return false;
+    divisor_ = of.found.value;
+    return true;
+  }
+
+  /// "TFLOP/s: 412", "max step time 0.3", "tok/s 10.3 GB", "time per sample: 0.3"
+  bool is_of_other_work(const Case& of) {
+    return of.named.other_rate || is_extreme(of) ||
+           (of.named.meaning == Meaning::rate && of.after.length == 0 && has_other_unit()) ||
+           is_time_of_data(of.last, of.named, of.after);
+  }
+
+  bool is_rate(const Case& of) {
+    if (of.has_rate()) take_rate(of.found, of.label, of.named, of.after);
+    return of.has_rate();
+  }
+
   /// "ts", "timestamp", of seconds since 1970.
-  static bool names_stamp(const Label& label) {
+  bool is_stamp(const Case& of) {
     static constexpr Words kStamps({"ts", "timestamp", "stamp", "unix", "now", "t"});
-    return among(kStamps, label.last());
+    const auto seconds = seconds_since_1970(of.found.value);
+    if (!seconds || !among(kStamps, of.last)) return false;
+    of.found.meaning = Meaning::clock;
+    of.found.value = *seconds;
+    return true;
+  }
+
+  bool is_amount(const Case& of) {
+    if (!takes_amounts_ || !of.amount) return false;
+    of.found.meaning = Meaning::amount;
+    of.found.unit = of.amount->rate;
+    of.found.end = at_ + of.amount->length;
+    return true;
+  }
+
+  /// "After 100 training steps", "第 3 轮"
+  bool counts_after_a_word(const Case& of) {
+    const auto counted = counted_after(of.found, of.last);
+    if (!counted || !of.found.whole) return false;
+    of.found.meaning = counted->meaning;
+    of.found.end = at_ + counted->length;
+    return true;
+  }
+
+  /// "e=0", "E003", and epochs by their word.
+  [[nodiscard]] static bool names_epochs(const Case& of) {
+    const bool by_letter = !of.text.empty() && is_letter(of.text.back());
+    const bool alone = of.label.count == 1 && (of.found.has_total() || of.text.ends_with('='));
+    return holds(words::kEpochs, of.last) || (of.last == "e" && (by_letter || alone));
+  }
+
+  /// "[3][40/391]": the bracket alone, as words before it are not of the epoch.
+  bool is_epoch_of_a_place(const Case& of) {
+    if (of.found.meaning != Meaning::epoch) return false;
+    if (of.found.begin < of.found.value_begin && !names_epochs(of)) {
+      of.found.begin = of.found.value_begin - 1;
+    }
+    return true;
+  }
+
+  /// "step 100", "Iterations completed: 50", "s00010". "Up. 4000" is short for updates, "scale up
+  /// 2" is not.
+  bool counts_by_its_name(const Case& of) {
+    const bool epochs = names_epochs(of);
+    const bool letter = is_letter_of_counter(of.last) && of.last != "e" && !of.text.empty() &&
+                        is_letter(of.text.back());
+    const bool counts = holds(words::kIterations, of.last) || joins_counter(of.last) || letter ||
+                        (of.last == "i" && of.found.has_total()) ||
+                        (of.last == "up" && trim(of.text).ends_with('.'));
+    if (!of.found.whole || !(epochs || counts) || of.after.meaning != Meaning::other) return false;
+    const Label own(without_group(of.text));
+    const Meaning counter = epochs ? Meaning::epoch : Meaning::counter;
+    of.found.meaning = own.has(words::kPlans) ? Meaning::other : counter;
+    of.found.names_total = own.words[0] == "global" || own.words[0] == "total";
+    of.found.begins = of.label.has(kBeginnings);
+    return true;
+  }
+
+  /// "Train loss 313 0.828650"
+  bool counts_after_a_loss(const Case& of) {
+    if (!of.found.whole || !names_loss(of.label) || of.label.count < 2 ||
+        !names_training(of.text) || !fraction_follows()) {
+      return false;
+    }
+    of.found.meaning = Meaning::counter;
+    return true;
+  }
+
+  /// Also "Time Loss: 0.22"; "loss scale" is none, and no time either.
+  bool is_loss_before_times(const Case& of) {
+    if (!of.last.starts_with("loss") || of.time || of.after.meaning != Meaning::other) return false;
+    if (names_loss(of.label)) of.found.meaning = Meaning::loss;
+    return true;
+  }
+
+  bool is_time(const Case& of) {
+    if (!of.time && of.after.meaning == Meaning::other && of.named.meaning == Meaning::other) {
+      return false;
+    }
+    take_time(of.found, of.label, of.text, of.named, of.after, of.time);
+    return true;
+  }
+
+  /// "rank 2", "worker 0: ", but not "per rank".
+  bool is_rank(const Case& of) {
+    const bool rank = of.found.whole && !of.label.has(words::kPlans) &&
+                      (of.last == "rank" || labels_process(of.found, of.label));
+    if (rank) of.found.meaning = Meaning::rank;
+    return rank;
+  }
+
+  bool is_loss(const Case& of) {
+    if (names_loss(of.label)) of.found.meaning = Meaning::loss;
+    return names_loss(of.label);
+  }
+
+  bool is_place(const Case& of) {
+    take_place(of.found, of.label, of.text);
+    return true;
   }
 
   /// "worker 0: ", "(worker 0) ", "[proc 0] ", "GPU 0: " at the front of the message.
@@ -1038,17 +1146,16 @@ class Reader {
   }
 
   /// A time or a rate: "max step time 0.3", "p99 12ms", "peak 812 tokens/s".
-  [[nodiscard]] bool is_extreme(const LineNumber& found, const Label& label, const Unit& named,
-                                const Unit& after) const {
-    if (named.meaning == Meaning::other && after.meaning == Meaning::other) return false;
+  [[nodiscard]] bool is_extreme(const Case& of) const {
+    if (of.named.meaning == Meaning::other && of.after.meaning == Meaning::other) return false;
     constexpr double kMinute_s = 60;
-    const bool minutes = named.scale == kMinute_s;
-    if (std::ranges::any_of(label.all(), [&](std::string_view word) {
+    const bool minutes = of.named.scale == kMinute_s;
+    if (std::ranges::any_of(of.label.all(), [&](std::string_view word) {
           return among(kExtremes, word) && !(minutes && word == "min");
         })) {
       return true;
     }
-    const std::string_view before = trim(line_.substr(0, found.begin));
+    const std::string_view before = trim(line_.substr(0, of.found.begin));
     const std::size_t digits = before.find_last_not_of("0123456789");
     return digits != before.npos && digits + 1 < before.size() && lower(before[digits]) == 'p' &&
            (digits == 0 || !is_word(before[digits - 1]));
