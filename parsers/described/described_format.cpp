@@ -377,9 +377,8 @@ double PausedClock::since_restart(double seconds) {
 }
 
 double PausedClock::of_one(double seconds) {
-  constexpr double kMuchLonger = 3;  // times; less may be the next batch of data
   const double usual = own_s(pace_of_one_, seconds * iterations_, 0) / iterations_;
-  if (held_ && seconds > (other_work_ ? kLonger : kMuchLonger) * usual) {
+  if (held_ && seconds > kLonger * usual) {
     shortened_ = true;
     return kUnknown;
   }
