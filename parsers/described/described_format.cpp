@@ -424,14 +424,18 @@ class DescribedParser final : public LineParser {
     /// The samples of the first step wait for the second: how many iterations they cover is their
     /// distance, where the line does not state it.
     std::vector<Sample> first;
-    bool first_is_mean = false;     ///< their times are those of one iteration
-    bool first_is_own = false;      ///< its time is that of one step
-    double elapsed_s = kUnknown;    ///< newest, as printed
-    double earlier_s = 0;           ///< of the epochs before, where elapsed begins again with each
-    double open_s = 0;              ///< what their last seconds leave open, together
-    bool elapsed_of_epoch = false;  ///< it begins again with each epoch
-    double digit_s = kUnknown;      ///< finest last digit of the clock
-    double steps_of_mean = 0;       ///< of the newest line: those of a mean of all so far
+    bool first_is_mean = false;      ///< their times are those of one iteration
+    bool first_is_own = false;       ///< its time is that of one step
+    double elapsed_s = kUnknown;     ///< newest, as printed
+    double earlier_s = 0;            ///< of the epochs before, where elapsed begins again with each
+    double open_s = 0;               ///< what their last seconds leave open, together
+    bool elapsed_of_epoch = false;   ///< it begins again with each epoch
+    double digit_s = kUnknown;       ///< finest last digit of the clock
+    double steps_of_mean = 0;        ///< of the newest line: those of a mean of all so far
+    double sum_of_mean = kUnknown;   ///< of the newest line: that mean times those steps
+    double each_of_mean = kUnknown;  ///< what a step since the line before added to that
+    /// Whether the mean goes on through epochs, once the first of them shows it.
+    std::optional<bool> mean_of_run;
     /// Of a line with Field::rate_so_far: its steps, and those over its rate.
     double steps_of_rate = 0, steps_over_rate = kUnknown;
     std::int64_t last_step = -1;
@@ -466,6 +470,7 @@ class DescribedParser final : public LineParser {
   bool take_stamp(const DescribedRule& rule, const Line& line, RunBuilder& out);
   void take_counted(const DescribedRule& rule, const Line& line, RunDraft& draft);
   void take_counters(Track& of, RunDraft& draft);
+  void take_steps_of_mean(Track& of, std::int64_t step, std::int64_t within) const;
 
   void add_late(const StepCounter::Printed& printed, Sample sample, RunDraft& draft) const;
 
@@ -741,7 +746,8 @@ void DescribedParser::take_time(const DescribedRule& rule, Track& of, Sample& sa
   } else if (elapsed) {
     // A clock that begins again with the epoch went on through the steps that no line was of, and
     // within the last whole second that it showed.
-    const bool again = rule.own_epoch && of.counter.begins_epoch();
+    const bool goes_on = mean && of.mean_of_run.value_or(false);
+    const bool again = rule.own_epoch && of.counter.begins_epoch() && !goes_on;
     if ((*elapsed < of.elapsed_s || again) && sample.step > of.last_step) {
       const double cut_off_s = mean ? 0 : std::floor(values_.digit(Field::elapsed));
       const double gone_s = (of.elapsed_s + cut_off_s / 2) * of.counter.epochs_per_seen();
@@ -797,6 +803,27 @@ void DescribedParser::take_rate(const DescribedRule& rule, Track& of, Sample& sa
     draft.log.rate_unit = unit.unit;
     sample.rate = 1 / sample.seconds;
   }
+}
+
+/// A mean of all so far may begin again with each epoch or go on. The first line of a later epoch
+/// shows it, by what that takes to the step after a slow start: the one or the other is nearer to
+/// the time of the steps before.
+void DescribedParser::take_steps_of_mean(Track& of, std::int64_t step, std::int64_t within) const {
+  auto mean = values_.number(Field::mean_so_far);
+  if (!mean && values_.has(Field::rate_so_far)) mean = 1 / *values_.number(Field::rate_so_far);
+  const auto steps = static_cast<double>(step), of_epoch = static_cast<double>(within);
+  if (mean && of.counter.begins_epoch() && !of.mean_of_run && of.each_of_mean > 0) {
+    const double added = *mean * steps - of.sum_of_mean, done = steps - of.steps_of_mean;
+    const double by_run = std::log(added / done / of.each_of_mean);
+    const double by_epoch = std::log(*mean / of.each_of_mean);
+    of.mean_of_run = added > 0 && std::abs(by_run) < std::abs(by_epoch);
+  }
+  const double before = of.sum_of_mean, steps_before = of.steps_of_mean;
+  of.steps_of_mean = of.mean_of_run.value_or(false) ? steps : of_epoch;
+  if (!mean) return;
+  of.sum_of_mean = *mean * of.steps_of_mean;
+  const double each = (of.sum_of_mean - before) / (of.steps_of_mean - steps_before);
+  if (each > 0 && of.steps_of_mean > steps_before) of.each_of_mean = each;
 }
 
 /// The rate since an earlier line, by what was added to a mean of all so far: steps over that mean
@@ -883,7 +910,7 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
   // What a named format reads of its own lines does not depend on other ones.
   of.clock.next(sample.step, rule.counts_from == CountsFrom::first ? line.number : 0,
                 of.counter.begins_epoch());
-  of.steps_of_mean = static_cast<double>(of.counter.within_epoch(printed));
+  take_steps_of_mean(of, sample.step, of.counter.within_epoch(printed));
   RunDraft& draft = run(rule.kind, line.number, out);
   add_settings(of, draft);
   if (sample.step > of.last_step) draft.ended_well = false;

@@ -961,6 +961,7 @@ class Reader {
     static constexpr Rule kRules[] = {&Reader::is_length_of_a_mean,
                                       &Reader::counts_before_its_word,
                                       &Reader::is_of_the_next_time,
+                                      &Reader::is_time_of_counted,
                                       &Reader::is_of_other_work,
                                       &Reader::is_rate,
                                       &Reader::is_stamp,
@@ -999,8 +1000,19 @@ class Reader {
       of.found.meaning = Meaning::span;
       return true;
     }
-    if (!(of.found.value > 0) || !divides_time(of.label)) return false;
+    if (!(of.found.value > 0) || !divides_time(of)) return false;
     divisor_ = of.found.value;
+    after_divisor_ = at_;
+    return true;
+  }
+
+  /// The 5.77 of "time for 100 steps: 5.77": no other word stands in between.
+  bool is_time_of_counted(const Case& of) {
+    if (divisor_ == 1) return false;
+    const std::size_t begin = of.found.value_begin;
+    const Label between(line_.substr(after_divisor_, begin - after_divisor_));
+    if (between.count != 1 || !among(words::kIterations, between.last())) return false;
+    take_time(of.found, of.label, of.text, of.named, of.after, of.time);
     return true;
   }
 
@@ -1168,13 +1180,16 @@ class Reader {
            (after.meaning == Meaning::duration || named.meaning == Meaning::duration);
   }
 
-  /// The 10 of "time per 10 steps 5.77 s", "time for 10 steps: 5.77", "sec/10 it: 5.77".
-  [[nodiscard]] bool divides_time(const Label& label) const {
+  /// The 10 of "time per 10 steps 5.77 s", "time for 10 steps: 5.77", "time (10 steps): 5.77",
+  /// "sec/10 it: 5.77".
+  [[nodiscard]] bool divides_time(const Case& of) const {
     std::string word;
-    const std::string_view last = label.last();
+    const Label& label = of.label;
     const bool of_time = label.has(words::kTimes) ||
                          (label.count > 1 && seconds_in(label.words[label.count - 2]).has_value());
-    return (last == "per" || last == "for") && of_time && line_.substr(at_).starts_with(' ') &&
+    const bool bracket = of.text.ends_with('(') && among(words::kTimes, of.last);
+    return (of.last == "per" || of.last == "for" || bracket) && of_time &&
+           line_.substr(at_).starts_with(' ') &&
            among(words::kIterations, word_at(line_, at_ + 1, word));
   }
 
@@ -1530,7 +1545,8 @@ class Reader {
   bool unclear_ = false;  ///< the number that is being read has an unclear comma
   bool left_out_ = false;
   bool takes_amounts_, has_amounts_ = false;
-  double divisor_ = 1;         ///< iterations that the next time is of
+  double divisor_ = 1;             ///< iterations that the next time is of
+  std::size_t after_divisor_ = 0;  ///< where their number ends
   double longest_pass_s_ = 0;  ///< a time that the line names as that of a pass through the model
   std::optional<LineNumber> total_of_parts_;  ///< as take_total_of_parts() has it
   double sum_of_parts_ = 0;

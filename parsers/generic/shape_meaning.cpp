@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <set>
 #include <span>
 #include <utility>
@@ -419,6 +420,7 @@ class Decision {
       grew = grew || (values[from] > 0 && values[k] >= growth * values[from]);
     }
     if (stands_still(i, values)) return true;
+    if (names_mean(i) || shows_one_time(i, values)) return false;
     if (out_.step_is_epoch && names(i, "epoch")) return false;  // "epoch time 27.25s" is of each
     const ShapeLine& line = shape_.examples[0];
     const LineNumber& number = line.at(i);
@@ -450,6 +452,16 @@ class Decision {
     const Growth change = growth(values, {});
     return change.up > 0 && change.down == 0 && shows_whole_seconds(i, values) &&
            change.same >= kLinesToARise * change.up;
+  }
+
+  /// "8.1s", "12.9s", "13.0s", "13.0s" ...: on most lines what the line before has, to a fraction
+  /// of a second. A clock of such digits goes on.
+  [[nodiscard]] bool shows_one_time(std::size_t i, const Values& values) const {
+    constexpr int kLinesToAChange = 2;
+    const Growth change = growth(values, {});
+    const ShapeLine& line = shape_.examples[0];
+    return change.same > kLinesToAChange * change.up &&
+           last_digit(line.text_of(i)) * line.at(i).scale < 1;
   }
 
   /// Digits of whole seconds, on so many lines of single steps that their times would differ.
@@ -574,86 +586,94 @@ class Decision {
     return !out_.step_is_epoch && values[0] > kHour_s && change.down == 0 && change.up > 1;
   }
 
-  /// A time per iteration that is the mean of all since the counter began, at 0 or at 1.
-  [[nodiscard]] bool is_mean_so_far(Values values) const {
-    constexpr std::size_t kLinesThatShow = 8;
-    constexpr double kDrift = 1.15;  // first value over the last, or the inverse; less is noise
-    Values steps = steps_;
-    const std::size_t from = steps[0] == 0 ? 1 : 0;  // 1 / steps of that line outweighs all others
-    if (from > 0) {
-      for (double& step : steps) ++step;
-    }
-    std::size_t n = 1;
-    while (n < n_ && advance_[n] > 0 && (epochs_.empty() || epochs_[n] == epochs_[0])) ++n;
-    if (n < from + kLinesThatShow) return from == 0 && is_mean_in_epochs(values, n);
-    take_interruptions_off(values, steps, from, n);
-    return falls_as_mean({values.data() + from, n - from}, {steps.data() + from, n - from}, kDrift);
+  /// A time per iteration that is the mean of all since the counter, its epoch or the run began.
+  [[nodiscard]] bool is_mean_so_far(const Values& values) const {
+    // The first two lines have what a slow start adds, whatever the times are of.
+    constexpr MeanEvidence kSingle{.first_lines = 2, .lines = 6, .moves = 1.05};
+    return is_mean_of(values, steps_, kSingle) ||
+           (out_.epoch && is_mean_of(values, steps_of_run(), kSingle)) || is_mean_of_epochs(values);
   }
 
-  /// In epochs of `lines` lines each: what they have together at each step has less noise.
-  [[nodiscard]] bool is_mean_in_epochs(const Values& values, std::size_t lines) const {
-    constexpr std::size_t kLinesThatShow = 4, kEpochsThatShow = 3;
-    constexpr double kDrift = 1.05;  // as in is_mean_so_far()
+  /// In epochs of as many lines each: what they have together at each step has less noise.
+  [[nodiscard]] bool is_mean_of_epochs(const Values& values) const {
+    constexpr std::size_t kEpochsThatShow = 3;
+    constexpr MeanEvidence kOfEpochs{.first_lines = 1, .lines = 3, .moves = 1.02, .of_sums = true};
+    const auto ends = std::ranges::find_if(advance_.begin() + 1, advance_.end(),
+                                           [](double one) { return !(one > 0); });
+    const auto lines = static_cast<std::size_t>(ends - advance_.begin());
     const std::size_t epochs = n_ / lines;
-    if (lines < kLinesThatShow || epochs < kEpochsThatShow) return false;
+    if (epochs < kEpochsThatShow) return false;
     Values sums(lines);
     for (std::size_t k = 0; k < epochs * lines; ++k) {
       if (steps_[k] != steps_[k % lines]) return false;
-      // What a line adds to the sum of an epoch is some time.
-      const bool first = k % lines == 0;
-      if (!first && !(values[k] * steps_[k] > values[k - 1] * steps_[k - 1])) return false;
       sums[k % lines] += values[k];
     }
-    return falls_as_mean(sums, {steps_.data(), lines}, kDrift);
+    return is_mean_of(sums, Values(steps_.begin(), steps_.begin() + (ends - advance_.begin())),
+                      kOfEpochs);
   }
 
-  /// What a slow start adds to a mean falls as 1 / steps; times of single steps do not fall so.
-  [[nodiscard]] static bool falls_as_mean(std::span<const double> values,
-                                          std::span<const double> steps, double least_drift) {
-    constexpr double kSameWay = 0.75;    // share of lines that move in the drift's direction
-    constexpr double kExplained = 0.95;  // r squared of a line through the values over 1 / steps
-    // "0.11s" at step 1, then "1.10s" at 11, 21 and 31: of as many steps as lie between the lines.
-    constexpr double kInterval = 1.5;  // times that share, at most, and its inverse at least
-    const double interval = values[0] / values[1] * (steps[1] - steps[0]) / steps[0];
-    if (values[0] < values[1] && interval < kInterval && interval > 1 / kInterval) return false;
-    const double drift = values.front() / values.back();
-    if (!(steps[0] > 0) || (drift < least_drift && drift > 1 / least_drift)) return false;
-    double same_way = 0, moves = 0, sx = 0, sy = 0, sxx = 0, syy = 0, sxy = 0;
-    for (std::size_t k = 0; k < values.size(); ++k) {
-      const double x = 1 / steps[k], y = values[k];
-      sx += x, sy += y, sxx += x * x, syy += y * y, sxy += x * y;
-      if (k == 0) continue;
-      if (values[k] != values[k - 1]) {  // a mean of two decimals stands still on most lines
-        ++moves;
-        same_way += (values[k] < values[k - 1]) == (drift > 1) ? 1 : 0;
-      }
-      if (!(values[k] * steps[k] > values[k - 1] * steps[k - 1])) return false;
+  /// The iterations since the first epoch of the lines began; as printed where no total shows how
+  /// many an epoch has.
+  [[nodiscard]] Values steps_of_run() const {
+    Values out = steps_;
+    for (std::size_t k = 0; k < n_; ++k) {
+      out[k] += (epochs_[k] - epochs_[0]) * shape_.examples[k].at(out_.step).total;
     }
-    const auto count = static_cast<double>(values.size());
-    const double both = count * sxy - sx * sy;
-    const double explained = both * both / ((count * sxx - sx * sx) * (count * syy - sy * sy));
-    return same_way >= kSameWay * moves && explained >= kExplained;
+    return out;
   }
 
-  /// What an interval with other lines in it, as of an evaluation, added to a mean so far: as much
-  /// as the others did.
-  void take_interruptions_off(Values& values, const Values& steps, std::size_t from,
-                              std::size_t n) const {
-    const auto lines_since = [&](std::size_t k) {
-      return shape_.examples[k].line - shape_.examples[k - 1].line;
+  /// What it takes to show that times are means.
+  struct MeanEvidence {
+    int first_lines = 0;    ///< of a counter, that are left out
+    std::size_t lines = 0;  ///< others, at least
+    double moves = 1;       ///< the largest of these over the least, at least; less is noise
+    bool of_sums = false;   ///< of epochs
+  };
+
+  /// By what each line adds to the sum of a mean over `steps`: the times of the iterations since
+  /// the line before. They are alike, but for those that hold other work, where the mean itself
+  /// moves from line to line. Times of single iterations differ more, by as many times as there
+  /// were lines: what they would add does not grow, or varies more than they do.
+  [[nodiscard]] static bool is_mean_of(const Values& values, Values steps,
+                                       const MeanEvidence& least) {
+    constexpr double kOfLines = 0.9, kOfSums = 0.5;  // what is added varies by, of the mean's moves
+    if (steps[0] == 0) {
+      for (double& step : steps) ++step;
+    }
+    // Of each stretch over which the counter goes on: how its values differ from their middle.
+    Values moves, spread, shown, added;
+    double smallest = kNone, largest = kNone;
+    const auto end_stretch = [&] {
+      const auto add_deviations = [](Values& of, Values& to) {
+        if (of.empty()) return;
+        const double middle = median(Values(of));
+        for (const double value : of) to.push_back(std::abs(value / middle - 1));
+        of.clear();
+      };
+      add_deviations(shown, moves);
+      add_deviations(added, spread);
     };
-    std::int64_t least = lines_since(from + 1);
-    Values added(n, kNone);
-    for (std::size_t k = from + 1; k < n; ++k) {
-      least = std::min(least, lines_since(k));
-      added[k] = values[k] * steps[k] - values[k - 1] * steps[k - 1];
+    int lines = 0;
+    for (std::size_t k = 1; k < values.size(); ++k) {
+      const double done = steps[k] - steps[k - 1];
+      if (!(done > 0)) end_stretch();
+      lines = done > 0 ? lines + 1 : 0;
+      if (lines < least.first_lines) continue;
+      const double more = values[k] * steps[k] - values[k - 1] * steps[k - 1];
+      if (!(more > 0)) return false;
+      smallest = std::fmin(smallest, values[k]);
+      largest = std::fmax(largest, values[k]);
+      shown.push_back(values[k]);
+      added.push_back(more / done);
     }
-    const double usual = known_median(added);
-    double off = 0;
-    for (std::size_t k = from + 1; k < n; ++k) {
-      if (lines_since(k) > least) off += std::max(0.0, added[k] - usual);
-      values[k] -= off / steps[k];
-    }
+    end_stretch();
+    if (spread.size() < least.lines || !(largest > least.moves * smallest)) return false;
+    // Other work between two lines is no part of a sum over epochs, and of few lines any may be.
+    const auto usual = [&](Values of) {
+      const double sum = std::accumulate(of.begin(), of.end(), 0.0);
+      return least.of_sums ? sum / static_cast<double>(of.size()) : median(std::move(of));
+    };
+    return usual(spread) < (least.of_sums ? kOfSums : kOfLines) * usual(moves);
   }
 
   /// "293.1 min" at epoch 46, "299.7 min" at epoch 47: as many times what one adds as there were.
@@ -983,9 +1003,9 @@ class Decision {
   /// the others, by twice what those differ: a start is in it, so that it is of all since then. A
   /// mean of them holds a start as well: it is none where that start would be too long.
   [[nodiscard]] bool holds_slow_start(double step, double value, const Values& others) const {
-    constexpr double kSlowStart = 0.1;  // of the others' median
-    constexpr double kOfSpread = 2;     // times what the others differ by
-    constexpr double kLongestStart_s = 10;
+    constexpr double kSlowStart = 0.1;       // of the others' median
+    constexpr double kOfSpread = 2;          // times what the others differ by
+    constexpr double kLongestStart_s = 100;  // of a program that is compiled
     if ((value - known_median(others)) * step <= kLongestStart_s) return false;
     if (step < stride_ - 1 || step > stride_ || others.size() < kOthersThatShow) return false;
     const auto [least, most] = std::ranges::minmax(others);
