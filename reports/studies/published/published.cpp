@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <span>
 
@@ -32,13 +30,20 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kHint = "see configs/schema/published.schema.json for the form";
 constexpr std::int64_t kMostCount = 1'000'000'000;
 
-constexpr std::string_view kCounts[] = {
-    "sequence_length", "micro_batch_size", "gradient_accumulation_steps",
-    "nodes",           "gpus_per_node",    "world_size"};
-constexpr std::string_view kTexts[] = {"framework", "model", "precision", "task", "gpu"};
+/// Where a fact goes that is a whole number; of other names: nullptr.
+std::optional<std::int64_t>* count_of(PublishedRow& row, std::string_view key) {
+  Identity& of = row.identity;
+  if (key == "sequence_length") return &of.sequence_length;
+  if (key == "micro_batch_size") return &of.micro_batch_size;
+  if (key == "gradient_accumulation_steps") return &of.gradient_accumulation_steps;
+  if (key == "nodes") return &of.nodes;
+  if (key == "gpus_per_node") return &of.gpus_per_node;
+  return key == "world_size" ? &row.world_size : nullptr;
+}
 
-bool is_one_of(std::span<const std::string_view> list, std::string_view key) {
-  return std::ranges::find(list, key) != list.end();
+bool is_text(std::string_view key) {
+  constexpr std::string_view kTexts[] = {"framework", "model", "precision", "task", "gpu"};
+  return std::ranges::find(kTexts, key) != std::end(kTexts);
 }
 
 std::string text_of(const Json& value) {
@@ -53,7 +58,7 @@ class Reader {
 
   Result<Published> file(const Json& json) {
     Published out;
-    if (!json.is_object() || text(json, "", "schema") != "bertbench.published/1") {
+    if (text(json, "", "schema") != "bertbench.published/1") {
       return fail(path_, "is no object with \"schema\": \"bertbench.published/1\"", kHint);
     }
     out.name = text(json, "", "name");
@@ -68,11 +73,9 @@ class Reader {
     for (const auto& [name, version] : object(json, "", "software").items()) {
       out.software.emplace_back(name, text_of(version));
     }
-    const Json& tables = list(json, "", "tables");
-    for (const Json& each : tables) {
+    for (const Json& each : list(json, "", "tables")) {
       const std::string at = fmt::format("tables[{}]", out.tables.size());
       out.tables.push_back(table(each, at, object(json, "", "facts"), out.gpu));
-      if (error_) break;
     }
     if (error_) return tl::unexpected(*error_);
     return out;
@@ -86,20 +89,20 @@ class Reader {
     return at.empty() ? std::string(key) : at + "." + std::string(key);
   }
   std::string text(const Json& json, const std::string& at, const char* key) {
-    if (!json.is_object() || !json.contains(key)) return {};
+    if (!json.contains(key)) return {};
     if (!json[key].is_string()) report(under(at, key), "must be a string");
     return text_of(json[key]);
   }
   const Json& object(const Json& json, const std::string& at, const char* key) {
     static const Json kNone = Json::object();
-    if (!json.is_object() || !json.contains(key)) return kNone;
+    if (!json.contains(key)) return kNone;
     if (json[key].is_object()) return json[key];
     report(under(at, key), "must be an object");
     return kNone;
   }
   const Json& list(const Json& json, const std::string& at, const char* key) {
     static const Json kNone = Json::array();
-    if (!json.is_object() || !json.contains(key)) return kNone;
+    if (!json.contains(key)) return kNone;
     if (json[key].is_array()) return json[key];
     report(under(at, key), "must be a list");
     return kNone;
@@ -115,18 +118,12 @@ class Reader {
                  PublishedRow& row) {
     if (value.is_null()) return;
     if (value.is_structured()) return report(at, "must be a string or a number");
-    if (is_one_of(kCounts, key)) {
+    if (auto* const count = count_of(row, key)) {
       // "256 and 32" is of two phases: no one number.
       if (value.is_string()) return;
       const bool good = value.is_number_integer() && value >= 1 && value <= kMostCount;
       if (!good) return report(at, "must be a whole number of at least 1");
-      const auto count = value.get<std::int64_t>();
-      if (key == "sequence_length") row.identity.sequence_length = count;
-      if (key == "micro_batch_size") row.identity.micro_batch_size = count;
-      if (key == "gradient_accumulation_steps") row.identity.gradient_accumulation_steps = count;
-      if (key == "nodes") row.identity.nodes = count;
-      if (key == "gpus_per_node") row.identity.gpus_per_node = count;
-      if (key == "world_size") row.world_size = count;
+      *count = value.get<std::int64_t>();
       return;
     }
     const std::string text = text_of(value);
@@ -135,7 +132,7 @@ class Reader {
     if (key == "precision") row.identity.precision = text;
     if (key == "task") row.task = text;
     if (key == "gpu") row.gpu = text;
-    if (!is_one_of(kTexts, key)) row.identity.axes[std::string(key)] = text;
+    if (!is_text(key)) row.identity.axes[std::string(key)] = text;
   }
 
   void take_facts(const Json& facts, const std::string& at, PublishedRow& row) {
@@ -152,27 +149,25 @@ class Reader {
     const std::string kind = text(json, at, "kind");
     if (kind == "inference") out.kind = WorkKind::inference;
     if (kind == "evaluation") out.kind = WorkKind::evaluation;
-    if (const Json& base = object(json, at, "base"); !base.empty()) {
-      PublishedRow of_base;
-      take_facts(base, at + ".base", of_base);
-      if (of_base.identity.world_size()) {
-        out.base = Topology{*of_base.identity.nodes, *of_base.identity.gpus_per_node};
-      }
+    PublishedRow base;
+    take_facts(object(json, at, "base"), at + ".base", base);
+    if (base.identity.world_size()) {
+      out.base = Topology{*base.identity.nodes, *base.identity.gpus_per_node};
     }
     std::vector<Column> columns;
     for (const Json& column : list(json, at, "columns")) {
       const std::string key = text(column, at + ".columns", "key");
       if (key.empty()) report(at + ".columns", "each needs a \"key\"");
-      const bool known = is_one_of(kCounts, key) || is_one_of(kTexts, key);
+      const bool known = count_of(base, key) != nullptr || is_text(key);
       columns.push_back({key, known || (column.is_object() && column.value("fact", false))});
     }
     const Json& rows = list(json, at, "rows");
-    for (std::size_t r = 0; r < rows.size() && !error_; ++r) {
+    for (std::size_t r = 0; r < rows.size(); ++r) {
       const std::string here = fmt::format("{}.rows[{}]", at, r);
       if (!rows[r].is_array() || rows[r].size() != columns.size()) {
-        report(here,
-               fmt::format("must be a list of {} values, as there are columns", columns.size()));
-        break;
+        return report(here, fmt::format("must be a list of {} values, as there are columns",
+                                        columns.size())),
+               out;
       }
       PublishedRow row;
       row.gpu = gpu;
@@ -181,17 +176,16 @@ class Reader {
       for (std::size_t c = 0; c < columns.size(); ++c) {
         const Json& value = rows[r][c];
         if (columns[c].key == "line") {
-          if (value.is_number_integer() && value > 0) row.line = value.get<std::int64_t>();
+          if (value.is_number_integer()) row.line = value.get<std::int64_t>();
         } else if (columns[c].fact) {
           take_fact(here, columns[c].key, value, row);
-        } else if (value.is_number() && std::isfinite(value.get<double>())) {
+        } else if (value.is_number() && value > 0) {
           row.values[columns[c].key] = value.get<double>();
         }
       }
       take_doubts(list(json, at, "doubts"), at + ".doubts", static_cast<std::int64_t>(r) + 1, row);
       // The page states GPUs in all, and how many nodes: these are those of each node.
-      if (row.world_size && row.identity.nodes && !row.identity.gpus_per_node &&
-          *row.world_size % *row.identity.nodes == 0) {
+      if (row.world_size && row.identity.nodes && *row.world_size % *row.identity.nodes == 0) {
         row.identity.gpus_per_node = *row.world_size / *row.identity.nodes;
       }
       out.rows.push_back(std::move(row));
@@ -202,20 +196,17 @@ class Reader {
   // By the page's lines, or by the number of the row (from 1) where the page has no lines.
   void take_doubts(const Json& doubts, const std::string& at, std::int64_t number,
                    PublishedRow& row) {
-    const auto names = [&](const Json& doubt, const char* key, std::int64_t which) {
-      const Json& all = list(doubt, at, key);
-      return std::ranges::any_of(all, [&](const Json& one) {
-        return one.is_number_integer() && one.get<std::int64_t>() == which;
-      });
-    };
     for (const Json& doubt : doubts) {
-      if (!names(doubt, "lines", row.line) && !names(doubt, "rows", number)) continue;
+      const auto names = [&](const char* key, std::int64_t which) {
+        return std::ranges::count(list(doubt, at, key), Json(which)) > 0;
+      };
+      if (!names("lines", row.line) && !names("rows", number)) continue;
       const std::string key = text(doubt, at, "key");
       std::string reason = key + ": " + text(doubt, at, "why");
       if (doubt.contains("should_be")) {
         const Json& value = doubt["should_be"];
         reason = fmt::format("{} should be {}: {}", key, text_of(value), text(doubt, at, "why"));
-        if (is_one_of(kCounts, key)) take_fact(at, key, value, row);
+        if (count_of(row, key) != nullptr) take_fact(at, key, value, row);
       }
       row.doubts.push_back(std::move(reason));
     }
@@ -296,17 +287,8 @@ std::string model_name(const std::string& name) {
 
 /// Two frameworks' names of one option.
 std::string axis_name(std::string_view axis) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kAlike = {{
-      {"optim", "optimizer"},
-      {"optimizer_type", "optimizer"},
-      {"gradient_checkpointing", "activation_checkpointing"},
-      {"checkpoint_activations", "activation_checkpointing"},
-      {"use_xla", "xla"},
-      {"max_grad_norm", "gradient_clipping"},
-  }};
-  for (const auto& [name, common] : kAlike) {
-    if (name == axis) return std::string(common);
-  }
+  if (axis == "optim") return "optimizer";
+  if (axis == "gradient_checkpointing") return "activation_checkpointing";
   return std::string(axis);
 }
 
@@ -332,23 +314,19 @@ struct Agreement {
   int common = 0;  ///< facts that both state, alike or not
   std::vector<StatedDifference> differ;
   std::vector<std::string> unknown_to_page, unknown_to_us;
-
-  [[nodiscard]] bool fits() const { return differ.empty(); }
 };
 
 Agreement agreement(const Cell& cell, const PublishedRow& row) {
   Agreement out;
   const auto fact = [&](const char* name, const auto& ours, const auto& theirs, auto same) {
-    if (!ours && !theirs) return;
-    if (!theirs) {
-      out.unknown_to_page.emplace_back(name);
-    } else if (!ours) {
-      out.unknown_to_us.emplace_back(name);
-    } else {
+    if (ours && theirs) {
       ++out.common;
-      if (!same(*ours, *theirs)) {
-        out.differ.push_back({name, fmt::format("{}", *theirs), fmt::format("{}", *ours)});
-      }
+      if (same(*ours, *theirs)) return;
+      out.differ.push_back({name, fmt::format("{}", *theirs), fmt::format("{}", *ours)});
+    } else if (ours) {
+      out.unknown_to_page.emplace_back(name);
+    } else if (theirs) {
+      out.unknown_to_us.emplace_back(name);
     }
   };
   const auto equal = [](const auto& a, const auto& b) { return a == b; };
@@ -367,53 +345,48 @@ Agreement agreement(const Cell& cell, const PublishedRow& row) {
   } else {
     fact("world_size", cell.world_size(), row.world(), equal);
   }
-  const auto our_axes = axes_of(ours), their_axes = axes_of(theirs);
-  for (const auto& [axis, value] : their_axes) {
-    const auto at = our_axes.find(axis);
-    const auto known = at == our_axes.end() ? std::nullopt : std::optional(at->second);
-    fact(axis.c_str(), known, std::optional(value), same_value);
-  }
-  for (const auto& [axis, value] : our_axes) {
-    if (!their_axes.contains(axis) && axis != "task" && axis != "simulated")
-      out.unknown_to_page.push_back(axis);
-  }
+  auto our_axes = axes_of(ours);
+  const auto take = [&](const std::string& axis) {
+    const auto known = our_axes.extract(axis);
+    return known.empty() ? std::nullopt : std::optional(known.mapped());
+  };
   // A fine-tuning has other sequences and another head: it is no pre-training unless both state it.
-  const auto task = our_axes.find("task");
-  const std::string our_task = task == our_axes.end() ? std::string() : task->second;
+  const std::string our_task = take("task").value_or("");
+  take("simulated");
+  for (const auto& [axis, value] : axes_of(theirs)) {
+    fact(axis.c_str(), take(axis), std::optional(value), same_value);
+  }
+  for (const auto& [axis, value] : our_axes) out.unknown_to_page.push_back(axis);
   if (our_task != row.task) out.differ.push_back({"task", row.task, our_task});
   return out;
 }
 
 std::vector<StatedDifference> differences(const Cell& cell, const PublishedRow& row) {
   std::vector<StatedDifference> out;
-  const auto& framework = row.identity.framework;
-  if (framework && cell.identity.framework && *framework != *cell.identity.framework) {
-    out.push_back({"framework", *framework, *cell.identity.framework});
+  const auto &published = row.identity.framework, &framework = cell.identity.framework;
+  if (published && framework && *published != *framework) {
+    out.push_back({"framework", *published, *framework});
   }
-  const bool real = !cell.emulated && !cell.identity.simulated();
   const std::string ours = cell.identity.simulated() ? "simulated GPUs"
                            : cell.emulated           ? "stand-ins"
                                                      : cell.gpu;
-  if (ours.empty() && row.gpu.empty()) return out;
-  if (row.gpu.empty() || ours.empty() || !real || !same_gpu(row.gpu, ours)) {
-    out.push_back({"gpu", row.gpu, ours});
-  }
+  const bool stated = !ours.empty() || !row.gpu.empty();
+  if (stated && !same_gpu(row.gpu, ours)) out.push_back({"gpu", row.gpu, ours});
   return out;
 }
 
 std::vector<ComparedValue> further_values(const Cell& cell, const PublishedTable& table,
                                           const PublishedRow& row) {
   std::vector<ComparedValue> out;
-  if (const auto tflops = row.value("tflops_per_gpu"); tflops && *tflops > 0) {
-    const auto ours = cell.flops.find(table.flops_formula);
-    if (ours != cell.flops.end()) {
-      out.push_back({"tflops_per_gpu", "TFLOPS by " + table.flops_formula, *tflops,
-                     ours->second.tflops_per_gpu});
-    }
+  const auto tflops = row.value("tflops_per_gpu");
+  const auto ours = cell.flops.find(table.flops_formula);
+  if (tflops && ours != cell.flops.end()) {
+    out.push_back({"tflops_per_gpu", "TFLOPS by " + table.flops_formula, *tflops,
+                   ours->second.tflops_per_gpu});
   }
   for (const auto& [key, unit] : {std::pair{"memory_mib", kMiB}, std::pair{"memory_gb", kGB}}) {
     const auto memory = row.value(key);
-    if (!memory || !(*memory > 0) || !cell.memory) continue;
+    if (!memory || !cell.memory) continue;
     out.push_back({"memory.peak_bytes", "bytes", *memory * unit,
                    static_cast<double>(cell.memory->peak_bytes)});
   }
@@ -430,30 +403,30 @@ const Cell* base_cell(const ResultSet& set, const Cell& cell, const Topology& ba
   Identity wanted = cell.identity;
   wanted.nodes = base.nodes;
   wanted.gpus_per_node = base.gpus_per_node;
-  const auto at = std::ranges::find_if(set.cells, [&](const Cell& other) {
-    return other.kind == cell.kind && other.identity == wanted && other.emulated == cell.emulated &&
-           rate_of(other);
-  });
-  if (at != set.cells.end()) return &*at;
+  const auto found = [&](auto same_work) -> const Cell* {
+    const auto at = std::ranges::find_if(set.cells, [&](const Cell& other) {
+      return other.kind == cell.kind && other.emulated == cell.emulated && rate_of(other) &&
+             same_work(other);
+    });
+    return at == set.cells.end() ? nullptr : &*at;
+  };
+  const Cell* same = found([&](const Cell& other) { return other.identity == wanted; });
+  if (same != nullptr || !cell.global_batch_size()) return same;
   // Strong scaling: the batch of the whole job is cut anew for each number of GPUs.
-  wanted.micro_batch_size = wanted.gradient_accumulation_steps = std::nullopt;
-  const auto same_batch = std::ranges::find_if(set.cells, [&](const Cell& other) {
-    Identity its = other.identity;
-    its.micro_batch_size = its.gradient_accumulation_steps = std::nullopt;
-    return other.kind == cell.kind && its == wanted && other.emulated == cell.emulated &&
-           rate_of(other) && cell.global_batch_size() &&
-           other.global_batch_size() == cell.global_batch_size();
+  return found([&](const Cell& other) {
+    Identity its = wanted;
+    its.micro_batch_size = other.identity.micro_batch_size;
+    its.gradient_accumulation_steps = other.identity.gradient_accumulation_steps;
+    return other.identity == its && other.global_batch_size() == cell.global_batch_size();
   });
-  return same_batch == set.cells.end() ? nullptr : &*same_batch;
 }
 
 void put_speedups(const ResultSet& set, const Cell& cell, const PublishedTable& table,
                   ComparedRow& out) {
-  const auto world = cell.world_size();
-  if (!table.base || !world) return;
+  if (!table.base) return;
   out.speedup_base = table.base->str();
   const auto efficiency = [&](double speedup) {
-    return scaling_efficiency(speedup, table.base->world_size(), *world);
+    return scaling_efficiency(speedup, table.base->world_size(), *cell.world_size());
   };
   if (const auto speedup = out.row.value("speedup")) {
     out.speedup_published = *speedup;
@@ -487,12 +460,12 @@ std::vector<Candidate> candidate_rows(const Cell& cell, const Published& page) {
 
 /// Those that fit with the most facts in common.
 std::vector<Candidate> fitting_rows(const std::vector<Candidate>& all) {
-  std::vector<Candidate> out;
-  for (const Candidate& candidate : all) {
-    if (!candidate.how.fits()) continue;
-    if (!out.empty() && out.front().how.common < candidate.how.common) out.clear();
-    if (out.empty() || out.front().how.common == candidate.how.common) out.push_back(candidate);
-  }
+  std::vector<Candidate> out = all;
+  std::erase_if(out, [](const Candidate& each) { return !each.how.differ.empty(); });
+  const auto common = [](const Candidate& each) { return each.how.common; };
+  if (out.empty()) return out;
+  const int most = std::ranges::max(out, {}, common).how.common;
+  std::erase_if(out, [&](const Candidate& each) { return common(each) < most; });
   return out;
 }
 
@@ -527,7 +500,7 @@ ComparedRow compared_row(const ResultSet& set, const Cell& cell, const Published
   out.published = *out.row.value("sequences_per_second");
   out.ours = rate_of(cell);
   out.n = out.ours ? cell.throughput.n : 0;
-  if (out.ours && out.published > 0) {
+  if (out.ours) {
     out.ratio = *out.ours / out.published;
     if (const auto shown = shown_interval(cell)) {
       out.interval = Interval{shown->interval.low / out.published,

@@ -219,10 +219,22 @@ TEST_F(PublishedTest, AFileOfOnesOwnServesAsWell) {
     "schema": "bertbench.published/1", "name": "mine", "title": "ours of last year",
     "source": {"document": "wiki", "repository": ""}, "hardware": {}, "software": {},
     "method": "", "facts": {"model": "bert-base"},
-    "tables": [{"title": "t", "columns": [{"key": "world_size"}, {"key": "nodes"},
-      {"key": "sequences_per_second"}], "rows": [[1, 1, 100]]}]})");
-  const json report = compared(results({{mxnet(1, 1), 150}}), page);
-  EXPECT_NEAR(report["cells"][0]["ratio"].get<double>(), 1.5, 1e-9);
+    "tables": [{"title": "t", "base": {"nodes": 1, "gpus_per_node": 1},
+      "columns": [{"key": "world_size"}, {"key": "nodes"}, {"key": "sequences_per_second"}],
+      "rows": [[1, 1, 100], [8, 1, 600], [8, null, 500], [16, 2, 0]]}]})");
+  // A job of 32 sequences, cut anew for eight GPUs, and a cell that the page has no rate of.
+  Identity cut = mxnet(1, 8);
+  cut.micro_batch_size = 4;
+  const json report =
+      compared(results({{mxnet(1, 1), 150}, {cut, 900}, {mxnet(2, 8), 1}}), page)["cells"];
+  ASSERT_EQ(report.size(), 2U);
+  EXPECT_EQ(report[0]["published"], 600) << "more in common than the row without nodes";
+  EXPECT_NEAR(report[0]["speedup"]["ours"].get<double>(), 6, 1e-9);
+  EXPECT_NEAR(report[1]["ratio"].get<double>(), 1.5, 1e-9);
+  ResultSet of_stand_ins = results({{mxnet(1, 1), 150}, {cut, 900}});
+  of_stand_ins.cells[1].emulated = true;
+  EXPECT_FALSE(compared(of_stand_ins, page)["cells"][0].contains("speedup"));
+  run_to(2, {"compare", path("run.json"), "--published", path("absent.json")});
 }
 
 TEST_F(PublishedTest, TheListNamesEveryPage) {

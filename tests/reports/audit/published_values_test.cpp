@@ -271,6 +271,9 @@ TEST(PublishedFiles, AWrongFileIsAnErrorThatNamesThePlace) {
               HasSubstr("x.json: tables[0].rows[0]: must be a list of 1 values"));
   EXPECT_THAT(error(head + R"({"columns": [{"key": "nodes"}], "rows": [[-1]]}]})"),
               HasSubstr("whole number of at least 1"));
+  EXPECT_THAT(error(head + R"({"columns": [{"key": "model"}], "rows": [[[]]]}]})"),
+              HasSubstr("must be a string or a number"));
+  EXPECT_THAT(error(head + R"({"title": 1}]})"), HasSubstr("tables[0].title: must be a string"));
   EXPECT_THAT(error(head + R"({"columns": [{}], "rows": []}]})"), HasSubstr("needs a \"key\""));
   EXPECT_THAT(error(head + "7]}"), HasSubstr("tables[0]: must be an object"));
 }
