@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 #include <span>
 #include <tuple>
 
+#include "parsers/core/text.h"
 #include "reports/studies/audit/series.h"
 
 namespace bertbench::audit {
@@ -30,6 +32,8 @@ double explained(const Grid& grid, const Reading& reading) {
 std::vector<Relation> choose(const Grid& grid, std::vector<RuleReadings> rules, TableAudit& out) {
   std::vector<Relation> relations;
   for (RuleReadings& rule : rules) {
+    std::erase_if(rule.readings, [](const Reading& each) { return each.relations.empty(); });
+    if (rule.readings.empty()) continue;
     std::size_t best = 0;
     double most = -1;
     for (std::size_t n = 0; n < rule.readings.size(); ++n) {
@@ -60,9 +64,7 @@ std::vector<Relation> choose(const Grid& grid, std::vector<RuleReadings> rules, 
 
 std::int64_t line_of(const Grid& grid, const CellId& cell) {
   const auto& own = grid.rows[cell.row].cell_lines;
-  if (cell.column < own.size()) return own[cell.column];
-  return grid.transposed && grid.columns[cell.column].line > 0 ? grid.columns[cell.column].line
-                                                               : grid.rows[cell.row].line;
+  return cell.column < own.size() ? own[cell.column] : grid.rows[cell.row].line;
 }
 
 CheckedCell describe(const Grid& grid, const CellId& id) {
@@ -76,23 +78,17 @@ CheckedCell describe(const Grid& grid, const CellId& id) {
   out.heading = column.heading;
   out.text = cell.text;
   out.role = column.role;
-  if (!cell.numbers.empty()) {
-    out.number = cell.numbers[id.part < cell.numbers.size() ? id.part : 0].text;
-  }
+  out.number = grid.number(id).text;
   return out;
 }
 
 std::string printed_like(const Grid& grid, const CellId& id, double value) {
-  const auto& numbers = grid.rows[id.row].cells[id.column].numbers;
-  const Printed& number = numbers[id.part < numbers.size() ? id.part : 0];
   if (is_count(grid.columns[id.column].role)) {
     return fixed_digits(value, value == std::floor(value) ? 0 : 2);
   }
+  const Printed& number = grid.number(id);
   const double unit = std::min(number.unit, grid.columns[id.column].digit);
-  if (number.percent && number.text.find('%') != std::string::npos) {
-    return fixed_digits(value * 100, decimals_of(unit * 100)) + "%";
-  }
-  return number.percent ? fixed_digits(value * 100, decimals_of(unit * 100))
+  return number.percent ? fixed_digits(value * 100, decimals_of(unit * 100)) + "%"
                         : fixed_digits(value, decimals_of(unit));
 }
 
@@ -113,25 +109,6 @@ std::vector<Operand> operands(const Grid& grid, const Relation& relation, const 
   return out;
 }
 
-// In the way in which readers check it: work over steps is a step's work, not the batch.
-std::string note_on_sequences(const Grid& grid, std::span<const Relation> relations,
-                              const CellId& cell) {
-  std::string note;
-  for (const Relation& relation : relations) {
-    if (relation.target != cell || relation.terms.size() != 2) continue;
-    const auto value_of = [&](const Term& term) {
-      return term.cell ? quantity(grid, *term.cell) : std::nullopt;
-    };
-    const auto own = quantity(grid, cell);
-    const auto steps = value_of(relation.terms[0]);
-    const auto batch = value_of(relation.terms[1]);
-    if (!own || !steps || !batch) continue;
-    note = fmt::format("{} / {} = {:.0f} a step, not {:.0f}", own->nominal, steps->nominal,
-                       own->nominal / steps->nominal, batch->nominal);
-  }
-  return note;
-}
-
 CheckedCell impossible_cell(const Grid& grid, std::span<const Relation> relations,
                             const Culprit& culprit) {
   CheckedCell cell = describe(grid, culprit.cell);
@@ -140,16 +117,22 @@ CheckedCell impossible_cell(const Grid& grid, std::span<const Relation> relation
   cell.interval = culprit.should_be.interval;
   cell.should_be = printed_like(grid, culprit.cell, cell.computed);
   for (const std::size_t n : culprit.relations) {
-    if (relations[n].supporting) continue;
+    const Relation& relation = relations[n];
+    if (relation.supporting) continue;
     if (cell.rule.empty()) {
-      cell.rule = relations[n].rule;
-      cell.from = operands(grid, relations[n], culprit.cell);
-    } else if (cell.rule.find(relations[n].rule) == std::string::npos && cell.rule.size() < 400) {
-      cell.rule += "; " + relations[n].rule;
+      cell.rule = relation.rule;
+      cell.from = operands(grid, relation, culprit.cell);
+      // In the way in which readers check it: work over steps is a step's work, not the batch.
+      if (cell.role == Role::sequences && relation.terms.size() == 2) {
+        const double own = quantity(grid, culprit.cell).nominal;
+        const double steps = value_of(grid, relation.terms[0], {}).nominal;
+        const double batch = value_of(grid, relation.terms[1], {}).nominal;
+        cell.note =
+            fmt::format("{} / {} = {:.0f} a step, not {:.0f}", own, steps, own / steps, batch);
+      }
+    } else if (!has_text(cell.rule, relation.rule)) {
+      cell.rule += "; " + relation.rule;
     }
-  }
-  if (cell.role == Role::sequences && cell.from.size() == 2) {
-    cell.note = note_on_sequences(grid, relations, culprit.cell);
   }
   return cell;
 }
@@ -164,7 +147,7 @@ CheckedCell judged_cell(const Grid& grid, const Relation& relation, const Quanti
   cell.rule = relation.rule;
   cell.from = operands(grid, relation, relation.target);
   cell.base = relation.base;
-  if (relation.kind == Relation::Kind::deviation && verdict != Verdict::impossible) {
+  if (relation.kind == Relation::Kind::deviation) {
     cell.note = doubt_about_deviation(grid, relation, computed);
   }
   return cell;
@@ -203,7 +186,6 @@ TableAudit audit_table(const SourceTable& source, const AuditOptions& options) {
   for (const Relation& relation : relations) {
     if (relation.supporting) continue;
     const auto known = cells.find(relation.target);
-    if (known != cells.end() && known->second.verdict == Verdict::impossible) continue;
     const Quantity computed = evaluate(grid, relation, blame.corrected);
     if (!computed.interval.valid()) continue;
     const Verdict verdict = judge(grid, relation.target, computed, blame.corrected);
@@ -260,19 +242,18 @@ namespace {
 constexpr std::size_t kMostViolations = 500;
 
 bool power_of_two(double value) {
-  if (!(value >= 1) || value > 1e15 || value != std::floor(value)) return false;
-  const auto whole = static_cast<std::uint64_t>(value);
-  return (whole & (whole - 1)) == 0;
+  int exponent = 0;
+  return value >= 1 && std::frexp(value, &exponent) == 0.5;
 }
 
 // A count must be whole: the power of two in the interval, else the whole number nearest.
 std::optional<Quantity> as_count(const Quantity& value) {
   const double slack = 1e-9 * std::fabs(value.interval.high);
-  const double low = std::ceil(value.interval.low - slack);
+  const double low = std::max(1.0, std::ceil(value.interval.low - slack));
   const double high = std::floor(value.interval.high + slack);
-  if (!(low <= high) || high < 1) return std::nullopt;
-  double best = std::clamp(std::round(value.nominal), std::max(1.0, low), high);
-  const double power = std::exp2(std::round(std::log2(std::max(1.0, value.nominal))));
+  if (!(low <= high)) return std::nullopt;
+  double best = std::clamp(std::round(value.nominal), low, high);
+  const double power = std::exp2(std::round(std::log2(best)));
   if (power >= low && power <= high) best = power;
   return Quantity{best, Interval::point(best)};
 }
@@ -288,22 +269,9 @@ class Search {
   }
 
   Culprits run() {
-    if (violated_.size() > kMostViolations) {
-      for (const std::size_t n : violated_) accuse_target(n);
-      return std::move(blame_);
-    }
     while (!violated_.empty()) {
-      std::optional<Candidate> best;
-      std::set<CellId> suspects;
-      for (const std::size_t n : violated_) {
-        for (const CellId& cell : cells_of(relations_[n])) suspects.insert(cell);
-      }
-      for (const CellId& cell : suspects) {
-        if (blame_.corrected.contains(cell)) continue;
-        for (const Candidate& each : candidates(cell)) {
-          if (!best || each.rank() > best->rank()) best = each;
-        }
-      }
+      const std::optional<Candidate> best =
+          violated_.size() > kMostViolations ? std::nullopt : best_candidate();
       if (!best) {  // contradictions left that no single cell settles
         for (const std::size_t n : violated_) accuse_target(n);
         break;
@@ -345,6 +313,21 @@ class Search {
            Verdict::impossible;
   }
 
+  std::optional<Candidate> best_candidate() {
+    std::set<CellId> suspects;
+    for (const std::size_t n : violated_) {
+      for (const CellId& cell : cells_of(relations_[n])) suspects.insert(cell);
+    }
+    std::optional<Candidate> best;
+    for (const CellId& cell : suspects) {
+      if (blame_.corrected.contains(cell)) continue;
+      for (const Candidate& each : candidates(cell)) {
+        if (!best || each.rank() > best->rank()) best = each;
+      }
+    }
+    return best;
+  }
+
   // Values for `cell` that settle at least one violated relation: what all of them ask for
   // together, and what each asks for alone.
   std::vector<Candidate> candidates(const CellId& cell) {
@@ -353,28 +336,27 @@ class Search {
       if (violated_.contains(n)) mine.push_back(n);
     }
     std::vector<Quantity> values;
-    Quantity together;
-    bool first = true;
+    constexpr double kAny = std::numeric_limits<double>::infinity();
+    Quantity together{0, {-kAny, kAny}};
     for (const std::size_t n : mine) {
       const Quantity asked = solve(grid_, relations_[n], cell, blame_.corrected);
       if (!asked.interval.valid()) continue;
       if (values.size() < 8) values.push_back(asked);
       // The narrowest demand names the value, the intersection bounds it.
-      const bool narrower = first || asked.interval.high - asked.interval.low <
-                                         together.interval.high - together.interval.low;
-      const Interval common = first ? asked.interval : together.interval.intersect(asked.interval);
+      const bool narrower =
+          asked.interval.high - asked.interval.low < together.interval.high - together.interval.low;
       if (narrower) together.nominal = asked.nominal;
-      together.interval = common;
-      first = false;
+      together.interval = together.interval.intersect(asked.interval);
     }
-    if (mine.size() > 1 && together.interval.valid()) {
+    if (values.size() > 1 && together.interval.valid()) {
       together.nominal =
           std::clamp(together.nominal, together.interval.low, together.interval.high);
       values.insert(values.begin(), together);
     }
     std::vector<Candidate> out;
+    const bool count = is_count(grid_.columns[cell.column].role);
     for (Quantity value : values) {
-      if (is_count(grid_.columns[cell.column].role)) {
+      if (count) {
         const auto whole = as_count(value);
         if (!whole) continue;
         value = *whole;
@@ -391,9 +373,9 @@ class Search {
         candidate.score += (holds_now ? 1 : 0) - (held ? 1 : 0);
       }
       if (candidate.fixed.empty()) continue;
-      if (is_count(grid_.columns[cell.column].role)) {
+      if (count) {
         candidate.binary = (power_of_two(value.nominal) ? 1 : 0) -
-                           (power_of_two(quantity(grid_, cell)->nominal) ? 1 : 0);
+                           (power_of_two(quantity(grid_, cell).nominal) ? 1 : 0);
       }
       out.push_back(std::move(candidate));
     }

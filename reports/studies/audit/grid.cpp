@@ -1,9 +1,7 @@
 #include "reports/studies/audit/grid.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
-#include <limits>
 
 #include "parsers/core/text.h"
 #include "reports/studies/audit/words.h"
@@ -17,29 +15,20 @@ bool same_heading(std::string_view a, std::string_view b) {
   return lower(trim(a)) == lower(trim(b));
 }
 
+bool is_role(const std::string& cell) { return read_heading(cell).role != Role::none; }
+
 // The heading nearest to the numbers that means something, joined upwards as far as needed.
-std::string heading_of(const SourceTable& table, std::size_t heading_rows, std::size_t column,
-                       Heading& heading) {
+std::string heading_of(const SourceTable& table, std::size_t heading_rows, std::size_t column) {
   std::string joined;
   std::string nearest;
   for (std::size_t n = heading_rows; n-- > 0;) {
     const auto& cells = table.rows[n].cells;
-    if (column >= cells.size() || cells[column].empty() || cells[column] == joined) continue;
+    if (column >= cells.size() || cells[column].empty()) continue;
     joined = joined.empty() ? cells[column] : cells[column] + " " + joined;
+    if (is_role(joined)) return joined;
     if (nearest.empty()) nearest = joined;
-    heading = read_heading(joined);
-    if (heading.role != Role::none) return joined;
   }
-  heading = read_heading(nearest);
   return nearest;
-}
-
-std::size_t roles_in(const std::vector<std::string>& cells) {
-  return static_cast<std::size_t>(
-      std::count_if(cells.begin(), cells.end(), [](const std::string& cell) {
-        const Role role = read_heading(cell).role;
-        return role != Role::none && role != Role::ignore;
-      }));
 }
 
 // "Parameters | 128 Sequence | 512 Sequence": each row is a parameter. Columns of line numbers
@@ -55,9 +44,11 @@ std::optional<SourceTable> transposed(const SourceTable& table) {
     width = std::max(width, cells.size());
     if (n > 0 && names < cells.size()) parameters.push_back(cells[names]);
   }
-  const std::size_t down = roles_in(parameters);
-  if (down < 2 || down <= roles_in(headings)) return std::nullopt;
-  if (width * table.rows.size() > kMaxCells) return std::nullopt;
+  const auto is_parameter = [](const std::string& cell) {
+    return is_role(cell) && read_heading(cell).role != Role::ignore;
+  };
+  const auto down = std::ranges::count_if(parameters, is_parameter);
+  if (down < 2 || down <= std::ranges::count_if(headings, is_parameter)) return std::nullopt;
   SourceTable turned;
   turned.line = table.line;
   turned.context = table.context;
@@ -66,6 +57,7 @@ std::optional<SourceTable> transposed(const SourceTable& table) {
     row.line = table.line;
     for (const SourceRow& source : table.rows) {
       row.cells.push_back(column < source.cells.size() ? source.cells[column] : std::string());
+      row.cell_lines.push_back(source.line);
     }
     turned.rows.push_back(std::move(row));
   }
@@ -94,25 +86,17 @@ bool set_right(std::vector<std::string>& cells, const std::vector<Column>& colum
 // "Batch size = 64 & W/O xla": every NAME = NUMBER whose name is a role.
 void read_facts(const std::string& text, Grid& grid) {
   for (std::size_t at = 0; (at = text.find_first_of("=:", at)) != std::string::npos; ++at) {
-    std::size_t from = at;
-    const auto is_name = [](char c) {
-      return std::isalnum(static_cast<unsigned char>(c)) || c == ' ' || c == '_' || c == '-' ||
-             c == '/';
-    };
-    while (from > 0 && is_name(text[from - 1])) --from;
-    std::string_view label = trim(std::string_view(text).substr(from, at - from));
-    std::string_view rest = trim(std::string_view(text).substr(at + 1));
+    std::string_view label = trim(std::string_view(text).substr(0, at));
+    label.remove_prefix(label.find_last_of(",;&(") + 1);
+    const std::string_view rest = trim(std::string_view(text).substr(at + 1));
     std::size_t size = 0;
-    while (size < rest.size() && (std::isdigit(static_cast<unsigned char>(rest[size])))) ++size;
+    while (size < rest.size() && (is_name_char(rest[size]) || rest[size] == '.')) ++size;
     const auto value = to_int(rest.substr(0, size));
-    if (!value || (size < rest.size() &&
-                   (std::isalpha(static_cast<unsigned char>(rest[size])) || rest[size] == '.'))) {
-      continue;
-    }
+    if (!value) continue;
     // "BERT large, batch size = 64": the last words that name a role.
     while (!label.empty()) {
       const Role role = read_heading(label).role;
-      if (role != Role::none && is_count(role)) {
+      if (is_count(role)) {
         grid.facts.emplace(role, static_cast<double>(*value));
         break;
       }
@@ -130,37 +114,15 @@ void read_cells(Grid& grid) {
     NumberStyle style;
     style.decimal_comma = uses_decimal_comma(texts);
     style.slash_pairs = column.variants.size() > 1;
-    bool any = false, text = false;
-    column.digit = std::numeric_limits<double>::infinity();
     for (Row& row : grid.rows) {
       Cell& cell = row.cells[n];
       cell.numbers = parse_numbers(cell.text, style);
-      for (Printed& number : cell.numbers) {
-        any = true;
-        // "98.2" in a column "efficiency (%)" is a percentage too.
-        if (!number.percent && column.unit == "%" && column.role == Role::efficiency) {
-          number.percent = true;
-          number.value /= 100;
-          number.unit /= 100;
-        }
-        column.digit = std::min(column.digit, number.unit);
-      }
-      text = text || (cell.numbers.empty() && !cell.text.empty());
+      for (const Printed& number : cell.numbers) column.digit = std::min(column.digit, number.unit);
     }
-    if (!any) column.digit = 1;
     // A column "GPU" of names gives hardware, not counts.
-    if (!any && text && is_count(column.role)) column.role = Role::variant;
-  }
-}
-
-void settle_roles(Grid& grid) {
-  std::vector<std::string> rates;
-  for (const Column& column : grid.columns) {
-    if (column.role != Role::throughput) continue;
-    for (const std::string& variant : column.variants) rates.push_back(variant);
-  }
-  for (Column& column : grid.columns) {
-    if (column.role == Role::precision_speedup && rates.size() < 2 && column.variants.size() < 2) {
+    if (std::isinf(column.digit) && is_count(column.role)) column.role = Role::variant;
+    if (column.role == Role::precision_speedup && column.variants.size() < 2 &&
+        grid.variants_of({Role::throughput}).size() < 2) {
       column.role = Role::speedup;
     }
   }
@@ -169,26 +131,20 @@ void settle_roles(Grid& grid) {
 // Whether the GPU column counts those of one node: with several nodes, the number stays what one
 // node has instead of growing with the nodes.
 bool gpus_are_per_node(const Grid& grid) {
-  const auto gpu_place = grid.find(Role::gpus, ""), node_place = grid.find(Role::nodes, "");
-  if (!gpu_place || !node_place) return false;
-  const std::size_t gpus = gpu_place->column, nodes = node_place->column;
-  double largest_of_one = 0, same = 0, grown = 0;
-  for (const Row& row : grid.rows) {
-    const auto& n = row.cells[nodes].numbers;
-    const auto& g = row.cells[gpus].numbers;
-    if (!n.empty() && !g.empty() && n[0].value == 1) {
-      largest_of_one = std::max(largest_of_one, g[0].value);
+  double largest_of_one = 0;
+  int same = 0;
+  for (const bool of_one : {true, false}) {
+    for (std::size_t row = 0; row < grid.rows.size(); ++row) {
+      const auto nodes = grid.cell(row, Role::nodes), gpus = grid.cell(row, Role::gpus);
+      if (!nodes || !gpus) continue;
+      const double n = grid.number(*nodes).value, g = grid.number(*gpus).value;
+      if (of_one != (n == 1)) continue;
+      if (of_one) largest_of_one = std::max(largest_of_one, g);
+      if (std::fmod(g, n) != 0) return true;
+      same += (g == largest_of_one ? 1 : 0) - (g == largest_of_one * n ? 1 : 0);
     }
   }
-  for (const Row& row : grid.rows) {
-    const auto& n = row.cells[nodes].numbers;
-    const auto& g = row.cells[gpus].numbers;
-    if (n.empty() || g.empty() || !(n[0].value > 1)) continue;
-    if (g[0].value < n[0].value || std::fmod(g[0].value, n[0].value) != 0) return true;
-    same += g[0].value == largest_of_one ? 1 : 0;
-    grown += g[0].value == largest_of_one * n[0].value ? 1 : 0;
-  }
-  return same > grown;
+  return same > 0;
 }
 
 }  // namespace
@@ -197,17 +153,7 @@ std::size_t count_heading_rows(const SourceTable& table) {
   std::size_t rows = 1;
   while (rows < std::min(table.rows.size(), kMaxHeadingRows)) {
     const auto& cells = table.rows[rows].cells;
-    std::size_t filled = 0, numbers = 0;
-    for (const std::string& cell : cells) {
-      if (cell.empty()) continue;
-      ++filled;
-      numbers += is_number_cell(cell) ? 1 : 0;
-    }
-    const bool names = filled > 0 && numbers == 0 &&
-                       std::any_of(cells.begin(), cells.end(), [](const std::string& cell) {
-                         return read_heading(cell).role != Role::none;
-                       });
-    if (!names) break;
+    if (std::ranges::any_of(cells, is_number_cell) || std::ranges::none_of(cells, is_role)) break;
     ++rows;
   }
   return std::min(rows, table.rows.size() - 1);
@@ -227,9 +173,14 @@ std::optional<Grid::Place> Grid::find(Role role, std::string_view variant) const
   return shared;
 }
 
-bool Grid::has(Role role) const {
-  return std::any_of(columns.begin(), columns.end(),
-                     [&](const Column& column) { return column.role == role; });
+std::optional<CellId> Grid::cell(std::size_t row, Role role, std::string_view variant,
+                                 std::size_t part) const {
+  const auto place = find(role, variant);
+  if (!place) return std::nullopt;
+  const std::size_t count = rows[row].cells[place->column].numbers.size();
+  if (count == 0) return std::nullopt;
+  const std::size_t wanted = variant.empty() ? part : place->part;
+  return CellId{row, place->column, wanted < count ? wanted : 0};
 }
 
 std::vector<std::string> Grid::variants_of(const std::vector<Role>& roles) const {
@@ -248,7 +199,6 @@ Grid make_grid(const SourceTable& source, const GridOptions& options) {
   Grid grid;
   const std::optional<SourceTable> turned = transposed(source);
   const SourceTable& table = turned ? *turned : source;
-  grid.transposed = turned.has_value();
   grid.line = source.line;
   for (const std::string& each : source.context) {
     grid.title += (grid.title.empty() ? "" : " / ") + each;
@@ -260,19 +210,18 @@ Grid make_grid(const SourceTable& source, const GridOptions& options) {
     read_facts(*each, grid);  // innermost first: emplace keeps what is there
   }
 
-  const std::size_t heading_rows = grid.transposed ? 1 : count_heading_rows(table);
+  const std::size_t heading_rows = turned ? 1 : count_heading_rows(table);
   std::size_t width = 0;
   for (std::size_t n = 0; n < heading_rows; ++n) {
     width = std::max(width, table.rows[n].cells.size());
   }
   for (std::size_t n = 0; n < width; ++n) {
     Column column;
-    Heading heading;
-    column.heading = heading_of(table, heading_rows, n, heading);
+    column.heading = heading_of(table, heading_rows, n);
+    const Heading heading = read_heading(column.heading);
     column.role = heading.role;
     column.variants = heading.variants;
     column.unit = heading.unit;
-    if (grid.transposed && n < source.rows.size()) column.line = source.rows[n].line;
     for (const auto& [role, text] : options.columns) {
       if (same_heading(column.heading, text)) column.role = role;
     }
@@ -287,21 +236,17 @@ Grid make_grid(const SourceTable& source, const GridOptions& options) {
   }
   for (std::size_t n = heading_rows; n < table.rows.size(); ++n) {
     std::vector<std::string> texts = table.rows[n].cells;
-    const bool blank = std::all_of(texts.begin(), texts.end(),
-                                   [](const std::string& cell) { return cell.empty(); });
-    if (blank) continue;
-    if (!grid.transposed && set_right(texts, grid.columns)) {
+    if (set_right(texts, grid.columns)) {
       grid.notices.push_back(make_notice(NoticeCode::cells_not_under_headings, table.rows[n].line));
     }
     Row row;
     row.line = table.rows[n].line;
-    if (!grid.transposed) row.cell_lines = table.rows[n].cell_lines;
+    row.cell_lines = table.rows[n].cell_lines;
     row.cells.resize(width);
     for (std::size_t c = 0; c < std::min(width, texts.size()); ++c) row.cells[c].text = texts[c];
     grid.rows.push_back(std::move(row));
   }
   read_cells(grid);
-  settle_roles(grid);
   grid.gpus_are_per_node = gpus_are_per_node(grid);
   return grid;
 }

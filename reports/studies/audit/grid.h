@@ -1,6 +1,8 @@
 // Grid: a table whose columns are understood and whose numbers are read.
 #pragma once
 
+#include <compare>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -18,8 +20,8 @@ struct Column {
   Role role = Role::none;
   std::vector<std::string> variants;
   std::string unit;
-  std::int64_t line = 0;  ///< of a transposed table: where this parameter stands
-  double digit = 1;       ///< of the finest number in the column: 0.01 when one has two decimals
+  /// Of the finest number in the column: 0.01 when one has two decimals; no number: infinite.
+  double digit = std::numeric_limits<double>::infinity();
 };
 
 struct Cell {
@@ -33,11 +35,15 @@ struct Row {
   std::vector<std::int64_t> cell_lines;  ///< of each cell; empty: all stand on `line`
 };
 
+/// Which number of the grid; `part` of an "a and b" cell.
+struct CellId {
+  std::size_t row = 0, column = 0, part = 0;
+  auto operator<=>(const CellId&) const = default;
+};
+
 struct Grid {
   std::int64_t line = 0;
   std::string title;
-  bool transposed =
-      false;  ///< parameters ran down the first column; a "row" here is a column there
   bool gpus_are_per_node = false;  ///< a column "GPUs" next to "nodes" counts those of one node
   std::vector<Column> columns;
   std::vector<Row> rows;
@@ -51,7 +57,14 @@ struct Grid {
     std::size_t column, part;
   };
   [[nodiscard]] std::optional<Place> find(Role role, std::string_view variant) const;
-  [[nodiscard]] bool has(Role role) const;
+  [[nodiscard]] bool has(Role role) const { return find(role, "").has_value(); }
+  /// The number of a role in a row: that of the variant, else the `part`th of its cell.
+  [[nodiscard]] std::optional<CellId> cell(std::size_t row, Role role,
+                                           std::string_view variant = "",
+                                           std::size_t part = 0) const;
+  [[nodiscard]] const Printed& number(const CellId& id) const {
+    return rows[id.row].cells[id.column].numbers[id.part];
+  }
   /// Every variant named by a column of one of `roles`; {""} when none is.
   [[nodiscard]] std::vector<std::string> variants_of(const std::vector<Role>& roles) const;
 };

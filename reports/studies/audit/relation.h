@@ -2,7 +2,6 @@
 // the base.
 #pragma once
 
-#include <compare>
 #include <map>
 #include <optional>
 #include <string>
@@ -21,12 +20,6 @@ enum class Verdict {
 };
 [[nodiscard]] std::string_view name(Verdict verdict);
 
-/// Which number of the grid; `part` of an "a and b" cell.
-struct CellId {
-  std::size_t row = 0, column = 0, part = 0;
-  auto operator<=>(const CellId&) const = default;
-};
-
 /// A number with the interval its print leaves open; counts are exact.
 struct Quantity {
   double nominal = 0;
@@ -35,7 +28,7 @@ struct Quantity {
 
 struct Term {
   std::optional<CellId> cell;  ///< none: a constant, named by `label`
-  int power = 1;
+  int power = 1;               ///< or -1
   Quantity constant;
   std::string label;
 };
@@ -54,8 +47,8 @@ struct Relation {
 /// Values put in place of printed ones while looking for the culprit.
 using Overrides = std::map<CellId, Quantity>;
 
-/// The number of a cell; nullopt when the cell holds none.
-[[nodiscard]] std::optional<Quantity> quantity(const Grid& grid, const CellId& cell);
+[[nodiscard]] Quantity quantity(const Grid& grid, const CellId& cell);
+[[nodiscard]] Quantity value_of(const Grid& grid, const Term& term, const Overrides& overrides);
 
 /// The recomputed target. The interval is invalid where nothing follows (division by zero).
 [[nodiscard]] Quantity evaluate(const Grid& grid, const Relation& relation,
@@ -75,9 +68,8 @@ struct Reading {
   std::vector<Relation> relations;
 };
 
-/// The readings of one rule, the usual one first.
+/// The readings of one rule, the usual one first; some may have no relations.
 struct RuleReadings {
-  std::string rule;
   bool definitional = true;  ///< false: dropped with a notice where hardly a row follows it
   std::vector<Reading> readings;
 };
@@ -94,6 +86,11 @@ using FlopsLookup = std::vector<NamedFlops> (*)(const std::string& model, double
 [[nodiscard]] std::vector<RuleReadings> row_rules(const Grid& grid, FlopsLookup flops);
 [[nodiscard]] std::vector<RuleReadings> rules_between_rows(const Grid& grid);
 [[nodiscard]] std::vector<RuleReadings> series_rules(const Grid& grid);
+
+[[nodiscard]] Term stated(double value, int power, std::string label);
+/// The number of a role in a row (Grid::cell), else what is stated of the whole table.
+[[nodiscard]] std::optional<Term> term_of(const Grid& grid, std::size_t row, Role role, int power,
+                                          std::string_view variant = "", std::size_t part = 0);
 
 /// The GPUs of a row's job as a product of terms (total, or nodes x GPUs per node), each with
 /// `power`; false when unknown.

@@ -64,25 +64,9 @@ Interval sum_of_squares(const std::vector<Quantity>& values) {
   return {least(nearest, low, high), least(farthest, low, high)};
 }
 
-Relation over_replicates(const Grid& grid, std::size_t row, std::size_t column, Relation::Kind kind,
-                         std::string rule) {
-  Relation relation;
-  relation.kind = kind;
-  relation.target = {row, column, 0};
-  relation.rule = std::move(rule);
-  for (std::size_t n = 0; n < grid.columns.size(); ++n) {
-    if (grid.columns[n].role != Role::replicate || grid.rows[row].cells[n].numbers.empty())
-      continue;
-    relation.terms.push_back({CellId{row, n, 0}, 1, {}, grid.columns[n].heading});
-  }
-  return relation;
-}
-
 }  // namespace
 
 Quantity evaluate_series(Relation::Kind kind, const std::vector<Quantity>& values) {
-  const std::size_t needed = kind == Relation::Kind::deviation ? 2 : 1;
-  if (values.size() < needed) return {};
   std::vector<double> nominal, low, high;
   for (const Quantity& value : values) {
     nominal.push_back(value.nominal);
@@ -129,13 +113,11 @@ std::string doubt_about_deviation(const Grid& grid, const Relation& relation,
   std::vector<double> nominal;
   double unit = 0;
   for (const Term& term : relation.terms) {
-    const auto value = quantity(grid, *term.cell);
-    if (!value) continue;
-    values.push_back(*value);
-    nominal.push_back(value->nominal);
-    unit = std::max(unit, value->interval.high - value->interval.low);
+    values.push_back(value_of(grid, term, {}));
+    nominal.push_back(values.back().nominal);
+    unit = std::max(unit, values.back().interval.high - values.back().interval.low);
   }
-  const Printed& printed = grid.rows[relation.target.row].cells[relation.target.column].numbers[0];
+  const Printed& printed = grid.number(relation.target);
   const double error = rounding_error_of_deviation(values, printed.unit);
   const double off = std::fabs(printed.value - computed.nominal) / error;
   if (!(off > 2)) return {};
@@ -157,36 +139,34 @@ std::string doubt_about_deviation(const Grid& grid, const Relation& relation,
 }
 
 std::vector<RuleReadings> series_rules(const Grid& grid) {
-  std::vector<RuleReadings> rules;
-  const auto replicates = std::count_if(grid.columns.begin(), grid.columns.end(),
-                                        [](const auto& c) { return c.role == Role::replicate; });
-  if (replicates < 2) return rules;
+  using Kind = Relation::Kind;
+  struct Way {
+    Role role;
+    Kind kind;
+    const char *name, *rule;
+  };
+  constexpr Way kWays[] = {
+      {Role::mean, Kind::mean, "mean", "mean of the replicates"},
+      {Role::median, Kind::median, "median", "median of the replicates"},
+      {Role::deviation, Kind::deviation, "n - 1", "standard deviation (n-1) of the replicates"},
+      {Role::deviation, Kind::deviation_population, "population",
+       "standard deviation (n) of the replicates"}};
+  std::vector<RuleReadings> rules(grid.columns.size());
   for (std::size_t column = 0; column < grid.columns.size(); ++column) {
-    const Role role = grid.columns[column].role;
-    const auto reading = [&](Relation::Kind kind, const std::string& name,
-                             const std::string& rule) {
-      Reading out{name, {}};
+    for (const Way& way : kWays) {
+      if (way.role != grid.columns[column].role) continue;
+      Reading& reading = rules[column].readings.emplace_back(Reading{way.name, {}});
       for (std::size_t row = 0; row < grid.rows.size(); ++row) {
-        if (grid.rows[row].cells[column].numbers.empty()) continue;
-        Relation relation = over_replicates(grid, row, column, kind, rule);
-        if (relation.terms.size() >= 2) out.relations.push_back(std::move(relation));
+        const auto& cells = grid.rows[row].cells;
+        Relation relation{
+            .kind = way.kind, .target = {row, column, 0}, .terms = {}, .rule = way.rule};
+        for (std::size_t n = 0; n < cells.size(); ++n) {
+          if (grid.columns[n].role != Role::replicate || cells[n].numbers.empty()) continue;
+          relation.terms.push_back({CellId{row, n, 0}, 1, {}, grid.columns[n].heading});
+        }
+        if (cells[column].numbers.empty() || relation.terms.size() < 2) continue;
+        reading.relations.push_back(std::move(relation));
       }
-      return out;
-    };
-    if (role == Role::mean) {
-      rules.push_back(
-          {"mean", true, {reading(Relation::Kind::mean, "mean", "mean of the replicates")}});
-    } else if (role == Role::median) {
-      rules.push_back({"median",
-                       true,
-                       {reading(Relation::Kind::median, "median", "median of the replicates")}});
-    } else if (role == Role::deviation) {
-      rules.push_back({"standard deviation",
-                       true,
-                       {reading(Relation::Kind::deviation, "n - 1",
-                                "standard deviation (n-1) of the replicates"),
-                        reading(Relation::Kind::deviation_population, "population",
-                                "standard deviation (n) of the replicates")}});
     }
   }
   return rules;
@@ -210,7 +190,7 @@ constexpr double kByChance = 1e-3;
 
 std::optional<Lattice> find_lattice(const std::vector<double>& percentages, double unit) {
   const std::set<double> distinct(percentages.begin(), percentages.end());
-  if (distinct.size() < 3 || *distinct.begin() < 0 || *distinct.rbegin() > 100) return std::nullopt;
+  if (*distinct.rbegin() > 100) return std::nullopt;
   double by_chance = 0;  // expected number of sizes up to n that fit any such values
   for (std::int64_t n = 2; n <= kLargestDivisor; ++n) {
     const double size = static_cast<double>(n);

@@ -90,6 +90,9 @@ TEST(Lattice, TenAccuraciesGiveAwayTheSizeOfTheirDataSet) {
   ASSERT_TRUE(lattice.has_value());
   EXPECT_EQ(lattice->examples, 408);
   EXPECT_EQ(lattice->known_as, "MRPC dev");
+  std::vector<double> rates = mrpc;
+  for (double& value : rates) value += 100;
+  EXPECT_FALSE(find_lattice(rates, 0.01)) << "no accuracies";
 }
 
 TEST(Lattice, ThreeRoundPercentagesProveNothing) {

@@ -18,6 +18,7 @@ TEST(Ratios, EachBatchSizeHasItsOwnBaseRow) {
                   "32 | 8 | 700.0 | 7.0", "64 | 1 | 140.0 | 1", "64 | 8 | 1050.0 | 7.5"});
   EXPECT_THAT(findings(tables), IsEmpty());
   EXPECT_EQ(count(tables).exact, 4U);
+  EXPECT_THAT(tables[0].readings, IsEmpty()) << "the usual one";
 }
 
 TEST(Ratios, ABaseRowMayStandAnywhereInItsGroup) {
@@ -76,6 +77,55 @@ TEST(Rows, GpusOfOneNodeAreToldFromAllGpus) {
             2U);
 }
 
+TEST(Rows, EachTableIsCheckedByWhatItStates) {
+  struct Case {
+    std::vector<std::string> rows, found;
+    std::size_t checked;
+  };
+  const Case cases[] = {
+      {{"GPUs | batch size | step time (ms) | samples/s", "2 | 8 | 100.0 | 160.0",
+        "4 | 8 | 100.0 | 330.0"},
+       {"impossible 330.0 -> 320.0"},
+       2},
+      {{"batch size | time per step (milliseconds) | samples/s", "8 | 100.0 | 80.0"}, {}, 1},
+      {{"batch size | accumulation steps | it/s | samples/s | GPUs", "8 | 2 | 10.0 | 320.0 | 2"},
+       {},
+       1},
+      {{"nodes | GPUs | batch size | accumulation steps | global batch", "2 | 8 | 4 | 2 | 128",
+        "1 | 8 | 4 | 2 | 64", "4 | - | 4 | 2 | 256"},
+       {},
+       2},
+      {{"topology | samples/s | seq/sec/gpu", "2n8g | 1600.0 | 90.0"},
+       {"impossible 90.0 -> 100.0"},
+       1},
+      {{"GPUs | seq/sec/gpu | speedup", "1 | 100.0 | 1", "8 | 90.0 | 7.2"}, {}, 2},
+      {{"GPUs | seq/sec/gpu | efficiency", "1 | 100.0 | 1", "8 | 90.0 | 0.9"}, {}, 2},
+      {{"GPUs | samples/s | weak scaling", "1 | 100.0 | 1", "8 | 720.0 | 0.9", "- | - | -"}, {}, 2},
+      {{"GPUs | Throughput TF32 | Throughput FP16 | speedup (TF32 to FP16)",
+        "1 | 10.0 | 20.0 | 2.5", "8 | - | 40.0 | 2.0", "8 | 40.0 | 80.0 | -"},
+       {"impossible 2.5 -> 2.0"},
+       1},
+      {{"accumulated batch size | GPUs | global batch", "1K | 16 | 16K", "1K | 32 | 16K"},
+       {"impossible 16K -> 32768"},
+       2},
+      {{"tflops | peak tflops | mfu", "100.0 | 312 | 32.1%", "50.0 | 312 | 0.17"},
+       {"impossible 0.17 -> 0.160"},
+       2},
+      {{"parameter | one | eight", "GPUs | 1 | 8", "samples/s | 100.0 | 700.0",
+        "speedup | 1 | 7.9"},
+       {"impossible 7.9 -> 7.0"},
+       2},
+      {{"GPUs | samples/s | speedup", "1 | 0 | 1", "2 | 5 | 2"}, {}, 1},
+      {{"batch | num | it/s | rate", "size | GPUs | | samples/s", "8 | 2 | 10.0 | 160.0"}, {}, 1},
+  };
+  for (const Case& each : cases) {
+    const auto tables = audit_rows(each.rows);
+    EXPECT_EQ(findings(tables), each.found) << each.rows[0];
+    EXPECT_EQ(count(tables).all(), each.checked) << each.rows[0];
+  }
+  EXPECT_EQ(audit_rows(cases[11].rows)[0].cells.back().line, 5) << "where the parameter stands";
+}
+
 TEST(Rows, AHeadingStatesTheBatchSize) {
   const auto tables = audit_markdown(
       "### Batch size = 64 & W/O xla\n\n| gpu_num | it/s | samples/s |\n|---|---|---|\n"
@@ -118,16 +168,24 @@ TEST(Rows, ARuleThatHardlyARowFollowsIsLeftOutAndSaidSo) {
 }
 
 TEST(Rows, WithoutDerivedColumnsNothingIsChecked) {
-  const auto tables = audit_rows({"GPUs | samples/s", "1 | 100", "2 | 150"});
+  const auto tables = audit_rows({"GPUs | samples/s | note | place", "1 | 100 | |", "2 | 150 | |"});
   EXPECT_EQ(count(tables).all(), 0U);
-  EXPECT_THAT(text_of(tables[0].notices[0]), HasSubstr("nothing to check"));
+  EXPECT_EQ(text_of(tables[0].notices[0]),
+            "nothing to check: no rule ties GPUs (gpus), samples/s (throughput)");
 }
 
 TEST(Series, MeansAndDeviationsOverSeeds) {
-  const auto tables = audit_rows({"metric | Seed 0 | Seed 1 | Seed 2 | Mean | Standard Deviation",
-                                  "loss | 1.00 | 2.00 | 3.00 | 2.00 | 1.00",
-                                  "f1 | 90.00 | 91.00 | 92.00 | 91.50 | 1.00"});
-  EXPECT_THAT(findings(tables), ElementsAre("impossible 91.50 -> 91.00"));
+  const auto tables = audit_rows(
+      {"metric | Seed 0 | Seed 1 | Seed 2 | Mean | Standard Deviation",
+       "loss | 1.00 | 2.00 | 3.00 | 2.00 | 1.00", "f1 | 90.00 | 91.00 | 92.00 | 91.50 | 1.00",
+       "em | 80.00 | - | 82.00 | 81.50 | 2.41", "- | - | - | - | - | -"});
+  EXPECT_THAT(findings(tables),
+              ElementsAre("impossible 91.50 -> 91.00", "impossible 81.50 -> 81.00",
+                          "impossible 2.41 -> 1.41"));
+  EXPECT_THAT(findings(audit_rows(
+                  {"Seed 0 | Seed 1 | Seed 2 | Median | std", "1.0 | 2.0 | 9.0 | 3.0 | 3.56"})),
+              ElementsAre("impossible 3.0 -> 2.0"))
+      << "of a population";
 }
 
 TEST(IntervalText, ShowsEndsThatDifferAndTellsInfinityAsSuch) {
@@ -145,12 +203,17 @@ TEST(Json, NamesCellVerdictIntervalAndSources) {
   EXPECT_EQ(report["schema"], "bertbench.audit/1");
   EXPECT_EQ(report["counts"]["impossible"], 1);
   ASSERT_EQ(report["tables"][0]["cells"].size(), 1U);
-  const auto& cell = report["tables"][0]["cells"][0];
-  EXPECT_EQ(cell["line"], 6);
-  EXPECT_EQ(cell["printed"], "27.33");
-  EXPECT_EQ(cell["should_be"], "27.23");
-  EXPECT_EQ(cell["verdict"], "impossible");
-  EXPECT_EQ(cell["from"][1]["text"], "544.31");
+  auto cell = report["tables"][0]["cells"][0];
+  EXPECT_NEAR(cell["computed"].get<double>(), 27.23138, 1e-5);
+  EXPECT_NEAR(cell["interval"]["low"].get<double>(), 27.23112, 1e-5);
+  cell.erase("computed");
+  cell.erase("interval");
+  EXPECT_EQ(cell.dump(),
+            R"({"line":6,"row":1,"column":2,"part":0,"heading":"speedup","role":"speedup",)"
+            R"("text":"27.33","printed":"27.33","verdict":"impossible","should_be":"27.23",)"
+            R"("rule":"speedup = samples/s / that of the base row","from":[)"
+            R"({"heading":"samples/s","text":"14822.31","line":6},)"
+            R"({"heading":"samples/s of the base row","text":"544.31","line":5}]})");
   EXPECT_EQ(audit_to_json(tables, {}, true)["tables"][0]["cells"].size(), 2U);
 }
 
