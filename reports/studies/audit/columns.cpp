@@ -1,6 +1,8 @@
 // How a heading is read: precision words and units make way, what is left names the role.
 #include "reports/studies/audit/columns.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cctype>
 #include <unordered_set>
@@ -29,42 +31,26 @@ constexpr VariantWord kVariants[] = {{"mixed precision", "mixed"},
                                      {"fp8", "fp8"}};
 
 std::string normal(std::string_view text) {
-  std::string out;
-  for (std::size_t at = 0; at < text.size() && at < 400; ++at) {
-    char c = static_cast<char>(std::tolower(static_cast<unsigned char>(text[at])));
-    if (c == '*' || c == '`' || c == '$' || c == '\\') continue;
+  std::string out = " ";
+  for (char c : lower(text.substr(0, 400))) {
+    if (c == '*' || c == '`' || c == '\\') continue;
     if (c == '_' || c == '-' || std::isspace(static_cast<unsigned char>(c))) c = ' ';
-    if (c == ' ' && (out.empty() || out.back() == ' ' || out.back() == '/')) continue;
-    if (c == '/' && !out.empty() && out.back() == ' ') out.pop_back();
+    if (c == ' ' && (out.back() == ' ' || out.back() == '/')) continue;
+    if (c == '/' && out.back() == ' ') out.pop_back();
     out += c;
   }
   return std::string(trim(out));
 }
 
-bool is_connector(std::string_view word) {
-  for (const std::string_view each : {"and", "to", "vs", "vs.", "over", "&", "/", ",", ":"}) {
-    if (word == each) return true;
-  }
-  return word.empty();
-}
-
 // The words that joined two precisions are left at the ends once those are gone; inside they
 // belong to the name ("time to train").
 std::string without_connectors(std::string_view text) {
-  std::vector<std::string_view> words = split(text, ' ');
-  while (!words.empty() && is_connector(words.back())) words.pop_back();
-  std::size_t first = 0;
-  while (first < words.size() && is_connector(words[first])) ++first;
-  std::string out;
-  for (std::size_t n = first; n < words.size(); ++n) {
-    if (words[n].empty()) continue;
-    if (!out.empty()) out += ' ';
-    out += words[n];
-  }
-  while (!out.empty() && (out.back() == '/' || out.back() == ',' || out.back() == ':')) {
-    out.pop_back();
-  }
-  return std::string(trim(out));
+  const auto joins_none = [](std::string_view word) { return !word.empty() && !joins_words(word); };
+  const std::vector<std::string_view> words = split(text, ' ');
+  const auto first = std::ranges::find_if(words, joins_none);
+  const auto last = std::find_if(words.rbegin(), std::reverse_iterator(first), joins_none).base();
+  const std::string out = normal(fmt::format("{}", fmt::join(first, last, " ")));
+  return out.substr(0, out.find_last_not_of(" /,:") + 1);
 }
 
 constexpr std::string_view kReplicates[] = {"seed", "run", "trial", "repeat", "replicate"};
@@ -72,15 +58,21 @@ constexpr std::string_view kReplicates[] = {"seed", "run", "trial", "repeat", "r
 // "seed 3", "run#2", "trial 10": one of several measurements of the same thing.
 bool is_replicate(std::string_view text) {
   for (const std::string_view word : kReplicates) {
-    if (text.substr(0, word.size()) != word) continue;
-    std::string_view rest = trim(text.substr(word.size()));
-    if (!rest.empty() && rest.front() == '#') rest = trim(rest.substr(1));
-    return to_int(rest).has_value();
+    if (!text.starts_with(word)) continue;
+    const std::string_view rest = trim(text.substr(word.size()));
+    return to_int(trim(rest.substr(rest.starts_with('#') ? 1 : 0))).has_value();
   }
   return false;
 }
 
 }  // namespace
+
+bool joins_words(std::string_view word) {
+  constexpr std::string_view kJoints[] = {"and", "to", "vs", "vs.",          "over",
+                                          "&",   "/",  "-",  "\xE2\x80\x93", "\xE2\x80\x94",
+                                          ",",   ":",  "|"};
+  return std::ranges::count(kJoints, lower(word)) > 0;
+}
 
 bool is_variant(std::string_view text) {
   const std::string words = normal(text);
@@ -99,14 +91,10 @@ bool begins_heading(std::string_view word) {
     for (const std::string_view each : kReplicates) out.insert(each);
     return out;
   }();
-  constexpr std::size_t kLongestWord = 48;  // bytes, with emphasis and a unit in parentheses
-  if (word.size() > kLongestWord) return false;
   const std::string plain = normal(word);
-  std::string_view first = std::string_view(plain).substr(0, plain.find_first_of(" ([,:"));
-  if (known.contains(first)) return true;
-  while (!first.empty() && is_digit(first.back())) first.remove_suffix(1);  // "seed0", "run#2"
-  while (!first.empty() && first.back() == '#') first.remove_suffix(1);
-  return known.contains(first);
+  const std::string_view first = std::string_view(plain).substr(0, plain.find_first_of(" ([,:"));
+  return known.contains(first) ||
+         known.contains(first.substr(0, first.find_last_not_of("0123456789#") + 1));  // "run#2"
 }
 
 Heading read_heading(std::string_view text) {
@@ -134,28 +122,21 @@ Heading read_heading(std::string_view text) {
   }
   // Parentheses hold a unit, or nothing more once the precisions are gone.
   for (std::size_t open; (open = plain.find_first_of("([")) != std::string::npos;) {
-    const std::size_t close = plain.find_first_of(")]", open);
-    const std::string inside =
-        plain.substr(open + 1, close == std::string::npos ? close : close - open - 1);
-    const std::string unit = without_connectors(inside);
-    if (!unit.empty()) heading.unit = unit;
-    plain.erase(open, close == std::string::npos ? close : close - open + 1);
+    const std::size_t close = std::min(plain.find_first_of(")]", open), plain.size());
+    heading.unit = without_connectors(plain.substr(open + 1, close - open - 1));
+    plain.erase(open, close - open + 1);
   }
-  const std::string words = normal(without_connectors(plain));
+  const std::string words = without_connectors(plain);
   heading.role = role_of_words(words);
-  if (heading.role == Role::none && !heading.unit.empty()) {
-    // "TF32 (sequences/sec)": the unit shows what it is.
-    if (words.empty()) heading.role = role_of_words(heading.unit);
-    if (heading.role == Role::none) heading.role = role_of_words(words + " " + heading.unit);
-  }
-  if (heading.role == Role::none && !words.empty() && words.back() == '%') {
+  // "TF32 (sequences/sec)": the unit shows what it is.
+  if (heading.role == Role::none) heading.role = role_of_words(trim(words + " " + heading.unit));
+  if (words.ends_with('%')) {
     heading.role = role_of_words(trim(std::string_view(words).substr(0, words.size() - 1)));
     heading.unit = "%";
   }
   if (heading.role == Role::speedup && heading.variants.size() >= 2) {
     heading.role = Role::precision_speedup;
   }
-  if (heading.role == Role::time_speedup && heading.variants.empty()) heading.role = Role::speedup;
   return heading;
 }
 

@@ -79,6 +79,9 @@ enum class Role {
 /// Whether rows that differ here are different configurations, each with its own base row.
 [[nodiscard]] bool distinguishes(Role role);
 
+/// "and", "to", "/": a name neither begins nor ends with what joins two words.
+[[nodiscard]] bool joins_words(std::string_view word);
+
 /// The words of a precision or a phase ("mixed precision", "tf32"): whether `text` is one of them.
 [[nodiscard]] bool is_variant(std::string_view text);
 

@@ -54,13 +54,9 @@ struct Interval {
 /// [1.915, 1.925] when it was rounded and in [1.92, 1.93] when digits were cut off.
 struct Printed {
   std::string text;  ///< as printed, without Markdown emphasis
-  double value = 0;  ///< percentages as a fraction, "16K" as 16000 (see `binary_value`)
+  double value = 0;  ///< percentages as a fraction, "16K" as 16000
   double unit = 1;   ///< of the last digit: 0.01 for "1.92", 0.001 for "98.2%", 1 for "42"
   bool percent = false;
-  bool times = false;                  ///< written with an "x": a factor
-  bool has_point = false;              ///< a decimal point was printed
-  std::optional<double> binary_value;  ///< 16384 for "16K"
-  std::optional<double> deviation;     ///< 0.3 of "12.5 ± 0.3"
 
   [[nodiscard]] Interval rounded() const { return {value - unit / 2, value + unit / 2}; }
   /// As if truncated toward zero at a digit worth `digit`.
@@ -76,7 +72,7 @@ struct NumberStyle {
 };
 
 /// The numbers of a cell: none (text, "-", "OOM", "310-NaN"), one, or the several of "a and b".
-/// Understands thousands separators (comma, apostrophe, thin and no-break space), a sign, %, a
+/// Understands thousands separators (comma, apostrophe, thin and no-break space), a minus, %, a
 /// trailing x, K/M/G/B, units after a blank ("156.76 samples/s"), "~", "± s", footnote marks and
 /// Markdown emphasis. Anything else around the digits makes the cell text: never half a number.
 [[nodiscard]] std::vector<Printed> parse_numbers(std::string_view cell, const NumberStyle& style);

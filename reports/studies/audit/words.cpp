@@ -19,16 +19,8 @@ bool is_one_of(std::string_view text, std::initializer_list<std::string_view> wo
   return std::find(words.begin(), words.end(), text) != words.end();
 }
 
-// A name neither begins nor ends with what joins two words.
-bool joins(std::string_view word) {
-  return is_one_of(lower(word), {"and", "to", "vs", "vs.", "over", "&", "/", "-", "\xE2\x80\x93",
-                                 "\xE2\x80\x94", ",", ":", "|"});
-}
-bool may_begin(std::string_view word) {
-  return !joins(word) && word.find_first_of("-/)&,:|") != 0 && begins_heading(word);
-}
 bool may_end(std::string_view word) {
-  return !joins(word) && word.find_last_of("-/(&,:|") != word.size() - 1;
+  return !joins_words(word) && word.find_last_of("-/(&,:|") != word.size() - 1;
 }
 
 bool balanced(std::string_view text) {
@@ -42,8 +34,7 @@ bool balanced(std::string_view text) {
 
 // Without what stands in parentheses at its end: "TF32(sequences/sec)" is the precision TF32.
 std::string_view without_unit(std::string_view text) {
-  if (text.ends_with(')')) text = text.substr(0, text.find_last_of('('));
-  return trim(text);
+  return trim(text.substr(0, text.ends_with(')') ? text.find_last_of('(') : text.size()));
 }
 
 bool same_words(std::string_view a, std::string_view b) { return lower(trim(a)) == lower(trim(b)); }
@@ -103,7 +94,7 @@ void HeadingWords::find_names(const std::vector<std::string>& names) {
   reached[0] = true;
   for (std::size_t from = 0; from < words_.size(); ++from) {
     if (!reached[from]) continue;
-    const bool known_begin = may_begin(words_[from]);
+    const bool known_begin = begins_heading(words_[from]);
     for (std::size_t end = from + 1; end <= std::min(words_.size(), from + kWordsOfName); ++end) {
       const std::string_view words = text(from, end);
       Name name{end};
@@ -121,7 +112,7 @@ void HeadingWords::find_names(const std::vector<std::string>& names) {
         const bool phrase = role_of_words(lower(words)) != Role::none;  // "mixed precision speedup"
         for (std::size_t n = 1; !phrase && n <= 2 && from + n < end; ++n) {
           if (bare(from, from + n)) name.in[trailing] = false;
-          if (bare(end - n, end) && !joins(words_[end - n - 1])) name.in[leading] = false;
+          if (bare(end - n, end) && !joins_words(words_[end - n - 1])) name.in[leading] = false;
         }
         const bool any_bare = !name.in[leading] || !name.in[trailing];
         if (any_bare && is_count(heading.role)) continue;  // GPUs are of no precision

@@ -31,19 +31,28 @@ TEST(Printed, ThousandsPercentFactorsAndUnitsAreUnderstood) {
             1844.5);
   EXPECT_DOUBLE_EQ(one("98.2%").value, 0.982);
   EXPECT_DOUBLE_EQ(one("98.2 %").unit, 0.001);
-  EXPECT_TRUE(one("57.4x").times);
+  EXPECT_EQ(one("57.4x").value, 57.4);
   EXPECT_EQ(one("**27.33**").value, 27.33);
   EXPECT_EQ(one("156.76 samples/s").value, 156.76);
   EXPECT_EQ(one("27.33 [1]").value, 27.33);
-  EXPECT_EQ(one("16K").binary_value, 16384);
-  EXPECT_EQ(one("12.5 \xC2\xB1 0.3").deviation, 0.3);
+  EXPECT_EQ(one("16K").unit, 1000);
+  EXPECT_EQ(one("3M sequences").value, 3e6);
+  EXPECT_EQ(one("1.5 GB").value, 1.5);
+  EXPECT_EQ(one("12.5 \xC2\xB1 0.3").value, 12.5);
   EXPECT_EQ(one("4e-3").value, 0.004);
+  EXPECT_DOUBLE_EQ(one("4.0e-3").unit, 1e-4);
+  EXPECT_EQ(one(".5").value, 0.5);
+  EXPECT_EQ(one("5.").value, 5);
+  EXPECT_EQ(one("-5 sec.").value, -5);
+  EXPECT_EQ(one("~ \"1'844\"").value, 1844);
+  EXPECT_EQ(one(" 2.5  h").text, "2.5 h");
 }
 
 TEST(Printed, ACommaIsDecimalOnlyWhereTheColumnSaysSo) {
   EXPECT_TRUE(uses_decimal_comma({"1,92", "1,9"}));
   EXPECT_FALSE(uses_decimal_comma({"1,920", "2,000"}));
   EXPECT_FALSE(uses_decimal_comma({"1,92", "1.9"}));
+  EXPECT_FALSE(uses_decimal_comma({"8, 16", "n/a"}));
   EXPECT_EQ(one("1,92", {.decimal_comma = true}).value, 1.92);
   EXPECT_EQ(one("1.844,1", {.decimal_comma = true}).value, 1844.1);
 }
@@ -53,11 +62,35 @@ TEST(Printed, TwoNumbersInACellAreTwoNumbers) {
   ASSERT_EQ(both.size(), 2U);
   EXPECT_EQ(both[1].value, 256);
   EXPECT_EQ(parse_numbers("32/32", {.slash_pairs = true}).size(), 2U);
+  EXPECT_EQ(parse_numbers("32 / 32", {.slash_pairs = true}).size(), 2U);
+  EXPECT_EQ(parse_numbers("32 & 32", {}).size(), 2U);
+  EXPECT_EQ(parse_numbers("32 samples/s", {.slash_pairs = true}).size(), 1U);
 }
 
 TEST(Printed, OutcomesAndProseAreNotNumbers) {
-  for (const char* text : {"", "-", "---", "OOM", "310-NaN", "200 full", "N/A",
-                           "32 x DGX A100 80GB", "1n8g", "nan", "1.2.3", "12:30", "4-8"}) {
+  for (const char* text : {"",
+                           "-",
+                           "---",
+                           "OOM",
+                           "310-NaN",
+                           "200 full",
+                           "N/A",
+                           "[1]",
+                           "32 x DGX A100 80GB",
+                           "1n8g",
+                           "nan",
+                           "1.2.3",
+                           "12:30",
+                           "4-8",
+                           "1 2",
+                           "1,23 4",
+                           "12,3456",
+                           "1 2345",
+
+                           "1e999",
+                           "+-",
+                           "5 / 7",
+                           "8 GPUs were used for this run"}) {
     EXPECT_TRUE(parse_numbers(text, {}).empty()) << text;
   }
 }
@@ -80,6 +113,11 @@ TEST(Headings, AreRecognisedInTheSpellingsOfThePublishedTables) {
             Role::time_speedup);
   EXPECT_EQ(read_heading("exact match").role, Role::score);
   EXPECT_EQ(read_heading("Final Loss - TF32").role, Role::score);
+  EXPECT_EQ(read_heading("run #2").role, Role::replicate);
+  EXPECT_EQ(read_heading("**`Batch\\_size`** / GPU").role, Role::batch_size);
+  EXPECT_EQ(read_heading("Efficiency %").unit, "%");
+  EXPECT_EQ(read_heading("TF32 (sequences/sec").role, Role::throughput);
+  EXPECT_EQ(read_heading("Speedup (TF32 to FP16)").role, Role::precision_speedup);
   EXPECT_EQ(read_heading("warmth").role, Role::none);
 }
 
