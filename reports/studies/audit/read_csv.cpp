@@ -40,7 +40,7 @@ class Reader {
       if (quoted) {
         if (c != '"') {
           cell += c;
-        } else if (at_ + 1 < text_.size() && text_[at_ + 1] == '"') {
+        } else if (text_.substr(at_ + 1).starts_with('"')) {
           cell += '"';
           ++at_;
         } else {
@@ -79,7 +79,7 @@ char find_separator(std::string_view text) {
     Record record;
     std::size_t score = 0, last = 0;
     for (int n = 0; n < 200 && reader.next(record); ++n) {
-      if (record.raw.substr(0, 1) == "#") continue;
+      if (record.raw.starts_with('#')) continue;
       const std::size_t cells = record.cells.size();
       if (cells > 1) score += 1 + (cells == last ? cells : 0);
       last = cells;
@@ -95,7 +95,7 @@ char find_separator(std::string_view text) {
 }  // namespace
 
 std::vector<SourceTable> read_csv_tables(std::string_view text) {
-  if (text.substr(0, 3) == "\xEF\xBB\xBF") text.remove_prefix(3);
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   std::vector<SourceTable> tables;
   Reader reader(text, find_separator(text));
   SourceTable table;
@@ -105,34 +105,31 @@ std::vector<SourceTable> read_csv_tables(std::string_view text) {
   const auto close = [&] {
     if (table.rows.size() >= 2 && table.rows.front().cells.size() >= 2) {
       table.context = context;
+      table.line = table.rows.front().line;
       tables.push_back(std::move(table));
     }
     table = {};
   };
   Record record;
-  std::vector<Record> pending;  // one record of look-ahead
   Record ahead;
   bool more = reader.next(record);
   while (more && tables.size() < kMaxTables && cells < kMaxCells) {
     const bool has_ahead = reader.next(ahead);
     // "# nodes,# GPUs" heads a table, "# batch 64, FP32" does not: a heading has as many cells as
     // the line below it.
-    const bool hash = record.raw.substr(0, 1) == "#";
+    const bool hash = record.raw.starts_with('#');
     const bool heads = hash && record.cells.size() > 1 && has_ahead &&
-                       ahead.raw.substr(0, 1) != "#" && ahead.cells.size() == record.cells.size();
+                       !ahead.raw.starts_with('#') && ahead.cells.size() == record.cells.size();
     if (hash && !heads) {
       close();
       if (!comments_open) context.clear();
       comments_open = true;
       const auto first = record.raw.find_first_not_of("# \t");
-      if (first != std::string::npos && context.size() < 64) {
-        context.push_back(record.raw.substr(first, 400));
-      }
+      if (first != std::string::npos) context.push_back(record.raw.substr(first, 400));
     } else if (record.blank()) {
       close();
     } else {
       comments_open = false;
-      if (table.rows.empty()) table.line = record.line;
       cells += record.cells.size();
       table.rows.push_back({record.line, std::move(record.cells), {}});
     }

@@ -2,7 +2,6 @@
 // Broken markup gives the cells that can be separated; a table inside another ends that one.
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <map>
 #include <optional>
 
@@ -18,7 +17,6 @@ constexpr std::size_t kLongestText = 4096, kLongestSpan = 200;  // bytes of a ce
 /// colspan="3", COLSPAN = '3'; 1 when absent or silly.
 std::size_t span_of(const std::string& tag, std::string_view attribute) {
   const std::size_t at = tag.find(attribute);
-  if (at == std::string::npos) return 1;
   const std::size_t from = std::min(tag.find_first_of("0123456789", at), tag.size());
   const std::size_t digits = std::min(tag.find_first_not_of("0123456789", from), tag.size()) - from;
   const auto value = to_int(std::string_view(tag).substr(from, std::min<std::size_t>(digits, 9)));
@@ -44,7 +42,7 @@ std::size_t end_of_tag(std::string_view text) {
 /// A '<' alone is text: "< 5 ms".
 bool begins_tag(std::string_view text) {
   const char c = text.size() > 1 ? text[1] : '\0';
-  return c == '/' || c == '!' || c == '?' || std::isalpha(static_cast<unsigned char>(c));
+  return c == '/' || c == '!' || is_letter(c);
 }
 
 class HtmlTables {
@@ -70,7 +68,6 @@ class HtmlTables {
       std::string_view end = ">";
       if (begin.starts_with("<!--")) end = "-->";
       if (begin.starts_with("<script")) end = "</script>";
-      if (begin.starts_with("<style")) end = "</style>";
       const std::size_t close = end == ">" ? end_of_tag(rest) : rest.find(end);
       const std::string_view tag = rest.substr(0, close);
       if (end == ">") handle(lower(tag.substr(0, kLongestText)), line);
@@ -82,16 +79,15 @@ class HtmlTables {
 
  private:
   void add(std::string_view text) {
-    if (text_ == nullptr || text_->size() >= kLongestText) return;
-    *text_ += text.substr(0, kLongestText - text_->size());
+    if (text_ != nullptr) *text_ += text.substr(0, kLongestText - text_->size());
   }
 
   /// Blanks as one; entities as what they stand for.
   static std::string plain(std::string_view text) {
-    std::string out;
+    std::string out = " ";
     for (const char c : decode_entities(text)) {
       const bool blank = c == ' ' || (c >= '\t' && c <= '\r');
-      if (!blank || (!out.empty() && out.back() != ' ')) out += blank ? ' ' : c;
+      if (!blank || out.back() != ' ') out += blank ? ' ' : c;
     }
     return std::string(trim(out));
   }
@@ -101,15 +97,13 @@ class HtmlTables {
     const std::string name =
         tag.substr(closing ? 2 : 1, tag.find_first_of(" \t\r\n/", 2) - (closing ? 2 : 1));
     const bool heading = name.size() == 2 && name[0] == 'h' && name[1] >= '1' && name[1] <= '6';
-    if (heading && text_ != &cell_) {
-      const auto level = headings_.begin() + (name[1] - '1');
+    if ((heading && text_ != &cell_) || name == "caption") {
+      const auto level = headings_.begin() + (heading ? name[1] - '1' : 6);
       if (!closing) std::fill(level, headings_.end(), "");
       text_ = closing ? nullptr : &*level;
     } else if (name == "table") {
       close_table();
       if (!closing) table_.emplace().line = line;
-    } else if (table_ && name == "caption") {
-      text_ = closing ? nullptr : &caption_;
     } else if (table_ && (name == "tr" || name == "td" || name == "th")) {
       close_cell();
       if (closing) return;
@@ -158,18 +152,17 @@ class HtmlTables {
     for (const std::string& text : headings_) {
       if (!text.empty()) table_->context.push_back(plain(text).substr(0, 400));
     }
-    if (!caption_.empty()) table_->context.push_back(plain(caption_));
     if (table_->rows.size() >= 2) tables_.push_back(std::move(*table_));
     table_.reset();
     spans_.clear();
-    caption_.clear();
+    headings_.back().clear();
     text_ = nullptr;
   }
 
-  std::array<std::string, 6> headings_;
+  std::array<std::string, 7> headings_;  // the last is the caption
   std::optional<SourceTable> table_;
   std::map<std::size_t, std::pair<std::size_t, std::string>> spans_;  // by column: rows, text
-  std::string caption_, cell_;
+  std::string cell_;
   std::string* text_ = nullptr;  // what text goes to
   std::size_t columns_ = 1, rows_ = 1;
   std::size_t room_ = kMaxCells;  // spans make many cells out of few bytes

@@ -13,10 +13,10 @@
 namespace bertbench::audit {
 namespace {
 
-constexpr std::size_t kLongestRow = 2000;  // bytes of a heading or a row; more is prose
 constexpr std::size_t kLongestContext = 400, kLongestTitle = 100;  // bytes
 constexpr std::size_t kTitles = 3;            // lines of context above a heading
 constexpr std::size_t kHeadingTrials = 2000;  // lines of a file that are parted into known names
+constexpr std::size_t kHeadings = 3;          // rows of names of a table
 constexpr std::size_t kNameLineTrials = 4;    // of one list of names, whose first may be a title
 constexpr std::size_t kDoubtfulRows = 20;     // in a row; with more it is another table
 constexpr std::size_t kNoticesOfTable = 20, kNoticesOfPage = 100;
@@ -33,7 +33,7 @@ bool is_rule(std::string_view line) {
     const bool box = code >= 0x2500 && code <= 0x257F;
     const bool drawn =
         size == 1 && std::string_view("-=+|: \t").find(line[0]) != std::string_view::npos;
-    if (size == 0 || (!box && !drawn)) return false;
+    if (!box && !drawn) return false;
     line.remove_prefix(size);
   }
   return true;
@@ -85,7 +85,7 @@ std::vector<Piece> pieces_of(std::string_view line, Between between) {
   push(line.size());
   if (between == Between::tabs) return out;  // an empty cell is one
   // Blanks and bars around a line are its borders.
-  if (!out.empty() && out.back().text.empty()) out.pop_back();
+  if (out.back().text.empty()) out.pop_back();
   if (!out.empty() && out.front().text.empty()) out.erase(out.begin());
   return out;
 }
@@ -135,12 +135,9 @@ bool fits_pieces(const Block& block, std::string_view line, std::vector<std::str
   if (!block.between) return false;
   std::vector<Piece> pieces = pieces_of(line, *block.between);
   const std::size_t columns = block.headings.size();
-  if (*block.between != Between::blanks) {  // empty cells at the end may be gone
-    while (pieces.size() > columns && pieces.back().text.empty()) pieces.pop_back();
-    if (pieces.size() >= 2 && pieces.size() < columns && *block.between == Between::tabs) {
-      pieces.resize(columns);
-    }
-  }
+  // Empty cells at the end may be gone.
+  while (pieces.size() > columns && pieces.back().text.empty()) pieces.pop_back();
+  if (block.between == Between::tabs) pieces.resize(std::max(pieces.size(), columns));
   if (pieces.size() != columns) return false;
   cells.clear();
   for (Piece& piece : pieces) cells.push_back(std::move(piece.text));
@@ -153,7 +150,6 @@ bool fits_places(const Block& block, std::string_view line, std::vector<std::str
   cells.assign(block.headings.size(), {});
   std::size_t numbers = 0, next = 0;
   const std::vector<Piece> pieces = pieces_of(line, Between::blanks);
-  if (pieces.size() < 2) return false;
   for (const Piece& piece : pieces) {
     // Left of all headings: the number of the row, as data frames print it.
     if (&piece == &pieces.front() && piece.end <= block.spans.front().begin) continue;
@@ -175,27 +171,21 @@ bool fits_places(const Block& block, std::string_view line, std::vector<std::str
   return numbers > 0;
 }
 
-bool numbers_fit(const Block& block, const std::vector<std::string>& cells) {
-  std::size_t numbers = 0;
+bool holds_number(const Block& block, const std::vector<std::string>& cells) {
   for (std::size_t n = 0; n < cells.size(); ++n) {
-    if (cells[n].empty()) continue;
-    const bool number = is_number_cell(cells[n]);
-    if (block.between == std::nullopt && block.numeric[n] && !fits_number_column(cells[n]))
-      return false;
-    numbers += number && block.numeric[n] ? 1 : 0;
+    if (block.numeric[n] && is_number_cell(cells[n])) return true;
   }
-  return numbers > 0;
+  return false;
 }
 
 Fit fit_row(const Block& block, std::string_view line, std::vector<std::string>& cells) {
-  if (line.size() > kLongestRow || blank(line)) return Fit::other;
-  if (fits_pieces(block, line, cells) && numbers_fit(block, cells)) return Fit::row;
+  if (fits_pieces(block, line, cells) && holds_number(block, cells)) return Fit::row;
   if (!block.between || *block.between == Between::blanks) {
     auto split = split_row(line, block.numeric);
     if (split && split->ambiguous) return Fit::doubtful;
     if (split) {
       cells = std::move(split->cells);
-      if (numbers_fit(block, cells)) return Fit::row;
+      if (holds_number(block, cells)) return Fit::row;
     }
     if (fits_places(block, line, cells)) return Fit::row;
   }
@@ -244,9 +234,7 @@ class PastedReader {
 
   // Where `at_` is a heading: reads its rows, `at_` is then their last line.
   bool read_table() {
-    const std::string_view line = at_.text;
-    if (line.size() > kLongestRow) return false;
-    return read_between(line) || read_words(line) || read_lines(line);
+    return read_between(at_.text) || read_words(at_.text) || read_lines(at_.text);
   }
 
   // Cells between separators; two of the names are known, and none is a number.
@@ -256,22 +244,15 @@ class PastedReader {
     Block block;
     block.between = between;
     block.spans = pieces_of(line, *between);
-    if (block.spans.size() < 2) return false;
     std::size_t known = 0;
     for (const Piece& piece : block.spans) {
-      const std::string_view first = std::string_view(piece.text).substr(0, piece.text.find(' '));
-      known += begins_heading(first) || !names_.empty() ? 1 : 0;
-    }
-    if (known < 2) return false;  // spares reading the names
-    known = 0;
-    for (Piece& piece : block.spans) {
       if (is_number_cell(piece.text)) return false;
       known += is_known(piece.text, names_) ? 1 : 0;
       block.headings.push_back(piece.text);
     }
     if (known < 2) return false;
     block.learn();
-    return block.number_columns() > 0 && read_rows(block);
+    return read_rows(block);
   }
 
   // Words between blanks, all of them known names.
@@ -281,22 +262,22 @@ class PastedReader {
                      std::any_of(names_.begin(), names_.end(), [&](const std::string& name) {
                        return lower(plain).starts_with(lower(name));
                      });
-    if (!may || plain.find(' ') == std::string_view::npos || trials_ >= kHeadingTrials)
-      return false;
-    const std::optional<std::string_view> row = next_filled();
-    if (!row || row->size() > kLongestRow || !has_number(*row)) return false;
+    if (!may || trials_ >= kHeadingTrials) return false;
+    Lines ahead = at_;
+    if (!next_filled(ahead) || std::ranges::none_of(ahead.text, is_digit)) return false;
+    const std::string_view row = ahead.text;
     ++trials_;
     const HeadingWords heading(plain, names_);
     std::optional<Block> best;
     std::size_t least = 0;
     bool ambiguous = false;
-    for (const std::size_t columns : heading.column_counts()) {
+    for (std::size_t columns = 2; columns <= kMostColumns; ++columns) {
       auto split = heading.split(columns);
-      if (columns < 2 || !split) continue;
+      if (!split) continue;
       Block block;
       block.headings = std::move(split->names);
       block.learn();
-      const auto cells = split_row(*row, block.numeric);
+      const auto cells = split_row(row, block.numeric);
       if (!cells || block.number_columns() < 2) continue;
       if (best && cells->numbers_in_text >= least) continue;
       least = cells->numbers_in_text;
@@ -310,7 +291,7 @@ class PastedReader {
       return false;
     }
     if (best) return read_rows(*best);
-    note_unknown_name(heading, *row);
+    note_unknown_name(heading, row);
     return false;
   }
 
@@ -332,7 +313,7 @@ class PastedReader {
 
   // One name a line, then one cell a line.
   bool read_lines(std::string_view line) {
-    if (!is_name_line(line)) return false;
+    if (!is_known(trim(line), names_)) return false;
     if (at_.number <= names_until_ && ++name_trials_ > kNameLineTrials) return false;
     Block block;
     std::vector<std::int64_t> lines;
@@ -342,13 +323,12 @@ class PastedReader {
       block.headings.emplace_back(trim(ahead.text));
       lines.push_back(ahead.number);
       more = next_filled(ahead);
-    } while (more && is_name_line(ahead.text) && block.headings.size() < kMaxColumns);
+    } while (more && is_known(trim(ahead.text), names_) && block.headings.size() < kMaxColumns);
     if (lines.back() > names_until_) name_trials_ = 0;
     names_until_ = lines.back();
     constexpr std::size_t kNames = 3;  // two such lines stand in any list
-    if (!more || block.headings.size() < kNames) return false;
+    if (block.headings.size() < kNames) return false;
     block.learn();
-    if (block.number_columns() < 2) return false;
     SourceTable table = begin(block);
     table.rows.front().cell_lines = std::move(lines);
     const std::size_t columns = block.headings.size();
@@ -365,8 +345,8 @@ class PastedReader {
         last = ahead;
         more = next_filled(ahead);
       }
-      if (row.cells.size() < columns || !numbers_fit(block, row.cells)) {
-        if (row.cells.size() > 1 && table.rows.size() > 1) {
+      if (row.cells.size() < columns || !holds_number(block, row.cells)) {
+        if (row.cells.size() > 1) {
           note(table, row.line,
                fmt::format("a row of {} cells begins here, but only {} fit: it is not read",
                            columns, row.cells.size()));
@@ -381,12 +361,6 @@ class PastedReader {
     at_ = end;
     page_.tables.push_back(std::move(table));
     return true;
-  }
-
-  [[nodiscard]] bool is_name_line(std::string_view line) const {
-    line = trim(line);
-    return line.size() <= kLongestTitle && begins_heading(line.substr(0, line.find(' '))) &&
-           is_known(line, names_);
   }
 
   SourceTable begin(const Block& block) {
@@ -409,7 +383,6 @@ class PastedReader {
     while (cells_ < kMaxCells && ahead.next()) {
       if (is_rule(ahead.text)) continue;
       if (blank(ahead.text)) {
-        if (gap) break;
         gap = true;
         continue;
       }
@@ -418,7 +391,13 @@ class PastedReader {
         doubtful.push_back(ahead.number);
         continue;
       }
-      if (fit != Fit::row && !second_heading(block, table, ahead, cells)) break;
+      // "(hrs)" below "total duration": another row of names.
+      const bool names = !filled && !gap && table.rows.size() < kHeadings &&
+                         fits_pieces(block, ahead.text, cells) &&
+                         std::ranges::any_of(cells, [](const std::string& cell) {
+                           return read_heading(cell).role != Role::none;
+                         });
+      if (fit != Fit::row && !names) break;
       filled = filled || fit == Fit::row;
       note_doubtful(table, doubtful);
       cells_ += cells.size();
@@ -440,40 +419,13 @@ class PastedReader {
     lines.clear();
   }
 
-  // "(hrs)" below "total duration": another row of names, directly below the first.
-  static bool second_heading(const Block& block, const SourceTable& table, const Lines& at,
-                             std::vector<std::string>& cells) {
-    constexpr std::size_t kHeadings = 3;
-    if (!block.between || table.rows.size() >= kHeadings) return false;
-    if (at.number != table.rows.back().line + 1 || !fits_pieces(block, at.text, cells))
-      return false;
-    for (const SourceRow& row : table.rows) {
-      if (std::any_of(row.cells.begin(), row.cells.end(), is_number_cell)) return false;
-    }
-    return std::any_of(cells.begin(), cells.end(), [](const std::string& cell) {
-      return read_heading(cell).role != Role::none;
-    });
-  }
-
+  // The next line that is neither blank nor a rule.
   [[nodiscard]] static bool next_filled(Lines& lines) {
     while (lines.next()) {
       if (!blank(lines.text) && !is_rule(lines.text)) return true;
     }
     return false;
   }
-  // The next line that is neither blank nor a rule, at most two lines away.
-  [[nodiscard]] std::optional<std::string_view> next_filled() const {
-    Lines ahead = at_;
-    for (int n = 0; n < 3 && ahead.next(); ++n) {
-      if (!blank(ahead.text) && !is_rule(ahead.text)) return ahead.text;
-    }
-    return std::nullopt;
-  }
-
-  static bool has_number(std::string_view line) {
-    return std::any_of(line.begin(), line.end(), is_digit);
-  }
-
   static void note(SourceTable& table, std::int64_t line, std::string text) {
     if (table.notices.size() < kNoticesOfTable)
       table.notices.push_back(make_notice(NoticeCode::table_unreadable, line, std::move(text)));

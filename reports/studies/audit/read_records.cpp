@@ -12,8 +12,6 @@
 namespace bertbench::audit {
 namespace {
 
-constexpr std::size_t kLongestRecordLine = 160;  // bytes; "Measured per GPU TFLOPs:\t41.7" has 29
-
 struct Entry {
   std::string name, value;
   Role role = Role::none;
@@ -22,13 +20,9 @@ struct Entry {
 
 // "# samples per second:\t88.9".
 std::optional<Entry> entry_of(std::string_view line, std::int64_t number) {
-  line = trim(line);
-  if (line.empty() || line.size() > kLongestRecordLine) return std::nullopt;
   const auto colon = line.find_first_of(":=");
-  if (colon == std::string_view::npos || colon == 0 || colon + 1 == line.size())
-    return std::nullopt;
+  if (colon == std::string_view::npos) return std::nullopt;
   const std::string_view name = trim(line.substr(0, colon)), value = trim(line.substr(colon + 1));
-  if (!begins_heading(name.substr(0, name.find(' ')))) return std::nullopt;
   const Role role = read_heading(name).role;
   if (!holds_numbers(role) || parse_numbers(value, NumberStyle{}).size() != 1) return std::nullopt;
   return Entry{std::string(name), std::string(value), role, number};
@@ -67,8 +61,6 @@ SourceTable table_of(const Records& records) {
     if (at == names.end() && names.size() < kMaxColumns / 2) names.push_back(name);
     return place < names.size() ? std::optional(place) : std::nullopt;
   };
-  const bool with_runs = std::any_of(records.rows.begin(), records.rows.end(),
-                                     [](const Record& record) { return record.run.has_value(); });
   std::vector<std::vector<std::string>> settings;
   for (const Record& record : records.rows) {
     auto& cells = settings.emplace_back();
@@ -78,9 +70,8 @@ SourceTable table_of(const Records& records) {
       if (cells.size() <= *place) cells.resize(*place + 1);
       cells[*place] = std::move(text);
     };
-    if (!with_runs) continue;
-    put("run of", record.run ? record.run->name : std::string());
     if (!record.run) continue;
+    put("run of", record.run->name);
     for (const auto& [name, value] : record.run->settings) put(name, setting_text(name, value));
     for (const auto& [name, value] : record.run->environment) put("env." + name, value);
   }
@@ -133,7 +124,6 @@ class RecordReader {
 
  private:
   void close() {
-    if (open_.empty()) return;
     std::vector<Entry> entries = std::exchange(open_, {});
     const bool measured = std::any_of(entries.begin(), entries.end(), [](const Entry& entry) {
       return !is_count(entry.role) && entry.role != Role::train_time;

@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <cctype>
+#include <charconv>
 
 #include "parsers/core/text.h"
 #include "reports/studies/audit/printed.h"
@@ -17,14 +17,6 @@ constexpr Entity kEntities[] = {
     {"plusmn", "\xC2\xB1"}, {"minus", "-"},  {"ndash", "-"},  {"mdash", "-"},
     {"percnt", "%"},        {"divide", "/"}, {"approx", "~"}, {"asymp", "~"}};
 
-bool ends_with(std::string_view path, std::string_view ending) {
-  if (path.size() < ending.size()) return false;
-  const std::string_view tail = path.substr(path.size() - ending.size());
-  return std::equal(tail.begin(), tail.end(), ending.begin(), [](char a, char b) {
-    return std::tolower(static_cast<unsigned char>(a)) == b;
-  });
-}
-
 void sort_by_line(std::vector<SourceTable>& tables) {
   std::stable_sort(tables.begin(), tables.end(),
                    [](const auto& a, const auto& b) { return a.line < b.line; });
@@ -32,16 +24,6 @@ void sort_by_line(std::vector<SourceTable>& tables) {
 
 void append(std::vector<SourceTable>& to, std::vector<SourceTable> more) {
   for (SourceTable& table : more) to.push_back(std::move(table));
-}
-
-std::vector<SourceTable> markdown_with_html(std::string_view text) {
-  std::vector<SourceTable> tables = read_markdown_tables(text);
-  if (text.find("<table") != std::string_view::npos ||
-      text.find("<TABLE") != std::string_view::npos) {
-    append(tables, read_html_tables(text));
-    sort_by_line(tables);
-  }
-  return tables;
 }
 
 // Adds what stands outside of the tables that are there.
@@ -72,10 +54,6 @@ bool holds_number(const std::vector<std::string>& cells) {
 bool is_plainly_csv(const SourceTable& table) {
   const auto& heading = table.rows.front().cells;
   if (holds_number(heading)) return false;
-  for (const std::string& cell : heading) {
-    constexpr std::size_t kLongestName = 80;  // bytes; more is a sentence
-    if (cell.size() > kLongestName) return false;
-  }
   return std::all_of(table.rows.begin() + 1, table.rows.end(), [&](const SourceRow& row) {
     return row.cells.size() == heading.size() && holds_number(row.cells);
   });
@@ -92,28 +70,21 @@ std::string decode_entities(std::string_view text) {
       continue;
     }
     const std::string_view name = text.substr(at + 1, end - 1);
-    bool known = false;
-    if (name.size() > 1 && name[0] == '#') {
-      const bool hex = name[1] == 'x' || name[1] == 'X';
-      unsigned code = 0;
-      known = name.size() > (hex ? 2U : 1U);
-      for (const char c : name.substr(hex ? 2 : 1)) {
-        const bool digit = c >= '0' && c <= '9';
-        const int letter = std::tolower(static_cast<unsigned char>(c)) - 'a';
-        if (!digit && !(hex && letter >= 0 && letter < 6)) known = false;
-        code = code * (hex ? 16U : 10U) + static_cast<unsigned>(digit ? c - '0' : letter + 10);
-      }
-      known = known && code > 0 && code <= 0x10FFFF && (code < 0xD800 || code > 0xDFFF);
-      if (known) append_utf8(out, code == 0xA0 ? ' ' : code);
-    } else {
-      for (const Entity& entity : kEntities) {
-        if (entity.name == name) {
-          out += entity.text;
-          known = true;
-        }
-      }
+    const auto* const known = std::ranges::find(kEntities, name, &Entity::name);
+    if (known != std::end(kEntities)) {
+      out += known->text;
+      at += end;
+      continue;
     }
-    if (known) {
+    const bool hex = name.starts_with("#x") || name.starts_with("#X");
+    const std::string_view digits = name.substr(std::min<std::size_t>(hex ? 2 : 1, name.size()));
+    std::uint32_t code = 0;
+    const auto read =
+        std::from_chars(digits.data(), digits.data() + digits.size(), code, hex ? 16 : 10);
+    const bool whole = read.ptr == digits.data() + digits.size();
+    if (name.starts_with('#') && whole && code > 0 && code <= 0x10FFFF &&
+        (code < 0xD800 || code > 0xDFFF)) {
+      append_utf8(out, code == 0xA0 ? ' ' : code);
       at += end;
     } else {
       out += '&';
@@ -124,37 +95,21 @@ std::string decode_entities(std::string_view text) {
 
 Page read_page(std::string_view text, std::string_view path, const PageOptions& options) {
   TableFormat format = options.format;
-  bool pasted_too = false;
-  if (format == TableFormat::automatic) {
-    if (ends_with(path, ".csv") || ends_with(path, ".tsv")) format = TableFormat::csv;
-    if (ends_with(path, ".html") || ends_with(path, ".htm")) format = TableFormat::html;
-    if (ends_with(path, ".md") || ends_with(path, ".markdown")) {
-      format = TableFormat::markdown;
-      pasted_too = true;  // a README also shows what programs print
-    }
-  }
-  Page page;
-  switch (format) {
-    case TableFormat::markdown:
-      page.tables = markdown_with_html(text);
-      if (pasted_too) add_pasted(text, options.names, page);
-      return page;
-    case TableFormat::html:
-      page.tables = read_html_tables(text);
-      return page;
-    case TableFormat::csv:
-      page.tables = read_csv_tables(text);
-      return page;
-    case TableFormat::text:
-      add_pasted(text, options.names, page);
-      return page;
-    case TableFormat::automatic:
-      break;
-  }
+  const std::string name = lower(path);
+  const bool automatic = format == TableFormat::automatic;
+  if (automatic && (name.ends_with(".csv") || name.ends_with(".tsv"))) format = TableFormat::csv;
+  if (automatic && (name.ends_with(".html") || name.ends_with(".htm"))) format = TableFormat::html;
+  if (format == TableFormat::csv) return {read_csv_tables(text), {}};
+  if (format == TableFormat::html) return {read_html_tables(text), {}};
   // Pipes with an alignment row, <table> and known names are unmistakable; anything has commas.
-  page.tables = markdown_with_html(text);
-  add_pasted(text, options.names, page);
-  if (page.tables.empty()) {
+  Page page;
+  if (format != TableFormat::text) {
+    page.tables = read_markdown_tables(text);
+    append(page.tables, read_html_tables(text));
+    sort_by_line(page.tables);
+  }
+  if (format != TableFormat::markdown) add_pasted(text, options.names, page);
+  if (format == TableFormat::automatic && page.tables.empty()) {
     page.tables = read_csv_tables(text);
     std::erase_if(page.tables, [](const SourceTable& table) { return !is_plainly_csv(table); });
   }

@@ -11,9 +11,9 @@ namespace bertbench::audit {
 namespace {
 
 constexpr std::size_t kWordsOfName =
-    16;                                  // "Accumulated Batch size / GPU (Phase 1 and Phase 2)": 10
-constexpr std::size_t kColumns = 64;     // of a heading of words
-constexpr std::size_t kWordsOfCell = 8;  // "32 x DGX A100 80GB": 5
+    16;  // "Accumulated Batch size / GPU (Phase 1 and Phase 2)": 10
+constexpr std::size_t kWordsOfLine = 120;  // a line with more is prose
+constexpr std::size_t kWordsOfCell = 8;    // "32 x DGX A100 80GB": 5
 
 bool is_one_of(std::string_view text, std::initializer_list<std::string_view> words) {
   return std::find(words.begin(), words.end(), text) != words.end();
@@ -27,7 +27,6 @@ bool balanced(std::string_view text) {
   int open = 0;
   for (const char c : text) {
     open += c == '(' || c == '[' ? 1 : c == ')' || c == ']' ? -1 : 0;
-    if (open < 0) return false;
   }
   return open == 0;
 }
@@ -39,19 +38,20 @@ std::string_view without_unit(std::string_view text) {
 
 bool same_words(std::string_view a, std::string_view b) { return lower(trim(a)) == lower(trim(b)); }
 
-}  // namespace
-
-std::vector<std::string_view> words_of(std::string_view line, std::size_t most) {
+// Between blanks; none where there are too many.
+std::vector<std::string_view> words_of(std::string_view line) {
   std::vector<std::string_view> words;
   std::size_t at = 0;
   while ((at = line.find_first_not_of(" \t", at)) != std::string_view::npos) {
     const std::size_t end = std::min(line.find_first_of(" \t", at), line.size());
-    if (words.size() == most) return {};
+    if (words.size() == kWordsOfLine) return {};
     words.push_back(line.substr(at, end - at));
     at = end;
   }
   return words;
 }
+
+}  // namespace
 
 bool is_number_cell(std::string_view cell) {
   return !parse_numbers(cell, NumberStyle{.decimal_comma = false, .slash_pairs = true}).empty();
@@ -66,7 +66,6 @@ bool fits_number_column(std::string_view cell) {
 
 HeadingWords::HeadingWords(std::string_view line, const std::vector<std::string>& names)
     : line_(line), words_(words_of(line)) {
-  if (words_.empty()) return;
   find_names(names);
   for (const Style style : {leading, trailing}) count_ways(style);
   std::size_t reached = 0;  // words that names cover
@@ -130,7 +129,7 @@ void HeadingWords::count_ways(Style style) {
   for (std::size_t from = 0; from < words_.size(); ++from) {
     for (const Name& name : names_[from]) {
       if (!name.in[style]) continue;
-      for (std::size_t n = 0; n < ways[from].size() && n < kColumns; ++n) {
+      for (std::size_t n = 0; n < ways[from].size() && n < kMostColumns; ++n) {
         if (ways[from][n].count == 0) continue;
         auto& there = ways[name.end];
         if (there.size() < n + 2) there.resize(n + 2);
@@ -140,18 +139,6 @@ void HeadingWords::count_ways(Style style) {
       }
     }
   }
-}
-
-std::vector<std::size_t> HeadingWords::column_counts() const {
-  std::vector<std::size_t> out;
-  if (words_.empty()) return out;
-  for (std::size_t n = 1; n <= kColumns; ++n) {
-    for (const auto& ways : ways_) {
-      const auto& all = ways[words_.size()];
-      if (n < all.size() && all[n].count > 0 && (out.empty() || out.back() != n)) out.push_back(n);
-    }
-  }
-  return out;
 }
 
 std::vector<std::string> HeadingWords::names_of(Style style, std::size_t columns) const {
@@ -197,8 +184,6 @@ std::optional<HeadingSplit> HeadingWords::split(std::size_t columns) const {
 
 namespace {
 
-bool is_plus_minus(std::string_view word) { return word == "\xC2\xB1" || word == "+-"; }
-
 // Units that stand apart from their number. Any word may be text of the next column.
 bool is_unit(std::string_view word) {
   return is_one_of(lower(word), {"%", "x", "gb", "gib", "mb", "mib", "ms", "s", "sec", "min", "h",
@@ -213,7 +198,7 @@ std::vector<std::string_view> atoms_of(std::string_view line, bool units) {
     std::size_t end = n;
     if (is_number_cell(words[n])) {
       while (end + 2 < words.size() && is_number_cell(words[end + 2]) &&
-             (is_one_of(words[end + 1], {"and", "&", "/"}) || is_plus_minus(words[end + 1]))) {
+             is_one_of(words[end + 1], {"and", "&", "/", "\xC2\xB1", "+-"})) {
         end += 2;
       }
       if (units && end + 1 < words.size() && is_unit(words[end + 1])) ++end;
@@ -230,9 +215,6 @@ std::optional<RowSplit> fit(const std::vector<std::string_view>& atoms,
                             const std::vector<bool>& numeric) {
   const std::size_t columns = numeric.size();
   if (atoms.size() < columns) return std::nullopt;
-  if (atoms.size() > columns && std::find(numeric.begin(), numeric.end(), false) == numeric.end()) {
-    return std::nullopt;
-  }
   constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
   struct Best {
     std::size_t cost = kNever;

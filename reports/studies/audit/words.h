@@ -16,11 +16,7 @@
 
 namespace bertbench::audit {
 
-inline constexpr std::size_t kMaxWords = 120;  ///< of a heading or a row; a line with more is prose
-
-/// Blank-separated words of `line`, at most `most`; empty when there are more.
-[[nodiscard]] std::vector<std::string_view> words_of(std::string_view line,
-                                                     std::size_t most = kMaxWords);
+inline constexpr std::size_t kMostColumns = 64;  ///< of a heading of words
 
 /// Whether the cell holds one number or several ("8", "64 and 32", "95%", "1.2 GB").
 [[nodiscard]] bool is_number_cell(std::string_view cell);
@@ -39,8 +35,7 @@ class HeadingWords {
   /// `names`: further names of columns, those of --column.
   HeadingWords(std::string_view line, const std::vector<std::string>& names);
 
-  /// Numbers of columns for which there is a split, fewest first; empty: the line is no heading.
-  [[nodiscard]] std::vector<std::size_t> column_counts() const;
+  /// None where no known names are that many.
   [[nodiscard]] std::optional<HeadingSplit> split(std::size_t columns) const;
   /// The first word at which no known name can begin, and how many columns stand before it.
   [[nodiscard]] std::string_view unknown_word() const { return unknown_; }

@@ -178,6 +178,25 @@ TEST(Pasted, ARowThatFitsNoHeadingOrMoreThanOneIsNamed) {
   EXPECT_EQ(page.tables[0].notices[0].line, 3);
   EXPECT_THAT(text_of(page.tables[0].notices[0]), HasSubstr("cannot be assigned"));
   EXPECT_THAT(cells(page), SizeIs(2));
+  const PageAudit two =
+      pasted("model system GPUs samples/s speedup\nbert dgx 1 100.0 1\na b c 4 400.0 3.0\n");
+  EXPECT_EQ(two.tables.at(0).notices.at(0).line, 3) << "b is of either column";
+  const PageAudit column = pasted("GPUs\nsamples/s\nspeedup\n1\n100.0\n1\n8\n700.0\nthe end\n");
+  EXPECT_EQ(text_of(column.tables.at(0).notices.at(0)).find("a row of 3 cells begins here"), 0U);
+  EXPECT_EQ(column.tables[0].notices[0].line, 7);
+  const PageAudit wide = pasted("node_num gpu_num samples/s speedup\n1 1 100.0 1 5 6\n");
+  EXPECT_THAT(text_of(wide.notices.at(0)), HasSubstr("another number of cells"));
+}
+
+TEST(Pasted, RowsMayLackCellsAndHeadingsHaveTwoRows) {
+  for (const char* text : {
+           "gpu_num\tsamples/s\tspeedup\tnote\tmodel\n1\t100.0\t1\n8\t700.0\t7.9\t\t\t\n",
+           "node\tgpu\trate\tspeedup\nnum\tnum\tsamples/"
+           "s\t\n1\t1\t100.0\t1\n\n\n1\t8\t700.0\t7.9\n",
+           "GPUs samples/s speedup\n1 100.0 h 1 h\n8 700.0 h 7.9\n",
+       }) {
+    EXPECT_THAT(findings(pasted(text).tables), ElementsAre("impossible 7.9 -> 7.0")) << text;
+  }
 }
 
 TEST(Pasted, AnUnknownNameIsNamedAndCanBeStated) {
@@ -244,6 +263,9 @@ TEST(NoTable, InProseLogsConfigurationAndSourceCode) {
            "Model\nSteps\nTime\n1\n",
            "Seed 0  Seed 1\nSeed 0  Seed 1\n",
            "I had 1, 2, 3\nand then 4, 5, 6\n",
+           "GPUs\tspeed\t5\n1\t2\t3\n",
+           "throughput: a\n: 5\nspeed:\nGPUs: 1\n",
+           "GPUs: 1\nnodes: 2\n\nGPUs: 2\nnodes: 2\n",
        }) {
     const PageAudit page = pasted(text);
     EXPECT_THAT(page.tables, IsEmpty()) << text;

@@ -25,10 +25,18 @@ TEST(MarkdownTables, EscapedPipesAndMissingBordersAreCellsOfTheirOwn) {
   ASSERT_EQ(tables.size(), 1U);
   EXPECT_THAT(tables[0].rows[0].cells, ElementsAre("a | b", "c"));
   EXPECT_THAT(tables[0].rows[1].cells, ElementsAre("1", "2 x"));
+  const auto odd =
+      read_markdown_tables("\n**x**\n| a | b |\n|---|---|\n| < 1 | \\n &gt;&#x2264;\\\n");
+  ASSERT_EQ(odd.size(), 1U);
+  EXPECT_THAT(odd[0].context, ElementsAre("**x**"));
+  EXPECT_THAT(odd[0].rows[1].cells, ElementsAre("< 1", "\\n >\xE2\x89\xA4\\"));
 }
 
 TEST(MarkdownTables, InCodeFencesAreNotTables) {
-  EXPECT_TRUE(read_markdown_tables("```\n| a | b |\n|---|---|\n| 1 | 2 |\n```\n").empty());
+  for (const std::string fence : {"```\n", "~~~\n"}) {
+    EXPECT_TRUE(read_markdown_tables(fence + "| a | b |\n|---|---|\n| 1 | 2 |\n" + fence).empty());
+  }
+  EXPECT_TRUE(read_markdown_tables("| a | b |\n-----\n| 1 | 2 |\n").empty()) << "no bars";
 }
 
 TEST(HtmlTables, SpansFillTheirCellsAndEntitiesAreDecoded) {
@@ -50,6 +58,18 @@ TEST(HtmlTables, CellsKeepWhatIsNoMarkOfATable) {
   ASSERT_EQ(tables.size(), 1U);
   EXPECT_THAT(tables[0].rows[0].cells, ElementsAre("x", "12"));
   EXPECT_THAT(tables[0].rows[1].cells, ElementsAre("< 5 ms", "a b"));
+}
+
+TEST(HtmlTables, TitlesAreTheHeadingsAboveAndTheCaption) {
+  const auto tables = read_html_tables(
+      "<h1>A</h1><h2>B</h2><!-- <h2>C</h2><table> --><h2>D</h2><script>'<table><tr><td>'</script>"
+      "<table title='>'><caption> of <p>both </caption><td><p>1</p><p>2<td> 3 \n 4 "
+      "<tr><td>5</table>"
+      "<table><tr><td>1<tr><td>2</table>");
+  ASSERT_EQ(tables.size(), 2U);
+  EXPECT_THAT(tables[0].context, ElementsAre("A", "D", "of both"));
+  EXPECT_THAT(tables[0].rows[0].cells, ElementsAre("1 2", "3 4"));
+  EXPECT_THAT(tables[1].context, ElementsAre("A", "D"));
 }
 
 TEST(HtmlTables, OfTwoHeadingRowsAreChecked) {
@@ -77,6 +97,16 @@ TEST(CsvTables, SeparatorsQuotesAndSeveralTablesOfOneFile) {
   EXPECT_EQ(tables[1].rows[0].line, 7);
 }
 
+TEST(CsvTables, LinesOfCommentsTogetherAreTheTitleOfWhatFollows) {
+  const auto tables = read_csv_tables(
+      "\xEF\xBB\xBF# A\n#\n# B\na,b \"c\"\n1,\"2\"\n# C\nd,e\n\n# D\nf,g\n3,4\n,\nprose\nprose\n");
+  ASSERT_EQ(tables.size(), 2U);
+  EXPECT_THAT(tables[0].context, ElementsAre("A", "B"));
+  EXPECT_EQ(tables[0].line, 4);
+  EXPECT_THAT(tables[0].rows[0].cells, ElementsAre("a", "b \"c\""));
+  EXPECT_THAT(tables[1].context, ElementsAre("D"));
+}
+
 TEST(CsvTables, AHeadingMayBeginWithAHash) {
   const auto tables = read_csv_tables("# nodes,# GPUs,samples/s\n1,8,100\n2,8,190\n");
   ASSERT_EQ(tables.size(), 1U);
@@ -89,6 +119,13 @@ TEST(Formats, AreToldByContentWhereTheNameDoesNot) {
   EXPECT_EQ(read_tables("a,b\n1,2\n", "-").size(), 1U);
   EXPECT_TRUE(read_tables("just prose\n", "-").empty());
   EXPECT_TRUE(read_tables("", "-").empty());
+  EXPECT_TRUE(read_tables("a,b\n1,2\n3\n", "-").empty()) << "rows of other lengths";
+  for (const char* path : {"a.CSV", "a.tsv"}) {
+    EXPECT_EQ(read_tables("# <table><tr><td>\na,b\n1,x\n", path).size(), 1U) << path;
+  }
+  for (const char* path : {"a.html", "a.HTM"}) {
+    EXPECT_TRUE(read_tables("a,b\n1,2\n", path).empty()) << path;
+  }
 }
 
 }  // namespace
