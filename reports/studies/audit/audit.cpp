@@ -207,6 +207,13 @@ PageAudit audit_page(std::string_view text, std::string_view path, const AuditOp
   Page page = read_page(text, path, page_options);
   PageAudit out;
   for (const SourceTable& table : page.tables) {
+    std::size_t width = 0;
+    for (const SourceRow& row : table.rows) width = std::max(width, row.cells.size());
+    if (width * table.rows.size() > kMaxCells) {  // with those that short rows lack
+      page.notices.push_back(make_notice(NoticeCode::table_unreadable, table.line,
+                                         "the table has more cells than are read"));
+      continue;
+    }
     out.tables.push_back(audit_table(table, options));
     out.tables.back().file = std::string(path);
   }

@@ -67,6 +67,12 @@ bool is_replicate(std::string_view text) {
 
 }  // namespace
 
+bool is_role(std::string_view heading) { return read_heading(heading).role != Role::none; }
+
+bool same_heading(std::string_view a, std::string_view b) {
+  return lower(trim(a)) == lower(trim(b));
+}
+
 bool joins_words(std::string_view word) {
   constexpr std::string_view kJoints[] = {"and", "to", "vs", "vs.",          "over",
                                           "&",   "/",  "-",  "\xE2\x80\x93", "\xE2\x80\x94",

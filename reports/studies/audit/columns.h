@@ -79,6 +79,10 @@ enum class Role {
 /// Whether rows that differ here are different configurations, each with its own base row.
 [[nodiscard]] bool distinguishes(Role role);
 
+[[nodiscard]] bool is_role(std::string_view heading);
+/// Whether two texts are one heading: case does not matter.
+[[nodiscard]] bool same_heading(std::string_view a, std::string_view b);
+
 /// "and", "to", "/": a name neither begins nor ends with what joins two words.
 [[nodiscard]] bool joins_words(std::string_view word);
 

@@ -11,12 +11,6 @@ namespace {
 
 constexpr std::size_t kMaxHeadingRows = 4;
 
-bool same_heading(std::string_view a, std::string_view b) {
-  return lower(trim(a)) == lower(trim(b));
-}
-
-bool is_role(const std::string& cell) { return read_heading(cell).role != Role::none; }
-
 // The heading nearest to the numbers that means something, joined upwards as far as needed.
 std::string heading_of(const SourceTable& table, std::size_t heading_rows, std::size_t column) {
   std::string joined;

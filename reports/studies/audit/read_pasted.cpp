@@ -101,9 +101,8 @@ std::optional<Between> separator_of(std::string_view line) {
 }
 
 bool is_known(std::string_view name, const std::vector<std::string>& names) {
-  return read_heading(name).role != Role::none ||
-         std::any_of(names.begin(), names.end(), [&](const std::string& each) {
-           return lower(trim(each)) == lower(trim(name));
+  return is_role(name) || std::ranges::any_of(names, [&](const std::string& each) {
+           return same_heading(each, name);
          });
 }
 
@@ -148,7 +147,7 @@ bool fits_pieces(const Block& block, std::string_view line, std::vector<std::str
 bool fits_places(const Block& block, std::string_view line, std::vector<std::string>& cells) {
   if (block.between != Between::blanks) return false;
   cells.assign(block.headings.size(), {});
-  std::size_t numbers = 0, next = 0;
+  std::size_t next = 0;
   const std::vector<Piece> pieces = pieces_of(line, Between::blanks);
   for (const Piece& piece : pieces) {
     // Left of all headings: the number of the row, as data frames print it.
@@ -161,14 +160,11 @@ bool fits_places(const Block& block, std::string_view line, std::vector<std::str
       }
     }
     if (!place) return false;
-    if (block.numeric[*place]) {
-      if (!fits_number_column(piece.text)) return false;
-      ++numbers;
-    }
+    if (block.numeric[*place] && !fits_number_column(piece.text)) return false;
     cells[*place] = piece.text;
     next = *place + 1;
   }
-  return numbers > 0;
+  return true;
 }
 
 bool holds_number(const Block& block, const std::vector<std::string>& cells) {
@@ -187,7 +183,7 @@ Fit fit_row(const Block& block, std::string_view line, std::vector<std::string>&
       cells = std::move(split->cells);
       if (holds_number(block, cells)) return Fit::row;
     }
-    if (fits_places(block, line, cells)) return Fit::row;
+    if (fits_places(block, line, cells) && holds_number(block, cells)) return Fit::row;
   }
   // A line that begins with the name of a column may be the next heading.
   const std::string_view plain = trim(line);
@@ -394,9 +390,7 @@ class PastedReader {
       // "(hrs)" below "total duration": another row of names.
       const bool names = !filled && !gap && table.rows.size() < kHeadings &&
                          fits_pieces(block, ahead.text, cells) &&
-                         std::ranges::any_of(cells, [](const std::string& cell) {
-                           return read_heading(cell).role != Role::none;
-                         });
+                         std::ranges::any_of(cells, is_role);
       if (fit != Fit::row && !names) break;
       filled = filled || fit == Fit::row;
       note_doubtful(table, doubtful);

@@ -92,21 +92,6 @@ Quantity evaluate_series(Relation::Kind kind, const std::vector<Quantity>& value
   return {};
 }
 
-double rounding_error_of_deviation(const std::vector<Quantity>& values, double printed_unit) {
-  std::vector<double> nominal;
-  double half = 0;
-  for (const Quantity& value : values) {
-    nominal.push_back(value.nominal);
-    half = std::max(half, (value.interval.high - value.interval.low) / 2);
-  }
-  // d sd / d x_i = (x_i - mean) / ((n-1) sd); summed in quadrature that is 1/sqrt(n-1). A uniform
-  // error of half-width h has the standard deviation h/sqrt(3).
-  const double freedom = static_cast<double>(std::max<std::size_t>(values.size(), 2) - 1);
-  const double inputs = half / std::sqrt(3.0) / std::sqrt(freedom);
-  const double own = printed_unit / 2 / std::sqrt(3.0);
-  return std::hypot(inputs, own);
-}
-
 std::string doubt_about_deviation(const Grid& grid, const Relation& relation,
                                   const Quantity& computed) {
   std::vector<Quantity> values;
@@ -118,7 +103,11 @@ std::string doubt_about_deviation(const Grid& grid, const Relation& relation,
     unit = std::max(unit, values.back().interval.high - values.back().interval.low);
   }
   const Printed& printed = grid.number(relation.target);
-  const double error = rounding_error_of_deviation(values, printed.unit);
+  // The spread that the rounding of the n inputs and of the print cause. d sd / d x_i =
+  // (x_i - mean) / ((n-1) sd); summed in quadrature that is 1/sqrt(n-1). A uniform error of
+  // half-width h has the standard deviation h/sqrt(3).
+  const double inputs = unit / 2 / std::sqrt(3 * (static_cast<double>(values.size()) - 1));
+  const double error = std::hypot(inputs, printed.unit / 2 / std::sqrt(3.0));
   const double off = std::fabs(printed.value - computed.nominal) / error;
   if (!(off > 2)) return {};
   const int digits = decimals_of(printed.unit);

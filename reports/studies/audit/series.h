@@ -11,11 +11,6 @@ namespace bertbench::audit {
 
 [[nodiscard]] Quantity evaluate_series(Relation::Kind kind, const std::vector<Quantity>& values);
 
-/// The spread of a recomputed standard deviation that the rounding of its n inputs and of its own
-/// print cause, if rounding errors are independent and uniform: one standard error.
-[[nodiscard]] double rounding_error_of_deviation(const std::vector<Quantity>& values,
-                                                 double printed_unit);
-
 /// Accuracies over N examples can only be k/N. The smallest N <= 20000 for which every value
 /// (in per cent, rounded to `unit`) is such a fraction, if finding one by chance is unlikely
 /// (less than one in a thousand), and the values without their rounding.

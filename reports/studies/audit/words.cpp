@@ -36,7 +36,10 @@ std::string_view without_unit(std::string_view text) {
   return trim(text.substr(0, text.ends_with(')') ? text.find_last_of('(') : text.size()));
 }
 
-bool same_words(std::string_view a, std::string_view b) { return lower(trim(a)) == lower(trim(b)); }
+// From the beginning of one word of a line to the end of another.
+std::string_view joined(std::string_view first, std::string_view last) {
+  return {first.data(), static_cast<std::size_t>(last.data() + last.size() - first.data())};
+}
 
 // Between blanks; none where there are too many.
 std::vector<std::string_view> words_of(std::string_view line) {
@@ -82,9 +85,7 @@ HeadingWords::HeadingWords(std::string_view line, const std::vector<std::string>
 }
 
 std::string_view HeadingWords::text(std::size_t from, std::size_t end) const {
-  const char* begin = words_[from].data();
-  const std::string_view last = words_[end - 1];
-  return {begin, static_cast<std::size_t>(last.data() + last.size() - begin)};
+  return joined(words_[from], words_[end - 1]);
 }
 
 void HeadingWords::find_names(const std::vector<std::string>& names) {
@@ -98,7 +99,7 @@ void HeadingWords::find_names(const std::vector<std::string>& names) {
       const std::string_view words = text(from, end);
       Name name{end};
       const bool stated = std::any_of(names.begin(), names.end(), [&](const std::string& each) {
-        return same_words(each, words);
+        return same_heading(each, words);
       });
       if (!stated) {
         if (!known_begin || !may_end(words_[end - 1]) || !balanced(words)) continue;
@@ -203,9 +204,7 @@ std::vector<std::string_view> atoms_of(std::string_view line, bool units) {
       }
       if (units && end + 1 < words.size() && is_unit(words[end + 1])) ++end;
     }
-    const std::string_view last = words[end];
-    out.emplace_back(words[n].data(),
-                     static_cast<std::size_t>(last.data() + last.size() - words[n].data()));
+    out.push_back(joined(words[n], words[end]));
     n = end;
   }
   return out;
@@ -257,10 +256,7 @@ std::optional<RowSplit> fit(const std::vector<std::string_view>& atoms,
   std::size_t end = atoms.size();
   for (std::size_t column = columns; column-- > 0;) {
     const std::size_t from = best[column + 1][end].from;
-    const std::string_view last = atoms[end - 1];
-    out.cells[column].assign(
-        atoms[from].data(),
-        static_cast<std::size_t>(last.data() + last.size() - atoms[from].data()));
+    out.cells[column] = joined(atoms[from], atoms[end - 1]);
     end = from;
   }
   return out;

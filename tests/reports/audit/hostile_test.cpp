@@ -20,6 +20,14 @@ TEST(Hostile, SpansCannotMultiplyAFewBytesIntoGigabytes) {
   EXPECT_LE(cells, kMaxCells);
 }
 
+TEST(Hostile, ShortRowsBelowAWideHeadingAreNotFilledUp) {
+  std::string text = "|" + std::string(1000, '|') + "\n|-|\n";
+  for (int n = 0; n < 5000; ++n) text += "| batch | 1 |\n";
+  const PageAudit page = audit_page(text, "a.md", {});
+  EXPECT_TRUE(page.tables.empty());
+  EXPECT_EQ(page.notices.at(0).line, 1);
+}
+
 TEST(Hostile, NestedUnclosedAndBrokenMarkupEnds) {
   std::string nested;
   for (int n = 0; n < 5000; ++n) nested += "<table><tr><td>";
