@@ -295,8 +295,8 @@ std::string axis_name(std::string_view axis) {
 bool same_value(std::string_view a, std::string_view b) {
   const auto plain = [](std::string_view text) {
     const std::string word = lower(text);
-    if (word == "true" || word == "yes" || word == "on") return std::string("1");
-    if (word == "false" || word == "no" || word == "off") return std::string("0");
+    if (word == "true") return std::string("1");
+    if (word == "false") return std::string("0");
     const auto number = to_double(word);
     return number ? shortest(*number) : word;
   };
@@ -339,12 +339,8 @@ Agreement agreement(const Cell& cell, const PublishedRow& row) {
   fact("micro_batch_size", ours.micro_batch_size, theirs.micro_batch_size, equal);
   fact("gradient_accumulation_steps", ours.gradient_accumulation_steps,
        theirs.gradient_accumulation_steps, equal);
-  if (ours.nodes && ours.gpus_per_node && theirs.nodes && theirs.gpus_per_node) {
-    fact("nodes", ours.nodes, theirs.nodes, equal);
-    fact("gpus_per_node", ours.gpus_per_node, theirs.gpus_per_node, equal);
-  } else {
-    fact("world_size", cell.world_size(), row.world(), equal);
-  }
+  fact("nodes", ours.nodes, theirs.nodes, equal);
+  fact("world_size", cell.world_size(), row.world(), equal);
   auto our_axes = axes_of(ours);
   const auto take = [&](const std::string& axis) {
     const auto known = our_axes.extract(axis);

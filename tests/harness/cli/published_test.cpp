@@ -116,6 +116,8 @@ TEST_F(PublishedTest, LikeHardwareIsNotCalledUnlike) {
   set.cells[0].gpu = "Tesla V100-SXM2-16GB";
   const json report = compared(set, "dlperf-mxnet");
   EXPECT_TRUE(report["cells"][0]["differences"].empty()) << report;
+  set.cells[0].gpu.clear();
+  EXPECT_EQ(compared(set, "dlperf-mxnet")["cells"][0]["differences"][0]["fact"], "gpu");
 }
 
 TEST_F(PublishedTest, StandInsAreLabelled) {
@@ -153,11 +155,19 @@ TEST_F(PublishedTest, AnUnknownBatchStandsBesideEveryRowThatFits) {
   EXPECT_THAT(report["cells"][0]["unknown_to_us"].dump(), HasSubstr("micro_batch_size"));
 }
 
-TEST_F(PublishedTest, ACellWithoutModelIsNotMatched) {
+TEST_F(PublishedTest, ACellWithoutModelOrGpusOrOfAnotherKindIsNotMatched) {
   Identity blank = mxnet(1, 1);
   blank.model.reset();
   const json report = compared(results({{blank, 1000}}), "dlperf-mxnet", 4);
   EXPECT_EQ(report["unmatched"][0]["reason"], "its model is not known");
+  blank = mxnet(1, 1);
+  blank.gpus_per_node.reset();
+  EXPECT_EQ(compared(results({{blank, 1000}}), "dlperf-mxnet", 4)["unmatched"][0]["reason"],
+            "its number of GPUs is not known");
+  ResultSet evaluated = results({{mxnet(1, 1), 1000}});
+  evaluated.cells[0].kind = WorkKind::evaluation;
+  EXPECT_EQ(compared(evaluated, "dlperf-mxnet", 4)["unmatched"][0]["reason"],
+            "no published row is of this work");
 }
 
 // bert_6 of the notebook: recomputation, 48.4 TFLOPS by its formula, 19.2 GB.
