@@ -53,7 +53,7 @@ std::vector<Relation> choose(const Grid& grid, std::vector<RuleReadings> rules, 
           grid.columns[reading.relations.front().target.column].heading));
       continue;
     }
-    if (best > 0 && !reading.name.empty()) {
+    if (best > 0) {
       out.readings.push_back(fmt::format(
           "{}: {}", grid.columns[reading.relations.front().target.column].heading, reading.name));
     }
@@ -83,9 +83,6 @@ CheckedCell describe(const Grid& grid, const CellId& id) {
 }
 
 std::string printed_like(const Grid& grid, const CellId& id, double value) {
-  if (is_count(grid.columns[id.column].role)) {
-    return fixed_digits(value, value == std::floor(value) ? 0 : 2);
-  }
   const Printed& number = grid.number(id);
   const double unit = std::min(number.unit, grid.columns[id.column].digit);
   return number.percent ? fixed_digits(value * 100, decimals_of(unit * 100)) + "%"
@@ -118,7 +115,6 @@ CheckedCell impossible_cell(const Grid& grid, std::span<const Relation> relation
   cell.should_be = printed_like(grid, culprit.cell, cell.computed);
   for (const std::size_t n : culprit.relations) {
     const Relation& relation = relations[n];
-    if (relation.supporting) continue;
     if (cell.rule.empty()) {
       cell.rule = relation.rule;
       cell.from = operands(grid, relation, culprit.cell);
@@ -253,16 +249,16 @@ bool power_of_two(double value) {
   return value >= 1 && std::frexp(value, &exponent) == 0.5;
 }
 
-// A count must be whole: the power of two in the interval, else the whole number nearest.
-std::optional<Quantity> as_count(const Quantity& value) {
+// A count must be whole: the power of two in the interval, else the whole number nearest, which
+// settles nothing where the interval holds none.
+Quantity as_count(const Quantity& value) {
   const double slack = 1e-9 * std::fabs(value.interval.high);
   const double low = std::max(1.0, std::ceil(value.interval.low - slack));
   const double high = std::floor(value.interval.high + slack);
-  if (!(low <= high)) return std::nullopt;
-  double best = std::clamp(std::round(value.nominal), low, high);
+  double best = std::max(low, std::min(high, std::round(value.nominal)));
   const double power = std::exp2(std::round(std::log2(best)));
   if (power >= low && power <= high) best = power;
-  return Quantity{best, Interval::point(best)};
+  return {best, Interval::point(best)};
 }
 
 class Search {
@@ -363,11 +359,7 @@ class Search {
     std::vector<Candidate> out;
     const bool count = is_count(grid_.columns[cell.column].role);
     for (Quantity value : values) {
-      if (count) {
-        const auto whole = as_count(value);
-        if (!whole) continue;
-        value = *whole;
-      }
+      if (count) value = as_count(value);
       Candidate candidate{cell, value, {}, 0, 0, 0};
       Overrides changed = blame_.corrected;
       changed[cell] = value;
@@ -391,7 +383,6 @@ class Search {
 
   void accuse_target(std::size_t n) {
     const Relation& relation = relations_[n];
-    if (relation.supporting) return;
     const Quantity value = evaluate(grid_, relation, blame_.corrected);
     blame_.culprits.push_back({relation.target, value, {n}});
   }

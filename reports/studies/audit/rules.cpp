@@ -86,7 +86,7 @@ const std::vector<RowRule>& table_of_rules() {
       {sequences,
        false,
        {{"", "sequences = steps x global batch", {{steps}, {global_batch}}},
-        {"",
+        {"by the batch size of a GPU",
          "sequences = steps x batch size x GPUs x accumulation",
          {{steps}, {batch_size}, {world_size}, {accumulation}}}}},
       {calculated_time,

@@ -14,6 +14,15 @@ TEST(Culprits, TheInputThatThreeRulesContradictIsWrongNotTheThreeResults) {
        "3 | 16 | 4.72 | 604.16 | 37.76 | 256 | 32768"});
   EXPECT_THAT(findings(tables), ElementsAre("impossible 3 -> 8"));
   EXPECT_EQ(count(tables).exact, 3U);  // the results hold with a batch of 8
+  std::string from;
+  for (const Operand& each : tables[0].cells[0].from) from += each.heading + " " + each.text + "; ";
+  EXPECT_EQ(from, "global seq/sec 604.16; it/s 4.72; num_gpu 16; ");
+}
+
+TEST(Culprits, ABatchIsAPowerOfTwoWhereTheDigitsLeaveOneOpen) {
+  EXPECT_THAT(findings(audit_rows(
+                  {"batch size | it/s | seq/sec/gpu | GPUs | samples/s", "3 | 4 | 36 | 2 | 72"})),
+              ElementsAre("impossible 3 -> 8"));
 }
 
 TEST(Culprits, CellsThatSlippedOneColumnAreReadInOrder) {

@@ -19,6 +19,9 @@ TEST(Ratios, EachBatchSizeHasItsOwnBaseRow) {
   EXPECT_THAT(findings(tables), IsEmpty());
   EXPECT_EQ(count(tables).exact, 4U);
   EXPECT_THAT(tables[0].readings, IsEmpty()) << "the usual one";
+  const auto ones = audit_rows({"GPUs | samples/s | speedup", "1 | 100.0 | 1", "2 | - | 1.00",
+                                "8 | - | 1.00", "4 | 400.0 | 4.0"});
+  EXPECT_EQ(count(ones).exact, 2U) << "rows that print 1 explain nothing";
 }
 
 TEST(Ratios, ABaseRowMayStandAnywhereInItsGroup) {
@@ -116,6 +119,10 @@ TEST(Rows, EachTableIsCheckedByWhatItStates) {
        {"impossible 7.9 -> 7.0"},
        2},
       {{"GPUs | samples/s | speedup", "1 | 0 | 1", "2 | 5 | 2"}, {}, 1},
+      {{"GPUs | accumulated batch size | samples/s | strong scaling", "1 | 64 | 100.0 | 1",
+        "2 | 32 | 190.0 | 1.9"},
+       {},
+       2},
       {{"batch | num | it/s | rate", "size | GPUs | | samples/s", "8 | 2 | 10.0 | 160.0"}, {}, 1},
   };
   for (const Case& each : cases) {
@@ -123,6 +130,11 @@ TEST(Rows, EachTableIsCheckedByWhatItStates) {
     EXPECT_EQ(findings(tables), each.found) << each.rows[0];
     EXPECT_EQ(count(tables).all(), each.checked) << each.rows[0];
   }
+  EXPECT_EQ(count(audit_rows({"GPUs | it/s | batch size | samples/s | seq/sec/gpu",
+                              "2 | 4.2 | 8 | 66.5 | 33.25"}))
+                .possible,
+            2U)
+      << "exact by the samples/s, possible by the it/s";
   EXPECT_EQ(audit_rows(cases[11].rows)[0].cells.back().line, 5) << "where the parameter stands";
 }
 
