@@ -69,11 +69,13 @@ std::optional<Printed> digits(std::string_view text, bool decimal_comma, std::si
     take(digits_at(text, at));
   }
   std::int64_t exponent = 0;
-  if (text.substr(at).starts_with('e')) {  // 4e-3
-    const std::size_t sign = text.substr(at + 1).starts_with('-') ? 1 : 0;
-    const std::size_t size = sign + std::min<std::size_t>(digits_at(text, at + 1 + sign), 3);
-    if (const auto shown = to_int(text.substr(at + 1, size))) {
-      exponent = *shown;
+  if (at < text.size() && lower(text[at]) == 'e') {  // 4e-3, 1.2E+03 of a spreadsheet
+    const std::string_view shown = text.substr(at + 1);
+    const std::size_t sign = shown.starts_with('-') || shown.starts_with('+') ? 1 : 0;
+    const std::size_t size = sign + std::min<std::size_t>(digits_at(shown, sign), 3);
+    const std::size_t plus = shown.starts_with('+') ? 1 : 0;
+    if (const auto value = to_int(shown.substr(plus, size - plus))) {
+      exponent = *value;
       take(1 + size);
     }
   }

@@ -40,6 +40,7 @@ TEST(Printed, ThousandsPercentFactorsAndUnitsAreUnderstood) {
   EXPECT_EQ(one("1.5 GB").value, 1.5);
   EXPECT_EQ(one("12.5 \xC2\xB1 0.3").value, 12.5);
   EXPECT_EQ(one("4e-3").value, 0.004);
+  EXPECT_EQ(one("1.20E+03").value, 1200);
   EXPECT_DOUBLE_EQ(one("4.0e-3").unit, 1e-4);
   EXPECT_EQ(one(".5").value, 0.5);
   EXPECT_EQ(one("5.").value, 5);
