@@ -150,7 +150,7 @@ class PausedClock {
   double since_restart(double seconds);
   /// A printed time of one iteration; NaN where it holds an evaluation.
   double of_one(double seconds);
-  /// A printed rate holds the evaluation before its line: it is lower than those without one.
+  /// A printed rate holds an evaluation or other work before its line: it is lower than others.
   bool rate_holds_evaluation(double rate);
   /// The newest line comes after an evaluation, and none before it shows how long steps take.
   [[nodiscard]] bool begins_after_evaluation() const { return held_ && std::isnan(pace_.each_s); }
@@ -170,6 +170,8 @@ class PausedClock {
   /// before it that do not stand before others, or the end of an epoch, and it took longer, there
   /// was work that no word of evaluation names.
   double own_s(const Pace& pace, double took_s, double digit_s);
+  /// A time of one iteration, or the inverse of a rate, holds what stands before its line.
+  bool holds_other_work(Pace& pace, double of_one_s);
 
   TrainingClock clock_;
   bool evaluated_ = false;   ///< since the newest line
@@ -376,20 +378,21 @@ double PausedClock::since_restart(double seconds) {
   return own - seconds;
 }
 
+bool PausedClock::holds_other_work(Pace& pace, double of_one_s) {
+  const double usual = own_s(pace, of_one_s * iterations_, 0) / iterations_;
+  if (held_ && of_one_s > kLonger * usual) return true;
+  pace.add(of_one_s);
+  return false;
+}
+
 double PausedClock::of_one(double seconds) {
-  const double usual = own_s(pace_of_one_, seconds * iterations_, 0) / iterations_;
-  if (held_ && seconds > kLonger * usual) {
-    shortened_ = true;
-    return kUnknown;
-  }
-  pace_of_one_.add(seconds);
-  return seconds;
+  if (!holds_other_work(pace_of_one_, seconds)) return seconds;
+  shortened_ = true;
+  return kUnknown;
 }
 
 bool PausedClock::rate_holds_evaluation(double rate) {
-  if (held_) return 1 / rate > kLonger * pace_of_rate_.each_s;
-  pace_of_rate_.add(1 / rate);
-  return false;
+  return holds_other_work(pace_of_rate_, 1 / rate);
 }
 
 double PausedClock::of_interval(double seconds) {
@@ -424,18 +427,14 @@ class DescribedParser final : public LineParser {
     /// The samples of the first step wait for the second: how many iterations they cover is their
     /// distance, where the line does not state it.
     std::vector<Sample> first;
-    bool first_is_mean = false;      ///< their times are those of one iteration
-    bool first_is_own = false;       ///< its time is that of one step
-    double elapsed_s = kUnknown;     ///< newest, as printed
-    double earlier_s = 0;            ///< of the epochs before, where elapsed begins again with each
-    double open_s = 0;               ///< what their last seconds leave open, together
-    bool elapsed_of_epoch = false;   ///< it begins again with each epoch
-    double digit_s = kUnknown;       ///< finest last digit of the clock
-    double steps_of_mean = 0;        ///< of the newest line: those of a mean of all so far
-    double sum_of_mean = kUnknown;   ///< of the newest line: that mean times those steps
-    double each_of_mean = kUnknown;  ///< what a step since the line before added to that
-    /// Whether the mean goes on through epochs, once the first of them shows it.
-    std::optional<bool> mean_of_run;
+    bool first_is_mean = false;     ///< their times are those of one iteration
+    bool first_is_own = false;      ///< its time is that of one step
+    double elapsed_s = kUnknown;    ///< newest, as printed
+    double earlier_s = 0;           ///< of the epochs before, where elapsed begins again with each
+    double open_s = 0;              ///< what their last seconds leave open, together
+    bool elapsed_of_epoch = false;  ///< it begins again with each epoch
+    double digit_s = kUnknown;      ///< finest last digit of the clock
+    double steps_of_mean = 0;       ///< of the newest line: those of a mean of all so far
     /// Of a line with Field::rate_so_far: its steps, and those over its rate.
     double steps_of_rate = 0, steps_over_rate = kUnknown;
     std::int64_t last_step = -1;
@@ -470,7 +469,6 @@ class DescribedParser final : public LineParser {
   bool take_stamp(const DescribedRule& rule, const Line& line, RunBuilder& out);
   void take_counted(const DescribedRule& rule, const Line& line, RunDraft& draft);
   void take_counters(Track& of, RunDraft& draft);
-  void take_steps_of_mean(Track& of, std::int64_t step, std::int64_t within) const;
 
   void add_late(const StepCounter::Printed& printed, Sample sample, RunDraft& draft) const;
 
@@ -746,7 +744,7 @@ void DescribedParser::take_time(const DescribedRule& rule, Track& of, Sample& sa
   } else if (elapsed) {
     // A clock that begins again with the epoch went on through the steps that no line was of, and
     // within the last whole second that it showed.
-    const bool goes_on = mean && of.mean_of_run.value_or(false);
+    const bool goes_on = mean && rule.mean_through_epochs;
     const bool again = rule.own_epoch && of.counter.begins_epoch() && !goes_on;
     if ((*elapsed < of.elapsed_s || again) && sample.step > of.last_step) {
       const double cut_off_s = mean ? 0 : std::floor(values_.digit(Field::elapsed));
@@ -803,27 +801,6 @@ void DescribedParser::take_rate(const DescribedRule& rule, Track& of, Sample& sa
     draft.log.rate_unit = unit.unit;
     sample.rate = 1 / sample.seconds;
   }
-}
-
-/// A mean of all so far may begin again with each epoch or go on. The first line of a later epoch
-/// shows it, by what that takes to the step after a slow start: the one or the other is nearer to
-/// the time of the steps before.
-void DescribedParser::take_steps_of_mean(Track& of, std::int64_t step, std::int64_t within) const {
-  auto mean = values_.number(Field::mean_so_far);
-  if (!mean && values_.has(Field::rate_so_far)) mean = 1 / *values_.number(Field::rate_so_far);
-  const auto steps = static_cast<double>(step), of_epoch = static_cast<double>(within);
-  if (mean && of.counter.begins_epoch() && !of.mean_of_run && of.each_of_mean > 0) {
-    const double added = *mean * steps - of.sum_of_mean, done = steps - of.steps_of_mean;
-    const double by_run = std::log(added / done / of.each_of_mean);
-    const double by_epoch = std::log(*mean / of.each_of_mean);
-    of.mean_of_run = added > 0 && std::abs(by_run) < std::abs(by_epoch);
-  }
-  const double before = of.sum_of_mean, steps_before = of.steps_of_mean;
-  of.steps_of_mean = of.mean_of_run.value_or(false) ? steps : of_epoch;
-  if (!mean) return;
-  of.sum_of_mean = *mean * of.steps_of_mean;
-  const double each = (of.sum_of_mean - before) / (of.steps_of_mean - steps_before);
-  if (each > 0 && of.steps_of_mean > steps_before) of.each_of_mean = each;
 }
 
 /// The rate since an earlier line, by what was added to a mean of all so far: steps over that mean
@@ -910,7 +887,8 @@ bool DescribedParser::add_record(const DescribedRule& rule, const Line& line, Ru
   // What a named format reads of its own lines does not depend on other ones.
   of.clock.next(sample.step, rule.counts_from == CountsFrom::first ? line.number : 0,
                 of.counter.begins_epoch());
-  take_steps_of_mean(of, sample.step, of.counter.within_epoch(printed));
+  of.steps_of_mean = static_cast<double>(
+      rule.mean_through_epochs ? sample.step : of.counter.within_epoch(printed));
   RunDraft& draft = run(rule.kind, line.number, out);
   add_settings(of, draft);
   if (sample.step > of.last_step) draft.ended_well = false;

@@ -215,7 +215,8 @@ class DescriptionReader {
                                     {"interrupts", &rule.interrupts},
                                     {"parts_runs", &rule.parts_runs},
                                     {"whole_line", &rule.whole},
-                                    {"wraps", &rule.wraps}}) {
+                                    {"wraps", &rule.wraps},
+                                    {"mean_through_epochs", &rule.mean_through_epochs}}) {
       *flag = is_set(object, pointer, key);
     }
     read_note(rule, object, pointer);

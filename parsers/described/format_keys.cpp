@@ -70,6 +70,8 @@ constexpr auto kLineKeys = std::to_array<FormatKey>({
     {"wraps", kFlag,
      "step begins again after epoch_steps, without them wherever it goes back, and the line names "
      "no epoch"},
+    {"mean_through_epochs", kFlag,
+     "a mean of all so far is of those of earlier epochs too, though step begins again with each"},
     {"own_step", kFlag,
      "seconds are of the step that the line names, not of all since the line before"},
     {"own_epoch", kFlag, "elapsed begins again with each epoch, as that of a bar does"},

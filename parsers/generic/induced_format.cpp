@@ -1042,6 +1042,7 @@ class Induction {
     auto rule = rule_of(shape, taken, loss, others_have_time_left(shape));
     if (!rule) return std::nullopt;
     if (meaning.wraps) (*rule)["wraps"] = true;
+    if (meaning.mean_through_epochs) (*rule)["mean_through_epochs"] = true;
     // Of samples each counts its own.
     const bool of_processes = meaning.of_processes || meaning.rank || shape.of_ranks;
     if (of_processes && rule->contains("rate") &&

@@ -140,8 +140,9 @@ struct ShapeMeaning {
   bool counts_sequences = false;    ///< "[ 6464/60000]": sequences done, and not iterations
   /// What a counter of data or a rounded one would be a second; unknown of any other.
   RateUnit amount = RateUnit::unknown;
-  bool wraps = false;         ///< it begins again with each epoch, which the line does not name
-  bool of_one_line = false;   ///< no process prints another line like it
+  bool wraps = false;  ///< it begins again with each epoch, which the line does not name
+  bool mean_through_epochs = false;  ///< a mean of all so far is of those of earlier epochs too
+  bool of_one_line = false;          ///< no process prints another line like it
   bool of_processes = false;  ///< several that do not name themselves print the lines of each step
   ShapeTimes times;
   bool day_first = false;          ///< in dates with slashes

@@ -587,12 +587,18 @@ class Decision {
   }
 
   /// A time per iteration that is the mean of all since the counter, its epoch or the run began.
-  [[nodiscard]] bool is_mean_so_far(const Values& values) const {
+  [[nodiscard]] bool is_mean_so_far(const Values& values) {
     // The first two lines have what a slow start adds, whatever the times are of.
     constexpr MeanEvidence kSingle{.first_lines = 2, .lines = 6, .moves = 1.05};
-    return is_mean_of(values, steps_, kSingle) ||
-           (out_.epoch && is_mean_of(values, steps_of_run(), kSingle)) || is_mean_of_epochs(values);
+    const double of_epoch = spread_as_mean(values, steps_, kSingle);
+    const double of_run = out_.epoch ? spread_as_mean(values, steps_of_run(), kSingle) : kNone;
+    if (of_run < kOfLines && !(of_epoch < of_run)) {
+      out_.mean_through_epochs = true;
+      return true;
+    }
+    return of_epoch < kOfLines || is_mean_of_epochs(values);
   }
+  static constexpr double kOfLines = 0.9, kOfSums = 0.5;  ///< spread_as_mean() of means, at most
 
   /// In epochs of as many lines each: what they have together at each step has less noise.
   [[nodiscard]] bool is_mean_of_epochs(const Values& values) const {
@@ -608,17 +614,17 @@ class Decision {
       if (steps_[k] != steps_[k % lines]) return false;
       sums[k % lines] += values[k];
     }
-    return is_mean_of(sums, Values(steps_.begin(), steps_.begin() + (ends - advance_.begin())),
-                      kOfEpochs);
+    return spread_as_mean(sums, Values(steps_.begin(), steps_.begin() + (ends - advance_.begin())),
+                          kOfEpochs) < kOfSums;
   }
 
-  /// The iterations since the first epoch of the lines began; as printed where no total shows how
-  /// many an epoch has.
+  /// The iterations since the first epoch of the lines began. An epoch has as many as its total, or
+  /// as the largest step that was printed.
   [[nodiscard]] Values steps_of_run() const {
+    const double total = shape_.examples[0].at(out_.step).total;
+    const double each = total > 0 ? total : std::ranges::max(steps_);
     Values out = steps_;
-    for (std::size_t k = 0; k < n_; ++k) {
-      out[k] += (epochs_[k] - epochs_[0]) * shape_.examples[k].at(out_.step).total;
-    }
+    for (std::size_t k = 0; k < n_; ++k) out[k] += (epochs_[k] - epochs_[0]) * each;
     return out;
   }
 
@@ -631,12 +637,11 @@ class Decision {
   };
 
   /// By what each line adds to the sum of a mean over `steps`: the times of the iterations since
-  /// the line before. They are alike, but for those that hold other work, where the mean itself
-  /// moves from line to line. Times of single iterations differ more, by as many times as there
-  /// were lines: what they would add does not grow, or varies more than they do.
-  [[nodiscard]] static bool is_mean_of(const Values& values, Values steps,
-                                       const MeanEvidence& least) {
-    constexpr double kOfLines = 0.9, kOfSums = 0.5;  // what is added varies by, of the mean's moves
+  /// the line before. How much they vary, but for those that hold other work, as a share of what
+  /// the values themselves do; nan where they are no means. Times of single iterations vary less
+  /// than what they would add, by as many times as there were lines.
+  [[nodiscard]] static double spread_as_mean(const Values& values, Values steps,
+                                             const MeanEvidence& least) {
     if (steps[0] == 0) {
       for (double& step : steps) ++step;
     }
@@ -660,20 +665,20 @@ class Decision {
       lines = done > 0 ? lines + 1 : 0;
       if (lines < least.first_lines) continue;
       const double more = values[k] * steps[k] - values[k - 1] * steps[k - 1];
-      if (!(more > 0)) return false;
+      if (!(more > 0)) return kNone;
       smallest = std::fmin(smallest, values[k]);
       largest = std::fmax(largest, values[k]);
       shown.push_back(values[k]);
       added.push_back(more / done);
     }
     end_stretch();
-    if (spread.size() < least.lines || !(largest > least.moves * smallest)) return false;
+    if (spread.size() < least.lines || !(largest > least.moves * smallest)) return kNone;
     // Other work between two lines is no part of a sum over epochs, and of few lines any may be.
     const auto usual = [&](Values of) {
       const double sum = std::accumulate(of.begin(), of.end(), 0.0);
       return least.of_sums ? sum / static_cast<double>(of.size()) : median(std::move(of));
     };
-    return usual(spread) < (least.of_sums ? kOfSums : kOfLines) * usual(moves);
+    return usual(spread) / usual(moves);
   }
 
   /// "293.1 min" at epoch 46, "299.7 min" at epoch 47: as many times what one adds as there were.
