@@ -79,7 +79,7 @@ class FileText {
   std::string waiting_;
 };
 
-/// Devices and pipes cannot be replaced by a rename.
+/// Devices and pipes cannot be replaced by a rename; to open a folder is an error.
 Result<void> write_in_place(const std::string& path, const Fill& fill) {
   const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
   if (descriptor < 0) return cannot_write(path, errno);
@@ -128,24 +128,19 @@ const Report* report_for_path(std::string_view path) {
   return best;
 }
 
-Result<std::string> render_text(const Report& report, const ResultSet& set,
-                                const ReportOptions& options) {
+std::string render_text(const Report& report, const ResultSet& set, const ReportOptions& options) {
   std::ostringstream out;
-  const auto done = report.render(set, options, out);
-  if (!done) return tl::unexpected(done.error());
+  report.render(set, options, out);
   return std::move(out).str();
 }
 
-Result<void> write_report(const Report& report, const CellSource& cells,
-                          const ReportOptions& options, const TextSink& out) {
+void write_report(const Report& report, const CellSource& cells, const ReportOptions& options,
+                  const TextSink& out) {
   if (report.write != nullptr) {
     report.write(cells, options, out);
-    return {};
+  } else {
+    out(render_text(report, cells.whole(), options));
   }
-  const auto text = render_text(report, cells.whole(), options);
-  if (!text) return tl::unexpected(text.error());
-  out(*text);
-  return {};
 }
 
 Result<void> render_file(const Report& report, const ResultSet& set, const ReportOptions& options,
@@ -161,8 +156,6 @@ Result<void> render_file(const Report& report, const ResultSet& set, const Repor
       how.companion_stem.resize(how.companion_stem.size() - report.extension.size());
     }
   }
-  const auto text = render_text(report, set, how);
-  if (!text) return tl::unexpected(text.error());
   if (!how.companion_stem.empty()) {
     for (const Companion& companion : report.companions(set, how)) {
       const auto file = fs::path(path).replace_filename(companion.name).string();
@@ -170,7 +163,7 @@ Result<void> render_file(const Report& report, const ResultSet& set, const Repor
       if (!written) return written;
     }
   }
-  return write_file_atomically(path, *text);
+  return write_file_atomically(path, render_text(report, set, how));
 }
 
 Result<std::vector<std::string>> render_folder(const std::vector<const Report*>& reports,
@@ -204,7 +197,6 @@ Result<void> write_file_atomically(const std::string& path, std::string_view tex
 }
 
 Result<void> write_file_atomically(const std::string& path, const Fill& fill) {
-  if (path.empty()) return fail("output path", "is empty", "name a file");
   // A symbolic link stays one: its target is replaced.
   std::error_code unknown;
   std::string target = path;
@@ -214,7 +206,6 @@ Result<void> write_file_atomically(const std::string& path, const Fill& fill) {
   }
   struct stat info {};
   const bool exists = ::stat(target.c_str(), &info) == 0;
-  if (exists && S_ISDIR(info.st_mode)) return cannot_write(path, EISDIR);
   if (exists && !S_ISREG(info.st_mode)) return write_in_place(path, fill);
 
   // In the same folder: a rename across file systems would not be atomic.

@@ -21,13 +21,13 @@ namespace bertbench {
 [[nodiscard]] const Report* report_for_path(std::string_view path);
 
 /// The whole text of one report.
-[[nodiscard]] Result<std::string> render_text(const Report& report, const ResultSet& set,
-                                              const ReportOptions& options);
+[[nodiscard]] std::string render_text(const Report& report, const ResultSet& set,
+                                      const ReportOptions& options);
 
 /// The whole text of one report piece by piece; the cells are taken into memory where the report
 /// needs them all.
-[[nodiscard]] Result<void> write_report(const Report& report, const CellSource& cells,
-                                        const ReportOptions& options, const TextSink& out);
+void write_report(const Report& report, const CellSource& cells, const ReportOptions& options,
+                  const TextSink& out);
 
 /// One report into one file, replaced at once or not at all; the files that it refers to next to
 /// it.

@@ -37,7 +37,7 @@ struct Report {
   std::string_view title;  ///< one line: what it is for
   std::string_view
       extension;  ///< ".json"; a path that ends so selects the report, of several the longest
-  Result<void> (*render)(const ResultSet&, const ReportOptions&, std::ostream&);
+  void (*render)(const ResultSet&, const ReportOptions&, std::ostream&);
   /// Files that the text of `render` refers to when companion_stem is set; null: never any.
   std::vector<Companion> (*companions)(const ResultSet&, const ReportOptions&) = nullptr;
   /// The text of `render` piece by piece, of cells that need not be in memory at once; null: needs
@@ -47,9 +47,8 @@ struct Report {
 
 /// Report::render of a report that has a `write`.
 template <void (*Write)(const CellSource&, const ReportOptions&, const TextSink&)>
-Result<void> render_cells(const ResultSet& set, const ReportOptions& options, std::ostream& out) {
+void render_cells(const ResultSet& set, const ReportOptions& options, std::ostream& out) {
   Write(SetSource(set), options, [&](std::string_view text) { out << text; });
-  return {};
 }
 
 /// All reports, in list order. Generated from reports/output/output.cmake.

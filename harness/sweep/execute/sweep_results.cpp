@@ -230,9 +230,8 @@ Result<SweepOutcome> SweepResults::finish(bool interrupted) {
     ReportOptions options;
     options.title = sweep_.plan.config.name;
     options.run_folder = root.path();
-    const auto text = render_text(**report, out.result, options);
-    if (!text) return tl::unexpected(text.error());
-    if (auto done = root.write(file, *text); !done) return tl::unexpected(done.error());
+    if (auto done = root.write(file, render_text(**report, out.result, options)); !done)
+      return tl::unexpected(done.error());
     out.report_path = root.path_of(file);
   }
   if (auto done = results.get(); !done) return tl::unexpected(done.error());

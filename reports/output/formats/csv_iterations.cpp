@@ -14,7 +14,7 @@ namespace {
 std::string number(double value) { return std::isfinite(value) ? shortest(value) : std::string(); }
 
 /// Rows are written as they are read: 10^7 of them need no memory.
-Result<void> render(const ResultSet& set, const ReportOptions& options, std::ostream& out) {
+void render(const ResultSet& set, const ReportOptions& options, std::ostream& out) {
   for (const std::string& fact : csv_cell_facts()) out << fact << ',';
   out << "trial,attempt,step,time_s,seconds,sequences_per_second,loss,rank_spread,in_window\r\n";
   const SetSource cells(set);
@@ -45,7 +45,6 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
       });
     }
   }
-  return {};
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ std::string quoted(const std::string& text) {
 }
 
 /// As Python's json.dump without indent writes it.
-Result<void> render(const ResultSet& set, const ReportOptions&, std::ostream& out) {
+void render(const ResultSet& set, const ReportOptions&, std::ostream& out) {
   out << "{";
   const char* between_models = "";
   const DlperfResult result = dlperf_result(set);
@@ -34,7 +34,6 @@ Result<void> render(const ResultSet& set, const ReportOptions&, std::ostream& ou
     out << "}";
   }
   out << "}\n";
-  return {};
 }
 
 }  // namespace

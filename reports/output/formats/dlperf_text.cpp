@@ -57,11 +57,10 @@ void pretty(const DlperfResult& result, std::ostream& out) {
   out << "}\n";
 }
 
-Result<void> render(const ResultSet& set, const ReportOptions&, std::ostream& out) {
+void render(const ResultSet& set, const ReportOptions&, std::ostream& out) {
   const DlperfResult result = dlperf_result(set);
   log_lines(result, out);
   pretty(result, out);
-  return {};
 }
 
 }  // namespace

@@ -144,7 +144,7 @@ std::string environment(const ResultSet& set) {
   return out + "</tbody></table></details>";
 }
 
-Result<void> render(const ResultSet& set, const ReportOptions& options, std::ostream& out) {
+void render(const ResultSet& set, const ReportOptions& options, std::ostream& out) {
   html::PageText page;
   page.title = options.title.empty() ? "Training throughput" : options.title;
   std::vector<Constant> constants;
@@ -205,7 +205,6 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
   if (!set.tool.commit.empty()) page.footer += " (" + set.tool.commit + ")";
   if (!set.created.empty()) page.footer += ", " + set.created;
   html::write_page(page, out);
-  return {};
 }
 
 }  // namespace

@@ -169,7 +169,7 @@ void comparison(const ResultSet& set, const ReportOptions& options, std::ostream
   }
 }
 
-Result<void> render(const ResultSet& set, const ReportOptions& options, std::ostream& out) {
+void render(const ResultSet& set, const ReportOptions& options, std::ostream& out) {
   out << "# " << markdown_text(options.title.empty() ? "Training throughput" : options.title)
       << "\n\n";
   if (provenance(set).simulated) out << "> **" << kSimulatedNote << "**\n\n";
@@ -179,7 +179,7 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
   }
   if (set.cells.empty()) {
     out << "No cells: nothing was measured.\n";
-    return {};
+    return;
   }
   std::vector<Constant> constants;
   const Table all = cell_table(set);
@@ -220,7 +220,6 @@ Result<void> render(const ResultSet& set, const ReportOptions& options, std::ost
   if (!set.tool.commit.empty()) out << " (" << markdown_text(set.tool.commit) << ")";
   if (!set.created.empty()) out << ", " << markdown_text(set.created);
   out << "\n";
-  return {};
 }
 
 }  // namespace

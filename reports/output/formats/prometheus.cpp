@@ -95,7 +95,7 @@ constexpr Metric kMetrics[] = {
 };
 
 /// Text exposition format 0.0.4, as node_exporter's textfile collector reads it.
-Result<void> render(const ResultSet& set, const ReportOptions&, std::ostream& out) {
+void render(const ResultSet& set, const ReportOptions&, std::ostream& out) {
   std::vector<std::string> labels;
   for (const Cell& cell : set.cells) labels.push_back(labels_of(cell));
   for (const Metric& metric : kMetrics) {
@@ -118,7 +118,6 @@ Result<void> render(const ResultSet& set, const ReportOptions&, std::ostream& ou
   }
   out << "# HELP bertbench_cells Cells of the result.\n# TYPE bertbench_cells gauge\n"
       << "bertbench_cells " << set.cells.size() << '\n';
-  return {};
 }
 
 }  // namespace
