@@ -34,7 +34,7 @@ enum class Mark {
   points,
   line_and_points,
   faint_points,  ///< single trials, drawn under their median
-  bars,          ///< from 0; along x where the y axis has rows
+  bars,          ///< from 0 along x; the y axis has rows
   spans,         ///< the interval of each point as a bar along x; the y axis has rows
   slopes,        ///< each two points in turn are the ends of a line
 };
@@ -74,7 +74,7 @@ inline constexpr int kColours = 8;
 /// At most `count` + 2 round numbers (1, 2, 2.5, 5 times a power of ten) that cover low..high.
 [[nodiscard]] std::vector<double> nice_ticks(double low, double high, int count);
 
-/// 1, 2 and 5 times powers of ten from low to high.
+/// 1, 2 and 5 times powers of ten from low, which is above 0, to high.
 [[nodiscard]] std::vector<double> decade_ticks(double low, double high);
 
 /// "1.5k", "20 %": short text of a tick.

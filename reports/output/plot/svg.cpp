@@ -18,7 +18,7 @@ constexpr std::size_t kMostOfTickName = 18;          // columns
 /// A name without its middle where it has more than `most` columns: its end (the topology) shows
 /// rows apart as its beginning does.
 std::string shortened(const std::string& name, std::size_t most) {
-  if (display_width(name) <= most || most < 3) return name;
+  if (display_width(name) <= most) return name;
   const auto is_start = [&](std::size_t i) { return (name[i] & 0xC0) != 0x80; };
   const std::size_t head = (most - 1) / 2, tail = most - 1 - head;
   std::size_t from = name.size(), to = 0;
@@ -108,7 +108,6 @@ std::string slopes_of(const Frame& frame, const Series& series) {
 std::string interval_of(const Frame& frame, const Point& point) {
   if (!point.interval) return {};
   const auto [low, high] = *point.interval;
-  if (!std::isfinite(low) || !std::isfinite(high)) return {};
   std::string d;
   if (frame.figure.y.rows.empty()) {
     const double x = frame.px(point.x), a = frame.py(low), b = frame.py(high);
@@ -122,33 +121,22 @@ std::string interval_of(const Frame& frame, const Point& point) {
   return "<path class=\"line\" d=\"" + d + "\"/>\n";
 }
 
+std::string along_x(const Frame& frame, const Point& point, double from, double to, double thick) {
+  return fmt::format(
+      "<rect class=\"dot\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{}\">{}</rect>\n",
+      from, frame.py(point.y) - thick / 2, std::max(1.0, to - from), thick, title_of(point.tip));
+}
+
 std::string bar(const Frame& frame, const Point& point) {
   constexpr double kThick = 7;
-  double x = frame.px(point.x), y = frame.py(point.y), width = kThick, height = kThick;
-  if (frame.figure.y.rows.empty()) {
-    const double zero = frame.py(std::max(0.0, frame.figure.y.low));
-    height = std::fabs(zero - y);
-    y = std::min(zero, y);
-    x -= kThick / 2;
-  } else {
-    const double zero = frame.px(0);
-    width = std::fabs(zero - x);
-    x = std::min(zero, x);
-    y -= kThick / 2;
-  }
-  return fmt::format(
-      "<rect class=\"dot\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\">{}"
-      "</rect>\n",
-      x, y, std::max(1.0, width), std::max(1.0, height), title_of(point.tip));
+  const auto [a, b] = std::minmax({frame.px(0), frame.px(point.x)});
+  return along_x(frame, point, a, b, kThick);
 }
 
 std::string span(const Frame& frame, const Point& point) {
   constexpr double kThick = 12;
-  if (!point.interval) return {};
-  const double a = frame.px(point.interval->first), b = frame.px(point.interval->second);
-  return fmt::format(
-      "<rect class=\"dot\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{}\">{}</rect>\n", a,
-      frame.py(point.y) - kThick / 2, std::max(1.0, b - a), kThick, title_of(point.tip));
+  return along_x(frame, point, frame.px(point.interval->first), frame.px(point.interval->second),
+                 kThick);
 }
 
 std::string marks(const Frame& frame, const Series& series) {
@@ -172,9 +160,8 @@ std::string marks(const Frame& frame, const Series& series) {
 }
 
 std::string draw(const Frame& frame, const Series& series) {
-  const std::string drawn = marks(frame, series);
-  if (drawn.empty()) return drawn;
-  return fmt::format("<g class=\"series c{}\">\n{}</g>\n", series.colour % kColours, drawn);
+  return fmt::format("<g class=\"series c{}\">\n{}</g>\n", series.colour % kColours,
+                     marks(frame, series));
 }
 
 std::string axes(const Frame& frame) {
@@ -189,7 +176,7 @@ std::string axes(const Frame& frame) {
         frame.left, y, frame.right, frame.left - 6, y + 4,
         row ? escape_markup(
                   shortened(figure.y.rows[static_cast<std::size_t>(tick)],
-                            static_cast<std::size_t>((frame.left - kRowMargin) / kRowLetter)))
+                            static_cast<std::size_t>((frame.left - kRowMargin) / kRowLetter + 0.01)))
             : tick_text(tick, figure.y.percent));
   }
   for (std::size_t i = 0; i < figure.x.ticks.size(); ++i) {
