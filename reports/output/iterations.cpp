@@ -11,8 +11,6 @@
 namespace bertbench {
 namespace {
 
-std::string number(double value) { return std::isfinite(value) ? shortest(value) : ""; }
-
 double rate_of(const Record& record, std::optional<std::int64_t> sequences, RateUnit unit) {
   if (sequences && record.seconds > 0) {
     return static_cast<double>(*sequences * record.iterations) / record.seconds;
@@ -26,6 +24,8 @@ double rate_of(const Record& record, std::optional<std::int64_t> sequences, Rate
 
 }  // namespace
 
+std::string iteration_number(double value) { return std::isfinite(value) ? shortest(value) : ""; }
+
 std::string iterations_prefix(std::string_view log, const std::string& trial) {
   return csv_text(log) + "," + trial + ",";
 }
@@ -33,9 +33,9 @@ std::string iterations_prefix(std::string_view log, const std::string& trial) {
 void append_iteration(std::string& text, const Record& record,
                       std::optional<std::int64_t> sequences, RateUnit unit) {
   fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{}\n", record.step,
-                 number(record.time_s), number(record.seconds),
-                 number(rate_of(record, sequences, unit)), number(record.loss),
-                 number(record.rank_spread));
+                 iteration_number(record.time_s), iteration_number(record.seconds),
+                 iteration_number(rate_of(record, sequences, unit)), iteration_number(record.loss),
+                 iteration_number(record.rank_spread));
 }
 
 }  // namespace bertbench

@@ -14,6 +14,9 @@ namespace bertbench {
 inline constexpr std::string_view kIterationsHeader =
     "log,trial,step,time_s,seconds,sequences_per_second,loss,rank_spread\n";
 
+/// The shortest text of a number; empty where it is unknown.
+[[nodiscard]] std::string iteration_number(double value);
+
 /// "<log>,<trial>,", what every row of one run begins with; an empty `trial` is unknown.
 [[nodiscard]] std::string iterations_prefix(std::string_view log, const std::string& trial);
 

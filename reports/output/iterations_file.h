@@ -16,9 +16,8 @@ struct IterationRow {
 /// A path of a result file is data: only one that stays below the run folder is followed.
 [[nodiscard]] bool stays_below_run_folder(std::string_view path);
 
-/// Calls `row` for every line of <run_folder>/<path>. False when the path leaves the folder, or the
-/// file cannot be read or has other columns.
-bool read_iterations(const std::string& run_folder, const std::string& path,
+/// Calls `row` for every line of <run_folder>/<path>, of none where the path leaves the folder.
+void read_iterations(const std::string& run_folder, const std::string& path,
                      const std::function<void(const IterationRow&)>& row);
 
 }  // namespace bertbench

@@ -1,40 +1,35 @@
-#include <cmath>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "parsers/core/text.h"
 #include "reports/model/result_io.h"
 #include "reports/output/csv.h"
+#include "reports/output/iterations.h"
 #include "reports/output/iterations_file.h"
 #include "reports/output/report.h"
 
 namespace bertbench::report_csv_iterations {
 namespace {
 
-std::string number(double value) { return std::isfinite(value) ? shortest(value) : std::string(); }
-
 /// Rows are written as they are read: 10^7 of them need no memory.
 void render(const ResultSet& set, const ReportOptions& options, std::ostream& out) {
-  for (const std::string& fact : csv_cell_facts()) out << fact << ',';
-  out << "trial,attempt,step,time_s,seconds,sequences_per_second,loss,rank_spread,in_window\r\n";
+  out << fmt::format("{}", fmt::join(csv_cell_facts(), ","))
+      << ",trial,attempt,step,time_s,seconds,sequences_per_second,loss,rank_spread,in_window\r\n";
   const SetSource cells(set);
   for (std::size_t i = 0; i < cells.size(); ++i) {
-    const nlohmann::ordered_json json = to_json(cells.cell(i));  // without the trials: may be many
-    std::string facts;
-    for (const std::string& fact : csv_cell_facts()) {
-      if (json.contains(fact)) {
-        facts +=
-            json[fact].is_string() ? csv_text(json[fact].get<std::string>()) : json[fact].dump();
-      }
-      facts += ',';
-    }
+    std::string facts = CsvTable(csv_cell_facts()).line(to_json(cells.cell(i)));
+    facts.resize(facts.size() - 2);  // without the line's end
     for (const Trial& trial : set.cells[i].trials) {
       const std::string head =
-          facts + std::to_string(trial.trial) + ',' + std::to_string(trial.attempt) + ',';
+          fmt::format("{},{},{},", facts, trial.trial, trial.attempt);
       read_iterations(options.run_folder, trial.iterations_file, [&](const IterationRow& row) {
-        out << head << number(row.step) << ',' << number(row.time_s) << ',' << number(row.seconds)
-            << ',' << number(row.sequences_per_second) << ',' << number(row.loss) << ','
-            << number(row.rank_spread) << ',';
+        out << head;
+        for (const double value : {row.step, row.time_s, row.seconds, row.sequences_per_second,
+                                   row.loss, row.rank_spread}) {
+          out << iteration_number(value) << ',';
+        }
         if (trial.window.first_step && trial.window.last_step) {
           out << (row.step > static_cast<double>(*trial.window.first_step) &&
                           row.step <= static_cast<double>(*trial.window.last_step)
