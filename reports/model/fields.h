@@ -300,8 +300,8 @@ void fields(S& s, V& v) {
   auto& [unit, n, mean, median, stddev, cv, median_interval, mean_interval] = s;
   v("unit", unit, {.always = true});
   v("n", n);
-  v("mean", mean);
-  v("median", median);
+  v("mean", mean, {.above_zero = true});
+  v("median", median, {.above_zero = true});
   v("stddev", stddev);
   v("cv", cv);
   v("median_interval", median_interval);

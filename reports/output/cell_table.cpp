@@ -149,9 +149,7 @@ Table stability_table(const CellSource& cells) {
 std::vector<CellPart> parts_of(const std::vector<Trial>& trials) {
   std::vector<double> steps;
   for (const Trial& trial : trials) {
-    if (trial.step_time && trial.step_time->p50 > 0 && !trial.parts.empty()) {
-      steps.push_back(trial.step_time->p50);
-    }
+    if (trial.step_time) steps.push_back(trial.step_time->p50);
   }
   std::vector<CellPart> out;
   for (const std::string_view name : kStepPartNames) {
@@ -207,7 +205,7 @@ namespace {
 
 std::optional<double> per_gpu(const std::optional<double>& of_job, const Cell& cell) {
   const auto gpus = cell.world_size();
-  if (!of_job || !gpus || *gpus < 1) return {};
+  if (!of_job || !gpus) return {};
   return *of_job / static_cast<double>(*gpus);
 }
 
@@ -277,20 +275,12 @@ Table stated_table(const ResultSet& set) {
 }
 
 std::vector<std::string> cell_table_keep(const Table& table) {
-  static const std::set<std::string> kFacts = {
-      "result",      "model",        "framework", "precision", "sequence length",
-      "micro batch", "accumulation", "topology",  "GPUs",      "global batch",
-      "kind",        "stand-ins",    "scaling"};
+  // Columns without any value still vanish: only what was measured is kept.
+  const std::vector<TableColumn> filled = filled_columns(table).columns;
   std::vector<std::string> keep;
-  bool measured = false;
-  for (const TableColumn& column : table.columns) {
-    measured = measured || column.heading == "n";
-    // Columns without any value still vanish: only what was measured is kept.
-    const auto index = static_cast<std::size_t>(&column - table.columns.data());
-    const bool filled = std::any_of(table.rows.begin(), table.rows.end(), [&](const auto& row) {
-      return index < row.size() && !row[index].empty();
-    });
-    if (measured && filled && kFacts.count(column.heading) == 0) keep.push_back(column.heading);
+  for (auto column = std::ranges::find(filled, "n", &TableColumn::heading);
+       column != filled.end(); ++column) {
+    if (column->heading != "scaling") keep.push_back(column->heading);
   }
   return keep;
 }

@@ -68,10 +68,8 @@ void flatten(const Json& value, const std::string& name, Json& out) {
 
 std::string csv_text(std::string_view text) {
   std::string safe = escape_for_terminal(text);
-  if (starts_formula(text) || starts_formula(safe)) safe.insert(0, 1, '\'');
-  if (safe.find_first_of(",\"\r\n") == std::string::npos && !safe.starts_with(' ') &&
-      !safe.ends_with(' '))
-    return safe;
+  if (starts_formula(text)) safe.insert(0, 1, '\'');
+  if (safe.find_first_of(",\"") == std::string::npos && trim(safe) == safe) return safe;
   std::string quoted = "\"";
   for (const char c : safe) {
     if (c == '"') quoted += '"';

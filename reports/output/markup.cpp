@@ -66,9 +66,8 @@ std::string printable_json(std::string json) {
     char32_t code = 0;
     const std::string_view rest = std::string_view(json).substr(at);
     const std::size_t length = std::max<std::size_t>(1, decode_utf8(rest, code));
-    // What the terminal's own rules would not show as it stands.
-    if (code >= 0x7F && code < 0x10000 && hostile(rest.front()) &&
-        escape_for_terminal(rest.substr(0, length)) != rest.substr(0, length)) {
+    // What the terminal's own rules would not show as it stands; line ends are the JSON's own.
+    if (code >= 0x7F && escape_for_terminal(rest.substr(0, length)) != rest.substr(0, length)) {
       out += fmt::format("\\u{:04x}", static_cast<unsigned>(code));
     } else {
       out += rest.substr(0, length);

@@ -29,9 +29,8 @@ struct Trainings {
 
 std::vector<std::string> phases_of(const Cell& cell) {
   std::vector<std::string> keys;
-  if (!cell.context.is_object()) return keys;
   const auto found = cell.context->find("phases");
-  if (found == cell.context->end() || !found->is_array()) return keys;
+  if (found == cell.context->end()) return keys;
   for (const auto& key : *found) {
     if (key.is_string()) keys.push_back(key.get<std::string>());
   }

@@ -1,6 +1,7 @@
 #include "reports/output/remarks.h"
 
 #include <fmt/format.h>
+#include <re2/re2.h>
 
 #include <algorithm>
 #include <map>
@@ -17,17 +18,11 @@
 namespace bertbench {
 namespace {
 
-/// The text with each number as one '#': "took 1.49 of 2 cores" -> "took # of # cores".
-std::string without_numbers(std::string_view text) {
-  std::string out;
-  bool number = false;
-  for (const char c : text) {
-    const bool digit = c >= '0' && c <= '9';
-    if (!digit && !(number && c == '.')) out += c;
-    if (digit && !number) out += '#';
-    number = digit || (number && c == '.');
-  }
-  return out;
+/// "took 1.49 of 2 cores" -> "took # of # cores"
+std::string without_numbers(std::string text) {
+  static const RE2 kNumber("[0-9][0-9.]*", RE2::Latin1);
+  RE2::GlobalReplace(&text, kNumber, "#");
+  return text;
 }
 
 /// Its numbers are the measurement itself, which no other line of the output has.

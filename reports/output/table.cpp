@@ -75,8 +75,9 @@ const std::string& cell(const Table& table, std::size_t row, std::size_t column)
 }
 
 bool is_empty(const Table& table, std::size_t column) {
-  return std::ranges::all_of(
-      table.rows, [&](const auto& row) { return column >= row.size() || row[column].empty(); });
+  for (std::size_t r = 0; r < table.rows.size(); ++r)
+    if (!cell(table, r, column).empty()) return false;
+  return true;
 }
 
 void copy_column(const Table& from, std::size_t column, Table& to) {
@@ -232,10 +233,9 @@ void LongTable::print(const std::vector<std::string>& keep, const TextTableOptio
   std::string waiting, block;
   std::uint64_t at = 0;
   std::vector<std::string> fields;
-  while (at < bytes_ || !waiting.empty()) {
-    const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(kAtOnce, bytes_ - at));
-    if (size == 0 || !text_.read(at, size, block)) break;
-    at += size;
+  while (at < bytes_ &&
+         text_.read(at, std::min<std::uint64_t>(kAtOnce, bytes_ - at), block)) {
+    at += block.size();
     waiting += block;
     std::size_t begin = 0;
     for (std::size_t end = 0; (end = waiting.find('\0', begin)) != std::string::npos;) {

@@ -20,13 +20,13 @@ std::string flat_value(const nlohmann::ordered_json& json) {
 
 void flatten(const nlohmann::ordered_json& json, const std::string& path,
              std::vector<std::pair<std::string, std::string>>& out) {
-  if (json.is_null() || (json.is_structured() && json.empty())) return;
+  if (json.empty()) return;  // null as well
   if (json.is_object()) {
     for (const auto& [key, value] : json.items())
       flatten(value, path.empty() ? key : path + "." + key, out);
     return;
   }
-  if (json.is_array() && json.front().is_structured()) {
+  if (json.front().is_structured()) {
     for (std::size_t i = 0; i < json.size(); ++i)
       flatten(json[i], fmt::format("{}[{}]", path, i), out);
     return;
@@ -61,7 +61,6 @@ std::string percent_text(double fraction, int decimals) {
 std::string change_text(double fraction) { return fmt::format("{:+.1f} %", fraction * 100); }
 
 std::string ratio_text(double ratio) {
-  if (!std::isfinite(ratio)) return "-";
   // A format string is a constant of the compiler: a choice of two is none.
   return std::fabs(ratio) >= 1e15 ? fmt::format("{:.3e}x", ratio) : fmt::format("{:.2f}x", ratio);
 }

@@ -47,6 +47,10 @@ std::string figures_side_by_side(const std::vector<plot::Figure>& figures, const
   return out.empty() ? out : fmt::format("<div class=\"{}\">{}</div>\n", css, out);
 }
 
+std::string wide(const std::optional<plot::Figure>& figure, const std::string& note = "") {
+  return figure ? note + "<div class=\"scroll\">" + html::figure_element(*figure) + "</div>" : "";
+}
+
 std::string scaling(const ResultSet& set) {
   const auto groups = plot::scaling_figures(set);
   if (groups.empty()) return {};
@@ -157,9 +161,6 @@ void render(const ResultSet& set, const ReportOptions& options, std::ostream& ou
   if (const std::string note = preflight_note(set); !note.empty()) {
     page.body += "<p class=\"note\">" + escape_markup(note) + "</p>\n";
   }
-  const auto figure_of = [&](const std::optional<plot::Figure>& figure) {
-    return figure ? html::figure_element(*figure) : std::string();
-  };
   if (set.cells.empty()) {
     page.body +=
         "<p class=\"note\">No cells: nothing was measured.</p>\n"
@@ -185,18 +186,14 @@ void render(const ResultSet& set, const ReportOptions& options, std::ostream& ou
     add_table("Phases", phases_table(SetSource(set)), "phases", "rows");
     add_table("Parts of a step", parts_table(set), "parts", "cells");
     add_table("Stated by the logs", stated_table(set), "stated", "rows");
-    page.body += section("Trials", figure_of(plot::trials_figure(set)));
+    page.body += section("Trials", wide(plot::trials_figure(set)));
     page.body += section("Throughput over iterations", iterations(set, options.run_folder));
-    if (const std::string plot = figure_of(plot::reconciliation_figure(set)); !plot.empty()) {
-      page.body += section(
-          "Reconciliation",
-          small("One log holds several answers to \"how fast\". What each would claim too much or "
-                "too little:") +
-              "<div class=\"scroll\">" + plot + "</div>");
-    }
-    if (const std::string plot = figure_of(plot::timeline_figure(set)); !plot.empty()) {
-      page.body += section("Where the time went", "<div class=\"scroll\">" + plot + "</div>");
-    }
+    page.body += section(
+        "Reconciliation",
+        wide(plot::reconciliation_figure(set),
+             small("One log holds several answers to \"how fast\". What each would claim too much "
+                   "or too little:")));
+    page.body += section("Where the time went", wide(plot::timeline_figure(set)));
     page.body += section("Failures, warnings, notices", remarks(set));
     page.body += section("How the numbers were made", how_made(set));
   }

@@ -41,10 +41,7 @@ std::string card(const std::string& question, const std::string& answer, const s
 
 /// "5510040" -> "5 510 040" with narrow blanks that do not break: a number to be read aloud.
 std::string grouped(const std::string& number) {
-  if (number.size() < 5 ||
-      !std::ranges::all_of(number, [](char c) { return c >= '0' && c <= '9'; })) {
-    return number;
-  }
+  if (number.find('.') != number.npos) return number;
   std::string out;
   for (std::size_t i = 0; i < number.size(); ++i) {
     if (i > 0 && (number.size() - i) % 3 == 0) out += "\u202F";

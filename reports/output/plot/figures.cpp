@@ -105,7 +105,7 @@ Axis rate_axis(std::span<const Family> families, Scale scale, double most) {
   Axis axis;
   axis.label = families.front().cells.front()->throughput.unit;
   axis.high = std::max(top, std::min(ideal, 1.6 * top)) * 1.06;
-  if (scale == Scale::log2 && bottom > 0) {
+  if (scale == Scale::log2) {
     axis.scale = scale;
     axis.low = bottom / 1.3;
     axis.ticks = decade_ticks(axis.low, axis.high);
@@ -320,7 +320,7 @@ std::optional<Figure> trials_figure(const ResultSet& set) {
   std::size_t all = 0;
   for (std::size_t i = 0; i < set.cells.size(); ++i) {
     const Cell& cell = set.cells[i];
-    if (cell.throughput.n < 2 || !cell.throughput.median || *cell.throughput.median <= 0) continue;
+    if (cell.throughput.n < 2 || !cell.throughput.median) continue;
     if (++all > kMostRows) continue;
     for (const Trial& trial : cell.trials) {
       if (!trial.counts()) continue;
@@ -355,9 +355,8 @@ std::optional<Figure> reconciliation_figure(const ResultSet& set) {
         cell.trials, [](const Trial& t) { return t.counts() && t.estimators.size() > 1; });
     if (trial == cell.trials.end()) continue;
     const auto total = trial->estimators.find(std::string(kTotal));
-    const bool has_total = total != trial->estimators.end() && total->second > 0;
+    const bool has_total = total != trial->estimators.end();
     const double base = has_total ? total->second : *trial->sequences_per_second;
-    if (!(base > 0)) continue;
     if (++all > kMostRows) continue;
     (has_total ? by_total : by_used) = true;
     auto& row = rows.emplace_back();
@@ -474,8 +473,7 @@ std::optional<Figure> timeline_figure(const ResultSet& set) {
     const auto& trials = set.cells[i].trials;
     const auto trial =
         std::ranges::find_if(trials, [](const Trial& t) { return bool(t.time_parts); });
-    if (trial == trials.end() || !(trial->time_parts->total_s > 0) || ++all > kMostTimelines)
-      continue;
+    if (trial == trials.end() || ++all > kMostTimelines) continue;
     const auto row = static_cast<double>(figure.y.rows.size());
     figure.y.rows.push_back(row_name(names[i], *trial));
     const double total = trial->time_parts->total_s;

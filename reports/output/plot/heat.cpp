@@ -29,7 +29,6 @@ Column column_of(const Cell& cell) {
 
 /// The failure in a word that fits a tile.
 std::string failure_word(const Cell& cell) {
-  if (failures_of(cell).ran_out_of_memory()) return "OOM";
   for (const Trial& trial : cell.trials) {
     if (is_failure(trial.outcome.status)) {
       return trial.outcome.status == Status::out_of_memory ? "OOM"
@@ -71,15 +70,6 @@ Tile tile_of(const Cell& cell, const std::string& unit) {
   return tile;
 }
 
-/// A result can hold several cells of one place (separate logs): the first with a number stands.
-void put(const Cell& cell, const std::string& unit, Tile& place) {
-  Tile tile = tile_of(cell, unit);
-  if (place.kind == Tile::Kind::empty ||
-      (place.kind == Tile::Kind::failed && tile.kind == Tile::Kind::measured)) {
-    place = std::move(tile);
-  }
-}
-
 HeatMap map_of(const CellGroup& group, std::size_t number) {
   std::set<std::int64_t> batches;
   std::set<Column> topologies;
@@ -99,17 +89,12 @@ HeatMap map_of(const CellGroup& group, std::size_t number) {
   for (const Cell* cell : group.cells) {
     const auto row = std::distance(batches.begin(), batches.find(*cell->identity.micro_batch_size));
     const auto column = std::distance(topologies.begin(), topologies.find(column_of(*cell)));
-    put(*cell, map.unit,
-        map.tiles[static_cast<std::size_t>(row) * map.columns.size() +
-                  static_cast<std::size_t>(column)]);
+    Tile& place = map.tiles[static_cast<std::size_t>(row) * map.columns.size() +
+                            static_cast<std::size_t>(column)];
+    // Separate logs can be of one place: the first with a number stands.
+    if (Tile tile = tile_of(*cell, map.unit); tile.kind > place.kind) place = std::move(tile);
   }
-  map.low = 1;  // no value: an empty range
-  for (const Tile& tile : map.tiles) {
-    if (tile.kind != Tile::Kind::measured) continue;
-    const bool first = map.high < map.low;
-    map.low = first ? tile.value : std::min(map.low, tile.value);
-    map.high = first ? tile.value : std::max(map.high, tile.value);
-  }
+  set_range(map);
   return map;
 }
 
@@ -125,6 +110,16 @@ bool has_two_axes(const CellGroup& group) {
 }
 
 }  // namespace
+
+void set_range(HeatMap& map) {
+  map.low = 1;  // no value: an empty range
+  for (const Tile& tile : map.tiles) {
+    if (tile.kind != Tile::Kind::measured) continue;
+    const bool first = map.high < map.low;
+    map.low = first ? tile.value : std::min(map.low, tile.value);
+    map.high = first ? tile.value : std::max(map.high, tile.value);
+  }
+}
 
 HeatMaps heat_maps(const ResultSet& set) {
   const std::vector<CellGroup> groups = groups_of(

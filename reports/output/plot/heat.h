@@ -15,8 +15,8 @@ namespace bertbench::plot {
 struct Tile {
   enum class Kind {
     empty,     ///< the result has no such cell
-    measured,  ///< `value` holds
     failed,    ///< no trial gave a number
+    measured,  ///< `value` holds
   } kind = Kind::empty;
   double value = 0;
   bool flawed = false;  ///< measured, but some trials failed
@@ -36,6 +36,9 @@ struct HeatMap {
     return tiles[row * columns.size() + column];
   }
 };
+
+/// Of the values of its tiles.
+void set_range(HeatMap& map);
 
 /// A map for each group of cells that differ in batch and topology only, where both vary; the first
 /// `kMostMaps`. `all`: how many there would be.

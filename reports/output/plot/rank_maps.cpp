@@ -17,7 +17,6 @@ HeatMap rank_map(const RankRecord& record, const std::string& title, std::size_t
   map.row_label = "rank";
   map.unit = "times the median of the ranks";
   for (const std::int64_t step : record.steps) map.columns.push_back(std::to_string(step));
-  map.low = 1;  // no value: an empty range
   for (const RankRecord::Row& row : record.rows) {
     map.rows.push_back(std::to_string(row.rank));
     for (std::size_t c = 0; c < map.columns.size(); ++c) {
@@ -29,11 +28,9 @@ HeatMap rank_map(const RankRecord& record, const std::string& title, std::size_t
       tile.text = fmt::format("{:.2f}", ratio);
       tile.tip =
           fmt::format("rank {}, to step {}: {:.3f} {}", row.rank, map.columns[c], ratio, map.unit);
-      const bool first = map.high < map.low;
-      map.low = first ? ratio : std::min(map.low, ratio);
-      map.high = first ? ratio : std::max(map.high, ratio);
     }
   }
+  set_range(map);
   return map;
 }
 
