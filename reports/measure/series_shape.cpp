@@ -313,13 +313,6 @@ void describe_periodic(const RunLog& log, const Window& window, std::span<const 
       left_out ? "the printed rates leave it out" : text + " without"));
 }
 
-/// Whether the log mentions an evaluation or a checkpoint on the lines after `after`, up to
-/// `upto`.
-bool marked_between(std::span<const Mark> marks, std::int64_t after, std::int64_t upto) {
-  const auto first = std::ranges::upper_bound(marks, after, {}, &Mark::line);
-  return first != marks.end() && first->line <= upto;
-}
-
 // Too few for a period: records after a line about an evaluation or a checkpoint, where
 // these take clearly longer than the others do.
 void describe_marked(const RunLog& log, const Window& window, std::span<const double> times,
@@ -331,7 +324,7 @@ void describe_marked(const RunLog& log, const Window& window, std::span<const do
   std::vector<double> plain;
   std::vector<double> marked;
   const auto is_marked = [&](std::size_t i) {
-    return i > 0 && marked_between(log.marks, log.records[i - 1].line, log.records[i].line);
+    return i > 0 && mark_between(log.marks, log.records[i - 1].line, log.records[i].line);
   };
   for (std::size_t i = window.first; i < window.last; ++i) {
     (is_marked(i) ? marked : plain).push_back(times[i]);

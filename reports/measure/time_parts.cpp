@@ -68,17 +68,6 @@ class Timeline {
   TimeParts parts_;
 };
 
-TimePart kind_between(std::span<const Mark> marks, std::int64_t after, std::int64_t upto) {
-  const auto first = std::ranges::upper_bound(marks, after, {}, &Mark::line);
-  TimePart out = TimePart::stall;
-  for (auto mark = first; mark != marks.end() && mark->line <= upto; ++mark) {
-    // An evaluation often ends with a checkpoint; the evaluation is the longer work.
-    if (mark->kind == MarkKind::evaluation) return TimePart::evaluation;
-    out = TimePart::checkpoint;
-  }
-  return out;
-}
-
 bool has_clock(std::span<const Record> records) {
   return std::ranges::all_of(records, [](const Record& r) { return std::isfinite(r.time_s); }) &&
          std::ranges::is_sorted(records, {}, &Record::time_s);
@@ -87,6 +76,16 @@ bool has_clock(std::span<const Record> records) {
 }  // namespace
 
 std::string_view name(TimePart part) { return kNames[static_cast<std::size_t>(part)]; }
+
+std::optional<MarkKind> mark_between(std::span<const Mark> marks, std::int64_t after,
+                                     std::int64_t upto) {
+  std::optional<MarkKind> out;
+  for (auto mark = std::ranges::upper_bound(marks, after, {}, &Mark::line);
+       mark != marks.end() && mark->line <= upto; ++mark) {
+    out = std::max(out, std::optional(mark->kind));
+  }
+  return out;
+}
 
 std::optional<TimeParts> time_parts(const RunLog& log) {
   return time_parts(log, iteration_times(log));
@@ -143,7 +142,10 @@ std::optional<TimeParts> time_parts(const RunLog& log, std::span<const double> i
     const double excess = took - work;
     const double noise =
         std::max({kLeastExcess * work, kExcessInSigmas * sigma * iterations(i), 2 * clock_step});
-    const TimePart kind = kind_between(log.marks, records[i - 1].line, records[i].line);
+    const auto mark = mark_between(log.marks, records[i - 1].line, records[i].line);
+    const TimePart kind = !mark                           ? TimePart::stall
+                          : *mark == MarkKind::evaluation ? TimePart::evaluation
+                                                          : TimePart::checkpoint;
     const TimePart usual = i < settled ? TimePart::warm_up : TimePart::steady;
     if (!(excess > noise) || (usual == TimePart::warm_up && kind == TimePart::stall)) {
       line.add(usual, took);

@@ -35,6 +35,11 @@ struct TimeParts {
 /// A timeline of more stretches than that is shown by its longest; what lies between is steady.
 inline constexpr std::size_t kMostSpans = 64;
 
+/// What the log mentions on the lines after `after`, up to `upto`. An evaluation often ends with a
+/// checkpoint; the evaluation is the longer work.
+[[nodiscard]] std::optional<MarkKind> mark_between(std::span<const Mark> marks, std::int64_t after,
+                                                   std::int64_t upto);
+
 /// Needs a log with time stamps (RunLog::clock_is_wall) and 20 records or more; else nothing.
 ///
 /// The steady level (reports/stats/steady_state.h) gives the time that the iterations between two

@@ -20,6 +20,7 @@
 #include "parsers/lines/clock.h"
 #include "parsers/lines/decoration.h"
 #include "parsers/reader/log_reader.h"
+#include "reports/measure/time_parts.h"
 #include "reports/output/html/page.h"
 #include "reports/output/html/sections.h"
 #include "reports/output/plot/svg.h"
@@ -46,9 +47,7 @@ constexpr double kStallTimes = 3;      // what the steps of the record take
 constexpr double kStallSeconds = 1;    // beyond what they take
 constexpr double kSameJobShare = 0.5;  // of a job's time during which another one ran as well
 
-double iterations_of(const Record& record) {
-  return static_cast<double>(std::max<std::int64_t>(1, record.iterations));
-}
+double iterations_of(const Record& record) { return static_cast<double>(record.iterations); }
 
 /// Whether the time of record i is taken from the clock: a wall clock holds what lies between the
 /// lines; a bar's elapsed time is taken where its steps have none of their own.
@@ -95,17 +94,6 @@ double median_iteration(const std::vector<JobLog>& jobs) {
   return all.empty() ? kUnknown : median(all);
 }
 
-GoodputPart kind_between(const std::vector<Mark>& marks, std::int64_t after, std::int64_t upto) {
-  auto mark = std::ranges::upper_bound(marks, after, {}, &Mark::line);
-  GoodputPart out = GoodputPart::stall;
-  for (; mark != marks.end() && mark->line <= upto; ++mark) {
-    // An evaluation often ends with a checkpoint; the evaluation is the longer work.
-    if (mark->kind == MarkKind::evaluation) return GoodputPart::evaluation;
-    out = GoodputPart::checkpoint;
-  }
-  return out;
-}
-
 /// The stretches of one job, in order.
 class Stretches {
  public:
@@ -143,8 +131,8 @@ void divide(const JobLog& source, double level, std::int64_t keep, GoodputJob& j
   const auto& records = log.records;
   Stretches line(job);
   if (records.empty()) {
-    const auto &begin = source.wall.begin, &end = source.wall.end;
-    line.add(GoodputPart::start_up, begin && end ? *end - *begin : log.totals.wall_s.value_or(0));
+    const auto& [begin, end, first_step] = source.wall;
+    line.add(GoodputPart::start_up, end ? *end - *begin : log.totals.wall_s.value_or(0));
     job.end_s = line.at();
     return;
   }
@@ -168,7 +156,7 @@ void divide(const JobLog& source, double level, std::int64_t keep, GoodputJob& j
   const double expected = level * iterations_of(records[0]);
   const double own = records[0].seconds > 0 ? records[0].seconds : expected;
   double before = 0;  // the first record's own time
-  if (source.wall.begin && source.wall.first_step) {
+  if (source.wall.first_step) {
     before = *source.wall.first_step - *source.wall.begin - own;
   } else if (records[0].time_s > own) {
     before = records[0].time_s - own;
@@ -179,17 +167,20 @@ void divide(const JobLog& source, double level, std::int64_t keep, GoodputJob& j
     const double usual = level * iterations_of(records[i]);
     double took = whole_seconds_of(source, i);
     if (!(took >= 0)) took = usual;
-    const auto kind = kind_between(log.marks, records[i - 1].line, records[i].line);
+    const auto mark = mark_between(log.marks, records[i - 1].line, records[i].line);
+    const GoodputPart kind = !mark                           ? GoodputPart::stall
+                             : *mark == MarkKind::evaluation ? GoodputPart::evaluation
+                                                             : GoodputPart::checkpoint;
     const double excess = took - usual;
     const bool stalled = took > kStallTimes * usual && excess >= kStallSeconds;
-    if (excess > 0 && (kind != GoodputPart::stall || stalled)) {
+    if (excess > 0 && (mark || stalled)) {
       // The work between two lines comes before the steps of the second line.
       line.add(kind, excess);
       took = usual;
     }
     add_steps(records[i], took);
   }
-  if (source.wall.begin && source.wall.end) {
+  if (source.wall.end) {
     line.add(GoodputPart::closing,
              *source.wall.end - *source.wall.begin - (line.at() - job.begin_s));
   }
@@ -199,7 +190,7 @@ void divide(const JobLog& source, double level, std::int64_t keep, GoodputJob& j
 
 /// Whether most of `job` went by while `other` ran: another rank's log of the same job.
 bool ran_during(const WallTimes& job, const WallTimes& other) {
-  if (!job.begin || !job.end || !other.begin || !other.end) return false;
+  if (!job.end || !other.end) return false;
   const double both = std::min(*job.end, *other.end) - std::max(*job.begin, *other.begin);
   return both > 0 && both >= kSameJobShare * (*job.end - *job.begin);
 }
@@ -280,16 +271,16 @@ Result<Goodput> goodput(std::vector<JobLog> jobs) {
       out.missing_steps += missing;
       done = std::max(done.value_or(job.steps->last), job.steps->last);
     }
-    const auto& before_ended = kept[i > 0 ? i - 1 : i].wall.end;
-    if (i > 0 && dated && before_ended && *source.wall.begin < *before_ended) {
-      out.notices.push_back(
-          make_notice(NoticeCode::jobs_overlap, 0, job.path, *before_ended - *source.wall.begin));
-    }
     job.begin_s = out.jobs.empty() ? 0 : out.jobs.back().end_s;
-    if (dated && !out.jobs.empty()) {
-      const double gap = *source.wall.begin - *out.jobs.front().began - job.begin_s;
-      job.seconds[static_cast<std::size_t>(GoodputPart::between)] = std::max(0.0, gap);
-      job.begin_s += std::max(0.0, gap);
+    if (dated && i > 0) {
+      const double overlap = *kept[i - 1].wall.end - *source.wall.begin;
+      if (overlap > 0) {
+        out.notices.push_back(make_notice(NoticeCode::jobs_overlap, 0, job.path, overlap));
+      }
+      const double since = *source.wall.begin - *out.jobs.front().began;
+      auto& between = job.seconds[static_cast<std::size_t>(GoodputPart::between)];
+      between = std::max(0.0, since - job.begin_s);
+      job.begin_s += between;
     }
     divide(source, level, keep[i], job);
     for (std::size_t part = 0; part < kGoodputParts; ++part) {
@@ -357,7 +348,7 @@ class StampsOfJob {
   void settle(bool confirmed) {
     confirmed = confirmed || (before_ && near(*before_, *newest_));
     before_ = newest_;
-    if (!confirmed || (times_.end && *newest_ < *times_.end)) return;
+    if (!confirmed || newest_ < times_.end) return;
     if (!times_.begin) times_.begin = newest_;
     times_.end = newest_;
     if (of_first_step_) times_.first_step = newest_;
@@ -463,7 +454,7 @@ Table goodput_table(const Goodput& goodput) {
   Table table{columns_of({"where the time went", ">seconds", ">share"})};
   for (std::size_t i = 0; i < kGoodputParts; ++i) {
     const double seconds = goodput.seconds[i];
-    if (!(seconds > 0) && i > 0) continue;
+    if (!(seconds > 0)) continue;
     table.rows.push_back({std::string(meaning(part_at(i))), seconds_text(seconds),
                           percent_text(seconds / goodput.total_s, 2)});
   }
