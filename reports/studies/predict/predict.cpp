@@ -50,23 +50,13 @@ double product(const std::vector<double>& a, const std::vector<double>& b) {
   return sum;
 }
 
-// Gauss-Jordan with pivoting, p <= 3; empty when singular.
+// Gauss-Jordan of a sum of squares, which needs no pivoting; p <= 3; empty when singular.
 std::vector<double> inverse_of(std::vector<double> m, std::size_t p) {
   std::vector<double> inverse(p * p, 0);
   for (std::size_t i = 0; i < p; ++i) inverse[i * p + i] = 1;
   for (std::size_t column = 0; column < p; ++column) {
-    std::size_t pivot = column;
-    for (std::size_t row = column + 1; row < p; ++row) {
-      if (std::abs(m[row * p + column]) > std::abs(m[pivot * p + column])) pivot = row;
-    }
-    if (std::abs(m[pivot * p + column]) < 1e-12 * std::abs(m[0]) || m[pivot * p + column] == 0) {
-      return {};
-    }
-    for (std::size_t k = 0; k < p; ++k) {
-      std::swap(m[pivot * p + k], m[column * p + k]);
-      std::swap(inverse[pivot * p + k], inverse[column * p + k]);
-    }
     const double scale = m[column * p + column];
+    if (!(scale > 1e-12 * m[0] && scale > 0)) return {};
     for (std::size_t k = 0; k < p; ++k) {
       m[column * p + k] /= scale;
       inverse[column * p + k] /= scale;
@@ -114,7 +104,6 @@ std::optional<Solution> solve(const ScalingForm& form, std::span<const ScalingCe
       }
     }
     one.inverse = inverse_of(std::move(one.inverse), p);
-    if (one.inverse.empty()) continue;
     double explained = 0;
     for (std::size_t i = 0; i < p; ++i) {
       if (left_out(i)) one.inverse[i * p + i] = 0;
@@ -198,7 +187,6 @@ std::optional<ScalingFit> fit_scaling(std::span<const ScalingCell> cells) {
   for (const ScalingCell& cell : cells) {
     if (cell.topology.world_size() < largest) smaller.push_back(cell);
   }
-  if (smaller.empty()) return out;
   if (const auto before = fit_scaling(smaller)) {
     double worst = 0;
     for (const ScalingCell& cell : cells) {
@@ -233,7 +221,6 @@ std::optional<Predicted> predict_step(const ScalingFit& fit, const ScalingCell& 
   out.high_s = out.step_s + half;
   for (const FittedModel& other : fit.others) {
     if (other.left_out_error > kRivals * model.left_out_error) continue;
-    if (other.form->needs_base && !cell.base_s) continue;
     const double step = step_by(*other.form, other.coefficients, cell);
     out.low_s = std::min(out.low_s, step);
     out.high_s = std::max(out.high_s, step);
@@ -381,9 +368,10 @@ std::vector<PredictedGroup> predict(const ResultSet& results,
                                     const std::vector<Topology>& topologies) {
   std::map<std::string, Group> groups;
   for (const Cell& cell : results.cells) {
-    if (cell.kind != WorkKind::training || !can_be_placed(cell.identity)) continue;
-    if (!cell.throughput.median || cell.throughput.unit != "sequences/s") continue;
-    groups[group_of(cell.identity)].add(cell);
+    if (cell.kind == WorkKind::training && can_be_placed(cell.identity) &&
+        cell.median_in(RateUnit::sequences_per_second)) {
+      groups[group_of(cell.identity)].add(cell);
+    }
   }
   std::vector<PredictedGroup> out;
   for (auto& [name, group] : groups) out.push_back(group.run(name, topologies));
