@@ -61,7 +61,6 @@ bool known_column(const std::string& name) {
 
 Result<void> fill(Checkpoint& row, const std::string& column, const std::string& value,
                   const std::string& where) {
-  if (value.empty()) return {};
   const auto wrong = [&](const char* expected) {
     return fail(where, "'" + value + "' in column " + column + " is no " + expected,
                 "leave it empty where it is unknown");
@@ -117,7 +116,7 @@ void facts_of_path(const std::string& path, Checkpoint& row) {
   static const RE2 kEpochs("(?i)(?:epochs?|ep)[-_.=]?([0-9]{1,4})");
   static const RE2 kLength("(?i)(?:seq|s|len)[-_.=]?(128|256|384|512|1024)(?:[^0-9]|$)");
   row.step = number(kStep);
-  if (const auto phase = number(kPhase); phase && *phase > 0) row.phase = static_cast<int>(*phase);
+  if (const auto phase = number(kPhase); phase > 0) row.phase = static_cast<int>(*phase);
   if (const auto seed = number(kSeed)) row.seed = std::to_string(*seed);
   if (const auto epochs = number(kEpochs)) row.epochs = static_cast<double>(*epochs);
   row.sequence_length = number(kLength);

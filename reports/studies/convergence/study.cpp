@@ -31,16 +31,13 @@ void find_parents(std::vector<Checkpoint>& rows) {
   std::optional<std::int64_t> above;
   for (Checkpoint& row : rows) {
     if (row.phase == 1) above = row.step;
-    if (row.phase && *row.phase > 1 && !row.from_step && above && row.step && *above < *row.step) {
-      row.from_step = above;
-    }
+    if (row.phase > 1 && !row.from_step && above < row.step) row.from_step = above;
   }
 }
 
 const Checkpoint* parent_of(const Study& study, const Checkpoint& row) {
-  if (!row.from_step) return nullptr;
   const auto found = std::ranges::find_if(study.checkpoints, [&](const Checkpoint& other) {
-    return other.phase == 1 && other.step == row.from_step;
+    return row.from_step && other.phase == 1 && other.step == row.from_step;
   });
   return found == study.checkpoints.end() ? nullptr : &*found;
 }
@@ -62,7 +59,7 @@ void calculate_hours(Study& study, const std::map<std::int64_t, double>& rates) 
         continue;
       }
       row.hours = (first ? 0 : *parent->hours) + static_cast<double>(steps) * rate->second / kHour;
-      row.hours_calculated = row.hours.has_value();
+      row.hours_calculated = true;
     }
   }
 }
@@ -135,7 +132,7 @@ void derive(Study& study, const std::map<std::int64_t, double>& seconds_per_step
     if (!row.exact_match && !row.f1) {
       study.notices.push_back(make_notice(NoticeCode::no_score, 0, row.source));
     }
-    if (row.exact_match && row.f1 && *row.exact_match > *row.f1) {
+    if (row.f1 && row.exact_match > row.f1) {
       study.notices.push_back(
           make_notice(NoticeCode::exact_match_above_f1, 0, row.source, *row.exact_match, *row.f1));
     }

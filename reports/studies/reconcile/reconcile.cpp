@@ -112,7 +112,7 @@ ScriptNumber explain_script(const RunLog& log, const ScriptInputs& inputs) {
         {inputs.accumulation, "the gradient accumulation steps"},
         {inputs.world_size, "the world size"}};
     for (const auto& [factor, name] : factors) {
-      if (!factor || *factor < 2) continue;
+      if (factor < 2) continue;  // nor where it is unknown
       const auto f = static_cast<double>(*factor);
       for (const Reading& reading : readings) {
         add(reading.rate * f,
@@ -133,9 +133,7 @@ ScriptNumber explain_script(const RunLog& log, const ScriptInputs& inputs) {
 
 constexpr const char* kSumOfSteps = "sum of the steps";
 
-double iterations_of(const Record& record) {
-  return static_cast<double>(std::max<std::int64_t>(1, record.iterations));
-}
+double iterations_of(const Record& record) { return static_cast<double>(record.iterations); }
 
 struct Clocked {
   std::optional<double> seconds;
@@ -143,10 +141,8 @@ struct Clocked {
 };
 
 Clocked seconds_of(const RunLog& log) {
-  if (log.totals.wall_s && *log.totals.wall_s > 0) return {log.totals.wall_s, "process"};
-  if (log.totals.training_s && *log.totals.training_s > 0) {
-    return {log.totals.training_s, "training"};
-  }
+  if (log.totals.wall_s > 0.0) return {log.totals.wall_s, "process"};
+  if (log.totals.training_s > 0.0) return {log.totals.training_s, "training"};
   if (log.records.empty()) return {};
   if (const double time = log.records.back().time_s; time > 0) {
     // Stamps begin at the end of the first record, whose work counts: what the parts of the time
@@ -320,7 +316,6 @@ class Reconciler {
   }
 
   void add_up_work() {
-    double all = 0;
     double once = 0;
     bool known = true;
     std::int64_t done = 0;  // steps up to here were done by earlier parts
@@ -345,7 +340,6 @@ class Reconciler {
         steps += length - part.redone_steps;
         done = std::max(done, *part.last_step);
       }
-      all += part.sequences.value_or(0);
       once += part.sequences.value_or(0) * share;
     }
     if (work_of_user()) return;
@@ -363,7 +357,7 @@ class Reconciler {
                                          logs_.size() > 1 ? "s' own numbers" : "'s own numbers")
                            : std::string(logs_.size() > 1 ? "as in the logs" : "as in the log");
     const RunPart& first = out_.parts.front();
-    if (first.first_step && *first.first_step > 0) {
+    if (first.first_step > 0) {
       out_.notices.push_back(
           make_notice(NoticeCode::earlier_work_not_counted, 0, *first.first_step));
     }
@@ -450,7 +444,7 @@ class Reconciler {
         inputs.estimators = trials_[i].estimators;
         const auto& training_s = logs_[i]->totals.training_s;
         const auto& work = out_.parts[i].sequences;
-        if (work && training_s && *training_s > 0) inputs.training = *work / *training_s;
+        if (work && training_s > 0.0) inputs.training = *work / *training_s;
       }
       out_.scripts.push_back(explain_script(*logs_[i], inputs));
     }
@@ -470,9 +464,8 @@ class Reconciler {
 std::optional<TimeParts> time_of(std::span<const RunLog* const> logs) {
   TimeParts sum;
   for (const RunLog* log : logs) {
-    auto parts = time_parts(*log);
-    if (!parts) return std::nullopt;
-    if (logs.size() == 1) return parts;
+    const auto parts = time_parts(*log);
+    if (!parts || logs.size() == 1) return parts;
     sum.total_s += parts->total_s;
     for (std::size_t i = 0; i < kTimePartCount; ++i) sum.seconds[i] += parts->seconds[i];
   }
