@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -23,14 +24,42 @@ using testing::Not;
 
 class GoldenTest : public testing::TestWithParam<const char*> {};
 
+/// Of a page what is between its style and its scripts.
+void expect_stored(const Report& report, const ResultSet& set, const ReportOptions& options,
+                   const std::string& name) {
+  std::string text = render_text(report, set, options);
+  if (report.name == "html") {
+    const auto body = text.find("<body>");
+    text = text.substr(body, text.find("<script>", body) - body);
+  }
+  test::expect_golden("tests/golden/reports/" + name + "." + std::string(report.name), text);
+}
+
 TEST_P(GoldenTest, EveryReportIsAsStored) {
-  const ResultSet set = read(GetParam());
+  ReportOptions options;
+  options.run_folder = std::filesystem::path(result_files::path_of(GetParam())).parent_path();
   for (const Report* report : all_reports()) {
-    // JSON is held against the result set itself below; HTML has tests of its own.
-    if (report->name == "json" || report->name == "html") continue;
-    test::expect_golden(
-        "tests/golden/reports/" + std::string(GetParam()) + "." + std::string(report->name),
-        render(*report, set));
+    // JSON is held against the result set itself below.
+    if (report->name != "json") expect_stored(*report, read(GetParam()), options, GetParam());
+  }
+}
+
+TEST(ComparisonGolden, BothReportsThatShowAnEarlierResultAreAsStored) {
+  ResultSet before = read("everything");
+  before.cells.resize(6);
+  ResultSet now = before;
+  now.cells.erase(now.cells.begin() + 2);  // is in the earlier one alone
+  before.cells.pop_back();                 // it did not give a number
+  before.cells.erase(before.cells.begin() + 3);
+  for (Trial& trial : before.cells[0].trials) *trial.sequences_per_second *= 0.9;
+  for (Trial& trial : before.cells[1].trials) {
+    if (trial.sequences_per_second) *trial.sequences_per_second *= 1.1;
+  }
+  summarize(before, {});
+  ReportOptions options;
+  options.baseline = &before;
+  for (const char* name : {"markdown", "html"}) {
+    expect_stored(**find_report(name), now, options, "compared");
   }
 }
 

@@ -15,9 +15,10 @@ namespace bertbench::result_files {
 /// dlperf_mxnet: seven trials of six topologies, the speeds that DLPerf printed for MXNet.
 /// failures: out of memory, NaN, a retry, a notice, and a log of which nothing is known.
 /// hostile: text that would run in a terminal, a browser or a spreadsheet.
-/// quickstart: two models, stand-ins for GPUs. empty: no cells.
-inline constexpr const char* kNames[] = {"dlperf_mxnet", "empty", "failures", "hostile",
-                                         "quickstart"};
+/// quickstart: two models, stand-ins for GPUs. empty: no cells. everything: something for each
+/// section of a report: ranks, phases, parts, pairs, heat, a simulated cluster, iterations.
+inline constexpr const char* kNames[] = {"dlperf_mxnet", "empty",   "everything",
+                                         "failures",     "hostile", "quickstart"};
 
 using test::read_file;
 
