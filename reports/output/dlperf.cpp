@@ -139,6 +139,24 @@ class Script : public DlperfScript {
   [[nodiscard]] std::int64_t train() const { return out_.window.train; }
   [[nodiscard]] double iterations() const { return static_cast<double>(train() - warmup()); }
 
+  /// The mean of the lines `from` to `to`, which becomes the speed.
+  std::optional<double> take_mean(const std::vector<double>& rates, std::int64_t from,
+                                  std::int64_t to) {
+    const auto used = slice(rates, from, to);
+    if (used.empty()) {
+      note("no line falls into its window: the mean is nan");
+      return std::nullopt;
+    }
+    const double mean = numpy_mean(used);
+    out_.speed = round_dlperf(mean);
+    if (const auto want = static_cast<std::size_t>(to - from); used.size() < want) {
+      note(fmt::format("the log ends early: the mean is over {} lines instead of {}", used.size(),
+                       want));
+    }
+    report_work_over_time(mean, used);
+    return mean;
+  }
+
   /// A mean of rates is never below work over time.
   void report_work_over_time(double mean, std::span<const double> rates) {
     double seconds = 0;
@@ -186,18 +204,13 @@ class Mxnet final : public Script {
       steps.push_back(median(std::span(speeds_).subspan(i, ranks)));
     }
     const std::int64_t from = warmup() <= 100 ? 100 : warmup() - 100;
-    const auto used = slice(steps, from, train());
-    if (used.empty()) return out_;
-    const double mean = numpy_mean(used);
-    out_.speed = round_dlperf(mean);
-    if (from != warmup()) {
+    if (take_mean(steps, from, train()) && from != warmup()) {
       const auto asked = slice(steps, warmup(), train());
       note(
           fmt::format("it begins at line {} where --warmup_batches asks for {}: that would be "
                       "{:.2f}",
                       from, warmup(), asked.empty() ? 0.0 : numpy_mean(asked)));
     }
-    report_work_over_time(mean, used);
     return out_;
   }
 
@@ -293,19 +306,7 @@ class NgcTensorflow final : public Script {
                       unread_));
       return out_;
     }
-    const auto used = slice(speeds_, warmup() / 10, train() / 10);
-    if (used.empty()) {
-      note("no line falls into its window: the mean is nan");
-      return out_;
-    }
-    const double mean = numpy_mean(used);
-    out_.speed = round_dlperf(mean);
-    const auto want = static_cast<std::size_t>(train() / 10 - warmup() / 10);
-    if (used.size() < want) {
-      note(fmt::format("the log ends early: the mean is over {} lines instead of {}", used.size(),
-                       want));
-    }
-    report_work_over_time(mean, used);
+    take_mean(speeds_, warmup() / 10, train() / 10);
     return out_;
   }
 
@@ -333,24 +334,14 @@ class Paddle final : public Script {
       note("a line with 'speed:' has no steps/s: the script stops with an error", failed_line_);
       return out_;
     }
-    const auto used = slice(speeds_, warmup(), train());
-    if (used.empty()) {
-      note("no line falls into its window: the mean is nan");
-      return out_;
-    }
-    const double mean = numpy_mean(used);
-    out_.speed = round_dlperf(mean);
-    if (place_.nodes > 1) {
+    const auto mean = take_mean(speeds_, warmup(), train());
+    if (mean && place_.nodes > 1) {
       note(
           fmt::format("steps/s are multiplied by the GPUs of one node only; that is right if this "
                       "trainer's steps/s are those of all {} nodes together, else the rate is "
                       "{:.2f}",
-                      place_.nodes, mean * static_cast<double>(place_.nodes)));
+                      place_.nodes, *mean * static_cast<double>(place_.nodes)));
     }
-    if (used.size() < static_cast<std::size_t>(train() - warmup())) {
-      note(fmt::format("the log ends early: the mean is over {} lines", used.size()));
-    }
-    report_work_over_time(mean, used);
     return out_;
   }
 

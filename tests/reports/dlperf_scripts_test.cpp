@@ -125,6 +125,13 @@ TEST(DlperfScripts, PaddleMultipliesByTheCardsOfOneNode) {
   const DlperfSpeed speed = speed_of("paddle", {2, 8, 64}, lines);
   EXPECT_EQ(*speed.speed, 1434.62);  // mean of 2.8, 2.801 ... 2.804 = 2.802 times 512
   EXPECT_THAT(notices(speed), HasSubstr("2869.25"));
+  lines.resize(100);
+  EXPECT_THAT(notices(speed_of("paddle", {1, 8, 64}, lines)),
+              HasSubstr("over 80 lines instead of 100"));
+  lines.resize(20);
+  EXPECT_THAT(notices(speed_of("paddle", {1, 8, 64}, lines)), HasSubstr("the mean is nan"));
+  lines[3] = "speed: 1 it/s";
+  EXPECT_THAT(notices(speed_of("paddle", {1, 8, 64}, lines)), HasSubstr("has no steps/s"));
 }
 
 TEST(DlperfScripts, MindsporeSumsAStepTooMany) {
@@ -161,6 +168,8 @@ TEST(DlperfNumbers, MeanAndRoundingAreThoseOfNumpyAndPython) {
   std::vector<double> values;
   for (int i = 0; i < 300; ++i) values.push_back(0.1 * i);
   EXPECT_EQ(dlperf::numpy_mean(values), 14.95);
+  values.resize(136);  // beyond a block of 128
+  EXPECT_EQ(dlperf::numpy_mean(values), 6.750000000000001);
   EXPECT_EQ(dlperf::python_round(2.675, 2), 2.67);
   EXPECT_EQ(dlperf::python_round(0.125, 2), 0.12);
 }

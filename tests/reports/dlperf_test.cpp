@@ -39,6 +39,17 @@ TEST(DlperfRoundTest, NumbersLookAsPythonPrintsThem) {
   EXPECT_EQ(python_number(1e22), "1e+22");
 }
 
+TEST(DlperfTextTest, NamesAreQuotedAsPythonDoes) {
+  for (const auto& [model, quoted] :
+       {std::pair{"it's", "\"it's\""}, {"it's \"x\"", "'it\\'s \"x\"'"}, {"a\\b", "'a\\\\b'"}}) {
+    ResultSet set = read("dlperf_mxnet");
+    set.cells.resize(1);
+    set.cells[0].identity.model = model;
+    EXPECT_NE(render("dlperf-text", set).find(std::string("{") + quoted + ": {"), std::string::npos)
+        << model;
+  }
+}
+
 TEST(DlperfResultTest, OddTrialsDoNotEnterAsZero) {
   // b64 on 1n2g lost one of five trials to NaN: an average over five with a zero is 20 % less.
   const DlperfResult result = dlperf_result(read("failures"));
