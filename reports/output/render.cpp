@@ -79,18 +79,6 @@ class FileText {
   std::string waiting_;
 };
 
-/// Devices and pipes cannot be replaced by a rename; to open a folder is an error.
-Result<void> write_in_place(const std::string& path, const Fill& fill) {
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  if (descriptor < 0) return cannot_write(path, errno);
-  int error = 0;
-  const auto filled = FileText(descriptor).take(fill, error);
-  if (::close(descriptor) != 0 && error == 0) error = errno;
-  if (!filled) return filled;
-  if (error != 0) return cannot_write(path, error);
-  return {};
-}
-
 }  // namespace
 
 Result<const Report*> find_report(std::string_view name) {
@@ -206,23 +194,30 @@ Result<void> write_file_atomically(const std::string& path, const Fill& fill) {
   }
   struct stat info {};
   const bool exists = ::stat(target.c_str(), &info) == 0;
-  if (exists && !S_ISREG(info.st_mode)) return write_in_place(path, fill);
-
+  // Devices and pipes cannot be replaced by a rename; to open a folder is an error.
+  const bool in_place = exists && !S_ISREG(info.st_mode);
   // In the same folder: a rename across file systems would not be atomic.
   std::string temporary = target + ".tmp-XXXXXX";
-  const int descriptor = ::mkostemp(temporary.data(), O_CLOEXEC);
+  const int descriptor = in_place ? ::open(path.c_str(), O_WRONLY | O_CLOEXEC)
+                                  : ::mkostemp(temporary.data(), O_CLOEXEC);
   if (descriptor < 0) return cannot_write(path, errno);
   int error = 0;
   const auto filled = FileText(descriptor).take(fill, error);
+  const auto must = [&](bool done) {
+    if (!done && error == 0) error = errno;
+  };
   // mkostemp makes files that only their owner reads; a report is for everybody the umask lets.
   const mode_t mask = ::umask(0);
   ::umask(mask);
-  if (error == 0 && ::fchmod(descriptor, exists ? info.st_mode & 07777 : 0666 & ~mask) != 0)
-    error = errno;
-  if (error == 0 && ::fsync(descriptor) != 0 && errno != EINVAL) error = errno;
-  if (::close(descriptor) != 0 && error == 0) error = errno;
-  if (filled && error == 0 && ::rename(temporary.c_str(), target.c_str()) != 0) error = errno;
-  if (!filled || error != 0) ::unlink(temporary.c_str());
+  if (!in_place) {
+    must(::fchmod(descriptor, exists ? info.st_mode & 07777 : 0666 & ~mask) == 0);
+    must(::fsync(descriptor) == 0 || errno == EINVAL);
+  }
+  must(::close(descriptor) == 0);
+  if (!in_place) {
+    if (filled && error == 0) must(::rename(temporary.c_str(), target.c_str()) == 0);
+    if (!filled || error != 0) ::unlink(temporary.c_str());
+  }
   if (!filled) return filled;
   if (error != 0) return cannot_write(path, error);
   return {};
