@@ -245,6 +245,8 @@ TEST(Convergence, ALogTellsItsCheckpointByItsPath) {
   EXPECT_EQ(study.checkpoints[0].epochs, 2.0);
   ASSERT_TRUE(read_study(folder.put("study.csv", "step,log\n8574," + log + "\n"), study));
   EXPECT_EQ(study.checkpoints[1].f1, 90.96846445339581);
+  EXPECT_THAT(read_study(folder.put("a.csv", "epochs,f1\n1,80\n"), study).error().message(),
+              HasSubstr("holds no table with a column step"));
   EXPECT_THAT(read_study(folder.put("empty.log", "no scores"), study).error().message(),
               HasSubstr("no exact match"));
 }
@@ -257,6 +259,9 @@ TEST(Convergence, WhatIsWrongInATableIsNamedWithItsLine) {
   };
   EXPECT_THAT(message("step,f1\n12,x\n"), HasSubstr("t.csv:2: 'x' in column f1"));
   EXPECT_THAT(message("step,f1\n1.5,80\n"), HasSubstr("no whole number"));
+  EXPECT_THAT(message("step,phase,f1\n1,0,80\n"),
+              HasSubstr("'0' in column phase is no whole number"));
+  EXPECT_THAT(message("step,hours,f1\n1,-1,80\n"), HasSubstr("no number of at least 0"));
   EXPECT_THAT(message("step,f1\n1,101\n"), HasSubstr("no number from 0 to 100"));
   EXPECT_EQ(*read_study_tables("a,b\n1,2\n", "t.csv", study), false);
   study = {};

@@ -52,42 +52,38 @@ std::string column_of(std::string_view heading) {
   return name;
 }
 
-bool known_column(const std::string& name) {
-  static constexpr std::array<std::string_view, 10> kColumns = {
-      "step",   "phase", "sequence_length", "from_step", "hours",
-      "epochs", "seed",  "exact_match",     "f1",        "log"};
-  return std::ranges::find(kColumns, name) != kColumns.end();
-}
+/// A column of numbers and where they go.
+struct Column {
+  std::string_view name;
+  std::optional<std::int64_t> Checkpoint::*count = nullptr;
+  std::optional<double> Checkpoint::*number = nullptr;
+  bool score = false;
+};
+constexpr std::array<Column, 8> kColumns{{{"step", &Checkpoint::step},
+                                          {"phase", &Checkpoint::phase},
+                                          {"sequence_length", &Checkpoint::sequence_length},
+                                          {"from_step", &Checkpoint::from_step},
+                                          {"hours", nullptr, &Checkpoint::hours},
+                                          {"epochs", nullptr, &Checkpoint::epochs},
+                                          {"exact_match", nullptr, &Checkpoint::exact_match, true},
+                                          {"f1", nullptr, &Checkpoint::f1, true}}};
 
-Result<void> fill(Checkpoint& row, const std::string& column, const std::string& value,
-                  const std::string& where) {
-  const auto wrong = [&](const char* expected) {
-    return fail(where, "'" + value + "' in column " + column + " is no " + expected,
-                "leave it empty where it is unknown");
-  };
-  if (column == "seed") {
-    row.seed = value;
-  } else if (column == "step" || column == "sequence_length" || column == "from_step" ||
-             column == "phase") {
+/// What the column must hold; empty where `value` is that.
+std::string_view fill(const Column& column, const std::string& value, Checkpoint& row) {
+  if (column.count != nullptr) {
     const auto number = to_int(value);
-    if (!number || *number < (column == "phase" ? 1 : 0) || *number > 1'000'000'000'000) {
-      return wrong("whole number");
+    const bool first_is_1 = column.count == &Checkpoint::phase;
+    if (!number || *number < (first_is_1 ? 1 : 0) || *number > 1'000'000'000'000) {
+      return "whole number";
     }
-    if (column == "step") row.step = number;
-    if (column == "sequence_length") row.sequence_length = number;
-    if (column == "from_step") row.from_step = number;
-    if (column == "phase") row.phase = static_cast<int>(std::min<std::int64_t>(*number, 1000));
-  } else {
-    const bool score = column == "exact_match" || column == "f1";
-    const auto number = to_double(value);
-    if (!number || !(*number >= 0) || *number > (score ? 100 : 1e9)) {
-      return wrong(score ? "number from 0 to 100" : "number of at least 0");
-    }
-    if (column == "hours") row.hours = number;
-    if (column == "epochs") row.epochs = number;
-    if (column == "exact_match") row.exact_match = number;
-    if (column == "f1") row.f1 = number;
+    row.*column.count = number;
+    return {};
   }
+  const auto number = to_double(value);
+  if (!number || !(*number >= 0) || *number > (column.score ? 100 : 1e9)) {
+    return column.score ? "number from 0 to 100" : "number of at least 0";
+  }
+  row.*column.number = number;
   return {};
 }
 
@@ -116,7 +112,7 @@ void facts_of_path(const std::string& path, Checkpoint& row) {
   static const RE2 kEpochs("(?i)(?:epochs?|ep)[-_.=]?([0-9]{1,4})");
   static const RE2 kLength("(?i)(?:seq|s|len)[-_.=]?(128|256|384|512|1024)(?:[^0-9]|$)");
   row.step = number(kStep);
-  if (const auto phase = number(kPhase); phase > 0) row.phase = static_cast<int>(*phase);
+  if (const auto phase = number(kPhase); phase > 0) row.phase = phase;
   if (const auto seed = number(kSeed)) row.seed = std::to_string(*seed);
   if (const auto epochs = number(kEpochs)) row.epochs = static_cast<double>(*epochs);
   row.sequence_length = number(kLength);
@@ -131,7 +127,7 @@ Result<void> add_row(const std::vector<std::string>& columns, const audit::Sourc
   for (std::size_t i = 0; i < source.cells.size() && i < columns.size(); ++i) {
     const std::string& value = source.cells[i];
     if (value.empty()) continue;
-    any = any || known_column(columns[i]);
+    const auto* const column = std::ranges::find(kColumns, columns[i], &Column::name);
     if (columns[i] == "log") {
       const auto sibling = (std::filesystem::path(path).parent_path() / value).string();
       const auto log = read_text(sibling);
@@ -140,10 +136,16 @@ Result<void> add_row(const std::vector<std::string>& columns, const audit::Sourc
       if (!row.exact_match) row.exact_match = score.exact_match;
       if (!row.f1) row.f1 = score.f1;
       row.source = sibling;
-    } else if (known_column(columns[i])) {
-      const auto filled = fill(row, columns[i], value, where);
-      if (!filled) return filled;
+    } else if (columns[i] == "seed") {
+      row.seed = value;
+    } else if (column == kColumns.end()) {
+      continue;
+    } else if (const auto expected = fill(*column, value, row); !expected.empty()) {
+      return fail(where,
+                  "'" + value + "' in column " + columns[i] + " is no " + std::string(expected),
+                  "leave it empty where it is unknown");
     }
+    any = true;
   }
   if (!any) return {};
   if (make_percent(row)) {

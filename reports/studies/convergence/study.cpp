@@ -22,8 +22,7 @@ void number_phases(std::vector<Checkpoint>& rows) {
   }
   for (Checkpoint& row : rows) {
     if (!row.sequence_length) continue;
-    row.phase =
-        1 + static_cast<int>(std::distance(lengths.begin(), lengths.find(*row.sequence_length)));
+    row.phase = 1 + std::distance(lengths.begin(), lengths.find(*row.sequence_length));
   }
 }
 

@@ -19,7 +19,7 @@ struct Checkpoint {
   std::string source;                           ///< file, with its line: where a reader finds it
   std::optional<std::int64_t> step;             ///< optimizer steps of pre-training, all phases
   std::optional<std::int64_t> sequence_length;  ///< of the phase that wrote it
-  std::optional<int> phase;                     ///< 1, 2 ...
+  std::optional<std::int64_t> phase;            ///< 1, 2 ...
   std::optional<std::int64_t> from_step;        ///< the phase-1 checkpoint that it went on from
   std::optional<double> hours;                  ///< of pre-training, all phases
   bool hours_calculated = false;                ///< from steps and seconds a step

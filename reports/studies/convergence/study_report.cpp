@@ -48,8 +48,8 @@ Table study_table(const Study& study) {
   Table table{columns_of({">step", ">phase", ">sequence length", ">from step", ">hours", ">s/step",
                           ">epochs", ">seed", ">exact match", ">F1"})};
   for (const Checkpoint& row : study.checkpoints) {
-    table.rows.push_back({text_of(row.step), row.phase ? std::to_string(*row.phase) : "",
-                          text_of(row.sequence_length), text_of(row.from_step),
+    table.rows.push_back({text_of(row.step), text_of(row.phase), text_of(row.sequence_length),
+                          text_of(row.from_step),
                           text_of(row.hours, 2) + (row.hours_calculated ? "*" : ""),
                           text_of(row.seconds_per_step, 2), row.epochs ? shortest(*row.epochs) : "",
                           row.seed.value_or(""), text_of(row.exact_match, 2), text_of(row.f1, 2)});
@@ -64,12 +64,11 @@ Table stability_table(const Study& study) {
   Table table{columns_of({">step", ">from step", ">phase", ">epochs", ">seeds", ">EM mean",
                           ">EM sd", ">F1 mean", ">F1 sd"})};
   for (const Stability& group : study.stability) {
-    table.rows.push_back({text_of(group.of.step), text_of(group.of.from_step),
-                          group.of.phase ? std::to_string(*group.of.phase) : "",
-                          group.of.epochs ? shortest(*group.of.epochs) : "",
-                          std::to_string(group.n), text_of(group.exact_match_mean, 3),
-                          text_of(group.exact_match_stddev, 3), text_of(group.f1_mean, 3),
-                          text_of(group.f1_stddev, 3)});
+    table.rows.push_back(
+        {text_of(group.of.step), text_of(group.of.from_step), text_of(group.of.phase),
+         group.of.epochs ? shortest(*group.of.epochs) : "", std::to_string(group.n),
+         text_of(group.exact_match_mean, 3), text_of(group.exact_match_stddev, 3),
+         text_of(group.f1_mean, 3), text_of(group.f1_stddev, 3)});
   }
   return filled_columns(table);
 }
