@@ -278,8 +278,8 @@ std::vector<std::string> cell_table_keep(const Table& table) {
   // Columns without any value still vanish: only what was measured is kept.
   const std::vector<TableColumn> filled = filled_columns(table).columns;
   std::vector<std::string> keep;
-  for (auto column = std::ranges::find(filled, "n", &TableColumn::heading);
-       column != filled.end(); ++column) {
+  for (auto column = std::ranges::find(filled, "n", &TableColumn::heading); column != filled.end();
+       ++column) {
     if (column->heading != "scaling") keep.push_back(column->heading);
   }
   return keep;

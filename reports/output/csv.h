@@ -12,8 +12,8 @@ namespace bertbench {
 /// One field. Text that a spreadsheet would run as a formula (it begins with = + - @, a tab, a
 /// carriage return or a full-width form of those, blanks before it not counted) gets a leading
 /// apostrophe unless all of it is a number ("-5"); control characters and bytes that are not UTF-8
-/// become \xNN, so a record is one line. A field with a comma, a quote or a blank at an end is quoted.
-/// Undo: drop one apostrophe.
+/// become \xNN, so a record is one line. A field with a comma, a quote or a blank at an end is
+/// quoted. Undo: drop one apostrophe.
 [[nodiscard]] std::string csv_text(std::string_view text);
 
 /// Rows of flat JSON objects as CSV: the columns `first` in that order, then every other key of

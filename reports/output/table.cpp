@@ -233,8 +233,7 @@ void LongTable::print(const std::vector<std::string>& keep, const TextTableOptio
   std::string waiting, block;
   std::uint64_t at = 0;
   std::vector<std::string> fields;
-  while (at < bytes_ &&
-         text_.read(at, std::min<std::uint64_t>(kAtOnce, bytes_ - at), block)) {
+  while (at < bytes_ && text_.read(at, std::min<std::uint64_t>(kAtOnce, bytes_ - at), block)) {
     at += block.size();
     waiting += block;
     std::size_t begin = 0;

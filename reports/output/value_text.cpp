@@ -66,7 +66,7 @@ std::string ratio_text(double ratio) {
 }
 
 std::string duration_text(double seconds) {
-  if (!std::isfinite(seconds) || seconds < 0) return "-";
+  if (!(seconds >= 0)) return "-";
   if (seconds < 1e-3) return fmt::format("{:.3g} us", seconds * 1e6);
   if (seconds < 1) return fmt::format("{:.3g} ms", seconds * 1e3);
   if (seconds < 60) return fmt::format("{:.3g} s", seconds);

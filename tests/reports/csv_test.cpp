@@ -69,7 +69,8 @@ TEST(CsvTextTest, QuotesWhatRfc4180Asks) {
       {"", ""},
       {"a,b", "\"a,b\""},
       {"say \"hi\"", "\"say \"\"hi\"\"\""},
-      {" padded ", "\" padded \""},
+      {" padded", "\" padded\""},
+      {"padded ", "\"padded \""},
   });
 }
 

@@ -100,7 +100,9 @@ TEST(Ticks, AreRoundNumbersThatCoverTheRange) {
   EXPECT_THAT(nice_ticks(0, 10, 5), ElementsAre(0, 2, 4, 6, 8, 10));
   EXPECT_THAT(nice_ticks(0, 0, 5), ElementsAre(0));
   EXPECT_THAT(decade_ticks(8, 250), ElementsAre(10, 20, 50, 100, 200));
+  EXPECT_EQ(tick_text(1.25e6, false), "1.25M");
   EXPECT_EQ(tick_text(15000, false), "15k");
+  EXPECT_EQ(tick_text(nice_ticks(-1, 1, 2)[1], true), "0 %");
   EXPECT_EQ(tick_text(0.125, true), "12.5 %");
 }
 

@@ -5,6 +5,7 @@
 #include "reports/output/cell_table.h"
 #include "reports/output/value_text.h"
 #include "tests/reports/result_files.h"
+#include "tests/reports/samples.h"
 
 namespace bertbench {
 namespace {
@@ -95,6 +96,11 @@ TEST(ShortNamesTest, NameOnlyWhatVaries) {
   ASSERT_EQ(names.size(), 8U);
   EXPECT_EQ(names[0], "bert-tiny b4 1n1g");
   EXPECT_EQ(names[7], "bert-mini b8 1n2g");
+  ResultSet twins = samples::result_set({samples::cell(samples::identity(1, 1), {1}),
+                                         samples::cell(samples::identity(1, 1), {2}),
+                                         samples::cell(samples::identity(1, 2), {3})});
+  EXPECT_EQ(short_names(twins)[1], twins.cells[1].key) << "which ends in #2";
+  EXPECT_EQ(short_names(twins)[2], "1n2g");
 }
 
 TEST(PresentTest, NumbersAsPeopleReadThem) {
@@ -104,14 +110,26 @@ TEST(PresentTest, NumbersAsPeopleReadThem) {
   EXPECT_EQ(number_text(0.4172), "0.417");
   EXPECT_EQ(number_text(0.00123), "0.00123");
   EXPECT_EQ(number_text(123456.7), "123457");
+  EXPECT_EQ(number_text(0), "0.000");
+  EXPECT_EQ(number_text(2.5e15), "2.500e+15");
   EXPECT_EQ(number_text(1.0 / 0.0), "-");
+  EXPECT_EQ(percent_text(1.0 / 0.0), "-");
   EXPECT_EQ(percent_text(0.9841), "98.4 %");
   EXPECT_EQ(ratio_text(12.2953), "12.30x");
+  EXPECT_EQ(duration_text(-1), "-");
+  EXPECT_EQ(duration_text(1.72e-5), "17.2 us");
   EXPECT_EQ(duration_text(0.0172), "17.2 ms");
+  EXPECT_EQ(duration_text(4.12), "4.12 s");
+  EXPECT_EQ(duration_text(3e12), "3e+12 s");
   EXPECT_EQ(duration_text(200), "3 min 20 s");
   EXPECT_EQ(duration_text(7500), "2 h 05 min");
   EXPECT_EQ(duration_text(37785.8), "10 h 30 min");
+  EXPECT_EQ(energy_text(0.05), "50.00 mJ");
   EXPECT_EQ(bytes_text(10.1 * 1024 * 1024 * 1024), "10.1 GiB");
+  Identity part;
+  EXPECT_EQ(topology_text(part), "");
+  part.gpus_per_node = 8;
+  EXPECT_EQ(topology_text(part), "?n8g");
 }
 
 TEST(CellTable, HasTheGpusThatALogStatesAsAProductAlone) {

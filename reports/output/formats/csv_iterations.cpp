@@ -22,8 +22,7 @@ void render(const ResultSet& set, const ReportOptions& options, std::ostream& ou
     std::string facts = CsvTable(csv_cell_facts()).line(to_json(cells.cell(i)));
     facts.resize(facts.size() - 2);  // without the line's end
     for (const Trial& trial : set.cells[i].trials) {
-      const std::string head =
-          fmt::format("{},{},{},", facts, trial.trial, trial.attempt);
+      const std::string head = fmt::format("{},{},{},", facts, trial.trial, trial.attempt);
       read_iterations(options.run_folder, trial.iterations_file, [&](const IterationRow& row) {
         out << head;
         for (const double value : {row.step, row.time_s, row.seconds, row.sequences_per_second,

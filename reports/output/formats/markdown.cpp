@@ -29,6 +29,12 @@ void list_counts(const char* what, const std::map<std::string, int>& counts, std
   out << "\n";
 }
 
+std::string names_of(const std::map<std::string, int>& counts, const char* separator) {
+  std::string out;
+  for (const auto& [name, n] : counts) out += (out.empty() ? "" : separator) + markdown_text(name);
+  return out;
+}
+
 /// What a reader needs to judge the numbers; docs/numbers.md has it at length.
 void legend(const ResultSet& set, std::ostream& out) {
   const Provenance made = provenance(set);
@@ -40,7 +46,8 @@ void legend(const ResultSet& set, std::ostream& out) {
     const std::string_view meaning = estimator_meaning(estimator);
     if (!meaning.empty()) out << "    - " << estimator << ": " << meaning << "\n";
   }
-  bool median = false, mean = false, base = false, flops = false;
+  bool median = false, mean = false;
+  std::map<std::string, int> bases;
   double coverage_median = 1, coverage_mean = 1;
   for (const Cell& cell : set.cells) {
     if (const auto shown = shown_interval(cell)) {
@@ -48,8 +55,7 @@ void legend(const ResultSet& set, std::ostream& out) {
       double& least = shown->of_mean ? coverage_mean : coverage_median;
       least = std::min(least, shown->interval.coverage);
     }
-    base = base || cell.speedup.has_value();
-    flops = flops || cell.tflops_per_gpu.has_value();
+    if (cell.speedup) ++bases[cell.speedup->base];
   }
   if (median)
     out << "- interval: of the median, exact order statistics, coverage "
@@ -58,36 +64,17 @@ void legend(const ResultSet& set, std::ostream& out) {
     out << "- interval marked (t): of the mean, Student t, coverage " << percent_text(coverage_mean)
         << " (fewer than 6 trials give no interval of the median)\n";
   out << "- cv: standard deviation (n - 1) over mean\n";
-  if (base) {
-    std::map<std::string, int> bases;
-    for (const Cell& cell : set.cells)
-      if (cell.speedup) ++bases[cell.speedup->base];
-    out << "- speedup: ratio of medians; efficiency: speedup over the ratio of GPUs; base ";
-    const char* separator = "";
-    for (const auto& entry : bases) {
-      out << separator << markdown_text(entry.first);
-      separator = ", ";
-    }
-    out << "\n";
+  if (!bases.empty()) {
+    out << "- speedup: ratio of medians; efficiency: speedup over the ratio of GPUs; base "
+        << names_of(bases, ", ") << "\n";
   }
-  if (flops) {
-    out << "- TFLOPS, MFU (model FLOPs) and HFU (with recomputation) by formula ";
-    const char* separator = "";
-    for (const auto& entry : flops_formulas(set)) {
-      out << separator << markdown_text(entry.first);
-      separator = "; ";
-    }
-    out << "\n";
+  if (const auto formulas = flops_formulas(set); !formulas.empty()) {
+    out << "- TFLOPS, MFU (model FLOPs) and HFU (with recomputation) by formula "
+        << names_of(formulas, "; ") << "\n";
   }
   if (const auto sources = memory_sources(set); !sources.empty()) {
-    out << fmt::format("- peak memory: of {}, the most of a cell's trials, source ",
-                       whose_memory(sources));
-    const char* separator = "";
-    for (const auto& entry : sources) {
-      out << separator << markdown_text(entry.first);
-      separator = ", ";
-    }
-    out << "\n";
+    out << fmt::format("- peak memory: of {}, the most of a cell's trials, source {}\n",
+                       whose_memory(sources), names_of(sources, ", "));
   }
   out << fmt::format("- {}: {} count, {} failed, {} retried\n", counted(made.trials, "trial"),
                      made.counted, made.failed, made.retried);

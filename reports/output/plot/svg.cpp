@@ -174,9 +174,9 @@ std::string axes(const Frame& frame) {
         "<path class=\"grid\" d=\"M{} {:.1f}H{}\"/><text class=\"tick\" x=\"{}\" y=\"{:.1f}\" "
         "text-anchor=\"end\">{}</text>\n",
         frame.left, y, frame.right, frame.left - 6, y + 4,
-        row ? escape_markup(
-                  shortened(figure.y.rows[static_cast<std::size_t>(tick)],
-                            static_cast<std::size_t>((frame.left - kRowMargin) / kRowLetter + 0.01)))
+        row ? escape_markup(shortened(
+                  figure.y.rows[static_cast<std::size_t>(tick)],
+                  static_cast<std::size_t>((frame.left - kRowMargin) / kRowLetter + 0.01)))
             : tick_text(tick, figure.y.percent));
   }
   for (std::size_t i = 0; i < figure.x.ticks.size(); ++i) {
