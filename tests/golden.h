@@ -12,6 +12,13 @@
 
 namespace bertbench::test {
 
+/// Of a page what is between its style and `end`, which is its scripts or, where the footer has the
+/// commit, that.
+inline std::string page_body(const std::string& page, const char* end) {
+  const auto body = page.find("<body>");
+  return page.substr(body, page.find(end, body) - body);
+}
+
 /// Compares with a stored file; BB_UPDATE_GOLDEN=1 stores the text instead.
 inline void expect_golden(const std::string& path_from_root, const std::string& text) {
   const std::filesystem::path path = std::filesystem::path(BB_SOURCE_DIR) / path_from_root;

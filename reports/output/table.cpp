@@ -1,5 +1,7 @@
 #include "reports/output/table.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -267,6 +269,17 @@ std::string markdown_text(std::string_view text) {
   for (std::size_t at = 0; (at = out.find("://", at)) != std::string::npos;)
     out.replace(at, 1, "&#58;");
   return out;
+}
+
+std::string markdown_picture(std::string_view title, std::string_view file) {
+  // Blanks and brackets of a file name would end the reference early.
+  std::string target;
+  for (const char c : file) {
+    const bool plain =
+        std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
+    target += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return "\n![" + markdown_text(title) + "](" + target + ")\n";
 }
 
 std::string markdown_table(const Table& table) {

@@ -72,6 +72,9 @@ class LongTable {
 /// Text made safe inside a Markdown line or table cell.
 [[nodiscard]] std::string markdown_text(std::string_view text);
 
+/// A reference to a picture that lies next to the text.
+[[nodiscard]] std::string markdown_picture(std::string_view title, std::string_view file);
+
 /// Columns that differ between rows; the rest is moved to `constants` as "heading:
 /// value". A table of one row is left as it is unless `single_row` is true. Empty columns vanish.
 /// `keep`: headings that always stay.

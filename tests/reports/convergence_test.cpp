@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "reports/studies/convergence/study_report.h"
+#include "tests/golden.h"
 #include "tests/scratch_folder.h"
 
 namespace bertbench {
@@ -130,6 +132,24 @@ TEST(Convergence, ThePlotsAreThoseOfTheNote) {
   std::size_t all = 0;
   for (const plot::Series& series : figures[2].series) all += series.points.size();
   EXPECT_EQ(all, 17U);
+}
+
+TEST(Convergence, ItsReportsAreAsStored) {
+  Study study = published();
+  for (const char* seed : {"7", "8"}) {  // the last row was fine-tuned twice more
+    study.checkpoints.push_back(study.checkpoints.back());
+    study.checkpoints.back().seed = seed;
+    *study.checkpoints.back().exact_match += 0.5;
+  }
+  for (Checkpoint& row : study.checkpoints) row.source = "table.csv";
+  study.checkpoints[3].hours.reset();
+  study.checkpoints[3].seconds_per_step.reset();
+  derive(study, {{512, 19.97}});
+  const std::string stored = "tests/golden/reports/convergence.";
+  test::expect_golden(stored + "html", test::page_body(study_html(study, "T"), "<footer>"));
+  test::expect_golden(stored + "md", study_markdown(study, "T", "my study"));
+  test::expect_golden(stored + "csv", study_csv(study));
+  test::expect_golden(stored + "json", study_json(study).dump(1));
 }
 
 // "nearly equal total pre training times but with different phase 1 seeds [have] almost identical

@@ -24,14 +24,10 @@ using testing::Not;
 
 class GoldenTest : public testing::TestWithParam<const char*> {};
 
-/// Of a page what is between its style and its scripts.
 void expect_stored(const Report& report, const ResultSet& set, const ReportOptions& options,
                    const std::string& name) {
   std::string text = render_text(report, set, options);
-  if (report.name == "html") {
-    const auto body = text.find("<body>");
-    text = text.substr(body, text.find("<script>", body) - body);
-  }
+  if (report.name == "html") text = test::page_body(text, "<script>");
   test::expect_golden("tests/golden/reports/" + name + "." + std::string(report.name), text);
 }
 

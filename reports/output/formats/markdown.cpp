@@ -36,8 +36,7 @@ std::string names_of(const std::map<std::string, int>& counts, const char* separ
 }
 
 /// What a reader needs to judge the numbers; docs/numbers.md has it at length.
-void legend(const ResultSet& set, std::ostream& out) {
-  const Provenance made = provenance(set);
+void legend(const ResultSet& set, const Provenance& made, std::ostream& out) {
   out << "## How the numbers were made\n\n";
   out << "- " << rate_heading(set) << ": of the whole job; median over the n trials that count\n";
   if (!made.windows.empty()) list_counts("window of a trial", made.windows, out);
@@ -131,14 +130,7 @@ std::vector<Companion> companions(const ResultSet& set, const ReportOptions& opt
 void plots(const ResultSet& set, const ReportOptions& options, std::ostream& out) {
   if (options.companion_stem.empty()) return;
   for (const Picture& picture : pictures_of(set, options)) {
-    // Blanks and brackets of a file name would end the reference early.
-    std::string target;
-    for (const char c : file_of(picture, options)) {
-      const bool plain =
-          std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
-      target += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
-    }
-    out << "\n![" << markdown_text(picture.title) << "](" << target << ")\n";
+    out << markdown_picture(picture.title, file_of(picture, options));
   }
 }
 
@@ -159,8 +151,9 @@ void comparison(const ResultSet& set, const ReportOptions& options, std::ostream
 void render(const ResultSet& set, const ReportOptions& options, std::ostream& out) {
   out << "# " << markdown_text(options.title.empty() ? "Training throughput" : options.title)
       << "\n\n";
-  if (provenance(set).simulated) out << "> **" << kSimulatedNote << "**\n\n";
-  if (provenance(set).emulated) out << "> **" << kEmulatedNote << "**\n\n";
+  const Provenance made = provenance(set);
+  if (made.simulated) out << "> **" << kSimulatedNote << "**\n\n";
+  if (made.emulated) out << "> **" << kEmulatedNote << "**\n\n";
   if (const std::string note = preflight_note(set); !note.empty()) {
     out << "> " << markdown_text(note) << "\n\n";
   }
@@ -194,7 +187,7 @@ void render(const ResultSet& set, const ReportOptions& options, std::ostream& ou
   if (!stated.rows.empty()) out << "\n## Stated by the logs\n\n" << markdown_table(stated);
   comparison(set, options, out);
   out << "\n";
-  legend(set, out);
+  legend(set, made, out);
   remarks(set, out);
   const auto environment = environment_lines(set);
   if (!environment.empty()) {

@@ -125,10 +125,8 @@ std::string study_html(const Study& study, const std::string& title) {
 std::string study_markdown(const Study& study, const std::string& title, const std::string& stem) {
   std::string out = "# " + markdown_text(title) + "\n\n" + markdown_table(study_table(study)) +
                     "\n" + kHowMade + "\n";
-  if (!stem.empty()) {
-    for (const plot::Figure& figure : study_figures(study)) {
-      out += "\n![" + markdown_text(figure.title) + "](" + stem + "-" + figure.id + ".svg)\n";
-    }
+  for (const plot::Figure& figure : study_figures(study)) {
+    out += markdown_picture(figure.title, stem + "-" + figure.id + ".svg");
   }
   const Table stability = stability_table(study);
   if (!stability.rows.empty()) {
