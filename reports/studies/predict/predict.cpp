@@ -249,9 +249,8 @@ bool can_be_placed(const Identity& identity) {
          identity.gpus_per_node;
 }
 
-double per_gpu(const Identity& identity) {
-  return static_cast<double>(*identity.micro_batch_size) *
-         static_cast<double>(*identity.gradient_accumulation_steps);
+Batch batch_of(const Identity& identity) {
+  return {*identity.micro_batch_size, *identity.gradient_accumulation_steps};
 }
 
 class Group {
@@ -264,21 +263,18 @@ class Group {
     out.simulated = cells_.front()->identity.simulated();
     std::vector<ScalingCell> points;
     std::set<std::int64_t> global;
+    std::set<Batch> batches;
     for (const Cell* cell : cells_) {
-      if (*cell->identity.world_size() == 1) {
-        bases_[{*cell->identity.micro_batch_size, *cell->identity.gradient_accumulation_steps}] =
-            step_of(*cell);
-      }
+      const Batch batch = batch_of(cell->identity);
+      if (*cell->identity.world_size() == 1) bases_[batch] = step_of(*cell);
+      batches.insert(batch);
       global.insert(*cell->identity.global_batch_size());
-    }
-    for (const Cell* cell : cells_) {
-      ScalingCell point = point_of(cell->identity);
-      point.step_s = step_of(*cell);
-      points.push_back(point);
     }
     constexpr std::size_t kLeastTopologies = 3;  // two lie on any line
     std::set<std::pair<std::int64_t, std::int64_t>> measured;
-    for (const ScalingCell& point : points) {
+    for (const Cell* cell : cells_) {
+      ScalingCell& point = points.emplace_back(point_of(cell->identity));
+      point.step_s = step_of(*cell);
       measured.emplace(point.topology.nodes, point.topology.gpus_per_node);
     }
     if (measured.size() >= kLeastTopologies) out.fit = fit_scaling(points);
@@ -288,11 +284,6 @@ class Group {
       return out;
     }
     const bool strong = !out.fit->chosen.form->needs_base && global.size() == 1;
-    std::set<Batch> batches;
-    for (const Cell* cell : cells_) {
-      batches.insert(
-          {*cell->identity.micro_batch_size, *cell->identity.gradient_accumulation_steps});
-    }
     for (const Topology& topology : topologies) {
       if (strong) {
         predict_strong(out, topology, *global.begin());
@@ -319,9 +310,9 @@ class Group {
   ScalingCell point_of(const Identity& identity) const {
     ScalingCell point;
     point.topology = {*identity.nodes, *identity.gpus_per_node};
-    point.sequences_per_gpu = per_gpu(identity);
-    const auto same =
-        bases_.find({*identity.micro_batch_size, *identity.gradient_accumulation_steps});
+    const auto [micro, accumulation] = batch_of(identity);
+    point.sequences_per_gpu = static_cast<double>(micro) * static_cast<double>(accumulation);
+    const auto same = bases_.find(batch_of(identity));
     if (same != bases_.end()) point.base_s = same->second;
     return point;
   }
