@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "parsers/lines/clock.h"
+#include "tests/golden.h"
 #include "tests/scratch_folder.h"
 
 namespace bertbench {
@@ -68,6 +69,9 @@ TEST(GoodputTest, CountsEachStepOnceAndNamesWhereTheRestWent) {
   EXPECT_NEAR(of(all, GoodputPart::closing), 5, 1e-9);
   EXPECT_NEAR(of(all, GoodputPart::between), 80, 1e-9);
   EXPECT_NEAR(all.total_s, *third.wall.end - 1000, 1e-9);
+  test::expect_golden("tests/golden/reports/goodput.html",
+                      test::page_body(goodput_html(all, "T"), "<footer>"));
+  test::expect_golden("tests/golden/reports/goodput.json", goodput_json(all).dump(1));
   EXPECT_NEAR(std::accumulate(all.seconds.begin(), all.seconds.end(), 0.0), all.total_s, 1e-9);
   EXPECT_EQ(all.counted_steps, 150);
   EXPECT_EQ(all.lost_steps, 20);
