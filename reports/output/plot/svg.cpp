@@ -63,9 +63,8 @@ std::string title_of(const std::string& tip) {
 /// group.
 std::string dot(double x, double y, int colour, double r, const char* css, const std::string& tip) {
   const std::string head = fmt::format("class=\"dot{}\"", css);
-  const std::string tail = tip.empty() ? "/>\n" : ">" + title_of(tip);
   const auto path = [&](const std::string& d) {
-    return fmt::format("<path {} d=\"{}\"{}{}", head, d, tail, tip.empty() ? "" : "</path>\n");
+    return fmt::format("<path {} d=\"{}\">{}</path>\n", head, d, title_of(tip));
   };
   switch (colour % 4) {
     case 1:
@@ -78,8 +77,8 @@ std::string dot(double x, double y, int colour, double r, const char* css, const
       return path(fmt::format("M{:.1f} {:.1f}l{:.1f} {:.1f}l-{:.1f} {:.1f}l-{:.1f} -{:.1f}z", x,
                               y - 1.3 * r, 1.3 * r, 1.3 * r, 1.3 * r, 1.3 * r, 1.3 * r, 1.3 * r));
     default:
-      return fmt::format("<circle {} cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\"{}{}", head, x, y, r, tail,
-                         tip.empty() ? "" : "</circle>\n");
+      return fmt::format("<circle {} cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\">{}</circle>\n", head, x,
+                         y, r, title_of(tip));
   }
 }
 
@@ -89,9 +88,7 @@ std::string path_of(const Frame& frame, const Series& series, const char* css) {
     d +=
         fmt::format("{}{:.1f} {:.1f}", d.empty() ? "M" : "L", frame.px(point.x), frame.py(point.y));
   }
-  return d.empty() ? d
-                   : fmt::format("<path class=\"line{}\" d=\"{}\">{}</path>\n", css, d,
-                                 title_of(series.name));
+  return fmt::format("<path class=\"line{}\" d=\"{}\">{}</path>\n", css, d, title_of(series.name));
 }
 
 /// A line from the first to the second of each two points.
@@ -102,7 +99,7 @@ std::string slopes_of(const Frame& frame, const Series& series) {
     d += fmt::format("M{:.1f} {:.1f}L{:.1f} {:.1f}", frame.px(from.x), frame.py(from.y),
                      frame.px(to.x), frame.py(to.y));
   }
-  return d.empty() ? d : fmt::format("<path class=\"line thin\" d=\"{}\"/>\n", d);
+  return fmt::format("<path class=\"line thin\" d=\"{}\"/>\n", d);
 }
 
 std::string interval_of(const Frame& frame, const Point& point) {
