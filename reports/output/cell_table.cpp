@@ -45,17 +45,12 @@ std::string maybe(const std::optional<T>& value, Text text) {
   return value ? text(*value) : std::string();
 }
 
-bool one_unit(const ResultSet& set) {
-  return std::all_of(set.cells.begin(), set.cells.end(), [&](const Cell& cell) {
-    return cell.throughput.unit == set.cells.front().throughput.unit;
-  });
-}
-
 }  // namespace
 
 std::string rate_heading(const ResultSet& set) {
-  if (set.cells.empty()) return "sequences/s";
-  return one_unit(set) ? set.cells.front().throughput.unit : "throughput";
+  std::set<std::string> units;
+  for (const Cell& cell : set.cells) units.insert(cell.throughput.unit);
+  return units.size() == 1 ? *units.begin() : "throughput";
 }
 
 bool needs_name_of_log(const Cell& cell) {
@@ -68,18 +63,18 @@ Table cell_table(const ResultSet& set) {
   for (const Cell& cell : set.cells)
     for (const auto& axis : cell.identity.axes) axes.insert(axis.first);
 
+  const std::string rate = rate_heading(set);
   Table table{
       columns_of({"result", "model", "framework", "precision", ">sequence length", ">micro batch",
                   ">accumulation", ">topology", ">GPUs", ">global batch", "kind"})};
   for (const std::string& axis : axes) table.columns.push_back({axis});
-  std::ranges::move(columns_of({"stand-ins", ">n", ">" + rate_heading(set), ">interval", ">cv",
-                                ">speedup", ">efficiency", ">per GPU", ">TFLOPS/GPU", ">MFU",
-                                ">HFU", ">peak memory", ">power", ">energy/sequence",
-                                ">time to train", ">time speedup", "scaling", "failures", "log"}),
+  std::ranges::move(columns_of({"stand-ins", ">n", ">" + rate, ">interval", ">cv", ">speedup",
+                                ">efficiency", ">per GPU", ">TFLOPS/GPU", ">MFU", ">HFU",
+                                ">peak memory", ">power", ">energy/sequence", ">time to train",
+                                ">time speedup", "scaling", "failures", "log"}),
                     std::back_inserter(table.columns));
 
   const bool with_logs = std::ranges::any_of(set.cells, needs_name_of_log);
-  const bool note_unit = !one_unit(set);
   const bool several_sources = memory_sources(set).size() > 1;
   for (const Cell& cell : set.cells) {
     const Identity& id = cell.identity;
@@ -101,7 +96,7 @@ Table cell_table(const ResultSet& set) {
     }
     row.emplace_back(cell.emulated ? "yes" : "");
     row.push_back(std::to_string(cell.throughput.n));
-    row.push_back(rate_cell(cell, note_unit));
+    row.push_back(rate_cell(cell, rate == "throughput"));
     row.push_back(interval_cell(cell));
     row.push_back(maybe(cell.throughput.cv, [](double v) { return percent_text(v, 2); }));
     row.push_back(maybe(cell.speedup, [](const Ratio& r) { return ratio_text(r.value); }));

@@ -480,25 +480,22 @@ std::unique_ptr<DlperfScript> dlperf_script(std::string_view format, const Dlper
 
 namespace {
 
-/// What distinguishes the cells of one model and topology, in a form that may join its name.
-std::string variant(const Identity& id) {
+/// What distinguishes the cells of one model and topology, in a form that may join its name;
+/// `all`: not batch and precision alone.
+std::string variant(const Identity& id, bool all) {
   std::string text;
-  if (id.framework) text += "_" + *id.framework;
-  if (id.micro_batch_size) text += "_b" + std::to_string(*id.micro_batch_size);
-  if (id.precision) text += "_" + *id.precision;
-  if (id.sequence_length) text += "_s" + std::to_string(*id.sequence_length);
-  if (id.gradient_accumulation_steps)
-    text += "_a" + std::to_string(*id.gradient_accumulation_steps);
+  const auto add = [&](const char* letter, const auto& value) {
+    if (value) text += fmt::format("_{}{}", letter, *value);
+  };
+  if (all) add("", id.framework);
+  add("b", id.micro_batch_size);
+  add("", id.precision);
+  if (!all) return text;
+  add("s", id.sequence_length);
+  add("a", id.gradient_accumulation_steps);
   for (const auto& [axis, value] : id.axes) {
     if (axis != kSimulatedAxis) text += "_" + axis + "=" + value;  // in the model's name
   }
-  return text;
-}
-
-std::string short_variant(const Identity& id) {
-  std::string text;
-  if (id.micro_batch_size) text += "_b" + std::to_string(*id.micro_batch_size);
-  if (id.precision) text += "_" + *id.precision;
   return text;
 }
 
@@ -526,7 +523,7 @@ DlperfResult dlperf_result(const ResultSet& set) {
   std::map<std::string, std::map<std::string, std::string>> variants;
   for (const Cell& cell : set.cells)
     if (usable(cell))
-      variants[model_of(cell)][variant(cell.identity)] = short_variant(cell.identity);
+      variants[model_of(cell)][variant(cell.identity, true)] = variant(cell.identity, false);
   const auto name_of = [&](const Cell& cell) {
     const auto& known = variants[model_of(cell)];
     if (known.size() == 1) return model_of(cell);
@@ -534,7 +531,7 @@ DlperfResult dlperf_result(const ResultSet& set) {
     for (const auto& entry : known) ++shared[entry.second];
     const bool enough = std::all_of(shared.begin(), shared.end(),
                                     [](const auto& entry) { return entry.second == 1; });
-    return model_of(cell) + (enough ? short_variant(cell.identity) : variant(cell.identity));
+    return model_of(cell) + variant(cell.identity, !enough);
   };
 
   DlperfResult result;

@@ -53,14 +53,6 @@ std::string command(const char* level, const std::string& title, const std::stri
                      command_text(text, false));
 }
 
-std::string change_text_of(const CellVerdict& cell) {
-  return cell.change ? change_text(*cell.change) : "-";
-}
-
-std::string verdict_words(const CellVerdict& cell) {
-  return verdict_text(cell) + (cell.cleared() ? " (rerun)" : "");
-}
-
 std::string rate_of_pair(const std::optional<double>& rate) {
   return rate ? number_text(*rate) : "-";
 }
@@ -168,8 +160,9 @@ std::string gate_markdown(const GateReport& report, const std::string& name_of_g
   Table table{columns_of({"verdict", "cell", ">change", ">n", "reason"})};
   for (const CellVerdict& cell : report.cells) {
     if (cell.verdict == Verdict::pass && !cell.cleared()) continue;
-    table.rows.push_back({verdict_words(cell), key_with_kind(cell.key, cell.kind),
-                          change_text_of(cell),
+    table.rows.push_back({verdict_text(cell) + (cell.cleared() ? " (rerun)" : ""),
+                          key_with_kind(cell.key, cell.kind),
+                          cell.change ? change_text(*cell.change) : "-",
                           report.paired.empty() ? fmt::format("{}+{}", cell.n_base, cell.n_new)
                                                 : fmt::format("{} pairs", cell.n_new),
                           reason_text(cell)});

@@ -1,5 +1,6 @@
 #include "reports/output/iterations_file.h"
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 
@@ -8,17 +9,12 @@
 
 namespace bertbench {
 
-bool stays_below_run_folder(std::string_view path) {
-  for (const std::string_view part : split(path, '/')) {
-    if (part == "..") return false;
-  }
-  return true;
-}
-
 void read_iterations(const std::string& run_folder, const std::string& path,
                      const std::function<void(const IterationRow&)>& row) {
   constexpr std::size_t kNumbers = 6;  // the columns after log and trial
-  if (run_folder.empty() || !stays_below_run_folder(path)) return;
+  // A path of a result file is data: only one that stays below the run folder is followed.
+  const auto parts = split(path, '/');
+  if (run_folder.empty() || std::ranges::find(parts, "..") != parts.end()) return;
   std::ifstream in(run_folder + "/" + path);
   std::string line;
   std::getline(in, line);  // the header

@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <string>
-#include <string_view>
 
 namespace bertbench {
 
@@ -12,9 +11,6 @@ namespace bertbench {
 struct IterationRow {
   double step, time_s, seconds, sequences_per_second, loss, rank_spread;
 };
-
-/// A path of a result file is data: only one that stays below the run folder is followed.
-[[nodiscard]] bool stays_below_run_folder(std::string_view path);
 
 /// Calls `row` for every line of <run_folder>/<path>, of none where the path leaves the folder.
 void read_iterations(const std::string& run_folder, const std::string& path,

@@ -49,19 +49,19 @@ struct NoticeGroup {
   Notice first;
   bool same = true, one_cell = true;
   long long notices = 0, trials = 0, logs = 0, places = 0;
-  std::size_t cell = 0;  ///< cell, trial and log: of the newest notice
+  std::optional<std::size_t> cell;  ///< cell, trial and log: of the newest notice
   int trial = 0;
-  std::string log;
+  std::optional<std::string> log;
   std::set<std::int64_t> lines;                             ///< of `log`
   std::vector<std::pair<std::string, std::int64_t>> named;  ///< the first places, log and line
 
   void add(const Notice& notice, const std::string& its_log, std::size_t its_cell, int its_trial) {
     ++notices;
     same = same && notice.values == first.values;
-    one_cell = one_cell && (trials == 0 || cell == its_cell);
-    if (trials == 0 || cell != its_cell || trial != its_trial) ++trials;
+    one_cell = one_cell && cell.value_or(its_cell) == its_cell;
+    if (cell != its_cell || trial != its_trial) ++trials;
     // Runs that stand in one log, one after the other, often have the same notice of it.
-    if (logs == 0 || log != its_log) {
+    if (log != its_log) {
       ++logs;
       lines.clear();
     }
@@ -69,7 +69,7 @@ struct NoticeGroup {
     trial = its_trial;
     log = its_log;
     if (!lines.insert(notice.line).second) return;
-    if (++places <= kPlacesNamed) named.emplace_back(log, notice.line);
+    if (++places <= kPlacesNamed) named.emplace_back(its_log, notice.line);
   }
 
   [[nodiscard]] std::string text(std::string who) const {
@@ -122,7 +122,7 @@ std::string lines_text(const NoticeGroup& group) {
 // "a.log:7", "a.log:7, b.log", "a.log, 12 lines (3, 9, 14 ...)", "1n2g, 6 trials".
 std::string logs_text(const NoticeGroup& group, const std::string& cell) {
   if (group.logs == 1 && (group.places > 1 || group.trials > 1)) {
-    return fmt::format("{}, {}", place_name(group.log), lines_text(group));
+    return fmt::format("{}, {}", place_name(*group.log), lines_text(group));
   }
   if (group.places > kPlacesNamed) {
     return (cell.empty() ? "" : cell + ", ") + counted(group.trials, "trial");
@@ -241,13 +241,13 @@ std::vector<std::string> notice_lines(const CellSource& cells, bool windows_show
     if (within_a_cell && names.empty()) names = short_names(cells);
     const std::string who = one_log && group.first.log.empty()
                                 ? lines_text(group)
-                                : logs_text(group, within_a_cell ? names[group.cell] : "");
+                                : logs_text(group, within_a_cell ? names[*group.cell] : "");
     out.push_back(group.text(who));
   }
   for (const NoticeGroup& group : of_cells.all()) {
     out.push_back(group.text(group.trials > 1    ? counted(group.trials, "cell")
                              : cells.size() == 1 ? ""
-                                                 : cells.cell(group.cell).key));
+                                                 : cells.cell(*group.cell).key));
   }
   if (const long long more = of_trials.more() + of_cells.more(); more > 0) {
     out.push_back(text_of(make_notice(NoticeCode::more_notices, 0, counted(more, "notice"))));
