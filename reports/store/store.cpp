@@ -445,9 +445,9 @@ Table trend_table(std::span<const Trend> trends, const std::function<std::string
 std::string trend_html(std::vector<Trend> trends, const std::string& title) {
   std::ranges::stable_sort(trends, {}, [](const Trend& trend) { return trend.shifts.empty(); });
   std::string plots;
-  for (std::size_t i = 0; i < std::min(trends.size(), kMostPlots); ++i) {
+  const std::size_t drawn = std::min(trends.size(), kMostPlots);
+  for (std::size_t i = 0; i < drawn; ++i)
     plots += html::figure_element(figure_of(trends[i], i + 1));
-  }
   std::string body = html::section(
       "Medians of the stored runs",
       html::small(
@@ -456,9 +456,7 @@ std::string trend_html(std::vector<Trend> trends, const std::string& title) {
                       "machine's environment changed with that run.",
                       kLeastForChangePoints)) +
           "<div class=\"panels\">" + plots + "</div>\n" +
-          (trends.size() > kMostPlots
-               ? html::small(fmt::format("The first {} of {} cells.", kMostPlots, trends.size()))
-               : std::string()));
+          html::first_of(drawn, trends.size(), "cells"));
   body += html::section("Cells", html::sortable_table({trend_table(trends, number_text), "cells"}));
   return html::page_of(title, body);
 }

@@ -133,6 +133,30 @@ TEST(MarkdownTest, EveryRowOfAMarkdownTableHasTheCellsOfItsHeading) {
   }
 }
 
+TEST(HtmlPage, OfManyCellsSaysHowMuchOfThemItShows) {
+  std::vector<Cell> cells;
+  for (const char* precision : {"a", "b", "c", "d", "e", "f", "g", "h", "i"}) {
+    for (const std::int64_t batch : {1, 2}) {
+      for (std::int64_t gpus = 1; gpus <= 18; ++gpus) {
+        const auto rate = static_cast<double>(100 * gpus);
+        cells.push_back(samples::cell(samples::identity(1, gpus, batch, precision), {rate, rate}));
+      }
+    }
+  }
+  ResultSet set = samples::result_set(std::move(cells));
+  for (std::size_t i = 0; i < set.cells.size(); ++i) {
+    set.cells[i].warnings = {foreign_notice(0, i < 150 ? "odd" : std::string(i, 'w'))};
+  }
+  const std::string page = render("html", set);
+  for (const char* part :
+       {"</tbody><tbody hidden>", "Show all 324 cells", "(the first 40 of 324 cells)",
+        "(series 1 to 8 of 18)", "4 plots with further series", "The first 8 of 9 maps;",
+        "<li>and 50 more; the JSON report has all</li>", "and 75 more; the JSON report has all.",
+        "and 14 more</li>"}) {
+    EXPECT_THAT(page, HasSubstr(part));
+  }
+}
+
 TEST(HtmlHeadline, AnEvaluationIsNeverTheFastestTrainingNorAreIterationsSequences) {
   using samples::cell;
   using samples::identity;

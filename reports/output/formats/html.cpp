@@ -72,13 +72,8 @@ std::string iterations(const ResultSet& set, const std::string& run_folder) {
   std::string out =
       small("A line a trial. Shaded: what was cut as warm-up, then the window that was measured.");
   out += figures_side_by_side(found.figures, "panels");
-  if (found.figures.size() < found.cells) {
-    out +=
-        small(fmt::format("The first {} of {} cells with iterations; the report csv-iterations "
-                          "has all.",
-                          found.figures.size(), found.cells));
-  }
-  return out;
+  return out + html::first_of(found.figures.size(), found.cells,
+                              "cells with iterations; the report csv-iterations has all");
 }
 
 std::string remark_item(const RemarkGroup& group) {

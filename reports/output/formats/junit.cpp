@@ -53,18 +53,21 @@ void test_case(const Cell& cell, const std::vector<const Trial*>& attempts, Juni
                                        : "the log does not cover the window " + last.window.rule) +
         "/>\n";
   std::vector<std::pair<std::string, std::string>> facts;
+  const auto add = [&](const char* name, const std::string& text) {
+    if (!text.empty()) facts.emplace_back(name, text);
+  };
   if (last.sequences_per_second) {
-    facts.emplace_back("sequences_per_second", shortest(*last.sequences_per_second));
+    add("sequences_per_second", shortest(*last.sequences_per_second));
   }
-  if (!last.estimator.empty()) facts.emplace_back("estimator", last.estimator);
+  add("estimator", last.estimator);
   if (last.memory && last.memory->peak_bytes > 0) {
-    facts.emplace_back("peak_memory_bytes", std::to_string(last.memory->peak_bytes));
-    if (!last.memory->source.empty()) facts.emplace_back("memory_source", last.memory->source);
+    add("peak_memory_bytes", std::to_string(last.memory->peak_bytes));
+    add("memory_source", last.memory->source);
   }
-  if (!last.window.rule.empty()) facts.emplace_back("window", last.window.rule);
-  if (last.simulated) facts.emplace_back("simulated", "true");
-  facts.emplace_back("attempts", std::to_string(last.attempt));
-  if (!last.log.empty()) facts.emplace_back("log", last.log);
+  add("window", last.window.rule);
+  add("simulated", last.simulated ? "true" : "");
+  add("attempts", std::to_string(last.attempt));
+  add("log", last.log);
   out += junit_output(facts) + "    </testcase>\n";
 }
 

@@ -19,6 +19,7 @@ namespace bertbench::report_markdown {
 namespace {
 
 void list_counts(const char* what, const std::map<std::string, int>& counts, std::ostream& out) {
+  if (counts.empty()) return;
   out << "- " << what << ": ";
   const char* separator = "";
   for (const auto& [text, n] : counts) {
@@ -39,8 +40,8 @@ std::string names_of(const std::map<std::string, int>& counts, const char* separ
 void legend(const ResultSet& set, const Provenance& made, std::ostream& out) {
   out << "## How the numbers were made\n\n";
   out << "- " << rate_heading(set) << ": of the whole job; median over the n trials that count\n";
-  if (!made.windows.empty()) list_counts("window of a trial", made.windows, out);
-  if (!made.estimators.empty()) list_counts("estimator", made.estimators, out);
+  list_counts("window of a trial", made.windows, out);
+  list_counts("estimator", made.estimators, out);
   for (const auto& [estimator, n] : made.estimators) {
     const std::string_view meaning = estimator_meaning(estimator);
     if (!meaning.empty()) out << "    - " << estimator << ": " << meaning << "\n";
@@ -171,31 +172,26 @@ void render(const ResultSet& set, const ReportOptions& options, std::ostream& ou
   out << markdown_table(shown);
   plots(set, options, out);
   const SetSource cells(set);
-  const Table stability = stability_table(cells);
-  if (!stability.rows.empty()) out << "\n## Stability\n\n" << markdown_table(stability);
-  const Table phases = phases_table(cells);
-  if (!phases.rows.empty()) out << "\n## Phases\n\n" << markdown_table(phases);
+  const auto add = [&](const char* heading, const Table& table) {
+    if (!table.rows.empty()) out << "\n## " << heading << "\n\n" << markdown_table(table);
+  };
+  add("Stability", stability_table(cells));
+  add("Phases", phases_table(cells));
   if (const Table ranks = rank_table(cells); !ranks.rows.empty()) {
     out << "\n## Ranks and nodes\n\n"
         << kRankTimesNote << "\n\n"
         << markdown_table(ranks) << "\n"
         << markdown_table(node_table(cells));
   }
-  const Table parts = parts_table(set);
-  if (!parts.rows.empty()) out << "\n## Parts of a step\n\n" << markdown_table(parts);
-  const Table stated = stated_table(set);
-  if (!stated.rows.empty()) out << "\n## Stated by the logs\n\n" << markdown_table(stated);
+  add("Parts of a step", parts_table(set));
+  add("Stated by the logs", stated_table(set));
   comparison(set, options, out);
   out << "\n";
   legend(set, made, out);
   remarks(set, out);
-  const auto environment = environment_lines(set);
-  if (!environment.empty()) {
-    out << "\n## Environment\n\n";
-    Table table{columns_of({"what", "value"})};
-    for (const auto& [key, value] : environment) table.rows.push_back({key, value});
-    out << markdown_table(table);
-  }
+  Table environment{columns_of({"what", "value"})};
+  for (const auto& [key, value] : environment_lines(set)) environment.rows.push_back({key, value});
+  add("Environment", environment);
   out << "\nbertbench " << markdown_text(set.tool.version);
   if (!set.tool.commit.empty()) out << " (" << markdown_text(set.tool.commit) << ")";
   if (!set.created.empty()) out << ", " << markdown_text(set.created);

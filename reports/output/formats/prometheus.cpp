@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <cmath>
 #include <ostream>
 
 #include "parsers/core/text.h"
@@ -102,7 +101,7 @@ void render(const ResultSet& set, const ReportOptions&, std::ostream& out) {
     bool first = true;
     for (std::size_t i = 0; i < set.cells.size(); ++i) {
       const auto value = metric.value(set.cells[i]);
-      if (!value || !std::isfinite(*value)) continue;
+      if (!value) continue;
       if (first) {
         out << fmt::format("# HELP {0} {1}\n# TYPE {0} gauge\n", metric.name, metric.help);
       }

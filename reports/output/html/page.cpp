@@ -66,6 +66,10 @@ std::string small(std::string_view text) {
   return "<p class=\"small\">" + escape_markup(text) + "</p>\n";
 }
 
+std::string first_of(std::size_t shown, std::size_t all, std::string_view what) {
+  return shown < all ? small(fmt::format("The first {} of {} {}.", shown, all, what)) : "";
+}
+
 void write_page(const PageText& text, std::ostream& out) {
   const std::array<Script, 2> all{
       {{kPlotsScript, kPlotsScriptSha256}, {kTablesScript, kTablesScriptSha256}}};

@@ -29,5 +29,7 @@ void write_page(const PageText& text, std::ostream& out);
 
 /// "<p class=small>" of plain text.
 [[nodiscard]] std::string small(std::string_view text);
+/// "The first 8 of 12 maps." in the same way; nothing where all are shown.
+[[nodiscard]] std::string first_of(std::size_t shown, std::size_t all, std::string_view what);
 
 }  // namespace bertbench::html

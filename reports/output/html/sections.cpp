@@ -321,10 +321,7 @@ std::string pairs_section(const ResultSet& set) {
   body += "<div class=\"panels\">";
   for (const plot::Figure& figure : found.figures) body += figure_element(figure);
   body += "</div>\n";
-  if (found.figures.size() < found.cells) {
-    body += small(
-        fmt::format("The {} largest changes of {} cells.", found.figures.size(), found.cells));
-  }
+  body += first_of(found.figures.size(), found.cells, "cells, the largest changes");
   return section("Pairs", body);
 }
 
@@ -335,10 +332,7 @@ std::string heat_section(const ResultSet& set) {
                            std::string(found.maps.front().unit.ends_with("rank") ? "rank" : "GPU") +
                            ": the lighter, the faster. Arrow keys go from tile to tile.");
   body += side_by_side(found);
-  if (found.all > found.maps.size()) {
-    body += small(fmt::format("The first {} of {} maps; the table of cells has all numbers.",
-                              found.maps.size(), found.all));
-  }
+  body += first_of(found.maps.size(), found.all, "maps; the table of cells has all numbers");
   return section("Batch and topology", body);
 }
 
@@ -350,9 +344,7 @@ std::string ranks_section(const ResultSet& set) {
   std::string body = small(std::string(kRankTimesNote) + ". Lighter: slower than the other ranks.");
   body += sortable_table({ranks, "ranks"});
   if (!maps.maps.empty()) body += side_by_side(maps);
-  if (maps.all > maps.maps.size()) {
-    body += small(fmt::format("The first {} of {} maps.", maps.maps.size(), maps.all));
-  }
+  body += first_of(maps.maps.size(), maps.all, "maps");
   body += sortable_table({node_table(cells), "nodes", "nodes"});
   return section("Ranks and nodes", body);
 }
