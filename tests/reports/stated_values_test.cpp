@@ -2,12 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <sstream>
-
 #include "reports/gate/comparison.h"
 #include "reports/output/cell_table.h"
 #include "reports/output/comparison_table.h"
-#include "reports/output/render.h"
 #include "tests/reports/samples.h"
 
 namespace bertbench {
@@ -15,9 +12,7 @@ namespace {
 
 using testing::Contains;
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::Not;
 
 /// Two nodes of four GPUs, 256 sequences of 128 tokens a step, 1,000 sequences/s, 4 kW.
 Cell watched() {
@@ -50,6 +45,7 @@ TEST(StatedValues, HaveNothingNextToThemWhereAnInputIsUnknown) {
   for (const StatedComparison& value : stated_of(set.cells[0])) {
     EXPECT_FALSE(value.computed) << value.name->unit;
   }
+  EXPECT_FALSE(stated_of(samples::result_set({watched()}).cells[0])[0].computed) << "no power";
   std::vector<std::string> headings;
   for (const TableColumn& column : stated_table(set).columns) headings.push_back(column.heading);
   EXPECT_THAT(headings, ElementsAre("cell", "of one GPU", "stated", "n"));
@@ -70,35 +66,6 @@ TEST(StatedValues, StandNextToThoseOfTheOtherSideInAComparison) {
                           ElementsAre(key, "tokens/s", "12800", "6400.0", "-50.0 %")));
   EXPECT_THAT(stated_comparison_table(compare(ResultSet{}, a)).rows,
               Contains(ElementsAre(key, "W", "-", "525.0", "-")));
-  ReportOptions options;
-  options.baseline = &a;
-  for (const char* format : {"markdown", "html"}) {
-    std::ostringstream report;
-    (*find_report(format))->render(b, options, report);
-    EXPECT_THAT(report.str(), HasSubstr("-50.0 %")) << format;
-  }
-}
-
-TEST(StatedValues, AreColumnsOfTheTableOfCellsWhereALogStatesThem) {
-  const auto header = [](const Cell& cell) {
-    std::ostringstream csv;
-    (*find_report("csv"))->render(samples::result_set({cell}), {}, csv);
-    return csv.str();
-  };
-  EXPECT_THAT(header(watched()), HasSubstr(",stated_watts_per_gpu"));
-  EXPECT_THAT(header(watched()), HasSubstr(",525"));
-  EXPECT_THAT(header(samples::cell(samples::identity(1, 1), {1})), Not(HasSubstr("stated_")));
-}
-
-TEST(StatedValues, AreInMarkdownAndOnThePage) {
-  for (const char* format : {"markdown", "html"}) {
-    std::ostringstream with, without;
-    (*find_report(format))->render(samples::result_set({watched()}), {}, with);
-    EXPECT_THAT(with.str(), HasSubstr("Stated by the logs")) << format;
-    const ResultSet none = samples::result_set({samples::cell(samples::identity(1, 1), {1})});
-    (*find_report(format))->render(none, {}, without);
-    EXPECT_THAT(without.str(), Not(HasSubstr("Stated by the logs"))) << format;
-  }
 }
 
 }  // namespace
