@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "reports/gate/paired.h"
+#include "tests/golden.h"
+#include "tests/reports/result_files.h"
 #include "tests/reports/samples.h"
 #include "tests/reports/xml_check.h"
 
@@ -151,6 +154,23 @@ TEST(GateMarkdown, SaysTheOutcomeAndListsWhatDidNotPass) {
   EXPECT_THAT(text, HasSubstr("-5.1 %"));
   EXPECT_THAT(text, Not(HasSubstr("a.1n1g")));
   EXPECT_THAT(gate_markdown(report_of({}, 0, 3), "x"), HasSubstr("### x: passed"));
+}
+
+TEST(GateReports, OfAWholeResultAreAsStored) {
+  const ResultSet base = result_files::read("everything");
+  ResultSet now = base;
+  for (Trial& trial : now.cells[0].trials) {
+    *trial.sequences_per_second *= 0.9;
+    trial.memory->peak_bytes *= 2;
+  }
+  summarize(now, {});
+  GateReport report = check(now, base);
+  report.cells[1].rerun = Rerun{.change = -0.01, .median_new = {}};
+  const std::string stored = "tests/golden/reports/gate.";
+  test::expect_golden(stored + "junit", gate_junit(report, {}, "gate"));
+  test::expect_golden(stored + "paired.junit", gate_junit(check_paired(base, "base", {}), {}, ""));
+  test::expect_golden(stored + "annotations", github_annotations(report, {}));
+  test::expect_golden(stored + "markdown", gate_markdown(report, "gate"));
 }
 
 }  // namespace
