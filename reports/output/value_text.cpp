@@ -238,7 +238,7 @@ Provenance provenance(const ResultSet& set) {
       ++out.trials;
       if (trial.attempt > 1) ++out.retried;
       if (!trial.format.empty()) ++out.formats[trial.format];
-      if (!trial.window.covered || !trial.rate()) continue;
+      if (!trial.rate()) continue;
       ++out.counted;
       std::string window = trial.window.rule.empty() ? "unknown" : trial.window.rule;
       if (!trial.window.chosen_by.empty()) window += " (chosen by " + trial.window.chosen_by + ")";

@@ -168,6 +168,11 @@ TEST(HtmlHeadline, AnEvaluationIsNeverTheFastestTrainingNorAreIterationsSequence
   const std::string page =
       render("html", samples::result_set({evaluation, iterations, cell(identity(1, 8), {100})}));
   EXPECT_THAT(page, HasSubstr("<p class=\"big\">100"));
+  // Against a base of two GPUs the largest other job is of one.
+  EXPECT_THAT(
+      render("html", samples::result_set({cell(identity(1, 1), {100}), cell(identity(1, 2), {150})},
+                                         {.base = "1n2g"})),
+      HasSubstr("<p class=\"big\">133.3\u00A0%"));
   const std::string without = render("html", samples::result_set({evaluation}));
   EXPECT_THAT(without, HasSubstr("evaluation: no training has a number"));
 }

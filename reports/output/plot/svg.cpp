@@ -230,7 +230,7 @@ std::string legend(const Figure& figure, double& top) {
   for (const Series& series : figure.series) {
     if (series.name.empty()) continue;
     const double width = 26 + text_width(series.name);
-    if (x > 10 && x + width > figure.width) {
+    if (x + width > figure.width) {
       x = 10;
       y += 18;
     }
