@@ -125,8 +125,9 @@ std::optional<double> seconds_since_1970(double value) {
   return std::nullopt;
 }
 
-/// "1715700019.123 step 20" and "[1715700019] step 20", seconds or milliseconds since 1970, and
-/// "[   12.345] step 20", seconds since the start as the kernel prints them: before all text.
+/// "1715700019.123 step 20" and "[1715700019] step 20", seconds or milliseconds since 1970,
+/// "[   12.345] step 20", seconds since the start as the kernel prints them, and those of a
+/// notebook's log, "28.8s<TAB>16<TAB>step 20": before all text.
 std::optional<FoundStamp> seconds_at_front(std::string_view line) {
   const bool bracket = line.starts_with('[');
   const std::size_t begin = std::min(line.find_first_not_of(' ', bracket ? 1 : 0), line.size());
@@ -135,13 +136,14 @@ std::optional<FoundStamp> seconds_at_front(std::string_view line) {
   const bool fraction = point + 1 < line.size() && line[point] == '.' && is_digit(line[point + 1]);
   const std::size_t end = fraction ? digits_after(line, point + 1) : point;
   const std::string_view rest = line.substr(end);
+  const bool of_notebook = rest.starts_with("s\t") && without_transport(line).size() < rest.size();
   const bool closes = bracket ? rest.starts_with(']')
-                              : rest.starts_with(' ') || rest.starts_with('\t') ||
+                              : of_notebook || rest.starts_with(' ') || rest.starts_with('\t') ||
                                     rest.starts_with(": ") || rest.starts_with(", ");
   const auto value = closes ? to_double(line.substr(begin, end - begin)) : std::nullopt;
   if (!value) return std::nullopt;
   const auto since_1970 = seconds_since_1970(*value);
-  if (!since_1970 && !(bracket && fraction)) return std::nullopt;
+  if (!since_1970 && !(bracket && fraction) && !of_notebook) return std::nullopt;
   return FoundStamp{begin, Stamp{since_1970.value_or(*value), true, true, end - begin}};
 }
 

@@ -681,6 +681,20 @@ class Decision {
     return usual(spread) / usual(moves);
   }
 
+  /// "iter 30/100 - time (sec): 23.05 - samples/sec: 83.28": the time since the counter or its
+  /// epoch began is that of as much work for each iteration, and the time from line to line is not.
+  [[nodiscard]] bool is_mean_by_clock(const Values& each) const {
+    constexpr double kAlike = 1.03, kClear = 1.1;  // most over least, of the one and the other
+    if (!out_.times.elapsed || n_ < 3) return false;
+    const Values elapsed = values_of(shape_, *out_.times.elapsed);
+    Values so_far, since_line;
+    for (std::size_t k = 0; k < n_; ++k) {
+      so_far.push_back(elapsed[k] / each[k] / steps_[k]);
+      since_line.push_back(between_[k] / each[k] / advance_[k]);
+    }
+    return most_over_least(so_far) < kAlike && most_over_least(since_line) > kClear;
+  }
+
   /// "293.1 min" at epoch 46, "299.7 min" at epoch 47: as many times what one adds as there were.
   [[nodiscard]] bool is_steps_times_each(const Values& values, double each) const {
     // Shares of steps times each: start-up, evaluations and a counter from 0 move them.
@@ -1045,8 +1059,8 @@ class Decision {
       // A mean of all so far does not show what steps take now, but by what each line adds to it.
       Values times;
       for (const double rate : values_of(shape_, i)) times.push_back(1 / rate);
-      if (is_mean_so_far(times)) {
-        if (!out_.times.any()) out_.times.rate_so_far = i;
+      if (is_mean_by_clock(times) || is_mean_so_far(times)) {
+        if (!out_.times.any() || !of_iterations) out_.times.rate_so_far = i;
         continue;
       }
       // "Epoch 3 | 39.0 batches/s" does not show how many an epoch has.

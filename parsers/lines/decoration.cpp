@@ -4,6 +4,7 @@
 
 #include "parsers/core/text.h"
 #include "parsers/lines/clock.h"
+#include "parsers/lines/cursor.h"
 
 namespace bertbench {
 namespace {
@@ -201,6 +202,15 @@ std::string_view after_tabs(std::string_view text) {
   return text.substr(second + 1);
 }
 
+/// After "28.8s<TAB>16<TAB>", seconds and the number of the line, as Kaggle keeps a notebook's log.
+std::string_view after_notebook_log(std::string_view text) {
+  Cursor cursor(text, false);
+  double seconds = 0;
+  std::int64_t line = 0;
+  if (!cursor.read(seconds, "s\t", line, "\t")) return {};
+  return cursor.rest();
+}
+
 }  // namespace
 
 std::string_view without_holes(std::string_view text, bool first_line) {
@@ -216,6 +226,7 @@ std::string_view without_transport(std::string_view text, std::string_view* stam
     std::string_view rest;
     if (is_digit(text[0]) || text[0] == '[') {
       rest = after_iso(text);
+      if (rest.empty()) rest = after_notebook_log(text);
       if (!rest.empty() && stamped != nullptr && stamped->empty()) *stamped = text;
       if (rest.empty()) rest = text[0] == '[' ? after_pod(text) : after_compose(text);
     } else if (text[0] == '(') {
