@@ -115,6 +115,7 @@ class CounterFacts {
 struct Pace {
   double each_s = kUnknown;
   int intervals = 0;
+  int delayed = 0, not_delayed = 0;  ///< lines that might come after a pause
   void add(double seconds) {
     constexpr int kIntervals = 4;   // whose mean it is, nearly: one may be cut to whole seconds
     constexpr double kStart = 1.5;  // times the second interval: the first has the start in it
@@ -169,7 +170,7 @@ class PausedClock {
   /// What the iterations of the newest line took by `pace`, if that is asked for. Where lines stand
   /// before it that do not stand before others, or the end of an epoch, and it took longer, there
   /// was work that no word of evaluation names.
-  double own_s(const Pace& pace, double took_s, double digit_s);
+  double own_s(Pace& pace, double took_s, double digit_s);
   /// A time of one iteration, or the inverse of a rate, holds what stands before its line.
   bool holds_other_work(Pace& pace, double of_one_s);
 
@@ -178,8 +179,6 @@ class PausedClock {
   bool held_ = false;        ///< an evaluation or other work is before the newest line
   bool other_work_ = false;  ///< likewise, by its time alone
   bool may_pause_ = false;   ///< more lines are before it than before others, or an epoch's end
-  bool weighed_ = false;     ///< the newest line is among those of delayed_ or not_delayed_
-  int delayed_ = 0, not_delayed_ = 0;  ///< lines that might come after a pause
   bool ever_held_ = false;
   bool shortened_ = false;
   std::int64_t step_ = -1, line_ = -1;
@@ -331,7 +330,7 @@ void PausedClock::note_evaluation() {
 
 void PausedClock::next(std::int64_t step, std::int64_t line, bool begins_epoch) {
   held_ = std::exchange(evaluated_, false);
-  other_work_ = weighed_ = false;
+  other_work_ = false;
   ever_held_ = ever_held_ || held_;
   iterations_ = step_ < 0 ? 0 : static_cast<double>(step - step_);
   step_ = step;
@@ -340,14 +339,14 @@ void PausedClock::next(std::int64_t step, std::int64_t line, bool begins_epoch) 
   if (iterations_ > 0) fewest_lines_ = std::min(fewest_lines_, lines);
 }
 
-double PausedClock::own_s(const Pace& pace, double took_s, double digit_s) {
+double PausedClock::own_s(Pace& pace, double took_s, double digit_s) {
   if (!held_ && !may_pause_) return kUnknown;
   const double own = pace.each_s * iterations_;
   if (held_ || std::isnan(own)) return own;
   const bool longer = took_s > kLonger * (own + digit_s);
-  if (!std::exchange(weighed_, true)) ++(longer ? delayed_ : not_delayed_);
+  ++(longer ? pace.delayed : pace.not_delayed);
   // Where such lines come in time as often, that one comes late has another reason.
-  if (longer && delayed_ > not_delayed_) held_ = other_work_ = true;
+  if (longer && pace.delayed > pace.not_delayed) held_ = other_work_ = true;
   return own;
 }
 

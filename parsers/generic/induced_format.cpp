@@ -92,7 +92,9 @@ constexpr std::string_view kTime = "(?:\\d+ days?, )?\\d+:[\\d:]+(?:\\.\\d+)?";
 constexpr std::string_view kWithUnit =
     "(?i:(?:[\\d.,]*\\d {0,2}(?:d(?:ays?)?|h(?:rs?|ours?)?|m(?:ins?|inutes?)?),? ?(?:and )?)*"
     "[\\d.,]*\\d {0,2}(?:(?:[mnu]|µ|μ)?s|[mnu]?secs?|(?:milli|micro)s|(?:milli|micro|nano)?seconds?"
-    "|m(?:ins?|inutes?)|h(?:rs?|ours?)|days?";
+    "|m(?:ins?|inutes?)|h(?:rs?|ours?)|days?"
+    // Of other languages.
+    "|minut(?:en|os|i)|sekunden|segundos|second(?:es|i)|stunden|horas|heures";
 // "(233.9)", "+- 4.1", "± 4.1" between a number and its unit.
 constexpr std::string_view kSpread = " *(?:\\( *|\\+/?- *|± *)[\\d.,]+\\)?";
 constexpr std::string_view kNoLetters = "[^a-zA-Z\\x80-\\xff]*?";
@@ -212,6 +214,14 @@ class RuleWriter {
     return std::string(kNoLetters) + quoted(std::string_view(word_));
   }
 
+  static std::string longest_name(std::string_view head, char mark) {
+    std::string_view longest;
+    for (const std::string_view name : split(head, mark)) {
+      if (trim(name).size() > longest.size()) longest = trim(name);
+    }
+    return std::string(longest);
+  }
+
   std::string of_row() {
     std::vector<std::string> groups(shape_.head->names.size());
     std::string stamp;  // of a logger, before the row
@@ -219,9 +229,9 @@ class RuleWriter {
       const int column = one.in(first_).column;
       (column < 0 ? stamp : groups[static_cast<std::size_t>(column)]) = stretch(one);
     }
-    const auto& names = shape_.head->names;
-    const auto longest = std::ranges::max_element(names, {}, &std::string::size);
-    literal_ = (shape_.head->varies ? *longest : shape_.head->text).substr(0, kMaxLiteral);
+    const std::string& text = shape_.head->text;
+    literal_ =
+        (shape_.head->varies ? longest_name(text, shape_.head->mark) : text).substr(0, kMaxLiteral);
     const std::string row = row_pattern(*shape_.head, groups);
     return stamp.empty() ? row : stamp + ".*?" + row.substr(1);
   }

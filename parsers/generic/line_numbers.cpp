@@ -21,7 +21,7 @@ namespace {
 constexpr Words kBeginnings({"starting", "start", "begin", "beginning"});
 // Words of a time or a rate that is not that of the iterations as they come.
 constexpr Words kExtremes({"max", "maximum", "min", "minimum", "best", "worst", "peak", "target",
-                           "fastest", "slowest", "std", "decode", "prefill"});
+                           "fastest", "slowest", "std", "decode", "prefill", "gen"});
 constexpr Words kInitials({"s", "i", "b", "u"});  // likewise: "e=0 s=20/1200"
 // Of those the words of the time until the end.
 constexpr Words kLeft({"eta", "remaining", "remain", "left", "剩余", "预计", "残り", "남은",
@@ -72,10 +72,21 @@ std::size_t label_begin(std::string_view line, std::size_t from, std::size_t at)
   const auto back_over = [&](auto&& fits) {
     while (i > from && fits(line[i - 1])) --i;
   };
-  back_over([boxed](char c) {
-    return c == ' ' || c == ':' || c == '=' || c == '~' || c == '#' || c == '\'' || c == '"' ||
-           c == '[' || c == '(' || c == '\t' || (c == '|' && boxed);
-  });
+  const auto wide_mark_ends = [&] {
+    constexpr std::size_t kWide = 3;  // bytes
+    return i >= from + kWide && wide_mark(line.substr(i - kWide, kWide)) > 0;
+  };
+  const auto back_over_marks = [&] {
+    back_over([boxed](char c) {
+      return c == ' ' || c == ':' || c == '=' || c == '~' || c == '#' || c == '\'' || c == '"' ||
+             c == '[' || c == '(' || c == '\t' || (c == '|' && boxed);
+    });
+  };
+  back_over_marks();
+  while (wide_mark_ends()) {  // "当前Batch：10"
+    i -= 3;
+    back_over_marks();
+  }
   // "Time (mins): ", "Speed (samples/sec) ", "throughput[tok/s] "
   if (i > from && (line[i - 1] == ')' || line[i - 1] == ']')) {
     constexpr std::size_t kLongestUnit = 24;  // bytes, with its brackets
@@ -87,7 +98,7 @@ std::size_t label_begin(std::string_view line, std::size_t from, std::size_t at)
     }
   }
   // Words with single blanks between them, up to what parts fields.
-  while (i > from) {
+  while (i > from && !wide_mark_ends()) {
     const char c = line[i - 1];
     const bool blank = c == ' ' && i - 1 > from && (is_word(line[i - 2]) || ends_with_per(line, i));
     if (!is_word(c) && c != '-' && c != '/' && c != '.' && !blank) break;
@@ -158,13 +169,14 @@ std::optional<FoundStamp> stamp_in(std::string_view line) {
     if (at > 0 && is_word(line[at - 1])) continue;
     if (at > 1 && line[at - 1] == '-' && is_letter(line[at - 2])) continue;  // "bert-2023-11-23"
     const std::string_view text = line.substr(at);
-    const bool front =
-        at == 0 || (at == 1 && (line[0] == '[' || line[0] == '(')) || is_level(line.substr(0, at));
+    const bool front = at == 0 || (at == 1 && (line[0] == '[' || line[0] == '(')) ||
+                       is_level(line.substr(0, at)) || trim(line.substr(0, at)).ends_with("日");
     for (const bool day_first : {false, true}) {
       const auto stamp = front ? any_stamp_or_time(text, day_first) : any_stamp(text, day_first);
       if (!stamp) continue;
       const std::string_view rest = text.substr(stamp->length);
-      if (!stamp->names_day && rest.find_first_of("]) ") != 0 && !rest.starts_with(": ")) continue;
+      const bool closes = rest.find_first_of("]) ") == 0 || wide_mark(rest) > 0;
+      if (!stamp->names_day && !closes && !rest.starts_with(": ")) continue;
       return FoundStamp{at, *stamp};
     }
   }
@@ -694,6 +706,11 @@ class Reader {
       scale = end < line_.size() ? suffix_scale(line_[end]) : 1;
       if (scale > 1) ++end;
     }
+    // "20 sur 50 000": thousands that no pattern takes.
+    const std::size_t group = digits_after(line_, std::min(end + 1, line_.size()));
+    constexpr std::size_t kGroup = 4;  // bytes, with the blank
+    if (end > begin && line_[begin - 1] == ' ' && group == end + kGroup && line_[end] == ' ')
+      return;
     // "20/500步": a word of a script without blanks may follow right away.
     const std::string_view then = line_.substr(end);
     const bool goes_on =
@@ -928,7 +945,7 @@ class Reader {
     constexpr std::string_view kEnds = " |,;)]\t";
     const bool closes = end == rest.size() || kEnds.find(rest[end]) != kEnds.npos;
     if (closes && unit_at(rest).length == 0 && !is_label(end) &&
-        (next == rest.size() || !is_digit(rest[next]))) {
+        (next == rest.size() || !is_digit(rest[next]) || next > end + 1)) {
       if (const auto unit = amount(word, end)) return unit;
     }
     if (!rest.empty() && (rest[0] == '%' || is_any_letter(rest[0]))) return std::nullopt;
@@ -1073,6 +1090,12 @@ class Reader {
     return true;
   }
 
+  /// "i     10 L 10.8018": a letter at the front of the message, and blanks.
+  [[nodiscard]] bool leads_alone(const Case& of) const {
+    return of.label.count == 1 && of.found.begin == message_begin() && of.text.ends_with(' ') &&
+           line_.substr(at_).starts_with(' ');
+  }
+
   /// "step 100", "Iterations completed: 50", "s00010". "Up. 4000" is short for updates, "scale up
   /// 2" is not.
   bool counts_by_its_name(const Case& of) {
@@ -1080,9 +1103,11 @@ class Reader {
     const bool letter = is_letter_of_counter(of.last) && of.last != "e" && !of.text.empty() &&
                         is_letter(of.text.back());
     const bool counts = holds(words::kIterations, of.last) || joins_counter(of.last) || letter ||
-                        (of.last == "i" && of.found.has_total()) ||
+                        (of.last == "i" && (of.found.has_total() || leads_alone(of))) ||
                         (of.last == "up" && trim(of.text).ends_with('.'));
-    if (!of.found.whole || !(epochs || counts) || of.after.meaning != Meaning::other) return false;
+    const bool numbered = of.label.count == 0 && of.text.ends_with('#');  // "#00040"
+    if (!of.found.whole || !(epochs || counts || numbered) || of.after.meaning != Meaning::other)
+      return false;
     const Label own(without_group(of.text));
     const Meaning counter = epochs ? Meaning::epoch : Meaning::counter;
     of.found.meaning = own.has(words::kPlans) ? Meaning::other : counter;
@@ -1339,8 +1364,17 @@ class Reader {
       found.meaning = Meaning::per_iteration;
       found.scale /= steps;
     }
+    const Label after_it(then.substr(0, then.find_first_of(",|;(")));
+    found.of_interval = is_since_last(label) || is_since_last(after_it);
     found.since_start =
-        label.has(words::kSinceStart) || among(words::kSinceStart, word_at(then, blank, following));
+        !found.of_interval && (label.has(words::kSinceStart) ||
+                               among(words::kSinceStart, word_at(then, blank, following)));
+  }
+
+  static bool is_since_last(const Label& label) {
+    const auto words = label.all();
+    const auto since = std::ranges::find(words, "since");
+    return std::find(since, words.end(), "last") != words.end();
   }
 
   /// "elapsed=2.4 steps/s=0.42": what stands after the value of `label` is the label of the next

@@ -48,6 +48,7 @@ struct LineNumber {
   bool of_part = false;               ///< a rate, by its label: of rollouts and the like
   std::size_t gap = 0;                ///< bytes between it and its unit: " (233.9)", " +- 4.1"
   bool since_start = false;           ///< by its label it counts from the start
+  bool of_interval = false;           ///< "12 s since last print", "time_since_last 12"
   bool of_bar = false;                ///< a time of a bar since it began: "[00:12<01:40]"
   bool names_total = false;           ///< a counter of all epochs: "global_step"
   bool of_sequences = false;          ///< "[640/60000 (1%)]", as PyTorch's examples print samples

@@ -212,7 +212,7 @@ void LineShapes::note_counts(std::string_view text) {
 /// The head of a table, or a row of the newest one. Between rows lines may be of something else,
 /// between a head and its first row none but redraws of a bar.
 bool LineShapes::row(std::string_view text, std::string_view whole) {
-  if (!head_ && !may_name_counter(text)) return false;  // no row without a head, and no head
+  if (!head_ && !may_head_table(text)) return false;  // no row without a head, and no head
   ShapeLine found;
   found.text = std::string(without_front(text));
   if (is_rule_of_table(found.text)) {
@@ -253,7 +253,8 @@ bool LineShapes::row(std::string_view text, std::string_view whole) {
   LineShape& shape = shape_of(std::move(key));
   shape.whole = !whole.empty() && found.text.size() > text.size();
   const bool had_lists = shape.head && shape.head->lists;
-  const bool varies = shape.head && (shape.head->varies || shape.head->text != head_->text);
+  const bool varies =
+      head_->varies || (shape.head && (shape.head->varies || shape.head->text != head_->text));
   shape.head = head_;
   shape.head->lists = lists || had_lists;
   shape.head->varies = varies;

@@ -31,6 +31,7 @@ struct TableHead {
   std::vector<std::pair<std::size_t, std::size_t>> places;
   std::vector<bool> blank;        ///< columns of which some row has an empty cell; empty without
   bool varies = false;            ///< it was printed again with other blanks between the names
+  bool amounts = false;           ///< a column of samples or tokens done is all that counts
   bool ends_in_brackets = false;  ///< the last cell of a row does: "(00:18)"
 };
 

@@ -202,6 +202,11 @@ bool may_name_counter(std::string_view line) {
   return false;
 }
 
+bool may_head_table(std::string_view line) {
+  static constexpr Words kTokens({"tokens", "tok", "tokens_seen"});
+  return may_name_counter(line) || has_word(line, words::kSequences) || has_word(line, kTokens);
+}
+
 bool names_score(std::string_view line) {
   static constexpr Words kScores({"precision", "recall", "auc", "confusion", "iou", "miou", "psnr",
                                   "ssim", "bleu", "mae", "rmse", "score", "scores", "prec"});

@@ -34,7 +34,7 @@ class Words {
   [[nodiscard]] auto end() const { return words_.begin() + static_cast<std::ptrdiff_t>(size_); }
 
  private:
-  static constexpr std::size_t kMostWords = 64, kPlaces = 512, kBits = 64;
+  static constexpr std::size_t kMostWords = 80, kPlaces = 512, kBits = 64;
   static constexpr std::size_t place_of(std::string_view word) {
     constexpr unsigned kCaseBit = 0x20;  // makes a small letter of a capital one
     const unsigned front = static_cast<unsigned char>(word.front()) | kCaseBit;
@@ -60,8 +60,9 @@ inline constexpr Words kIterations(
      // Of other languages.
      "iteración", "iteracion", "iteração", "iteracao", "itération", "iterazione", "schritt", "paso",
      "passo", "шаг", "итерация", "Итерация", "Шаг", "эпизод", "Эпизод", "步", "步数", "批", "回合",
-     "次迭代", "ステップ", "反復", "反复", "pas", "lote", "lotes", "lot", "lotto", "батч", "бат",
-     "пакет", "adım", "krok", "stap", "批次", "단계", "스텝"});
+     "次迭代", "ステップ", "反復", "反复", "pas", "lote", "lotes", "lot", "lotto", "батч", "étape",
+     "étapes", "pasos", "passos", "schritte", "бат", "пакет", "adım", "krok", "stap", "批次",
+     "단계", "스텝"});
 inline constexpr Words kEpochs(
     {"epoch", "epochs", "ep",
      // Of other languages; a word of a script without blanks may stand anywhere in a label.
@@ -83,11 +84,12 @@ inline constexpr Words kProcessors({"device", "gpu", "rank", "chip", "worker", "
 inline constexpr Words kPartWords({"compute", "comm", "optimizer", "optim", "opt", "sync",
                                    "allreduce", "rollout", "collect", "learn"});
 inline constexpr Words kOfTraining(
-    {"loss",   "losses",   "lr",         "train",  "training", "trained",  "grad",    "gnorm",
-     "learn",  "ppl",      "perplexity", "acc",    "accuracy", "reward",   "rewards", "returns",
-     "return", "learning", "kl",         "nll",    "损失",     "训练",     "損失",    "学習",
-     "손실",   "학습",     "err",        "elbo",   "bpd",      "bpc",      "mse",     "rmse",
-     "perda",  "perte",    "verlust",    "strata", "потери",   "обучение", "episode"});
+    {"loss",    "losses",  "lr",       "train",      "training", "trained",  "grad",
+     "gnorm",   "learn",   "ppl",      "perplexity", "acc",      "accuracy", "reward",
+     "rewards", "returns", "return",   "learning",   "kl",       "nll",      "损失",
+     "训练",    "損失",    "学習",     "손실",       "학습",     "err",      "elbo",
+     "bpd",     "bpc",     "mse",      "rmse",       "perda",    "perte",    "verlust",
+     "strata",  "потери",  "обучение", "ce",         "xent",     "episode"});
 inline constexpr Words kSequences({"sample", "samples",    "example",   "examples",  "ex",
                                    "seq",    "seqs",       "sequence",  "sequences", "sent",
                                    "sents",  "sentence",   "sentences", "img",       "imgs",
@@ -146,6 +148,8 @@ struct Label {
 [[nodiscard]] bool names_other_work(std::string_view line);
 /// The line has a word or mark by which the head of a table names a counter, also in another sense.
 [[nodiscard]] bool may_name_counter(std::string_view line);
+/// Likewise, or one for data: "samples", "tokens".
+[[nodiscard]] bool may_head_table(std::string_view line);
 /// The line has the name of a score: precision, a confusion matrix ...
 [[nodiscard]] bool names_score(std::string_view line);
 /// The line has a word that only training has: loss, learning rate, train ... `by_accuracy`: also

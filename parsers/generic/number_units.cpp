@@ -252,6 +252,9 @@ Unit unit_of(const Label& label, std::string_view text) {
     }
   }
   if (words.size() == 1 && among(kSeconds, words[0]) && words[0].size() > 1) time = true;
+  // "t_total", "t_step" next to "t_gen", "t_update".
+  static constexpr Words kWholes({"total", "step", "iter", "iteration"});
+  if (words.size() == 2 && words[0] == "t" && among(kWholes, words[1])) time = true;
   if (words.size() == 1 && words[0] == "dt") return {Meaning::per_iteration, {}, 1, 0};
   if (!words.empty() && words.back() == "cost" && std::ranges::none_of(words, is_no_cost))
     time = false;

@@ -686,6 +686,9 @@ class Decision {
   [[nodiscard]] bool is_mean_by_clock(const Values& each) const {
     constexpr double kAlike = 1.03, kClear = 1.1;  // most over least, of the one and the other
     if (!out_.times.elapsed || n_ < 3) return false;
+    const ShapeLine& line = shape_.examples[0];
+    const std::size_t clock = *out_.times.elapsed;
+    if (last_digit(line.text_of(clock)) * line.at(clock).scale >= 1) return false;  // too coarse
     const Values elapsed = values_of(shape_, *out_.times.elapsed);
     Values so_far, since_line;
     for (std::size_t k = 0; k < n_; ++k) {
@@ -868,6 +871,7 @@ class Decision {
         return std::nullopt;
       }
     }
+    if (shape_.examples[0].at(i).of_interval) return TimeKind{false, 0};
     // "avg time: 0.36": of an iteration, as nobody prints the mean of intervals.
     if (labelled || names_mean(i) || shape_.examples[0].is_meter(i)) return TimeKind{true, 0};
     if (const auto each = is_of_each_by_line(values)) return TimeKind{*each, kGapUnchecked};

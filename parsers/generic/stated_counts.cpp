@@ -1,10 +1,12 @@
 #include "parsers/generic/stated_counts.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 
 #include "parsers/core/text.h"
 #include "parsers/generic/loop_words.h"
+#include "parsers/lines/cursor.h"
 #include "parsers/lines/decimal.h"
 
 namespace bertbench {
@@ -106,7 +108,8 @@ bool names_epoch_steps(const CountInText& count) {
     const bool of_size = rest.starts_with(kOf) && is_digit(rest.substr(0, kOf.size() + 1).back());
     // "Epoch 2 step 100" states none: the counts of a statement are equal.
     const bool equal = trim(count.line.substr(0, count.begin)).ends_with('=');
-    return follows(" per ") || follows("/") || follows(" / ") || of_size ||
+    constexpr std::array kPer = {" per ", "/", " / ", " pro ", " por ", " par "};
+    return std::ranges::any_of(kPer, follows) || of_size ||
            (equal && label.has(words::kEpochs) && label.count == 1);
   }
   static constexpr Words kPer({"per"}), kNumber({"n", "num", "number", "train", "training"});
@@ -124,6 +127,20 @@ double epoch_steps_of(std::string_view line) {
   });
 }
 
+namespace {
+
+/// The 4 of "rank 0/4", as each process states.
+double ranks_of(std::string_view line) {
+  constexpr std::string_view kRank = "rank ";
+  const std::size_t at = lower(line).find(kRank);
+  if (at == line.npos || (at > 0 && line[at - 1] == '_')) return 0;
+  Cursor cursor(line.substr(at + kRank.size()), false);
+  std::int64_t rank = 0, ranks = 0;
+  return cursor.read(rank, "/", ranks) && rank < ranks ? static_cast<double>(ranks) : 0;
+}
+
+}  // namespace
+
 double gpus_of(std::string_view line) {
   static constexpr Words kGpus({"gpu", "gpus", "processes", "devices", "ranks", "accelerators"}),
       kData({"data", "dataset", "loader", "dataloader"});
@@ -132,6 +149,7 @@ double gpus_of(std::string_view line) {
   const double gpus = first_count(line, [](const CountInText& count) {
     return among(kGpus, count.first) && among(kUses, count.label.last()) && !count.label.has(kData);
   });
+  if (gpus == 0) return ranks_of(line);
   return gpus <= kMostGpus && !names_other_work(line) ? gpus : 0;
 }
 

@@ -159,7 +159,7 @@ void take_bracketed_time(TableHead& head, std::vector<Cell>& cells) {
 
 std::optional<TableHead> head_by(std::string_view line, char mark, std::size_t width) {
   constexpr std::size_t kMostColumnsOfATable = 24;
-  if (!may_name_counter(line)) return std::nullopt;
+  if (!may_head_table(line)) return std::nullopt;
   const auto cells = cells_of(line, mark, width);
   if (cells.size() < 2 || cells.size() > kMostColumnsOfATable) return std::nullopt;
   if (!std::ranges::all_of(cells, is_name, &Cell::text)) return std::nullopt;
@@ -167,17 +167,25 @@ std::optional<TableHead> head_by(std::string_view line, char mark, std::size_t w
     const auto number = number_under(cell.text, {0, "3"});
     return number && is_counter(number->meaning) && !is_batch(cell.text);
   });
+  const bool amounts = !counts && std::ranges::none_of(line, is_digit) &&
+                       std::ranges::any_of(cells, [](const Cell& cell) {
+                         const auto number = number_under(cell.text, {0, "3"});
+                         return number && number->meaning == Meaning::amount;
+                       });
   const bool learns = std::ranges::any_of(
       cells, [](std::string_view text) { return names_training(text); }, &Cell::text);
   const bool numbered =
       std::ranges::any_of(cells, [](const Cell& cell) { return cell.text == "#"; });
   // "#" also numbers the parts of a model.
-  if (!counts || (numbered && !learns)) return std::nullopt;
+  if (!(counts || (amounts && learns)) || (numbered && !learns)) return std::nullopt;
   TableHead out;
   out.mark = mark;
+  out.amounts = amounts;
   for (const Cell& cell : cells) out.names.emplace_back(cell.text);
   const Cell& last = cells.back();
   out.text = line.substr(cells[0].begin, last.begin + last.text.size() - cells[0].begin);
+  // The marks of a drawn box are "|" and two blanks here, and something else in the log.
+  out.varies = mark == '|' && out.text.find("|  ") != std::string::npos;
   return out;
 }
 
@@ -231,8 +239,10 @@ std::vector<LineNumber> row_numbers(TableHead& head, std::string_view line) {
     if (cells[i].text.empty()) continue;
     auto number = number_under(head.names[i], cells[i]);
     if (!number || number->meaning == Meaning::other) continue;
+    const bool amount = number->meaning == Meaning::amount;
+    if (amount && !head.amounts) continue;
     number->column = static_cast<int>(i);
-    counts = counts || is_counter(number->meaning);
+    counts = counts || amount || is_counter(number->meaning);
     out.push_back(*number);
   }
   for (std::size_t i = 0; placed && counts && i < cells.size(); ++i) {

@@ -280,19 +280,22 @@ void split_records(std::vector<Piece>& pieces) {
   pieces = std::move(records);
 }
 
+/// "│     1 │   2.5346 │" of rich and other programs that draw boxes, "100 │ loss 2.5 │ 14.0 it/s".
+bool is_box_row(std::string_view text) {
+  // The second byte of these marks, which the blocks of a bar do not have.
+  const auto has = [&](char byte) { return text.find(byte) != std::string_view::npos; };
+  if (!has('\x94') && !has('\x95')) return false;
+  return std::ranges::any_of(kBoxMarks, [&](std::string_view mark) {
+    const auto at = text.find(mark);
+    return at != std::string_view::npos && (at == 0 || text[at - 1] == ' ');
+  });
+}
+
 }  // namespace
 
 bool is_bare(std::string_view text) {
   return !text.empty() && !may_have_label(text) && end_of_record(text) == text.size() &&
-         is_plain(text);
-}
-
-/// "│     1 │   2.5346 │" of rich and other programs that draw boxes.
-bool is_box_row(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(' ');
-  if (begin == std::string_view::npos) return false;
-  return std::ranges::any_of(
-      kBoxMarks, [&](std::string_view mark) { return text.substr(begin).starts_with(mark); });
+         is_plain(text) && !is_box_row(text);
 }
 
 /// Each mark becomes "|" and blanks, as many bytes as it has: columns stay where they are.

@@ -13,15 +13,20 @@ namespace bertbench {
 std::optional<double> seconds_of_unit(std::string_view unit) {
   struct Unit {
     double seconds;
-    std::array<std::string_view, 9> names;
+    std::array<std::string_view, 14> names;
   };
   static constexpr std::array<Unit, 7> kUnits = {
       {{1e-9, {"ns", "nsec", "nanosecond", "nanoseconds"}},
        {1e-6, {"us", "µs", "μs", "usec", "micros", "microsecond", "microseconds"}},
        {1e-3, {"ms", "msec", "millis", "millisecond", "milliseconds"}},
-       {1, {"s", "sec", "secs", "second", "seconds", "秒", "초", "с", "сек"}},
-       {60, {"m", "min", "mins", "minute", "minutes", "分", "분", "分钟"}},
-       {3'600, {"h", "hr", "hrs", "hour", "hours", "小时", "시간", "時間"}},
+       {1,
+        {"s", "sec", "secs", "second", "seconds", "秒", "초", "с", "сек", "sekunden", "segundos",
+         "secondes", "secondi", "секунд"}},
+       {60,
+        {"m", "min", "mins", "minute", "minutes", "分", "분", "分钟", "minuten", "minutos",
+         "minuti", "мин", "минут"}},
+       {3'600,
+        {"h", "hr", "hrs", "hour", "hours", "小时", "시간", "時間", "stunden", "horas", "heures"}},
        {86'400, {"d", "day", "days"}}}};
   constexpr std::string_view kFirstLetters = "numshd";
   if (unit.empty()) return std::nullopt;
