@@ -1,8 +1,8 @@
 #include "harness/cli/fd_stream.h"
 
-#include <unistd.h>
-
 #include <cerrno>
+
+#include "harness/sweep/process/folder.h"
 
 namespace bertbench {
 
@@ -13,15 +13,7 @@ FdBuffer::FdBuffer(int descriptor) : descriptor_(descriptor) {
 FdBuffer::~FdBuffer() { drain(); }
 
 bool FdBuffer::drain() {
-  const char* from = pbase();
-  while (error_ == 0 && from < pptr()) {
-    const ssize_t n = ::write(descriptor_, from, static_cast<std::size_t>(pptr() - from));
-    if (n >= 0) {
-      from += n;
-    } else if (errno != EINTR) {
-      error_ = errno;
-    }
-  }
+  if (error_ == 0 && !write_all(descriptor_, {pbase(), pptr()})) error_ = errno;
   setp(buffer_.data(), buffer_.data() + buffer_.size());
   return error_ == 0;
 }

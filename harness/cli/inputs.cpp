@@ -12,6 +12,7 @@
 #include <set>
 #include <string_view>
 #include <system_error>
+#include <unordered_set>
 #include <utility>
 
 #include "harness/cli/opened_run.h"
@@ -269,18 +270,17 @@ std::vector<Input> below(const fs::path& folder, std::vector<Error>& errors) {
   return found;
 }
 
+void leave_out(std::vector<Input>& logs, const std::vector<bool>& marked) {
+  std::size_t i = 0;
+  std::erase_if(logs, [&](const Input&) { return marked[i++]; });
+}
+
 /// Of logs that were found twice the first one stays.
 void leave_out_doubles(std::vector<Input>& logs) {
-  std::vector<std::size_t> order(logs.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, {},
-                           [&](std::size_t i) -> std::string_view { return logs[i].path; });
-  std::vector<bool> doubled(logs.size(), false);
-  for (std::size_t k = 1; k < order.size(); ++k) {
-    doubled[order[k]] = logs[order[k]].path == logs[order[k - 1]].path;
-  }
-  std::size_t i = 0;
-  std::erase_if(logs, [&](const Input&) { return doubled[i++]; });
+  std::unordered_set<std::string_view> paths;
+  std::vector<bool> doubled;
+  for (const Input& log : logs) doubled.push_back(!paths.insert(log.path).second);
+  leave_out(logs, doubled);
 }
 
 using Jobs = std::map<std::string, std::vector<std::pair<std::int64_t, std::size_t>>>;
@@ -326,8 +326,7 @@ void join_rank_files(std::vector<Input>& logs) {
     all.path = all.ranks.front().path;
     logs[place.second] = std::move(all);
   }
-  std::size_t i = 0;
-  std::erase_if(logs, [&](const Input&) { return joined[i++]; });
+  leave_out(logs, joined);
 }
 
 }  // namespace

@@ -23,15 +23,6 @@ std::int64_t count_of(const std::string& option, const std::string& text, std::i
   return *value;
 }
 
-double share_of(const std::string& option, std::string_view text) {
-  const auto share = to_share(text);
-  if (!share) {
-    throw UsageError({option, fmt::format("'{}' is not a share from 0 up to 100 %", text),
-                      fmt::format("for example {} 2% or {} 0.02", option, option)});
-  }
-  return *share;
-}
-
 // The long name is what errors call an option.
 std::string long_name(const std::string& names) { return names.substr(names.find("--")); }
 
@@ -48,21 +39,6 @@ void add_count_fact(CommandLine& line, const std::string& name, Fact<std::int64_
   });
 }
 
-void add_text_fact(CommandLine& line, const std::string& name, Fact<std::string>& fact,
-                   const std::string& type, const std::string& description) {
-  line.add_value(name, type, description,
-                 [&fact](const std::string& text) { fact.set(text, FactSource::command_line); });
-}
-
-// A slip of the pen would make a cell of its own, which nothing is ever compared with.
-std::string precision_of(const std::string& text) {
-  static const std::vector<std::string> kNames{"fp32", "tf32", "bf16", "fp16",
-                                               "fp8",  "fp64", "fp4",  "int8"};
-  if (std::ranges::find(kNames, text) != kNames.end()) return text;
-  throw UsageError({"--precision", "'" + text + "' is no precision",
-                    fmt::format("use one of {}", fmt::join(kNames, ", "))});
-}
-
 }  // namespace
 
 Option add_count(CommandLine& line, const std::string& names, std::optional<std::int64_t>& value,
@@ -75,10 +51,13 @@ Option add_count(CommandLine& line, const std::string& names, std::optional<std:
 
 Option add_share(CommandLine& line, const std::string& names, double& value,
                  const std::string& description) {
-  return line.add_value(names, "SHARE", description,
-                        [&value, option = long_name(names)](const std::string& text) {
-                          value = share_of(option, text);
-                        });
+  return line.add_value(
+      names, "SHARE", description, [&value, option = long_name(names)](const std::string& text) {
+        const auto share = to_share(text);
+        if (share) return void(value = *share);
+        throw UsageError({option, fmt::format("'{}' is not a share from 0 up to 100 %", text),
+                          fmt::format("for example {} 2% or {} 0.02", option, option)});
+      });
 }
 
 Option add_positive(CommandLine& line, const std::string& name, std::optional<double>& value,
@@ -181,11 +160,20 @@ void add_facts(CommandLine& line, Facts& facts) {
   add_count_fact(line, "--gradient-accumulation-steps", facts.gradient_accumulation_steps,
                  "Micro-steps per optimizer step.");
   add_count_fact(line, "--sequence-length", facts.sequence_length, "Tokens per sequence.");
-  add_text_fact(line, "--model", facts.model, "NAME", "Model, as in `bertbench list models`.");
+  line.add_value(
+      "--model", "NAME", "Model, as in `bertbench list models`.",
+      [&facts](const std::string& text) { facts.model.set(text, FactSource::command_line); });
   line.complete("--model", known_models());
   line.add_value("--precision", "NAME", "fp32, tf32, bf16, fp16 or fp8.",
                  [&facts](const std::string& text) {
-                   facts.precision.set(precision_of(text), FactSource::command_line);
+                   // A slip of the pen would make a cell that nothing is ever compared with.
+                   constexpr std::string_view kNames[] = {"fp32", "tf32", "bf16", "fp16",
+                                                          "fp8",  "fp64", "fp4",  "int8"};
+                   if (std::ranges::find(kNames, text) == std::end(kNames)) {
+                     throw UsageError({"--precision", "'" + text + "' is no precision",
+                                       fmt::format("use one of {}", fmt::join(kNames, ", "))});
+                   }
+                   facts.precision.set(text, FactSource::command_line);
                  });
   line.complete("--precision", {"fp32", "tf32", "bf16", "fp16", "fp8"});
 }

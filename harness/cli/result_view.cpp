@@ -417,7 +417,7 @@ void print_stability(Console& console, const CellSource& cells) {
   if (table.rows.empty()) return;
   if (table.rows.size() > kMostRows) {
     console.print(fmt::format("\n{} of losses and scores over trials: in the JSON and CSV forms\n",
-                              counted(static_cast<long long>(table.rows.size()), "row")));
+                              counted(table.rows.size(), "row")));
     return;
   }
   console.print("\n" + text_table(table, {.most_columns = console.most_columns()}));

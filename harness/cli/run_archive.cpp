@@ -37,16 +37,6 @@ constexpr std::size_t kBlock = 512;               // of tar
 constexpr std::size_t kNameField = 100;           // longer names have an entry of their own
 constexpr std::uint64_t kLargest = 077777777777;  // bytes of a file that tar's field can hold
 
-struct Closed {
-  int fd;
-  explicit Closed(int f) : fd(f) {}
-  Closed(const Closed&) = delete;
-  Closed& operator=(const Closed&) = delete;
-  ~Closed() {
-    if (fd >= 0) close(fd);
-  }
-};
-
 /// The 512 bytes before an entry. `type`: '0' a file, 'L' the long name of the next entry.
 std::string header(std::string_view name, std::uint64_t size, std::int64_t time_s, char type) {
   std::string out(kBlock, '\0');
@@ -155,9 +145,9 @@ bool is_phase_checkpoint(const fs::path& name) {
 Result<std::string> add_file(ZstdText& out, const std::string& top, const fs::path& folder,
                              const std::string& name, ArchiveContents& contents) {
   const auto path = (folder / name).string();
-  const Closed file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat info {};
-  if (file.fd < 0 || fstat(file.fd, &info) < 0) {
+  if (file < 0 || fstat(file, &info) < 0) {
     return tl::unexpected(file_error(path, "cannot be read", errno));
   }
   if (may_hold_secrets(name, info.st_mode)) {
@@ -171,7 +161,7 @@ Result<std::string> add_file(ZstdText& out, const std::string& top, const fs::pa
   std::array<char, 1 << 16> block;
   for (std::uint64_t at = 0; at < size;) {
     const auto room = std::min<std::uint64_t>(block.size(), size - at);
-    const ssize_t got = pread(file.fd, block.data(), room, static_cast<off_t>(at));
+    const ssize_t got = pread(file, block.data(), room, static_cast<off_t>(at));
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return fail(path, "became shorter while it was read", "try again");
     const std::string_view bytes(block.data(), static_cast<std::size_t>(got));
@@ -268,15 +258,6 @@ std::string inner_name(const std::string& name) {
   return out.generic_string();
 }
 
-Result<Folder> folder_of(const Folder& root, const fs::path& name) {
-  auto folder = Folder::make_root(root.path());
-  for (const auto& part : name.parent_path()) {
-    if (!folder) break;
-    folder = folder->child(part.string());
-  }
-  return folder;
-}
-
 /// Digests of sha256sum's lines by name.
 std::map<std::string, std::string> digests_of(const std::string& text) {
   std::map<std::string, std::string> out;
@@ -291,11 +272,11 @@ std::map<std::string, std::string> digests_of(const std::string& text) {
 Result<ArchiveContents> write_archive(const std::string& folder, const std::string& path) {
   const fs::path root = fs::absolute(folder).lexically_normal();
   const auto top = (root.has_filename() ? root : root.parent_path()).filename().string();
-  const Closed journal(open((root / "journal.jsonl").c_str(), O_RDONLY | O_CLOEXEC));
-  if (journal.fd < 0) {
+  const Descriptor journal(open((root / "journal.jsonl").c_str(), O_RDONLY | O_CLOEXEC));
+  if (journal < 0) {
     return fail(folder, "is no run folder: it has no journal.jsonl", "name the --out of a sweep");
   }
-  if (flock(journal.fd, LOCK_SH | LOCK_NB) < 0) {
+  if (flock(journal, LOCK_SH | LOCK_NB) < 0) {
     return fail(folder, "a sweep is running in it", "wait for it, or stop it");
   }
   ArchiveContents contents;
@@ -347,17 +328,18 @@ Result<ArchiveContents> unpack_into(const std::string& path, const std::string& 
       return fail(path, fmt::format("'{}' would lie outside of the folder", (*entry)->name),
                   "it was not made by bertbench archive");
     }
-    const auto place = folder_of(*root, name);
+    const fs::path inner(name);
+    const auto place = inner.has_parent_path() ? root->child(inner.parent_path().string())
+                                               : Folder::make_root(root->path());
     if (!place) return tl::unexpected(place.error());
-    const auto fd = place->create_log(fs::path(name).filename().string());
-    if (!fd) return tl::unexpected(fd.error());
-    const Closed file(*fd);
+    const auto file = place->create_log(inner.filename().string());
+    if (!file) return tl::unexpected(file.error());
     Sha256 sum;
     bool written = true;
     const bool is_sums = name == kChecksums;
     const auto done = tar.body((*entry)->size, [&](std::string_view bytes) {
       sum.add(bytes);
-      written = written && write_all(file.fd, bytes);
+      written = written && write_all(*file, bytes);
       if (is_sums) sums += bytes;
     });
     if (!done) return fail(path, done.error().what, done.error().hint);

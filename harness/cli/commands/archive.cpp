@@ -18,7 +18,7 @@ struct Options {
 };
 
 std::string contents_text(const ArchiveContents& contents) {
-  return fmt::format("{}, {:.1f} MB", counted(static_cast<long long>(contents.files), "file"),
+  return fmt::format("{}, {:.1f} MB", counted(contents.files, "file"),
                      static_cast<double>(contents.bytes) / 1e6);
 }
 

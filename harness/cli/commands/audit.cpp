@@ -135,9 +135,8 @@ void print(Console& console, const std::vector<TableAudit>& tables, bool all) {
   }
   const audit::Counts counts = count(tables);
   console.print(fmt::format("{} in {}: {} exact, {} possible, {} truncated, {} impossible\n",
-                            counted(static_cast<long long>(counts.all()), "derived cell"),
-                            counted(static_cast<long long>(tables.size()), "table"), counts.exact,
-                            counts.possible, counts.truncated, counts.impossible));
+                            counted(counts.all(), "derived cell"), counted(tables.size(), "table"),
+                            counts.exact, counts.possible, counts.truncated, counts.impossible));
 }
 
 bool understood(const TableAudit& table) {

@@ -59,9 +59,19 @@ struct ConfirmOptions {
   std::vector<std::string> set;  ///< as in sweep
   std::string hosts;       ///< in place of the configuration's: names with commas, or a hostfile
   bool elsewhere = false;  ///< on nodes of Slurm that the flagged cells did not run on
-  /// Called before a rerun that ends its pairs by a rule; an error where such a rerun cannot be
-  /// judged.
-  std::function<Result<void>(const StoppingRule&)> fits;
+};
+
+struct Options {
+  std::string result, baseline;
+  std::string paired;  // the variant that the others are held against
+  double floor = std::numeric_limits<double>::quiet_NaN();  // NaN: the default of what is compared
+  GateOptions gate;
+  ConfirmOptions confirm;
+  std::string waive;
+  std::vector<Waiver> waivers;  // of that file
+  std::string junit;
+  bool github = false;
+  OutputOptions output;
 };
 
 /// Decides anew, with the rerun (`confirm`, `confirm_paired`).
@@ -211,14 +221,33 @@ Result<void> runs_the_same(const PlannedCell& planned, const ResultSet& measured
   return {};
 }
 
-/// Runs the cells of `first`, which is of `measured`, the file or run folder `result`, that are
-/// regressions with the configuration, in a run folder that no sweep has used, and gives the report
-/// that `decide` makes of it. Of a report of pairs the base is run with them, in turn as in the
-/// sweep, and no other variant. Cells that the configuration does not hold keep their verdict, with
-/// a notice. Without a regression nothing is run.
+// Fractions that differ by less are one: "1.3%" is 1.3 / 100, which is not the double 0.013.
+constexpr double kShareGap = 1e-12;
+
+// A run whose pairs end by a rule is judged by that rule alone.
+Result<void> fits_rule(const Options& options, const StoppingRule& rule) {
+  const std::string where = "--paired " + options.paired;
+  if (rule.base != options.paired) {
+    return fail(where,
+                fmt::format("the run ends its pairs by what they show against '{}'", rule.base),
+                "give --paired " + rule.base);
+  }
+  const auto same = [](double a, double b) { return std::abs(a - b) < kShareGap; };
+  if (same(options.gate.floor, rule.floor) && same(options.gate.alpha, rule.alpha)) return {};
+  return fail(where,
+              fmt::format("the run ends its pairs by a floor of {:g} and alpha {:g}", rule.floor,
+                          rule.alpha),
+              "leave out --floor and --alpha, or measure a fixed number of trials");
+}
+
+/// Runs the cells of `first`, which is of `measured`, the file or run folder of the options, that
+/// are regressions with the configuration, in a run folder that no sweep has used, and gives the
+/// report that `decide` makes of it. Of a report of pairs the base is run with them, in turn as in
+/// the sweep, and no other variant. Cells that the configuration does not hold keep their verdict,
+/// with a notice. Without a regression nothing is run.
 Result<GateReport> confirm_by_rerun(GateReport first, const ResultSet& measured,
-                                    const std::string& result, const Decide& decide,
-                                    const ConfirmOptions& options, Console& console) {
+                                    const Options& given, const Decide& decide, Console& console) {
+  const ConfirmOptions& options = given.confirm;
   const auto flagged = flagged_cells(first);
   if (flagged.empty()) {
     console.status("nothing to confirm: no cell is a regression");
@@ -226,7 +255,7 @@ Result<GateReport> confirm_by_rerun(GateReport first, const ResultSet& measured,
   }
   auto config = load_config(options.config, options.set);
   if (!config) return tl::unexpected(config.error());
-  const std::string folder = run_folder_of(result);
+  const std::string folder = run_folder_of(given.result);
   std::vector<std::string> used;  // nodes of the flagged cells
   for (const Cell& cell : measured.cells) {
     if (std::ranges::find(flagged, cell.key) == flagged.end()) continue;
@@ -269,20 +298,21 @@ Result<GateReport> confirm_by_rerun(GateReport first, const ResultSet& measured,
     }
   }
   if (plan->trials.empty()) return first;
-  if (const auto rule = stopping_rule_for(*plan); rule && options.fits) {
-    if (const auto fits = options.fits(*rule); !fits) return tl::unexpected(fits.error());
+  if (const auto rule = stopping_rule_for(*plan); rule && !given.paired.empty()) {
+    if (const auto fits = fits_rule(given, *rule); !fits) {
+      return fail("--confirm " + options.config, fits.error().what, fits.error().hint);
+    }
   }
   SweepOptions sweep;
   sweep.probe_s = kProbe_s;
-  sweep.out = options.out.empty() ? fresh_folder(result) : options.out;
+  sweep.out = options.out.empty() ? fresh_folder(given.result) : options.out;
   std::error_code ignored;
   if (fs::exists(fs::path(sweep.out) / "journal.jsonl", ignored)) {
     return fail("--confirm-out " + sweep.out, "holds a sweep already",
                 "name a new folder: a confirmation is measured anew");
   }
-  console.status(fmt::format("confirming {} in {}",
-                             counted(static_cast<long long>(held.size()), "flagged cell"),
-                             sweep.out));
+  console.status(
+      fmt::format("confirming {} in {}", counted(held.size(), "flagged cell"), sweep.out));
   RerunView view(console);
   const auto outcome = run_sweep(*plan, sweep, view);
   if (!outcome) return tl::unexpected(outcome.error());
@@ -295,19 +325,6 @@ Result<GateReport> confirm_by_rerun(GateReport first, const ResultSet& measured,
   }
   return decide(std::move(first), outcome->result);
 }
-
-struct Options {
-  std::string result, baseline;
-  std::string paired;  // the variant that the others are held against
-  double floor = std::numeric_limits<double>::quiet_NaN();  // NaN: the default of what is compared
-  GateOptions gate;
-  ConfirmOptions confirm;
-  std::string waive;
-  std::vector<Waiver> waivers;  // of that file
-  std::string junit;
-  bool github = false;
-  OutputOptions output;
-};
 
 void put_reason(const Notice& reason, ordered_json& out) {
   out["reason"] = text_of(reason);
@@ -577,25 +594,18 @@ std::string parts_text(const CellVerdict& cell) {
 /// What outcomes, memory, loss and the parts of a step became, where a cell has any; of pairs the
 /// level of each, where they differ.
 void add_other_columns(Table& table, const GateReport& report) {
-  const auto add = [&](const char* title, auto&& has, auto&& text) {
-    if (std::ranges::none_of(report.cells, has)) return;
+  const auto add = [&](const char* title, std::string (*text)(const CellVerdict&)) {
+    std::vector<std::string> texts;
+    for (const CellVerdict& cell : report.cells) texts.push_back(text(cell));
+    if (std::ranges::count(texts, "-") == std::ssize(texts)) return;
     table.columns.push_back({title, true});
-    for (std::size_t i = 0; i < report.cells.size(); ++i) {
-      table.rows[i].push_back(text(report.cells[i]));
-    }
+    for (std::size_t i = 0; i < texts.size(); ++i) table.rows[i].push_back(std::move(texts[i]));
   };
-  if (!report.paired.empty() && levels_of(report).size() > 1) {
-    add(
-        "level", [](const CellVerdict& cell) { return cell.level > 0; }, level_text);
-  }
-  add(
-      "failed", [](const CellVerdict& cell) { return cell.outcomes.has_value(); }, failed_text);
-  add(
-      "memory", [](const CellVerdict& cell) { return cell.memory.has_value(); }, memory_text);
-  add(
-      "loss", [](const CellVerdict& cell) { return cell.loss.has_value(); }, loss_text);
-  add(
-      "parts", [](const CellVerdict& cell) { return !cell.parts.empty(); }, parts_text);
+  if (!report.paired.empty() && levels_of(report).size() > 1) add("level", level_text);
+  add("failed", failed_text);
+  add("memory", memory_text);
+  add("loss", loss_text);
+  add("parts", parts_text);
 }
 
 void print_table(Console& console, Table table, const GateReport& report) {
@@ -720,25 +730,6 @@ Result<void> check_usage(const Options& options) {
   return {};
 }
 
-// Fractions that differ by less are one: "1.3%" is 1.3 / 100, which is not the double 0.013.
-constexpr double kShareGap = 1e-12;
-
-// A run whose pairs end by a rule is judged by that rule alone.
-Result<void> fits_rule(const Options& options, const StoppingRule& rule) {
-  const std::string where = "--paired " + options.paired;
-  if (rule.base != options.paired) {
-    return fail(where,
-                fmt::format("the run ends its pairs by what they show against '{}'", rule.base),
-                "give --paired " + rule.base);
-  }
-  const auto same = [](double a, double b) { return std::abs(a - b) < kShareGap; };
-  if (same(options.gate.floor, rule.floor) && same(options.gate.alpha, rule.alpha)) return {};
-  return fail(where,
-              fmt::format("the run ends its pairs by a floor of {:g} and alpha {:g}", rule.floor,
-                          rule.alpha),
-              "leave out --floor and --alpha, or measure a fixed number of trials");
-}
-
 Result<void> check_stopping_rule(const Options& options, const ResultSet& result) {
   if (const auto rule = stopping_rule_of(result)) return fits_rule(options, *rule);
   if (!has_unknown_stopping_rule(result)) return {};
@@ -765,7 +756,15 @@ Result<GateReport> judge_pairs(const Options& options, const ResultSet& result) 
   return check_paired(result, options.paired, options.gate);
 }
 
-ExitCode conclude(const Options& options, GateReport report, Console& console) {
+/// From the verdicts to the end of the program. `decide`: as for confirm_by_rerun().
+ExitCode conclude(const Options& options, const ResultSet& result, GateReport report,
+                  const Decide& decide, Console& console) {
+  for (const Notice& notice : report.notices) console.note("check", notice);
+  if (!options.confirm.config.empty()) {
+    auto confirmed = confirm_by_rerun(std::move(report), result, options, decide, console);
+    if (!confirmed) return console.error(confirmed.error());
+    report = std::move(*confirmed);
+  }
   const std::size_t noted = report.notices.size();
   constexpr std::size_t kDay = 10;  // characters of YYYY-MM-DD, with which a time begins
   const std::string today = utc_now().substr(0, kDay);
@@ -786,23 +785,12 @@ ExitCode run_paired(const Options& options, Console& console) {
   if (!result) return console.error(result.error(), ExitCode::nothing_read);
   auto report = judge_pairs(options, *result);
   if (!report) return console.error(report.error());
-  for (const Notice& notice : report->notices) console.note("check", notice);
-  if (!options.confirm.config.empty()) {
-    ConfirmOptions confirm = options.confirm;
-    confirm.fits = [&](const StoppingRule& rule) -> Result<void> {
-      auto fits = fits_rule(options, rule);
-      if (!fits) fits.error().where = "--confirm " + confirm.config;
-      return fits;
-    };
-    report = confirm_by_rerun(
-        std::move(*report), *result, options.result,
-        [&](GateReport first, const ResultSet& rerun) {
-          return confirm_paired(std::move(first), rerun, options.paired, options.gate);
-        },
-        confirm, console);
-    if (!report) return console.error(report.error());
-  }
-  return conclude(options, std::move(*report), console);
+  return conclude(
+      options, *result, std::move(*report),
+      [&](GateReport first, const ResultSet& rerun) {
+        return confirm_paired(std::move(first), rerun, options.paired, options.gate);
+      },
+      console);
 }
 
 ExitCode run(const Options& given, Console& console) {
@@ -834,19 +822,12 @@ ExitCode run(const Options& given, Console& console) {
     }
     return console.error(error, ExitCode::nothing_read);
   }
-  GateReport report = check(*result, *runs, options.gate);
-  for (const Notice& notice : report.notices) console.note("check", notice);
-  if (!options.confirm.config.empty()) {
-    auto confirmed = confirm_by_rerun(
-        std::move(report), *result, options.result,
-        [&](GateReport first, const ResultSet& rerun) {
-          return confirm(std::move(first), rerun, *runs, options.gate);
-        },
-        options.confirm, console);
-    if (!confirmed) return console.error(confirmed.error());
-    report = std::move(*confirmed);
-  }
-  return conclude(options, std::move(report), console);
+  return conclude(
+      options, *result, check(*result, *runs, options.gate),
+      [&](GateReport first, const ResultSet& rerun) {
+        return confirm(std::move(first), rerun, *runs, options.gate);
+      },
+      console);
 }
 
 void declare(CommandLine& line, Options& options) {

@@ -7,6 +7,7 @@
 #include "harness/cli/command_line.h"
 #include "harness/cli/console.h"
 #include "harness/cli/help.h"
+#include "harness/sweep/plan/launcher.h"
 #include "parsers/core/text.h"
 #include "reports/model/version.h"
 
@@ -58,13 +59,6 @@ std::string escaped(std::string_view text, std::string_view what) {
     out += c;
   }
   return out;
-}
-
-/// In single quotes of a POSIX shell.
-std::string in_quotes(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? "'\\''" : std::string(1, c);
-  return out + "'";
 }
 
 std::string command_names() {
@@ -125,7 +119,7 @@ std::string zsh() {
   for (const Command* command : all_commands()) {
     commands += fmt::format(
         "    {}\n",
-        in_quotes(fmt::format("{}:{}", command->name, escaped(command->purpose, kSpecial))));
+        single_quoted(fmt::format("{}:{}", command->name, escaped(command->purpose, kSpecial))));
     cases += fmt::format("    {})\n      _arguments -S", command->name);
     for (const Spelled& option : options_of(*command)) {
       for (const auto& name : option.names) {
@@ -134,8 +128,8 @@ std::string zsh() {
                 ? ""
                 : fmt::format(":{}:{}", escaped(option.type, kSpecial), zsh_values(option.values));
         cases +=
-            " \\\n        " +
-            in_quotes(fmt::format("*{}[{}]{}", name, escaped(option.description, kSpecial), value));
+            " \\\n        " + single_quoted(fmt::format(
+                                  "*{}[{}]{}", name, escaped(option.description, kSpecial), value));
       }
     }
     cases += fmt::format(" \\\n        '*:argument:{}'\n      ;;\n",

@@ -58,17 +58,16 @@ namespace {
 
 // extract --shard i/n: the share of the logs that one process of many reads.
 
-struct ShardName {
-  int shard = 1, of = 1;  ///< 1-based
-};
-
 /// "3/8"; 1 <= i <= n <= 1000000.
-Result<ShardName> parse_shard(const std::string& text) {
+Result<Shard> parse_shard(const std::string& text) {
   const auto parts = split(text, '/');
   if (parts.size() == 2) {
     const auto shard = to_int(parts[0]), of = to_int(parts[1]);
     if (shard && of && *shard >= 1 && *of >= *shard && *of <= 1'000'000) {
-      return ShardName{static_cast<int>(*shard), static_cast<int>(*of)};
+      Shard out;
+      out.shard = static_cast<int>(*shard);
+      out.of = static_cast<int>(*of);
+      return out;
     }
   }
   return fail("--shard", fmt::format("'{}' is not a part I/N", text),
@@ -76,21 +75,17 @@ Result<ShardName> parse_shard(const std::string& text) {
               "of --array=1-8");
 }
 
-/// Leaves the logs of this shard in `inputs`; the result names the list that they are from. Errors
-/// about paths are left to the first shard, so that a fleet reports each once.
-Shard take_shard(Inputs& inputs, const ShardName& shard) {
-  Shard part;
-  part.shard = shard.shard;
-  part.of = shard.of;
+/// Leaves the logs of this shard in `inputs`; the shard then names the list that they are from.
+/// Errors about paths are left to the first shard, so that a fleet reports each once.
+void take_shard(Inputs& inputs, Shard& part) {
   part.logs = inputs.logs.size();
   std::vector<std::string> names;
   names.reserve(inputs.logs.size());
   for (const Input& log : inputs.logs) names.push_back(log.path);
   part.list = digest_of(names);
   std::erase_if(inputs.logs,
-                [&](const Input& log) { return !in_shard(log.index, shard.shard, shard.of); });
-  if (shard.shard > 1) inputs.errors.clear();
-  return part;
+                [&](const Input& log) { return !in_shard(log.index, part.shard, part.of); });
+  if (part.shard > 1) inputs.errors.clear();
 }
 
 /// Facts of the command line by the names of their options.
@@ -224,10 +219,7 @@ std::vector<std::vector<std::size_t>> RestartJoiner::join(MeasuredLogs& logs,
     for (std::size_t k = 1; k < numbers.size(); ++k) logs.drop(numbers[k]);
     chains.push_back(std::move(numbers));
   }
-  held_ = {};
-  ranks_ = {};
-  spans_ = {};
-  groups_ = {};
+  *this = {};
   return chains;
 }
 
@@ -527,13 +519,14 @@ class Extraction {
     if (options.window) read_.window = *options.window;
   }
 
-  ExitCode run(std::optional<ShardName> shard) {
+  ExitCode run(std::optional<Shard> shard) {
+    part_ = std::move(shard);
     // A log that is followed, or that a script is replayed on, stands for itself.
     const bool apart = options_.no_join || options_.follow || !options_.compat.empty();
     Inputs inputs = find_inputs(options_.paths, apart ? RankLogs::apart : RankLogs::joined);
-    if (shard) part_ = take_shard(inputs, *shard);
+    if (part_) take_shard(inputs, *part_);
     // A shard may hold one part of a run only, and a script that is replayed joined nothing.
-    joins_ = !options_.no_join && !shard && options_.compat.empty();
+    joins_ = !options_.no_join && !part_ && options_.compat.empty();
     for (const Error& error : inputs.errors) failed(error, true);
     for (const std::string& text : inputs.left_out) console_.note(text);
     bool interrupted = false;
@@ -622,7 +615,7 @@ class Extraction {
     const auto show = [&] {
       console_.progress().update(
           fmt::format("reading {} of {}", std::min(consumed + 1, logs.size()),
-                      counted(static_cast<long long>(logs.size()), "log")),
+                      counted(logs.size(), "log")),
           total > 0 ? std::optional(done / total) : std::nullopt);
     };
     const auto cores = std::max(1U, std::thread::hardware_concurrency());
@@ -707,9 +700,8 @@ class Extraction {
   /// The file is written whatever was found, so that a merge finds every shard.
   ExitCode write_part(std::size_t logs) {
     part_->options = deciding(options_);
-    console_.status(
-        fmt::format("shard {}/{}: {} of {} read, {} recognised", part_->shard, part_->of, logs,
-                    counted(static_cast<long long>(part_->logs), "log"), tally_.recognised));
+    console_.status(fmt::format("shard {}/{}: {} of {} read, {} recognised", part_->shard,
+                                part_->of, logs, counted(part_->logs, "log"), tally_.recognised));
     ExitCode status = ExitCode::good;
     if (logs > 0 && tally_.recognised == 0) status = ExitCode::nothing_read;
     if (options_.strict && tally_.failed > 0) status = ExitCode::regression;
@@ -760,18 +752,18 @@ ExitCode run(const Options& options, Console& console) {
   if (const auto known = check_options(options, user_format.get()); !known) {
     return console.error(known.error());
   }
-  std::optional<ShardName> shard;
+  std::optional<Shard> shard;
   if (!options.shard_text.empty()) {
-    const auto parsed = parse_shard(options.shard_text);
+    auto parsed = parse_shard(options.shard_text);
     if (!parsed) return console.error(parsed.error());
     if (!options.output.json && options.output.path.empty()) {
       return console.error(
           {"--shard", "a part of a result is for `merge`, not for reading", "add -o FILE.json"});
     }
-    shard = *parsed;
+    shard = std::move(*parsed);
   }
   note_of_model(options, console);
-  return Extraction(options, std::move(user_format), console).run(shard);
+  return Extraction(options, std::move(user_format), console).run(std::move(shard));
 }
 
 void declare(CommandLine& line, Options& options) {

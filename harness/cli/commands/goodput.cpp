@@ -28,7 +28,7 @@ void print(Console& console, const Goodput& goodput) {
   console.print(fmt::format("\n{} counted, {} done again, {}{}\n\n",
                             counted(goodput.counted_steps, "step"), goodput.lost_steps,
                             missing > 0 ? fmt::format("{} in no log, ", missing) : std::string(),
-                            counted(static_cast<long long>(goodput.jobs.size()), "job")));
+                            counted(goodput.jobs.size(), "job")));
   console.print(text_table(goodput_jobs_table(goodput)));
 }
 
@@ -40,7 +40,7 @@ ExitCode run(const Options& options, Console& console) {
   for (const auto& input : inputs.logs) {
     if (!input.ranks.empty()) {
       console.note(fmt::format("{}: of the {} of one job that of rank 0 is read", input.path,
-                               counted(static_cast<long long>(input.ranks.size()), "log")));
+                               counted(input.ranks.size(), "log")));
     }
     auto read = read_jobs(input.path);
     if (!read && input.named) console.error(read.error());

@@ -60,9 +60,7 @@ void note_failed_trials(const ResultSet& result, Console& console) {
     }
   }
   if (failures == 0) return;
-  const std::string cells = keys.size() == 1
-                                ? *keys.begin()
-                                : "in " + counted(static_cast<long long>(keys.size()), "cell");
+  const std::string cells = keys.size() == 1 ? *keys.begin() : "in " + counted(keys.size(), "cell");
   console.note("store", make_notice(NoticeCode::stored_failed_trials, 0, failures, trials,
                                     counts_in_words(failed), cells));
 }

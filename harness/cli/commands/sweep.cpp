@@ -19,6 +19,7 @@
 #include "harness/sweep/plan/forecast.h"
 #include "harness/sweep/plan/plan.h"
 #include "parsers/core/text.h"
+#include "reports/model/json_put.h"
 #include "reports/model/result_io.h"
 #include "reports/output/table.h"
 #include "reports/output/value_text.h"
@@ -48,10 +49,9 @@ void print_cells(Console& console, const Forecast& forecast) {
 void print_forecast(Console& console, const Plan& plan, const Forecast& forecast) {
   print_cells(console, forecast);
   const std::string up_to = plan.config.auto_trials ? "up to " : "";
-  console.print(fmt::format("\n{}, {}{}, {} done, launcher {}\n",
-                            counted(static_cast<long long>(forecast.cells.size()), "cell"), up_to,
-                            counted(forecast.trials, "trial"), forecast.done,
-                            plan.config.launcher));
+  console.print(
+      fmt::format("\n{}, {}{}, {} done, launcher {}\n", counted(forecast.cells.size(), "cell"),
+                  up_to, counted(forecast.trials, "trial"), forecast.done, plan.config.launcher));
   if (forecast.seconds_left) {
     console.print(fmt::format(
         "estimated duration: {}{} ({} of {} cells by their own trials, the others as their mean)\n",
@@ -68,7 +68,7 @@ void print_forecast(Console& console, const Plan& plan, const Forecast& forecast
                                 : std::string("assumed; --noise sets it")));
   console.print(fmt::format(
       "\nlosses that `check` would find with {:.0f} % power (simulated; Holm over {}):\n",
-      100 * forecast.power, counted(static_cast<long long>(forecast.cells.size()), "cell")));
+      100 * forecast.power, counted(forecast.cells.size(), "cell")));
   Table table{
       {{"against"}, {"smallest loss", true}, {"trials for 5 %", true}, {"trials for 3 %", true}},
       {}};
@@ -85,8 +85,7 @@ void print_forecast(Console& console, const Plan& plan, const Forecast& forecast
       "nothing\nof that noise); {}\n",
       counted(pairs.pairs, "pair"), 100 * pairs.power_for_2,
       pairs.pairs_for_2 ? fmt::format("{} find 2 % in {:.0f} %",
-                                      counted(static_cast<long long>(*pairs.pairs_for_2), "pair"),
-                                      100 * pairs.power)
+                                      counted(*pairs.pairs_for_2, "pair"), 100 * pairs.power)
                         : std::string("not even 200 pairs find it in 95 %")));
   if (pairs.expected) {
     console.print(fmt::format(
@@ -100,19 +99,17 @@ Json forecast_json(const Plan& plan, const Forecast& forecast) {
   Json cells = Json::array();
   for (const CellForecast& cell : forecast.cells) {
     Json row = {{"key", cell.key}, {"trials", cell.trials}, {"done", cell.done}};
-    if (cell.seconds) {
-      row["seconds"] = *cell.seconds;
-      row["own_seconds"] = cell.own_seconds;
-    }
-    if (cell.noise) row["cv"] = *cell.noise;
+    put(row, "seconds", cell.seconds);
+    if (cell.seconds) row["own_seconds"] = cell.own_seconds;
+    put(row, "cv", cell.noise);
     cells.push_back(std::move(row));
   }
   Json losses = Json::array();
   for (const LossForecast& loss : forecast.losses) {
     Json row = {{"baseline", loss.baseline}};
-    if (loss.smallest_loss) row["smallest_loss"] = *loss.smallest_loss;
-    if (loss.trials_for_5) row["trials_for_5_percent"] = *loss.trials_for_5;
-    if (loss.trials_for_3) row["trials_for_3_percent"] = *loss.trials_for_3;
+    put(row, "smallest_loss", loss.smallest_loss);
+    put(row, "trials_for_5_percent", loss.trials_for_5);
+    put(row, "trials_for_3_percent", loss.trials_for_3);
     losses.push_back(std::move(row));
   }
   Json out = {{"name", plan.config.name},
@@ -122,17 +119,15 @@ Json forecast_json(const Plan& plan, const Forecast& forecast) {
               {"noise", {{"cv", forecast.noise}, {"cells", forecast.noise_cells}}},
               {"power", forecast.power},
               {"losses", losses}};
-  if (forecast.seconds_left) out["seconds_left"] = *forecast.seconds_left;
+  put(out, "seconds_left", forecast.seconds_left);
   if (forecast.pairs) {
     Json& pairs = out["pairs"];
     pairs = {{"planned", forecast.pairs->pairs},
              {"power_for_2_percent", forecast.pairs->power_for_2},
              {"power", forecast.pairs->power}};
-    if (forecast.pairs->expected) {
-      pairs["expected"] = *forecast.pairs->expected;
-      pairs["expected_with_loss"] = *forecast.pairs->expected_with_loss;
-    }
-    if (forecast.pairs->pairs_for_2) pairs["pairs_for_2_percent"] = *forecast.pairs->pairs_for_2;
+    put(pairs, "expected", forecast.pairs->expected);
+    put(pairs, "expected_with_loss", forecast.pairs->expected_with_loss);
+    put(pairs, "pairs_for_2_percent", forecast.pairs->pairs_for_2);
   }
   return out;
 }
@@ -163,7 +158,7 @@ class SweepView : public SweepObserver {
     std::set<std::size_t> cells;  // of the grid, those that --only leaves
     for (const PlannedTrial& trial : plan.trials) cells.insert(trial.cell);
     console_.status(fmt::format("{}: {}, {}{}, launcher {}", plan.config.name,
-                                counted(static_cast<long long>(cells.size()), "cell"),
+                                counted(cells.size(), "cell"),
                                 plan.config.auto_trials ? "up to " : "",
                                 counted(counts.planned, "trial"), plan.config.launcher));
     if (counts.reused > 0) {

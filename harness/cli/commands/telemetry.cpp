@@ -19,6 +19,7 @@
 #include "harness/sweep/execute/log_watch.h"
 #include "harness/sweep/observe/machine.h"
 #include "harness/sweep/observe/node_telemetry.h"
+#include "harness/sweep/process/process.h"
 #include "harness/sweep/process/stop_signals.h"
 #include "reports/output/table.h"
 #include "reports/output/value_text.h"
@@ -48,10 +49,7 @@ Json watch(const Options& options, std::optional<StampedLog> log) {
   TelemetryOptions how;
   how.interval_s = 0;
   how.cores = machine.cores_usable;
-  how.memory_bytes = machine.memory_bytes;
-  if (machine.memory_limit_bytes && machine.memory_limit_bytes < how.memory_bytes) {
-    how.memory_bytes = machine.memory_limit_bytes;
-  }
+  how.memory_bytes = machine.usable_memory();
   how.marker = options.marker;
   how.on_cpu = options.gpus == 0;
   if (nvml) {
@@ -64,7 +62,7 @@ Json watch(const Options& options, std::optional<StampedLog> log) {
   const auto begin = Clock::now();
   double next_sample_s = 0, next_save_s = kSaveStamps_s;
   for (;;) {
-    const double elapsed = std::chrono::duration<double>(Clock::now() - begin).count();
+    const double elapsed = seconds_since(begin);
     if (log) {
       log->look();
       if (elapsed >= next_save_s) {

@@ -15,8 +15,13 @@ namespace {
 
 constexpr std::string_view kPrecisions = "fp32 tf32 bf16 fp16 fp8";
 
+std::vector<std::string> words_of(std::string_view text) {
+  const auto words = split(text, ' ');
+  return {words.begin(), words.end()};
+}
+
 bool contains(const std::vector<std::string>& list, const std::string& text) {
-  return std::find(list.begin(), list.end(), text) != list.end();
+  return std::ranges::find(list, text) != list.end();
 }
 
 Result<void> one_of(const std::string& value, const std::vector<std::string>& names) {
@@ -26,37 +31,19 @@ Result<void> one_of(const std::string& value, const std::vector<std::string>& na
               near.empty() ? "" : fmt::format("did you mean '{}'?", near));
 }
 
-Result<void> one_of(const std::string& value, std::string_view allowed) {
-  std::vector<std::string> names;
-  for (const auto word : split(allowed, ' ')) names.emplace_back(word);
-  return one_of(value, names);
-}
-
 }  // namespace
 
 const std::vector<std::string>& fact_axes() {
-  static const std::vector<std::string> kNames{"topology",
-                                               "model",
-                                               "precision",
-                                               "micro_batch_size",
-                                               "sequence_length",
-                                               "gradient_accumulation_steps",
-                                               "nodes",
-                                               "gpus_per_node",
-                                               "global_batch_size"};
+  static const std::vector<std::string> kNames = words_of(
+      "topology model precision micro_batch_size sequence_length "
+      "gradient_accumulation_steps nodes gpus_per_node global_batch_size");
   return kNames;
 }
 
 std::vector<std::string> known_axes(const Workload& workload) {
   std::vector<std::string> names = fact_axes();
-  if (workload.is_bert_train) {
-    for (const auto& name : axis_option_names()) {
-      if (!contains(names, name)) names.push_back(name);
-    }
-  } else {
-    for (const auto& name : workload.own_axes()) {
-      if (!contains(names, name)) names.push_back(name);
-    }
+  for (const auto& name : workload.is_bert_train ? axis_option_names() : workload.own_axes()) {
+    if (!contains(names, name)) names.push_back(name);
   }
   return names;
 }
@@ -68,6 +55,11 @@ std::string canonical_axis(const std::string& name) {
 bool is_count_axis(const std::string& axis) {
   return axis == "nodes" || axis == "gpus_per_node" || axis == "micro_batch_size" ||
          axis == "sequence_length" || axis == "gradient_accumulation_steps" || axis == kGlobalBatch;
+}
+
+Json axis_json(const std::string& axis, const std::string& value) {
+  const auto number = is_count_axis(axis) ? to_int(value) : std::nullopt;
+  return number ? Json(*number) : Json(value);
 }
 
 Result<void> check_axis_name(const std::string& name, const Workload& workload) {
@@ -129,7 +121,7 @@ Result<void> check_axis_value(const std::string& axis, const std::string& value,
                 "use a whole number from 1 to 999999");
   }
   if (axis == "precision") {
-    if (auto good = one_of(value, kPrecisions); !good) return good;
+    if (auto good = one_of(value, words_of(kPrecisions)); !good) return good;
   }
   if (axis == "model" && value.empty()) return fail("", "a model needs a name");
   if (const auto allowed = workload.values_of(axis); !allowed.empty()) {
@@ -137,7 +129,8 @@ Result<void> check_axis_value(const std::string& axis, const std::string& value,
   }
   if (workload.is_bert_train && !axis.starts_with("env.")) {
     const auto* option = find_trainer_option(axis);
-    if (option != nullptr && !option->values.empty()) return one_of(value, option->values);
+    if (option != nullptr && !option->values.empty())
+      return one_of(value, words_of(option->values));
   }
   return {};
 }

@@ -32,6 +32,9 @@ std::string canonical_axis(const std::string& name);
 /// True where the axis takes whole numbers from 1 on.
 bool is_count_axis(const std::string& axis);
 
+/// The value as the schema of a sweep has it: counts are numbers.
+nlohmann::ordered_json axis_json(const std::string& axis, const std::string& value);
+
 /// An error with a hint where `name` is no axis of the workload.
 Result<void> check_axis_name(const std::string& name, const Workload& workload);
 

@@ -111,27 +111,10 @@ void check_plain(ConfigReader& in, const std::string& pointer, const std::string
 }
 
 /// Options by which the launcher gives a trial its shape, its output and its environment.
-constexpr std::string_view kSetByLauncher[] = {"--nodes",
-                                               "--ntasks",
-                                               "--ntasks-per-node",
-                                               "--job-name",
-                                               "--output",
-                                               "--error",
-                                               "--input",
-                                               "--export",
-                                               "--mpi",
-                                               "--parsable",
-                                               "--open-mode",
-                                               "--requeue",
-                                               "--no-requeue",
-                                               "--array",
-                                               "--wrap",
-                                               "--chdir",
-                                               "--kill-on-bad-exit",
-                                               "--export-file",
-                                               "--multi-prog",
-                                               "--label",
-                                               "--test-only"};
+constexpr std::string_view kSetByLauncher =
+    "--nodes --ntasks --ntasks-per-node --job-name --output --error --input --export --mpi "
+    "--parsable --open-mode --requeue --no-requeue --array --wrap --chdir --kill-on-bad-exit "
+    "--export-file --multi-prog --label --test-only";
 
 /// Options of sbatch and srun. A word that is none would be the script or the program.
 void read_slurm_args(ConfigReader& in, const Json& slurm, std::vector<std::string>& args) {
@@ -141,7 +124,7 @@ void read_slurm_args(ConfigReader& in, const Json& slurm, std::vector<std::strin
     if (!arg.starts_with("--") || name.size() < 3) {
       in.fail_at("/slurm/args", fmt::format("'{}' is no long option", arg),
                  "give each as one word, \"--nodelist=node[1-4]\"");
-    } else if (std::ranges::any_of(kSetByLauncher, [&](std::string_view option) {
+    } else if (std::ranges::any_of(split(kSetByLauncher, ' '), [&](std::string_view option) {
                  return option.starts_with(name);  // Slurm takes "--outpu" as well
                })) {
       in.fail_at("/slurm/args", fmt::format("'{}' is set by the launcher", name),
@@ -599,6 +582,7 @@ void read_scalars(ConfigReader& in, SweepConfig& config) {
   in.seconds(root, "", "stall_timeout_s", config.stall_timeout_s);
   in.integer(root, "", "log_limit_bytes", config.log_limit_bytes);
   in.text(root, "", "launcher", config.launcher);
+  in.text(root, "", "scaling", config.scaling);
   config.retries = static_cast<int>(retries);
   std::string order = "interleaved", window = "auto";
   in.text(root, "", "order", order);
@@ -620,6 +604,11 @@ void read_scalars(ConfigReader& in, SweepConfig& config) {
 std::optional<std::int64_t> SweepConfig::seed_of(int trial) const {
   if (seed_per_trial()) return trial;
   return to_int(seed);
+}
+
+bool SweepConfig::searches_batch() const {
+  const Axis* batch = axis("micro_batch_size");
+  return batch && std::ranges::find(batch->values, kLargestBatch) != batch->values.end();
 }
 
 const Axis* SweepConfig::axis(const std::string& wanted) const {
@@ -648,7 +637,6 @@ Result<SweepConfig> parse_config(const std::string& text, const std::string& sou
     config.name = source.empty() ? workload->name : std::filesystem::path(source).stem().string();
     read_scalars(*reader, config);
     read_hooks(*reader, config);
-    read_scaling(*reader, config);
     read_phases(*reader, *workload, config);
     read_grid(*reader, *workload, config);
     if (!reader->error()) read_seed(*reader, *workload, config);
@@ -689,12 +677,8 @@ Result<SweepConfig> load_config(const std::string& path, const std::vector<std::
 std::string config_to_json(const SweepConfig& config) {
   Json grid = Json::object(), exclude = Json::array();
   for (const auto& axis : config.grid) {
-    // Counts as numbers, as the schema has them.
     grid[axis.name] = Json::array();
-    for (const auto& value : axis.values) {
-      const auto number = is_count_axis(axis.name) ? to_int(value) : std::nullopt;
-      grid[axis.name].push_back(number ? Json(*number) : Json(value));
-    }
+    for (const auto& value : axis.values) grid[axis.name].push_back(axis_json(axis.name, value));
   }
   for (const auto& entry : config.exclude) exclude.push_back(entry);
   Json json = {{"name", config.name},
@@ -726,11 +710,8 @@ std::string config_to_json(const SweepConfig& config) {
   if (config.record_hostname) json["record_hostname"] = true;
   if (config.pty) json["pty"] = true;
   if (!config.secret.empty()) json["secret"] = config.secret;
-  if (const auto seed = to_int(config.seed)) {
-    json["seed"] = *seed;
-  } else if (!config.seed.empty()) {
-    json["seed"] = config.seed;
-  }
+  const auto seed = to_int(config.seed);
+  if (!config.seed.empty()) json["seed"] = seed ? Json(*seed) : Json(config.seed);
   if (config.command) {
     json.erase("workload");
     write_command(*config.command, json);

@@ -125,6 +125,8 @@ struct SweepConfig {
   /// Of that trial, where the configuration gives one.
   [[nodiscard]] std::optional<std::int64_t> seed_of(int trial) const;
   [[nodiscard]] const Axis* axis(const std::string& name) const;
+  /// The grid asks for the largest batch that fits.
+  [[nodiscard]] bool searches_batch() const;
 };
 
 /// The one-line form of a sweep, `bertbench sweep --grid AXIS=V1,V2 --each gpu --file NAME=PATH --

@@ -96,8 +96,7 @@ void check_phases(ConfigReader& in, const SweepConfig& config) {
     in.fail_at("/window", "counts the steps of a log, and each phase counts on from the one before",
                "drop records instead, as in \"2:12\" or \"last:10\"");
   }
-  if (const Axis* batch = config.axis("micro_batch_size");
-      batch && std::ranges::find(batch->values, kLargestBatch) != batch->values.end()) {
+  if (config.searches_batch()) {
     in.fail_at("/grid/micro_batch_size", "must be numbers in a sweep with phases");
   }
   const auto check_args = [&](const std::string& at, const std::vector<std::string>& args) {
@@ -149,10 +148,7 @@ void add_phases(const SweepConfig& config, Json& json) {
   json["phases"] = Json::array();
   for (const Phase& phase : config.phases) {
     Json one = Json::object();
-    for (const auto& [axis, value] : phase.axes) {
-      const auto number = is_count_axis(axis) ? to_int(value) : std::nullopt;
-      one[axis] = number ? Json(*number) : Json(value);
-    }
+    for (const auto& [axis, value] : phase.axes) one[axis] = axis_json(axis, value);
     if (!phase.args.empty()) one["args"] = phase.args;
     one["steps"] = phase.steps;
     json["phases"].push_back(std::move(one));

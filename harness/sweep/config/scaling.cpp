@@ -15,11 +15,6 @@ namespace {
 constexpr const char* kMicroBatch = "micro_batch_size";
 constexpr const char* kAccumulation = "gradient_accumulation_steps";
 
-bool searches_largest_batch(const SweepConfig& config) {
-  const Axis* batch = config.axis(kMicroBatch);
-  return batch && std::ranges::find(batch->values, kLargestBatch) != batch->values.end();
-}
-
 void check_strong(ConfigReader& in, const SweepConfig& config) {
   if (!config.axis(kGlobalBatch) && !phases_give(config, kGlobalBatch)) {
     in.fail_at("/scaling", "\"strong\" divides the axis global_batch_size, and the grid has none",
@@ -56,10 +51,6 @@ void check_weak(ConfigReader& in, const SweepConfig& config) {
 
 }  // namespace
 
-void read_scaling(ConfigReader& in, SweepConfig& config) {
-  if (in.root().contains("scaling")) in.text(in.root(), "", "scaling", config.scaling);
-}
-
 void check_scaling(ConfigReader& in, const SweepConfig& config) {
   const bool strong = config.scaling == "strong";
   const bool of_phase = std::ranges::any_of(
@@ -70,7 +61,7 @@ void check_scaling(ConfigReader& in, const SweepConfig& config) {
                "add that key, or give micro_batch_size and gradient_accumulation_steps");
     return;
   }
-  if (!config.scaling.empty() && searches_largest_batch(config)) {
+  if (!config.scaling.empty() && config.searches_batch()) {
     in.fail_at(child_pointer("/grid", kMicroBatch),
                fmt::format("must be numbers where scaling is {}", config.scaling),
                "the largest batch that fits can be another one on more GPUs");

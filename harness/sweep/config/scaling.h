@@ -14,8 +14,6 @@ namespace bertbench {
 
 struct SweepConfig;
 
-/// Reads "scaling" into `config`. To be called before the grid is read.
-void read_scaling(ConfigReader& in, SweepConfig& config);
 /// Reports to `in` each axis that contradicts "scaling". To be called after grid and zip are read.
 void check_scaling(ConfigReader& in, const SweepConfig& config);
 

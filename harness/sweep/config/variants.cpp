@@ -86,11 +86,9 @@ void read_variants(ConfigReader& in, SweepConfig& config) {
                  "remove it: \"trials\": \"auto\" ends pairs by a rule, after trials_max at most");
     }
   }
-  if (const Axis* batch = config.axis("micro_batch_size")) {
-    if (std::ranges::find(batch->values, kLargestBatch) != batch->values.end()) {
-      in.fail_at("/grid/micro_batch_size", "must be numbers in a sweep with variants",
-                 "variants of which each has another largest batch cannot be compared");
-    }
+  if (config.searches_batch()) {
+    in.fail_at("/grid/micro_batch_size", "must be numbers in a sweep with variants",
+               "variants of which each has another largest batch cannot be compared");
   }
 }
 

@@ -19,12 +19,8 @@ namespace bertbench {
 extern const char* const kTemplateSchema;  // configs/schema/template.schema.json
 
 std::string locate_trainer() {
-  std::error_code ec;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", ec);
-  if (!ec) {
-    const auto sibling = self.parent_path() / "bert_train";
-    if (access(sibling.c_str(), X_OK) == 0) return sibling.string();
-  }
+  const auto sibling = std::filesystem::path(own_program()).replace_filename("bert_train");
+  if (sibling.is_absolute() && access(sibling.c_str(), X_OK) == 0) return sibling.string();
   const auto found = find_program("bert_train");
   return found.empty() ? "bert_train" : found;
 }

@@ -147,14 +147,6 @@ std::int64_t oom_kills() {
   return to_int(rest.substr(0, rest.find('\n'))).value_or(0);
 }
 
-std::optional<std::int64_t> memory_of_this_machine() {
-  const Machine machine = look_at_machine("", /*with_gpus=*/false);
-  if (machine.memory_limit_bytes && machine.memory_limit_bytes < machine.memory_bytes) {
-    return machine.memory_limit_bytes;
-  }
-  return machine.memory_bytes;
-}
-
 /// CPU on which trainers of one thread that take turns run: one may be faster than another. The
 /// last that this process may use, as the first often serves interrupts; below 0: unknown.
 int cpu_of_turns() {
@@ -205,7 +197,7 @@ class TurnGiver {
 
   /// Another trainer, before begin(). Gives the socket for its stdin, which the caller closes once
   /// it was started, or could not be.
-  Result<int> add();
+  Result<Descriptor> add();
   /// Every trainer was started, or could not be.
   void begin();
 
@@ -215,7 +207,7 @@ class TurnGiver {
 
  private:
   struct Trainer {
-    int fd = -1;  ///< below 0: gone
+    Descriptor fd;  ///< below 0: gone
     bool waits = false;
     Clock::time_point since{};  ///< it waits
     double waited_s = 0;
@@ -227,7 +219,7 @@ class TurnGiver {
   std::deque<Trainer> trainers_;
   mutable std::mutex mutex_;  // of trainers_ while the thread runs
   std::thread thread_;
-  int wake_[2] = {-1, -1};
+  Pipe wake_;
   std::size_t next_ = 0;  // to be given a turn, if it waits
   bool started_ = false;  // the first turn was given
   bool given_ = false;    // somebody has a turn
@@ -235,25 +227,19 @@ class TurnGiver {
 
 TurnGiver::~TurnGiver() {
   if (thread_.joinable()) {
-    (void)!write(wake_[1], "", 1);
+    (void)!write(wake_.write, "", 1);
     thread_.join();
-  }
-  for (const int fd : wake_) {
-    if (fd >= 0) close(fd);
-  }
-  for (const auto& one : trainers_) {
-    if (one.fd >= 0) close(one.fd);
   }
 }
 
-Result<int> TurnGiver::add() {
+Result<Descriptor> TurnGiver::add() {
   int ends[2] = {-1, -1};
-  if ((wake_[0] < 0 && pipe2(wake_, O_CLOEXEC) < 0) ||
+  if ((wake_.read < 0 && !wake_.open()) ||
       socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) {
     return tl::unexpected(file_error("a socket for turns", "cannot be made", errno));
   }
-  trainers_.push_back({.fd = ends[0]});
-  return ends[1];
+  trainers_.emplace_back().fd = Descriptor(ends[0]);
+  return Descriptor(ends[1]);
 }
 
 void TurnGiver::begin() {
@@ -262,7 +248,7 @@ void TurnGiver::begin() {
 
 void TurnGiver::give() {
   for (;;) {
-    std::vector<pollfd> watched{{wake_[0], POLLIN, 0}};
+    std::vector<pollfd> watched{{wake_.read, POLLIN, 0}};
     // One below 0 is passed over.
     for (const auto& one : trainers_) watched.push_back({one.fd, POLLIN, 0});
     if (poll(watched.data(), static_cast<nfds_t>(watched.size()), -1) < 0 && errno != EINTR) return;
@@ -288,7 +274,7 @@ void TurnGiver::read_request(Trainer& trainer) {
     return;
   }
   trainer.waits = false;
-  close(std::exchange(trainer.fd, -1));
+  trainer.fd = Descriptor();
 }
 
 void TurnGiver::pass_on() {
@@ -359,7 +345,7 @@ struct LocalAttempts::Running {
   std::unique_ptr<OpenAttempt> open;
   std::unique_ptr<Telemetry> telemetry;
   nlohmann::ordered_json probe_before;  ///< null: not probed
-  std::vector<int> sampler_logs;
+  std::vector<Descriptor> sampler_logs;
   ProcessGroup group;
   AttemptEnd end;
   std::int64_t oom_kills_before = oom_kills();
@@ -369,7 +355,7 @@ struct LocalAttempts::Running {
   bool cleaned_up = false;
   TurnGiver* turns = nullptr;  ///< null: it takes none
   std::size_t number = 0;      ///< among those of turns
-  int turn_fd = -1;            ///< for its stdin, until it was started
+  Descriptor turn_fd;          ///< for its stdin, until it was started
 
   Running(const OpenSweep& s, std::unique_ptr<OpenAttempt> attempt)
       : open(std::move(attempt)), sweep(s) {}
@@ -379,8 +365,6 @@ struct LocalAttempts::Running {
   ~Running() {
     group.kill_all();
     clean_up();
-    for (const int fd : sampler_logs) ::close(fd);
-    if (turn_fd >= 0) ::close(turn_fd);
   }
 
   /// Runs trial_cleanup, once.
@@ -409,7 +393,7 @@ struct LocalAttempts::Running {
 LocalAttempts::LocalAttempts(OpenSweep& sweep, AttemptQueue& queue, PlacementLabels& placement)
     : AttemptRunner(sweep, queue, placement),
       nvml_(Nvml::open()),
-      memory_bytes_(memory_of_this_machine()) {}
+      memory_bytes_(look_at_machine("", /*with_gpus=*/false).usable_memory()) {}
 
 LocalAttempts::~LocalAttempts() = default;
 
@@ -450,11 +434,11 @@ Result<void> LocalAttempts::start(WantedAttempt wanted) {
   running_.push_back(std::make_unique<Running>(sweep_, std::move(*begun)));
   auto& now = *running_.back();
   if (turns_) {
-    const auto fd = turns_->add();
+    auto fd = turns_->add();
     if (!fd) return tl::unexpected(fd.error());
     now.turns = turns_.get();
     now.number = running_.size() - 1;
-    now.turn_fd = *fd;
+    now.turn_fd = std::move(*fd);
     open.log.leave_out_arrivals();  // they show when it had its turns
   }
   const auto failed = run_hook(sweep_, open, Hook::setup);
@@ -469,7 +453,7 @@ Result<void> LocalAttempts::start(WantedAttempt wanted) {
     done = start_samplers(now).and_then([&] { return start_ranks(now); });
   }
   // The other end is the trainer's alone, so that its end is noticed.
-  if (turns_) ::close(std::exchange(now.turn_fd, -1));
+  now.turn_fd = Descriptor();
   return done;
 }
 
@@ -489,12 +473,12 @@ Result<void> LocalAttempts::start_samplers(Running& now) {
   if (!sweep_.launcher.samplers || sampler_program().empty()) return {};
   for (const auto& sampler :
        sweep_.launcher.samplers(sweep_.plan, now.open->wanted.trial, now.open->place)) {
-    const auto fd = now.open->folder.create_log(node_file(sampler.node));
+    auto fd = now.open->folder.create_log(node_file(sampler.node));
     if (!fd) return tl::unexpected(fd.error());
-    now.sampler_logs.push_back(*fd);
     // One that does not start leaves its reason in its output; the trial does not need it.
     const auto started = now.group.start_helper(sampler.process, *fd);
     if (!started) write_all(*fd, started.error().message());
+    now.sampler_logs.push_back(std::move(*fd));
   }
   return {};
 }

@@ -145,8 +145,7 @@ Result<void> BatchJobs::adopt(EarlierJobs earlier) {
   for (const auto& [name, members] : earlier.wanted) keep.insert(name);
   if (auto done = end_jobs(sweep_.root, batch_, keep); !done) return done;
   for (auto& [name, members] : earlier.wanted) {
-    auto folder = sweep_.root.child("jobs");
-    if (folder) folder = folder->child(name);
+    auto folder = sweep_.root.child("jobs/" + name);
     if (!folder) return tl::unexpected(folder.error());
     auto& job = jobs_.emplace_back(name, std::move(*folder));
     job.spared = earlier.spared.contains(name);
@@ -207,14 +206,12 @@ Result<void> BatchJobs::write_launch(const OpenAttempt& open, const std::string&
 }
 
 Result<void> BatchJobs::submit(std::vector<WantedAttempt> group) {
-  auto jobs = sweep_.root.child("jobs");
-  if (!jobs) return tl::unexpected(jobs.error());
   const auto& plan = sweep_.plan;
   BatchJob request;
   request.name = slurm_name(sweep_.earlier.run_id + ":", "-" + random_id().substr(0, 8));
   request.nodes = process_count(plan, plan.cells[group.front().trial.cell]).nodes;
   request.timeout_s = plan.config.timeout_s;
-  auto folder = jobs->child(request.name);
+  auto folder = sweep_.root.child("jobs/" + request.name);
   if (!folder) return tl::unexpected(folder.error());
   request.folder = folder->path();
   auto& job = jobs_.emplace_back(request.name, std::move(*folder));
@@ -241,7 +238,7 @@ Result<void> BatchJobs::submit(std::vector<WantedAttempt> group) {
       capture_output(batch_.submit_command(plan, request), std::chrono::seconds(30), &printed);
   next_query_ = {};
   if (!id) {
-    const auto known = batch_.query({job.name}, kQueueAnswerLimit);
+    const auto known = batch_.query({job.name});
     if (known && !known->contains(job.name)) {
       give_up(job, Status::error,
               fmt::format("{} refused the job: {}", batch_.title, trim(printed)));
@@ -335,7 +332,7 @@ Result<void> BatchJobs::ask_queue() {
   if (Clock::now() < next_query_) return {};
   const auto names = open_names();
   if (names.empty()) return {};
-  const auto answer = batch_.query(names, kQueueAnswerLimit);
+  const auto answer = batch_.query(names);
   // The queue is asked less and less while it has nothing new.
   query_every_s_ = std::min(query_every_s_ * 1.5, kAskLate_s);
   if (!answer && !silent_since_) {
@@ -403,14 +400,15 @@ Result<void> BatchJobs::judge_queue(Job& job) {
   // A restarted controller may give a new job the number of one that its nodes still know.
   const bool begun = std::ranges::any_of(
       job.members, [](const Member& member) { return !member.open || member.running(); });
-  if (job.known && entry.launch_failed && !begun && launch_failures_ < kMostLaunchFailures) {
+  if (!job.known) return {};
+  if (entry.launch_failed && !begun && launch_failures_ < kMostLaunchFailures) {
     return hand_in_anew(job);
   }
-  if (job.known && entry.state == QueueState::held) {
+  if (entry.state == QueueState::held) {
     return end_all(Status::error,
                    fmt::format("{} holds job {}: {}", batch_.title, job.name, entry.reason));
   }
-  if (job.known && entry.state == QueueState::waiting && !entry.reason_is_usual &&
+  if (entry.state == QueueState::waiting && !entry.reason_is_usual &&
       entry.reason != job.noted_reason) {
     job.noted_reason = entry.reason;
     sweep_.observer.notice(
@@ -418,14 +416,14 @@ Result<void> BatchJobs::judge_queue(Job& job) {
                     "slurm.queue_timeout_s bounds the wait, scancel --name={} ends it",
                     batch_.title, job.name, entry.reason, job.name));
   }
-  if (job.known && entry.state == QueueState::waiting && config.slurm.queue_timeout_s > 0 &&
+  if (entry.state == QueueState::waiting && config.slurm.queue_timeout_s > 0 &&
       seconds_since(job.handed_in) > config.slurm.queue_timeout_s) {
     return end_all(Status::timeout,
                    fmt::format("{} did not start job {} within {} s: {}", batch_.title, job.name,
                                config.slurm.queue_timeout_s, entry.reason));
   }
   // "RUNNING" is no sign of life: a controller may believe it of a job that is long gone.
-  if (job.known && entry.state == QueueState::running && !job.any_running() &&
+  if (entry.state == QueueState::running && !job.any_running() &&
       seconds_since(job.running) > config.stall_timeout_s) {
     return end_all(Status::stalled,
                    fmt::format("{} reports {} for job {}, which has left no mark for {} s",
@@ -529,7 +527,7 @@ void BatchJobs::close() {
   // A script that has left its last mark takes a moment to end: it is not cancelled for that.
   const auto begin = Clock::now();
   for (;;) {
-    const auto known = batch_.query(names, kQueueAnswerLimit);
+    const auto known = batch_.query(names);
     const bool running = known && std::ranges::any_of(*known, [](const auto& one) {
                            return one.second.state == QueueState::running;
                          });
@@ -573,8 +571,7 @@ Result<std::vector<EndedAttempt>> BatchJobs::stop() {
   // Ranks get their time to end; a second request does not wait for them.
   while ((!names.empty() || spared_running()) &&
          seconds_since(begin) < sweep_.options.grace_s + 40 && sweep_.signals.count() <= 1) {
-    const auto known = names.empty() ? std::map<std::string, QueueEntry>{}
-                                     : batch_.query(names, kQueueAnswerLimit);
+    const auto known = names.empty() ? std::map<std::string, QueueEntry>{} : batch_.query(names);
     const bool live =
         spared_running() || !known || std::ranges::any_of(*known, [](const auto& one) {
           return one.second.state != QueueState::ended;

@@ -37,7 +37,6 @@ std::string run_words(const OpenSweep& sweep, const Folder& folder, Hook hook,
     return fstat(*log, &info) == 0 && info.st_size > sweep.plan.config.log_limit_bytes;
   };
   if (!started) {
-    close(*log);
     return fmt::format("{}: {}", name, started.error().message());
   }
   while (group.running()) {
@@ -55,7 +54,6 @@ std::string run_words(const OpenSweep& sweep, const Folder& folder, Hook hook,
       group.signal(SIGTERM);
     }
   }
-  close(*log);
   const auto status = group.status().value_or(ExitStatus{});
   group.kill_all();
   if (status.success() && !ending) return {};

@@ -35,9 +35,7 @@ Result<void> end_jobs(const Folder& root, const BatchSystem& batch,
   for (const auto& entry : std::filesystem::directory_iterator(root.path_of("jobs"), ec)) {
     const auto name = entry.path().filename().string();
     if (!entry.is_directory() || entry.is_symlink() || keep.contains(name)) continue;
-    auto jobs = root.child("jobs");
-    if (!jobs) return tl::unexpected(jobs.error());
-    const auto folder = jobs->child(name);
+    const auto folder = root.child("jobs/" + name);
     if (!folder) return tl::unexpected(folder.error());
     if (folder->holds("void") || folder->holds("closed")) {
       ended.push_back(name);
@@ -53,7 +51,7 @@ Result<void> end_jobs(const Folder& root, const BatchSystem& batch,
 
 void cancel_revived(const BatchSystem& batch, const std::vector<std::string>& ended) {
   if (ended.empty()) return;
-  const auto known = batch.query(ended, kQueueAnswerLimit);
+  const auto known = batch.query(ended);
   std::vector<std::string> live;
   for (const auto& [name, entry] : known.value_or(std::map<std::string, QueueEntry>{})) {
     if (entry.state != QueueState::ended) live.push_back(name);

@@ -23,10 +23,6 @@ std::string lines_of(std::span<const Arrival> arrivals) {
 
 }  // namespace
 
-ArrivalFile::~ArrivalFile() {
-  if (fd_ >= 0) close(fd_);
-}
-
 Result<void> ArrivalFile::save(const Folder& folder, const ArrivalRecorder& recorder, bool at_end) {
   const auto arrivals = at_end ? recorder.all() : recorder.kept();
   if (fd_ < 0 && arrivals.empty()) return {};
@@ -35,8 +31,7 @@ Result<void> ArrivalFile::save(const Folder& folder, const ArrivalRecorder& reco
     if (auto done = folder.write_unsynced(name_, text); !done) return done;
     auto opened = folder.open_append(name_);
     if (!opened) return tl::unexpected(opened.error());
-    if (fd_ >= 0) close(fd_);
-    fd_ = *opened;
+    fd_ = std::move(*opened);
     version_ = recorder.version();
   } else if (!write_all(fd_, lines_of(std::span(arrivals).subspan(written_)))) {
     version_ = -1;  // a part of it may stand there: next time the whole is written
@@ -77,28 +72,15 @@ double cpu_seconds() {
 
 Result<StampedLog> StampedLog::open(const std::string& path) {
   const auto at = path.rfind('/');
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (fd < 0) return tl::unexpected(file_error(path, "cannot be read", errno));
   struct stat info {};
   auto folder = fstat(fd, &info) == 0 && S_ISREG(info.st_mode)
                     ? Folder::make_root(at == std::string::npos ? "." : path.substr(0, at + 1))
                     : fail(path, "is no file", "name a log that is written");
-  if (!folder) {
-    close(fd);
-    return tl::unexpected(folder.error());
-  }
-  return StampedLog(std::move(*folder), path.substr(at == std::string::npos ? 0 : at + 1), fd);
-}
-
-StampedLog::StampedLog(StampedLog&& other) noexcept
-    : folder_(std::move(other.folder_)),
-      file_(std::move(other.file_)),
-      arrivals_(std::move(other.arrivals_)),
-      size_(other.size_),
-      fd_(std::exchange(other.fd_, -1)) {}
-
-StampedLog::~StampedLog() {
-  if (fd_ >= 0) close(fd_);
+  if (!folder) return tl::unexpected(folder.error());
+  return StampedLog(std::move(*folder), path.substr(at == std::string::npos ? 0 : at + 1),
+                    std::move(fd));
 }
 
 void StampedLog::look() {
@@ -167,8 +149,6 @@ bool LogWatch::read(std::int64_t at_most) {
   }
   return read_ > begin;
 }
-
-TrialLogs::Own::~Own() { close(fd); }
 
 TrialLogs::TrialLogs(int log_fd, OwnLogs own, Readers readers)
     : printed_(log_fd, readers(kPrintedLog)),

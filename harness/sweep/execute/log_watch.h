@@ -27,9 +27,6 @@ class ArrivalFile {
   /// Of the log of this name in the attempt's folder.
   explicit ArrivalFile(std::string_view log)
       : name_(std::string(log) + std::string(kArrivalsSuffix)) {}
-  ArrivalFile(const ArrivalFile&) = delete;
-  ArrivalFile& operator=(const ArrivalFile&) = delete;
-  ~ArrivalFile();
 
   /// Appends what is new; written anew when arrivals were thinned, and with the newest and synced
   /// at the end. A log that never grew while it was watched has no such file.
@@ -37,7 +34,7 @@ class ArrivalFile {
 
  private:
   std::string name_;
-  int fd_ = -1;
+  Descriptor fd_;
   std::int64_t version_ = 0;
   std::size_t written_ = 0;  ///< arrivals
 };
@@ -48,21 +45,18 @@ class StampedLog {
  public:
   /// The log must be there; its arrivals are written next to it.
   static Result<StampedLog> open(const std::string& path);
-  StampedLog(StampedLog&& other) noexcept;
-  StampedLog& operator=(StampedLog&&) = delete;
-  ~StampedLog();
 
   void look();
-  Result<void> save(bool at_end) { return file_->save(folder_, arrivals_, at_end); }
+  Result<void> save(bool at_end) { return file_.save(folder_, arrivals_, at_end); }
 
  private:
-  StampedLog(Folder folder, const std::string& name, int fd)
-      : folder_(std::move(folder)), file_(std::make_unique<ArrivalFile>(name)), fd_(fd) {}
+  StampedLog(Folder folder, const std::string& name, Descriptor fd)
+      : folder_(std::move(folder)), file_(name), fd_(std::move(fd)) {}
   Folder folder_;
-  std::unique_ptr<ArrivalFile> file_;
+  ArrivalFile file_;
   ArrivalRecorder arrivals_;
   std::int64_t size_ = 0;
-  int fd_;
+  Descriptor fd_;
 };
 
 class LogWatch {
@@ -137,11 +131,8 @@ class TrialLogs {
   struct Own {
     Own(std::string where, int descriptor, LogReader reader)
         : path(std::move(where)), fd(descriptor), watch(descriptor, std::move(reader)) {}
-    Own(const Own&) = delete;
-    Own& operator=(const Own&) = delete;
-    ~Own();
     std::string path;
-    int fd;
+    Descriptor fd;
     LogWatch watch;
     ArrivalFile arrivals{kTrainerLog};
   };

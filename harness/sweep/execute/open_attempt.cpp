@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 }  // namespace
 
 int free_port() {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const Descriptor fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (fd < 0) return 29500;
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -27,7 +27,6 @@ int free_port() {
   socklen_t length = sizeof address;
   auto* raw = reinterpret_cast<sockaddr*>(&address);
   const bool good = bind(fd, raw, length) == 0 && getsockname(fd, raw, &length) == 0;
-  close(fd);
   return good ? ntohs(address.sin_port) : 29500;
 }
 
@@ -98,15 +97,14 @@ TrialLogs::Readers readers_of(const OpenSweep& sweep, const std::string& path) {
 
 }  // namespace
 
-OpenAttempt::OpenAttempt(const OpenSweep& sweep, WantedAttempt w, Folder f, int fd, OwnLogs own)
+OpenAttempt::OpenAttempt(const OpenSweep& sweep, WantedAttempt w, Folder f, Descriptor fd,
+                         OwnLogs own)
     : wanted(std::move(w)),
       cell(sweep.plan.cells[wanted.trial.cell]),
       path(sweep.attempt_path(wanted.trial, wanted.attempt)),
       folder(std::move(f)),
-      log_fd(fd),
-      log(fd, std::move(own), readers_of(sweep, path)) {}
-
-OpenAttempt::~OpenAttempt() { close(log_fd); }
+      log_fd(std::move(fd)),
+      log(log_fd, std::move(own), readers_of(sweep, path)) {}
 
 Json OpenAttempt::who() const {
   return {{"cell", cell.key}, {"trial", wanted.trial.trial}, {"attempt", wanted.attempt}};
@@ -125,10 +123,10 @@ Result<std::unique_ptr<OpenAttempt>> OpenAttempt::begin(OpenSweep& sweep, Wanted
     const LaunchPlace place{folder->path(), 0, ""};
     std::filesystem::remove_all(phase_checkpoint(sweep.plan, trial.cell, trial.trial, place), ec);
   }
-  const auto log_fd = folder->create_log("log.txt");
+  auto log_fd = folder->create_log("log.txt");
   if (!log_fd) return tl::unexpected(log_fd.error());
-  auto open = std::make_unique<OpenAttempt>(sweep, std::move(wanted), std::move(*folder), *log_fd,
-                                            std::move(*own));
+  auto open = std::make_unique<OpenAttempt>(sweep, std::move(wanted), std::move(*folder),
+                                            std::move(*log_fd), std::move(*own));
 
   open->place = {open->folder.path(), free_port(),
                  // A job outlives the harness: resume must not take it for a survivor.
@@ -164,10 +162,10 @@ Result<std::unique_ptr<OpenAttempt>> OpenAttempt::take_over(const OpenSweep& swe
   if (!folder) return tl::unexpected(folder.error());
   auto own = own_logs(sweep.plan, wanted.trial, {folder->path(), 0, ""});
   if (!own) return tl::unexpected(own.error());
-  const auto log_fd = folder->open_append("log.txt");
+  auto log_fd = folder->open_append("log.txt");
   if (!log_fd) return tl::unexpected(log_fd.error());
-  auto open = std::make_unique<OpenAttempt>(sweep, std::move(wanted), std::move(*folder), *log_fd,
-                                            std::move(*own));
+  auto open = std::make_unique<OpenAttempt>(sweep, std::move(wanted), std::move(*folder),
+                                            std::move(*log_fd), std::move(*own));
   const auto trials = sweep.earlier.trials.find({open->cell.key, open->wanted.trial.trial});
   if (trials == sweep.earlier.trials.end()) return open;
   for (const auto& attempt : trials->second) {

@@ -30,8 +30,8 @@ struct OpenAttempt {
   const PlannedCell& cell;
   std::string path;  ///< of its folder, below the run folder
   Folder folder;
-  int log_fd;     ///< log.txt, readable, O_APPEND; closed with this
-  TrialLogs log;  ///< reads log_fd, and what the trainer writes itself
+  Descriptor log_fd;  ///< log.txt, readable, O_APPEND; closed with this
+  TrialLogs log;      ///< reads log_fd, and what the trainer writes itself
   LaunchPlace place{};
   std::optional<BlockPlace> block{};  ///< of a variant, where it can be half of a pair
   std::vector<ProcessSpec> processes{};
@@ -41,10 +41,7 @@ struct OpenAttempt {
   /// The first step that was read, and when: up to there the trainer started up and compiled.
   std::optional<std::pair<std::int64_t, double>> first_step_at{};
 
-  OpenAttempt(const OpenSweep& sweep, WantedAttempt w, Folder f, int fd, OwnLogs own);
-  OpenAttempt(const OpenAttempt&) = delete;
-  OpenAttempt& operator=(const OpenAttempt&) = delete;
-  ~OpenAttempt();
+  OpenAttempt(const OpenSweep& sweep, WantedAttempt w, Folder f, Descriptor fd, OwnLogs own);
   /// The members that name it in a journal record.
   [[nodiscard]] nlohmann::ordered_json who() const;
 };

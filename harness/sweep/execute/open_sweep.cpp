@@ -245,10 +245,7 @@ std::string OpenSweep::attempt_path(const PlannedTrial& trial, int attempt) cons
 }
 
 Result<Folder> OpenSweep::attempt_folder(const PlannedTrial& trial, int attempt) const {
-  Result<Folder> folder = root.child(plan.cells[trial.cell].folder);
-  if (folder) folder = folder->child(fmt::format("trial_{}", trial.trial));
-  if (folder && attempt > 1) folder = folder->child(fmt::format("attempt_{}", attempt));
-  return folder;
+  return root.child(attempt_path(trial, attempt));
 }
 
 void OpenSweep::report_journal_notices() {

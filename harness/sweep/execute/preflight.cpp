@@ -23,6 +23,7 @@
 #include "harness/sweep/process/folder.h"
 #include "harness/sweep/process/proc_fs.h"
 #include "harness/sweep/process/process.h"
+#include "harness/sweep/process/program.h"
 #include "harness/sweep/process/stop_signals.h"
 #include "harness/sweep/process/temporary_folder.h"
 #include "parsers/core/median.h"
@@ -94,11 +95,6 @@ Result<std::int64_t> nodes_of(const PreflightOptions& options, const Launcher& l
   return std::max<std::int64_t>(1, allocated);
 }
 
-std::string own_program() {
-  std::error_code ec;
-  return std::filesystem::read_symlink("/proc/self/exe", ec).string();
-}
-
 /// bert_train as it measures pairs; a handicap as for node_probe.h.
 std::vector<std::string> pair_command() {
   std::vector<std::string> out{locate_trainer(), "--probe-pairs", "--comm-timeout",
@@ -141,7 +137,6 @@ Result<std::vector<Answer>> ask(const std::vector<ProcessSpec>& specs, const Fol
     if (!log) return tl::unexpected(log.error());
     out[i].started_s = wall_s();
     const auto started = group.start(specs[i], *log);
-    ::close(*log);
     if (!started) return tl::unexpected(started.error());
   }
   const auto begin = Clock::now();

@@ -19,16 +19,6 @@ namespace {
 
 constexpr std::string_view kCrcKey = ",\"crc\":\"";
 
-/// Appends the whole file to `text`, as far as it can be read; false: not to its end.
-bool read_all(int fd, std::string& text) {
-  char block[65536];
-  ssize_t got = 0;
-  for (off_t at = 0; (got = pread(fd, block, sizeof block, at)) > 0; at += got) {
-    text.append(block, static_cast<std::size_t>(got));
-  }
-  return got == 0;
-}
-
 /// pid of the last harness that opened the journal, for the message of the second one.
 std::string holder_of(int fd) {
   std::string text, pid;
@@ -79,28 +69,15 @@ std::optional<JournalRecord> parse_journal_line(std::string_view line) {
   return record;
 }
 
-Journal::Journal(Journal&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)),
-      text_(std::move(other.text_)),
-      broken_(other.broken_),
-      path_(std::move(other.path_)),
-      notices_(std::move(other.notices_)),
-      next_(other.next_),
-      run_(std::move(other.run_)) {}
-
-Journal::~Journal() {
-  if (fd_ >= 0) close(fd_);  // and with it the lock
-}
-
 Result<Journal> Journal::open(const Folder& folder) {
-  const auto fd = folder.open_append("journal.jsonl");
+  auto fd = folder.open_append("journal.jsonl");
   if (!fd) return tl::unexpected(fd.error());
-  Journal journal(*fd, folder.path_of("journal.jsonl"));
-  if (flock(*fd, LOCK_EX | LOCK_NB) < 0) {
+  Journal journal(std::move(*fd), folder.path_of("journal.jsonl"));
+  if (flock(journal.fd_, LOCK_EX | LOCK_NB) < 0) {
     if (errno != EWOULDBLOCK) {
       return tl::unexpected(file_error(journal.path_, "cannot be locked", errno));
     }
-    const auto pid = holder_of(*fd);
+    const auto pid = holder_of(journal.fd_);
     return fail(folder.path(),
                 fmt::format("another bertbench{} is running this sweep",
                             pid.empty() ? "" : fmt::format(" (pid {})", pid)),
@@ -179,15 +156,14 @@ Result<void> Journal::guard() {
   if (fstat(fd_, &here) < 0) return tl::unexpected(file_error(path_, "cannot be read", errno));
   if (lstat(path_.c_str(), &there) < 0) {
     if (errno != ENOENT) return tl::unexpected(file_error(path_, "cannot be read", errno));
-    const int fd =
-        ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666);
+    Descriptor fd(
+        ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666));
     if (fd < 0) return tl::unexpected(file_error(path_, "was removed and cannot be made", errno));
     if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-      close(fd);
       return fail(path_, "was removed, and another harness has made a new one",
                   "stop one of the two");
     }
-    close(std::exchange(fd_, fd));
+    fd_ = std::move(fd);
     return write_again("was removed while the sweep ran");
   }
   if (here.st_ino != there.st_ino || here.st_dev != there.st_dev) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "harness/sweep/process/folder.h"
@@ -31,9 +32,6 @@ class Journal {
   /// Opens or makes the journal, locks it and reads what is whole. A torn or damaged end is cut off
   /// and named in notices(). Another harness holding the lock is an Error with its pid.
   static Result<Journal> open(const Folder& folder);
-  Journal(Journal&& other) noexcept;
-  Journal& operator=(Journal&&) = delete;
-  ~Journal();
 
   /// Parsed anew at each call: the records of ten thousand trials are large, their text is not.
   [[nodiscard]] std::vector<JournalRecord> records() const;
@@ -47,11 +45,11 @@ class Journal {
   Result<void> append(JournalRecord record);
 
  private:
-  Journal(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
+  Journal(Descriptor fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
   Result<void> load();
   Result<void> guard();
   Result<void> write_again(const std::string& why);
-  int fd_ = -1;
+  Descriptor fd_;        // with the lock
   std::string text_;     // of the file, by our own writes
   bool broken_ = false;  // the file's end is not known to be whole
   std::string path_;

@@ -188,10 +188,9 @@ std::string joined(const std::vector<std::string>& names) {
   return fmt::format("{}", fmt::join(names, ","));
 }
 
-std::optional<std::map<std::string, QueueEntry>> query(const std::vector<std::string>& names,
-                                                       std::chrono::milliseconds limit) {
+std::optional<std::map<std::string, QueueEntry>> query(const std::vector<std::string>& names) {
   const auto text = capture_output(
-      {"squeue", "--noheader", "--states=all", "--name=" + joined(names), kFormat}, limit);
+      {"squeue", "--noheader", "--states=all", "--name=" + joined(names), kFormat}, seconds(10));
   if (!text) return std::nullopt;
   return parse_squeue(*text);
 }

@@ -16,6 +16,7 @@
 #include "harness/sweep/process/proc_fs.h"
 #include "harness/sweep/process/process.h"
 #include "parsers/core/text.h"
+#include "reports/model/json_put.h"
 #include "reports/model/version.h"
 
 namespace bertbench {
@@ -34,13 +35,9 @@ std::string compiler() {
 #endif
 }
 
+using bertbench::put;
 void put(Json& json, const char* key, const std::string& value) {
   if (!value.empty()) json[key] = value;
-}
-
-template <class T>
-void put(Json& json, const char* key, const std::optional<T>& value) {
-  if (value) json[key] = *value;
 }
 
 Json gpus_of(const Machine& machine) {

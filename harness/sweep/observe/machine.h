@@ -24,6 +24,11 @@ struct Machine {
   std::vector<std::string> isa;  ///< of avx2, avx512f, avx512_bf16, amx_bf16, neon ...
   std::optional<std::int64_t> memory_bytes, memory_available_bytes;
   std::optional<std::int64_t> memory_limit_bytes;  ///< of the cgroup
+  /// The less of the machine's memory and the limit.
+  [[nodiscard]] std::optional<std::int64_t> usable_memory() const {
+    return memory_limit_bytes && memory_limit_bytes < memory_bytes ? memory_limit_bytes
+                                                                   : memory_bytes;
+  }
   std::string kernel, os;
   std::string governor;       ///< of cpu0; empty = the kernel does not state it
   std::optional<bool> turbo;  ///< boost clocks allowed

@@ -10,7 +10,9 @@
 
 #include "harness/sweep/journal/run_state.h"
 #include "harness/sweep/process/proc_fs.h"
+#include "harness/sweep/process/program.h"
 #include "parsers/core/text.h"
+#include "reports/model/json_put.h"
 
 namespace bertbench {
 namespace {
@@ -32,10 +34,7 @@ Json object_of(std::string_view text) {
   return json.is_object() && json.contains("machine") ? json : Json(nullptr);
 }
 
-double number(const Json& json, const char* key) {
-  const auto it = json.find(key);
-  return it != json.end() && it->is_number() ? it->get<double>() : 0;
-}
+double number(const Json& json, const char* key) { return number_at(json, key).value_or(0); }
 
 /// Adds to `sum` the numbers of `one`.
 void add_numbers(Json& sum, const Json& one) {
@@ -75,10 +74,9 @@ std::string sampler_program() {
   if (const char* named = std::getenv("BERTBENCH_SAMPLER"); named != nullptr && *named != '\0') {
     return std::string_view(named) == "off" ? "" : named;
   }
-  std::error_code ec;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", ec);
+  const auto self = own_program();
   // A program that links the harness must not be started anew with words it does not know.
-  return !ec && self.filename() == "bertbench" ? self.string() : "";
+  return self.ends_with("/bertbench") ? self : "";
 }
 
 std::string_view sampler_script() { return kScript; }

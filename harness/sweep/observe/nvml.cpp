@@ -40,28 +40,35 @@ using Call = int (*)(Arguments...);
 }  // namespace
 
 struct Nvml::Library {
-  void* handle = nullptr;
+  void* handle;
   bool ready = false;
   std::vector<GpuInfo> gpus;
   std::vector<Device> devices;
   std::string driver, cuda_driver;
 
-  Call<> init = nullptr, shutdown = nullptr;
-  Call<unsigned int*> count = nullptr;
-  Call<unsigned int, Device*> by_index = nullptr;
-  Call<Device, char*, unsigned int> name = nullptr;
-  Call<Device, Memory*> memory = nullptr;
-  Call<Device, Utilization*> utilization = nullptr;
-  Call<Device, unsigned int*> power = nullptr;             // mW
-  Call<Device, unsigned long long*> energy = nullptr;      // mJ
-  Call<Device, int, unsigned int*> clock = nullptr;        // MHz
-  Call<Device, int, unsigned int*> temperature = nullptr;  // Celsius
-  Call<Device, unsigned long long*> reasons = nullptr;
-  Call<Device, unsigned int*, ProcessInfo*> processes = nullptr;
-  Call<char*, unsigned int> driver_version = nullptr;
-  Call<int*> cuda_version = nullptr;
+  Call<> init = find("nvmlInit_v2"), shutdown = find("nvmlShutdown");
+  Call<unsigned int*> count = find("nvmlDeviceGetCount_v2");
+  Call<unsigned int, Device*> by_index = find("nvmlDeviceGetHandleByIndex_v2");
+  Call<Device, char*, unsigned int> name = find("nvmlDeviceGetName");
+  Call<Device, Memory*> memory = find("nvmlDeviceGetMemoryInfo");
+  Call<Device, Utilization*> utilization = find("nvmlDeviceGetUtilizationRates");
+  Call<Device, unsigned int*> power = find("nvmlDeviceGetPowerUsage");                     // mW
+  Call<Device, unsigned long long*> energy = find("nvmlDeviceGetTotalEnergyConsumption");  // mJ
+  Call<Device, int, unsigned int*> clock = find("nvmlDeviceGetClockInfo");                 // MHz
+  Call<Device, int, unsigned int*> temperature = find("nvmlDeviceGetTemperature");  // Celsius
+  Call<Device, unsigned long long*> reasons =
+      find("nvmlDeviceGetCurrentClocksThrottleReasons",
+           "nvmlDeviceGetCurrentClocksEventReasons");  // its name from driver 535 on
+  Call<Device, unsigned int*, ProcessInfo*> processes =
+      find("nvmlDeviceGetComputeRunningProcesses_v3");
+  Call<char*, unsigned int> driver_version = find("nvmlSystemGetDriverVersion");
+  Call<int*> cuda_version = find("nvmlSystemGetCudaDriverVersion_v2");
 
-  Library() = default;
+  explicit Library(const char* path) : handle(dlopen(path, RTLD_NOW | RTLD_LOCAL)) {
+    if (init == nullptr || count == nullptr || by_index == nullptr || init() != kSuccess) return;
+    ready = true;
+    list();
+  }
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
   ~Library() {
@@ -69,36 +76,17 @@ struct Nvml::Library {
     if (handle != nullptr) dlclose(handle);
   }
 
-  template <class F>
-  void find(F& function, const char* symbol) {
-    if (function == nullptr) function = reinterpret_cast<F>(dlsym(handle, symbol));
-  }
-
-  bool load(const char* path) {
-    handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (handle == nullptr) return false;
-    find(init, "nvmlInit_v2");
-    find(shutdown, "nvmlShutdown");
-    find(count, "nvmlDeviceGetCount_v2");
-    find(by_index, "nvmlDeviceGetHandleByIndex_v2");
-    find(name, "nvmlDeviceGetName");
-    find(memory, "nvmlDeviceGetMemoryInfo");
-    find(utilization, "nvmlDeviceGetUtilizationRates");
-    find(power, "nvmlDeviceGetPowerUsage");
-    find(energy, "nvmlDeviceGetTotalEnergyConsumption");
-    find(clock, "nvmlDeviceGetClockInfo");
-    find(temperature, "nvmlDeviceGetTemperature");
-    find(reasons, "nvmlDeviceGetCurrentClocksThrottleReasons");
-    find(reasons, "nvmlDeviceGetCurrentClocksEventReasons");  // its name from driver 535 on
-    find(processes, "nvmlDeviceGetComputeRunningProcesses_v3");
-    find(driver_version, "nvmlSystemGetDriverVersion");
-    find(cuda_version, "nvmlSystemGetCudaDriverVersion_v2");
-    if (init == nullptr || count == nullptr || by_index == nullptr || init() != kSuccess) {
-      return false;
+  struct Symbol {
+    void* address;
+    template <class... Arguments>
+    operator Call<Arguments...>() const {
+      return reinterpret_cast<Call<Arguments...>>(address);
     }
-    ready = true;
-    list();
-    return !gpus.empty();
+  };
+  [[nodiscard]] Symbol find(const char* name_of_it, const char* other = "") const {
+    if (handle == nullptr) return {nullptr};
+    void* const address = dlsym(handle, name_of_it);
+    return {address != nullptr ? address : dlsym(handle, other)};
   }
 
   void list() {
@@ -145,8 +133,8 @@ std::unique_ptr<Nvml> Nvml::open() {
   const char* named = std::getenv("BERTBENCH_NVML");
   const std::string path = named != nullptr && *named != '\0' ? named : "libnvidia-ml.so.1";
   if (path == "off") return nullptr;
-  auto library = std::make_unique<Library>();
-  if (!library->load(path.c_str())) return nullptr;
+  auto library = std::make_unique<Library>(path.c_str());
+  if (library->gpus.empty()) return nullptr;
   return std::unique_ptr<Nvml>(new Nvml(std::move(library)));
 }
 

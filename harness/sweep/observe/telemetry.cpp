@@ -12,6 +12,7 @@
 
 #include "harness/sweep/observe/cgroup.h"
 #include "harness/sweep/process/proc_fs.h"
+#include "harness/sweep/process/process.h"
 #include "parsers/core/text.h"
 #include "reports/model/json_put.h"
 
@@ -195,7 +196,7 @@ Telemetry::Telemetry(TelemetryOptions options) : options_(std::move(options)) {
 Telemetry::~Telemetry() = default;
 
 void Telemetry::sample(bool training) {
-  if (std::chrono::duration<double>(Clock::now() - last_).count() < options_.interval_s) return;
+  if (seconds_since(last_) < options_.interval_s) return;
   last_ = Clock::now();
   look(training);
 }
@@ -237,19 +238,16 @@ void Telemetry::look(bool training) {
   }
 }
 
+namespace {
+
 /// Why a trial's numbers may not be the machine's own.
-class Telemetry::Marks {
- public:
-  void add(const char* kind, std::string text) {
-    list_.push_back({{"kind", kind}, {"text", std::move(text)}});
-  }
-  [[nodiscard]] Json take() { return std::move(list_); }
+void add_mark(Json& marks, const char* kind, std::string text) {
+  marks.push_back({{"kind", kind}, {"text", std::move(text)}});
+}
 
- private:
-  Json list_ = Json::array();
-};
+}  // namespace
 
-nlohmann::ordered_json Telemetry::summarize_cpu(double seconds, Marks& marks) const {
+nlohmann::ordered_json Telemetry::summarize_cpu(double seconds, Json& marks) const {
   const Cpu now = last_cpu_ ? *last_cpu_ : look_at_cpu();
   const double watched =
       last_cpu_ ? std::max(1e-3, std::chrono::duration<double>(last_cpu_at_ - begin_).count())
@@ -261,19 +259,23 @@ nlohmann::ordered_json Telemetry::summarize_cpu(double seconds, Marks& marks) co
   const double steal = (now.steal_s - cpu_.steal_s) / watched;
   const double quota = now.quota_s - cpu_.quota_s;
   if (other > kOtherShare * options_.cores && other * watched > 0.1) {
-    marks.add("shared", fmt::format("other processes took {:.2f} of {} cores meanwhile", other,
-                                    options_.cores));
+    add_mark(
+        marks, "shared",
+        fmt::format("other processes took {:.2f} of {} cores meanwhile", other, options_.cores));
   }
   if (steal > kStealShare * options_.cores && steal * watched > 0.1) {
-    marks.add("shared", fmt::format("the hypervisor took {:.2f} of {} cores meanwhile", steal,
-                                    options_.cores));
+    add_mark(
+        marks, "shared",
+        fmt::format("the hypervisor took {:.2f} of {} cores meanwhile", steal, options_.cores));
   }
   if (quota > 0.01 * seconds) {
-    marks.add("throttled", fmt::format("the cgroup's CPU quota stopped it for {:.1f} s", quota));
+    add_mark(marks, "throttled",
+             fmt::format("the cgroup's CPU quota stopped it for {:.1f} s", quota));
   }
   if (now.overheated > cpu_.overheated) {
-    marks.add("throttled", fmt::format("CPU cores slowed down for heat {} times",
-                                       now.overheated - cpu_.overheated));
+    add_mark(
+        marks, "throttled",
+        fmt::format("CPU cores slowed down for heat {} times", now.overheated - cpu_.overheated));
   }
   Json out = {{"cores", options_.cores}, {"busy_cores", busy},   {"trainer_cores", trainer},
               {"other_cores", other},    {"steal_cores", steal}, {"quota_stopped_s", quota}};
@@ -281,14 +283,8 @@ nlohmann::ordered_json Telemetry::summarize_cpu(double seconds, Marks& marks) co
   return out;
 }
 
-struct Telemetry::GpuSummary {
-  Json json;
-  std::optional<double> energy_j, training_power_w;
-};
-
-Telemetry::GpuSummary Telemetry::summarize_gpu(Gpu& gpu, double seconds, Marks& marks) const {
-  GpuSummary out;
-  Json& json = out.json = {{"index", gpu.info.index}, {"name", gpu.info.name}};
+nlohmann::ordered_json Telemetry::summarize_gpu(Gpu& gpu, double seconds, Json& marks) const {
+  Json json = {{"index", gpu.info.index}, {"name", gpu.info.name}};
   const auto put = [&](const char* key, const Mean& value, double result) {
     if (value.seconds > 0) json[key] = result;
   };
@@ -304,33 +300,30 @@ Telemetry::GpuSummary Telemetry::summarize_gpu(Gpu& gpu, double seconds, Marks& 
   const GpuSample last = options_.nvml->sample(gpu.info.index);
   if (last.energy_j) gpu.energy_end = last.energy_j;
   if (gpu.energy_begin && gpu.energy_end) {
-    out.energy_j = *gpu.energy_end - *gpu.energy_begin;
+    json["energy_j"] = *gpu.energy_end - *gpu.energy_begin;
   } else if (gpu.power.seconds > 0) {
-    out.energy_j = gpu.power.mean * seconds;  // no counter: mean power x time
+    json["energy_j"] = gpu.power.mean * seconds;  // no counter: mean power x time
   }
-  if (out.energy_j) json["energy_j"] = *out.energy_j;
-  if (gpu.training_power.seconds > 0) {
-    out.training_power_w = gpu.training_power.mean;
-    json["training_power_w"] = *out.training_power_w;
-  }
+  put("training_power_w", gpu.training_power, gpu.training_power.mean);
   for (const auto& [reason, held_s] : gpu.throttled) {
     const double share = held_s / gpu.seconds;
     json["throttle"][reason] = share;
     if (reason == "power_cap" && share <= kPowerCapShare) continue;
-    marks.add("throttled", fmt::format("GPU {} held its clocks down ({}) for {:.0f} % of the time",
-                                       gpu.info.index, reason, 100 * share));
+    add_mark(marks, "throttled",
+             fmt::format("GPU {} held its clocks down ({}) for {:.0f} % of the time",
+                         gpu.info.index, reason, 100 * share));
   }
   if (gpu.others > 0) {
-    marks.add("shared", fmt::format("{} other process{} computed on GPU {} when it began",
-                                    gpu.others, gpu.others == 1 ? "" : "es", gpu.info.index));
+    add_mark(marks, "shared",
+             fmt::format("{} other process{} computed on GPU {} when it began", gpu.others,
+                         gpu.others == 1 ? "" : "es", gpu.info.index));
   }
-  return out;
+  return json;
 }
 
 nlohmann::ordered_json Telemetry::finish() {
-  const double seconds =
-      std::max(1e-3, std::chrono::duration<double>(Clock::now() - begin_).count());
-  Marks marks;
+  const double seconds = std::max(1e-3, seconds_since(begin_));
+  Json marks = Json::array();
   Json out = {{"samples", samples_}, {"seconds", seconds}};
   out["cpu"] = summarize_cpu(seconds, marks);
   if (resident_peak_ > 0) out["resident_peak_bytes"] = resident_peak_;
@@ -351,15 +344,15 @@ nlohmann::ordered_json Telemetry::finish() {
     };
     out["gpus"] = Json::array();
     for (Gpu& gpu : gpus_) {
-      GpuSummary gpu_summary = summarize_gpu(gpu, seconds, marks);
-      add(energy, gpu_summary.energy_j);
-      add(training_power, gpu_summary.training_power_w);
-      out["gpus"].push_back(std::move(gpu_summary.json));
+      Json one = summarize_gpu(gpu, seconds, marks);
+      add(energy, number_at(one, "energy_j"));
+      add(training_power, number_at(one, "training_power_w"));
+      out["gpus"].push_back(std::move(one));
     }
     if (energy) out["energy_j"] = *energy;
     if (training_power) out["training_power_w"] = *training_power;
   }
-  if (Json list = marks.take(); !list.empty()) out["marks"] = std::move(list);
+  if (!marks.empty()) out["marks"] = std::move(marks);
   return out;
 }
 

@@ -59,10 +59,10 @@ class Telemetry {
   };
   static Cpu look_at_cpu();
   void look(bool training);
-  class Marks;
-  [[nodiscard]] nlohmann::ordered_json summarize_cpu(double seconds, Marks& marks) const;
-  struct GpuSummary;
-  [[nodiscard]] GpuSummary summarize_gpu(Gpu& gpu, double seconds, Marks& marks) const;
+  [[nodiscard]] nlohmann::ordered_json summarize_cpu(double seconds,
+                                                     nlohmann::ordered_json& marks) const;
+  [[nodiscard]] nlohmann::ordered_json summarize_gpu(Gpu& gpu, double seconds,
+                                                     nlohmann::ordered_json& marks) const;
 
   TelemetryOptions options_;
   std::vector<pid_t> ranks_;

@@ -29,9 +29,6 @@ namespace bertbench {
 //   void         by the harness: whatever comes of this job no longer counts
 //   closed       by the harness: all its attempts are measured
 
-/// How long a queue may take to answer before it counts as silent.
-inline constexpr std::chrono::milliseconds kQueueAnswerLimit{10'000};
-
 struct BatchJob {
   std::string name;    ///< unique; what the queue is asked for, as it may forget an id
   std::string folder;  ///< absolute
@@ -59,9 +56,8 @@ struct BatchSystem {
   /// The command that hands in script.sh of the job's folder.
   std::vector<std::string> (*submit_command)(const Plan&, const BatchJob&);
   /// What the queue reports of these names; a name that is missing is unknown to it. Nothing when
-  /// it does not answer within `limit`.
-  std::optional<std::map<std::string, QueueEntry>> (*query)(const std::vector<std::string>& names,
-                                                            std::chrono::milliseconds limit);
+  /// it does not answer within ten seconds.
+  std::optional<std::map<std::string, QueueEntry>> (*query)(const std::vector<std::string>& names);
   void (*cancel)(const std::vector<std::string>& names);
   /// Several of its nodes are one machine: jobs side by side would disturb each other.
   bool (*nodes_share_machines)();

@@ -39,17 +39,10 @@ struct Known {
   std::set<std::pair<std::string, int>> done;
 };
 
-void add_rates(ByCell& rates, const ResultSet& results) {
+void add_trials(const ResultSet& results, ByCell& rates, ByCell& seconds) {
   for (const Cell& cell : results.cells) {
     for (const Trial& trial : cell.trials) {
       if (trial.counts()) rates[cell.key].push_back(*trial.sequences_per_second);
-    }
-  }
-}
-
-void add_seconds(ByCell& seconds, const ResultSet& results) {
-  for (const Cell& cell : results.cells) {
-    for (const Trial& trial : cell.trials) {
       const auto lasted = number_at(*trial.telemetry, "seconds");
       if (lasted) seconds[cell.key].push_back(*lasted);
     }
@@ -66,13 +59,11 @@ Known what_is_known(const std::string& out, const std::vector<ResultSet>& histor
     }
   }
   ByCell seconds_of_history;
-  for (const ResultSet& one : history) {
-    add_rates(known.rates, one);
-    add_seconds(seconds_of_history, one);
-  }
+  for (const ResultSet& one : history) add_trials(one, known.rates, seconds_of_history);
   known.seconds.merge(seconds_of_history);  // only for cells that the run folder does not time
   if (!out.empty()) {
-    if (const auto own = read_result_set(out)) add_rates(known.rates, *own);
+    ByCell in_journal;  // has them already
+    if (const auto own = read_result_set(out)) add_trials(*own, known.rates, in_journal);
   }
   return known;
 }

@@ -113,25 +113,26 @@ Result<const Launcher*> find_launcher(std::string_view wanted) {
   return fail("launcher", fmt::format("unknown launcher '{}'", wanted), name_hint(wanted, names));
 }
 
+std::string single_quoted(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? "'\\''" : std::string(1, c);
+  return out + "'";
+}
+
 std::string shell_quote(std::string_view text) {
   const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
     return is_name_char(c) || std::string_view("./:=,+-@%").find(c) != std::string_view::npos;
   });
   if (plain) return std::string(text);
-  const bool control = std::any_of(text.begin(), text.end(), [](char c) {
-    return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-  });
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+  if (std::ranges::none_of(text, is_control)) return single_quoted(text);
   // $'...' keeps a command with a newline in it on one line.
-  std::string out = control ? "$'" : "'";
+  std::string out = "$'";
   for (const char c : text) {
-    if (control && (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)) {
+    if (is_control(c)) {
       out += fmt::format("\\x{:02x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
-    } else if (control && (c == '\'' || c == '\\')) {
-      out += '\\';
-      out += c;
-    } else if (c == '\'') {
-      out += "'\\''";
     } else {
+      if (c == '\'' || c == '\\') out += '\\';
       out += c;
     }
   }

@@ -106,6 +106,8 @@ Result<Variables> trainer_env(const Plan& plan, const PlannedTrial& trial,
 /// `host` of node i: of the config, else "<host1>" ...
 std::string host_of(const Plan& plan, std::int64_t node);
 int threads_per_rank(const Plan& plan, int ranks_per_machine);
+/// One word in single quotes, for any POSIX shell.
+std::string single_quoted(std::string_view text);
 /// Text that bash and ksh read back as `text`: for messages, never to run a shell here.
 std::string shell_quote(std::string_view text);
 

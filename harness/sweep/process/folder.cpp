@@ -65,19 +65,18 @@ std::vector<std::string> safe_names(const std::vector<std::string>& names) {
 }
 
 std::optional<std::string> read_text(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return std::nullopt;
+  const Descriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   std::string text;
-  char block[1 << 14];
+  return fd >= 0 && read_all(fd, text) ? std::optional(std::move(text)) : std::nullopt;
+}
+
+bool read_all(int fd, std::string& text) {
+  char block[1 << 16];
   ssize_t got = 0;
   while ((got = read(fd, block, sizeof block)) > 0 || (got < 0 && errno == EINTR)) {
     if (got > 0) text.append(block, static_cast<std::size_t>(got));
   }
-  const int error_number = errno;
-  close(fd);
-  errno = error_number;
-  if (got < 0) return std::nullopt;
-  return text;
+  return got == 0;
 }
 
 bool write_all(int fd, std::string_view text) {
@@ -104,22 +103,6 @@ Error file_error(const std::string& path, const std::string& what, int error_num
   return Error{path, fmt::format("{}: {}", what, std::strerror(error_number)), hint};
 }
 
-Folder::Folder(Folder&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), path_(std::move(other.path_)) {}
-
-Folder& Folder::operator=(Folder&& other) noexcept {
-  if (this != &other) {
-    if (fd_ >= 0) close(fd_);
-    fd_ = std::exchange(other.fd_, -1);
-    path_ = std::move(other.path_);
-  }
-  return *this;
-}
-
-Folder::~Folder() {
-  if (fd_ >= 0) close(fd_);
-}
-
 Result<Folder> Folder::make_root(const std::string& path) {
   std::error_code ec;
   const auto full = std::filesystem::absolute(path, ec).lexically_normal();
@@ -133,28 +116,32 @@ Result<Folder> Folder::make_root(const std::string& path) {
   return Folder(fd, text);
 }
 
-Result<Folder> Folder::child(const std::string& name) const {
+Result<Folder> Folder::child(const std::string& path) const {
+  const auto slash = path.find('/');
+  const auto name = path.substr(0, slash);
   if (mkdirat(fd_, name.c_str(), 0777) < 0 && errno != EEXIST) {
     return tl::unexpected(file_error(path_of(name), "cannot make the folder", errno));
   }
   const int fd = openat(fd_, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0) return tl::unexpected(file_error(path_of(name), "cannot open the folder", errno));
-  return Folder(fd, path_of(name));
+  Folder folder(fd, path_of(name));
+  if (slash == path.npos) return folder;
+  return folder.child(path.substr(slash + 1));
 }
 
-Result<int> Folder::create_log(const std::string& name) const {
+Result<Descriptor> Folder::create_log(const std::string& name) const {
   remove(name);
   const int fd = openat(fd_, name.c_str(),
                         O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (fd < 0) return tl::unexpected(file_error(path_of(name), "cannot make the log", errno));
-  return fd;
+  return Descriptor(fd);
 }
 
-Result<int> Folder::open_append(const std::string& name) const {
+Result<Descriptor> Folder::open_append(const std::string& name) const {
   const int fd =
       openat(fd_, name.c_str(), O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (fd < 0) return tl::unexpected(file_error(path_of(name), "cannot open", errno));
-  return fd;
+  return Descriptor(fd);
 }
 
 template <class Fill>
@@ -204,11 +191,9 @@ Result<bool> Folder::restore(const std::string& name, int fd) const {
 
 Result<void> Folder::keep(const std::string& name, const std::string& path,
                           std::int64_t bytes) const {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  const Descriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (fd < 0) return tl::unexpected(file_error(path, "cannot read", errno));
-  auto done = replace(name, true, [&](int copy) { return copy_bytes(fd, copy, bytes); });
-  close(fd);
-  return done;
+  return replace(name, true, [&](int copy) { return copy_bytes(fd, copy, bytes); });
 }
 
 void Folder::remove(const std::string& name) const { unlinkat(fd_, name.c_str(), 0); }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/sweep/process/descriptor.h"
 #include "parsers/core/error.h"
 
 namespace bertbench {
@@ -21,17 +22,14 @@ class Folder {
   /// Makes the folder and its parents. The root itself may be reached through links: the user
   /// named it.
   static Result<Folder> make_root(const std::string& path);
-  Folder(Folder&& other) noexcept;
-  Folder& operator=(Folder&& other) noexcept;
-  ~Folder();
 
-  /// Sub-folder, made if missing; a link or a file of that name is an error.
-  [[nodiscard]] Result<Folder> child(const std::string& name) const;
+  /// Sub-folder, "a" or "a/b", made if missing; a link or a file of such a name is an error.
+  [[nodiscard]] Result<Folder> child(const std::string& path) const;
   /// A new empty file for appending; an old one of that name is unlinked first, so that a process
   /// which still holds it cannot write into the new one.
-  [[nodiscard]] Result<int> create_log(const std::string& name) const;
+  [[nodiscard]] Result<Descriptor> create_log(const std::string& name) const;
   /// Opens for reading and appending, made if missing. Close-on-exec.
-  [[nodiscard]] Result<int> open_append(const std::string& name) const;
+  [[nodiscard]] Result<Descriptor> open_append(const std::string& name) const;
   /// Temporary file, fsync, rename, fsync of the folder.
   [[nodiscard]] Result<void> write(const std::string& name, std::string_view text) const;
   /// The same, for its owner alone to read: it holds a secret.
@@ -59,12 +57,14 @@ class Folder {
   template <class Fill>
   [[nodiscard]] Result<void> replace(const std::string& name, bool synced, Fill fill,
                                      unsigned mode = 0666) const;
-  int fd_ = -1;
+  Descriptor fd_;
   std::string path_;
 };
 
 /// A whole file; nothing when it cannot be opened or read (errno has the reason). Folders cannot.
 std::optional<std::string> read_text(const std::string& path);
+/// Appends what is left of an open file, as far as it can be read; false (errno): not to its end.
+bool read_all(int fd, std::string& text);
 /// All of `text`, EINTR and short writes handled; errno is left as set.
 bool write_all(int fd, std::string_view text);
 /// Error for a failed call on a file: names the cause and, for a full disk, the remedy.

@@ -51,15 +51,15 @@ constexpr unsigned short kColumns = 200;    // bars fill the width
 
 }  // namespace
 
-Result<int> Terminals::add(int log_fd) {
+Result<Descriptor> Terminals::add(int log_fd) {
   Terminal terminal;
-  terminal.master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  terminal.master = Descriptor(posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
   char name[64];
   const bool made = terminal.master >= 0 && grantpt(terminal.master) == 0 &&
                     unlockpt(terminal.master) == 0 &&
                     ptsname_r(terminal.master, name, sizeof name) == 0;
-  const int slave = made ? open(name, O_RDWR | O_NOCTTY | O_CLOEXEC) : -1;
-  terminal.log = fcntl(log_fd, F_DUPFD_CLOEXEC, 3);
+  Descriptor slave(made ? open(name, O_RDWR | O_NOCTTY | O_CLOEXEC) : -1);
+  terminal.log = Descriptor(fcntl(log_fd, F_DUPFD_CLOEXEC, 3));
   termios settings{};
   const bool good = slave >= 0 && terminal.log >= 0 && tcgetattr(slave, &settings) == 0;
   if (good) {
@@ -70,12 +70,8 @@ Result<int> Terminals::add(int log_fd) {
     size.ws_col = kColumns;
     ioctl(slave, TIOCSWINSZ, &size);
   }
-  if (!good || (wake_[0] < 0 && pipe2(wake_, O_CLOEXEC) < 0)) {
-    const int error_number = errno;
-    for (const int fd : {terminal.master, terminal.log, slave}) {
-      if (fd >= 0) close(fd);
-    }
-    return tl::unexpected(file_error("/dev/ptmx", "gives no terminal", error_number));
+  if (!good || (wake_.read < 0 && !wake_.open())) {
+    return tl::unexpected(file_error("/dev/ptmx", "gives no terminal", errno));
   }
   {
     const std::lock_guard lock(mutex_);
@@ -84,7 +80,7 @@ Result<int> Terminals::add(int log_fd) {
   if (!thread_.joinable()) {
     thread_ = std::thread([this] { copy(); });
   } else {
-    (void)!write(wake_[1], "", 1);
+    (void)!write(wake_.write, "", 1);
   }
   return slave;
 }
@@ -105,7 +101,7 @@ bool Terminals::read_from(Terminal& terminal) {
 
 void Terminals::copy() {
   for (int ready = 1;;) {
-    std::vector<pollfd> watched{{wake_[0], POLLIN, 0}};
+    std::vector<pollfd> watched{{wake_.read, POLLIN, 0}};
     bool waits = false;  // for the rest of a line, or for the last that there is
     {
       const std::lock_guard lock(mutex_);
@@ -123,7 +119,7 @@ void Terminals::copy() {
         poll(watched.data(), static_cast<nfds_t>(watched.size()), waits ? kLineComesWithin_ms : -1);
     if (watched[0].revents != 0) {
       char bytes[64];
-      (void)!read(wake_[0], bytes, sizeof bytes);
+      (void)!read(wake_.read, bytes, sizeof bytes);
     }
     const std::lock_guard lock(mutex_);
     for (std::size_t i = 0; i + 1 < watched.size(); ++i) {
@@ -133,8 +129,8 @@ void Terminals::copy() {
         one.held.clear();
       }
       if (watched[i + 1].revents == 0 || read_from(one)) continue;
-      close(std::exchange(one.master, -1));
-      close(std::exchange(one.log, -1));
+      one.master = Descriptor();
+      one.log = Descriptor();
     }
   }
 }
@@ -145,17 +141,10 @@ void Terminals::finish() {
       const std::lock_guard lock(mutex_);
       ending_ = true;
     }
-    (void)!write(wake_[1], "", 1);
+    (void)!write(wake_.write, "", 1);
     thread_.join();
   }
-  for (int& fd : wake_) {
-    if (fd >= 0) close(std::exchange(fd, -1));
-  }
-  for (const auto& one : terminals_) {
-    for (const int fd : {one.master, one.log}) {
-      if (fd >= 0) close(fd);
-    }
-  }
+  wake_ = Pipe();
   terminals_.clear();
   ending_ = false;
 }
@@ -325,25 +314,22 @@ Result<ProcessId> ProcessGroup::start(const ProcessSpec& spec, int log_fd) {
   if (program.empty()) {
     return fail(spec.argv[0], "no such program", "install it or give its full path");
   }
-  int ends[2] = {-1, -1};
-  if (spec.hold_stdin && pipe2(ends, O_CLOEXEC) < 0) {
+  Pipe input;
+  if (spec.hold_stdin && !input.open()) {
     return fail(spec.argv[0], "cannot hold its stdin open",
                 "raise the limit of open files (ulimit -n)");
   }
-  if (!spec.input.empty() && !fill_pipe(ends[1], lines_of(spec.input))) {
-    close(ends[0]);
-    close(ends[1]);
+  if (!spec.input.empty() && !fill_pipe(input.write, lines_of(spec.input))) {
     return fail(spec.argv[0], "its secret words do not fit into a pipe",
                 "they may have 1 MiB in all; pass a file's path in place of its text");
   }
-  const auto terminal = spec.terminal ? terminals_.add(log_fd) : Result<int>(log_fd);
-  auto pid = terminal ? spawn_process(program, spec, *terminal,
-                                      spec.stdin_fd >= 0 ? spec.stdin_fd : ends[0], group_)
-                      : tl::unexpected(terminal.error());
-  if (spec.terminal && terminal) close(*terminal);
-  if (ends[0] >= 0) close(ends[0]);
-  if (ends[1] >= 0) held_.push_back(ends[1]);
+  Result<Descriptor> terminal;
+  if (spec.terminal) terminal = terminals_.add(log_fd);
+  if (!terminal) return tl::unexpected(terminal.error());
+  const auto pid = spawn_process(program, spec, spec.terminal ? *terminal : log_fd,
+                                 spec.stdin_fd >= 0 ? spec.stdin_fd : input.read, group_);
   if (!pid) return tl::unexpected(pid.error());
+  if (input.write >= 0) held_.push_back(std::move(input.write));
   if (group_ == 0) group_ = *pid;
   // Read before anyone can reap it, so the entry is there even if the process has ended.
   const ProcessId id{*pid, proc::stat(*pid).value_or(proc::Stat{}).start_time};
@@ -353,22 +339,18 @@ Result<ProcessId> ProcessGroup::start(const ProcessSpec& spec, int log_fd) {
 
 Result<void> ProcessGroup::start_helper(const ProcessSpec& spec, int out_fd) {
   const auto program = spec.argv.empty() ? "" : find_program(spec.argv[0]);
-  int ends[2] = {-1, -1};
-  if (program.empty() || pipe2(ends, O_CLOEXEC) < 0) {
+  Pipe input;
+  if (program.empty() || !input.open()) {
     return fail(program, "cannot be started", "check that it runs by hand");
   }
-  const auto pid = spawn_process(program, spec, out_fd, ends[0], 0);
-  close(ends[0]);
-  if (!pid) {
-    close(ends[1]);
-    return tl::unexpected(pid.error());
-  }
-  helpers_.push_back({*pid, ends[1]});
+  const auto pid = spawn_process(program, spec, out_fd, input.read, 0);
+  if (!pid) return tl::unexpected(pid.error());
+  helpers_.push_back({*pid, std::move(input.write)});
   return {};
 }
 
 void ProcessGroup::end_helpers(std::chrono::milliseconds limit) {
-  for (const auto& helper : helpers_) close(helper.held);
+  for (auto& helper : helpers_) helper.held = Descriptor();
   const auto end = std::chrono::steady_clock::now() + limit;
   for (const auto& helper : helpers_) {
     while (waitpid(helper.pid, nullptr, WNOHANG) == 0) {
@@ -425,14 +407,9 @@ std::optional<ExitStatus> ProcessGroup::status() const {
   return members_.front().second;
 }
 
-void ProcessGroup::release_stdin() {
-  for (const int fd : held_) close(fd);
-  held_.clear();
-}
-
 void ProcessGroup::signal(int number) {
   if (number == SIGTERM && !held_.empty()) {
-    release_stdin();
+    held_.clear();
     return;
   }
   if (group_ > 0 && running()) {
@@ -457,7 +434,7 @@ std::vector<pid_t> younger_children(unsigned long long begin) {
 }  // namespace
 
 int ProcessGroup::kill_all() {
-  release_stdin();
+  held_.clear();
   end_helpers(std::chrono::milliseconds(0));
   if (members_.empty()) return 0;
   const bool ended = !running();
@@ -505,29 +482,24 @@ std::optional<std::string> capture_output(const std::vector<std::string>& argv,
                                           std::chrono::milliseconds limit, std::string* written) {
   if (argv.empty() || find_program(argv[0]).empty()) return std::nullopt;
   // A memory file, not a pipe: a helper that hangs or floods cannot hold us.
-  const int memory = memfd_create("bertbench", MFD_CLOEXEC);
+  const Descriptor memory(memfd_create("bertbench", MFD_CLOEXEC));
   if (memory < 0) return std::nullopt;
-  std::optional<std::string> out;
   ProcessSpec spec;
   spec.argv = argv;
   spec.set = {{"LC_ALL", "C"}};
-  {
-    ProcessGroup group;
-    if (group.start(spec, memory)) {
-      const auto deadline = std::chrono::steady_clock::now() + limit;
-      while (group.running() && std::chrono::steady_clock::now() < deadline) {
-        group.wait(std::chrono::milliseconds(50));
-      }
-      const auto status = group.status();
-      std::string text(1 << 20, '\0');
-      const ssize_t got = pread(memory, text.data(), text.size(), 0);
-      text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-      if (written) *written = text;
-      if (!group.running() && status && status->success()) out = std::move(text);
-    }
+  ProcessGroup group;
+  if (!group.start(spec, memory)) return std::nullopt;
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  while (group.running() && std::chrono::steady_clock::now() < deadline) {
+    group.wait(std::chrono::milliseconds(50));
   }
-  close(memory);
-  return out;
+  const auto status = group.status();
+  std::string text(1 << 20, '\0');
+  const ssize_t got = pread(memory, text.data(), text.size(), 0);
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  if (written) *written = text;
+  if (group.running() || !status || !status->success()) return std::nullopt;
+  return text;
 }
 
 int kill_leftover_processes(const std::string& marker_prefix, const std::vector<ProcessId>& known,

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/sweep/process/descriptor.h"
 #include "parsers/core/error.h"
 
 namespace bertbench {
@@ -30,15 +31,15 @@ class Terminals {
   ~Terminals() { finish(); }
 
   /// A new terminal, raw and 200 columns wide, whose output goes to the end of `log_fd`. Gives the
-  /// descriptor for the process, which the caller closes once that was started.
-  Result<int> add(int log_fd);
+  /// descriptor for the process; the caller lets go of it once that was started.
+  Result<Descriptor> add(int log_fd);
   /// Waits until all that the processes wrote is in the logs. None of them may live any more.
   void finish();
 
  private:
   struct Terminal {
-    int master = -1, log = -1;  ///< both its own
-    std::string held;           ///< the beginning of a line
+    Descriptor master, log;
+    std::string held;  ///< the beginning of a line
   };
   void copy();
   static bool read_from(Terminal& terminal);
@@ -46,7 +47,7 @@ class Terminals {
   std::vector<Terminal> terminals_;
   std::mutex mutex_;  // of terminals_ while the thread runs
   std::thread thread_;
-  int wake_[2] = {-1, -1};
+  Pipe wake_;
   bool ending_ = false;
 };
 
@@ -139,14 +140,13 @@ class ProcessGroup {
 
  private:
   void reap();
-  void release_stdin();
   pid_t group_ = 0;
   std::vector<std::pair<ProcessId, std::optional<ExitStatus>>> members_;
   std::optional<std::size_t> first_failed_;
-  std::vector<int> held_;  // write ends
+  std::vector<Descriptor> held_;  // write ends
   struct Helper {
     pid_t pid = 0;
-    int held = -1;
+    Descriptor held;
   };
   std::vector<Helper> helpers_;
   Terminals terminals_;

@@ -29,4 +29,9 @@ std::string find_program(const std::string& name) {
   return {};
 }
 
+std::string own_program() {
+  std::error_code ec;
+  return std::filesystem::read_symlink("/proc/self/exe", ec).string();
+}
+
 }  // namespace bertbench

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "harness/sweep/journal/run_state.h"
@@ -256,6 +257,23 @@ TEST(Digest, TellsTextsApart) {
   EXPECT_EQ(digest("").size(), 32u);
   EXPECT_EQ(digest("a"), "d228cb696f1a8caf78912b704e4a8964");  // FNV-1a, 128 bits
   EXPECT_NE(digest("ab"), digest("ba"));
+}
+
+TEST(FolderTest, AChildOfSeveralFoldersIsMadeAndNoLinkOnTheWayIsFollowed) {
+  const ScratchFolder temp, elsewhere;
+  const auto root = Folder::make_root(temp.path());
+  ASSERT_TRUE(root);
+  for (const char* path : {"a", "a/b", "a/b/c"}) {
+    const auto child = root->child(path);
+    ASSERT_TRUE(child) << path;
+    EXPECT_EQ(child->path(), temp.path(path));
+    EXPECT_TRUE(std::filesystem::is_directory(temp.path(path)));
+  }
+  std::filesystem::create_directory_symlink(elsewhere.path(), temp.path("a/link"));
+  for (const char* path : {"a/link", "a/link/b"}) {
+    EXPECT_EQ(root->child(path).error().where, temp.path("a/link")) << path;
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(elsewhere.path()));
 }
 
 }  // namespace

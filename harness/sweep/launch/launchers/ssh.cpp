@@ -12,19 +12,6 @@
 namespace bertbench::launcher_ssh {
 namespace {
 
-/// One word for any POSIX shell. Not shell_quote(), whose $'...' is not known to all of them.
-std::string word(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text) {
-    if (c == '\'') {
-      out += "'\\''";
-    } else {
-      out += c;
-    }
-  }
-  return out + "'";
-}
-
 /// The name under which other hosts find it.
 std::string address_of(const std::string& host) {
   return is_loopback(host) ? "127.0.0.1" : host.substr(host.rfind('@') + 1);
@@ -54,11 +41,11 @@ std::vector<NodeSampler> samplers(const Plan& plan, const PlannedTrial& trial,
   std::vector<NodeSampler> all;
   for (const auto& share : shares_of(plan.config.hosts, cell.topology.nodes)) {
     const auto gpus = cell.cpu_stands_in ? 0 : share.nodes * cell.topology.gpus_per_node;
-    std::string remote =
-        fmt::format("exec sh -c {} bertbench {}", word(sampler_script()), word(sampler_program()));
+    std::string remote = fmt::format("exec sh -c {} bertbench {}", single_quoted(sampler_script()),
+                                     single_quoted(sampler_program()));
     for (const auto& text :
          sampler_arguments(place.marker, gpus, place.directory + "/" + kTrainingMark)) {
-      remote += " " + word(text);
+      remote += " " + single_quoted(text);
     }
     std::int64_t node = 0;
     while (host_of(plan, node) != share.host && !is_loopback(host_of(plan, node))) ++node;
@@ -100,12 +87,13 @@ Result<std::vector<ProcessSpec>> processes(const Plan& plan, const PlannedTrial&
         words, [&](const auto& text) { return plan.config.secrets.held_by(text); });
     std::string script(rank_supervisor());
     if (secret) script.insert(0, word_reader());
-    // ssh hands one text to the login shell over there, so every word is quoted for it.
-    std::string remote = fmt::format("exec sh -c {} bertbench", word(script));
+    // ssh hands one text to the login shell over there, so every word is quoted for it; $'...' of
+    // shell_quote() is not known to all of them.
+    std::string remote = fmt::format("exec sh -c {} bertbench", single_quoted(script));
     if (secret) {
       one.input = std::move(words);
     } else {
-      for (const auto& text : words) remote += " " + word(text);
+      for (const auto& text : words) remote += " " + single_quoted(text);
     }
     one.argv.insert(one.argv.end(), {"--", host_of(plan, process / call->per_node), remote});
     all.push_back(std::move(one));
