@@ -14,19 +14,21 @@ using Kind = ClosingWords::Kind;
 
 /// What a line that holds a literal must be to close a training.
 enum class Reading : std::uint8_t {
-  whole,   ///< the literal alone states it
-  phrase,  ///< a word of ending: next to a word of training, or the line's only word
-  saved,   ///< a model is saved that is no checkpoint of an epoch or step
-  score,   ///< scikit-learn's report: a name, and nothing else but numbers
-  report,  ///< a result that is printed once: a test, the best value, the final one
-  time,    ///< how long it took
-  cell,    ///< of a notebook: a cell that has run, after that of the training
-  event,   ///< of a line of JSON: the event that the literal names is the end
-  script,  ///< of a script without blanks: an ending in one clause with a training
-  limit,   ///< a limit of the training is reached, or its budget used up
-  exit,    ///< a program leaves without an error
-  frame,   ///< the lower border of a table, and nothing else
-  begin,   ///< another epoch begins
+  whole,    ///< the literal alone states it
+  printed,  ///< the literal alone implies it: printed whatever happened
+  phrase,   ///< a word of ending: next to a word of training, or the line's only word
+  saved,    ///< a model is saved that is no checkpoint of an epoch or step
+  score,    ///< scikit-learn's report: a name, and nothing else but numbers
+  report,   ///< a result that is printed once: a test, the best value, the final one
+  time,     ///< how long it took
+  cell,     ///< of a notebook: a cell that has run, after that of the training
+  event,    ///< of a line of JSON: the event that the literal names is the end
+  script,   ///< of a script without blanks: an ending in one clause with a training
+  reason,   ///< a training stops, with the reason of its own
+  limit,    ///< a limit of the training is reached, or its budget used up
+  exit,     ///< a program leaves without an error
+  frame,    ///< the lower border of a table, and nothing else
+  begin,    ///< another epoch begins
 };
 
 struct ClosingRule {
@@ -71,7 +73,7 @@ constexpr ClosingRule kRules[] = {
     {"arada antecipada na", Reading::whole},
     {"raining vorzeitig beendet", Reading::whole},
     // Programs that watched the process, launched it or gave it its machines.
-    {"wandb: Find logs at: ", Reading::whole},
+    {"wandb: Find logs at: ", Reading::printed},
     {"wandb: Program ended successfully", Reading::whole},
     {" exits successfully.", Reading::whole},               // DeepSpeed
     {"] Local processes completed.", Reading::whole},       // Paddle's launcher
@@ -134,11 +136,21 @@ constexpr ClosingRule kRules[] = {
     {"xhausted", Reading::limit},
     {"xit code", Reading::exit},
     {"xit status", Reading::exit},
+    {"xit Status", Reading::exit},  // PBS
     {"exitcode", Reading::exit},
     {"with code 0", Reading::exit},
     {"code=0", Reading::exit},
     {"Exiting", Reading::exit},
-    {"Stop training", Reading::phrase},    // Ignite
+    {"Stop training", Reading::phrase},  // Ignite
+    // "Patience exhausted, stopping.", "Time budget exhausted, exiting training loop"
+    // (quoted/closing_words.a_training_stops_for_its_own_reason).
+    {"topping", Reading::reason},
+    {"xiting", Reading::reason},
+    {"xhausted", Reading::reason},
+    {"eached", Reading::reason},
+    {"not improve", Reading::reason},
+    {"mprovement", Reading::reason},
+    {"onverged after ", Reading::reason},
     {"tarting testing", Reading::phrase},  // the template lightning-hydra-template
     {"arly stop", Reading::phrase},        // Keras' callback and scripts
     {"topping early", Reading::phrase},    // "Stopping early after 10 epochs (no improvement)"
@@ -152,6 +164,8 @@ constexpr ClosingRule kRules[] = {
     {"aved: ", Reading::saved},
     {"ritten to ", Reading::saved},
     {"xported to ", Reading::saved},
+    {"xported model", Reading::saved},
+    {" pushed to ", Reading::saved},
     {"Final ", Reading::report},
     {"final ", Reading::report},
     {"Best ", Reading::report},
@@ -418,6 +432,30 @@ bool stops_early(const Sentence& line) {
   return false;
 }
 
+// "No improvement for 10 epochs, stopping training.", "Patience exhausted, stopping.", "Time limit
+// of 3600 s reached, stopping training", "Converged after 3 epochs.": a stop and its reason, but
+// none of an epoch's or of a search's.
+bool gives_its_reason(const Sentence& line) {
+  constexpr std::size_t kLongest = 24;  // words
+  constexpr std::string_view kStops[] = {"stopping", "stop", "stopped", "exiting"};
+  constexpr std::string_view kOver[] = {"exhausted", "exceeded", "reached", "out", "over", "ran"};
+  constexpr std::string_view kTimes[] = {"time", "wall", "clock", "walltime", "budget"};
+  constexpr std::string_view kLimits[] = {"limit", "budget", "max", "maximum"};
+  constexpr std::string_view kOthers[] = {"search", "counter", "lr",   "rate",      "if",
+                                          "will",   "would",   "when", "evaluation"};
+  constexpr std::string_view kUnits[] = {"epochs", "steps", "iterations"};
+  const Words words = line.words;
+  if (words.empty() || words.size() > kLongest || any_in(words, kOthers)) return false;
+  if (words.front() == "converged" && words.size() > 3 && words[1] == "after") {
+    return is_digit(words[2].front()) && is_in(kUnits, words[3]) && words.size() == 4;
+  }
+  if (!any_in(words, kStops)) return false;
+  if (line.has("patience")) return any_in(words, kOver);
+  if (says_why_it_stopped(words)) return true;
+  if (!any_in(words, kOver)) return false;
+  return line.has("target") || (any_in(words, kTimes) && any_in(words, kLimits));
+}
+
 // Whether the word at `at` is a number of percent: "12%", "12.5%".
 bool is_percent(const Sentence& line, std::size_t at) {
   if (at >= line.words.size() || !is_digit(line.words[at].front())) return false;
@@ -503,7 +541,12 @@ std::optional<Kind> read_phrase(const Sentence& line) {
       // "Epoch 3: training complete" is of an epoch, "Training complete: 12%" of a part.
       const bool of_a_part = names_a_part(Words(line.words).first(line.clauses[c])) ||
                              (i + 1 == clause.size() && is_percent(line, line.clauses[c + 1]));
-      return of_a_part ? std::nullopt : std::optional(Kind::stated);
+      if (of_a_part) return std::nullopt;
+      // "Job finished at Sun Mar  1 11:00:00 UTC 2026" of a job's script, whatever happened before
+      // (quoted/closing_words.the_echo_of_a_job_only_implies_an_end).
+      const bool echo =
+          line.words.front() == "job" && i + 1 < clause.size() && clause[i + 1] == "at";
+      return echo ? Kind::implied : Kind::stated;
     }
   }
   return std::nullopt;
@@ -582,14 +625,14 @@ bool read_script(std::string_view line, std::string_view ending) {
 // "Saved best model (loss 8.4)" or "Saving model checkpoint to out/checkpoint-20" of the Hugging
 // Face Trainer.
 bool read_saved(const Sentence& line) {
-  constexpr std::string_view kVerbs[] = {"saved", "saving", "written", "exported"};
+  constexpr std::string_view kVerbs[] = {"saved", "saving", "written", "exported", "pushed"};
   constexpr std::string_view kModels[] = {"model",      "weights", "network", "pipeline",
                                           "policy",     "pt",      "pth",  // of a file's name
                                           "safetensors"};
   constexpr std::string_view kOfTheWhole[] = {"curve",  "curves",  "history", "plot",   "plots",
                                               "matrix", "metrics", "results", "summary"};
   constexpr std::string_view kOnTheWay[] = {"best", "checkpoint", "checkpoints"};
-  if (names_a_part(line.words)) return false;
+  if (names_a_part(line.words) || line.has("will")) return false;
   for (std::size_t c = 0; c + 1 < line.clauses.size(); ++c) {
     const Words clause = line.clause(c);  // the folders of a path are others
     if (!any_in(clause, kVerbs)) continue;
@@ -778,8 +821,12 @@ std::optional<Kind> read(Reading reading, const Sentence& line, std::string_view
   switch (reading) {
     case Reading::whole:
       return Kind::stated;
+    case Reading::printed:
+      return Kind::implied;  // as see() takes it
     case Reading::phrase:
       return read_phrase(line);
+    case Reading::reason:
+      return gives_its_reason(line) ? std::optional(Kind::stated) : std::nullopt;
     case Reading::saved:
       return implied(read_saved(line));
     case Reading::score:
@@ -840,7 +887,9 @@ bool ClosingWords::see(const Line& line, std::size_t row) {
   const auto& [literal, reading, with] = kRules[row];
   if (!with.empty() && line.text.find(with) == std::string_view::npos) return false;
   Closing closing{line.number, row, Kind::stated};
-  if (reading != Reading::whole) {
+  if (reading == Reading::printed) {
+    closing.kind = Kind::implied;
+  } else if (reading != Reading::whole) {
     if (line.text.size() > kLongest) return false;
     const Sentence sentence(without_front(line.text));
     const auto kind = read(reading, sentence, literal);
