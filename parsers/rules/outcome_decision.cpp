@@ -113,7 +113,9 @@ bool OutcomeRules::is_stated_over(const RunDraft& run) const {
 }
 
 std::optional<std::int64_t> OutcomeRules::end_after(std::int64_t last_record) const {
-  return closing_.after(0, last_record, kAfterAll, ClosingWords::Kind::implied);
+  using Kind = ClosingWords::Kind;
+  const bool fails = failing_.after(last_record, kAfterAll) != nullptr;
+  return closing_.after(0, last_record, kAfterAll, fails ? Kind::stated : Kind::implied);
 }
 
 // Of a log without a step: where it states that all is over, in a launch after the one that
@@ -209,7 +211,7 @@ const OutcomeRules::Sign* OutcomeRules::sign_of_end(const RunDraft& run, bool do
     if (sign.line < from || sign.line >= end) continue;
     const bool at_the_end =
         sign.strength >= kNamed && sign.line > (sign.cancelled ? grace : survived);
-    if (sign.line < last_record && !at_the_end) continue;
+    if (sign.line < last_record && (!at_the_end || sign.goes_on)) continue;
     if (done && sign.strength == kHint) continue;
     const bool hint = sign.strength == kHint && best != nullptr && best->strength == kHint;
     if (best == nullptr || hint || sign.strength > best->strength) best = &sign;
@@ -349,12 +351,18 @@ Outcome OutcomeRules::decide(const RunDraft& run, std::int64_t begin_line,
   // early.
   constexpr std::size_t kRecordsThatShow = 3;
   using Kind = ClosingWords::Kind;
-  const Kind weakest = !run.log.planned || nearly                ? Kind::implied
+  const FailureWords::Words* failure = failing_.after(last->line, end);
+  const Kind weakest = failure != nullptr                        ? Kind::stated
+                       : !run.log.planned || nearly              ? Kind::implied
                        : run.records().size() < kRecordsThatShow ? Kind::stated
                                                                  : Kind::tested;
   if (const auto closed = closing_.after(first, last->line, end, weakest);
-      closed && run.log.kind == WorkKind::training) {
+      closed && run.log.kind == WorkKind::training &&
+      (failure == nullptr || failure->line != *closed)) {
     return {Status::completed, step, *closed, {}};
+  }
+  if (failure != nullptr) {
+    return {failure->status, step, failure->line, {log_line(failure->text)}};
   }
   // Most loops print nothing else: a log that ends so is of one that came to its end
   // (quoted/generic.a_loop_ends_within_its_last_interval).

@@ -183,7 +183,7 @@ Verdict judge(std::string_view text, std::size_t at, const OutcomeRule& rule) {
   return {rule.status, true};
 }
 
-// The rows of the table, of the closing words, of tracebacks and of launches.
+// The rows of the table, of the closing words, of tracebacks, of launches and of words of failure.
 std::vector<std::string_view> make_anchors() {
   std::vector<std::string_view> out;
   for (const OutcomeRule& rule : outcome_table()) out.push_back(rule.anchor);
@@ -191,6 +191,8 @@ std::vector<std::string_view> make_anchors() {
   out.insert(out.end(), closing.begin(), closing.end());
   out.insert(out.end(), std::begin(kTracebackAnchors), std::end(kTracebackAnchors));
   for (const LaunchSign& launch : kLaunches) out.push_back(launch.literal);
+  const auto failing = FailureWords::anchors();
+  out.insert(out.end(), failing.begin(), failing.end());
   return out;
 }
 
@@ -209,6 +211,7 @@ OutcomeRules::Sign OutcomeRules::make_sign(std::int64_t line, Status status, int
   out.cancelled = holds(" CANCELLED AT ") || holds(" Exit with signal ");
   out.task_exited = holds("Exited with exit code ");
   out.rank_killed = holds("received by PID");
+  out.goes_on = words_go_on(text);
   out.names_only = out.text.ends_with(':');
   return out;
 }
@@ -298,7 +301,7 @@ void OutcomeRules::read_launch(const Line& line, std::size_t first_row) {
   constexpr std::size_t kLaunchesHeld = 256;  // bounds the memory
   bool begins = false, of_the_job = false;
   any_row(line, [&](std::uint32_t row, std::size_t at) {
-    if (row < first_row) return false;
+    if (row < first_row || row >= first_row + std::size(kLaunches)) return false;
     const auto& [literal, once] = kLaunches[row - first_row];
     const std::string_view after = line.text.substr(at + literal.size());
     if (literal.starts_with("SLURM_") && !names_job(after)) return false;
@@ -311,11 +314,20 @@ void OutcomeRules::read_launch(const Line& line, std::size_t first_row) {
   launches_.push_back({line.number, of_the_job});
 }
 
+// "skipping corrupt sample 12.jpg" after the last line of a traceback
+// (quoted/outcome_rules.a_line_that_goes_on_ended_nothing.2).
+void OutcomeRules::survives(const Line& line) {
+  constexpr std::int64_t kReach = 2;  // lines
+  if (signs_.empty() || line.number - signs_.back().line > kReach) return;
+  if (words_go_on(line.text)) signs_.back().goes_on = true;
+}
+
 void OutcomeRules::see(const Line& line) {
   const auto table = outcome_table();
   const std::size_t closing_words = ClosingWords::anchors().size();
   const std::size_t tracebacks = table.size() + closing_words;
   const std::size_t launches = tracebacks + std::size(kTracebackAnchors);
+  const std::size_t failing = launches + std::size(kLaunches);
   // A line of code that is shown with an exception comes without its literals.
   const bool of_traceback =
       line.literals.empty() || any_row(line, [&](std::uint32_t row, std::size_t) {
@@ -344,6 +356,17 @@ void OutcomeRules::see(const Line& line) {
     return true;
   });
   if (named) return;
+  const bool fails = any_row(line, [&](std::uint32_t row, std::size_t) { return row >= failing; });
+  if (exception.empty() ? fails && !is_code(line.text) && stops_at_nan(line.text)
+                        : names_nan_loss(exception)) {
+    named_ = true;
+    add(line.number, Status::nan, kNan, exception.empty() ? line.text : exception);
+    return;
+  }
+  if (fails && exception.empty()) {
+    survives(line);
+    if (!is_code(line.text)) failing_.see(line);
+  }
   if (!exception.empty()) {
     const bool follows = std::ranges::any_of(
         kConsequences, [&](std::string_view words) { return has_text(exception, words); });
@@ -351,7 +374,10 @@ void OutcomeRules::see(const Line& line) {
     if (!follows && !thread && continues_chain(line, exception)) return;
     named_ = named_ || !thread;
     add(line.number, Status::error, thread ? kHint : follows ? kSignal : kNamed, exception);
-  } else if (is_lone_exception(line.text) || is_lone_exception(after_host_label(line.text))) {
+  } else if ((is_lone_exception(line.text) || is_lone_exception(after_host_label(line.text))) &&
+             !words_go_on(line.text)) {
+    // "ImportError: No module named apex, falling back to torch"
+    // (quoted/outcome_rules.a_line_that_goes_on_ended_nothing.3).
     add(line.number, Status::error, kSignal, line.text);
   }
 }

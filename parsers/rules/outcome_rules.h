@@ -11,6 +11,7 @@
 
 #include "parsers/core/line.h"
 #include "parsers/core/outcome.h"
+#include "parsers/rules/failure_words.h"
 
 namespace bertbench {
 
@@ -110,12 +111,15 @@ class OutcomeRules {
     bool cancelled = false;    ///< by the scheduler or the launcher, which give the trainer time
     bool task_exited = false;  ///< srun's "Exited with exit code"
     bool rank_killed = false;  ///< torchrun's table: "received by PID"
+    bool goes_on = false;      ///< the line states that the run does
     bool names_only = false;   ///< an exception's name, whose message stands on another line
   };
   static Sign make_sign(std::int64_t line, Status status, int strength, std::string_view text);
   enum class Part { other, exception, of_thread, ignored };  ///< what a line is of a traceback
   void add(std::int64_t line, Status status, int strength, std::string_view text);
   Part read_traceback(const Line& line, bool words, std::string_view& exception);
+  /// A line right after a failure that the run lives on.
+  void survives(const Line& line);
   bool continues_chain(const Line& line, std::string_view exception);
   bool killed_after_failure(const Line& line, bool words);
   struct Launch {
@@ -144,6 +148,7 @@ class OutcomeRules {
                          std::vector<Notice>& details) const;
 
   ClosingWords closing_;
+  FailureWords failing_;
   std::vector<Launch> launches_;         ///< where they begin, or fail of their arguments
   std::vector<Sign> signs_;              ///< bounded: repeats of one kind are dropped
   std::int64_t traceback_line_ = -1000;  ///< newest 'File "..."' or "Traceback" line

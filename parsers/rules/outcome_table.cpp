@@ -174,6 +174,10 @@ constexpr OutcomeRule kRules[] = {
     {" failed in ", "=====", "", Status::error, kSignal},
     {"FAILED (", "failures=", "", Status::error, kSignal},  // unittest
     {"FAILED (", "errors=", "", Status::error, kSignal},
+    {"State: FAILED", "", "", Status::error, kSignal},      // Slurm's seff
+    {"State: TIMEOUT", "", "", Status::timeout, kNamed},    // Slurm's seff
+    {"State: CANCELLED", "", "", Status::killed, kSignal},  // Slurm's seff
+    {"State: OUT_OF_MEMORY", "", "", Status::out_of_memory, kMemory},
     {"Finished: FAILURE", "", "", Status::error, kSignal},  // Jenkins
     {"Finished: ABORTED", "", "", Status::killed, kSignal},
     {"ERROR: Job failed: ", "took longer than", "", Status::timeout, kNamed},  // GitLab
