@@ -4,6 +4,7 @@
 #include <string>
 
 #include "parsers/assemble/run_builder.h"
+#include "parsers/rules/failure_words.h"
 #include "parsers/rules/outcome_rules.h"
 #include "parsers/rules/outcome_table.h"
 
@@ -190,6 +191,11 @@ std::size_t OutcomeRules::records_of_grace_time(const RunDraft& run) {
   return n;
 }
 
+// Of a traceback's first line.
+bool OutcomeRules::is_traceback(const Sign& sign) {
+  return !sign.of_thread && sign.text.ends_with("(most recent call last):");
+}
+
 // What ended a run (`done`: it did all that it had to do): the strongest sign in lines [from, end),
 // or null. A sign that the run lived on after, or one before its last record, did not end it.
 const OutcomeRules::Sign* OutcomeRules::sign_of_end(const RunDraft& run, bool done,
@@ -212,7 +218,9 @@ const OutcomeRules::Sign* OutcomeRules::sign_of_end(const RunDraft& run, bool do
     const bool at_the_end =
         sign.strength >= kNamed && sign.line > (sign.cancelled ? grace : survived);
     if (sign.line < last_record && (!at_the_end || sign.goes_on)) continue;
-    if (done && sign.strength == kHint) continue;
+    // A traceback whose last line has another name, or that is cut, but not that of a thread
+    // (quoted/outcome_rules.a_traceback_of_any_name_after_the_end).
+    if (done && sign.strength == kHint && !is_traceback(sign)) continue;
     const bool hint = sign.strength == kHint && best != nullptr && best->strength == kHint;
     if (best == nullptr || hint || sign.strength > best->strength) best = &sign;
   }

@@ -248,6 +248,9 @@ OutcomeRules::Part OutcomeRules::read_traceback(const Line& line, bool words,
     if (of_ == Part::ignored) return Part::ignored;
     // It may end in an exception of any name, or be cut.
     add(line.number, Status::error, kHint, line.text);
+    if (!signs_.empty() && signs_.back().line == line.number) {
+      signs_.back().of_thread = of_ == Part::of_thread;
+    }
     return Part::other;
   }
   if (line.number - traceback_line_ > kTracebackReach) return Part::other;

@@ -112,6 +112,7 @@ class OutcomeRules {
     bool task_exited = false;  ///< srun's "Exited with exit code"
     bool rank_killed = false;  ///< torchrun's table: "received by PID"
     bool goes_on = false;      ///< the line states that the run does
+    bool of_thread = false;    ///< a traceback of a thread, which the others outlive
     bool names_only = false;   ///< an exception's name, whose message stands on another line
   };
   static Sign make_sign(std::int64_t line, Status status, int strength, std::string_view text);
@@ -138,6 +139,7 @@ class OutcomeRules {
   [[nodiscard]] std::optional<std::int64_t> launch_again(std::int64_t failure_line,
                                                          std::int64_t begin_line,
                                                          std::int64_t end_line) const;
+  [[nodiscard]] static bool is_traceback(const Sign& sign);
   [[nodiscard]] bool is_done(const RunDraft& run) const;
   [[nodiscard]] static std::size_t records_of_grace_time(const RunDraft& run);
   [[nodiscard]] const Sign* sign_of_end(const RunDraft& run, bool done, std::int64_t from,
