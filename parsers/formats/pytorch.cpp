@@ -73,6 +73,7 @@ struct Pytorch {
       mean_s = stamp_s = kUnknown;
       index = offset = whole = 0;
       last_step = -1;
+      images = 0;
       first_epoch = n;
       fold_ended = false;
     }
@@ -208,8 +209,9 @@ struct Pytorch {
     at->rate = rate;
     at->rate_unit = RateUnit::sequences_per_second;
     at->unit = IterationUnit::optimizer_step;
-    // The last batch of an epoch may be a smaller one.
-    if (images == 0 && batch + 1 < batches) images = images_of(last_s, rate);
+    // The last batch of an epoch may be a smaller one. A launch that resumes may have another.
+    const std::int64_t own = batch + 1 < batches ? images_of(last_s, rate) : 0;
+    if (own > 0) images = own;
     at->global_batch = images;
     take_mean(*at, last_s, mean);
     emit(*at);
@@ -303,7 +305,7 @@ struct Pytorch {
   double rounding = 0;                             ///< of the newest mean, relative
   double whole_s = 0;                              ///< of the epochs that MetricLogger summed up
   std::int64_t whole = 0;                          ///< their iterations
-  std::int64_t images = 0;                         ///< of a batch of the job, by timm's lines
+  std::int64_t images = 0;                         ///< of a batch of the job, timm's newest one
   double stamp_s = kUnknown, time_at_stamp_s = 0;  ///< of the run's first line with a stamp
   bool speed = false, window = false, outlasts_stamps = false;
 };
