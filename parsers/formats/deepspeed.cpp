@@ -84,9 +84,10 @@ struct Deepspeed {
     }
     // Another launch begins with its first step; another engine prints a step that was just
     // printed.
-    const bool another_engine = !engines.empty() && engines.size() < kMaxEngines &&
+    const bool another_engine = !launched && !engines.empty() && engines.size() < kMaxEngines &&
                                 step == engines.front().step && engines.front().records == 1;
     if (!another_engine) engines.clear();  // counters start over: another launch
+    launched = false;
     const int track = static_cast<int>(engines.size());
     emit(Begin{.track = track,
                .unit = global ? IterationUnit::optimizer_step : IterationUnit::micro_step,
@@ -333,6 +334,8 @@ struct Deepspeed {
 
   std::vector<Engine> engines;  ///< of the launch that runs now
   std::size_t most_engines = 0;
+  /// Since an engine began a launch failed, or another began: its configuration is printed.
+  bool launched = false;
   std::int64_t runs[kTracks] = {};  ///< begun on each track; of all engines on the first
   std::int64_t end_to_end_step = 0, chat_step = 0;
   /// Which of two lines has the end-to-end steps: the engine's or DeepSpeed-Chat's own. Both may
@@ -379,6 +382,10 @@ constexpr Row kRows[] = {
     on<&Deepspeed::grad_overflow>("Grad overflow on iteration "),
     on<&Deepspeed::own_count>(", skipped="),
     on<&Deepspeed::total>("Total optimization steps = "),
+    on<&Deepspeed::launched>("DeepSpeedEngine configuration:"),
+    on<&Deepspeed::launched>("train_batch_size ..."),
+    on<&Deepspeed::launched>(" WORLD INFO DICT: "),
+    on<&Deepspeed::launched>("Traceback (most recent call last)"),
     on<&Deepspeed::exits>("exits successfully."),
 };
 
