@@ -146,6 +146,11 @@ void Assembler::take(const Evaluated& evaluated, std::int64_t) {
   track(evaluated.track).clock.note_evaluation();
 }
 
+void Assembler::take(const Launched& launched, std::int64_t) {
+  Track& of = track(launched.track);
+  if (of.open != nullptr) of.open->begin_launch();
+}
+
 void Assembler::take(Step&& step, std::int64_t) {
   Track& of = track(step.track);
   if (is_copy(of, step)) return;

@@ -34,6 +34,7 @@ class Assembler {
   void take(const Counted& counted, std::int64_t line);
   void take(const RankTimed& timed, std::int64_t line);
   void take(const Evaluated& evaluated, std::int64_t line);
+  void take(const Launched& launched, std::int64_t line);
   void take(const Withdraw& withdraw, std::int64_t line);
   /// Whether a note of this code is already one of all runs.
   [[nodiscard]] bool noted(NoticeCode code) const;

@@ -182,6 +182,11 @@ struct Evaluated {
   int track = 0;
 };
 
+/// Another launch goes on with the open run of the track: its start is not timed.
+struct Launched {
+  int track = 0;
+};
+
 /// The runs of the track are not to be shown: another track has the same steps.
 struct Withdraw {
   int track = 0;

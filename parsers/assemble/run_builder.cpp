@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "parsers/core/median.h"
 
@@ -125,6 +126,12 @@ void RunDraft::add(const Sample& sample) {
     }
     if (!records.empty() && sample.step < records.back().step) return;  // late, and never seen
   }
+  if (std::exchange(launched_, false)) {
+    Sample start = sample;
+    start.seconds = start.rate = kUnknown;
+    origin_ = kUnknown;
+    return add(start);
+  }
   const std::int64_t difference = records.empty() ? sample.step : sample.step - records.back().step;
   Record& record = store_.push();
   record.step = sample.step;
@@ -163,6 +170,10 @@ void RunDraft::weigh_headless() {
   }
   first.seconds *= static_cast<double>(stride) / static_cast<double>(first.iterations);
   first.iterations = stride;
+}
+
+void RunDraft::leave_out_seconds() {
+  for (Record& record : store_.records()) record.seconds = kUnknown;
 }
 
 void RunDraft::join_records_after(std::int64_t step) { store_.join_after(step); }

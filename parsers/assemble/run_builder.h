@@ -63,6 +63,11 @@ class RunDraft {
   /// A resumed run, which did none of the steps up to this one: take() leaves them out (bars of
   /// tqdm that leap).
   void begin_at(std::int64_t step) { begins_at_ = step; }
+  /// Another launch goes on with the run: what the next record has of time is of the launch's start
+  /// and left out, and the clock begins anew with it.
+  void begin_launch() { launched_ = !store_.empty(); }
+  /// No record keeps its seconds: they are too coarse.
+  void leave_out_seconds();
   /// A loss printed on another line than the counter belongs to the newest record.
   void set_loss(double loss, std::int64_t line);
 
@@ -104,6 +109,7 @@ class RunDraft {
   std::int64_t ranks_dropped_to_ = -1;  ///< a step
   double origin_ = kUnknown;            ///< first clock value
   bool learns_ = false;                 ///< a loss was finite
+  bool launched_ = false;               ///< since the newest record
 };
 
 class RunBuilder {

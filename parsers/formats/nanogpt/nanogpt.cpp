@@ -536,6 +536,7 @@ struct Nanogpt {
     if (line.at > 0 || !total || *total < 1 || *total > Cursor::kMostCount) return;
     batch.tokens = total;
     if (!std::exchange(batch.of_all_processes, true)) begin(emit);
+    emit(Launched{});
   }
 
   // nanoGPT's file of settings, which is printed first, and what the command line sets over it.
