@@ -15,6 +15,7 @@
 #include "parsers/assemble/run_builder.h"
 #include "parsers/assemble/training_clock.h"
 #include "parsers/core/facts.h"
+#include "parsers/core/median.h"
 #include "parsers/core/text.h"
 #include "parsers/core/whole_file.h"
 #include "parsers/described/description.h"
@@ -457,6 +458,8 @@ class DescribedParser final : public LineParser {
   bool read_line(const DescribedRule& rule, const Line& line);
   bool take(const DescribedRule& rule, const Line& line, RunBuilder& out);
   void take_settings(const DescribedRule& rule);
+  void note_launch(const DescribedRule& rule, RunBuilder& out);
+  void leave_out_coarse(RunBuilder& out);
   bool parts_runs(const DescribedRule& rule);
   void add_settings(Track& of, RunDraft& draft);
   bool add_record(const DescribedRule& rule, const Line& line, RunBuilder& out);
@@ -499,8 +502,9 @@ class DescribedParser final : public LineParser {
   /// For the runs to come.
   Plan plans_[3];
   Facts stated_;
-  std::int64_t settings_ = 0;   ///< counts the changes of stated_
-  std::string newest_setting_;  ///< Field::setting
+  std::set<const DescribedRule*> heads_;  ///< with settings that stand before the first step
+  std::int64_t settings_ = 0;             ///< counts the changes of stated_
+  std::string newest_setting_;            ///< Field::setting
   std::optional<IterationUnit> iteration_;
   double began_s_ = kUnknown;
 
@@ -603,6 +607,7 @@ bool DescribedParser::take(const DescribedRule& rule, const Line& line, RunBuild
   if (rule.interrupts) track(WorkKind::training).clock.note_evaluation();
   if (rule.parts_runs && parts_runs(rule)) track(rule.kind).counter.part();
   take_settings(rule);
+  note_launch(rule, out);
   bool taken = false;
   if (values_.has(Field::step) && !rule.outcome) {
     taken = add_record(rule, line, out);
@@ -644,6 +649,18 @@ void DescribedParser::take_settings(const DescribedRule& rule) {
   if (const auto planned = values_.count(Field::planned)) plan.steps = planned;
   if (const auto epochs = values_.count(Field::epochs)) plan.epochs = epochs;
   if (rule.iteration && !rule.gives_step) iteration_ = rule.iteration;
+}
+
+// Settings that were printed before the first step and are printed once more after others: a launch
+// that resumes begins with them (quoted/maxtext.a_launch_that_resumes_starts_off_the_clock).
+void DescribedParser::note_launch(const DescribedRule& rule, RunBuilder& out) {
+  if (rule.gives_step || !rule.states_facts || rule.counts_from == CountsFrom::first) return;
+  RunDraft* open = out.open(rule.kind);
+  if (open == nullptr || open->count() == 0) {
+    heads_.insert(&rule);
+  } else if (heads_.contains(&rule)) {
+    open->begin_launch();
+  }
 }
 
 void DescribedParser::add_settings(Track& of, RunDraft& draft) {
@@ -1135,6 +1152,27 @@ void DescribedParser::take_outcome(const DescribedRule& rule, const Line& line, 
   }
 }
 
+// All seconds of a run count or none: those above a threshold alone would be its slow steps
+// (quoted/maxtext.all_seconds_of_a_run_count_or_none).
+void DescribedParser::leave_out_coarse(RunBuilder& out) {
+  for (const DescribedRule& rule : description_.rules) {
+    const auto least =
+        std::ranges::find(rule.least, Field::seconds, &std::pair<Field, double>::first);
+    if (least == rule.least.end()) continue;
+    for (const auto& draft : out.drafts()) {
+      std::vector<double> seconds;
+      for (const Record& record : draft->records()) {
+        if (!std::isnan(record.seconds)) seconds.push_back(record.seconds);
+      }
+      if (seconds.empty() || draft->log.kind != rule.kind || median(seconds) >= least->second) {
+        continue;
+      }
+      draft->leave_out_seconds();
+      note(rule, DescribedNote::When::too_coarse);
+    }
+  }
+}
+
 void DescribedParser::finish(RunBuilder& out) {
   for (std::size_t k = 0; k < 3; ++k) {
     const auto kind = static_cast<WorkKind>(k);
@@ -1150,6 +1188,7 @@ void DescribedParser::finish(RunBuilder& out) {
     if (!gaps_ || !rule.note || rule.note->when != DescribedNote::When::no_gaps) continue;
     std::erase(noted_, rule.note->text);
   }
+  leave_out_coarse(out);
   std::vector<std::string> notes = description_.notes;
   notes.insert(notes.end(), noted_.begin(), noted_.end());
   for (const auto& draft : out.drafts()) {

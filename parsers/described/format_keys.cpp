@@ -62,7 +62,7 @@ constexpr auto kLineKeys = std::to_array<FormatKey>({
      "factors of fields, of members or texts of json and after, or of each unit that the group "
      "unit names"},
     {"least", R"({"$ref": "#/$defs/factors"})",
-     "values below it are left out: their digits are too coarse"},
+     "values below it are left out, and all seconds of a run whose median is: too coarse"},
     {"counts_from", R"({"enum": ["one", "zero", "first"]})",
      "the number of the first step; first: what the first line of a run prints"},
     {"step_iterations", R"({"type": "integer", "minimum": 1, "maximum": 1000000000})",

@@ -258,7 +258,8 @@ void LineValues::make_value(const DescribedRule& rule, LinePattern::Group group,
   if (kind == FieldKind::index && !(value.number >= 0 && value.number <= kLargestCount)) return;
   if (kind == FieldKind::count && !(value.number >= 1 && value.number <= kLargestCount)) return;
   for (const auto& [field, least] : rule.least) {
-    if (field != group.field || !(value.number < least)) continue;
+    const bool of_run = field == Field::seconds;  // judged at the end
+    if (field != group.field || of_run || !(value.number < least)) continue;
     too_coarse_ = true;
     return;
   }

@@ -377,9 +377,11 @@ TEST(DescribedFormat, SecondsOfTheLinesOwnStepAreNotThoseOfTheInterval) {
       "note": {"when": "gaps", "text": "a sample"}, "example": "step 1 took 20ms"}])j";
   auto runs = runs_of(lines, "step 10 took 1s\nstep 20 took 500ms\nstep 30 took 1ms\n");
   ASSERT_EQ(runs.size(), 1U);
-  EXPECT_EQ(steps_of(runs[0]), "10+1 1s; 20+1 0.5s; 30+1; ");
+  EXPECT_EQ(steps_of(runs[0]), "10+1 1s; 20+1 0.5s; 30+1 0.001s; ") << "the median is 0.5 s";
   ASSERT_EQ(runs[0].notices.size(), 1U);
   EXPECT_EQ(runs[0].notices[0], make_notice(NoticeCode::format_note, 0, "a sample"));
+  const auto fast = runs_of(lines, "step 10 took 1s\nstep 20 took 5ms\nstep 30 took 1ms\n");
+  EXPECT_EQ(steps_of(fast[0]), "10+1; 20+1; 30+1; ") << "half of them are too coarse: none counts";
   // A clock measures the interval: the time of one step of it is no more than a printed rate.
   runs = runs_of(lines,
                  "2026-03-01 10:00:00 step 10 took 1s\n2026-03-01 10:00:06 step 20 took 500ms\n");
