@@ -68,7 +68,7 @@ struct DescribedRule {
   CountsFrom counts_from = CountsFrom::one;
   std::int64_t step_iterations = 1;  ///< that one step of the counter stands for
   bool wraps = false;                ///< the counter begins again with each epoch
-  bool mean_through_epochs = false;  ///< a mean of all so far does not
+  bool mean_through_epochs = false;  ///< a mean of all so far goes on with the next epoch
   bool own_step = false;   ///< its time is that of its own step, not of those since the line before
   bool own_epoch = false;  ///< its elapsed time begins again with each epoch
   bool begins_run = false;  ///< what follows is another run's

@@ -203,8 +203,8 @@ bool may_name_counter(std::string_view line) {
 }
 
 bool may_head_table(std::string_view line) {
-  static constexpr Words kTokens({"tokens", "tok", "tokens_seen"});
-  return may_name_counter(line) || has_word(line, words::kSequences) || has_word(line, kTokens);
+  return may_name_counter(line) || has_word(line, words::kSequences) ||
+         has_word(line, words::kTokens);
 }
 
 bool names_score(std::string_view line) {

@@ -97,6 +97,7 @@ inline constexpr Words kSequences({"sample", "samples",    "example",   "example
                                    "frames", "videos",     "instance",  "instances", "utt",
                                    "utts",   "utterances", "docs",      "rows",      "graphs",
                                    "clips",  "im",         "exs"});
+inline constexpr Words kTokens({"tok", "toks", "token", "tokens", "word", "words", "tks"});
 inline constexpr Words kOfEvaluation(kEvaluationWords);
 
 }  // namespace words
@@ -108,6 +109,7 @@ inline constexpr Words kOfEvaluation(kEvaluationWords);
 [[nodiscard]] bool holds(const Words& list, std::string_view word);
 /// "trainbatch", "globalstep"
 [[nodiscard]] bool joins_counter(std::string_view word);
+/// The word counts iterations or epochs, also joined to another: "globalstep".
 [[nodiscard]] bool names_counter(std::string_view word);
 /// A part of a word: a letter of any script, a digit, "_".
 [[nodiscard]] inline bool is_word(char c) { return is_any_letter(c) || is_digit(c) || c == '_'; }

@@ -12,7 +12,6 @@ namespace bertbench {
 namespace {
 
 constexpr Words kSeconds({"s", "sec", "secs", "second", "seconds"});
-constexpr Words kTokens({"tok", "toks", "token", "tokens", "word", "words", "tks"});
 
 constexpr double kThousand = 1e3, kMillion = 1e6;
 
@@ -98,7 +97,7 @@ Unit rate_of_words(std::span<const std::string> words, std::size_t per) {
 std::optional<RateUnit> work_unit(std::string_view word) {
   if (among(words::kIterations, word)) return RateUnit::iterations_per_second;
   if (among(words::kSequences, word)) return RateUnit::sequences_per_second;
-  if (among(kTokens, word)) return RateUnit::tokens_per_second;
+  if (among(words::kTokens, word)) return RateUnit::tokens_per_second;
   return std::nullopt;
 }
 

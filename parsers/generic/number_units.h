@@ -16,17 +16,19 @@ namespace bertbench {
 struct Unit {
   Meaning meaning = Meaning::other;
   RateUnit rate = RateUnit::unknown;
-  double scale = 1;
+  double scale = 1;         ///< makes seconds of a time, and of a rate its unit a second
   std::size_t length = 0;   ///< in the text
   bool apart = false;       ///< in brackets, or after "in": the same on each line
   std::size_t gap = 0;      ///< of `length`, before the unit: "(233.9)"
   bool other_rate = false;  ///< of a label: a rate of what is no work of a training
 };
 
+/// What a word counts, as the unit of its rate: "steps", "img", "tok"; in small letters.
 [[nodiscard]] std::optional<RateUnit> work_unit(std::string_view word);
 /// Of a word before a unit of work, or after it in brackets: "k tokens/s", "tokens/s (thousands)".
 [[nodiscard]] std::optional<double> multiple(std::string_view word);
-/// The letters m and d alone are other units as well.
+/// The seconds of one unit of time: "ms", "hour". Nothing of the letters m and d alone, which are
+/// other units as well.
 [[nodiscard]] std::optional<double> seconds_in(std::string_view word);
 /// "total_timesteps" of "misc/total_timesteps": a prefix with a slash may group names. Not of
 /// "steps/epoch" or "max/step", which name a plan: else all of `text`.

@@ -638,8 +638,8 @@ class Decision {
 
   /// By what each line adds to the sum of a mean over `steps`: the times of the iterations since
   /// the line before. How much they vary, but for those that hold other work, as a share of what
-  /// the values themselves do; nan where they are no means. Times of single iterations vary less
-  /// than what they would add, by as many times as there were lines.
+  /// the values themselves do; nan where they are no means. Times of single iterations give a
+  /// number far above 1: what they would add varies as many times more as there were lines.
   [[nodiscard]] static double spread_as_mean(const Values& values, Values steps,
                                              const MeanEvidence& least) {
     if (steps[0] == 0) {

@@ -69,8 +69,7 @@ bool is_nan_loss(const WordList& line) {
   return line.has(kLosses) && (line.has(kNan) || not_finite);
 }
 
-// What a number after "exit code", "Exit Status: " is: 0 is none, 137 or 271 a kill, as PBS adds
-// 256 to the number of a signal.
+// What a number after "exit code" is: 0 is no failure, 137 a kill.
 std::optional<Status> read_exit(const WordList& line) {
   constexpr std::string_view kCodes[] = {"code", "status", "exitcode"};
   constexpr std::string_view kOthers[] = {"worker", "workers", "loader", "dataloader", "rank"};
@@ -86,9 +85,8 @@ std::optional<Status> read_exit(const WordList& line) {
     const auto number = cursor.integer();
     if (!number || !cursor.rest().empty() || *number == 0) continue;
     if (*number == 124) return Status::timeout;
-    const bool kill = std::ranges::any_of(kKills, [&](std::int64_t signal) {
-      return *number == 128 + signal || *number == 256 + signal;
-    });
+    const bool kill =
+        std::ranges::any_of(kKills, [&](std::int64_t signal) { return *number == 128 + signal; });
     return kill ? Status::killed : Status::error;
   }
   return std::nullopt;
@@ -116,7 +114,7 @@ bool is_interrupt(const WordList& line) {
   if (follow("keyboard", "interrupt")) return true;
   if (follow("scancel", "terminating")) return true;
   if (follow("by", "user")) return line.has(kStops);
-  if (line.has("preempted")) return line.words.size() == 1 || line.has(kHappens);
+  if (line.has("preempted")) return line.has(kHappens);
   if (line.words.size() == 2 && follow("saved", "interrupt")) return true;
   return line.has("interrupted") && line.has(kTraining) && !follow("not", "interrupted");
 }
