@@ -9,7 +9,7 @@ CALLS = [
     ("write", ["ENOSPC", "EIO"]), ("fsync", ["EIO", "ENOSPC"]), ("fdatasync", ["EIO"]),
     ("openat", ["EMFILE", "EACCES"]), ("renameat", ["EIO"]), ("mkdirat", ["ENOSPC"]),
     ("fork", ["EAGAIN"]), ("pipe2", ["EMFILE"]), ("read", ["EIO", "EINTR"]),
-    ("pread", ["EIO"]), ("poll", ["EINTR"]),
+    ("exec_status", ["EIO"]), ("pread", ["EIO"]), ("poll", ["EINTR"]),
 ]
 KILLED_AT = ["write", "fsync", "fdatasync", "openat", "renameat", "mkdirat", "fork"]
 

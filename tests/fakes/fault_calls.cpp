@@ -2,7 +2,8 @@
 // or kills the process before it. Other programs that it is preloaded into, trainers and forks
 // included, run as they are.
 //   BB_FAULT_CALL    write, fsync, fdatasync, openat, renameat, mkdirat, ftruncate, fork, pipe2,
-//                    read, pread, poll (open counts as openat)
+//                    read, pread, poll (open counts as openat), exec_status: the first read
+//                    after a fork, by which Boost.Process learns whether exec succeeded
 //   BB_FAULT_NTH     1, 2, 3 ...
 //   BB_FAULT_ERRNO   number, or 0: SIGKILL instead
 //   BB_FAULT_PATH    opens only: those of paths that end so count, all if it is not set
@@ -77,6 +78,9 @@ bool fails(const char* call, const char* path = "") {
   return true;
 }
 
+/// Whether no read came after the last fork yet.
+std::atomic<bool> forked{false};
+
 }  // namespace
 
 // NOLINTBEGIN: the C library's names and shapes.
@@ -100,7 +104,11 @@ bool fails(const char* call, const char* path = "") {
     return next arguments;                                 \
   }
 BB_CALL(ssize_t, write, "write", (int fd, const void* data, size_t size), (fd, data, size))
-BB_CALL(ssize_t, read, "read", (int fd, void* data, size_t size), (fd, data, size))
+extern "C" ssize_t read(int fd, void* data, size_t size) {
+  static auto* const next = real<ssize_t(int, void*, size_t)>("read");
+  if (fails("read") || (forked.exchange(false) && fails("exec_status"))) return -1;
+  return next(fd, data, size);
+}
 BB_CALL(ssize_t, pread, "pread", (int fd, void* data, size_t size, off_t at), (fd, data, size, at))
 BB_CALL(ssize_t, pread64, "pread", (int fd, void* data, size_t size, off64_t at),
         (fd, data, size, at))
@@ -111,7 +119,12 @@ BB_CALL(int, renameat, "renameat", (int from, const char* old, int to, const cha
 BB_CALL(int, mkdirat, "mkdirat", (int fd, const char* path, mode_t mode), (fd, path, mode))
 BB_CALL(int, ftruncate, "ftruncate", (int fd, off_t size) noexcept, (fd, size))
 BB_CALL(int, ftruncate64, "ftruncate", (int fd, off64_t size) noexcept, (fd, size))
-BB_CALL(pid_t, fork, "fork", () noexcept, ())
+extern "C" pid_t fork() noexcept {
+  static auto* const next = real<pid_t()>("fork");
+  if (fails("fork")) return -1;
+  forked = true;
+  return next();
+}
 BB_CALL(int, pipe2, "pipe2", (int ends[2], int flags) noexcept, (ends, flags))
 BB_CALL(int, poll, "poll", (pollfd * fds, nfds_t count, int timeout), (fds, count, timeout))
 BB_OPEN(open, (const char* path, int flags, ...), (path, flags, mode))

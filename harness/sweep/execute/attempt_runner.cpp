@@ -12,6 +12,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -497,6 +498,11 @@ Result<void> LocalAttempts::start_ranks(Running& now) {
       now.end.cause = EndCause::not_started;
       now.end.detail = id.error().message();
       now.group.kill_all();
+      // What a process wrote before it was ended here is no measurement: with a covered window the
+      // trial would stand as failed, and the same command must launch it again.
+      if (ftruncate(now.open->log_fd, 0) < 0) {
+        return fail(now.open->folder.path_of("log.txt"), std::strerror(errno));
+      }
       return {};
     }
     processes.push_back({{"pid", id->pid}, {"start_time", id->start_time}});

@@ -200,6 +200,15 @@ struct ChildSetup : bp::extend::handler {
     }
     close_on_exec_from(3);
   }
+
+  /// In the harness. Whether exec succeeded comes through a pipe, and where that cannot be read the
+  /// program may run: nobody would wait for it or end it.
+  template <class Executor>
+  void on_error(Executor& executor, const std::error_code&) const {
+    if (executor.pid <= 0) return;
+    kill(executor.pid, SIGKILL);
+    waitpid(executor.pid, nullptr, 0);
+  }
 };
 
 std::map<std::string, std::string> environment_for(const ProcessSpec& spec) {
