@@ -1508,6 +1508,8 @@ class Reader {
     const std::string_view rest = line_.substr(at_);
     // "0: loss: 0.6" looks like a launcher's label of a rank: columns stand further apart.
     const bool column = rest.starts_with(":\t") || rest.starts_with(":  ");
+    const std::size_t value =
+        std::min(rest.find_first_not_of(" \t", 1), std::max<std::size_t>(rest.size(), 1) - 1);
     // "[0] " is a rank, but not in "[3] train loss: 0.39" after a logger's stamp.
     const bool marked =
         bracket
@@ -1515,7 +1517,7 @@ class Reader {
                                           names_training(rest.substr(0, rest.find(':'))))
             : rest.starts_with(") ") ||
                   (rest.starts_with(": ") && rest.size() > 2 && is_digit(rest[2])) ||
-                  (column && named(rest, rest.find_first_not_of(" \t", 1))) ||
+                  (column && (named(rest, value) || is_letter(rest[value]))) ||
                   (first > 0 && rest.starts_with(" - ")) ||
                   (rest.starts_with(", ") && named(rest, 2)) || rest.starts_with(" | ") ||
                   rest.starts_with(" : ") || (rest.starts_with(" ") && named(rest, 1));
