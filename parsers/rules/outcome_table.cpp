@@ -113,7 +113,10 @@ constexpr OutcomeRule kRules[] = {
     {"corrupted size vs. prev_size", "", "", Status::error, kNamed},              // glibc's heap
     {"free(): invalid ", "", "", Status::error, kNamed},                          // glibc's heap
     {"Bus error", "", "", Status::error, kNamed},                                 // the shell
-    {"CUDA error: ", "", "", Status::error, kNamed},                              // PyTorch
+    // PyTorch. TensorFlow that finds no GPU reports it the same way ("failed call to cuInit:
+    // INTERNAL:
+    // CUDA error: ...") and goes on without one.
+    {"CUDA error: ", "", "cuInit: ", Status::error, kNamed},
     {" ERROR] at file ", "", "", Status::error, kNamed},  // llm.c: CUDA, CUDNN, NCCL, MPI
     {"[cuBLAS ERROR]: ", "", "", Status::error, kNamed},  // llm.c
     {"illegal memory access was encountered", "", "", Status::error, kNamed},  // CUDA
