@@ -666,9 +666,10 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "closing rates are of one part each and are left out; `bertbench reconcile` shows them",
      "Logs of one training were joined."},
     {BB_CODE(rate_changes_late),
-     "no steady state: the iteration times change by {change} after step {step}, close to the end "
-     "of the run",
-     "The end of the run differs from the rest.", "Run longer."},
+     "no steady state: the iteration times change by {change} after step {step}, and the last "
+     "quarter "
+     "of the run is not of one speed",
+     "The end of the run differs from the rest, or the run drifts.", "Run longer."},
     {BB_CODE(run_slows_down),
      "the run slows down: iterations take {change} longer after step {step} than at their fastest "
      "before",

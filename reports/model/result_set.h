@@ -88,8 +88,8 @@ struct PartRecord {
 /// What change points show of the run's iteration times (reports/stats/steady_state.h).
 struct SteadyRecord {
   Steadiness state = Steadiness::flat;
-  std::optional<std::int64_t> first_step;  ///< counter before the last level; absent when flat
-  std::optional<double> change;            ///< last level's iteration time / the time before - 1
+  std::optional<std::int64_t> first_step;  ///< counter before SteadyState::first; absent when flat
+  std::optional<double> change;            ///< iteration time since then / before - 1
 };
 
 /// Periodic work of the window, counted by steps.

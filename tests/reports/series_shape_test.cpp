@@ -110,6 +110,14 @@ TEST(SeriesShape, ASlowDownInsideTheWindowIsSaid) {
   EXPECT_THAT(measured(log, "20:90").notices, Not(says("slows down")));
 }
 
+TEST(SeriesShape, ASlowDownOfARunThatDriftsOnIsNamedWhereItWas) {
+  RunLog log = run(300);
+  for (std::size_t i = 0; i < 300; ++i) {
+    log.records[i].seconds *= (i < 150 ? 1 : 1.08) + 0.0001 * static_cast<double>(i);
+  }
+  EXPECT_THAT(measured(log, "20:300").notices, says("longer after step 150 than at their fastest"));
+}
+
 // The mean of all before, 1.13 times a fast iteration, is slower than the end.
 TEST(SeriesShape, ASlowDownIsMeasuredFromTheFastestLevelNotFromTheWarmUp) {
   RunLog log = run(200);

@@ -64,6 +64,28 @@ TEST(SteadyState, ADriftIsNoFlatRun) {
   EXPECT_NE(steady_state(series)->steadiness, Steadiness::flat);
 }
 
+// Its last level, within 1 % of its end, begins 30 to 110 iterations after the jump.
+TEST(SteadyState, AJumpInARunThatDriftsAsWellIsNamedWhereItIs) {
+  for (unsigned seed = 1; seed <= 50; ++seed) {
+    auto series = noisy_times(300, seed);
+    for (std::size_t i = 0; i < 300; ++i) {
+      series[i] *= (i < 150 ? 1 : 1.08) + 0.0002 * static_cast<double>(i);
+    }
+    const auto found = steady_state(series).value();
+    EXPECT_NEAR(static_cast<double>(found.first), 150, 2) << seed;
+    EXPECT_NE(found.steadiness, Steadiness::warm_up) << seed;
+  }
+}
+
+// The means of 8 neighbours hold the jump within one of them.
+TEST(SteadyState, AJumpInALongRunIsNamedToTheIteration) {
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    auto series = noisy_times(3000, seed);
+    for (std::size_t i = 1500; i < 3000; ++i) series[i] *= 1.08;
+    EXPECT_NEAR(static_cast<double>(steady_state(series)->first), 1500, 2) << seed;
+  }
+}
+
 TEST(SteadyState, ShiftsBelowOnePercentAreOneLevel) {
   auto series = noisy_times(400, 7, 0.002);
   for (std::size_t i = 200; i < 400; ++i) series[i] *= 1.005;
