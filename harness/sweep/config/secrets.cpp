@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include "harness/sweep/config/config.h"
@@ -32,13 +34,73 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
   }
 }
 
-/// The same where no letter or digit stands next to it.
-void replace_alone(std::string& text, std::string_view from, std::string_view to) {
+/// A text with its escapes of JSON undone, and where each of its bytes begins in the text, with
+/// the text's end at last.
+struct Unescaped {
+  std::string text;
+  std::vector<std::size_t> begins;
+};
+
+/// The code unit of "XXXX" in "\uXXXX" at this place.
+std::optional<char32_t> escaped_unit(std::string_view text, std::size_t at) {
+  constexpr std::size_t kLength = 6;
+  unsigned unit = 0;
+  const auto digits = text.substr(std::min(at, text.size()), kLength);
+  if (digits.size() < kLength || !digits.starts_with("\\u")) return std::nullopt;
+  const auto [end, error] = std::from_chars(digits.data() + 2, digits.data() + kLength, unit, 16);
+  if (error != std::errc() || end != digits.data() + kLength) return std::nullopt;
+  return unit;
+}
+
+Unescaped unescaped(std::string_view text) {
+  constexpr std::string_view kEscapes = "nrtbf\"\\/";
+  constexpr std::string_view kMeanings = "\n\r\t\b\f\"\\/";
+  Unescaped out;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t length = 1;
+    const auto escape = text[at] == '\\' && at + 1 < text.size() ? kEscapes.find(text[at + 1])
+                                                                 : std::string_view::npos;
+    if (auto unit = escaped_unit(text, at)) {
+      length = 6;
+      const auto low =
+          *unit >= 0xd800 && *unit < 0xdc00 ? escaped_unit(text, at + 6) : std::nullopt;
+      if (low && *low >= 0xdc00 && *low < 0xe000) {
+        unit = 0x10000 + ((*unit - 0xd800) << 10) + (*low - 0xdc00);
+        length = 12;
+      }
+      append_utf8(out.text, *unit);
+    } else if (escape != std::string_view::npos) {
+      length = 2;
+      out.text += kMeanings[escape];
+    } else {
+      out.text += text[at];
+    }
+    out.begins.resize(out.text.size(), at);
+    at += length;
+  }
+  out.begins.push_back(text.size());
+  return out;
+}
+
+/// Replaces a piece wherever the text has it, as it is or with escapes of JSON; `alone`: where no
+/// letter or digit stands next to it.
+void replace_forms(std::string& text, std::string_view piece, std::string_view marker, bool alone) {
   const auto is_plain = [&](std::size_t at) { return at < text.size() && is_plain_char(text[at]); };
-  for (auto at = text.find(from); at != text.npos;) {
-    const bool alone = (at == 0 || !is_plain(at - 1)) && !is_plain(at + from.size());
-    if (alone) text.replace(at, from.size(), to);
-    at = text.find(from, at + (alone ? to.size() : 1));
+  const auto replace = [&](std::size_t from, std::size_t to) {
+    const bool wanted = !alone || ((from == 0 || !is_plain(from - 1)) && !is_plain(to));
+    if (wanted) text.replace(from, to - from, marker);
+    return wanted;
+  };
+  for (auto at = text.find(piece); at != text.npos;) {
+    at = text.find(piece, at + (replace(at, at + piece.size()) ? marker.size() : 1));
+  }
+  if (text.find('\\') == text.npos) return;
+  const auto plain = unescaped(text);
+  // From the back, so that the places before stay what they are.
+  for (auto at = plain.text.rfind(piece); at != plain.text.npos;) {
+    replace(plain.begins[at], plain.begins[at + piece.size()]);
+    if (at < piece.size()) break;
+    at = plain.text.rfind(piece, at - piece.size());
   }
 }
 
@@ -234,10 +296,7 @@ std::string Secrets::conceal_forms(std::string text, bool short_ones) const {
     std::string braces = value;
     replace_all(braces, "{", "{{");
     replace_all(braces, "}", "}}");
-    for (const auto& form : {value, braces}) {
-      pieces.emplace_back(form, marker);
-      pieces.emplace_back(inside_quotes(form), marker);
-    }
+    for (const auto& form : {value, braces}) pieces.emplace_back(form, marker);
     // What is quoted of a log is one line: each line of a value is looked for.
     for (const auto line : split(value, '\n')) {
       if (line.size() >= kShortestFound) pieces.emplace_back(line, marker);
@@ -246,11 +305,8 @@ std::string Secrets::conceal_forms(std::string text, bool short_ones) const {
   std::ranges::stable_sort(pieces, std::greater<>(),
                            [](const auto& one) { return one.first.size(); });
   for (const auto& [piece, marker] : pieces) {
-    if (piece.size() >= kShortestFound) {
-      replace_all(text, piece, marker);
-    } else if (short_ones) {
-      replace_alone(text, piece, marker);
-    }
+    const bool is_short = piece.size() < kShortestFound;
+    if (!is_short || short_ones) replace_forms(text, piece, marker, is_short);
   }
   return text;
 }

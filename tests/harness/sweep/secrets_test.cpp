@@ -207,6 +207,26 @@ TEST(Secrets, StandInFilesOfManyForms) {
   EXPECT_THAT(config.command->files.at("c.json").text, HasSubstr("\"<secret:password>\""));
 }
 
+TEST(Secrets, AreConcealedWithAnyEscapesOfJson) {
+  Secrets secrets;
+  secrets.conceal("pass", "p\xc3\xa4ss/w\"<&>\\1");
+  secrets.conceal("smile", "\xf0\x9f\x98\x80smile");
+  secrets.conceal("pem", "first\tline\nsecond");
+  secrets.conceal("pin",
+                  "\xc3\xa4"
+                  "1");
+  for (const char* text : {"[p\xc3\xa4ss/w\"<&>\\1]", R"([p\u00e4ss\/w\"\u003c\u0026\u003E\\1])",
+                           R"([\u0070\u00E4ss\u002fw\u0022<&>\u005c1])"}) {
+    EXPECT_EQ(secrets.conceal_values(text), "[<secret:pass>]") << text;
+  }
+  EXPECT_EQ(secrets.conceal_values(R"(\ud83d\ude00smile \uD83D\uDE00smile \ud83d \ude00smile \u)"),
+            R"(<secret:smile> <secret:smile> \ud83d \ude00smile \u)");
+  EXPECT_EQ(secrets.conceal_values(R"("first\tline\nsecond" first\u0009line)"),
+            R"("<secret:pem>" <secret:pem>)");
+  EXPECT_EQ(secrets.conceal_word(R"(\u00e41 x\u00e41 \u00e412)"),
+            R"(<secret:pin> x\u00e41 \u00e412)");
+}
+
 TEST(Secrets, AreRevealedWholeAndAsTheyWere) {
   Secrets secrets;
   const auto first = secrets.conceal("--token", "a\"b");
