@@ -116,7 +116,7 @@ template <unsigned j>
 unsigned high_nibble(std::uint32_t word) {
   return FingerprintTables::high_nibble(byte_of(word, j));
 }
-const Features kByPairs = {pair<0>, pair<1>, pair<2>, pair<3>};
+const Features kByPairs = {pair<0>, pair<1>, pair<2>, pair<3>, pair<4>};
 const Features kByNibbles = {low_nibble<0>,  low_nibble<1>,  low_nibble<2>,  low_nibble<3>,
                              high_nibble<0>, high_nibble<1>, high_nibble<2>, high_nibble<3>};
 

@@ -103,28 +103,30 @@ BB_AVX512 std::uint32_t match_avx512(const FingerprintTables& tables, const char
   const __m512i a1 = BB_PART(1, 0), b1 = BB_PART(1, 1), c1 = BB_PART(1, 2), d1 = BB_PART(1, 3);
   const __m512i a2 = BB_PART(2, 0), b2 = BB_PART(2, 1), c2 = BB_PART(2, 2), d2 = BB_PART(2, 3);
   const __m512i a3 = BB_PART(3, 0), b3 = BB_PART(3, 1), c3 = BB_PART(3, 2), d3 = BB_PART(3, 3);
+  const __m512i a4 = BB_PART(4, 0), b4 = BB_PART(4, 1), c4 = BB_PART(4, 2), d4 = BB_PART(4, 3);
 #undef BB_PART
 // FingerprintTables::pair() of each place. Of two bytes that are shifted together the upper one
 // gets bits of the lower one, which are none of its own.
 #define BB_SHIFTED(x) _mm512_and_si512(_mm512_slli_epi16(x, 2), own)
-#define BB_TWO(low0, high0, x0, low1, high1, x1)              \
-  _mm512_and_si512(_mm512_permutex2var_epi8(low0, x0, high0), \
-                   _mm512_permutex2var_epi8(low1, x1, high1))
+#define BB_ONE(low, high, x) _mm512_permutex2var_epi8(low, x, high)
   for (std::size_t step = 0; step < steps; ++step, p += ScanMasks::kPlaces) {
     const __m512i x0 = _mm512_loadu_si512(p), x1 = _mm512_loadu_si512(p + 1);
     const __m512i x2 = _mm512_loadu_si512(p + 2), x3 = _mm512_loadu_si512(p + 3);
-    const __m512i last = BB_SHIFTED(x3);
-    const __m512i y0 = _mm512_xor_si512(x0, BB_SHIFTED(x1));
-    const __m512i y1 = _mm512_xor_si512(x1, BB_SHIFTED(x2));
+    const __m512i third = BB_SHIFTED(x2), last = BB_SHIFTED(x3);
+    const __m512i y0 = _mm512_xor_si512(x0, BB_SHIFTED(x1)), y1 = _mm512_xor_si512(x1, third);
     const __m512i y2 = _mm512_xor_si512(x2, last), y3 = _mm512_xor_si512(x0, last);
-    const __mmask64 first =
-        _mm512_test_epi8_mask(BB_TWO(a0, b0, y0, a1, b1, y1), BB_TWO(a2, b2, y2, a3, b3, y3));
-    const __mmask64 second =
-        _mm512_test_epi8_mask(BB_TWO(c0, d0, y0, c1, d1, y1), BB_TWO(c2, d2, y2, c3, d3, y3));
+    const __m512i y4 = _mm512_xor_si512(x0, third);
+#define BB_ALL(t0, u0, t1, u1, t2, u2, t3, u3, t4, u4)                                             \
+  _mm512_test_epi8_mask(_mm512_and_si512(BB_ONE(t0, u0, y0), BB_ONE(t1, u1, y1)),                  \
+                        _mm512_and_si512(_mm512_and_si512(BB_ONE(t2, u2, y2), BB_ONE(t3, u3, y3)), \
+                                         BB_ONE(t4, u4, y4)))
+    const __mmask64 first = BB_ALL(a0, b0, a1, b1, a2, b2, a3, b3, a4, b4);
+    const __mmask64 second = BB_ALL(c0, d0, c1, d1, c2, d2, c3, d3, c4, d4);
+#undef BB_ALL
     out.found[step] = first | second;
     out.breaks[step] = _mm512_cmpeq_epi8_mask(x0, newline);
   }
-#undef BB_TWO
+#undef BB_ONE
 #undef BB_SHIFTED
   out.any = 0;
   // A vector load of what was stored a moment ago in parts would have to wait for it.

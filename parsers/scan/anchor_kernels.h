@@ -23,8 +23,9 @@ class FingerprintTables {
   static constexpr std::size_t kBuckets = 16;
   static constexpr unsigned kAllBuckets = (1u << kBuckets) - 1;
   /// The bytes that are looked up together.
-  static constexpr std::size_t kPairs = 4;
-  static constexpr std::array<std::size_t, kPairs> kFirst = {0, 1, 2, 0}, kSecond = {1, 2, 3, 3};
+  static constexpr std::size_t kPairs = 5;
+  static constexpr std::array<std::size_t, kPairs> kFirst = {0, 1, 2, 0, 0},
+                                                   kSecond = {1, 2, 3, 3, 2};
 
   // What the kernels look up. Bits 3 to 6 of a byte distinguish more than the upper nibble, of
   // which ASCII has six.

@@ -144,12 +144,13 @@ OrdinaryParts ordinary_parts() {
 using Counts = std::array<int, FingerprintTables::kBuckets>;
 
 template <typename Passes, typename Mask>
-Counts count_more(const OrdinaryParts& ordinary, Passes passes, Mask mask_at) {
+Counts count_more(const OrdinaryParts& ordinary, std::size_t features, Passes passes,
+                  Mask mask_at) {
   Counts out{};
   for (const std::size_t i : ordinary.frequent) {
     const Part& part = ordinary.parts[i];
     unsigned mask = FingerprintTables::kAllBuckets;
-    for (std::size_t j = 0; j < kWidth && mask != 0; ++j) mask &= mask_at(part, j);
+    for (std::size_t f = 0; f < features && mask != 0; ++f) mask &= mask_at(part, f);
     if (mask == 0 || passes(part)) continue;
     for (std::size_t b = 0; b < out.size(); ++b) {
       if ((mask >> b & 1u) != 0) out[b] += ordinary.counts[i];
@@ -161,7 +162,7 @@ Counts count_more(const OrdinaryParts& ordinary, Passes passes, Mask mask_at) {
 Counts count_pairs(const FingerprintTables& tables, const OrdinaryParts& parts, const Part& added) {
   using Tables = FingerprintTables;
   return count_more(
-      parts, [&](const Part& part) { return tables.passes(part.data()); },
+      parts, Tables::kPairs, [&](const Part& part) { return tables.passes(part.data()); },
       [&](const Part& part, std::size_t k) {
         const auto look = [k](const Part& of) {
           return Tables::pair(of[Tables::kFirst[k]], of[Tables::kSecond[k]]);
@@ -174,7 +175,7 @@ Counts count_nibbles(const FingerprintTables& tables, const OrdinaryParts& parts
                      const Part& added) {
   const auto low = FingerprintTables::low_nibble, high = FingerprintTables::high_nibble;
   return count_more(
-      parts, [&](const Part& part) { return tables.passes_by_nibbles(part.data()); },
+      parts, kWidth, [&](const Part& part) { return tables.passes_by_nibbles(part.data()); },
       [&](const Part& part, std::size_t j) {
         const unsigned all = FingerprintTables::kAllBuckets, c = part[j];
         return (low(c) == low(added[j]) ? all : tables.of_low(j, c)) &
