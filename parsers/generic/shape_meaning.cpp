@@ -341,8 +341,14 @@ class Decision {
       if (meaning(i) != Meaning::clock) continue;
       const Values stamps = stamps_of(i);
       const Growth change = growth(stamps, {});
+      // Lines that several processes print for one step may stand in any order.
+      int falls_within_step = 0;
+      for (std::size_t k = 1; k < n_; ++k) {
+        if (same_step_[k] && stamps[k] < stamps[k - 1]) ++falls_within_step;
+      }
       // All lines may have the second in which the log was written out.
-      if (change.up == 0 || change.down > static_cast<int>(n_) / 4) continue;
+      const int falls = change.down - falls_within_step;
+      if (change.up == 0 || falls > static_cast<int>(n_) / 4) continue;
       if (is_bare(i) && !(stamps.back() > kLeastOfClock_s && is_elapsed(i, stamps))) continue;
       out_.times.clock = i;
       between_ = steps_up(stamps);
