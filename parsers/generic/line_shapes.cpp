@@ -110,6 +110,52 @@ std::string_view label_of_line(std::string_view front) {
   return !word.empty() && front.substr(word.size()) == ": " ? word : std::string_view{};
 }
 
+/// "Batch 0/100", "Batch 0/200" ... "Batch 1/100": the first number stands still while the second
+/// grows, which no total of it does but by the two lengths that processes may have.
+bool is_epoch_and_step(const LineShape& shape, std::size_t i) {
+  constexpr int kRisesThatShow = 3;
+  int rises = 0, most = 0;  // within an epoch
+  const LineNumber* before = nullptr;
+  for (const ShapeLine& line : shape.examples) {
+    const LineNumber& now = line.at(i);
+    if (!now.whole || !now.has_total()) return false;
+    if (before) {
+      const bool falls = now.total < before->total;
+      if (now.value < before->value || falls != (now.value > before->value)) return false;
+      rises = falls ? 0 : rises + (now.total > before->total ? 1 : 0);
+      most = std::max(most, rises);
+    }
+    before = &now;
+  }
+  return most >= kRisesThatShow;
+}
+
+/// Makes two counters of each number that is an epoch and its step.
+void part_epoch_and_step(LineShape& shape) {
+  for (std::size_t i = 0; i < shape.examples.front().key.size(); ++i) {
+    if (!is_epoch_and_step(shape, i)) continue;
+    for (ShapeLine& line : shape.examples) {
+      const std::size_t at = line.key[i];
+      LineNumber& epoch = line.numbers[at];
+      LineNumber step = epoch;
+      step.meaning = Meaning::counter;
+      step.value = epoch.total;
+      step.begin = epoch.value_end;
+      step.value_begin = epoch.total_begin;
+      step.value_end = epoch.total_end;
+      epoch.meaning = Meaning::epoch;
+      epoch.end = epoch.value_end;
+      for (LineNumber* number : {&epoch, &step}) {
+        number->total = 0;
+        number->total_begin = number->total_end = 0;
+      }
+      line.numbers.insert(line.numbers.begin() + static_cast<std::ptrdiff_t>(at) + 1, step);
+      for (std::size_t& place : line.key) place += place > at ? 1 : 0;
+      line.key.insert(line.key.begin() + static_cast<std::ptrdiff_t>(i) + 1, at + 1);
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<double> values_of(const LineShape& shape, std::size_t i) {
@@ -162,6 +208,7 @@ void LineShapes::finish() {
   const bool enough = std::ranges::any_of(
       shapes_, [](const LineShape& shape) { return shape.examples.size() >= kLinesThatShow; });
   if (!enough) line(std::exchange(rest_, {}), false);
+  for (LineShape& shape : shapes_) part_epoch_and_step(shape);
 }
 
 void LineShapes::line(std::string_view text, bool redrawn) {
@@ -370,7 +417,9 @@ void LineShapes::add(LineShape& shape, ShapeLine found, bool learns) {
   found.line = number_;
   found.coloured = coloured_;
   shape.examples.push_back(std::move(found));
-  filled_ = filled_ || shape.examples.size() == kExamples;
+  if (shape.examples.size() < kExamples) return;
+  part_epoch_and_step(shape);
+  filled_ = true;
 }
 
 LineShape& LineShapes::shape_of(std::string key) {
