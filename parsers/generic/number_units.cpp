@@ -70,6 +70,11 @@ Unit unit_of_thousands(std::string_view text, std::size_t at, const std::string&
   return unit;
 }
 
+/// "s/iter", "s/b" of a batch.
+bool is_iteration_of_time(std::string_view word) {
+  return word == "b" || among(words::kIterations, word);
+}
+
 /// "time cost", and not "cost= 2.29" of a loss.
 bool is_no_cost(std::string_view word) { return word != "cost" && among(words::kTimes, word); }
 
@@ -196,7 +201,7 @@ Unit unit_at(std::string_view text) {
     return time ? Unit{Meaning::duration, RateUnit::unknown, *time, after_first} : Unit{};
   }
   const std::size_t end = next + second.size();
-  if (time && among(words::kIterations, second)) return {Meaning::per_iteration, {}, *time, end};
+  if (time && is_iteration_of_time(second)) return {Meaning::per_iteration, {}, *time, end};
   if (time && among(words::kEpochs, second)) return {Meaning::duration, {}, *time, end};
   const auto work = work_of(first);
   const auto per_s = seconds_in(second);  // "samples/hour" too
@@ -231,7 +236,7 @@ Unit unit_of(const Label& label, std::string_view text) {
       if (seconds_in(words[i + 2]) && !among(words::kTimes, words[i]))
         return rate_of_words(words, i + 1);
       const auto seconds = seconds_in(words[i]);
-      if (seconds && among(words::kIterations, words[i + 2])) {
+      if (seconds && is_iteration_of_time(words[i + 2])) {
         return {Meaning::per_iteration, {}, *seconds, 0};
       }
     }
