@@ -28,10 +28,12 @@ namespace {
 enum Track { kTraining, kInference };
 
 struct TimeHistory {
-  enum class Source { none, history, metric, loop, controller };
+  // The later ones know more of the same steps: the loop's lines have stamps, which hold
+  // evaluations.
+  enum class Source { none, loop, history, metric, controller };
 
-  // A line of another source for the same steps takes the place of what came before; a counter that
-  // goes back begins another run.
+  // A line of a later source takes the place of what came before; a counter that goes back begins
+  // another run.
   void begin(std::int64_t step, std::int64_t steps, Source from, Emit emit) {
     const bool back = step < newest - 2 * std::max<std::int64_t>(1, steps);
     if (!running || from > source || back) {
@@ -129,6 +131,10 @@ struct TimeHistory {
     double seconds = 0;
     if (cursor.read(" / time = ", seconds, " sec")) at.seconds = seconds;
     planned = at.planned;
+    if (running && source > Source::loop) {
+      emit(Statement{.loss = at.loss});
+      return true;
+    }
     begin(at.step, 1, Source::loop, emit);
     emit(at);
     return true;
