@@ -218,6 +218,9 @@ constexpr auto kKinds = std::to_array<NoticeKind>({
      "the time of evaluations and other work between lines is taken off the clock: an interval "
      "that holds some counts with the time of its iterations",
      "Evaluations and other work between two lines are left out of the rate."},
+    {BB_CODE(evaluations_between_all_lines),
+     "evaluations are between all lines with a time: the clock shows no time of a step alone",
+     "Printed rates count; without them there is no rate."},
     {BB_CODE(time_includes), "{time} includes {what}: the training itself is faster",
      "The printed time covers more than training steps."},
     {BB_CODE(notebook_bar),

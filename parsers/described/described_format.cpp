@@ -1200,8 +1200,6 @@ void DescribedParser::finish(RunBuilder& out) {
     if (paused_.contains(draft.get())) {
       log.notices.push_back(make_notice(NoticeCode::evaluations_off_the_clock, 0));
     }
-    // LightGBM prints its metrics between two lines with the time
-    // (quoted/generic.evaluations_between_all_lines_leave_no_time_of_a_step).
     const bool timed = std::ranges::any_of(draft->records(), [](const Record& record) {
       return record.seconds > 0 || record.printed_rate > 0;
     });
@@ -1214,11 +1212,14 @@ void DescribedParser::finish(RunBuilder& out) {
       return rule.gives(Field::clock) || rule.gives(Field::elapsed) || rule.gives(Field::seconds) ||
              rule.gives(Field::seconds_per_iteration);
     });
-    if (draft.get() == out.open(log.kind) && draft->count() > 1 && !timed && has_times &&
+    const bool rated = std::ranges::any_of(
+        draft->records(), [](const Record& record) { return record.printed_rate > 0; });
+    // LightGBM prints its metrics between two lines with the time
+    // (quoted/generic.evaluations_between_all_lines_leave_no_time_of_a_step).
+    if (draft.get() == out.open(log.kind) && draft->count() > 1 &&
+        (timed ? clocked && rated : has_times) &&
         track(log.kind).clock.always_holds_evaluations()) {
-      log.notices.push_back(make_notice(
-          NoticeCode::format_note, 0,
-          "evaluations are between all lines with a time: they show no time of a step alone"));
+      log.notices.push_back(make_notice(NoticeCode::evaluations_between_all_lines, 0));
     }
   }
 }

@@ -228,6 +228,7 @@ std::vector<Estimate> estimate_all(const RunLog& log, const Window& window,
   const std::span<const Record> records =
       std::span<const Record>(log.records).subspan(window.first, window.size());
   const auto clock = counter_over_clock(log, window);
+  const bool rates = log.rate_unit != RateUnit::unknown;
   add(out, {.name = "step_time",
             .rate = step_time_rate(records),
             .misleads = clock && clock_refutes_times(log, window, *clock),
@@ -237,6 +238,7 @@ std::vector<Estimate> estimate_all(const RunLog& log, const Window& window,
               .rate = clock->iterations / clock->seconds,
               .resolution = clock->resolution,
               .whole_seconds = log.clock_resolution_s >= 1,
+              .misleads = rates && always_holds_evaluations(log),
               .error = clock->error});
   }
   if (const auto bar = counter_over_bar_rates(log, window)) {
@@ -248,7 +250,6 @@ std::vector<Estimate> estimate_all(const RunLog& log, const Window& window,
   const bool bar = elapsed_field && std::ranges::any_of(log.records, [](const Record& record) {
                      return !std::isnan(record.printed_first);
                    });
-  const bool rates = log.rate_unit != RateUnit::unknown;
   const Record* before = window.first > 0 ? &log.records[window.first - 1] : nullptr;
   const double printed_error =
       bar ? error_of_smoothed(before, records) : error_of_printed(records, &Record::printed_rate);
@@ -299,6 +300,7 @@ void compare_errors(std::span<Estimate> estimates) {
   const Estimate* bar = find("unsmoothed");
   const Estimate* arrival = find("arrival");
   if (arrival != nullptr && arrival->misleads) arrival = nullptr;
+  if (clock != nullptr && clock->misleads) clock = nullptr;
   if (is_contradicted_by_statement(estimates)) {
     clock->error = std::hypot(clock->error, clock->rate / find("log_summary")->rate - 1);
     clock = nullptr;

@@ -173,6 +173,11 @@ std::optional<ClockRate> from_zero(const RunLog& log, const Window& window) {
 
 }  // namespace
 
+bool always_holds_evaluations(const RunLog& log) {
+  return std::ranges::find(log.notices, NoticeCode::evaluations_between_all_lines, &Notice::code) !=
+         log.notices.end();
+}
+
 std::optional<ClockJump> clock_jump(const RunLog& log, const Window& window) {
   constexpr double kShareOfTheWindow = 0.5;
   constexpr double kTimesTheMedianPace = 100;

@@ -16,6 +16,9 @@ namespace bertbench {
   return own && !std::isnan(record.first_time_s) ? record.first_time_s : record.time_s;
 }
 
+/// The log has no two records without an evaluation between them: its clock is not that of steps.
+[[nodiscard]] bool always_holds_evaluations(const RunLog& log);
+
 /// One gap between two records of a window that outweighs all others together: the clock was set,
 /// the machine slept, or the job stood still.
 struct ClockJump {

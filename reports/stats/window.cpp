@@ -410,7 +410,9 @@ std::vector<double> iteration_times(const RunLog& log) {
   const auto of_bar = [&](std::size_t i) { return moments.empty() ? kUnknown : moments[i]; };
   const auto printed = [&](std::size_t i) { return 1 / records[i].printed_rate; };
   const bool fine = log.clock_resolution_s < 0.5;
-  if (!fill(own) && !(fine && fill(ticks)) && !fill(of_bar) && !fill(printed) && !fill(ticks)) {
+  const bool of_steps = !always_holds_evaluations(log);  // the clock
+  if (!fill(own) && !(fine && of_steps && fill(ticks)) && !fill(of_bar) && !fill(printed) &&
+      !fill(ticks)) {
     return {};
   }
   // Most clocks begin with the first record, and it may be the one that holds a compilation: its
