@@ -181,14 +181,16 @@ TEST(Window, AutoLeavesOutAFirstRecordThatHoldsTheStartOfTheRun) {
   // Others as slow are no start.
   seconds[3] = 2.5;
   EXPECT_EQ(apply(log_of_seconds(seconds), "auto").first, 0U);
-  // Two to four others must be far below, by more than they differ; of one nothing can be
-  // concluded.
+  // Two to four others must be far below, by more than they differ.
   EXPECT_EQ(apply(log_of_seconds({2.7, 0.09, 0.07, 0.08}), "auto").first, 1U);
   EXPECT_EQ(apply(log_of_seconds({0.25, 0.09, 0.07, 0.08}), "auto").first, 0U);
   EXPECT_EQ(apply(log_of_seconds({0.32, 0.09, 0.05, 0.08}), "auto").first, 0U);
   EXPECT_EQ(apply(log_of_seconds({2.7, 0.09, 0.05, 0.08}), "auto").first, 1U);
   EXPECT_EQ(apply(log_of_seconds({2.7, 0.09, 0.08}), "auto").first, 1U);
   EXPECT_EQ(apply(log_of_seconds({0.3, 0.09, 0.05}), "auto").first, 0U);
+  // One other takes at most half, and not so little that it may only have sent its work.
+  EXPECT_EQ(apply(log_of_seconds({0.9, 0.4}), "auto").first, 1U);
+  EXPECT_EQ(apply(log_of_seconds({0.7, 0.4}), "auto").first, 0U);
   EXPECT_EQ(apply(log_of_seconds({2.7, 0.09}), "auto").first, 0U);
   EXPECT_EQ(apply(log_of_seconds({40, 0.9, 0.08}), "auto").first, 1U) << "the second is no start";
   EXPECT_EQ(apply(log_of_seconds({1, 0, 0, 0, 0}), "auto").first, 0U) << "nothing has a time";
