@@ -1173,7 +1173,7 @@ class TqdmParser final : public LineParser {
     find_bars(line.text, {any(kPerSecond), any(kPerIteration), any(kOthers)}, bars_);
     name_by_line_above(line, any(kNameAbove));
     if (any(kTorch7) && bars_.empty()) {
-      if (const auto bar = find_torch7_bar(line.text)) bars_.push_back(*bar);
+      if (const auto bar = find_torch7_bar(line.text)) add_torch7(*bar);
     }
     if (any(kEpochLine) && bars_.empty()) read_epoch(line.text);
     if (any(kEpochLine) || (any(kLossLine) && !unnamed_.empty())) {
@@ -1285,6 +1285,15 @@ class TqdmParser final : public LineParser {
   }
 
  private:
+  /// After a minute the bar shows whole seconds, and what it is given for its first step is less
+  /// with each step: the clock would fall until the next second.
+  void add_torch7(TqdmBar bar) {
+    const bool goes_on = bar.total == torch7_.total && bar.done > torch7_.done;
+    if (goes_on && bar.elapsed_s < torch7_.elapsed_s) bar.elapsed_s = torch7_.elapsed_s;
+    torch7_ = {bar.total, bar.done, bar.elapsed_s};
+    bars_.push_back(bar);
+  }
+
   // The log has the tail of a bar alone, whose rates are far from the mean that the bar states at
   // its end, as where much of its time is in its last steps: the mean is of all of it.
   static void join_tail(RunDraft& draft) {
@@ -1709,6 +1718,10 @@ class TqdmParser final : public LineParser {
   const RunDraft* given_ = nullptr;            ///< got its statement from end_session()
   std::int64_t settled_at_ = 0;  ///< line after which bars without a name are of another run
   std::vector<TqdmBar> bars_;
+  struct {
+    std::int64_t total = 0, done = 0;
+    double elapsed_s = 0;
+  } torch7_;                       ///< the newest bar of torch7's
   bool lightning1_ = false;        ///< a bar of Lightning before 2.0
   bool named_training_ = false;    ///< a bar that is training by its name made a record
   bool asked_for_ = false;         ///< the user chose this format
