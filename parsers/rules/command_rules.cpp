@@ -36,6 +36,18 @@ bool has_switch(const Line& line, std::string_view name) {
   return false;
 }
 
+/// "CUDA_VISIBLE_DEVICES=0 python train.py": one process, which has one GPU. A launcher or a rank
+/// on the line starts or is one of several.
+bool runs_on_one_gpu(const Line& line) {
+  static constexpr std::string_view kOfSeveral[] = {"run ", "launch", "deepspeed", "rank", "mpi"};
+  Cursor cursor(line);
+  if (!cursor.read(Past{"CUDA_VISIBLE_DEVICES="})) return false;
+  const std::string_view rest = cursor.rest();
+  const auto end = std::min(rest.find(' '), rest.size());
+  return count_of_list(rest.substr(0, end)) == 1 && rest.substr(end).starts_with(" python") &&
+         std::ranges::none_of(kOfSeveral, [&](auto word) { return has(line, word); });
+}
+
 }  // namespace
 
 void FactRules::read_command(const Line& line) {
@@ -78,6 +90,7 @@ void FactRules::read_command(const Line& line) {
       state_count(line, Key::gpus_per_node, each);
     }
   }
+  if (runs_on_one_gpu(line)) state_job(line, 1, 1);
   state_half(line, "--mixed_precision");
   if (has_switch(line, "--fp16")) state(line, Key::precision, "fp16");
   if (has_switch(line, "--bf16")) state(line, Key::precision, "bf16");

@@ -329,6 +329,7 @@ std::span<const FactRules::Rule> FactRules::Rule::all() {
                                                     "--nnodes",
                                                     "--ntasks-per-node=",
                                                     "deepspeed --",
+                                                    "CUDA_VISIBLE_DEVICES=",
                                                     "accelerate launch",
                                                     "mpirun ",
                                                     "mpiexec ",
