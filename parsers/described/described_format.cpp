@@ -1015,7 +1015,10 @@ bool DescribedParser::continue_record(const DescribedRule& rule, const Line& lin
   draft->last_line = std::max(draft->last_line, line.number);
   if (of.first.empty()) {
     const Record* last = draft->last();
-    if (mean && last != nullptr) sample.seconds = *mean * static_cast<double>(last->iterations);
+    if (mean && last != nullptr) {
+      sample.seconds = of.clock.of_one(*mean) * static_cast<double>(last->iterations);
+      if (of.clock.shortened()) paused_.insert(draft);
+    }
     draft->add(sample);
     return true;
   }
