@@ -763,13 +763,16 @@ class UnnamedBars {
     if (!take_count(bar, line, bar.done - 1, bar.done + 1)) loss_line_ = line;
   }
   /// A line with a loss of the training, before the newest bar is drawn again: one that goes on
-  /// through several of them is of the training (quoted/tqdm.lines_with_a_loss_while_a_bar_runs).
-  void note_loss() {
+  /// through several of them is of the training (quoted/tqdm.lines_with_a_loss_while_a_bar_runs),
+  /// or through several validations with many steps between them
+  /// (quoted/tqdm.validations_while_a_bar_runs).
+  void note_loss(bool of_validation) {
+    constexpr std::int64_t kStepsToValidation = 10;  // fewer may be parts of what is evaluated
     if (newest_ >= bars_.size()) return;
     Bar& bar = bars_[newest_];
     if (bar.done <= bar.loss_at || bar.done >= bar.total) return;
+    if (!of_validation || bar.done - bar.loss_at >= kStepsToValidation) ++bar.losses;
     bar.loss_at = bar.done;
-    ++bar.losses;
   }
   /// No bar was drawn that such a line could count.
   [[nodiscard]] bool empty() const { return bars_.empty(); }
@@ -1188,7 +1191,7 @@ class TqdmParser final : public LineParser {
       const auto loss = loss_line(after_bars(line.text));
       if (!loss) return;
       if (!loss->numbers.empty()) unnamed_.note_loss_line(*loss);
-      unnamed_.note_loss();
+      unnamed_.note_loss(loss->validation);
     };
     if (!any(kOthers)) {
       const bool of_bars = read_bars(line, out);

@@ -678,8 +678,9 @@ std::optional<LossLine> loss_line(std::string_view line) {
   const auto loss = small.find("loss");
   if (loss == small.npos) return std::nullopt;
   const std::string_view head = std::string_view(small).substr(0, loss);
-  if (std::ranges::any_of(words_of(head, kLongest), is_evaluation_word)) return std::nullopt;
   LossLine out;
+  out.validation = std::ranges::any_of(words_of(head, kLongest), is_evaluation_word);
+  if (out.validation) return out;
   for (std::size_t at = 0; at < head.size() && out.numbers.size() < kNumbers;) {
     if (!is_digit(head[at])) {
       ++at;

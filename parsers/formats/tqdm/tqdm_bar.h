@@ -105,6 +105,7 @@ struct EpochResult {
 struct LossLine {
   std::vector<std::int64_t> numbers;  ///< whole ones before the loss
   bool epochs = false;                ///< an epoch's stands first
+  bool validation = false;            ///< "Validation loss: 4.47"; nothing of it is counted
 };
 [[nodiscard]] std::optional<LossLine> loss_line(std::string_view line);
 
