@@ -247,6 +247,7 @@ constexpr OutcomeRule kRules[] = {
     {" received by PID ", "*** SIGTERM", "", Status::killed, kSignal},
     {" received by PID ", "*** SIGINT", "", Status::killed, kSignal},
     {" received by PID ", "*** SIG", "", Status::error, kSignal},
+    {"ABORT!!! Out of all ", "", "", Status::error, kNamed},            // Paddle's launcher
     {" Exit with signal ", "LAUNCH INFO", "", Status::killed, kNamed},  // Paddle's launcher
     {"signal 15", "", "", Status::killed, kSignal},                     // bert_train
     {"ignal: Killed", "", "", Status::killed, kSignal},
