@@ -173,6 +173,7 @@ constexpr Row kRows[] = {
     on<&Mmcv::accumulation>("accumulative_counts="),
     on<&Mmcv::accumulation>("cumulative_iters="),
     on<&Mmcv::samples_per_gpu>("samples_per_gpu="),
+    on<&Mmcv::samples_per_gpu>("imgs_per_gpu="),  // MMDetection 1
     on<&Mmcv::in_training_loader>("train_dataloader = dict("),
     on<&Mmcv::batch_size>("batch_size="),
 };

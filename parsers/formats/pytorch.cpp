@@ -265,6 +265,17 @@ struct Pytorch {
     return started;
   }
 
+  // "Namespace(..., batch_size=64, ..., world_size=8)": torchvision's references, DETR, DeiT, MAE
+  // and their like give each process so many; DINO names it so.
+  void batch_size(const Line& line) {
+    const char before = line.at > 0 ? line.text[line.at - 1] : ' ';
+    if (!micro_batch && (before == ' ' || before == '(')) micro_batch = size_here(line);
+  }
+
+  void facts(Facts& facts) const {
+    if (window) facts.micro_batch_size.set(micro_batch, FactSource::log);
+  }
+
   void finish(Emit emit) {
     // The lines have a clock that is right; or a first batch alone shows nothing of an epoch.
     if (outlasts_stamps || (most_done == 1 && total > 1 && epoch > first_epoch)) {
@@ -307,6 +318,7 @@ struct Pytorch {
   std::int64_t whole = 0;                          ///< their iterations
   std::int64_t images = 0;                         ///< of a batch of the job, timm's newest one
   double stamp_s = kUnknown, time_at_stamp_s = 0;  ///< of the run's first line with a stamp
+  std::optional<std::int64_t> micro_batch;         ///< as the arguments state it
   bool speed = false, window = false, outlasts_stamps = false;
 };
 
@@ -322,6 +334,8 @@ constexpr Row kRows[] = {
     on<&Pytorch::progress>(Pytorch::kHeads[2]),
     on<&Pytorch::progress>(Pytorch::kHeads[3]),
     on<&Pytorch::timm>("Train: "),
+    on<&Pytorch::batch_size>("batch_size="),
+    on<&Pytorch::batch_size>("batch_size_per_gpu: "),
 };
 
 constexpr Begin kRuns[] = {Pytorch::kRun};
