@@ -108,9 +108,12 @@ std::optional<std::int64_t> LineValues::count(Field field) const {
   const Value* value = at(field);
   // A number that is no count, a nan among them, is none: only loss may be one.
   if (value == nullptr || !(std::abs(value->number) <= kLargestCount)) return std::nullopt;
-  // "0.29B" is the double next below 290,000,000.
-  constexpr double kRounding = 1 + 4 * std::numeric_limits<double>::epsilon();
-  return static_cast<std::int64_t>(value->number * kRounding);
+  // "0.29B" is the double next below 290,000,000, and 1.02 thousand in single precision is
+  // 1019.99998.
+  constexpr double kSinglePrecision = 1e-6;  // share of the number
+  const double nearest = std::round(value->number);
+  const bool rounded = std::abs(nearest - value->number) <= kSinglePrecision * nearest;
+  return static_cast<std::int64_t>(rounded ? nearest : value->number);
 }
 
 std::string_view LineValues::text(Field field) const {
